@@ -34,7 +34,7 @@ struct Block {
   std::int64_t tile_h = 8, tile_w = 8, part_w = 8;
   std::int64_t columns = 8, channel_run = 1, store = 1, phase_rows = 1;
   std::int64_t chunk = 16, stages = 3, ahead = 1, producers = 128, copy_bytes = 16, vector = 1;
-  bool joined = true, resident = false, in_turn = false;
+  bool joined = true, resident = false, ping_pong = false;
 };
 
 constexpr std::array kMembers = {
@@ -46,7 +46,7 @@ constexpr std::array kMembers = {
     BlockMember{"stages", &Block::stages},       BlockMember{"ahead", &Block::ahead},
     BlockMember{"producers", &Block::producers}, BlockMember{"copy_bytes", &Block::copy_bytes},
     BlockMember{"vector", &Block::vector},       BlockMember{"resident", &Block::resident},
-    BlockMember{"in_turn", &Block::in_turn},
+    BlockMember{"ping_pong", &Block::ping_pong},
 };
 
 /// The template's constants that are wanted, by their names there.
@@ -99,7 +99,7 @@ struct Facts {
 /// As many stages as fit, of at most six; false where too few do. Ping-pong warpgroups need more of them than a tile has
 /// chunks (the template has the reason).
 bool choose_stages(const Facts& f, Block& b) {
-  const std::int64_t least = std::max<std::int64_t>(b.copy_bytes > 0 ? 3 : 2, b.in_turn ? f.of(b)[kChunks] + 1 : 0);
+  const std::int64_t least = std::max<std::int64_t>(b.copy_bytes > 0 ? 3 : 2, b.ping_pong ? f.of(b)[kChunks] + 1 : 0);
   for (b.stages = 6; b.stages >= least; --b.stages) {
     if (f.of(b)[kSharedBytes] <= f.target.max_shared_bytes) {
       b.ahead = b.copy_bytes > 0 ? std::min<std::int64_t>(b.stages - 2, 2) : 0;
@@ -213,7 +213,7 @@ double predicted(const Facts& f, const Block& b) {
                      .first_cycles = factors.halo_begin + (stage.l2_bytes + resident) / sm.l2_bytes_per_cycle,
                      .waves = static_cast<double>(waves_of(f.target, tiles(f, b, of_block), of_block[kColumnTiles])),
                      .wave_cycles = stages * (cycles_of(f.target, stage) + factors.halo_stage) +
-                                    (b.in_turn ? factors.halo_epilogue_shown : 1.0) * epilogue,
+                                    (b.ping_pong ? factors.halo_epilogue_shown : 1.0) * epilogue,
                      .memory_bytes = f.read_bytes + f.written_bytes * store_factor(f, b, of_block),
                      .hidden_less = factors.hidden_less,
                      .measured = f.channels_last() ? factors.halo_measured_nhwc : factors.halo_measured});
@@ -261,7 +261,7 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
                                                       divides(f.layer) ? "" : " joined by weights of zero")
                                         : fmt::format("{} channels", b.columns),
       of_block[kTaps], b.stages, b.chunk, b.copy_bytes > 0 ? "" : " through registers",
-      b.resident ? "resident" : "with each stage", b.in_turn ? ", ping-pong warpgroups" : "");
+      b.resident ? "resident" : "with each stage", b.ping_pong ? ", ping-pong warpgroups" : "");
   return plan;
 }
 
@@ -366,14 +366,14 @@ void add_pipelines(const Facts& f, Block b, std::vector<Candidate>& out, Least& 
   for (const std::int64_t depths : {4, 2, 1}) {
     b.chunk = depths * f.of(b)[kDepth];
     Constants& of_block = f.of(b);
-    const std::int64_t products = of_block[kTaps] * depths * of_block[kPositions] / (b.in_turn ? 64 : 128);
+    const std::int64_t products = of_block[kTaps] * depths * of_block[kPositions] / (b.ping_pong ? 64 : 128);
     if (depths > 1 && b.chunk >= 2 * f.layer.in_channels) {
       continue;
     }
     least.products = std::min(least.products, products);
     for (const bool resident : {true, false}) {
       b.resident = resident;
-      if ((resident || !b.in_turn) && products <= kMostProducts) {
+      if ((resident || !b.ping_pong) && products <= kMostProducts) {
         if (choose_stages(f, b)) {
           out.push_back({b, predicted(f, b)});
         } else {  // with the fewest that it tried, and one less
@@ -414,10 +414,10 @@ std::vector<Candidate> candidates(const Facts& f, Least& least) {
         if (parts * f.of(phased)[kPhases] * columns / 2 > kMostAccumulators) {
           continue;
         }
-        for (const bool in_turn : {false, true}) {
-          phased.in_turn = in_turn;
+        for (const bool ping_pong : {false, true}) {
+          phased.ping_pong = ping_pong;
           for (const Block& copied : with_copies(f, phased)) {
-            for (const Block& tiled : with_tiles(f, copied, in_turn ? parts : 2 * parts)) {
+            for (const Block& tiled : with_tiles(f, copied, ping_pong ? parts : 2 * parts)) {
               add_pipelines(f, tiled, out, least);
             }
           }
@@ -449,7 +449,7 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
 std::vector<Candidate> one_of_each_block(std::vector<Candidate> sorted) {
   const auto block = [](const Block& b) {
     return std::tuple(b.flat, b.tile_h, b.tile_w, b.part_w, b.copy_bytes, b.columns, b.phase_rows, b.joined, b.resident,
-                      b.in_turn);
+                      b.ping_pong);
   };
   std::vector<Candidate> out;
   for (const Candidate& candidate : sorted) {

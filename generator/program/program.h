@@ -76,7 +76,7 @@ struct Expression;
 struct Type {
   enum class Kind { kNamed, kPointer, kReference, kArray };
   Kind kind = Kind::kNamed;
-  std::string name;                // of kNamed: "int", "void", "Stage", "Sums", "P::Sum"
+  std::string name;                // of kNamed: "int", "void", "Stage", "Accumulators", "P::Sum"
   bool is_const = false;           // of the pointer itself, where kind is kPointer
   bool is_restrict = false;        // kPointer
   std::vector<Type> element;       // one, of all kinds but kNamed

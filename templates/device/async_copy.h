@@ -38,7 +38,7 @@ __device__ __forceinline__ void async_copy_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still under way.
+// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still in flight.
 //
 // Copies that are in no group yet are not waited for.
 __device__ __forceinline__ void async_copy_wait(int pending) {

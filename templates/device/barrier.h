@@ -18,7 +18,7 @@ __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsig
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
 
-// Ends the barrier's life; its bytes may be used for something else then. Nothing may be waiting or under way.
+// Ends the barrier's life; its bytes may be used for something else then. Nothing may be waiting or in flight.
 __device__ __forceinline__ void mbarrier_invalidate(unsigned long long* barrier) {
   asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
 }

@@ -20,7 +20,7 @@ template <int kAccumulators>
 __device__ void wgmma_rs(const int type, const int b_major, float (&d)[kAccumulators], const unsigned int (&a)[4],
                          unsigned long long b, int accumulate);
 
-// Takes or gives back registers, so that each thread of this warpgroup has as many: 24 to 256 in steps of 8.
-// Collective. An increase waits until the block has given back enough. sm_90a.
+// Takes or releases registers, so that each thread of this warpgroup has as many: 24 to 256 in steps of 8.
+// Collective. An increase waits until the block has released enough. sm_90a.
 __device__ void setmaxnreg_increase(const int registers);
 __device__ void setmaxnreg_decrease(const int registers);

@@ -77,7 +77,7 @@ constexpr int kColumnTiles = kPhaseGroups * kChannelTiles;
 
 // The tile, in parts of 64 positions.
 constexpr int kPositions = P::tile_h * P::tile_w;
-constexpr int kTeams = P::in_turn ? 2 : 1;              // of warpgroups, each with tiles of its own
+constexpr int kTeams = P::ping_pong ? 2 : 1;              // of warpgroups, each with tiles of its own
 constexpr int kParts = kPositions / 64 / (2 / kTeams);  // that a warpgroup makes
 constexpr int kAcross = P::tile_w / P::part_w;
 
@@ -119,7 +119,7 @@ static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
                   (kPixels % P::vector == 0 && (!P::flat || kPixels == kPositions)),
               "pixels that are loaded together are of one row");
 static_assert(!P::channels_last || P::vector == 1 || P::vector == kPack, "a unit is loaded as it lies");
-static_assert(!P::in_turn || P::stages > kChunks,
+static_assert(!P::ping_pong || P::stages > kChunks,
               "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart");
 static_assert(P::stages >= P::ahead + 2, "the stage that consumers wait for is not held back by copies of later ones");
 
@@ -503,8 +503,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     setmaxnreg_increase(P::producers == 128 ? 208 : 184);
     // The warpgroup's tiles and its parts of them; the thread's first row of a part, and its first channel.
     const int warpgroup = warp / 4;
-    const int team = P::in_turn ? warpgroup : 0;
-    const int first_part = P::in_turn ? 0 : warpgroup * kParts;
+    const int team = P::ping_pong ? warpgroup : 0;
+    const int first_part = P::ping_pong ? 0 : warpgroup * kParts;
     const int lane = threadIdx.x % 32;
     const int row = warp % 4 * 16 + lane / 4;
     const int channel = lane % 4 * P::channel_run;

@@ -59,7 +59,7 @@ struct Parameters {
   // Whether the weights of all channels lie in shared memory for the block's life or come with each stage. Whether the
   // consumer warpgroups compute tiles of their own (ping-pong), or both compute each tile.
   static constexpr bool resident = false;
-  static constexpr bool in_turn = false;
+  static constexpr bool ping_pong = false;
 };
 
 // ActivationKind and arguments of each step of the fuse chain.

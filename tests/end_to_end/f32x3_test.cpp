@@ -251,7 +251,7 @@ class SplitStages : public SplitFloats {
   }
 };
 
-// Sums of stages whose magnitudes are near are made with one scale, others are put away or brought to another one.
+// Accumulators of stages whose magnitudes are near are made with one scale, others are put away or brought to another one.
 void SplitStages::magnitudes_may_jump_from_stage_to_stage() {
   constexpr double kZero = -std::numeric_limits<double>::infinity();
   constexpr double kExponents[][4] = {{0, 1, 2, 3},    {0, -1, -2, -3},    {0, 2, 4, 6},     {0, -2, -4, -6},
@@ -264,7 +264,7 @@ void SplitStages::magnitudes_may_jump_from_stage_to_stage() {
   }
 }
 
-// Sums that are brought to another scale stay finite: beyond 2^80 something is lost of what is small.
+// Accumulators that are brought to another scale stay finite: beyond 2^80 something is lost of what is small.
 void SplitStages::what_is_lost_beside_far_larger_stages_is_bounded() {
   for (const double exponent : {60, 100}) {
     const double exponents[] = {0, exponent, 0, -exponent};

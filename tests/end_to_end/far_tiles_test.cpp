@@ -156,7 +156,7 @@ class FarLayer {
     for (const auto& [begin, count] : ends(l.in_channels, small_.extents[kHeight], far_.extents[kHeight],
                                            small_.extents[kWidth], shape.input_elements)) {
       std::memcpy(memory_of(*x) + bytes(begin), inputs_.x.bytes.data() + from, bytes(count));
-      // Whole pieces of 16 bytes are copied, also where a row ends within one.
+      // Whole 16-byte vectors are copied, also where a row ends within one.
       const std::int64_t behind = std::min(shape.input_elements, begin + count + 4);
       EXPECT_TRUE(device_->mark_written(*x, bytes(begin - 4), bytes(behind - begin + 4)));
       from += bytes(count);

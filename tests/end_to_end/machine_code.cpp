@@ -105,7 +105,7 @@ struct Group {
 };
 using Groups = std::vector<Group>;  // the last one is not yet closed
 
-constexpr std::size_t kMostGroups = 6;  // more are never under way
+constexpr std::size_t kMostGroups = 6;  // more are never in flight
 
 void add_product(Groups& groups, const std::string& text) {
   static const std::regex kProduct(R"(^HGMMA\.64x(\d+)x\S* R(\d+), (?:R(\d+)|gdesc))");
@@ -124,7 +124,7 @@ void add_product(Groups& groups, const std::string& text) {
   }
 }
 
-/// Behind a wait that leaves so many groups under way.
+/// Behind a wait that leaves so many groups in flight.
 void retire(Groups& groups, const std::string& text) {
   static const std::regex kLeft(R"(gsb0, 0x([0-9a-f]+))");
   std::smatch match;
@@ -237,7 +237,7 @@ std::string opposite_of(const std::string& predicate) {
   return predicate.starts_with('!') ? predicate.substr(1) : '!' + predicate;
 }
 
-/// The predicates that an instruction may write: all that it names, but for its own.
+/// The predicates that an instruction may write: all that it names, except its own.
 std::set<std::string> named_predicates(const std::string& text) {
   static const std::regex kPredicate(R"(\bU?P\d\b)");
   std::set<std::string> out;

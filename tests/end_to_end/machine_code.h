@@ -31,7 +31,7 @@ std::vector<MachineCode> kernels_of_listing(std::string_view listing);
 /// What nvdisasm prints for a binary; nothing where it fails. `disassembler` is its path.
 std::optional<std::string> listing_of(const std::string& disassembler, std::string_view binary);
 
-/// Instructions that write registers which a product under way reads or adds to, or that read its sums: on some path,
+/// Instructions that write registers which a product in flight reads or adds to, or that read its sums: on some path,
 /// no WARPGROUP.DEPBAR stands between. Products are asynchronous, and the assembler keeps their registers for them in
 /// straight code only, not from one turn of a loop to the next.
 std::vector<std::string> overwritten_operands(const MachineCode& code);

@@ -10,7 +10,7 @@ MachineCode kernel(const std::string& lines) {
   return kernels_of_listing(".text.kernel:\n" + lines).at(0);
 }
 
-// A loop whose products of one turn are under way when the next begins.
+// A loop whose products of one turn are in flight when the next begins.
 constexpr const char* kLoop = R"(
 .L_x_1:
         /*0010*/                   LDS.128 {}, [R3] ;

@@ -28,7 +28,7 @@ struct Case {
   bool resident = false;   // for tensor cores: a plan with its weights in shared memory
   bool ping_pong = false;  // a plan whose warpgroups have tiles of their own
   bool bound_checks = true;
-  /// Mutants that the host device can't tell: it takes a fence behind the asking of a copy for one behind its end. And
+  /// Mutants that the host device can't tell: it takes a fence after the issue of a copy for one after its end. And
   /// those that only do what needn't be done, or do it sooner: of `shift_gemm`'s bulk copies and their zeros, and of
   /// scales that would do.
   int unseen = 0;
@@ -47,7 +47,7 @@ Plan plan_of(const Problem& problem, const Case& wanted) {
       return !value || parameter == each.parameters.end() || std::get<Value>(parameter->second) == *value;
     };
     return each.template_name == wanted.template_name && is("resident", std::optional(wanted.resident)) &&
-           is("ping_pong", std::optional(wanted.ping_pong)) && is("in_turn", std::optional(wanted.ping_pong)) &&
+           is("ping_pong", std::optional(wanted.ping_pong)) &&
            is("flat", wanted.flat) && is("staged_epilogue", wanted.staged_epilogue) &&
            is("exchange", wanted.staged_epilogue) && is("bulk", wanted.bulk) && is("run", wanted.run) &&
            is("columns", wanted.columns) && each.cluster == wanted.cluster;
@@ -143,7 +143,7 @@ constexpr Case kCases[] = {
     {"halo_gemm_copies", "halo_gemm",
      "conv_transpose2d 630 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x7x9; dtype f16; layout nhwc; bias", 15,
      false, false, false, 0, true},
-    {"halo_gemm_registers_in_turn", "halo_gemm",
+    {"halo_gemm_registers_ping_pong", "halo_gemm",
      "conv_transpose2d 22 -> 15; kernel 3x3; input 1x19x27; compute tf32; fuse relu", 15, true, true, false, 0, true},
     {"roll_gemm_sequence", "roll_gemm",
      "conv_transpose2d 12 -> 5; kernel 2x3; padding 0x1; bias; input 6x4x20; compute tf32", 25, false, false, true, 0,

@@ -56,8 +56,8 @@ std::vector<Case> shipped_cases() {
 }
 
 /// The template's first `most` plans for each of the benchmark's layers, or for those that are named, of it or of those
-/// that no record is shipped for; but for layers of which a record ships, unless `recorded` is set: for a template that
-/// no record names yet.
+/// that no record is shipped for. Layers with a shipped record are left out, unless `recorded` is set: for a template
+/// that no record names yet.
 std::vector<Case> cases(std::string_view template_name, const Mode& mode, const std::vector<std::string>& names = {},
                         int most = 1, bool recorded = false) {
   std::vector<Case> out;

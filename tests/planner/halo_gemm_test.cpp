@@ -50,21 +50,21 @@ TEST(PlanHaloGemm, ImagesMakeOneSequenceOnlyWhereTheTemplateKnowsTheirPitch) {
 }
 
 TEST(PlanHaloGemm, WarpgroupsInTurnHaveMoreStagesThanATileHasChunks) {
-  int in_turn = 0;
+  int ping_pong = 0;
   for (const std::string layer :
        {"conv_transpose2d 64 -> 64; kernel 3x3; input 8x1024x1024", "conv_transpose1d 128 -> 128; kernel 3",
         "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; bias"}) {
     for (const char* mode : {"; dtype f16; layout nhwc", "; compute tf32", "; dtype f16"}) {
       const std::int64_t channels = problem_of(layer).layer.in_channels;
       for (const Plan& plan : plans_of(layer + mode)) {
-        if (flag(plan, "in_turn")) {
-          ++in_turn;
+        if (flag(plan, "ping_pong")) {
+          ++ping_pong;
           EXPECT_GT(integer(plan, "stages") * integer(plan, "chunk"), channels) << layer << mode;
         }
       }
     }
   }
-  EXPECT_GT(in_turn, 0);
+  EXPECT_GT(ping_pong, 0);
 }
 
 TEST(PlanHaloGemm, PlansFitTheChipAndSayWhatTheyTake) {

@@ -25,6 +25,9 @@ GONE = {"split": False, "ahead": True, "add_rows": 0}
 
 def by_old_names(plan, before):
     """The plan as it was, if it is of a template whose parameters have new names."""
+    if before["template"] == "halo_gemm":
+        parameters = {"in_turn" if name == "ping_pong" else name: value for name, value in plan["parameters"].items()}
+        return {"template": plan["template"], "parameters": parameters}
     if before["template"] != "shift_gemm":
         return plan
     parameters = {NAMES.get(name, name): value for name, value in plan["parameters"].items()}

@@ -84,17 +84,17 @@ TEST(CleanUp, ValuesAreReturnedWithoutNames) {
 TEST(CleanUp, WhatStandsBelowAnAliasDoesSoInTheOutput) {
   constexpr std::string_view kItems = R"sexp(
   (alias @20 Pairs (array P::Element 2))
-  (alias @22 Sums (array P::Element 3) (comment "Together."))
+  (alias @22 Accumulators (array P::Element 3) (comment "Together."))
   (function @23 device void clear
-    (argument (reference Sums) sums)
+    (argument (reference Accumulators) sums)
     (argument (reference Pairs) pairs)
     (do @1 (= (at sums 0) (at pairs 0))))
 )sexp";
   const Result<KernelSource> source = specialised(kItems, R"sexp(
-    (declare @1 Sums sums) (declare @2 Pairs pairs) (do @3 (call clear sums pairs)) (do @4 (= (at y 0) (at sums 0))))sexp");
+    (declare @1 Accumulators sums) (declare @2 Pairs pairs) (do @3 (call clear sums pairs)) (do @4 (= (at y 0) (at sums 0))))sexp");
   ASSERT_TRUE(source) << source.error().message;
   EXPECT_NE(
-      source->text.find("\n\nusing Pairs = float[2];\n// Together.\nusing Sums = float[3];\n\n__device__ void clear("),
+      source->text.find("\n\nusing Pairs = float[2];\n// Together.\nusing Accumulators = float[3];\n\n__device__ void clear("),
       std::string::npos)
       << source->text;
 }

@@ -69,7 +69,7 @@ class Generator {
         e.operands.push_back(expression(variables, depth - 1));
       }
     } else {
-      // Sums and products most often, as templates have them.
+      // Additions and products most often, as templates have them.
       constexpr std::array<std::string_view, 26> kOperators = {"+",  "-",  "*", "+",  "-",  "+",  "-",  "*",  "/",
                                                                "%",  "<",  ">", "<=", ">=", "==", "!=", "&&", "||",
                                                                "<<", ">>", "&", "|",  "^",  "+",  "-",  "*"};

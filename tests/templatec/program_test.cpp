@@ -137,18 +137,18 @@ struct __align__(16) Tile {
   Element rows[P::taps][kArea + 1];  // staged
   unsigned n;
 };
-using Sums = Element[kArea];
+using Accumulators = Element[kArea];
 __host__ __device__ constexpr int half(int a) {
   return a / 2;
 }
-__device__ __forceinline__ void clear(Sums& sums) {
+__device__ __forceinline__ void clear(Accumulators& sums) {
   while (sums[0] > 0) {
     sums[0]--;
   }
 }
 __global__ void small(Element* y) {
   __shared__ Tile tile;
-  Sums sums = {};
+  Accumulators sums = {};
   clear(sums);
   const float* p = &tile.rows[0][1];
   y[0] = *p + static_cast<Element>(sizeof(Tile)) * (P::staged ? -1.5f : 2e10f) + 'a' + 3ull;
@@ -163,19 +163,19 @@ __global__ void small(Element* y) {
     (attribute "__align__(16)")
     (field (array (array Element (+ kArea 1)) P::taps) rows (trail "staged"))
     (field "unsigned int" n))
-  (alias @13 Sums (array Element kArea))
+  (alias @13 Accumulators (array Element kArea))
   (function @14 constexpr int half
     (argument int a)
     (return @1 (/ a 2)))
   (function @17 device void clear
     (attributes "__forceinline__")
-    (argument (reference Sums) sums)
+    (argument (reference Accumulators) sums)
     (while @1 (> (at sums 0) 0)
       (do @2 (post-- (at sums 0)))))
   (function @22 kernel void small
     (argument (pointer Element) y)
     (declare_shared @1 Tile tile)
-    (declare @2 Sums sums (init))
+    (declare @2 Accumulators sums (init))
     (do @3 (call clear sums))
     (declare @4 (pointer (const float)) p (& (at (at (. tile rows) 0) 1)))
     (do @5 (= (at y 0) (+ (+ (+ (* p) (* (static_cast Element (sizeof Tile)) (? P::staged (- 1.5f) 20000000000.0f))) (cast char 97)) 3ull)))))

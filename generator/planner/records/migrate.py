@@ -15,6 +15,7 @@ NEW = 3
 
 # Format 3: the parameters of a template, by their names in format 2; None where there is no such parameter any more.
 RENAMED = {
+    "halo_gemm": {"in_turn": "ping_pong"},
     "shift_gemm": {
         "run": "thread_positions",
         "columns": "block_n",
