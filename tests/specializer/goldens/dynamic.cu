@@ -1,65 +1,111 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; dtype f32; compute f32; layout nchw
 // forward for sm_90a. Template direct: a block makes 8x64 outputs of 32 channels; 21 taps; 21.8 KiB shared.
-// Launch: 256 threads and 22272 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch, in_height, in_width; out_height = in_height, out_width = in_width
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor y: 32 * batch * out_height * out_width elements, written, 4-byte aligned
+//   tensor x: 32 * batch * in_height * in_width elements, read, 4-byte aligned
+//   tensor weight: 21504 elements, read, 4-byte aligned
+//   kernel convtgen_direct_forward_a6e69e42d1926699
+//     arguments const float* x, const float* weight, float* y, int in_height, int in_width
+//     grid ceil(out_height / 8) * ceil(out_width / 64) * batch; block 256; shared 22272
+//     at most out_height 2147483639, in_height 2147483640, out_width 2147483583, in_width 2147483584
 
 namespace convtgen_direct_forward_a6e69e42d1926699_source {
+
+// ---- Device primitives ----
+
 #ifndef CONVTGEN_HOST_DEVICE
+
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
 #endif
 
-struct Stage { float rows[4][10][72]; float weights[4][21][32]; };
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kTaps = 21;
+constexpr int kGroupIn = 32;
+constexpr int kGroupOut = 32;
+constexpr int kTileColumns = 64;
+constexpr int kTileChannels = 32;
+constexpr int kStagedColumns = 70;
+constexpr int kPitch = 72;
+
+struct Stage {
+  float rows[4][10][72];
+  float weights[4][21][32];
+};
+
 // One thread's accumulators for one phase.
 using Accumulators = float[8][2][4];
+
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
                                            int first_column, int in_h, int in_w) {
   // more would spill
-  _Pragma("unroll 3") for (int i = threadIdx.x; i < 2800; i += 256) {
+  #pragma unroll 3
+  for (int i = threadIdx.x; i < 2800; i += kThreads) {
     // Adjacent threads read adjacent memory.
     const int channel = i / 700;
-    const int row = i / 70 % 10;
-    const int column = i % 70;
+    const int row = i / kStagedColumns % 10;
+    const int column = i % kStagedColumns;
     const int ci = first_channel + channel;
     const int iy = first_row + row;
     const int ix = first_column + column;
     float value = 0;
-    if (iy >= 0 && iy < in_h && ix >= 0 && ix < in_w)
+    if (iy >= 0 && iy < in_h && ix >= 0 && ix < in_w) {
       value = x[(static_cast<long long>(ci) * in_h + iy) * in_w + ix];
+    }
     stage.rows[channel][row][column] = value;
   }
 }
+
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
   // more would spill
-  _Pragma("unroll 3") for (int i = threadIdx.x; i < 2688; i += 256) {
-    const int tap = i % 21;
-    const int channel = i / 21 % 32;
+  #pragma unroll 3
+  for (int i = threadIdx.x; i < 2688; i += kThreads) {
+    const int tap = i % kTaps;
+    const int channel = i / kTaps % kTileChannels;
     const int chunk_channel = i / 672;
     const int ci = first_channel + chunk_channel;
-    const float value = weight[(static_cast<long long>(ci) * 32 + channel) * 21 + tap];
+    const float value = weight[(static_cast<long long>(ci) * kGroupOut + channel) * kTaps + tap];
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
+
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
-  _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
-    _Pragma("unroll") for (int row = 0; row < 2; ++row) {
-      _Pragma("unroll") for (int column = 0; column < 4; ++column)
-        acc[channel][row][column] = fma(x[row * 72 + column], weights[channel], acc[channel][row][column]);
+  #pragma unroll
+  for (int channel = 0; channel < 8; ++channel) {
+    #pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      #pragma unroll
+      for (int column = 0; column < 4; ++column) {
+        acc[channel][row][column] = fma(x[row * kPitch + column], weights[channel], acc[channel][row][column]);
+      }
     }
   }
 }
+
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict__ y, int co, int oy, int ox, int out_h,
                                       int out_w) {
-  _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
-    _Pragma("unroll") for (int row = 0; row < 2; ++row) {
-      _Pragma("unroll") for (int column = 0; column < 4; ++column) {
+  #pragma unroll
+  for (int channel = 0; channel < 8; ++channel) {
+    #pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      #pragma unroll
+      for (int column = 0; column < 4; ++column) {
         const int out_row = oy + row;
         const int out_column = ox + column;
         if (out_row < out_h && out_column < out_w) {
@@ -71,7 +117,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(kThreads, 2)
     convtgen_direct_forward_a6e69e42d1926699(const float* __restrict__ x, const float* __restrict__ weight,
                                              float* __restrict__ y, int height, int width) {
   const int tiles_y = (height + 7) / 8;
@@ -89,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   const int row = thread / 16 % 4 * 2;
   const int channel = thread / 64 * 8;
   const int m_y = tile_y * 8 + row;
-  const int m_x = tile_x * 64 + column;
+  const int m_x = tile_x * kTileColumns + column;
 
   // Bases are 64-bit; every offset from them fits its type.
   const long long in_pixels = static_cast<long long>(height) * width;
@@ -100,12 +146,13 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 
   Accumulators acc[1] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
-  for (int first_in = 0; first_in < 32; first_in += 4) {
+  for (int first_in = 0; first_in < kGroupIn; first_in += 4) {
     __syncthreads();  // all threads have read the chunk before
-    stage_rows(stage, x_group, first_in, tile_y * 8 - 1, tile_x * 64 - 3, height, width);
+    stage_rows(stage, x_group, first_in, tile_y * 8 - 1, tile_x * kTileColumns - 3, height, width);
     stage_weights(stage, weight, first_in);
     __syncthreads();  // the chunk is staged
-    _Pragma("unroll 1") for (int c = 0; c < 4; ++c) {
+    #pragma unroll 1
+    for (int c = 0; c < 4; ++c) {
       // Kernel row 0: output rows of phase 0, input offset 1.
       multiply_add(acc[0], &stage.rows[c][row + 2][column + 6], &stage.weights[c][0][channel]);  // tap (0, 0)
       multiply_add(acc[0], &stage.rows[c][row + 2][column + 5], &stage.weights[c][1][channel]);  // tap (0, 1)

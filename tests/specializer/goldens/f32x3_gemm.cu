@@ -1,108 +1,186 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute f32x3; layout nchw
 // forward for sm_90a. Template f32x3_gemm: a block makes 8x32 outputs of 32 channels; 21 taps; 217.5 KiB shared.
-// Launch: 384 threads and 222696 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor y: 134217728 elements, written, 16-byte aligned
+//   tensor x: 134217728 elements, read, 16-byte aligned
+//   tensor weight: 21504 elements, read, 4-byte aligned
+//   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
+//   region packed: 87168 bytes, a packed copy of the weights; kept for later calls
+//   kernel convtgen_f32x3_gemm_forward_c7abe7b8fe181409_pack
+//     arguments const float* weight, unsigned char* packed
+//     grid 22; block 256; shared 0; only if the weights have changed
+//   kernel convtgen_f32x3_gemm_forward_c7abe7b8fe181409
+//     arguments const float* x, const unsigned char* packed, float* y, int batch
+//     grid 132; block 384; shared 222696; programmatic stream serialization
 
 namespace convtgen_f32x3_gemm_forward_c7abe7b8fe181409_source {
+
+// ---- Device primitives ----
+
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
+
 // Lets the launch behind this one begin, as soon as all blocks have said so or ended.
-__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
+__device__ __forceinline__ void grid_dependents_launch() {
+  asm volatile("griddepcontrol.launch_dependents;");
+}
+
 // Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
-__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+__device__ __forceinline__ void grid_dependency_wait() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
   return value;
 }
+
 // Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
 __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   unsigned int bits;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
+
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
-__device__ __forceinline__ int warp_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
 // True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
 __device__ __forceinline__ bool elect_one() {
   unsigned int elected;
   asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
   return elected != 0;
 }
+
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* to) { return __cvta_generic_to_shared(to); }
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
 // Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
-               "r"(value.w) : "memory");
+               "r"(value.w)
+               : "memory");
 }
+
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
+
 // Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
+
 // Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
+
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
 }
+
 // Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.
 __device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {
   unsigned int complete;
   asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-               : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
+               : "=r"(complete)
+               : "r"(shared_address(barrier)), "r"(parity)
+               : "memory");
   return complete != 0;
 }
+
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
   for (unsigned int complete = 0; complete == 0;) {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-                 : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
   }
 }
+
 // Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
 __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
+
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(barrier)) : "memory");
+               "l"(from), "r"(bytes), "r"(shared_address(barrier))
+               : "memory");
 }
+
 // Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
-__device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-// Orders earlier accesses of registers (accumulators, A) before the products that follow.
-__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-// Closes a group: all products of this warpgroup since the last one.
-__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
-__device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  if (pending == 1) asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+__device__ __forceinline__ void fence_proxy_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
+
+// Orders earlier accesses of registers (accumulators, A) before the products that follow.
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// Closes a group: all products of this warpgroup since the last one.
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still in flight.
+__device__ __forceinline__ void wgmma_wait(int pending) {
+  if (pending == 0) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  }
+  if (pending == 1) {
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  }
+}
+
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
-__device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
+__device__ __forceinline__ void wgmma_pin(float& value) {
+  asm volatile("" : "+f"(value)::"memory");
+}
+
 // The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
-__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) { asm volatile("" : "+r"(word)::"memory"); }
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
+  asm volatile("" : "+r"(word)::"memory");
+}
+
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
   return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
+
 // Gives back the registers of each thread of this warpgroup beyond 72. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_72() { asm volatile("setmaxnreg.dec.sync.aligned.u32 72;"); }
+__device__ __forceinline__ void setmaxnreg_decrease_72() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
+}
+
 // Waits until each thread of this warpgroup can have 216 registers, more than it has, and takes them. Collective.
-__device__ __forceinline__ void setmaxnreg_increase_216() { asm volatile("setmaxnreg.inc.sync.aligned.u32 216;"); }
+__device__ __forceinline__ void setmaxnreg_increase_216() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
+}
+
 // d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
 __device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
@@ -113,37 +191,92 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const uns
         "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate) : "memory");
 }
+
 #endif
 
+// ---- Constants ----
+
+constexpr float kLowScale = 2048.0f;
+constexpr int kConsumers = 256;  // threads: two warpgroups
+constexpr int kBlockTaps = 21;
+constexpr int kInstructionN = 32;
+constexpr int kStagedColumns = 40;
+constexpr int kRowPitch = 40;
+constexpr int kChannelPitch = 404;
+constexpr int kProducers = 128;  // threads
+constexpr int kSetAccumulators = 32;
+constexpr int kHighAccumulators = 32;
+constexpr int kUsedPitch = 40;
+constexpr int kLinePitch = 808;
+constexpr int kLineVectors = 100;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kKBlockWeightBytes = 43008;
+constexpr int kWeightBytes = 86016;
+constexpr int kPackedMaximaOffset = 86144;
+constexpr int kPackedBytes = 87168;
+constexpr int kResidentBytes = 86016;
+constexpr int kMaximaOffset = 25856;
+constexpr int kExponentsOffset = 25872;
+constexpr int kStageBytes = 25888;
+constexpr int kTotalsOffset = 189568;
+constexpr int kScalesOffset = 222336;
+constexpr int kBarrierOffset = 222592;
+
 // The larger of a and |b|; infinities and NaN don't count.
-__device__ __forceinline__ float larger_finite(float a, float b) { return fmaxf(a, fabsf(fmaf(b, 0, b))); }
+__device__ __forceinline__ float larger_finite(float a, float b) {
+  return fmaxf(a, fabsf(fmaf(b, 0, b)));
+}
+
 // The largest of a warp's values, none of them negative or NaN: their bits are in the same order. Collective.
 __device__ __forceinline__ float largest_of_warp(float value) {
-  return __uint_as_float(__reduce_max_sync(4294967295u, __float_as_uint(value)));
+  return __uint_as_float(__reduce_max_sync(0xffffffffu, __float_as_uint(value)));
 }
+
 // The exponent of the scale that takes `most` to at least 2^14 and below 2^15; of denormals as far as floats go.
-__device__ __forceinline__ int scale_exponent(float most) { return min(126, 141 - __float_as_int(most) / 8388608); }
-// 2^exponent, -126 to 127.
-__device__ __forceinline__ float power_of_two(int exponent) { return __int_as_float((exponent + 127) * 8388608); }
-// Two factors that make 2^e, which may be no float.
-__device__ __forceinline__ float2 factors_of(int e) { return {power_of_two(e / 2), power_of_two(e - e / 2)}; }
-__device__ __forceinline__ float scaled_by(float x, int e) { return x * factors_of(e).x * factors_of(e).y; }
-// Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.
-struct SplitPair { unsigned int high; unsigned int low; };
-__device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
-  return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 65535)), -2048.0f, a * 2048.0f),
-                         fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * 2048.0f));
+__device__ __forceinline__ int scale_exponent(float most) {
+  return min(126, 141 - __float_as_int(most) / 0x800000);
 }
+
+// 2^exponent, -126 to 127.
+__device__ __forceinline__ float power_of_two(int exponent) {
+  return __int_as_float((exponent + 127) * 0x800000);
+}
+
+// Two factors that make 2^e, which may be no float.
+__device__ __forceinline__ float2 factors_of(int e) {
+  return {power_of_two(e / 2), power_of_two(e - e / 2)};
+}
+
+__device__ __forceinline__ float scaled_by(float x, int e) {
+  return x * factors_of(e).x * factors_of(e).y;
+}
+
+// Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.
+struct SplitPair {
+  unsigned int high;
+  unsigned int low;
+};
+
+__device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
+  return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 0xffff)), -2048.0f, a * kLowScale),
+                         fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * kLowScale));
+}
+
 // With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.
 __device__ __forceinline__ SplitPair split_pair(float a, float b, float scale, bool nonzero) {
   unsigned int high = floats_to_half2(a * scale, b * scale);
   if (nonzero) {
-    high |= a != 0 && (high & 32767) == 0 ? 1u : 0u;
-    high |= b != 0 && (high & 2147418112) == 0 ? 65536u : 0u;
+    high |= a != 0 && (high & 0x7fff) == 0 ? 1u : 0u;
+    high |= b != 0 && (high & 0x7fff0000) == 0 ? 0x10000u : 0u;
   }
   return {high, low_parts(a * scale, b * scale, high)};
 }
-__device__ __forceinline__ bool is_finite(float value) { return fabsf(value) <= 3.4028235e+38f; }
+
+__device__ __forceinline__ bool is_finite(float value) {
+  return fabsf(value) <= 3.4028235e+38f;
+}
 
 // Packs the weights by N tile, k-block, tap and k-step: two columns of a B operand each.
 extern "C" __global__ void __launch_bounds__(256)
@@ -155,34 +288,45 @@ extern "C" __global__ void __launch_bounds__(256)
   for (int index = blockIdx.x; index < 16; index += gridDim.x) {
     const int n = index * 2 % 32 + threadIdx.x % 2;
     const int channel_tile = index / 16;
-    unsigned char* to = packed + static_cast<long long>(channel_tile) * 87168;
+    unsigned char* to = packed + static_cast<long long>(channel_tile) * kPackedBytes;
     const int co = channel_tile * 32 + n;
     const float* from = weight + static_cast<long long>(co) * 21;
     float values[16];
     float most = 0;
-    _Pragma("unroll") for (int i = 0; i < 16; ++i) {
-      values[i] = from[static_cast<long long>(lane / 21 % 2 * 16 + i) * 672 + lane % 21];
+    #pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      values[i] = from[static_cast<long long>(lane / kBlockTaps % 2 * 16 + i) * 672 + lane % kBlockTaps];
       most = larger_finite(most, values[i]);
     }
-    for (int mask = 16; mask >= 2; mask /= 2) most = fmaxf(most, __shfl_xor_sync(4294967295u, most, mask));
-    float* maxima = reinterpret_cast<float*>(to + 86144) + n * 8;  // of each warp
-    if (threadIdx.x % 32 / 2 == 0) maxima[threadIdx.x / 32] = most;
+    for (int mask = 16; mask >= 2; mask /= 2) {
+      most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
+    }
+    float* maxima = reinterpret_cast<float*>(to + kPackedMaximaOffset) + n * 8;  // of each warp
+    if (threadIdx.x % 32 / 2 == 0) {
+      maxima[threadIdx.x / 32] = most;
+    }
     __syncthreads();
-    for (int warp = 0; warp < 8; ++warp) most = fmaxf(most, maxima[warp]);
+    for (int warp = 0; warp < 8; ++warp) {
+      most = fmaxf(most, maxima[warp]);
+    }
     const int exponent = scale_exponent(most);
-    if (lane == 0) reinterpret_cast<int*>(to + 86016)[n] = exponent;
+    if (lane == 0) {
+      reinterpret_cast<int*>(to + kWeightBytes)[n] = exponent;
+    }
     if (lane < 42) {
-      const int tap = lane % 21;
-      const int k_step = lane / 21;
-      uint4* row = reinterpret_cast<uint4*>(to + k_step * 43008) + (tap * 128 + n);
-      _Pragma("unroll") for (int half = 0; half < 2; ++half) {
+      const int tap = lane % kBlockTaps;
+      const int k_step = lane / kBlockTaps;
+      uint4* row = reinterpret_cast<uint4*>(to + k_step * kKBlockWeightBytes) + (tap * 128 + n);
+      #pragma unroll
+      for (int half = 0; half < 2; ++half) {
         SplitPair pairs[4];
-        _Pragma("unroll") for (int word = 0; word < 4; ++word) {
+        #pragma unroll
+        for (int word = 0; word < 4; ++word) {
           const int i = half * 8 + word * 2;
           pairs[word] = split_pair(values[i], values[i + 1], power_of_two(exponent), true);
         }
-        row[half * 32] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
-        row[(half + 2) * 32] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
+        row[half * kInstructionN] = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
+        row[(half + 2) * kInstructionN] = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
       }
     }
   }
@@ -191,64 +335,87 @@ extern "C" __global__ void __launch_bounds__(256)
 // The A operands of products whose first position is each of the loaded columns.
 using Fragments = unsigned int[11][4];
 using Words = unsigned int[2][12];
+
 // Makes the fragments of words, before the fence. Keeps two copies of each word, one with an opaque zero, so that ptxas
 // cannot merge them and copy again. Fragments that products may still read (`is_read`) depend on their old words.
 __device__ __forceinline__ void make_fragments(Fragments& a, const Words& words, unsigned int zero, bool is_read) {
-  _Pragma("unroll") for (int i = 4; i < 40; ++i) {
+  #pragma unroll
+  for (int i = 4; i < 40; ++i) {
     unsigned int& word = a[i / 4][i % 4];
-    word = (words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0));
+    word = words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0);
     wgmma_pin_operand(word);
   }
 }
+
 // Loads the words of a thread's positions of one staged row, for one k-step: high parts, or `low` ones.
 __device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
-  _Pragma("unroll") for (int i = 0; i < 24; ++i) words[low][i / 12][i % 12] = row[(i / 12 * 8 + low) * 404 + i % 12];
+  #pragma unroll
+  for (int i = 0; i < 24; ++i) {
+    words[low][i / 12][i % 12] = row[(i / 12 * 8 + low) * kChannelPitch + i % 12];
+  }
 }
+
 // Fake dependency: the arrive of a stage's release depends on these words, so it stays after their loads.
 __device__ __forceinline__ unsigned int word_of_all(const Words& words) {
   unsigned int word = 0;
-  _Pragma("unroll") for (int i = 0; i < 12; ++i) word |= (words[0][i] | words[1][i]);
+  #pragma unroll
+  for (int i = 0; i < 12; ++i) {
+    word |= words[0][i] | words[1][i];
+  }
   return word;
 }
 
 // What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no
 // part of the row is in the image), of `rows` where a warp has several.
-struct Copy { const float* from; int to; int bytes; int rows; };
+struct Copy {
+  const float* from;
+  int to;
+  int bytes;
+  int rows;
+};
+
 // Finds the copies of a tile of the producer, or the warp, of this number.
-__device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_channel,
-                                          int first_row, int first_column, int producer) {
+__device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_row, int first_column,
+                                          int producer) {
   const int channel = producer / 10;
   const int row = producer % 10;
   const int above = max(0, 3 - first_row - row) / 4;  // rows of a warp
   const int iy = first_row + row + 4 * above;
   // The staged columns of the image, and their vectors, relative to the first one, which is at `start` in channel 0.
   const int begin = max(first_column, 0) - first_column;
-  const int end = min(first_column + 40, 1024) - first_column;
+  const int end = min(first_column + kStagedColumns, 1024) - first_column;
   const long long start =
       static_cast<long long>(first_image) * 16777216 + static_cast<long long>(iy) * 1024 + first_column;
   const bool is_copied = iy >= 0 && iy < 512 && begin < end;
   const int rows = is_copied ? (min(first_row + 10, 512) - iy + 3) / 4 : 0;
-  return {x + (start + begin + (first_channel + channel) * 524288ll), channel * 404 + (row + 4 * above) * 40 + begin,
+  return {x + (start + begin + channel * 524288ll), channel * kChannelPitch + (row + 4 * above) * kRowPitch + begin,
           is_copied ? (end - begin) * 4 : 0, rows};
 }
+
 // Issues a producer's copies of a k-block, of which the layer has so many `channels`.
-__device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full, long long plane) {
+__device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full) {
   mbarrier_arrive_expect(full, 16 * copy.rows * copy.bytes);
-  _Pragma("unroll 1") for (int row = 0; row < copy.rows; ++row) {
-    _Pragma("unroll 16") for (int round = 0; round < 16; ++round)
-      bulk_load(to + copy.to + (row * 160 + round * 404), copy.from + (row * 4096ll + round * plane), copy.bytes, full);
+  #pragma unroll 1
+  for (int row = 0; row < copy.rows; ++row) {
+    #pragma unroll 16
+    for (int round = 0; round < 16; ++round) {
+      bulk_load(to + copy.to + (row * 160 + round * kChannelPitch), copy.from + (row * 4096ll + round * 524288ll),
+                copy.bytes, full);
+    }
   }
 }
+
 // Writes zeros to the rows and columns of a stage outside the image, and to channels that the layer has not.
 __device__ __forceinline__ void zero_pad(float* to, int first_row, int first_column, int thread) {
   for (int i = thread; i < 160; i += 128) {
     const int iy = first_row + i % 10;
     const bool is_copied = iy >= 0 && iy < 512;
-    float* staged = to + i / 10 * 404 + i % 10 * 40;
-    for (int column = 0; column < 40; column += 4) {
+    float* staged = to + i / 10 * kChannelPitch + i % 10 * kRowPitch;
+    for (int column = 0; column < kRowPitch; column += 4) {
       const int ix = first_column + column;
-      if (!is_copied || ix < 0 || ix >= 1024)
+      if (!is_copied || ix < 0 || ix >= 1024) {
         *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
+      }
     }
   }
   fence_proxy_async();  // orders these writes before the next bulk copies to these places
@@ -257,24 +424,33 @@ __device__ __forceinline__ void zero_pad(float* to, int first_row, int first_col
 
 // By sets of fused phases and by instruction tiles of 64 positions.
 using Accumulators = float[2][2][16];
+
 // The i-th of them.
-__device__ __forceinline__ float& acc_at(Accumulators& acc, int i) { return acc[i / 32][i / 16 % 2][i % 16]; }
+__device__ __forceinline__ float& acc_at(Accumulators& acc, int i) {
+  return acc[i / kSetAccumulators][i / 16 % 2][i % 16];
+}
+
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
 __device__ __forceinline__ void pin(Accumulators& acc) {
-  _Pragma("unroll") for (int i = 0; i < 64; ++i) wgmma_pin(acc_at(acc, i));
+  #pragma unroll
+  for (int i = 0; i < 64; ++i) {
+    wgmma_pin(acc_at(acc, i));
+  }
 }
 
 // Stores a thread's outputs: its positions in all phases, for its channels, from position (m_y, m_x), channel `co` on.
-__device__ __forceinline__ void store_tile(const Accumulators& acc, float* __restrict__ y, int co, int m_y, int m_x,
-                                           int phase_row) {
-  float* corner = y + (static_cast<long long>(co) * 512 + m_y + phase_row) * 1024 + m_x;
-  const int oy = m_y + phase_row;
-  if (oy < 512) {
-    _Pragma("unroll") for (int i = 0; i < 8; ++i) {
+__device__ __forceinline__ void store_tile(const Accumulators& acc, float* __restrict__ y, int co, int m_y, int m_x) {
+  float* corner = y + (static_cast<long long>(co) * 512 + m_y) * 1024 + m_x;
+  if (m_y < 512) {
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
       float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 524288;
       if (m_x < 1024) {
         float values[4];
-        _Pragma("unroll") for (int v = 0; v < 4; ++v) values[v] = acc[0][v / 2][i / 2 * 4 + v % 2 * 2 + i % 2];
+        #pragma unroll
+        for (int v = 0; v < 4; ++v) {
+          values[v] = acc[0][v / 2][i / 2 * 4 + v % 2 * 2 + i % 2];
+        }
         store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
                                           __float_as_uint(values[2]), __float_as_uint(values[3])));
       }
@@ -287,108 +463,163 @@ __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   stage = stage == 3 ? 0 : stage + 1;
   parity ^= stage == 0 ? 1 : 0;
 }
+
 // Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
 __device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
   __syncwarp();
-  if (is_done && threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
+  if (is_done && threadIdx.x % 32 == 0) {
+    mbarrier_arrive(barrier);
+  }
 }
 
 // A tile's first image, and its first position there.
-struct Tile { int image; int m_y; int m_x; };
-__device__ __forceinline__ Tile tile_at(int index) { return {index / 2048, index / 32 % 64 * 8, index % 32 * 32}; }
+struct Tile {
+  int image;
+  int m_y;
+  int m_x;
+};
+
+__device__ __forceinline__ Tile tile_at(int index) {
+  return {index / 2048, index / 32 % 64 * 8, index % 32 * 32};
+}
 
 // The maximum of an image in a stage. Each producer warp has scanned its own part for it.
 __device__ __forceinline__ float largest_of(const float4& four) {
   return fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w));
 }
+
 // The exponent of x's scale: `kept`, if not `begins` and it brings `largest` to 2^13 and within f16, or that is 0.
 __device__ __forceinline__ int next_exponent(float largest, int kept, bool begins) {
-  const int wanted = min(126, 141 - (__float_as_int(largest) + 4096) / 8388608);
+  const int wanted = min(126, 141 - (__float_as_int(largest) + 4096) / 0x800000);
   return !begins && (largest == 0 || (kept >= wanted - 1 && kept <= wanted + 1)) ? kept : wanted;
 }
 
 // What a thread's accumulators hold: `rows` of taps (0: the next products begin them), x's scale as `exponent`, in the
 // lane's image; whether some were `promoted` to totals, of exponent `total` (without totals: the least so far).
-struct ScaleState { int rows; int exponent; bool promoted; int total; float4* totals; };
+struct ScaleState {
+  int rows;
+  int exponent;
+  bool promoted;
+  int total;
+  float4* totals;
+};
+
 // Infinities have no low parts: where an accumulator of high parts isn't finite, it is the result.
 __device__ __forceinline__ void drop_low_of_infinite(Accumulators& acc) {
   bool finite = true;
-  _Pragma("unroll") for (int i = 0; i < 8; ++i) finite &= is_finite(acc[0][0][i / 2 * 4 + i % 2]);
-  _Pragma("unroll") for (int i = 1; i < 4; ++i) finite &= is_finite(acc[0][i / 2][i % 2 * 2]);
+  #pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    finite &= is_finite(acc[0][0][i / 2 * 4 + i % 2]);
+  }
+  #pragma unroll
+  for (int i = 1; i < 4; ++i) {
+    finite &= is_finite(acc[0][i / 2][i % 2 * 2]);
+  }
   if (!finite) {
-    _Pragma("unroll") for (int i = 0; i < 32; ++i) {
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
       float& low = acc_at(acc, 32 + i);
       low = is_finite(acc_at(acc, i)) ? low : 0;
     }
   }
 }
+
 // The i-th of a thread's totals, of which four lie together.
 __device__ __forceinline__ float& total_at(float4* totals, int i) {
-  return reinterpret_cast<float*>(totals + i / 4 * 256)[i % 4];
+  return reinterpret_cast<float*>(totals + i / 4 * kConsumers)[i % 4];
 }
+
 // Adds accumulators of low parts, and totals if there are any, to those of high parts. Returns their scale's exponent.
 __device__ __forceinline__ int combine(Accumulators& acc, ScaleState& state) {
   int exponent = state.exponent;  // of its own image
   drop_low_of_infinite(acc);
   if (state.promoted && exponent != state.total) {
     const int less = min(exponent, state.total);  // both get the smaller one's scale
-    _Pragma("unroll") for (int i = 0; i < 64; ++i) acc_at(acc, i) = scaled_by(acc_at(acc, i), less - exponent);
-    _Pragma("unroll 16") for (int i = 0; i < 32; ++i)
+    #pragma unroll
+    for (int i = 0; i < 64; ++i) {
+      acc_at(acc, i) = scaled_by(acc_at(acc, i), less - exponent);
+    }
+    #pragma unroll 16
+    for (int i = 0; i < kHighAccumulators; ++i) {
       total_at(state.totals, i) = scaled_by(total_at(state.totals, i), less - state.total);
+    }
     exponent = less;
   }
-  _Pragma("unroll") for (int i = 0; i < 32; ++i)
-    acc_at(acc, i) = fmaf(acc_at(acc, 32 + i), 0.00048828125f, acc_at(acc, i));
-  if (state.promoted)
-    _Pragma("unroll") for (int i = 0; i < 32; ++i) acc_at(acc, i) += total_at(state.totals, i);
+  #pragma unroll
+  for (int i = 0; i < kHighAccumulators; ++i) {
+    acc_at(acc, i) = fmaf(acc_at(acc, kHighAccumulators + i), 0.00048828125f, acc_at(acc, i));
+  }
+  if (state.promoted) {
+    #pragma unroll
+    for (int i = 0; i < kHighAccumulators; ++i) {
+      acc_at(acc, i) += total_at(state.totals, i);
+    }
+  }
   return exponent;
 }
+
 // Promotes the accumulators to totals, once no products are in flight. The next products begin the accumulators.
 __device__ __forceinline__ void promote(Accumulators& acc, ScaleState& state) {
   wgmma_wait(0);
   pin(acc);
   state.total = combine(acc, state);
-  _Pragma("unroll") for (int i = 0; i < 32; ++i) total_at(state.totals, i) = acc_at(acc, i);
+  #pragma unroll
+  for (int i = 0; i < kHighAccumulators; ++i) {
+    total_at(state.totals, i) = acc_at(acc, i);
+  }
   state.rows = 0;
-  state.promoted = 1;
+  state.promoted = true;
 }
+
 // Makes a tile's results of its accumulators. `scales` undo those of the weights, in two factors each.
 __device__ __forceinline__ void unscale(Accumulators& acc, ScaleState& state, const float2* scales) {
   const float2 own = factors_of(-combine(acc, state));
-  _Pragma("unroll") for (int eight = 0; eight < 4; ++eight) {
+  #pragma unroll
+  for (int eight = 0; eight < 4; ++eight) {
     const float4 two = *reinterpret_cast<const float4*>(scales + eight * 8);
     const float factors[2][2] = {{two.x * own.x, two.y * own.y}, {two.z * own.x, two.w * own.y}};
-    _Pragma("unroll") for (int i = 0; i < 8; ++i) {
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
       float& value = acc_at(acc, i / 4 * 16 + eight * 4 + i % 4);
       value = value * factors[i % 2][0] * factors[i % 2][1];
     }
   }
   state.rows = 0;
-  state.promoted = 0;
+  state.promoted = false;
 }
+
 // Before a stage's products: promotes accumulators that have terms enough, or where an image of x has another scale.
 __device__ __forceinline__ void choose_scale(Accumulators& acc, ScaleState& state, const unsigned char* stage) {
-  const int exponent = reinterpret_cast<const int*>(stage + 25872)[0];
+  const int exponent = reinterpret_cast<const int*>(stage + kExponentsOffset)[0];
   const bool fits = state.rows < 2 && exponent == state.exponent;
-  if (__ballot_sync(4294967295u, state.rows > 0 && !fits ? 1 : 0) != 0) promote(acc, state);
+  if (__ballot_sync(0xffffffffu, state.rows > 0 && !fits ? 1 : 0) != 0) {
+    promote(acc, state);
+  }
   state.exponent = exponent;
 }
 
 // A tap's products of the low parts of x with high weights, or of its `high` parts with both parts of the weights.
-__device__ __forceinline__ void multiply_part(Accumulators& acc, int set, const Fragments& a, int first,
+__device__ __forceinline__ void multiply_part(Accumulators& acc, const Fragments& a, int first,
                                               unsigned long long weights, int accumulate, bool high) {
-  _Pragma("unroll") for (int tile = 0; tile < 2; ++tile) {
-    wgmma_m64n32k16_f16_rs(acc[high ? set : 1 + set][tile], a[2 * tile + first], weights, accumulate);
-    if (high) wgmma_m64n32k16_f16_rs(acc[1 + set][tile], a[2 * tile + first], weights + 64, 1);
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    wgmma_m64n32k16_f16_rs(acc[high ? 0 : 1][tile], a[2 * tile + first], weights, accumulate);
+    if (high) {
+      wgmma_m64n32k16_f16_rs(acc[1][tile], a[2 * tile + first], weights + 64, 1);
+    }
   }
 }
+
 // The products of taps that read the row-th of these rows. In the first row they begin accumulators if not `later`.
 __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments& a, unsigned long long weights,
                                               int row, int later, bool high) {
-  weights += (2 - row) * 14336 / 16;  // descriptors count 16-byte vectors
-  _Pragma("unroll") for (int kw = 0; kw < 7; ++kw)
-    multiply_part(acc, 0, a, 7 - kw, weights + kw * 2048 / 16, kw == 0 ? later : 1, high);
+  weights += (2 - row) * 896;  // descriptors count 16-byte vectors
+  #pragma unroll
+  for (int kw = 0; kw < 7; ++kw) {
+    multiply_part(acc, a, 7 - kw, weights + kw * 128, kw == 0 ? later : 1, high);
+  }
 }
+
 // All products of one k-block of split values. `rows` is the thread's first position in the stage.
 __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&fragments)[2], ScaleState& state,
                                                  const unsigned int* rows, const unsigned char* weights,
@@ -397,9 +628,12 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&
   int later = state.rows > 0 ? 1 : 0;
   Words words[2];
   load_words(words, rows, 1);
-  _Pragma("unroll") for (int row = 0; row < 3; ++row) {
+  #pragma unroll
+  for (int row = 0; row < 3; ++row) {
     if (row != 0) {
-      if (state.rows == 2) promote(acc, state);
+      if (state.rows == 2) {
+        promote(acc, state);
+      }
       later = state.rows > 0 ? 1 : 0;
     }
     ++state.rows;
@@ -407,89 +641,145 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&
     wgmma_fence();
     multiply_taps(acc, fragments[0], operands, row, later, false);
     wgmma_commit();
-    load_words(words, rows + row * 40, 0);  // while these products run, where registers allow it
-    wgmma_wait(1);                          // the fragments of the other part may be overwritten
+    load_words(words, rows + row * kUsedPitch, 0);  // while these products run, where registers allow it
+    wgmma_wait(1);                                  // the fragments of the other part may be overwritten
     const bool reads_before = row == 0;
     make_fragments(fragments[1], words[0], reads_before ? *reinterpret_cast<const unsigned int*>(weights) & zero : zero,
                    reads_before);
-    if (row == 2) warp_arrive(empty, ((word_of_all(words[0]) | state.exponent) & zero) == 0);
+    if (row == 2) {
+      warp_arrive(empty, ((word_of_all(words[0]) | state.exponent) & zero) == 0);
+    }
     wgmma_fence();
     multiply_taps(acc, fragments[1], operands, row, later, true);
     wgmma_commit();
-    if (row != 2) load_words(words, rows + (row + 1) * 40, 1);
+    if (row != 2) {
+      load_words(words, rows + (row + 1) * kUsedPitch, 1);
+    }
     wgmma_wait(1);
   }
 }
 
 // A thread's vector: adjacent positions of two channels, with channels last four channels of a position.
 using Vector = float[8];
+
 // Whether there is one. The remainders tell the compiler that each thread has all of them except perhaps the last.
-__device__ __forceinline__ bool has_vector(int i, int thread) { return i < 7 && i * 16 + thread % 16 < 100; }
+__device__ __forceinline__ bool has_vector(int i, int thread) {
+  return i < 7 && i * 16 + thread % 16 < kLineVectors;
+}
+
 // Loads the i-th of a thread's vectors; zeros where there is none.
 __device__ __forceinline__ void load_vector(Vector& vector, const float* own, int i, int thread) {
-  _Pragma("unroll") for (int v = 0; v < 8; ++v) vector[v] = 0;
-  if (has_vector(i, thread))
-    _Pragma("unroll") for (int v = 0; v < 8; ++v) vector[v] = own[i * 64 + (v / 4 * 404 + v % 4)];
+  #pragma unroll
+  for (int v = 0; v < 8; ++v) {
+    vector[v] = 0;
+  }
+  if (has_vector(i, thread)) {
+    #pragma unroll
+    for (int v = 0; v < 8; ++v) {
+      vector[v] = own[i * 64 + (v / 4 * kChannelPitch + v % 4)];
+    }
+  }
 }
+
 // Splits a vector, and stores its parts where it was.
 __device__ __forceinline__ void store_vector_split(float* own, int i, const Vector& vector, float scale) {
   unsigned int* words = reinterpret_cast<unsigned int*>(own + i * 64);
   SplitPair pairs[4];
-  _Pragma("unroll") for (int i = 0; i < 4; ++i) pairs[i] = split_pair(vector[i], vector[4 + i], scale, false);
+  #pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    pairs[j] = split_pair(vector[j], vector[4 + j], scale, false);
+  }
   *reinterpret_cast<uint4*>(words) = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
-  *reinterpret_cast<uint4*>(words + 404) = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
+  *reinterpret_cast<uint4*>(words + kChannelPitch) = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
 }
+
 // The maximum magnitude of a thread's vectors of an image. NaN don't count.
 __device__ __forceinline__ float scan_maximum(const float* own, int thread) {
   float most[2] = {0, 0};
-  _Pragma("unroll") for (int batch = 0; batch < 7; batch += 4) {
+  #pragma unroll
+  for (int batch = 0; batch < 7; batch += 4) {
     Vector vectors[4];
-    _Pragma("unroll") for (int i = 0; i < 4; ++i) load_vector(vectors[i], own, batch + i, thread);
-    _Pragma("unroll") for (int i = 0; i < 32; ++i) most[i % 2] = fmaxf(most[i % 2], fabsf(vectors[i / 8][i % 8]));
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      load_vector(vectors[i], own, batch + i, thread);
+    }
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      most[i % 2] = fmaxf(most[i % 2], fabsf(vectors[i / 8][i % 8]));
+    }
   }
   return fmaxf(most[0], most[1]);
 }
+
 // The same of finite values only. It is seldom needed, so it goes vector by vector.
 __device__ __forceinline__ float scan_finite_maximum(const float* own, int thread) {
   float most = 0;
-  _Pragma("unroll 1") for (int i = 0; i < 7; ++i) {
+  #pragma unroll 1
+  for (int i = 0; i < 7; ++i) {
     Vector vector;
     load_vector(vector, own, i, thread);
-    _Pragma("unroll") for (int v = 0; v < 8; ++v) most = larger_finite(most, vector[v]);
+    #pragma unroll
+    for (int v = 0; v < 8; ++v) {
+      most = larger_finite(most, vector[v]);
+    }
   }
   return most;
 }
+
 // Splits a thread's vectors of an image.
 __device__ __forceinline__ void split_vectors(float* own, int thread, float scale) {
-  _Pragma("unroll") for (int batch = 0; batch < 7; batch += 4) {
+  #pragma unroll
+  for (int batch = 0; batch < 7; batch += 4) {
     Vector vectors[4];
-    _Pragma("unroll") for (int i = 0; i < 4; ++i) load_vector(vectors[i], own, batch + i, thread);
-    _Pragma("unroll") for (int i = 0; i < 4; ++i)
-      if (has_vector(batch + i, thread)) store_vector_split(own, batch + i, vectors[i], scale);
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      load_vector(vectors[i], own, batch + i, thread);
+    }
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (has_vector(batch + i, thread)) {
+        store_vector_split(own, batch + i, vectors[i], scale);
+      }
+    }
   }
 }
+
 // Whether the phase of this parity is complete, for all of a warp.
 __device__ __forceinline__ bool is_complete(unsigned long long* barrier, unsigned int parity) {
   return warp_uniform(mbarrier_test(barrier, parity) ? 1 : 0) == 1;
 }
+
 // How many stages are issued and not processed; the oldest, and its k-block; exponents that the one before `kept`.
-struct Issued { int stages; int oldest; unsigned int parity; int k_block; int kept; };
+struct Issued {
+  int stages;
+  int oldest;
+  unsigned int parity;
+  int k_block;
+  int kept;
+};
+
 // Processes the oldest stage: scans it for finite maxima, splits it if the consumers don't, and releases it to them.
 __device__ __forceinline__ void process_stage(unsigned char* stages, unsigned long long* full,
                                               unsigned long long* landed, Issued& issued, int thread) {
-  unsigned char* stage = stages + issued.oldest * 25888;
+  unsigned char* stage = stages + issued.oldest * kStageBytes;
   mbarrier_wait(&landed[issued.oldest], issued.parity);
-  float* vectors = reinterpret_cast<float*>(stage) + thread / 16 * 808 + thread % 16 * 4;
-  float* maxima = reinterpret_cast<float*>(stage + 25856);
+  float* vectors = reinterpret_cast<float*>(stage) + thread / 16 * kLinePitch + thread % 16 * 4;
+  float* maxima = reinterpret_cast<float*>(stage + kMaximaOffset);
   float most = largest_of_warp(scan_maximum(vectors, thread));
-  if (!is_finite(most)) most = largest_of_warp(scan_finite_maximum(vectors, thread));
-  if (thread % 32 == 0) maxima[thread / 32] = most;
-  named_barrier_sync(1, 128);
-  int* exponents = reinterpret_cast<int*>(stage + 25872);
-  const int exponent =
-      next_exponent(largest_of(reinterpret_cast<const float4*>(stage + 25856)[0]), issued.kept, issued.k_block == 0);
+  if (!is_finite(most)) {
+    most = largest_of_warp(scan_finite_maximum(vectors, thread));
+  }
+  if (thread % 32 == 0) {
+    maxima[thread / 32] = most;
+  }
+  named_barrier_sync(1, kProducers);
+  int* exponents = reinterpret_cast<int*>(stage + kExponentsOffset);
+  const int exponent = next_exponent(largest_of(reinterpret_cast<const float4*>(stage + kMaximaOffset)[0]), issued.kept,
+                                     issued.k_block == 0);
   issued.kept = exponent;
-  if (thread == 0) exponents[0] = exponent;
+  if (thread == 0) {
+    exponents[0] = exponent;
+  }
   split_vectors(vectors, thread, power_of_two(exponent));
   fence_proxy_async();  // orders these writes before the next bulk copies to these places
   warp_arrive(&full[issued.oldest], true);
@@ -508,8 +798,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   const unsigned char* block_weights = packed;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
-  unsigned char* stages = shared + 86016;
-  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 222592);
+  unsigned char* stages = shared + kResidentBytes;
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 4;
   unsigned long long* landed = empty + 4;     // of copies, before the producers process them
   unsigned long long* resident = landed + 4;  // of the weights, where they are
@@ -527,11 +817,11 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= 8) {
     setmaxnreg_decrease_72();
-    const int thread = threadIdx.x - 256;
+    const int thread = threadIdx.x - kConsumers;
     if (thread == 0) {
       grid_dependency_wait();  // the weights are packed
-      mbarrier_arrive_expect(resident, 86016);
-      bulk_load(shared, block_weights, 86016, resident);
+      mbarrier_arrive_expect(resident, kWeightBytes);
+      bulk_load(shared, block_weights, kWeightBytes, resident);
     }
     int stage = 0;
     unsigned int parity = 1;
@@ -541,19 +831,26 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       const Tile tile = tile_at(index);
       const int first_row = tile.m_y - 1;
       const int first_column = tile.m_x - 4;
-      Copy copy = find_copy(x, tile.image, 0, first_row, first_column, warp - 8);
-      const bool is_padded = first_row < 0 || first_row + 10 > 512 || (first_column < 0 || first_column + 40 > 1024);
+      Copy copy = find_copy(x, tile.image, first_row, first_column, warp - 8);
+      const bool is_padded =
+          first_row < 0 || first_row + 10 > 512 || (first_column < 0 || first_column + kStagedColumns > 1024);
       for (int k_block = 0; k_block < 2; ++k_block) {
         while (issued.stages > 0 &&
                (drains || is_complete(&landed[issued.oldest], issued.parity) || !is_complete(&empty[stage], parity))) {
           process_stage(stages, full, landed, issued, thread);
         }
-        if (drains) break;
+        if (drains) {
+          break;
+        }
         mbarrier_wait(&empty[stage], parity);
-        unsigned char* to = stages + stage * 25888;
+        unsigned char* to = stages + stage * kStageBytes;
         float* staged = reinterpret_cast<float*>(to);
-        if (is_padded && k_block < 4) zero_pad(staged, first_row, first_column, thread);
-        if (elect_one()) copy_rows(staged, copy, &landed[stage], 524288ll);
+        if (is_padded && k_block < 4) {
+          zero_pad(staged, first_row, first_column, thread);
+        }
+        if (elect_one()) {
+          copy_rows(staged, copy, &landed[stage]);
+        }
         copy.from += 8388608ll;
         next_stage(stage, parity);
         ++issued.stages;
@@ -568,17 +865,18 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const int image = place_in_tile / 64;
     const int row = place_in_tile / 8 % 8;
     const int column = place_in_tile % 8 * 4;
-    const int position = (image * 10 + row) * 40 + column;
+    const int position = (image * 10 + row) * kRowPitch + column;
     const int own = quarter * 808 + position;
     const int co = quarter * 2;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // which the compiler doesn't know to be 0
     Accumulators acc = {};
-    ScaleState state = {0, 0, false, 0, reinterpret_cast<float4*>(shared + 189568) + threadIdx.x};
-    float2* scales = reinterpret_cast<float2*>(shared + 222336);
+    ScaleState state = {0, 0, false, 0, reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x};
+    float2* scales = reinterpret_cast<float2*>(shared + kScalesOffset);
     grid_dependency_wait();
-    for (int i = threadIdx.x; i < 32; i += 256)
-      scales[i] = factors_of(-reinterpret_cast<const int*>(block_weights + 86016)[i]);
-    named_barrier_sync(2, 256);
+    for (int i = threadIdx.x; i < 32; i += kConsumers) {
+      scales[i] = factors_of(-reinterpret_cast<const int*>(block_weights + kWeightBytes)[i]);
+    }
+    named_barrier_sync(2, kConsumers);
     mbarrier_wait(resident, 0);
     int stage = 0;
     unsigned int parity = 0;
@@ -587,8 +885,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       Fragments fragments[2] = {};
       for (int k_block = 0; k_block < 2; ++k_block) {
         mbarrier_wait(&full[stage], parity);
-        const unsigned char* from = stages + stage * 25888;
-        const unsigned char* weights = shared + k_block * 43008;
+        const unsigned char* from = stages + stage * kStageBytes;
+        const unsigned char* weights = shared + k_block * kKBlockWeightBytes;
         choose_scale(acc, state, from);
         multiply_k_block(acc, fragments, state, reinterpret_cast<const unsigned int*>(from) + own, weights,
                          &empty[stage], zero);
@@ -599,7 +897,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       unscale(acc, state, scales + quarter * 2);
       const Tile tile = tile_at(index);
       const int own_column = column + (static_cast<int>(zero) & index);  // opaque, so that no address is kept
-      store_tile(acc, y + (tile.image + image) * 16777216ll, co, tile.m_y + row, tile.m_x + own_column, 0);
+      store_tile(acc, y + (tile.image + image) * 16777216ll, co, tile.m_y + row, tile.m_x + own_column);
     }
   }
 }

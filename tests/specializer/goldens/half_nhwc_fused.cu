@@ -1,23 +1,50 @@
 // conv_transpose2d 32 -> 30; kernel 4x4; stride 2x2; padding 1x1; input ?x16x16; bias; fuse relu, clamp(-1, 6), gelu; dtype f16; compute f16; layout nhwc
 // forward for sm_80. Template direct: a block makes 16x32 outputs of 30 channels; 16 taps; 22.2 KiB shared.
-// Launch: 256 threads and 22784 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch, in_height 16, in_width 16; out_height 32, out_width 32
+//   compile: nvcc -gencode arch=compute_80,code=sm_80
+//   tensor y: 30720 * batch elements, written, 2-byte aligned
+//   tensor x: 8192 * batch elements, read, 2-byte aligned
+//   tensor weight: 15360 elements, read, 2-byte aligned
+//   tensor bias: 30 elements, read, 2-byte aligned
+//   kernel convtgen_direct_forward_602126ed2e23c0d8
+//     arguments const unsigned short* x, const unsigned short* weight, const unsigned short* bias, unsigned short* y
+//     grid 2 * batch; block 256; shared 22784
 
 namespace convtgen_direct_forward_602126ed2e23c0d8_source {
+
+// ---- Device primitives ----
+
 #ifndef CONVTGEN_HOST_DEVICE
+
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
   return value;
 }
+
 __device__ __forceinline__ unsigned short float_to_half(float value) {
   unsigned short bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
   return bits;
 }
+
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
 #endif
+
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kGroupIn = 32;
+constexpr int kGroupOut = 30;
+constexpr int kTileChannels = 32;
+constexpr int kStagedColumns = 18;
 
 // Every step of the chain in its order.
 __device__ __forceinline__ float activate(float value) {
@@ -29,57 +56,76 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
-struct Stage { float rows[8][10][20]; float weights[8][16][32]; };
+struct Stage {
+  float rows[8][10][20];
+  float weights[8][16][32];
+};
+
 // One thread's accumulators for one phase.
 using Accumulators = float[8][1][2];
+
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
                                            int first_row) {
   // more would spill
-  _Pragma("unroll 3") for (int i = threadIdx.x; i < 1440; i += 256) {
+  #pragma unroll 3
+  for (int i = threadIdx.x; i < 1440; i += kThreads) {
     // Adjacent threads read adjacent memory.
     const int channel = i % 8;
     const int row = i / 144;
-    const int column = i / 8 % 18;
+    const int column = i / 8 % kStagedColumns;
     const int ci = first_channel + channel;
     const int iy = first_row + row;
     const int ix = column - 1;
     float value = 0;
-    if (iy >= 0 && iy < 16 && ix >= 0 && ix < 16) value = half_to_float(x[(iy * 16 + ix) * 32 + ci]);
+    if (iy >= 0 && iy < 16 && ix >= 0 && ix < 16) {
+      value = half_to_float(x[(iy * 16 + ix) * 32 + ci]);
+    }
     stage.rows[channel][row][column] = value;
   }
 }
+
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel) {
   // more would spill
-  _Pragma("unroll 3") for (int i = threadIdx.x; i < 4096; i += 256) {
+  #pragma unroll 3
+  for (int i = threadIdx.x; i < 4096; i += kThreads) {
     const int tap = i % 16;
-    const int channel = i / 16 % 32;
+    const int channel = i / 16 % kTileChannels;
     const int chunk_channel = i / 512;
     const int ci = first_channel + chunk_channel;
     float value = 0;
-    if (channel < 30) value = half_to_float(weight[(ci * 30 + channel) * 16 + tap]);
+    if (channel < kGroupOut) {
+      value = half_to_float(weight[(ci * kGroupOut + channel) * 16 + tap]);
+    }
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
+
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
-  _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
-    _Pragma("unroll") for (int column = 0; column < 2; ++column)
+  #pragma unroll
+  for (int channel = 0; channel < 8; ++channel) {
+    #pragma unroll
+    for (int column = 0; column < 2; ++column) {
       acc[channel][0][column] = fma(x[column], weights[channel], acc[channel][0][column]);
+    }
   }
 }
+
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* __restrict__ y,
                                       const unsigned short* __restrict__ bias, int co, int channels, int oy, int ox) {
-  _Pragma("unroll") for (int channel = 0; channel < 8; ++channel) {
+  #pragma unroll
+  for (int channel = 0; channel < 8; ++channel) {
     if (channel < channels) {
       const float bias_value = half_to_float(bias[co + channel]);
-      _Pragma("unroll") for (int column = 0; column < 2; ++column) {
+      #pragma unroll
+      for (int column = 0; column < 2; ++column) {
         const int out_column = ox + column * 2;
         const float biased = acc[channel][0][column] + bias_value;
         const float value = activate(biased);
@@ -89,7 +135,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(kThreads, 2)
     convtgen_direct_forward_602126ed2e23c0d8(const unsigned short* __restrict__ x,
                                              const unsigned short* __restrict__ weight,
                                              const unsigned short* __restrict__ bias, unsigned short* __restrict__ y) {
@@ -104,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   const int row = thread / 8 % 8;
   const int channel = thread / 64 * 8;
   const int m_y = tile_y * 8 + row;
-  const int channels = 30 - channel;
+  const int channels = kGroupOut - channel;
 
   // Bases are 64-bit; every offset from them fits its type.
   const long long image_channel = static_cast<long long>(image) * 32;
@@ -113,12 +159,13 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 
   Accumulators acc[4] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
-  for (int first_in = 0; first_in < 32; first_in += 8) {
+  for (int first_in = 0; first_in < kGroupIn; first_in += 8) {
     __syncthreads();  // all threads have read the chunk before
     stage_rows(stage, x_group, first_in, tile_y * 8 - 1);
     stage_weights(stage, weight, first_in);
     __syncthreads();  // the chunk is staged
-    _Pragma("unroll 1") for (int c = 0; c < 8; ++c) {
+    #pragma unroll 1
+    for (int c = 0; c < 8; ++c) {
       // Kernel row 0: output rows of phase 1, input offset 1.
       multiply_add(acc[3], &stage.rows[c][row + 2][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
       multiply_add(acc[2], &stage.rows[c][row + 2][column + 1], &stage.weights[c][1][channel]);  // tap (0, 1)

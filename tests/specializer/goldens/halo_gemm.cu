@@ -1,100 +1,174 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; fuse relu; dtype f16; compute f16; layout nhwc
 // forward for sm_90a. Template halo_gemm: a block makes 256 outputs of 32 channels; 16 taps; 195.0 KiB shared.
-// Launch: 384 threads and 199656 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor y: 8388608 elements, written, 16-byte aligned
+//   tensor x: 4194304 elements, read, 16-byte aligned
+//   tensor weight: 131072 elements, read, 2-byte aligned
+//   tensor bias: 64 elements, read, 2-byte aligned
+//   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
+//   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
+//   kernel convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_pack
+//     arguments const unsigned short* weight, unsigned char* packed
+//     grid 64; block 256; shared 0; only if the weights have changed
+//   kernel convtgen_halo_gemm_forward_46fe7cafdfb0ac5d
+//     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y, int batch
+//     grid 132; block 384; shared 199656; programmatic stream serialization
 
-namespace convtgen_halo_gemm_forward_9f8faaf265c2876a_source {
+namespace convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_source {
+
+// ---- Device primitives ----
+
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
+
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* to) { return __cvta_generic_to_shared(to); }
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
 // Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
 __device__ __forceinline__ uint4 load_constant_16(const void* from) {
   uint4 value;
-  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
       : "l"(from));
   return value;
 }
+
 // Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
 __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
-               "r"(value.w) : "memory");
+               "r"(value.w)
+               : "memory");
 }
+
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
+
 // Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
+
 // Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
+
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
 }
+
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
   for (unsigned int complete = 0; complete == 0;) {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-                 : "=r"(complete) : "r"(shared_address(barrier)), "r"(parity) : "memory");
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
   }
 }
+
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
   return value;
 }
+
 // Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
 __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   unsigned int bits;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
+
 // Lets the launch behind this one begin, as soon as all blocks have said so or ended.
-__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
+__device__ __forceinline__ void grid_dependents_launch() {
+  asm volatile("griddepcontrol.launch_dependents;");
+}
+
 // Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
-__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+__device__ __forceinline__ void grid_dependency_wait() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(barrier)) : "memory");
+               "l"(from), "r"(bytes), "r"(shared_address(barrier))
+               : "memory");
 }
+
 // Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
-__device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
-__device__ __forceinline__ int warp_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }
-// Orders earlier accesses of registers (accumulators, A) before the products that follow.
-__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-// Closes a group: all products of this warpgroup since the last one.
-__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
-__device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  if (pending == 1) asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+__device__ __forceinline__ void fence_proxy_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
+
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// Orders earlier accesses of registers (accumulators, A) before the products that follow.
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// Closes a group: all products of this warpgroup since the last one.
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still in flight.
+__device__ __forceinline__ void wgmma_wait(int pending) {
+  if (pending == 0) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  }
+  if (pending == 1) {
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  }
+}
+
 // Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
-__device__ __forceinline__ void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
+__device__ __forceinline__ void wgmma_pin(float& value) {
+  asm volatile("" : "+f"(value)::"memory");
+}
+
 // Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
   return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
+
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
+
 // Gives back the registers of each thread of this warpgroup beyond 88. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_88() { asm volatile("setmaxnreg.dec.sync.aligned.u32 88;"); }
+__device__ __forceinline__ void setmaxnreg_decrease_88() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
+}
+
 // Waits until each thread of this warpgroup can have 208 registers, more than it has, and takes them. Collective.
-__device__ __forceinline__ void setmaxnreg_increase_208() { asm volatile("setmaxnreg.inc.sync.aligned.u32 208;"); }
+__device__ __forceinline__ void setmaxnreg_increase_208() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
+}
+
 // d (64x128, f32) = a (64x16) * b (16x128), added to d where `accumulate` is not 0: f16, A K-major in shared memory, B K-major.
 __device__ __forceinline__ void wgmma_m64n128k16_f16_ss(float (&d)[64], unsigned long long a, unsigned long long b,
     int accumulate) {
@@ -114,7 +188,28 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_ss(float (&d)[64], unsigned
         "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
       : "l"(a), "l"(b), "r"(accumulate) : "memory");
 }
+
 #endif
+
+// ---- Constants ----
+
+constexpr int kConsumers = 256;
+constexpr int kThreads = 384;
+constexpr int kPackers = 256;  // threads of a block that packs weights
+constexpr int kColumns = 128;  // of a product
+constexpr int kPositions = 64;
+constexpr int kRowPitch = 17;  // used only with a halo of rows
+constexpr int kUnitPitch = 1424;
+constexpr int kItems = 656;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kProductBytes = 4096;
+constexpr int kChunkWeightBytes = 65536;
+constexpr int kResidentBytes = 131072;
+constexpr int kStageBytes = 11392;
+constexpr int kBiasOffset = 199424;
+constexpr int kBarrierOffset = 199552;
 
 // Every step of the chain in its order.
 __device__ __forceinline__ float activate(float value) {
@@ -123,10 +218,13 @@ __device__ __forceinline__ float activate(float value) {
 }
 
 // Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) { return floats_to_half2(low, high); }
+__device__ __forceinline__ unsigned int pair(float low, float high) {
+  return floats_to_half2(low, high);
+}
 
 // One thread's accumulators for one part, of all phases or of one.
 using Accumulators = float[64];
+
 // The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
 __device__ __forceinline__ int column_of(int channel) {
   const int i = channel / 32 * 8 + channel % 8;  // among the thread's own
@@ -135,12 +233,12 @@ __device__ __forceinline__ int column_of(int channel) {
 }
 
 // Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.
-extern "C" __global__ void __launch_bounds__(256)
-    convtgen_halo_gemm_forward_9f8faaf265c2876a_pack(const unsigned short* __restrict__ weight,
+extern "C" __global__ void __launch_bounds__(kPackers)
+    convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
-  const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
+  const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
   if (i < 16384) {
     const int tap = static_cast<int>(i % 16);
     const int co = static_cast<int>(i / 16 % 64);
@@ -160,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(256)
         const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
         halves[1] = value;
       }
-      words[0] = (halves[0] | (halves[1] << 16));
+      words[0] = halves[0] | (halves[1] << 16);
     }
     {
       unsigned int halves[2];
@@ -174,7 +272,7 @@ extern "C" __global__ void __launch_bounds__(256)
         const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
         halves[1] = value;
       }
-      words[1] = (halves[0] | (halves[1] << 16));
+      words[1] = halves[0] | (halves[1] << 16);
     }
     {
       unsigned int halves[2];
@@ -188,7 +286,7 @@ extern "C" __global__ void __launch_bounds__(256)
         const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
         halves[1] = value;
       }
-      words[2] = (halves[0] | (halves[1] << 16));
+      words[2] = halves[0] | (halves[1] << 16);
     }
     {
       unsigned int halves[2];
@@ -202,26 +300,30 @@ extern "C" __global__ void __launch_bounds__(256)
         const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
         halves[1] = value;
       }
-      words[3] = (halves[0] | (halves[1] << 16));
+      words[3] = halves[0] | (halves[1] << 16);
     }
-    const int group = kh % 2 / 2;
-    const int row = kh % 2 % 2;
+    const int row = kh % 2;
     int place = 0;  // of the tap among the block's
     int column = column_of(co % 32);
     place = kh / 2 * 2 + kw / 2;
     column += (row * 2 + kw % 2) * 32;
-    const int column_tile = group * 2 + co / 32;
-    unsigned char* chunk = packed + (static_cast<long long>(column_tile) * 2 + unit / 8) * 65536;
-    *reinterpret_cast<uint4*>(chunk + (place * 4 + unit % 8 / 2) * 4096 + (unit % 2 * 128 + column) * 16) =
-        make_uint4(words[0], words[1], words[2], words[3]);
+    const int column_tile = co / 32;
+    unsigned char* chunk = packed + (static_cast<long long>(column_tile) * 2 + unit / 8) * kChunkWeightBytes;
+    *reinterpret_cast<uint4*>(chunk + (place * 4 + unit % 8 / 2) * kProductBytes +
+                              (unit % 2 * kColumns + column) * 16) = make_uint4(words[0], words[1], words[2], words[3]);
   }
 }
 
 // A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
-struct Tile { int image; int m_y; int m_x; };
+struct Tile {
+  int image;
+  int m_y;
+  int m_x;
+};
+
 // Of the sequence, the place so many positions before the tile's.
 __device__ __forceinline__ Tile flat_tile(int index, int before) {
-  const long long at = static_cast<long long>(index) * 64 - before;
+  const long long at = static_cast<long long>(index) * kPositions - before;
   const long long image = at < 0 ? -((288 - at) / 289) : at / 289;
   Tile tile;
   tile.image = static_cast<int>(image);
@@ -229,6 +331,7 @@ __device__ __forceinline__ Tile flat_tile(int index, int before) {
   tile.m_x = static_cast<int>(at - image * 289);
   return tile;
 }
+
 // The tile's first staged pixel, as a place of its own.
 __device__ __forceinline__ Tile staged_tile(int index) {
   Tile tile = flat_tile(index, 18);
@@ -236,10 +339,12 @@ __device__ __forceinline__ Tile staged_tile(int index) {
 }
 
 using Words = unsigned int[8][4];
+
 // Loads a batch of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.
 __device__ __forceinline__ void load_batch(Words& words, const unsigned short* __restrict__ x, const Tile& tile,
                                            int first_channel, int batch_index, int thread, int batch) {
-  _Pragma("unroll") for (int item = 0; item < 8; ++item) {
+  #pragma unroll
+  for (int item = 0; item < 8; ++item) {
     const int i = (batch_index * 8 + item) * 128 + thread;
     const int unit = i % 8;
     const int pixel = i / 8;
@@ -247,25 +352,29 @@ __device__ __forceinline__ void load_batch(Words& words, const unsigned short* _
     const int image = tile.image + at / 289;
     const int iy = at / 17 % 17;
     const int ix = at % 17;
-    const bool inside = i < 656 && (image >= 0 && image < batch && iy < 16 && ix < 16);
+    const bool inside = i < kItems && (image >= 0 && image < batch && iy < 16 && ix < 16);
     const int ci = first_channel + unit * 8;
     const unsigned short* from = x + ((static_cast<long long>(image) * 16 + iy) * 16 + ix) * 128 + ci;
     uint4 loaded = make_uint4(0, 0, 0, 0);
-    if (inside) loaded = load_constant_16(from);
+    if (inside) {
+      loaded = load_constant_16(from);
+    }
     words[item][0] = loaded.x;
     words[item][1] = loaded.y;
     words[item][2] = loaded.z;
     words[item][3] = loaded.w;
   }
 }
+
 // Writes a batch to its stage.
-__device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, int batch_index, int thread) {
-  _Pragma("unroll") for (int item = 0; item < 8; ++item) {
-    const int i = (batch_index * 8 + item) * 128 + thread;
-    if (i < 656) {
+__device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, int thread) {
+  #pragma unroll
+  for (int item = 0; item < 8; ++item) {
+    const int i = item * 128 + thread;
+    if (i < kItems) {
       const int unit = i % 8;
       const int pixel = i / 8;
-      uint4* place = reinterpret_cast<uint4*>(to + unit * 1424 + pixel * 16);
+      uint4* place = reinterpret_cast<uint4*>(to + unit * kUnitPitch + pixel * 16);
       *place = make_uint4(words[item][0], words[item][1], words[item][2], words[item][3]);
     }
   }
@@ -273,60 +382,80 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Accumulators (&acc)[1][1]) {
-  _Pragma("unroll") for (int i = 0; i < 64; ++i) wgmma_pin(acc[0][0][i]);
+  #pragma unroll
+  for (int i = 0; i < 64; ++i) {
+    wgmma_pin(acc[0][0][i]);
+  }
 }
+
 // Issues all products of one chunk. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's
 // first chunk, whose first products overwrite the accumulators.
 __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1][1], const unsigned char* input,
-                                                 unsigned long long weights, int first_part, int later) {
-  const int first = first_part * 65;
-  const unsigned long long a = wgmma_descriptor(input + first * 16, 1424, 128, 0);
-  _Pragma("unroll") for (int t_y = 0; t_y < 2; ++t_y) {
-    _Pragma("unroll") for (int t_x = 0; t_x < 2; ++t_x) {
-      const int pixel = (1 - t_y) * 17 + (1 - t_x);
-      _Pragma("unroll") for (int step = 0; step < 4; ++step) {
+                                                 unsigned long long weights, int later) {
+  const unsigned long long a = wgmma_descriptor(input, kUnitPitch, 128, 0);
+  // taps (0 to 3, 0 to 3)
+  #pragma unroll
+  for (int t_y = 0; t_y < 2; ++t_y) {
+    #pragma unroll
+    for (int t_x = 0; t_x < 2; ++t_x) {
+      const int pixel = (1 - t_y) * kRowPitch + (1 - t_x);
+      #pragma unroll
+      for (int step = 0; step < 4; ++step) {
         const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + step * 2848);
         const int accumulate = t_y + t_x + step > 0 ? 1 : later;
         const int tap = t_y * 2 + t_x;
-        wgmma_m64n128k16_f16_ss(acc[0][0], moved, wgmma_descriptor_move(weights, (tap * 4 + step) * 4096), accumulate);
+        wgmma_m64n128k16_f16_ss(acc[0][0], moved, wgmma_descriptor_move(weights, (tap * 4 + step) * kProductBytes),
+                                accumulate);
       }
     }
   }
 }
+
 // A part's accumulator of a phase and the thread's i-th channel, for its row of that half.
 __device__ __forceinline__ float acc_of(const Accumulators (&acc)[1], int phase, int i, int half) {
   const int column = i / 2 * 4 + half * 2 + i % 2;
   return acc[0][phase * 16 + column];
 }
+
 // The block's channel that is the thread's i-th, whose first is `channel`.
-__device__ __forceinline__ int own_channel(int channel, int i) { return channel + i / 8 * 32 + i % 8; }
+__device__ __forceinline__ int own_channel(int channel, int i) {
+  return channel + i / 8 * 32 + i % 8;
+}
+
 // Adds the bias and applies the fuse chain, where the layer has them.
 __device__ __forceinline__ float epilogue(float sum, float bias) {
   const float value = sum + bias;
   return activate(value);
 }
+
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
 // block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
 __device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], unsigned short* __restrict__ y,
-                                            const float* bias, const Tile& tile, int first_part, int row, int channel,
-                                            int batch) {
+                                            const float* bias, const Tile& tile, int row, int channel, int batch) {
   float bias_registers[8];
-  _Pragma("unroll") for (int i = 0; i < 8; ++i) bias_registers[i] = bias[own_channel(channel, i)];
-  _Pragma("unroll") for (int half = 0; half < 2; ++half) {
-    const int place = row + 8 * half;                   // in the part
-    const int at = tile.m_x + first_part * 64 + place;  // in the sequence
+  #pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    bias_registers[i] = bias[own_channel(channel, i)];
+  }
+  #pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int place = row + 8 * half;  // in the part
+    const int at = tile.m_x + place;   // in the sequence
     const int image = tile.image + at / 289;
     const int m_y = at / 17 % 17;
     const int m_x = at % 17;
-    _Pragma("unroll") for (int phase = 0; phase < 4; ++phase) {
+    #pragma unroll
+    for (int phase = 0; phase < 4; ++phase) {
       const int oy = m_y * 2 + phase / 2 - 1;
       const int ox = m_x * 2 + phase % 2 - 1;
       if (oy >= 0 && oy < 32 && ox >= 0 && ox < 32 && image < batch) {
         unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
         const int own = own_channel(channel, 0);
         float values[8];
-        _Pragma("unroll") for (int i = 0; i < 8; ++i)
+        #pragma unroll
+        for (int i = 0; i < 8; ++i) {
           values[i] = epilogue(acc_of(acc[0], phase, i, half), bias_registers[i]);
+        }
         store_streaming_16(to + own,
                            make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
                                       pair(values[4], values[5]), pair(values[6], values[7])));
@@ -335,11 +464,11 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], uns
   }
 }
 
-extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_halo_gemm_forward_9f8faaf265c2876a(const unsigned short* __restrict__ x, const unsigned char* packed,
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    convtgen_halo_gemm_forward_46fe7cafdfb0ac5d(const unsigned short* __restrict__ x, const unsigned char* packed,
                                                 const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
                                                 int batch) {
-  const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 63) / 64);
+  const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 63) / kPositions);
 
   // The block's output channels and phase rows. Blocks that read the same input have adjacent indices.
   const int column_tile = blockIdx.x % 2;
@@ -349,9 +478,9 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   const unsigned char* own_weights = packed + static_cast<long long>(column_tile) * 131072;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
-  unsigned char* stages = shared + 131072;
-  float* biases = reinterpret_cast<float*>(shared + 199424);
-  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + 199552);
+  unsigned char* stages = shared + kResidentBytes;
+  float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 6;
   unsigned long long* weights_full = empty + 6;
   if (threadIdx.x == 0) {
@@ -362,18 +491,22 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     mbarrier_init(weights_full, 1);
     fence_mbarrier_init();
   }
-  for (int i = threadIdx.x; i < 32; i += 384) biases[i] = half_to_float(bias[first_out + i]);
+  for (int i = threadIdx.x; i < 32; i += kThreads) {
+    biases[i] = half_to_float(bias[first_out + i]);
+  }
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= 8) {
     setmaxnreg_decrease_88();
-    const int thread = threadIdx.x - 256;
+    const int thread = threadIdx.x - kConsumers;
     if (thread == 0) {
       grid_dependency_wait();  // the weights are packed
-      mbarrier_arrive_expect(weights_full, 131072);
-      for (int chunk = 0; chunk < 2; ++chunk)
-        bulk_load(shared + chunk * 65536, own_weights + chunk * 65536, 65536, weights_full);
+      mbarrier_arrive_expect(weights_full, kResidentBytes);
+      for (int chunk = 0; chunk < 2; ++chunk) {
+        bulk_load(shared + chunk * kChunkWeightBytes, own_weights + chunk * kChunkWeightBytes, kChunkWeightBytes,
+                  weights_full);
+      }
     }
     int issued = 0;  // stages
     Words words;
@@ -382,15 +515,17 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     int next_index = first_tile;
     int next_chunk = 0;
     int next_batch = 0;
-    if (first_tile < tiles) load_batch(words, x, next, 0, 0, thread, batch);
+    if (first_tile < tiles) {
+      load_batch(words, x, next, 0, 0, thread, batch);
+    }
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = staged_tile(index);
       for (int chunk = 0; chunk < 2; ++chunk) {
         const int stage = issued % 6;
         mbarrier_wait(&empty[stage], (issued / 6 % 2) ^ 1);
-        unsigned char* to = stages + stage * 11392;
+        unsigned char* to = stages + stage * kStageBytes;
         ++issued;
-        store_batch(to, words, 0, thread);
+        store_batch(to, words, thread);
         ++next_batch;
         if (next_batch == 1) {
           next_batch = 0;
@@ -401,7 +536,9 @@ extern "C" __global__ void __launch_bounds__(384, 1)
           next_index += next_tile;
           next = staged_tile(next_index);
         }
-        if (next_index < tiles) load_batch(words, x, next, next_chunk * 64, next_batch, thread, batch);
+        if (next_index < tiles) {
+          load_batch(words, x, next, next_chunk * 64, next_batch, thread, batch);
+        }
         fence_proxy_async();
         mbarrier_arrive(&full[stage]);
       }
@@ -421,27 +558,31 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       for (int chunk = 0; chunk < 2; ++chunk) {
         const int stage = consumed % 6;
         mbarrier_wait(&full[stage], consumed / 6 % 2);
-        const unsigned char* from = stages + stage * 11392;
-        const unsigned char* weights = shared + chunk * 65536;
+        const unsigned char* from = stages + stage * kStageBytes;
+        const unsigned char* weights = shared + chunk * kChunkWeightBytes;
         wgmma_fence();
-        multiply_k_block(acc, from, wgmma_descriptor(weights, 2048, 128, 0), 0, chunk > 0 ? 1 : 0);
+        multiply_k_block(acc, from, wgmma_descriptor(weights, 2048, 128, 0), chunk > 0 ? 1 : 0);
         wgmma_commit();
         if (chunk > 0) {
           wgmma_wait(1);  // the chunk before
-          if (lane == 0) mbarrier_arrive(&empty[(consumed - 1) % 6]);
+          if (lane == 0) {
+            mbarrier_arrive(&empty[(consumed - 1) % 6]);
+          }
         }
         ++consumed;
       }
       wgmma_wait(0);
       pin(acc);
-      if (lane == 0) mbarrier_arrive(&empty[(consumed - 1) % 6]);
+      if (lane == 0) {
+        mbarrier_arrive(&empty[(consumed - 1) % 6]);
+      }
       consumed += 2;
       const Tile tile = flat_tile(index, 0);
-      store_parts(acc, y + first_out, biases, tile, 0, row, channel, batch);
+      store_parts(acc, y + first_out, biases, tile, row, channel, batch);
     }
   }
 }
 
-}  // namespace convtgen_halo_gemm_forward_9f8faaf265c2876a_source
-using convtgen_halo_gemm_forward_9f8faaf265c2876a_source::convtgen_halo_gemm_forward_9f8faaf265c2876a_pack;
-using convtgen_halo_gemm_forward_9f8faaf265c2876a_source::convtgen_halo_gemm_forward_9f8faaf265c2876a;
+}  // namespace convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_source
+using convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_source::convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_pack;
+using convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_source::convtgen_halo_gemm_forward_46fe7cafdfb0ac5d;

@@ -1,22 +1,49 @@
 // conv_transpose1d 5 -> 7; kernel 9; stride 3; fuse mish; dtype bf16; compute bf16; layout nchw
 // forward for sm_100. Template direct: a block makes 1x1536 outputs of 7 channels; 9 taps; 11.3 KiB shared.
-// Launch: 256 threads and 11580 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch, in_width; out_width = 3 * in_width + 6
+//   compile: nvcc -gencode arch=compute_100,code=sm_100
+//   tensor y: 7 * batch * out_width elements, written, 2-byte aligned
+//   tensor x: 5 * batch * in_width elements, read, 2-byte aligned
+//   tensor weight: 315 elements, read, 2-byte aligned
+//   kernel convtgen_direct_forward_4f2ddf8c1d520018
+//     arguments const unsigned short* x, const unsigned short* weight, unsigned short* y, int in_width
+//     grid ceil(out_width / 1536) * batch; block 256; shared 11580
+//     at most out_width 2147482111, in_width 715827371
 
 namespace convtgen_direct_forward_4f2ddf8c1d520018_source {
+
+// ---- Device primitives ----
+
 #ifndef CONVTGEN_HOST_DEVICE
+
 __device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
   return __uint_as_float(static_cast<unsigned int>(bits) << 16);
 }
+
 // In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
 __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
   const unsigned int bits = __float_as_uint(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff;
+  if ((bits & 0x7fffffffu) > 0x7f800000u) {
+    return 0x7fff;
+  }
   return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
+
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
 #endif
+
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kTileColumns = 512;
+constexpr int kStagedColumns = 514;
 
 // Every step of the chain in its order.
 __device__ __forceinline__ float activate(float value) {
@@ -24,64 +51,77 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
-struct Stage { float rows[5][1][516]; float weights[5][9][7]; };
+struct Stage {
+  float rows[5][1][516];
+  float weights[5][9][7];
+};
+
 // One thread's accumulators for one phase.
 using Accumulators = float[7][1][2];
+
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
-                                           int first_row, int first_column, int in_w) {
+__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_column,
+                                           int in_w) {
   // more would spill
-  _Pragma("unroll 3") for (int i = threadIdx.x; i < 2570; i += 256) {
+  #pragma unroll 3
+  for (int i = threadIdx.x; i < 2570; i += kThreads) {
     // Adjacent threads read adjacent memory.
     const int channel = i / 514;
-    const int column = i % 514;
-    const int ci = first_channel + channel;
+    const int column = i % kStagedColumns;
     const int ix = first_column + column;
     float value = 0;
-    if (first_row < 1 && ix >= 0 && ix < in_w)
-      value = bfloat16_to_float(x[(static_cast<long long>(ci) + first_row) * in_w + ix]);
+    if (ix >= 0 && ix < in_w) {
+      value = bfloat16_to_float(x[static_cast<long long>(channel) * in_w + ix]);
+    }
     stage.rows[channel][0][column] = value;
   }
 }
+
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
-__device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
-                                              int first_channel) {
+__device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight) {
   // more would spill
-  _Pragma("unroll 3") for (int i = threadIdx.x; i < 315; i += 256) {
+  #pragma unroll 3
+  for (int i = threadIdx.x; i < 315; i += kThreads) {
     const int tap = i % 9;
     const int channel = i / 9 % 7;
     const int chunk_channel = i / 63;
-    const int ci = first_channel + chunk_channel;
-    const float value = bfloat16_to_float(weight[(static_cast<long long>(ci) * 7 + channel) * 9 + tap]);
+    const float value = bfloat16_to_float(weight[(static_cast<long long>(chunk_channel) * 7 + channel) * 9 + tap]);
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
+
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
-  _Pragma("unroll") for (int channel = 0; channel < 7; ++channel) {
-    _Pragma("unroll") for (int column = 0; column < 2; ++column)
+  #pragma unroll
+  for (int channel = 0; channel < 7; ++channel) {
+    #pragma unroll
+    for (int column = 0; column < 2; ++column) {
       acc[channel][0][column] = fma(x[column], weights[channel], acc[channel][0][column]);
+    }
   }
 }
+
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
-__device__ __forceinline__ void store(const Accumulators& acc, unsigned short* __restrict__ y, int co, int oy, int ox,
+__device__ __forceinline__ void store(const Accumulators& acc, unsigned short* __restrict__ y, int co, int ox,
                                       int out_w) {
-  _Pragma("unroll") for (int channel = 0; channel < 7; ++channel) {
-    _Pragma("unroll") for (int column = 0; column < 2; ++column) {
+  #pragma unroll
+  for (int channel = 0; channel < 7; ++channel) {
+    #pragma unroll
+    for (int column = 0; column < 2; ++column) {
       const int out_column = ox + column * 3;
       if (out_column < out_w) {
         const float biased = acc[channel][0][column];
         const float value = activate(biased);
-        y[(static_cast<long long>(co + channel) + oy) * out_w + out_column] = float_to_bfloat16(value);
+        y[static_cast<long long>(co + channel) * out_w + out_column] = float_to_bfloat16(value);
       }
     }
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(kThreads, 2)
     convtgen_direct_forward_4f2ddf8c1d520018(const unsigned short* __restrict__ x,
                                              const unsigned short* __restrict__ weight, unsigned short* __restrict__ y,
                                              int width) {
@@ -97,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   const int thread = threadIdx.x;
   const int column = thread % 256 * 2;
   const int channel = thread / 256 * 7;
-  const int m_x = tile_x * 512 + column;
+  const int m_x = tile_x * kTileColumns + column;
 
   // Bases are 64-bit; every offset from them fits its type.
   const long long in_pixels = static_cast<long long>(width);
@@ -109,10 +149,11 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   Accumulators acc[3] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
   __syncthreads();  // all threads have read the chunk before
-  stage_rows(stage, x_group, 0, 0, tile_x * 512 - 2, width);
-  stage_weights(stage, weight, 0);
+  stage_rows(stage, x_group, tile_x * kTileColumns - 2, width);
+  stage_weights(stage, weight);
   __syncthreads();  // the chunk is staged
-  _Pragma("unroll 1") for (int c = 0; c < 5; ++c) {
+  #pragma unroll 1
+  for (int c = 0; c < 5; ++c) {
     // Kernel row 0: output rows of phase 0, input offset 0.
     multiply_add(acc[0], &stage.rows[c][0][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
     multiply_add(acc[1], &stage.rows[c][0][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
@@ -125,9 +166,9 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     multiply_add(acc[2], &stage.rows[c][0][column], &stage.weights[c][8][channel]);      // tap (0, 8)
   }
 
-  store(acc[0], y_image, channel, 0, m_x * 3, out_w);
-  store(acc[1], y_image, channel, 0, m_x * 3 + 1, out_w);
-  store(acc[2], y_image, channel, 0, m_x * 3 + 2, out_w);
+  store(acc[0], y_image, channel, m_x * 3, out_w);
+  store(acc[1], y_image, channel, m_x * 3 + 1, out_w);
+  store(acc[2], y_image, channel, m_x * 3 + 2, out_w);
 }
 
 }  // namespace convtgen_direct_forward_4f2ddf8c1d520018_source

@@ -1,58 +1,93 @@
 // conv_transpose2d 32 -> 48; kernel 3x7; stride 2x3; padding 1x2; output_padding 1x2; groups 4; input 4x40x60; bias; dtype f32; compute f32; layout nchw
 // forward for sm_75. Template direct: a block makes 16x48 outputs of 12 channels; 21 taps; 13.5 KiB shared.
-// Launch: 256 threads and 13824 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch 4, in_height 40, in_width 60; out_height 80, out_width 182
+//   compile: nvcc -gencode arch=compute_75,code=sm_75
+//   tensor y: 2795520 elements, written, 4-byte aligned
+//   tensor x: 307200 elements, read, 4-byte aligned
+//   tensor weight: 8064 elements, read, 4-byte aligned
+//   tensor bias: 48 elements, read, 4-byte aligned
+//   kernel convtgen_direct_forward_fb56b2d4b4656800
+//     arguments const float* x, const float* weight, const float* bias, float* y
+//     grid 320; block 256; shared 13824
 
 namespace convtgen_direct_forward_fb56b2d4b4656800_source {
+
+// ---- Device primitives ----
+
 #ifndef CONVTGEN_HOST_DEVICE
+
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
 // The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() { return dynamic_shared_memory; }
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
 #endif
 
-struct Stage { float rows[8][9][20]; float weights[8][21][12]; };
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kTaps = 21;
+constexpr int kStagedColumns = 18;
+
+struct Stage {
+  float rows[8][9][20];
+  float weights[8][21][12];
+};
+
 // One thread's accumulators for one phase.
 using Accumulators = float[6][1][1];
+
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
-                                           int first_column) {
+__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_row, int first_column) {
   // more would spill
-  _Pragma("unroll 3") for (int i = threadIdx.x; i < 1296; i += 256) {
+  #pragma unroll 3
+  for (int i = threadIdx.x; i < 1296; i += kThreads) {
     // Adjacent threads read adjacent memory.
     const int channel = i / 162;
-    const int row = i / 18 % 9;
-    const int column = i % 18;
-    const int ci = first_channel + channel;
+    const int row = i / kStagedColumns % 9;
+    const int column = i % kStagedColumns;
     const int iy = first_row + row;
     const int ix = first_column + column;
     float value = 0;
-    if (iy < 40 && ix >= 0 && ix < 60) value = x[(ci * 40 + iy) * 60 + ix];
+    if (iy < 40 && ix >= 0 && ix < 60) {
+      value = x[(channel * 40 + iy) * 60 + ix];
+    }
     stage.rows[channel][row][column] = value;
   }
 }
+
 // Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
-__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
+__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight) {
   // more would spill
-  _Pragma("unroll 3") for (int i = threadIdx.x; i < 2016; i += 256) {
-    const int tap = i % 21;
-    const int channel = i / 21 % 12;
+  #pragma unroll 3
+  for (int i = threadIdx.x; i < 2016; i += kThreads) {
+    const int tap = i % kTaps;
+    const int channel = i / kTaps % 12;
     const int chunk_channel = i / 252;
-    const int ci = first_channel + chunk_channel;
-    const float value = weight[(ci * 12 + channel) * 21 + tap];
+    const float value = weight[(chunk_channel * 12 + channel) * kTaps + tap];
     stage.weights[chunk_channel][tap][channel] = value;
   }
 }
+
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
-  _Pragma("unroll") for (int channel = 0; channel < 6; ++channel)
+  #pragma unroll
+  for (int channel = 0; channel < 6; ++channel) {
     acc[channel][0][0] = fma(x[0], weights[channel], acc[channel][0][0]);
+  }
 }
+
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict__ y, const float* __restrict__ bias,
                                       int co, int oy, int ox) {
-  _Pragma("unroll") for (int channel = 0; channel < 6; ++channel) {
+  #pragma unroll
+  for (int channel = 0; channel < 6; ++channel) {
     const float bias_value = bias[co + channel];
     if (ox < 182) {
       const float biased = acc[channel][0][0] + bias_value;
@@ -61,7 +96,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(kThreads, 2)
     convtgen_direct_forward_fb56b2d4b4656800(const float* __restrict__ x, const float* __restrict__ weight,
                                              const float* __restrict__ bias, float* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
@@ -89,10 +124,11 @@ extern "C" __global__ void __launch_bounds__(256, 2)
   Accumulators acc[6] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
   __syncthreads();  // all threads have read the chunk before
-  stage_rows(stage, x_group, 0, tile_y * 8, tile_x * 16 - 1);
-  stage_weights(stage, weight_group, 0);
+  stage_rows(stage, x_group, tile_y * 8, tile_x * 16 - 1);
+  stage_weights(stage, weight_group);
   __syncthreads();  // the chunk is staged
-  _Pragma("unroll 1") for (int c = 0; c < 8; ++c) {
+  #pragma unroll 1
+  for (int c = 0; c < 8; ++c) {
     // Kernel row 0: output rows of phase 1, input offset 1.
     multiply_add(acc[4], &stage.rows[c][row + 1][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
     multiply_add(acc[5], &stage.rows[c][row + 1][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)

@@ -1,8 +1,20 @@
 // conv_transpose2d 5 -> 7; kernel 3x3; stride 5x5; dilation 400x400; input 2x9x11; fuse scale(0.5); dtype f64; compute f64; layout nchw
 // forward for sm_120. Template direct: a block makes 10x80 outputs of 2 channels; 9 taps; nothing shared.
-// Launch: 32 threads and 0 bytes of dynamic shared memory a block.
+// Launch
+//   sizes: batch 2, in_height 9, in_width 11; out_height 841, out_width 851
+//   compile: nvcc -gencode arch=compute_120,code=sm_120
+//   tensor y: 10019674 elements, written, 8-byte aligned
+//   tensor x: 990 elements, read, 8-byte aligned
+//   tensor weight: 315 elements, read, 8-byte aligned
+//   kernel convtgen_direct_forward_05b5e60a0b2fef26
+//     arguments const double* x, const double* weight, double* y
+//     grid 14960; block 32; shared 0
 
 namespace convtgen_direct_forward_05b5e60a0b2fef26_source {
+
+// ---- Constants ----
+
+constexpr int kThreads = 32;
 
 // Every step of the chain in its order.
 __device__ __forceinline__ double activate(double value) {
@@ -12,21 +24,28 @@ __device__ __forceinline__ double activate(double value) {
 
 // One thread's accumulators for one phase.
 using Accumulators = double[2][1][1];
+
 // One tap of one input channel whose rows are not staged: every read is checked against the image.
 // `x` is the channel's first element, (iy, ix) the input of the thread's first position.
 __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const double* __restrict__ x, int iy, int ix,
                                                       const double* __restrict__ weights, int channels) {
   if (iy >= 0 && iy < 9 && ix >= 0 && ix < 11) {
     const double value = x[iy * 11 + ix];
-    _Pragma("unroll") for (int channel = 0; channel < 2; ++channel)
-      if (channel < channels) acc[channel][0][0] = fma(value, weights[channel * 9], acc[channel][0][0]);
+    #pragma unroll
+    for (int channel = 0; channel < 2; ++channel) {
+      if (channel < channels) {
+        acc[channel][0][0] = fma(value, weights[channel * 9], acc[channel][0][0]);
+      }
+    }
   }
 }
+
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Accumulators& acc, double* __restrict__ y, int co, int channels, int oy,
                                       int ox) {
-  _Pragma("unroll") for (int channel = 0; channel < 2; ++channel) {
+  #pragma unroll
+  for (int channel = 0; channel < 2; ++channel) {
     if (channel < channels) {
       if (oy < 841 && ox < 851) {
         const double biased = acc[channel][0][0];
@@ -37,7 +56,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, double* __restric
   }
 }
 
-extern "C" __global__ void __launch_bounds__(32, 16)
+extern "C" __global__ void __launch_bounds__(kThreads, 16)
     convtgen_direct_forward_05b5e60a0b2fef26(const double* __restrict__ x, const double* __restrict__ weight,
                                              double* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.

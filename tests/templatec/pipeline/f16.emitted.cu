@@ -106,7 +106,7 @@ __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still under way.
+// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still in flight.
 __device__ __forceinline__ void wgmma_wait(int pending) {
   if (pending == 0) {
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
