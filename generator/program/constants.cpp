@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min() + 1;
 constexpr int kMaxSteps = 1000000;
-constexpr int kMaxDepth = 256;
+constexpr int kMostNestedCalls = 256;
 
 std::int64_t sum(std::int64_t a, std::int64_t b) {
   std::int64_t out = 0;
@@ -199,7 +199,7 @@ std::int64_t Constants::evaluate(int index) {
 
 std::int64_t Constants::call(const ConstantNode& node) {
   const ConstantFunction& function = program_->functions_[static_cast<std::size_t>(node.a)];
-  if (depth_ >= kMaxDepth || steps_ >= kMaxSteps) {
+  if (depth_ >= kMostNestedCalls || steps_ >= kMaxSteps) {
     return kMost;
   }
   const std::size_t own = locals_.size();
