@@ -39,11 +39,27 @@ auto fields_of(Layer& it) {
   return std::tie(dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, dtype, compute, layout,
                   weight_layout, directions);
 }
+auto fields_of(SmRates& it) {
+  auto& [clock_hz, tensor_columns_per_cycle, least_product_cycles, l2_bytes_per_cycle, shared_bytes_per_cycle,
+         copied_bytes_per_cycle] = it;
+  return std::tie(clock_hz, tensor_columns_per_cycle, least_product_cycles, l2_bytes_per_cycle, shared_bytes_per_cycle,
+                  copied_bytes_per_cycle);
+}
+auto fields_of(CostFactors& it) {
+  auto& [hidden_less, direct_reaches, direct_moves, direct_moves_nhwc, halo_launches, halo_measured, halo_measured_nhwc,
+         halo_l2_copies, halo_l2_registers, halo_stage, halo_begin, halo_epilogue, halo_epilogue_outputs,
+         halo_epilogue_shown, halo_narrow_stores, roll_row, roll_exchange, roll_alone, roll_part_of_sector, roll_tile,
+         roll_tile_nhwc, roll_once, roll_store_nhwc] = it;
+  return std::tie(hidden_less, direct_reaches, direct_moves, direct_moves_nhwc, halo_launches, halo_measured,
+                  halo_measured_nhwc, halo_l2_copies, halo_l2_registers, halo_stage, halo_begin, halo_epilogue,
+                  halo_epilogue_outputs, halo_epilogue_shown, halo_narrow_stores, roll_row, roll_exchange, roll_alone,
+                  roll_part_of_sector, roll_tile, roll_tile_nhwc, roll_once, roll_store_nhwc);
+}
 auto fields_of(Target& it) {
   auto& [architecture, capability, multiprocessors, max_shared_bytes, shared_bytes_per_sm, bytes_per_second, f32_flops,
-         f64_flops, tf32_flops, f16_flops] = it;
+         f64_flops, tf32_flops, f16_flops, sm, launch_seconds, packed_bytes_per_second, factors] = it;
   return std::tie(architecture, capability, multiprocessors, max_shared_bytes, shared_bytes_per_sm, bytes_per_second,
-                  f32_flops, f64_flops, tf32_flops, f16_flops);
+                  f32_flops, f64_flops, tf32_flops, f16_flops, sm, launch_seconds, packed_bytes_per_second, factors);
 }
 auto fields_of(Plan& it) {
   auto& [template_name, parameters, threads, cluster, shared_bytes, alignment, packed_bytes, packed_rows,
@@ -171,16 +187,22 @@ TEST(KeyFieldsTest, AnotherDirectionHasNoKernelOrAnotherKey) {
 
 TEST(KeyFieldsTest, FieldsOfATargetMakeAnotherKeyWhereTheyMakeAnotherKernel) {
   const Target base = *target_named("sm_90a");
-  const Target other{.architecture = "sm_100",
-                     .capability = 100,
-                     .multiprocessors = 3,
-                     .max_shared_bytes = 6 << 10,
-                     .shared_bytes_per_sm = 12 << 10,
-                     .bytes_per_second = 1e9,
-                     .f32_flops = 1e9,
-                     .f64_flops = 1e9,
-                     .tf32_flops = 1e9,
-                     .f16_flops = 1e9};
+  Target other{.architecture = "sm_100",
+               .capability = 100,
+               .multiprocessors = 3,
+               .max_shared_bytes = 6 << 10,
+               .shared_bytes_per_sm = 12 << 10,
+               .bytes_per_second = 1e9,
+               .f32_flops = 1e9,
+               .f64_flops = 1e9,
+               .tf32_flops = 1e9,
+               .f16_flops = 1e9,
+               .sm = {1e9, 1, 2, 3, 4, 5},
+               .launch_seconds = 1e-5,
+               .packed_bytes_per_second = 1e9};
+  for (const CostFactorName& factor : kCostFactorNames) {
+    other.factors.*factor.member = 2 * base.factors.*factor.member + 1;
+  }
   const MadeKernel before = planned(kLayer, base);
   bool architecture = false, source = false;
   for (const Target& target : each_changed(base, other)) {
