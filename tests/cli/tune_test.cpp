@@ -246,7 +246,7 @@ TEST_F(TuneVerbTest, AnotherFileThanOneOfRecordsIsTold) {
                           "object {{\"records\": [...]}}, as 'convtgen tune --export FILE' writes it\n",
                           file, line));
   }
-  write(folder_ / "bad.json", "{\"other\": [{}], \"records\": [\n\n{\"versions\":\n{\"format\": 2}},\n7]}\n");
+  write(folder_ / "bad.json", "{\"other\": [{}], \"records\": [\n\n{\"versions\":\n{\"format\": 3}},\n7]}\n");
   EXPECT_THAT(tune({"--import", "bad.json"}).err, HasSubstr("bad.json: line 3: record 1: key 'layer' not found\n"));
 }
 

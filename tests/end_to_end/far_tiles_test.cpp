@@ -384,6 +384,7 @@ const Template kTemplates[] = {{"direct", {"stage_weights: static_cast<long long
                                {"shift_gemm",
                                 {"kernel: static_cast<long long>(n_tile)",    // of packed weights
                                  "copy_rows: * #ll",                          // a few known rows
+                                 "copy_end_rows: * #ll",                      // a few channels of a known size
                                  "find_copy: * #ll",                          // a few channels of a known size
                                  "find_copy: static_cast<long long>(batch)",  // more rows count as x's last: slower
                                  "place_of: const long long plane",           // the lowest bits count

@@ -263,7 +263,8 @@ TEST_P(Heads, HaveNvccsFlags) {
   EXPECT_TRUE(cubin) << canonical_form(drawn.layer.layer) << ": " << cubin.error().message;
 }
 
-INSTANTIATE_TEST_SUITE_P(Templates, Heads, ::testing::Values("direct", "shift_gemm", "halo_gemm", "roll_gemm"),
+INSTANTIATE_TEST_SUITE_P(Templates, Heads,
+                         ::testing::Values("direct", "shift_gemm", "f32x3_gemm", "halo_gemm", "roll_gemm"),
                          [](const ::testing::TestParamInfo<const char*>& info) { return std::string(info.param); });
 
 }  // namespace

@@ -111,7 +111,9 @@ __device__ __forceinline__ void wgmma_m64n8k16_bf16_rs_mn_b(float (&d)[4], const
 })");
   EXPECT_EQ(printed_primitive("setmaxnreg_decrease_24")->text,
             R"(// Gives back the registers of each thread of this warpgroup beyond 24. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_24() { asm volatile("setmaxnreg.dec.sync.aligned.u32 24;"); })");
+__device__ __forceinline__ void setmaxnreg_decrease_24() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+})");
 }
 
 TEST(PrimitivePrinter, SaysWhatIsNotLegal) {

@@ -104,14 +104,14 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
     }
     ++plans[name];
   });
-  for (const std::string_view name : {"direct", "shift_gemm", "roll_gemm", "halo_gemm"}) {
+  for (const std::string_view name : {"direct", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm"}) {
     EXPECT_GT(plans[name], 50) << name;
     EXPECT_GT(all_programs().at(name).constants.constant_names().size(), 15U) << name;
   }
   EXPECT_LT(ended, compared / 1000);
 }
 
-// Names of constants by what plans call them; of a template, those that it has.
+// Names of constants by what plans call them. The planners of shift_gemm and f32x3_gemm do not ask the constants yet.
 TEST(TemplateConstants, AreTheLayoutOfPlans) {
   std::map<std::string_view, int> compared;
   for_each_plan(random_problems(60), [&](const Plan& plan, const Globals& globals) {
@@ -120,7 +120,7 @@ TEST(TemplateConstants, AreTheLayoutOfPlans) {
                                                                                {"kPackedBytes", plan.packed_bytes},
                                                                                {"kAlignment", plan.alignment}}};
     for (const auto& [name, value] : kOfPlan) {
-      if (globals.value(name) != nullptr && plan.template_name != "shift_gemm") {
+      if (globals.value(name) != nullptr && plan.template_name != "shift_gemm" && plan.template_name != "f32x3_gemm") {
         EXPECT_EQ(value_in(globals, name), value) << name;
         ++compared[name];
       }
