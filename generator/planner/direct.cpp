@@ -37,7 +37,7 @@ std::int64_t power_of_two_at_most(std::int64_t n) {
 
 /// What a block is made for. These values are the planner's first choice, the ones that were fastest on the whole.
 struct Aim {
-  std::int64_t acc = 64;                // of a thread; half as many in fp64
+  std::int64_t acc = 64;                 // of a thread; half as many in fp64
   std::int64_t channels = 8;             // of a thread, at most
   std::int64_t threads = 256;            // of a block, at most
   std::int64_t threads_per_sm = 512;     // leaves each thread 128 registers

@@ -21,9 +21,8 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
-constexpr std::int64_t kConsumers = 256;
 constexpr std::int64_t kMostColumns = 256;        // of a product
-constexpr std::int64_t kMostAccumulators = 160;           // of a thread
+constexpr std::int64_t kMostAccumulators = 160;   // of a thread
 constexpr std::int64_t kMostProducts = 256;       // in the unrolled body
 constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
 constexpr std::size_t kMostPlans = 8;
@@ -96,8 +95,8 @@ struct Facts {
   [[nodiscard]] bool channels_last() const { return layer.layout == Layout::kNhwc; }
 };
 
-/// As many stages as fit, of at most six; false where too few do. Ping-pong warpgroups need more of them than a tile has
-/// chunks (the template has the reason).
+/// As many stages as fit, of at most six; false where too few do. Ping-pong warpgroups need more of them than a tile
+/// has chunks (the template has the reason).
 bool choose_stages(const Facts& f, Block& b) {
   const std::int64_t least = std::max<std::int64_t>(b.copy_bytes > 0 ? 3 : 2, b.ping_pong ? f.of(b)[kChunks] + 1 : 0);
   for (b.stages = 6; b.stages >= least; --b.stages) {

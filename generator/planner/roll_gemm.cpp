@@ -20,11 +20,10 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
-constexpr std::int64_t kMostColumns = 256;    // of a product
-constexpr std::int64_t kMostAccumulators = 128;       // of a thread: the template asserts that they fit the registers
+constexpr std::int64_t kMostColumns = 256;       // of a product
+constexpr std::int64_t kMostAccumulators = 128;  // of a thread: the template asserts that they fit the registers
 constexpr std::int64_t kMostRegisters = 152;  // of accumulators and fragments: beyond, products are serialised (C7512)
-constexpr std::int64_t kMostPixelRegisters =
-    160;  // with channels last
+constexpr std::int64_t kMostPixelRegisters = 160;    // with channels last
 constexpr std::int64_t kMostRoundedRegisters = 120;  // the same of tf32, whose words are rounded
 constexpr std::int64_t kMostReach = 24;              // of a row's taps, whose words a thread reads
 constexpr std::int64_t kMostProducts = 256;          // in the unrolled body

@@ -251,7 +251,8 @@ class SplitStages : public SplitFloats {
   }
 };
 
-// Accumulators of stages whose magnitudes are near are made with one scale, others are put away or brought to another one.
+// Accumulators of stages whose magnitudes are near are made with one scale, others are put away or brought to another
+// one.
 void SplitStages::magnitudes_may_jump_from_stage_to_stage() {
   constexpr double kZero = -std::numeric_limits<double>::infinity();
   constexpr double kExponents[][4] = {{0, 1, 2, 3},    {0, -1, -2, -3},    {0, 2, 4, 6},     {0, -2, -4, -6},

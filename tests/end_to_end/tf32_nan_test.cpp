@@ -46,8 +46,7 @@ class NanInTf32 : public ::testing::TestWithParam<Case> {
         return !value || std::get<Value>(each.parameters.at(name)) == *value;
       };
       return each.template_name == GetParam().template_name && is("bulk", GetParam().bulk) &&
-             is("ping_pong", GetParam().ping_pong) &&
-             is("copy_bytes", GetParam().copy_bytes);
+             is("ping_pong", GetParam().ping_pong) && is("copy_bytes", GetParam().copy_bytes);
     });
     EXPECT_NE(found, plans.end()) << "the planner has no such plan";
     loaded = load_layer(*device, problem, *found).value();

@@ -93,9 +93,9 @@ TEST(CleanUp, WhatStandsBelowAnAliasDoesSoInTheOutput) {
   const Result<KernelSource> source = specialised(kItems, R"sexp(
     (declare @1 Accumulators sums) (declare @2 Pairs pairs) (do @3 (call clear sums pairs)) (do @4 (= (at y 0) (at sums 0))))sexp");
   ASSERT_TRUE(source) << source.error().message;
-  EXPECT_NE(
-      source->text.find("\n\nusing Pairs = float[2];\n// Together.\nusing Accumulators = float[3];\n\n__device__ void clear("),
-      std::string::npos)
+  EXPECT_NE(source->text.find(
+                "\n\nusing Pairs = float[2];\n// Together.\nusing Accumulators = float[3];\n\n__device__ void clear("),
+            std::string::npos)
       << source->text;
 }
 
