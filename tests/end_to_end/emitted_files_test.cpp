@@ -3,11 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include "generator/language/language.h"
 #include "generator/planner/direct.h"
 #include "generator/planner/f32x3_gemm.h"
@@ -16,11 +11,12 @@
 #include "generator/planner/shift_gemm.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
+#include "tests/end_to_end/nvcc.h"
 
-namespace convtgen {
+namespace convtgen::testing {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr const char* kRightFlags = "nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a";
 
@@ -69,7 +65,7 @@ TEST(EmittedFiles, SeveralAreOneTranslationUnit) {
   }
 }
 
-class EmittedForSm90a : public testing::TestWithParam<Emitted> {};
+class EmittedForSm90a : public ::testing::TestWithParam<Emitted> {};
 
 TEST_P(EmittedForSm90a, NamesItsArchitectureWhereNvrtcCompilesForAnother) {
   const KernelSource source = source_of(GetParam().layer, GetParam().plans);
@@ -85,55 +81,29 @@ TEST(EmittedFiles, ThoseWithoutInstructionsOfSm90aCompileForOthers) {
   EXPECT_TRUE(binary) << binary.error().message;
 }
 
-#ifdef CONVTGEN_NVCC
-namespace fs = std::filesystem;
-
-/// A folder of the test's own, removed with it.
-class WithNvcc {
- public:
-  explicit WithNvcc(const std::string& name) : folder_(fs::path(testing::TempDir()) / ("convtgen_emitted_" + name)) {
-    fs::create_directories(folder_);
-  }
-  ~WithNvcc() { fs::remove_all(folder_); }
-  WithNvcc(const WithNvcc&) = delete;
-  WithNvcc& operator=(const WithNvcc&) = delete;
-
-  /// Whether nvcc compiles the text, and what it says.
-  std::pair<bool, std::string> compile(const std::string& text, const std::string& options) const {
-    std::ofstream(folder_ / "kernel.cu") << text;
-    const std::string command =
-        fmt::format("cd '{}' && {} -std=c++17 -Werror all-warnings {} -o kernel.out kernel.cu >log 2>&1",
-                    folder_.string(), CONVTGEN_NVCC, options);
-    const bool compiles = std::system(command.c_str()) == 0;
-    std::ostringstream log;
-    log << std::ifstream(folder_ / "log").rdbuf();
-    return {compiles, log.str()};
-  }
-
- private:
-  fs::path folder_;
-};
-
 // -arch=sm_90a also makes PTX of compute_90.
 TEST_P(EmittedForSm90a, NamesTheFlagsWhereNvccHasOthers) {
-  const WithNvcc nvcc(GetParam().name);
+  if (nvcc().empty()) {
+    GTEST_SKIP() << kNoNvcc;
+  }
   const std::string text = source_of(GetParam().layer, GetParam().plans).text;
   for (const char* flags : {"-c -arch=sm_90a", "-c -arch=sm_90"}) {
-    const auto [compiles, log] = nvcc.compile(text, flags);
-    EXPECT_FALSE(compiles) << flags;
-    EXPECT_THAT(log, HasSubstr(kRightFlags)) << flags;
+    const NvccResult result = compile_with_nvcc(text, flags);
+    EXPECT_FALSE(result.compiles) << flags;
+    EXPECT_THAT(result.log, HasSubstr(kRightFlags)) << flags;
   }
 }
 
 TEST(EmittedFiles, SeveralCompileWithNvccAndTheFlagsThatTheyName) {
-  const WithNvcc nvcc("all");
-  const auto [compiles, log] = nvcc.compile(all_sources().text, "-cubin -gencode arch=compute_90a,code=sm_90a");
-  EXPECT_TRUE(compiles) << log;
+  if (nvcc().empty()) {
+    GTEST_SKIP() << kNoNvcc;
+  }
+  const NvccResult result = compile_with_nvcc(all_sources().text, "-cubin -gencode arch=compute_90a,code=sm_90a");
+  EXPECT_TRUE(result.compiles) << result.log;
 }
-#endif
 
-INSTANTIATE_TEST_SUITE_P(Each, EmittedForSm90a, testing::ValuesIn(kOnlyOnSm90a),
+INSTANTIATE_TEST_SUITE_P(Each, EmittedForSm90a, ::testing::ValuesIn(kOnlyOnSm90a),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace convtgen
+}  // namespace convtgen::testing

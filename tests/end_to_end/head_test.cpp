@@ -4,16 +4,12 @@
 // CONVTGEN_TEST_SEED    any text, which chooses the layers of a run (default "1"; tests/run.sh: the sources' digest)
 // CONVTGEN_TEST_ALL     if set: 100 layers of each template
 // CONVTGEN_TEST_DEVICE  host (default) or cuda, which takes what nvcc compiled
-// CUDACXX               the nvcc
+// CUDACXX               the nvcc, if it is not the one that is installed
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <random>
-#include <sstream>
 
 #include "generator/language/language.h"
 #include "generator/planner/templates.h"
@@ -21,13 +17,12 @@
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/head.h"
 #include "tests/end_to_end/net.h"
+#include "tests/end_to_end/nvcc.h"
 #include "tests/end_to_end/through_the_chain.h"
 #include "tests/sample/sample.h"
 
 namespace convtgen::testing {
 namespace {
-
-namespace fs = std::filesystem;
 
 Sizes open_sizes(const InputSizes& sizes) {
   return {{"batch", sizes.batch},
@@ -109,11 +104,6 @@ void expect_contract(const KernelSource& source, const Layer& layer, const Input
   }
 }
 
-std::mt19937_64 seeded_by(const std::string& text) {
-  std::seed_seq seeds(text.begin(), text.end());
-  return std::mt19937_64(seeds);
-}
-
 class Heads : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Heads, SayWhatTheRecipeSays) {
@@ -140,25 +130,10 @@ KernelSource known_by_its_head(const std::string& text, const Head& head) {
   return source;
 }
 
-std::string nvcc() {
-  const char* named = std::getenv("CUDACXX");
-  return named != nullptr && *named != '\0' ? named : "nvcc";
-}
-
 /// The cubin that nvcc makes of a source with the head's flags.
 Result<std::string> compiled_by_nvcc(const std::string& text, const Head& head) {
-  const fs::path folder = fs::path(::testing::TempDir()) / head.kernels.back().symbol;
-  fs::create_directories(folder);
-  std::ofstream(folder / "kernel.cu") << text;
-  const std::string command =
-      fmt::format("cd '{}' && '{}' -Werror all-warnings {} -cubin -o kernel.cubin kernel.cu > log 2>&1",
-                  folder.string(), nvcc(), head.compiler_flags);
-  const bool is_compiled = std::system(command.c_str()) == 0;
-  std::ostringstream log, cubin;
-  log << std::ifstream(folder / "log").rdbuf();
-  cubin << std::ifstream(folder / "kernel.cubin", std::ios::binary).rdbuf();
-  fs::remove_all(folder);
-  return is_compiled ? Result<std::string>(cubin.str()) : fail(command + "\n" + log.str());
+  NvccResult result = compile_with_nvcc(text, head.compiler_flags + " -cubin");
+  return result.compiles ? Result<std::string>(std::move(result.output)) : fail(result.log);
 }
 
 /// Compiled for the device: by nvcc for a GPU.
@@ -253,8 +228,8 @@ TEST_P(Heads, AreEnoughToLaunchTheSource) {
 }
 
 TEST_P(Heads, HaveNvccsFlags) {
-  if (std::system(fmt::format("'{}' --version > /dev/null 2>&1", nvcc()).c_str()) != 0) {
-    GTEST_SKIP() << "there is no nvcc: cmake/install_nvcc.sh gets one";
+  if (nvcc().empty()) {
+    GTEST_SKIP() << kNoNvcc;
   }
   std::mt19937_64 random = seeded_by(fmt::format("nvcc {} {}", test_seed(), GetParam()));
   const DrawnPlan drawn = draw_plan(random, GetParam(), [](const Layer&) { return true; });

@@ -169,7 +169,7 @@ constexpr Case kCases[] = {
      {},
      4,
      16}};
-constexpr std::size_t kSample = 8;
+constexpr std::size_t kSample = 6;
 
 std::vector<Candidate> candidates() {
   std::vector<Candidate> all;

@@ -25,10 +25,10 @@ namespace convtgen::testing {
 namespace {
 
 #ifdef CONVTGEN_SANITIZED
-constexpr std::uint64_t kLayers = 12, kFailedLayers = 4;
+constexpr std::uint64_t kLayers = 8, kFailedLayers = 4;
 constexpr std::uint64_t kParts = kQuestionParts / 10;
 #else
-constexpr std::uint64_t kLayers = 30, kFailedLayers = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kLayers = 20, kFailedLayers = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t kParts = kQuestionParts;
 #endif
 constexpr const char* kNet = CONVTGEN_NET_FOLDER "/net_layers.txt";

@@ -4,13 +4,16 @@
 
 #include "generator/language/language.h"
 #include "generator/launcher/names.h"
+#include "tests/end_to_end/nvcc.h"
 #include "tests/launcher/built_set.h"
 #include "tests/launcher/with_packing.h"
 
 namespace convtgen::test {
 namespace {
 
-using testing::HasSubstr;
+using convtgen::testing::kNoNvcc;
+using convtgen::testing::nvcc;
+using ::testing::HasSubstr;
 
 constexpr const char* kLayers =
     "layer up { conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias }\n"
@@ -36,25 +39,13 @@ int main(void) {
 }
 )";
 
-std::string nvcc() {
-  if (const char* named = getenv("CUDACXX"); named != nullptr && *named != '\0') {
-    return named;
-  }
-  for (const std::string path : {"nvcc", "/usr/local/cuda/bin/nvcc"}) {
-    if (run_program({"sh", "-c", "command -v " + path}).exit == 0) {
-      return path;
-    }
-  }
-  return "";
-}
-
 std::vector<std::string> nvcc_command(const std::string& options) {
   return {"sh", "-c", nvcc() + " -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror " + options};
 }
 
 TEST(LaunchedByNvcc, TwoSetsOfTheSameLayersInOneProgram) {
   if (nvcc().empty()) {
-    GTEST_SKIP() << "there is no nvcc: cmake/install_nvcc.sh gets one";
+    GTEST_SKIP() << kNoNvcc;
   }
   const Folder folder;
   const Setting here{.folder = folder.path()};
@@ -82,7 +73,7 @@ TEST(LaunchedByNvcc, TwoSetsOfTheSameLayersInOneProgram) {
 // With CUDA's own headers.
 TEST(LaunchedByNvcc, ArraysOfCudasHalfFloats) {
   if (nvcc().empty()) {
-    GTEST_SKIP() << "there is no nvcc: cmake/install_nvcc.sh gets one";
+    GTEST_SKIP() << kNoNvcc;
   }
   const Folder folder;
   write(folder / "layers.convt",
@@ -102,7 +93,7 @@ TEST(LaunchedByNvcc, ArraysOfCudasHalfFloats) {
 
 TEST(LaunchedByNvcc, TheKernelThatPacksIsInEveryPass) {
   if (nvcc().empty()) {
-    GTEST_SKIP() << "there is no nvcc: cmake/install_nvcc.sh gets one";
+    GTEST_SKIP() << kNoNvcc;
   }
   const CodeTarget targets[] = {code_target_named("sm_80").value(), code_target_named("sm_90a").value()};
   const LayerSet set{"net", "net.h", LaunchFormat::kSource, false, {targets[0], targets[1]}};
@@ -135,7 +126,7 @@ TEST(LaunchedByNvcc, TheKernelThatPacksIsInEveryPass) {
 
 TEST(LaunchedByNvcc, AnArchitectureThatTheSetHasNotIsAnError) {
   if (nvcc().empty()) {
-    GTEST_SKIP() << "there is no nvcc: cmake/install_nvcc.sh gets one";
+    GTEST_SKIP() << kNoNvcc;
   }
   const Folder folder;
   const Setting here{.folder = folder.path()};

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# rebuild.sh <generator> <format> [few]: after each change, exactly the kernels that it concerns are made again. Few: of seven
-# layers, and not of all that there are.
+# rebuild.sh <generator> <format>: after each change, exactly the kernels that it concerns are made again. Of seven layers, or
+# with CONVTGEN_TEST_ALL of all that there are.
 . "$(dirname "$0")/common.sh"
 generator=$1 format=$2
 need_nvrtc
 [[ $format == source ]] && need_nvcc
 cp -r "$source/tests/package/outside" project
-if [[ ${3:-} == few ]]; then
+if [[ -z ${CONVTGEN_TEST_ALL:-} ]]; then
   sed -i -E 's/^layer (square|column|open_batch|open_sizes|open_all|fused|grouped|half_last|brain|open_line|deep|wide|spread) .*//' project/small.convt
 else
   cp "$source/examples/seeds.convt" project

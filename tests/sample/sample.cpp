@@ -32,6 +32,11 @@ std::string test_seed() {
   return text_from("CONVTGEN_TEST_SEED", "1");
 }
 
+std::mt19937_64 seeded_by(std::string_view text) {
+  std::seed_seq seeds(text.begin(), text.end());
+  return std::mt19937_64(seeds);
+}
+
 bool tests_all() {
   return std::getenv("CONVTGEN_TEST_ALL") != nullptr;
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ struct Candidate {
 
 [[nodiscard]] std::string test_seed();
 [[nodiscard]] bool tests_all();
+
+/// Random numbers that this text chooses.
+[[nodiscard]] std::mt19937_64 seeded_by(std::string_view text);
 
 /// The indices of at least `count` candidates, or of all if there are fewer, in the order in which they were drawn. The
 /// class that was drawn least gets the next one, and it goes on until each class was drawn.
