@@ -13,9 +13,8 @@ namespace convtgen::cli {
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 
 /// Writes a temporary file in the same folder and renames it: a reader sees the old bytes or the new ones. An existing
-/// file keeps its mode, and
-/// a symbolic link leads to the new bytes; another hard link keeps the old ones. Errors: it can't be written, or what
-/// is there may not be, and why.
+/// file keeps its mode, and a symbolic link leads to the new bytes; another hard link keeps the old ones. Errors: it
+/// can't be written, or what is there may not be, and why.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, const std::string& bytes);
 
 /// Checks whether write_file() will probably work, before a long computation. Changes nothing.
