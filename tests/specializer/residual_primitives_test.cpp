@@ -8,16 +8,6 @@
 namespace convtgen {
 namespace {
 
-constexpr std::string_view kPrimitives = R"sexp(
-  (file "device/printed.h")
-  (printed @15 wgmma_rs (static type) (static b_major) (argument d) (argument a) (argument b) (argument accumulate))
-  (printed @25 setmaxnreg_increase (static registers))
-  (file "device/tensor_copy.h")
-  (verbatim @20 TensorMap "struct TensorMap {};")
-  (primitive @70 acts void tensor_prefetch (uses TensorMap) "void tensor_prefetch(const TensorMap& map) {}")
-  (file "t.cu")
-)sexp";
-
 /// The lines that contain one of the words.
 std::string lines_with(const std::string& text, std::initializer_list<std::string_view> words) {
   std::string out;

@@ -60,4 +60,15 @@ inline std::string body_of(std::string_view body, std::string_view items = "") {
   return source->text.substr(begin, source->text.rfind("}\n\n}  // namespace") - begin);
 }
 
+/// Device primitives, as items of a program.
+inline constexpr std::string_view kPrimitives = R"sexp(
+  (file "device/printed.h")
+  (printed @15 wgmma_rs (static type) (static b_major) (argument d) (argument a) (argument b) (argument accumulate))
+  (printed @25 setmaxnreg_increase (static registers))
+  (file "device/tensor_copy.h")
+  (verbatim @20 TensorMap "struct TensorMap {};")
+  (primitive @70 acts void tensor_prefetch (uses TensorMap) "void tensor_prefetch(const TensorMap& map) {}")
+  (file "t.cu")
+)sexp";
+
 }  // namespace convtgen
