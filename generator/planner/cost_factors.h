@@ -15,6 +15,41 @@ namespace convtgen {
   FACTOR(direct_reaches, 0.3, "share of the ceiling of its arithmetic that direct's first plan reaches") \
   FACTOR(direct_moves, 4, "times as long as moving everything once that direct takes at the least, NCHW") \
   FACTOR(direct_moves_nhwc, 10, "the same with channels last") \
+  FACTOR(gemm_producer, 8, "of a producer warp for an instruction, with two consumer warps") \
+  FACTOR(gemm_k_block, 150, "of a stage's barriers, and of a pipeline that fills") \
+  FACTOR(gemm_latency, 1000, "until a first byte arrives, under load") \
+  FACTOR(gemm_epilogue, 4, "instructions for an output: bias, address, store") \
+  FACTOR(gemm_alone_least, 24, "of a product by one warpgroup alone, however narrow") \
+  FACTOR(gemm_alone_more, 5, "that any other product by one warpgroup alone takes longer") \
+  FACTOR(gemm_lane_copy, 75, "of a bulk copy of a row where lanes issue one after the other") \
+  FACTOR(gemm_warp_copy, 30, "the same where one lane issues all of its warp") \
+  FACTOR(gemm_row_stage, 35, "instructions of a producer warp for a stage of rows") \
+  FACTOR(gemm_row_tile, 120, "the same for a tile") \
+  FACTOR(gemm_row_zeros, 80, "the same to write the zeros of a stage") \
+  FACTOR(shift_small_copy, 0.5, "of an asynchronous copy of 4 bytes") \
+  FACTOR(shift_bulk_pixel, 15, "of one bulk copy of pixels, however small") \
+  FACTOR(shift_odd_l2, 36, "bytes a cycle from L2, of rows of an odd width, whose words are loaded one by one") \
+  FACTOR(shift_odd_round, 0.8, "of such rows: share of the latency from load to product that earlier stages do not hide") \
+  FACTOR(shift_odd_rows_measured, 1.2, "median of measured / predicted, odd widths by bulk copies") \
+  FACTOR(shift_odd_copies_measured, 1.4, "the same by asynchronous copies") \
+  FACTOR(shift_rows_measured, 1.25, "the same of other rows") \
+  FACTOR(shift_pixels_measured, 0.85, "the same of pixels by asynchronous copies") \
+  FACTOR(shift_bulk_pixels_measured, 1, "the same of pixels by bulk copies") \
+  FACTOR(shift_cluster_sync, 4000, "of a cluster whose blocks wait for one another") \
+  FACTOR(shift_sent, 12, "bytes a cycle to other SMs") \
+  FACTOR(shift_staged_epilogue, 6, "instructions for an output, through shared memory") \
+  FACTOR(f32x3_consumer_split, 10, "instructions of a consumer that splits a pair of values") \
+  FACTOR(f32x3_scan, 30, "instructions of the producers that find a stage's maximum") \
+  FACTOR(f32x3_agree, 60, "the same that agree on a scale") \
+  FACTOR(f32x3_split_four, 135, "of four values of each thread, which are scanned and split") \
+  FACTOR(f32x3_scan_four, 30, "the same, scanned alone") \
+  FACTOR(f32x3_promote, 7, "instructions of a promotion for an output") \
+  FACTOR(f32x3_split_four_nhwc, 103, "of four values of each thread, scanned and split, channels last") \
+  FACTOR(f32x3_copied_nhwc, 26, "bytes a cycle that copies of pixels bring to shared memory") \
+  FACTOR(f32x3_find, 25, "instructions for a copy where a thread does not keep the places of its pixels") \
+  FACTOR(f32x3_bank_conflicts, 2, "threads that want the same bank when a warp loads a word of each thread") \
+  FACTOR(f32x3_stall, 1.3, "of an instruction of a warpgroup without a prefetch") \
+  FACTOR(f32x3_wait, 150, "of the wait for its products") \
   FACTOR(halo_launches, 0, "launches of a call: 0 where halo_measured has their time too") \
   FACTOR(halo_measured, 3.0, "median of measured / predicted, NCHW") \
   FACTOR(halo_measured_nhwc, 1.8, "the same with channels last") \

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "generator/planner/layer_parameters.h"
 #include "generator/planner/tensor_cores.h"
@@ -15,57 +14,33 @@ namespace {
 constexpr std::int64_t kLeastGroupIn = 16;
 constexpr std::int64_t kLeastGroupOut = 8;
 
-}  // namespace
-
-void add_parameters(Parameters& parameters, const Block& b) {
-  parameters.insert({
-      {"tile_n", b.tile_n},
-      {"tile_h", b.tile_h},
-      {"tile_w", b.tile_w},
-      {"thread_positions", b.thread_positions},
-      {"block_n", b.block_n},
-      {"adjacent_channels", b.adjacent_channels},
-      {"store", b.store},
-      {"phase_rows", b.phase_rows},
-      {"block_k", b.block_k},
-      {"stages", b.stages},
-      {"copy_bytes", b.copy_bytes},
-      {"bulk", b.bulk},
-      {"resident", b.resident},
-  });
-}
-
-void read_parameters(const Plan& plan, Block& b) {
-  b = {.tile_n = integer_of(plan, "tile_n"),
-       .tile_h = integer_of(plan, "tile_h"),
-       .tile_w = integer_of(plan, "tile_w"),
-       .thread_positions = integer_of(plan, "thread_positions"),
-       .block_n = integer_of(plan, "block_n"),
-       .adjacent_channels = integer_of(plan, "adjacent_channels"),
-       .store = integer_of(plan, "store"),
-       .phase_rows = integer_of(plan, "phase_rows"),
-       .block_k = integer_of(plan, "block_k"),
-       .stages = integer_of(plan, "stages"),
-       .copy_bytes = integer_of(plan, "copy_bytes"),
-       .bulk = flag_of(plan, "bulk"),
-       .resident = flag_of(plan, "resident")};
-}
-
-Facts facts_of(const Problem& problem, const InputSizes& sizes, std::int64_t instruction_k) {
-  const Layer& layer = problem.layer;
-  const std::int64_t bytes = bytes_of(layer.dtype);
+/// One group of a layer, as if it were all.
+Layer group_of(const Layer& layer) {
   Layer group = layer;
   group.groups = 1;
   group.in_channels /= layer.groups;
   group.out_channels /= layer.groups;
-  return {.layer = std::move(group),
+  return group;
+}
+
+}  // namespace
+
+Parameters group_parameters(const Layer& layer) {
+  Parameters p = layer_parameters(group_of(layer));
+  p.insert({{"groups", layer.groups}});
+  return p;
+}
+
+Facts facts_of(const Problem& problem, const InputSizes& sizes) {
+  const Layer& layer = problem.layer;
+  const std::int64_t bytes = bytes_of(layer.dtype);
+  return {.layer = group_of(layer),
           .sizes = sizes,
           .groups = layer.groups,
           .target = problem.target,
           .rows = symmetric(layer.axes[kHeight]),
           .columns = symmetric(layer.axes[kWidth]),
           .bytes = bytes,
-          .instruction_k = instruction_k,
           .vector = 16 / bytes,
           .channels_last = layer.layout == Layout::kNhwc};
 }
@@ -81,79 +56,34 @@ Result<void> check_groups(const Layer& layer) {
   return {};
 }
 
-std::int64_t fused_phases(const Layer& layer) {
-  const Axis& axis = layer.axes[kWidth];
-  const bool alike = axis.kernel % axis.stride == 0 && axis.dilation == 1;
-  return alike ? std::gcd(axis.stride, axis.padding.before % axis.stride) : 1;
-}
-
-bool can_split_phase_rows(const Layer& layer) {
-  const Axis& rows = layer.axes[kHeight];
-  return rows.kernel % rows.stride == 0 && rows.dilation == 1;
-}
-
 std::set<std::int64_t> phase_row_counts(const Facts& f) {
-  return {f.rows.stride, can_split_phase_rows(f.layer) ? 1 : f.rows.stride};
+  // Rows of phases can go to different blocks where each has as many rows of taps.
+  const bool can_split = f.rows.kernel % f.rows.stride == 0 && f.rows.dilation == 1;
+  return {f.rows.stride, can_split ? 1 : f.rows.stride};
 }
 
-std::int64_t n_tiles(const Facts& f, const Block& b) {
-  return f.groups * ceil_div(f.layer.out_channels, b.block_n) * (f.rows.stride / b.phase_rows);
+std::int64_t fragment_positions(const Block& b, Constants& of_block) {
+  return b.thread_positions - 1 + of_block[kMostOffsetW] - of_block[kLeastOffsetW];
 }
 
-std::int64_t k_blocks(const Facts& f, const Block& b) {
-  return ceil_div(f.layer.in_channels, b.block_k);
+std::int64_t accumulators(const Block& b, Constants& of_block) {
+  return of_block[kPhases] * of_block[kMTiles] * b.block_n / 2;
 }
 
-std::int64_t fragment_positions(const Facts& f, const Block& b) {
-  return b.thread_positions - 1 + greatest_offset(f.columns) - least_offset(f.columns);
+std::int64_t products(Constants& of_block) {
+  return of_block[kProducts] * of_block[kKSteps] * of_block[kMTiles];
 }
 
-std::int64_t accumulators(const Facts& f, const Block& b) {
-  return b.phase_rows * f.columns.stride * (b.thread_positions / 2) * b.block_n / 2;
+std::int64_t row_copies(const Block& b, Constants& of_block) {
+  return b.block_k * b.tile_n * of_block[kStagedRows];
 }
 
-std::int64_t accumulator_bytes(const Facts& f, const Block& b) {
-  return accumulators(f, b) * 4 * kConsumers;
-}
-
-std::int64_t products(const Facts& f, const Block& b) {
-  return tap_count(f.layer) / fused_phases(f.layer) * b.phase_rows / f.rows.stride * (b.block_k / f.instruction_k) *
-         (b.thread_positions / 2);
-}
-
-bool can_be_one_row(const Facts& f, const Block& b) {
-  const auto covers = [](const Axis& axis) {
-    return least_offset(axis) == 0 && greatest_offset(axis) == 0 &&
-           axis.dilation * (axis.kernel - 1) + axis.output_padding + 1 == axis.stride;
-  };
-  constexpr std::int64_t kMostPositions = 0x3fffffff;
-  const Size& height = f.rows.extent;
-  const Size& width = f.columns.extent;
-  return b.bulk && !f.channels_last && b.tile_h == 1 && height && *height > 1 && width &&
-         *width % b.thread_positions == 0 && *height <= kMostPositions / *width &&
-         *height * *width * f.bytes % 16 == 0 && covers(f.rows) && covers(f.columns);
-}
-
-std::int64_t tiles(const Facts& f, const Block& b, bool flat) {
+std::int64_t tiles(const Facts& f, const Block& b, Constants& of_block) {
   const Shape shape = shape_of(f.layer, f.sizes).value_or(Shape{});
-  const std::int64_t of_image = flat ? ceil_div(shape.in[kHeight] * shape.in[kWidth], b.tile_w)
-                                     : ceil_div(shape.out[kHeight], f.rows.stride * b.tile_h) *
-                                           ceil_div(shape.out[kWidth], f.columns.stride * b.tile_w);
+  const std::int64_t of_image = of_block[kFlat] != 0 ? ceil_div(shape.in[kHeight] * shape.in[kWidth], b.tile_w)
+                                                     : ceil_div(shape.out[kHeight], f.rows.stride * b.tile_h) *
+                                                           ceil_div(shape.out[kWidth], f.columns.stride * b.tile_w);
   return ceil_div(shape.batch, b.tile_n) * of_image;
-}
-
-Staging staged_halo(const Facts& f, const Block& b, std::int64_t vector, std::int64_t align,
-                    std::int64_t columns_align) {
-  const std::int64_t groups = f.rows.stride / b.phase_rows;
-  const std::int64_t first = round_down(least_offset(f.columns), align);
-  const std::int64_t start = f.channels_last ? first : first + round_down(least_offset(f.columns) - first, vector);
-  Staging out;
-  out.vector = vector;
-  out.offsets_h = groups == 1 ? greatest_offset(f.rows) - least_offset(f.rows) + 1 : f.rows.kernel / groups;
-  out.image_rows = b.tile_h + out.offsets_h - 1;
-  out.columns = round_up(b.tile_w + greatest_offset(f.columns) - first, columns_align);
-  out.loaded_columns = round_up(b.thread_positions + greatest_offset(f.columns) - start, vector);
-  return out;
 }
 
 std::set<std::int64_t> block_n_sizes(const Facts& f, const Block& b, std::int64_t most_accumulators) {
@@ -197,10 +127,6 @@ void choose_store(const Facts& f, Block& b, std::int64_t channels, std::int64_t 
   }
 }
 
-bool copies_by_warps(const Block& b, const Staging& staging, bool skewed) {
-  return b.tile_n == 1 && (staging.image_rows == 1 || (!skewed && staging.image_rows <= 16));
-}
-
 std::unexpected<Error> fail_phases(const Layer& layer, std::int64_t phases, std::int64_t most) {
   return fail(fmt::format("stride {}: a block accumulates {} phases at once; at most {}",
                           axes_text(layer, &Axis::stride), phases, most));
@@ -225,30 +151,37 @@ std::unexpected<Error> fail_stages(const Facts& f, std::int64_t bytes) {
                             bytes);
 }
 
-std::string summary_of(const Facts& f, const Block& b, std::int64_t shared_bytes) {
-  return fmt::format("a block makes {}{}x{} outputs of {} channels; {} taps; {:.1f} KiB shared",
-                     b.tile_n > 1 ? fmt::format("{}x", b.tile_n) : "", b.tile_h * b.phase_rows,
-                     b.tile_w * f.columns.stride, std::min(b.block_n, f.layer.out_channels), tap_count(f.layer),
-                     static_cast<double>(shared_bytes) / 1024.0);
+void give_layout(Plan& plan, const Facts& f, const Block& b, Constants& of_block) {
+  plan.threads = static_cast<int>(of_block[kThreads]);
+  plan.shared_bytes = of_block[kSharedBytes];
+  plan.packed_bytes = of_block[kPackedBytes];
+  plan.packed_rows = of_block[kPackedRows];
+  plan.alignment = of_block[kAlignment];
+  plan.summary = fmt::format("a block makes {}{}x{} outputs of {} channels; {} taps; {:.1f} KiB shared",
+                             b.tile_n > 1 ? fmt::format("{}x", b.tile_n) : "", b.tile_h * b.phase_rows,
+                             b.tile_w * f.columns.stride, std::min(b.block_n, f.layer.out_channels), tap_count(f.layer),
+                             static_cast<double>(plan.shared_bytes) / 1024.0);
 }
 
-std::string products_text(const Facts& f, const Block& b) {
-  const std::int64_t fused = fused_phases(f.layer);
-  return fmt::format("64x{}x{}, {} a warpgroup", fused * b.block_n, f.instruction_k,
-                     b.thread_positions / 2 * b.phase_rows * f.columns.stride / fused);
+std::string products_text(Constants& of_block) {
+  return fmt::format("64x{}x{}, {} a warpgroup", of_block[kInstructionN], of_block[kInstructionK],
+                     of_block[kMTiles] * of_block[kPhases] / of_block[kFusedPhases]);
 }
 
-TileGrid grid_of(const Problem& problem, const Block& b, bool flat) {
+TileGrid grid_of(const Problem& problem, const Plan& plan, const ConstantProgram& program) {
   const Layer& layer = problem.layer;
-  const std::int64_t blocks = layer.groups * ceil_div(layer.out_channels / layer.groups, b.block_n) *
-                              (layer.axes[kHeight].stride / b.phase_rows);
+  constexpr std::array<std::string_view, 2> kNames = {"kNTiles", "kFlat"};
+  const std::vector<std::int64_t> values = constants_of(program, plan.parameters, kNames).value();
+  const std::int64_t blocks = values[0];
   // Of an image that is one row of positions, a tile has several rows, or about a part of one.
-  const std::int64_t rows = flat ? std::max<std::int64_t>(1, b.tile_w / *layer.axes[kWidth].extent) : b.tile_h;
+  const std::int64_t tile_w = integer_of(plan, "tile_w");
+  const std::int64_t rows =
+      values[1] != 0 ? std::max<std::int64_t>(1, tile_w / *layer.axes[kWidth].extent) : integer_of(plan, "tile_h");
   return {.stride_h = layer.axes[kHeight].stride,
           .stride_w = layer.axes[kWidth].stride,
           .tile_rows = layer.axes[kHeight].stride * rows,
-          .tile_columns = layer.axes[kWidth].stride * b.tile_w,
-          .tile_images = b.tile_n,
+          .tile_columns = layer.axes[kWidth].stride * tile_w,
+          .tile_images = integer_of(plan, "tile_n"),
           .blocks_per_tile = blocks,
           .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / blocks)};
 }

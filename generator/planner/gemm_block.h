@@ -2,24 +2,29 @@
 // (templates/gemm/), the search for tiles, and the words for plans.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "generator/layer/phases.h"
 #include "generator/layer/shape.h"
+#include "generator/planner/block_constants.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/plan.h"
 
 namespace convtgen::gemm {
 
-inline constexpr std::int64_t kConsumers = 256;  // threads
 /// Accumulators of a thread, in fp32: phases * tiles of 64 positions * block_n, of each part.
 inline constexpr std::int64_t kMostAccumulators = 256;
 inline constexpr std::int64_t kMostProducts = 1024;  // in the unrolled body of a k-block
+inline constexpr std::size_t kMostPlans = 16;
 
 /// The block, as the templates' parameters of the same names.
 struct Block {
@@ -28,10 +33,79 @@ struct Block {
   std::int64_t block_k = 16, stages = 2, copy_bytes = 16;
   bool bulk = false, resident = false;
 };
-/// Adds the block's parameters.
-void add_parameters(Parameters& parameters, const Block& block);
-/// Reads them from a plan.
-void read_parameters(const Plan& plan, Block& block);
+
+/// A block's members and, behind them, those that a template adds.
+template <typename AnyBlock, std::size_t N>
+[[nodiscard]] constexpr auto members_with(const std::array<BlockMember<AnyBlock>, N>& own) {
+  using Member = BlockMember<AnyBlock>;
+  const std::array common = {
+      Member{"tile_n", static_cast<std::int64_t AnyBlock::*>(&Block::tile_n)},
+      Member{"tile_h", static_cast<std::int64_t AnyBlock::*>(&Block::tile_h)},
+      Member{"tile_w", static_cast<std::int64_t AnyBlock::*>(&Block::tile_w)},
+      Member{"thread_positions", static_cast<std::int64_t AnyBlock::*>(&Block::thread_positions)},
+      Member{"block_n", static_cast<std::int64_t AnyBlock::*>(&Block::block_n)},
+      Member{"adjacent_channels", static_cast<std::int64_t AnyBlock::*>(&Block::adjacent_channels)},
+      Member{"store", static_cast<std::int64_t AnyBlock::*>(&Block::store)},
+      Member{"phase_rows", static_cast<std::int64_t AnyBlock::*>(&Block::phase_rows)},
+      Member{"block_k", static_cast<std::int64_t AnyBlock::*>(&Block::block_k)},
+      Member{"stages", static_cast<std::int64_t AnyBlock::*>(&Block::stages)},
+      Member{"copy_bytes", static_cast<std::int64_t AnyBlock::*>(&Block::copy_bytes)},
+      Member{"bulk", static_cast<bool AnyBlock::*>(&Block::bulk)},
+      Member{"resident", static_cast<bool AnyBlock::*>(&Block::resident)},
+  };
+  return [&]<std::size_t... I, std::size_t... J>(std::index_sequence<I...>, std::index_sequence<J...>) {
+    return std::array{common[I]..., own[J]...};
+  }(std::make_index_sequence<common.size()>(), std::make_index_sequence<N>());
+}
+
+/// The constants of both templates that are asked for, by their names there (templates/gemm/problem.h and the
+/// template's layout.h say what they are). A template has more behind them.
+enum Constant : std::size_t {
+  kConsumers,
+  kInstructionK,
+  kKBlocks,
+  kKSteps,
+  kNTiles,
+  kPhases,
+  kFusedPhases,
+  kPhaseGroups,
+  kMTiles,
+  kInstructionN,
+  kProducts,
+  kLeastOffsetW,
+  kMostOffsetW,
+  kOffsetsH,
+  kStagedRows,
+  kStagedColumns,
+  kLoadVector,
+  kLoadedColumns,
+  kFlat,
+  kSkewed,
+  kByWarps,
+  kInputBytes,
+  kKBlockWeightBytes,
+  kProducers,
+  kThreads,
+  kSharedBytes,
+  kPackedBytes,
+  kPackedRows,
+  kAlignment,
+  kCommonConstants,
+};
+inline constexpr std::array<std::string_view, kCommonConstants> kConstants = {
+    "kConsumers",     "kInstructionK", "kKBlocks",           "kKSteps",    "kNTiles",
+    "kPhases",        "kFusedPhases",  "kPhaseGroups",       "kMTiles",    "kInstructionN",
+    "kProducts",      "kLeastOffsetW", "kMostOffsetW",       "kOffsetsH",  "kStagedRows",
+    "kStagedColumns", "kLoadVector",   "kLoadedColumns",     "kFlat",      "kSkewed",
+    "kByWarps",       "kInputBytes",   "kKBlockWeightBytes", "kProducers", "kThreads",
+    "kSharedBytes",   "kPackedBytes",  "kPackedRows",        "kAlignment"};
+/// With those that a template adds.
+template <std::size_t N>
+[[nodiscard]] constexpr auto constants_with(const std::array<std::string_view, N>& own) {
+  std::array<std::string_view, kCommonConstants + N> all;
+  std::ranges::copy(own, std::ranges::copy(kConstants, all.begin()).out);
+  return all;
+}
 
 /// What the choice depends on.
 struct Facts {
@@ -40,53 +114,53 @@ struct Facts {
   std::int64_t groups;  // that there are
   const Target& target;
   Axis rows, columns;
-  std::int64_t bytes;          // of an element
-  std::int64_t instruction_k;  // channels of a product
-  std::int64_t vector;         // elements of 16 bytes
+  std::int64_t bytes;   // of an element
+  std::int64_t vector;  // elements of 16 bytes
   bool channels_last;
+  std::int64_t instruction_k = 0;  // channels of a product
 };
-/// Refers to the problem's target.
-[[nodiscard]] Facts facts_of(const Problem& problem, const InputSizes& sizes, std::int64_t instruction_k);
+/// The layer's parameters of both templates: their channels are those of a group.
+[[nodiscard]] Parameters group_parameters(const Layer& layer);
+/// Refers to the problem's target. The channels of a product are left to the template's constants.
+[[nodiscard]] Facts facts_of(const Problem& problem, const InputSizes& sizes);
+
+/// What the choice depends on, with the template's constants for blocks that change.
+template <typename AnyBlock>
+struct FactsOf : Facts {
+  mutable BlockConstants<AnyBlock> constants;  // a cache: holds the block at hand
+
+  [[nodiscard]] Constants& of(const AnyBlock& b) const { return constants.of(b); }
+
+  /// `layer` are the template's parameters that the block is no part of. Errors: as BlockConstants::make() has them.
+  [[nodiscard]] static Result<FactsOf> make(Facts facts, const ConstantProgram& program, const Parameters& layer,
+                                            std::span<const BlockMember<AnyBlock>> members,
+                                            std::span<const std::string_view> names) {
+    auto constants = BlockConstants<AnyBlock>::make(program, layer, members, names);
+    if (!constants) {
+      return std::unexpected(std::move(constants.error()));
+    }
+    FactsOf made{std::move(facts), *std::move(constants)};
+    made.instruction_k = made.of(AnyBlock())[kInstructionK];
+    return made;
+  }
+};
 
 /// Errors: groups with too few channels.
 [[nodiscard]] Result<void> check_groups(const Layer& layer);
 
-/// Adjacent column phases that are fused into one product.
-[[nodiscard]] std::int64_t fused_phases(const Layer& layer);
-/// Whether rows of phases can go to different blocks; the numbers of phase rows that a block may have.
-[[nodiscard]] bool can_split_phase_rows(const Layer& layer);
+/// The numbers of phase rows that a block may have.
 [[nodiscard]] std::set<std::int64_t> phase_row_counts(const Facts& facts);
-/// Blocks of output channels and phase rows; k-blocks of input channels.
-[[nodiscard]] std::int64_t n_tiles(const Facts& facts, const Block& block);
-[[nodiscard]] std::int64_t k_blocks(const Facts& facts, const Block& block);
 /// Positions that a thread has fragments for.
-[[nodiscard]] std::int64_t fragment_positions(const Facts& facts, const Block& block);
-/// Accumulators of a thread, of one part; those of all consumers in bytes.
-[[nodiscard]] std::int64_t accumulators(const Facts& facts, const Block& block);
-[[nodiscard]] std::int64_t accumulator_bytes(const Facts& facts, const Block& block);
+[[nodiscard]] std::int64_t fragment_positions(const Block& block, Constants& of_block);
+/// Accumulators of a thread, of one part.
+[[nodiscard]] std::int64_t accumulators(const Block& block, Constants& of_block);
 /// Products of a warpgroup in a k-block, each of an instruction's shape.
-[[nodiscard]] std::int64_t products(const Facts& facts, const Block& block);
+[[nodiscard]] std::int64_t products(Constants& of_block);
+/// Bulk copies of rows that bring the input of a stage.
+[[nodiscard]] std::int64_t row_copies(const Block& block, Constants& of_block);
 
-/// Whether an image may be one row of positions, which bulk copies bring: each input position makes stride_h * stride_w
-/// outputs alone.
-[[nodiscard]] bool can_be_one_row(const Facts& facts, const Block& block);
-/// Tiles of the layer at the sizes that are planned for. `flat`: an image is one row of positions.
-[[nodiscard]] std::int64_t tiles(const Facts& facts, const Block& block, bool flat);
-
-/// What a block stages and loads, as the template lays it out.
-struct Staging {
-  std::int64_t offsets_h = 1;       // rows of the halo, and the row itself
-  std::int64_t image_rows = 0;      // staged rows of an image
-  std::int64_t columns = 0;         // of a row
-  std::int64_t loaded_columns = 0;  // of a row that a thread loads
-  std::int64_t vector = 1;          // elements that are loaded together
-  std::int64_t input_bytes = 0;     // of a stage
-  std::int64_t copies = 0;          // bulk ones that bring it
-  std::int64_t weight_bytes = 0;    // of a k-block
-};
-/// Its rows and columns. The first column is a multiple of `align`, their number one of `columns_align`.
-[[nodiscard]] Staging staged_halo(const Facts& facts, const Block& block, std::int64_t vector, std::int64_t align,
-                                  std::int64_t columns_align);
+/// Tiles of the layer at the sizes that are planned for.
+[[nodiscard]] std::int64_t tiles(const Facts& facts, const Block& block, Constants& of_block);
 
 /// Output channels of a block: as many as `most` accumulators of a thread hold, or a half or a quarter of them.
 [[nodiscard]] std::set<std::int64_t> block_n_sizes(const Facts& facts, const Block& block, std::int64_t most);
@@ -98,15 +172,15 @@ struct Staging {
 void choose_store(const Facts& facts, Block& block, std::int64_t channels, std::int64_t outputs);
 
 /// As many stages as fit, of at most six, with resident weights if they fit; false where not even two stages do.
-template <typename AnyBlock, typename SharedBytes>
-[[nodiscard]] bool choose_stages(const Facts& f, AnyBlock& b, bool may_be_resident, SharedBytes shared_bytes) {
+template <typename AnyBlock>
+[[nodiscard]] bool choose_stages(const FactsOf<AnyBlock>& f, AnyBlock& b, bool may_be_resident) {
   for (const bool resident : {true, false}) {
     b.resident = resident;
     if (resident && !may_be_resident) {
       continue;
     }
     for (b.stages = 6; b.stages >= 2; --b.stages) {
-      if (shared_bytes(b) <= f.target.max_shared_bytes) {
+      if (f.of(b)[kSharedBytes] <= f.target.max_shared_bytes) {
         return true;
       }
     }
@@ -138,8 +212,34 @@ template <typename AnyBlock, typename Cost>
   return b.tile_h > 0;
 }
 
-/// Whether a lane issues all bulk copies of its warp.
-[[nodiscard]] bool copies_by_warps(const Block& block, const Staging& staging, bool skewed);
+/// The least shared memory of two stages, of tiles of so many positions.
+template <typename AnyBlock>
+[[nodiscard]] std::int64_t least_shared_bytes(const FactsOf<AnyBlock>& f, AnyBlock b, std::int64_t positions) {
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
+  b.stages = 2;
+  for (b.tile_w = f.channels_last ? b.thread_positions : std::max(b.thread_positions, b.copy_bytes / f.bytes);
+       b.tile_w <= positions; b.tile_w *= 2) {
+    b.tile_h = positions / b.tile_w;
+    bytes = std::min(bytes, f.of(b)[kSharedBytes]);
+  }
+  return bytes;
+}
+
+/// The plans of these blocks that `predict` says are fastest, best first. `plan_of(block, seconds)` makes one.
+template <typename AnyBlock, typename Predict, typename PlanOf>
+[[nodiscard]] std::vector<Plan> fastest_plans(const std::vector<AnyBlock>& blocks, Predict predict, PlanOf plan_of) {
+  std::vector<std::pair<double, AnyBlock>> ranked;
+  for (const AnyBlock& block : blocks) {
+    ranked.emplace_back(predict(block), block);
+  }
+  std::ranges::stable_sort(ranked, {}, [](const auto& entry) { return entry.first; });
+  ranked.resize(std::min(ranked.size(), kMostPlans));
+  std::vector<Plan> plans;
+  for (const auto& [seconds, block] : ranked) {
+    plans.push_back(plan_of(block, seconds));
+  }
+  return plans;
+}
 
 /// Why a layer has no plans: a limit that even the smallest block breaks.
 [[nodiscard]] std::unexpected<Error> fail_phases(const Layer& layer, std::int64_t phases, std::int64_t most);
@@ -147,12 +247,12 @@ template <typename AnyBlock, typename Cost>
 [[nodiscard]] std::unexpected<Error> fail_registers(const Facts& facts, std::int64_t wanted, std::int64_t most);
 [[nodiscard]] std::unexpected<Error> fail_stages(const Facts& facts, std::int64_t bytes);
 
-/// The words of a plan for what a block makes.
-[[nodiscard]] std::string summary_of(const Facts& facts, const Block& block, std::int64_t shared_bytes);
+/// What all plans have: threads, bytes, rows and the alignment that the constants say, and a summary.
+void give_layout(Plan& plan, const Facts& facts, const Block& block, Constants& of_block);
 /// The shape of its products and the number of a warpgroup, such as "64x64x16, 4 a warpgroup".
-[[nodiscard]] std::string products_text(const Facts& facts, const Block& block);
+[[nodiscard]] std::string products_text(Constants& of_block);
 
-/// The numbers of a launch. `flat`: an image is one row of positions.
-[[nodiscard]] TileGrid grid_of(const Problem& problem, const Block& block, bool flat);
+/// The numbers of a launch, without clusters.
+[[nodiscard]] TileGrid grid_of(const Problem& problem, const Plan& plan, const ConstantProgram& program);
 
 }  // namespace convtgen::gemm

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/block_constants.h"
+#include "generator/planner/cost.h"
 #include "generator/planner/gemm_block.h"
 #include "generator/planner/layer_parameters.h"
 #include "generator/planner/shift_gemm_block.h"
@@ -16,51 +19,24 @@ namespace {
 using shift_gemm::Block;
 using shift_gemm::Facts;
 
-constexpr std::size_t kMostPlans = 16;
-
-Parameters parameters_of(const Facts& f, const Block& b) {
-  const Layer& l = f.layer;
-  Parameters p = layer_parameters(l);
-  gemm::add_parameters(p, b);
-  p.insert({
-      {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
-      {"Sum", TypeName{"float"}},
-      {"type", std::int64_t{l.dtype == Dtype::kF16    ? 0
-                            : l.dtype == Dtype::kBf16 ? 1
-                                                      : 2}},
-      {"groups", f.groups},
-      {"staged_epilogue", b.staged_epilogue},
-      {"ping_pong", b.ping_pong},
-      {"cluster", b.cluster},
-  });
-  return p;
+/// The program of the template, read once in a process.
+const ConstantProgram& own_program() {
+  static const ConstantProgram program = ConstantProgram::read(programs::shift_gemm()).value();
+  return program;
 }
 
-/// The inverse of parameters_of().
-Block block_of(const Plan& plan) {
-  Block block;
-  gemm::read_parameters(plan, block);
-  block.staged_epilogue = flag_of(plan, "staged_epilogue");
-  block.ping_pong = flag_of(plan, "ping_pong");
-  block.cluster = integer_of(plan, "cluster");
-  return block;
-}
-
-Plan plan_of(const Facts& f, const Block& b, double seconds) {
+Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seconds) {
+  Constants& of_block = f.of(b);
   Plan plan;
   plan.template_name = "shift_gemm";
   plan.predicted_seconds = seconds;
-  plan.parameters = parameters_of(f, b);
-  plan.threads = gemm::kConsumers + shift_gemm::kProducers;
+  plan.parameters = shift_gemm::parameters_of(problem);
+  add_block<Block>(plan.parameters, b, shift_gemm::kMembers);
   plan.cluster = static_cast<int>(b.cluster);
-  plan.shared_bytes = shared_bytes(f, b);
-  plan.packed_bytes = packed_bytes(f, b);
-  plan.packed_rows = packed_rows(f, b);
-  plan.alignment = std::max(is_skewed(f, b) ? staging_of(f, b).vector * f.bytes : b.copy_bytes, b.store * f.bytes);
-  plan.summary = gemm::summary_of(f, b, plan.shared_bytes);
+  gemm::give_layout(plan, f, b, of_block);
   plan.reason = fmt::format("tensor cores: products of {}, {} stages of {} input channels{}, weights {}{}{}{}{}",
-                            gemm::products_text(f, b), b.stages, b.block_k,
-                            is_flat(f, b)               ? " by bulk copies of whole images"
+                            gemm::products_text(of_block), b.stages, b.block_k,
+                            of_block[gemm::kFlat] != 0  ? " by bulk copies of whole images"
                             : b.bulk && f.channels_last ? " by bulk copies of pixels"
                             : b.bulk                    ? " by bulk copies of rows"
                                                         : "",
@@ -73,42 +49,47 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
 
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 
+/// Errors: the target, the compute mode or groups that the template does not take.
+Result<void> check(const Problem& problem) {
+  auto checked = check_tensor_cores(problem, kComputes);
+  return checked ? gemm::check_groups(problem.layer) : checked;
+}
+
 }  // namespace
 
+Result<std::vector<Plan>> plans_shift_gemm(const Problem& problem, const ConstantProgram& program) {
+  if (auto checked = check(problem); !checked) {
+    return std::unexpected(checked.error());
+  }
+  const Result<Facts> facts = shift_gemm::facts_of(problem, planned_sizes(problem.layer), program);
+  if (!facts) {
+    return std::unexpected(facts.error());
+  }
+  const std::vector<Block> blocks = shift_gemm::blocks(*facts);
+  if (blocks.empty()) {
+    return shift_gemm::why_none(*facts);
+  }
+  return gemm::fastest_plans(
+      blocks, [&](const Block& block) { return predicted_seconds(*facts, block); },
+      [&](const Block& block, double seconds) { return plan_of(problem, *facts, block, seconds); });
+}
+
 Result<std::vector<Plan>> plans_shift_gemm(const Problem& problem) {
-  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+  if (auto checked = check(problem); !checked) {  // before the program is read
     return std::unexpected(checked.error());
   }
-  if (auto checked = gemm::check_groups(problem.layer); !checked) {
-    return std::unexpected(checked.error());
-  }
-  const Facts facts = shift_gemm::facts_of(problem);
-  std::vector<std::pair<double, Block>> ranked;
-  for (const Block& block : shift_gemm::blocks(facts)) {
-    ranked.emplace_back(predicted_seconds(facts, block), block);
-  }
-  if (ranked.empty()) {
-    return shift_gemm::why_none(facts);
-  }
-  std::ranges::stable_sort(ranked, {}, [](const auto& entry) { return entry.first; });
-  std::vector<Plan> plans;
-  for (const auto& [seconds, block] : ranked) {
-    if (plans.size() < kMostPlans) {
-      plans.push_back(plan_of(facts, block, seconds));
-    }
-  }
-  return plans;
+  return plans_shift_gemm(problem, own_program());
 }
 
 std::optional<double> shift_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
-  return predicted_seconds(shift_gemm::facts_of(problem, sizes), block_of(plan));
+  const Result<Facts> facts = shift_gemm::facts_of(problem, sizes, own_program());
+  return facts ? std::optional(predicted_seconds(*facts, block_of<Block>(plan, shift_gemm::kMembers))) : std::nullopt;
 }
 
 TileGrid shift_gemm_grid(const Problem& problem, const Plan& plan) {
-  const Block block = block_of(plan);
-  TileGrid grid = gemm::grid_of(problem, block, is_flat(shift_gemm::facts_of(problem), block));
-  if (block.cluster > 1) {
-    grid.blocks_per_tile *= block.cluster;
+  TileGrid grid = gemm::grid_of(problem, plan, own_program());
+  if (plan.cluster > 1) {
+    grid.blocks_per_tile *= plan.cluster;
     grid.most_tiles = 0;
   }
   return grid;

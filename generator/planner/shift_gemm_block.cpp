@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "generator/planner/cost.h"
 #include "generator/planner/tensor_cores.h"
 
 namespace convtgen::shift_gemm {
@@ -31,7 +29,7 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
     if (b.copy_bytes == 16 || (f.bytes == 4 && !f.channels_last)) {
       b.copy_bytes = 16;
       b.bulk = true;
-      if (!f.channels_last || copy_pixels(f, b) * b.block_k * f.bytes >= kLeastPixelBytes) {
+      if (!f.channels_last || f.of(b)[kPixelCopyBytes] >= kLeastPixelBytes) {
         out.push_back(b);
       }
     }
@@ -41,28 +39,17 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
   return out;
 }
 
-/// Adjacent outputs of a warp in a row.
-std::int64_t warp_outputs(const Facts& f, const Block& b) {
-  return 8 * b.thread_positions * f.columns.stride;
-}
-
-/// What the staged epilogue takes: eight channels of each warp, with the template's pitch.
-std::int64_t epilogue_bytes(const Facts& f, const Block& b) {
-  const std::int64_t outputs = warp_outputs(f, b);
-  return b.staged_epilogue ? 64 * (outputs + floor_mod(f.vector - outputs, 4 * f.vector)) * f.bytes : 0;
-}
-
 /// Chooses how many elements are stored together; false for a staged epilogue where a thread's outputs are stored at
 /// once without.
 bool choose_store(const Facts& f, Block& b) {
   const std::int64_t thread_outputs = b.thread_positions * f.columns.stride;
-  gemm::choose_store(f, b, b.block_n / b.cluster, b.staged_epilogue ? warp_outputs(f, b) / 4 : thread_outputs);
+  gemm::choose_store(f, b, b.block_n / b.cluster, b.staged_epilogue ? f.of(b)[kWarpOutputs] / 4 : thread_outputs);
   return !b.staged_epilogue || (!f.channels_last && b.store < std::min(thread_outputs, f.vector));
 }
 
 /// Positions that a thread holds fragments of at a time.
 std::int64_t fragments(const Facts& f, const Block& b) {
-  return std::min(gemm::fragment_positions(f, b), b.thread_positions / 2 * f.columns.kernel);
+  return std::min(gemm::fragment_positions(b, f.of(b)), b.thread_positions / 2 * f.columns.kernel);
 }
 
 /// Registers of a consumer that hold accumulators and two sets of fragments, and how many may: products of more than
@@ -71,8 +58,8 @@ struct Registers {
   std::int64_t wanted = 0, most = 0;
 };
 Registers registers_of(const Facts& f, const Block& b) {
-  return {.wanted = gemm::accumulators(f, b) + 2 * 4 * fragments(f, b),
-          .most = kMostRegisters - (is_skewed(f, b) ? kSkewRegisters : 0)};
+  return {.wanted = gemm::accumulators(b, f.of(b)) + 2 * 4 * fragments(f, b),
+          .most = kMostRegisters - (f.of(b)[gemm::kSkewed] != 0 ? kSkewRegisters : 0)};
 }
 
 bool fits_registers(const Facts& f, const Block& b) {
@@ -83,42 +70,42 @@ bool fits_registers(const Facts& f, const Block& b) {
 /// Whether there is a producer for each row of a channel that bulk copies bring, of four channels where rows begin
 /// anywhere.
 bool has_producers(const Facts& f, const Block& b) {
-  const std::int64_t rows = b.tile_n * staging_of(f, b).image_rows * (is_skewed(f, b) ? 4 : 1);
-  return !b.bulk || f.channels_last || rows <= kProducers;
+  Constants& of_block = f.of(b);
+  const std::int64_t rows = b.tile_n * of_block[gemm::kStagedRows] * (of_block[gemm::kSkewed] != 0 ? 4 : 1);
+  return !b.bulk || f.channels_last || rows <= of_block[gemm::kProducers];
 }
 
 /// The tile that is predicted to take least, with the least halo; false where none fits.
 bool choose_tile(const Facts& f, Block& b) {
   const std::int64_t least = std::max(b.staged_epilogue ? 8 * b.thread_positions : b.thread_positions,
-                                      f.channels_last || is_skewed(f, b) ? 1 : b.copy_bytes / f.bytes);
-  return gemm::choose_tile(b, positions(b), 64, least,
+                                      f.channels_last || f.of(b)[gemm::kSkewed] != 0 ? 1 : b.copy_bytes / f.bytes);
+  return gemm::choose_tile(b, positions(f, b), 64, least,
                            [&](Block& tried) -> std::optional<std::pair<double, std::int64_t>> {
-                             if (!has_producers(f, tried) ||
-                                 // A block of a cluster needs its share of the weights once.
-                                 !gemm::choose_stages(f, tried, tried.cluster == 1,
-                                                      [&](const Block& each) { return shared_bytes(f, each); })) {
+                             // A block of a cluster needs its share of the weights once.
+                             if (!has_producers(f, tried) || !gemm::choose_stages(f, tried, tried.cluster == 1)) {
                                return std::nullopt;
                              }
-                             return std::pair(predicted_seconds(f, tried), staging_of(f, tried).input_bytes);
+                             return std::pair(predicted_seconds(f, tried), f.of(tried)[gemm::kInputBytes]);
                            });
 }
 
 /// The rest of a block whose positions, phase rows, block_n, block_k, copies and cluster are chosen; nothing where
 /// nothing fits.
 std::optional<Block> completed(const Facts& f, Block b) {
-  const std::int64_t products = gemm::products(f, b);
+  const std::int64_t products = gemm::products(f.of(b));
   if (products > gemm::kMostProducts || (b.block_k == 8 * f.instruction_k && products > kMostLongProducts) ||
       !fits_registers(f, b)) {
     return std::nullopt;
   }
-  if (b.cluster > 1 && (gemm::k_blocks(f, b) % b.cluster != 0 || b.block_n % (8 * b.cluster) != 0)) {
+  if (b.cluster > 1 && (f.of(b)[gemm::kKBlocks] % b.cluster != 0 || b.block_n % (8 * b.cluster) != 0)) {
     return std::nullopt;
   }
-  if (!choose_store(f, b) || !choose_tile(f, b) ||
-      (b.cluster > 1 && gemm::tiles(f, b, is_flat(f, b)) * gemm::n_tiles(f, b) > f.target.multiprocessors)) {
+  if (!choose_store(f, b) || !choose_tile(f, b)) {
     return std::nullopt;
   }
-  return b;
+  Constants& of_block = f.of(b);
+  const bool fits = b.cluster == 1 || gemm::tiles(f, b, of_block) * of_block[gemm::kNTiles] <= f.target.multiprocessors;
+  return fits ? std::optional(b) : std::nullopt;
 }
 
 /// Input channels of a stage.
@@ -142,12 +129,21 @@ struct Way {
 
 }  // namespace
 
-Facts facts_of(const Problem& problem) {
-  return facts_of(problem, planned_sizes(problem.layer));
+Parameters parameters_of(const Problem& problem) {
+  const Layer& l = problem.layer;
+  Parameters p = gemm::group_parameters(l);
+  p.insert({
+      {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
+      {"Sum", TypeName{"float"}},
+      {"type", std::int64_t{l.dtype == Dtype::kF16    ? 0
+                            : l.dtype == Dtype::kBf16 ? 1
+                                                      : 2}},
+  });
+  return p;
 }
 
-Facts facts_of(const Problem& problem, const InputSizes& sizes) {
-  return gemm::facts_of(problem, sizes, 32 / bytes_of(problem.layer.dtype));
+Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
+  return Facts::make(gemm::facts_of(problem, sizes), program, parameters_of(problem), kMembers, kConstants);
 }
 
 std::vector<Block> blocks(const Facts& f) {
@@ -197,81 +193,17 @@ std::unexpected<Error> why_none(const Facts& f) {
     return fail_extent(f.layer, 4 / f.bytes, 4);
   }
   least = copied.front();
-  if (const std::int64_t products = gemm::products(f, least); products > gemm::kMostProducts) {
+  if (const std::int64_t products = gemm::products(f.of(least)); products > gemm::kMostProducts) {
     return gemm::fail_products(f.layer, products);
   }
   if (const Registers registers = registers_of(f, least); registers.wanted > registers.most) {
     return gemm::fail_registers(f, registers.wanted, registers.most);
   }
-  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
-  least.stages = 2;
-  for (least.tile_w = f.channels_last ? least.thread_positions
-                                      : std::max(least.thread_positions, least.copy_bytes / f.bytes);
-       least.tile_w <= positions(least); least.tile_w *= 2) {
-    least.tile_h = positions(least) / least.tile_w;
-    bytes = std::min(bytes, shared_bytes(f, least));
-  }
-  return gemm::fail_stages(f, bytes);
+  return gemm::fail_stages(f, gemm::least_shared_bytes(f, least, positions(f, least)));
 }
 
-Staging staging_of(const Facts& f, const Block& b) {
-  const bool skewed = is_skewed(f, b);
-  const std::int64_t vector = f.channels_last ? 1
-                              : skewed        ? (f.columns.extent && *f.columns.extent % 2 == 0 ? 2 : 1)
-                              : f.bytes == 2  ? 2
-                                              : std::min<std::int64_t>(b.thread_positions, 4);
-  const std::int64_t align = f.channels_last ? 1 : skewed ? vector : std::max(b.copy_bytes / f.bytes, vector);
-  Staging out = gemm::staged_halo(f, b, vector, align, f.channels_last && b.bulk ? b.thread_positions : align);
-  const std::int64_t row_pitch = skewed ? round_up(out.columns + f.vector - out.vector, f.vector) : out.columns;
-  const std::int64_t plane = b.tile_n * out.image_rows * row_pitch;
-  if (f.channels_last && b.bulk) {
-    out.copies = plane / copy_pixels(f, b);
-    out.input_bytes = plane / b.thread_positions * (b.thread_positions * b.block_k * f.bytes + 32);
-  } else if (f.channels_last) {
-    const std::int64_t words = b.block_k * f.bytes / 4;
-    out.input_bytes = plane * 4 * (words + floor_mod(4 - words, b.thread_positions > 2 ? 8 : 16));
-  } else {
-    const std::int64_t pitch =
-        f.bytes == 4 ? plane + floor_mod(8 - plane, 32) : 2 * (plane / 2 + floor_mod(4 - plane / 2, 16));
-    out.input_bytes = b.block_k * pitch * f.bytes;
-    out.copies = b.bulk ? b.block_k * b.tile_n * out.image_rows : 0;
-  }
-  out.weight_bytes =
-      tap_count(f.layer) / (f.rows.stride / b.phase_rows) * (b.block_k / f.instruction_k) * b.block_n * 32;
-  return out;
-}
-
-std::int64_t copy_pixels(const Facts& f, const Block& b) {
-  return f.groups == 1 && b.block_k == f.layer.in_channels ? b.thread_positions : 1;
-}
-
-std::int64_t positions(const Block& b) {
-  return (b.ping_pong ? 32 : 64) * b.thread_positions;
-}
-
-bool is_flat(const Facts& f, const Block& b) {
-  return gemm::can_be_one_row(f, b) && !b.staged_epilogue && b.cluster == 1 && *f.columns.extent * f.bytes % 16 != 0;
-}
-
-bool is_skewed(const Facts& f, const Block& b) {
-  return b.bulk && !f.channels_last && !is_flat(f, b) && !(f.columns.extent && *f.columns.extent * f.bytes % 16 == 0);
-}
-
-std::int64_t shared_bytes(const Facts& f, const Block& b) {
-  const Staging staging = staging_of(f, b);
-  const std::int64_t stage = staging.input_bytes + (b.resident ? 0 : staging.weight_bytes) + 16;
-  const std::int64_t staged = (b.resident ? gemm::k_blocks(f, b) * staging.weight_bytes + 8 : 0) + b.stages * stage +
-                              epilogue_bytes(f, b) + (b.ping_pong ? 24 : 0);
-  // What the blocks of a cluster send to one of them takes the stages' place.
-  return b.cluster > 1 ? std::max(staged, gemm::accumulator_bytes(f, b) + b.stages * 16) : staged;
-}
-
-std::int64_t packed_bytes(const Facts& f, const Block& b) {
-  return gemm::n_tiles(f, b) * (gemm::k_blocks(f, b) * staging_of(f, b).weight_bytes);
-}
-
-std::int64_t packed_rows(const Facts& f, const Block& b) {
-  return gemm::k_blocks(f, b) * (b.block_k / f.instruction_k) % 4 == 0 ? 4 : 2;
+std::int64_t positions(const Facts& f, const Block& b) {
+  return 8 * f.of(b)[kTileWarps] * b.thread_positions;
 }
 
 }  // namespace convtgen::shift_gemm

@@ -2,30 +2,13 @@
 #include <algorithm>
 
 #include "generator/planner/gemm_cost.h"
+#include "generator/planner/roofline.h"
 #include "generator/planner/shift_gemm_block.h"
 
 namespace convtgen::shift_gemm {
 namespace {
 
 using gemm::number;
-
-constexpr double kSmallCopyCycles = 0.5;  // of an asynchronous copy of 4 bytes
-constexpr double kBulkPixelCycles = 15;   // of one bulk copy of pixels, however small
-// Rows of an odd width, whose words are loaded one by one: bytes from L2, and the share of the latency from load to
-// product that earlier stages do not hide. Fitted to 160 plans of the layers of benchmarks/outside.convt. Other widths
-// have no term for that latency.
-constexpr double kOddL2BytesPerCycle = 36;
-constexpr double kOddRound = 0.8;
-// Median of measured / predicted: of odd widths by bulk copies, and by asynchronous ones; of other rows; of pixels by
-// asynchronous copies, and by bulk copies.
-constexpr double kOddRowsMeasured = 1.2;
-constexpr double kOddCopiesMeasured = 1.4;
-constexpr double kRowsMeasured = 1.25;
-constexpr double kPixelsMeasured = 0.85;
-constexpr double kBulkPixelsMeasured = 1.0;
-constexpr double kClusterSyncCycles = 4000;        // of a cluster whose blocks wait for one another
-constexpr double kSentBytesPerCycle = 12;          // to other SMs
-constexpr double kStagedEpilogueInstructions = 6;  // for an output, through shared memory
 
 /// Whether rows of 32-bit elements have an odd width.
 bool is_odd(const Facts& f) {
@@ -38,7 +21,7 @@ double bank_conflicts(const Facts& f, const Block& b) {
   if (f.channels_last) {
     return b.bulk ? 1 : 2;
   }
-  if (!is_skewed(f, b)) {
+  if (f.of(b)[gemm::kSkewed] == 0) {
     return 1;
   }
   const bool is_known = f.columns.extent && f.rows.extent;
@@ -51,9 +34,10 @@ double cluster_cycles(const Facts& f, const Block& b) {
   if (b.cluster == 1) {
     return 0;
   }
-  const auto bytes = static_cast<double>(gemm::accumulator_bytes(f, b));
+  const double bytes = number(f.of(b)[kReceivedBytes]);
   const double sent = bytes * static_cast<double>(b.cluster - 1) / static_cast<double>(b.cluster);
-  return kClusterSyncCycles + sent / kSentBytesPerCycle + bytes / 128;
+  return f.target.factors.shift_cluster_sync + sent / f.target.factors.shift_sent +
+         bytes / f.target.sm.shared_bytes_per_cycle;
 }
 
 /// SMs on which clusters of so many blocks find places: the SMs of a GPC, 16 or 18, are no multiple of the larger ones.
@@ -64,58 +48,68 @@ std::int64_t usable(const Facts& f, const Block& b) {
 
 /// Cycles of one tile whose stages keep coming.
 double tile_cycles(const Facts& f, const Block& b) {
-  const Staging staging = staging_of(f, b);
-  const double groups = number(f.rows.stride / b.phase_rows);
-  const double steps = number(b.block_k / f.instruction_k);
-  const double stages = number(gemm::k_blocks(f, b)) / number(b.cluster);
-  const std::int64_t fused = gemm::fused_phases(f.layer);
-  const double products = number(tap_count(f.layer) / fused) / groups * steps * number(positions(b)) / 64;
-  const double tensor = products * gemm::product_cycles(fused * b.block_n, b.ping_pong);
-  const double warps = b.ping_pong ? 4 : 8;  // that make a tile
+  Constants& of_block = f.of(b);
+  const auto of = [&](std::size_t constant) { return number(of_block[constant]); };
+  const double steps = of(gemm::kKSteps);
+  const double stages = of(gemm::kKBlocks) / number(b.cluster);
+  const double warps = of(kTileWarps);
+  const double products = of(gemm::kProducts) * steps * (8 * warps * number(b.thread_positions)) / 64;
+  const double tensor = products * gemm::product_cycles(f, of_block[gemm::kInstructionN], b.ping_pong);
+  const double input = of(gemm::kInputBytes);
+  const double offsets = of(gemm::kOffsetsH);
+  const double producer_threads = of(gemm::kProducers);
 
   // Instructions of a scheduler: two warps of consumers and one of producers.
-  const double words = number(staging.loaded_columns);
-  const double read = 2 * words / number(staging.vector) + 4 * words + 4 * number(gemm::fragment_positions(f, b)) + 8;
-  const double copies = b.bulk ? 0.0 : number(staging.input_bytes / b.copy_bytes) / number(kProducers);
-  const double issue =
-      warps / 4 * steps * number(staging.offsets_h) * read + products * 4 + copies * 6 * number(kProducers) / 128;
+  const double words = of(gemm::kLoadedColumns);
+  const double read =
+      2 * words / of(gemm::kLoadVector) + 4 * words + 4 * number(gemm::fragment_positions(b, of_block)) + 8;
+  const double copies = b.bulk ? 0.0 : number(of_block[gemm::kInputBytes] / b.copy_bytes) / producer_threads;
+  const double issue = warps / 4 * steps * offsets * read + products * 4 + copies * 6 * producer_threads / 128;
 
   // Shared memory gives or takes 128 bytes a cycle, but 16 of an asynchronous copy: weights, words, and what arrives.
   const double outputs = number(b.phase_rows * f.columns.stride * b.thread_positions * b.block_n) / 4;  // of a thread
-  const double loads = warps * steps * number(staging.offsets_h) * 2 * words * bank_conflicts(f, b);
-  const double arriving =
-      number(staging.input_bytes) / (b.bulk ? 128.0 : std::min(16.0, number(b.copy_bytes) / kSmallCopyCycles));
-  const double shared = products * number(fused * b.block_n) / 4 + loads + arriving;
+  const double loads = warps * steps * offsets * 2 * words * bank_conflicts(f, b);
+  const double arriving = input / (b.bulk ? f.target.sm.shared_bytes_per_cycle
+                                          : std::min(f.target.sm.copied_bytes_per_cycle,
+                                                     number(b.copy_bytes) / f.target.factors.shift_small_copy));
+  const double shared = products * of(gemm::kInstructionN) / 4 + loads + arriving;
 
-  const double bytes = number(staging.input_bytes) + (b.resident ? 0 : number(staging.weight_bytes));
-  const double producers = b.bulk && !f.channels_last ? gemm::bulk_row_cycles(f, b, staging, is_flat(f, b),
-                                                                              is_skewed(f, b), kProducers, stages)
-                                                      : number(staging.copies) * kBulkPixelCycles;
+  const double bytes = input + (b.resident ? 0 : of(gemm::kKBlockWeightBytes));
+  const double producers = !b.bulk           ? 0
+                           : f.channels_last ? of(kPixelCopies) * f.target.factors.shift_bulk_pixel
+                                             : gemm::bulk_row_cycles(f, b, of_block, stages);
   // The copies of an empty stage are issued and arrive before its products begin.
   const double consumers = std::max({tensor, issue, shared});
-  const double arrives = bytes / (is_odd(f) ? kOddL2BytesPerCycle : gemm::kL2BytesPerCycle);
-  const double round = consumers + gemm::kLatencyCycles + arrives + producers;
-  const double in_rounds = (is_odd(f) ? kOddRound : 0) * round / number(b.stages);
+  const double arrives = bytes / (is_odd(f) ? f.target.factors.shift_odd_l2 : f.target.sm.l2_bytes_per_cycle);
+  const double round = consumers + f.target.factors.gemm_latency + arrives + producers;
+  const double in_rounds = (is_odd(f) ? f.target.factors.shift_odd_round : 0) * round / number(b.stages);
   const double multiplied =
-      stages * (std::max({consumers, producers, arrives, in_rounds}) + (is_odd(f) ? 0 : gemm::kKBlockCycles));
-  const double stored =
-      2 * outputs * (b.staged_epilogue ? kStagedEpilogueInstructions : gemm::kEpilogueInstructions) / number(b.cluster);
+      stages * (std::max({consumers, producers, arrives, in_rounds}) + (is_odd(f) ? 0 : f.target.factors.gemm_k_block));
+  const double stored = 2 * outputs *
+                        (b.staged_epilogue ? f.target.factors.shift_staged_epilogue : f.target.factors.gemm_epilogue) /
+                        number(b.cluster);
   return b.ping_pong ? std::max(multiplied, (multiplied + stored) / 2) : multiplied + stored + cluster_cycles(f, b);
 }
 
 }  // namespace
 
 double predicted_seconds(const Facts& f, const Block& b) {
-  const bool flat = is_flat(f, b);
-  const std::int64_t waves = b.cluster > 1
-                                 ? ceil_div(gemm::tiles(f, b, flat) * gemm::n_tiles(f, b) * b.cluster, usable(f, b))
-                                 : gemm::waves(f, b, flat);
-  const double measured = is_odd(f)         ? (b.bulk ? kOddRowsMeasured : kOddCopiesMeasured)
-                          : f.channels_last ? (b.bulk ? kBulkPixelsMeasured : kPixelsMeasured)
-                                            : kRowsMeasured;
+  Constants& of_block = f.of(b);
+  const std::int64_t waves =
+      b.cluster > 1 ? ceil_div(gemm::tiles(f, b, of_block) * of_block[gemm::kNTiles] * b.cluster, usable(f, b))
+                    : waves_of(f.target, gemm::tiles(f, b, of_block), of_block[gemm::kNTiles]);
+  const double measured =
+      is_odd(f) ? (b.bulk ? f.target.factors.shift_odd_rows_measured : f.target.factors.shift_odd_copies_measured)
+      : f.channels_last
+          ? (b.bulk ? f.target.factors.shift_bulk_pixels_measured : f.target.factors.shift_pixels_measured)
+          : f.target.factors.shift_rows_measured;
   const double stores = b.staged_epilogue ? 1 : gemm::thread_stores(f, b);
-  return gemm::call_seconds(static_cast<double>(waves) * tile_cycles(f, b), gemm::memory_seconds(f, b, flat, stores),
-                            packed_bytes(f, b), measured);
+  return seconds_of(f.target, {.packed_bytes = number(of_block[gemm::kPackedBytes]),
+                               .waves = number(waves),
+                               .wave_cycles = tile_cycles(f, b),
+                               .memory_bytes = gemm::memory_bytes(f, b, of_block, stores),
+                               .hidden_less = f.target.factors.hidden_less,
+                               .measured = measured});
 }
 
 }  // namespace convtgen::shift_gemm

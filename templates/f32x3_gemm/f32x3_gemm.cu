@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int group = P::groups == 1 ? 0 : n_tile / (kChannelTiles * kPhaseGroups);
   const int first_in = group * P::in_channels;
   const int phase_row = kPhaseGroups == 1 ? 0 : n_tile / kChannelTiles - group * kPhaseGroups;
-  const unsigned char* block_weights = packed + static_cast<long long>(n_tile) * kPackedBytes;
+  const unsigned char* block_weights = packed + static_cast<long long>(n_tile) * kPackedTileBytes;
   if constexpr (P::groups > 1) {
     y += static_cast<long long>(group * P::out_channels) * (P::channels_last ? 1 : out_h) *
          (P::channels_last ? 1 : out_w);

@@ -67,15 +67,16 @@ constexpr int kProducers = kTwoProducers ? 256 : 128;  // threads
 constexpr int kThreads = kConsumers + kProducers;
 
 // Packed weights (gemm/weights.h), in bytes: a product's B operand of a k-step, first of high parts, then of low parts;
-// a k-block's; a block's. After all k-blocks come the exponents of the channels' scales, and the maxima of parts of
-// each channel.
+// a k-block's; an N tile's; all. After all k-blocks of an N tile come the exponents of the channels' scales, and the maxima
+// of parts of each channel.
 constexpr int kProducts = kBlockTaps / kFusedPhases;
 constexpr int kOperandBytes = kInstructionN * 32;
 constexpr int kProductBytes = kParts * kOperandBytes;
 constexpr int kKBlockWeightBytes = kProducts * kKSteps * kProductBytes;
 constexpr int kWeightBytes = kKBlocks * kKBlockWeightBytes;
 constexpr int kPackedMaximaOffset = kWeightBytes + P::block_n * 4;
-constexpr int kPackedBytes = kPackedMaximaOffset + P::block_n * 32;
+constexpr int kPackedTileBytes = kPackedMaximaOffset + P::block_n * 32;
+constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kPackedTileBytes;
 
 // A stage: input, weights, what each producer warp found to be the maximum, the exponents of the input's scales.
 constexpr int kResidentBytes = P::resident ? kWeightBytes : 0;
@@ -101,6 +102,9 @@ constexpr int kBiasOffset = kScalesOffset + P::block_n * 8;
 constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);
 // Barriers: full, empty and landed ones of the stages; of resident weights.
 constexpr int kSharedBytes = kBarrierOffset + 24 * P::stages + (P::resident ? 8 : 0);
+
+// What the addresses of x and y are multiples of, for copies and stores.
+constexpr int kAlignment = P::copy_bytes > P::store * kBytes ? P::copy_bytes : P::store * kBytes;
 
 // The epilogue (gemm/epilogue.h). unscale() has added the bias, unless outputs of some phases are bias alone. Addresses
 // are found from the tile's first output, at constant distances where sizes are known: 1 to 4 % faster.

@@ -38,6 +38,10 @@ constexpr int pack_channels() {
   return channels;
 }
 constexpr int kPackChannels = pack_channels();
+// Rows of 16 bytes that a thread packs, if the grid has a block for each such group of channels.
+constexpr int kThreadRows =
+    static_cast<int>(kPackedBytes / (kNTiles * P::block_n) * kPackChannels / (16 * 256));
+constexpr int kPackedRows = kThreadRows > 1 ? kThreadRows : 1;
 
 // How many k-steps of a channel, in all taps, the threads have at a time; whether registers hold all that a thread
 // reads, and how many k-steps these are, or else the number of turns.
@@ -68,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(256)
     const int channel_tile = index / (kPhaseGroups * (P::block_n / kPackChannels));
     const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
     const int n_tile = (group * (kPhaseGroups - 1) + index % kPhaseGroups) * kChannelTiles + channel_tile;
-    unsigned char* to = packed + static_cast<long long>(n_tile) * kPackedBytes;
+    unsigned char* to = packed + static_cast<long long>(n_tile) * kPackedTileBytes;
     const int co = (channel_tile - group * kChannelTiles) * P::block_n + out_channel_at(n);
     const Element* from = weight + (group * kGroupWeights + static_cast<long long>(co) * weight_channel_step(kTaps));
     float values[kHeldKSteps * 16];

@@ -72,14 +72,15 @@ constexpr int kKStepPitch = P::channels_last ? kInstructionK : kInstructionK * k
 constexpr int kAccumulatorSets = kPhaseSets;
 static_assert(kPhases * kMTiles * P::block_n <= 256, "the accumulators fit the registers");
 
-// Packed weights (gemm/weights.h), in bytes: a product's B operand of a k-step, a k-block's, a block's.
+// Packed weights (gemm/weights.h), in bytes: a product's B operand of a k-step, a k-block's, an N tile's, all.
 constexpr int kProducts = kBlockTaps / kFusedPhases;
 constexpr int kProductBytes = kInstructionN * 32;
 constexpr int kKBlockWeightBytes = kProducts * kKSteps * kProductBytes;
-constexpr int kPackedBytes = kKBlocks * kKBlockWeightBytes;
+constexpr int kPackedTileBytes = kKBlocks * kKBlockWeightBytes;
+constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kPackedTileBytes;
 
 // Shared memory: resident weights, stages, the staged epilogue, barriers.
-constexpr int kResidentBytes = P::resident ? kPackedBytes : 0;
+constexpr int kResidentBytes = P::resident ? kPackedTileBytes : 0;
 constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kKBlockWeightBytes);
 constexpr int kEpilogueOffset = kResidentBytes + P::stages * kStageBytes;
 // The staged epilogue: a warp's adjacent outputs in a row, for eight channels. The pitch keeps writes free of bank
@@ -93,6 +94,10 @@ constexpr int kReceivedBytes = P::cluster > 1 ? kPhases* kMTiles* P::block_n / 2
 constexpr int kBarrierOffset = kReceivedBytes > kUsedBytes ? kReceivedBytes : kUsedBytes;
 // Barriers: full and empty ones of the stages; of resident weights; of each ping-pong warpgroup.
 constexpr int kSharedBytes = kBarrierOffset + 16 * P::stages + (P::resident ? 8 : 0) + (P::ping_pong ? 24 : 0);
+
+// What the addresses of x and y are multiples of, for copies and stores.
+constexpr int kCopyAlignment = kSkewed ? kLoadVector * kBytes : P::copy_bytes;
+constexpr int kAlignment = kCopyAlignment > P::store * kBytes ? kCopyAlignment : P::store * kBytes;
 
 // The epilogue (gemm/epilogue.h).
 constexpr bool kAddsBias = P::has_bias;

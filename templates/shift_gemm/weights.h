@@ -39,7 +39,7 @@ __device__ __forceinline__ void pack(const Element* __restrict__ weight, unsigne
     const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
     const int n_tile = (group * (kPhaseGroups - 1) + phase_row) * kChannelTiles + channel_tile;
     const int co = (channel_tile - group * kChannelTiles) * P::block_n + channel_of_column(n);
-    unsigned char* tile_weights = packed + static_cast<long long>(n_tile) * kPackedBytes;
+    unsigned char* tile_weights = packed + static_cast<long long>(n_tile) * kPackedTileBytes;
     if constexpr (P::groups > 1) {
       weight += group * kGroupWeights;
     }

@@ -75,7 +75,8 @@ TEST(PlannedSizes, AreTheSameForAllTemplates) {
   const Problem open{parse_layer(layer + "?x128x128").value(), Direction::kForward, target};
   const std::string batch = fmt::format("{}", planned_sizes(open.layer).batch);
   const Problem fixed{parse_layer(layer + batch + "x128x128").value(), Direction::kForward, target};
-  for (const auto& plans : {plans_shift_gemm, plans_roll_gemm, plans_halo_gemm}) {
+  using Plans = Result<std::vector<Plan>> (*)(const Problem& problem);
+  for (const Plans plans : {Plans{plans_shift_gemm}, Plans{plans_roll_gemm}, Plans{plans_halo_gemm}}) {
     const Plan of_open = plans(open).value().at(0);
     EXPECT_EQ(of_open.predicted_seconds, plans(fixed).value().at(0).predicted_seconds) << of_open.template_name;
   }

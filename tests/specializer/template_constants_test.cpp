@@ -13,8 +13,10 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/direct.h"
+#include "generator/planner/f32x3_gemm.h"
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/roll_gemm.h"
+#include "generator/planner/shift_gemm.h"
 #include "generator/planner/templates.h"
 #include "generator/program/constants.h"
 #include "generator/program/program_text.h"
@@ -111,22 +113,23 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
   EXPECT_LT(ended, compared / 1000);
 }
 
-// Names of constants by what plans call them. The planners of shift_gemm and f32x3_gemm do not ask the constants yet.
+// Names of constants by what plans call them.
 TEST(TemplateConstants, AreTheLayoutOfPlans) {
   std::map<std::string_view, int> compared;
   for_each_plan(random_problems(60), [&](const Plan& plan, const Globals& globals) {
-    const std::array<std::pair<std::string_view, std::int64_t>, 4> kOfPlan = {{{"kThreads", plan.threads},
+    const std::array<std::pair<std::string_view, std::int64_t>, 5> kOfPlan = {{{"kThreads", plan.threads},
                                                                                {"kSharedBytes", plan.shared_bytes},
                                                                                {"kPackedBytes", plan.packed_bytes},
+                                                                               {"kPackedRows", plan.packed_rows},
                                                                                {"kAlignment", plan.alignment}}};
     for (const auto& [name, value] : kOfPlan) {
-      if (globals.value(name) != nullptr && plan.template_name != "shift_gemm" && plan.template_name != "f32x3_gemm") {
+      if (globals.value(name) != nullptr) {
         EXPECT_EQ(value_in(globals, name), value) << name;
         ++compared[name];
       }
     }
   });
-  for (const std::string_view name : {"kThreads", "kSharedBytes", "kPackedBytes", "kAlignment"}) {
+  for (const std::string_view name : {"kThreads", "kSharedBytes", "kPackedBytes", "kPackedRows", "kAlignment"}) {
     EXPECT_GT(compared[name], 300) << name;
   }
 }
@@ -143,6 +146,12 @@ const Changed kChanged[] = {
      "(call ceil_div kStagedColumns 4) 8)"},
     {"roll_gemm", plans_roll_gemm, "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; compute tf32",
      "(call floor_mod (- 8 kStagedColumns) 32)", "(call floor_mod (- 9 kStagedColumns) 32)"},
+    {"shift_gemm", plans_shift_gemm,
+     "conv_transpose2d 64 -> 32; kernel 4; stride 2; padding 1; input 8x32x32; compute tf32",
+     "(call floor_mod (- 8 kPlane) 32)", "(call floor_mod (- 9 kPlane) 32)"},
+    {"f32x3_gemm", plans_f32x3_gemm,
+     "conv_transpose2d 64 -> 32; kernel 4; stride 2; padding 1; input 8x32x32; compute f32x3",
+     "(call floor_mod (- 4 kPlane) 16)", "(call floor_mod (- 5 kPlane) 16)"},
     {"halo_gemm", plans_halo_gemm,
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc",
      "kUnitPitch (* 16 (+ kPixels", "kUnitPitch (* 16 (+ (+ kPixels 8)"},
