@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "1e2707c8f64d18128cf8a953fa125c3cbb3afc47c7a967215823f2fcbbd3bd87")
+  (digest "bf1360d5a099592f0794b23ecb74e0ecb5b2c8e9924639710183003ab49fa66d")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1267,25 +1267,41 @@
             (if @16 (|| kUniform (== (call used_before (call offset_of_row kh)) read))
               (then
                 (declare @17 (const bool) may_begin (|| (|| (> P::promote_rows 0) kUniform) (call is_first kh 0)))
-                (if @18 (&& (== P::stride_w 1) (> P::kernel_w 2))
+                (declare @18 (const int) top (* kh kPhaseGroups)
+                  (trail "the kernel rows of these products"))
+                (declare @19 (const int) end (* (? kUniform kBlockTapRows (+ kh 1)) kPhaseGroups))
+                (declare @20 (const int) bottom (- end kPhaseGroups))
+                (if @21 (&& (== P::stride_w 1) (> P::kernel_w 2))
                   (then
-                    (for @20 (pragma "unroll") (declare @20 int kw 0) (< kw P::kernel_w) (++ kw)
-                      (do @21 (call multiply_part acc (call set_of_row kh) a (- (call fragment_of_tap 0) (* kw P::dilation_w)) (call moved weights (+ (call operand_of_tap kh 0 0) (* kw (* kKSteps kProductBytes)))) (? (&& may_begin (== kw 0)) begun 1) high))))
-                  (else
-                    (for @27 unrolled (declare @27 int kw 0) (< kw P::kernel_w) (+= kw kFusedPhases)
-                      (declare @28 (const int) set (+ (call set_of_row kh) (call set_of_column kw)))
-                      (declare @29 (const int) first (call fragment_of_tap kw))
-                      (declare @30 (const int) operand (call operand_of_tap kh kw 0))
-                      (declare @31 (const bool) begins (&& may_begin (call is_first_of_row kw)))
-                      (declare @32 (const int) last (- (+ kw kFusedPhases) 1))
-                      (if @33 (== kFusedPhases 1)
+                    (declare @22 (const int) last (- P::kernel_w 1))
+                    (for @24 (pragma "unroll") (declare @24 int kw 0) (< kw P::kernel_w) (++ kw)
+                      (if @25 (== kPhaseGroups 1)
                         (then
-                          (do @34 (call multiply_part acc set a first (call moved weights operand) (? begins begun 1) high)
-                            (trail "tap {kw} of a row")))
+                          (do @26 (call multiply_part acc (call set_of_row kh) a (- (call fragment_of_tap 0) (* kw P::dilation_w)) (call moved weights (+ (call operand_of_tap kh 0 0) (* kw (* kKSteps kProductBytes)))) (? (&& may_begin (== kw 0)) begun 1) high)
+                            (trail "taps ({top to bottom}, 0 to {last})")))
                         (else
-                          (do @37 (call multiply_part acc set a first (call moved weights operand) (? begins begun 1) high)
-                            (trail "taps {kw} to {last} of a row"))))))))))))))
-  (function @137 device void multiply_k_block
+                          (do @30 (call multiply_part acc (call set_of_row kh) a (- (call fragment_of_tap 0) (* kw P::dilation_w)) (call moved weights (+ (call operand_of_tap kh 0 0) (* kw (* kKSteps kProductBytes)))) (? (&& may_begin (== kw 0)) begun 1) high)
+                            (trail "taps {for k from top below end step kPhaseGroups: ({k} + r, 0 to {last})}"))))))
+                  (else
+                    (for @38 unrolled (declare @38 int kw 0) (< kw P::kernel_w) (+= kw kFusedPhases)
+                      (declare @39 (const int) set (+ (call set_of_row kh) (call set_of_column kw)))
+                      (declare @40 (const int) first (call fragment_of_tap kw))
+                      (declare @41 (const int) operand (call operand_of_tap kh kw 0))
+                      (declare @42 (const bool) begins (&& may_begin (call is_first_of_row kw)))
+                      (declare @43 (const int) last (- (+ kw kFusedPhases) 1))
+                      (if @44 (> kPhaseGroups 1)
+                        (then
+                          (do @45 (call multiply_part acc set a first (call moved weights operand) (? begins begun 1) high)
+                            (trail "taps {for k from top below end step kPhaseGroups: ({k} + r, {kw to last})}")))
+                        (else
+                          (if @47 (|| (< top bottom) (< kw last))
+                            (then
+                              (do @48 (call multiply_part acc set a first (call moved weights operand) (? begins begun 1) high)
+                                (trail "taps ({top to bottom}, {kw to last})")))
+                            (else
+                              (do @51 (call multiply_part acc set a first (call moved weights operand) (? begins begun 1) high)
+                                (trail "tap ({top}, {kw})"))))))))))))))))
+  (function @151 device void multiply_k_block
     (comment "All products of one k-block of split values. `rows` is the thread's first position in the stage.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)

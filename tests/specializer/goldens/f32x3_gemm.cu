@@ -616,7 +616,7 @@ __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments
   weights += (2 - row) * 896;  // descriptors count 16-byte vectors
   #pragma unroll
   for (int kw = 0; kw < 7; ++kw) {
-    multiply_part(acc, a, 7 - kw, weights + kw * 128, kw == 0 ? later : 1, high);
+    multiply_part(acc, a, 7 - kw, weights + kw * 128, kw == 0 ? later : 1, high);  // taps (0 to 2, 0 to 6)
   }
 }
 
