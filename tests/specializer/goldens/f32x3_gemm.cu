@@ -10,10 +10,12 @@
 //   region packed: 87168 bytes, a packed copy of the weights; kept for later calls
 //   kernel convtgen_f32x3_gemm_forward_c7abe7b8fe181409_pack
 //     arguments const float* weight, unsigned char* packed
-//     grid 22; block 256; shared 0; only if the weights have changed
+//     grid 22; block 256; shared 0
+//     only if the weights have changed
 //   kernel convtgen_f32x3_gemm_forward_c7abe7b8fe181409
 //     arguments const float* x, const unsigned char* packed, float* y, int batch
-//     grid 132; block 384; shared 222696; programmatic stream serialization
+//     grid 132; block 384; shared 222696
+//     attribute programmatic stream serialization
 
 namespace convtgen_f32x3_gemm_forward_c7abe7b8fe181409_source {
 

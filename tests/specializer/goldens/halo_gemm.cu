@@ -11,10 +11,12 @@
 //   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
 //   kernel convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_pack
 //     arguments const unsigned short* weight, unsigned char* packed
-//     grid 64; block 256; shared 0; only if the weights have changed
+//     grid 64; block 256; shared 0
+//     only if the weights have changed
 //   kernel convtgen_halo_gemm_forward_46fe7cafdfb0ac5d
 //     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y, int batch
-//     grid 132; block 384; shared 199656; programmatic stream serialization
+//     grid 132; block 384; shared 199656
+//     attribute programmatic stream serialization
 
 namespace convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_source {
 

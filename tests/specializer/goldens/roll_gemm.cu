@@ -11,10 +11,12 @@
 //   region packed: 86016 bytes, a packed copy of the weights; kept for later calls
 //   kernel convtgen_roll_gemm_forward_c2db2588baf0899d_pack
 //     arguments const float* weight, unsigned char* packed
-//     grid 21; block 256; shared 0; only if the weights have changed
+//     grid 21; block 256; shared 0
+//     only if the weights have changed
 //   kernel convtgen_roll_gemm_forward_c2db2588baf0899d
 //     arguments const float* x, const unsigned char* packed, const float* bias, float* y, int batch
-//     grid 128; block 384; shared 225416; programmatic stream serialization
+//     grid 128; block 384; shared 225416
+//     attribute programmatic stream serialization
 
 namespace convtgen_roll_gemm_forward_c2db2588baf0899d_source {
 

@@ -10,10 +10,12 @@
 //   region packed: 43008 bytes, a packed copy of the weights; kept for later calls
 //   kernel convtgen_roll_gemm_forward_f5f12399f3aa7e9e_pack
 //     arguments const unsigned short* weight, unsigned char* packed
-//     grid 11; block 256; shared 0; only if the weights have changed
+//     grid 11; block 256; shared 0
+//     only if the weights have changed
 //   kernel convtgen_roll_gemm_forward_f5f12399f3aa7e9e
 //     arguments const unsigned short* x, const unsigned char* packed, unsigned short* y, int batch
-//     grid 128; block 384; shared 177288; programmatic stream serialization
+//     grid 128; block 384; shared 177288
+//     attribute programmatic stream serialization
 
 namespace convtgen_roll_gemm_forward_f5f12399f3aa7e9e_source {
 

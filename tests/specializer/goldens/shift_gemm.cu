@@ -11,10 +11,12 @@
 //   region packed: 524288 bytes, a packed copy of the weights; kept for later calls
 //   kernel convtgen_shift_gemm_forward_d407c90cd5aa2a48_pack
 //     arguments const float* weight, unsigned char* packed
-//     grid 32; block 256; shared 0; only if the weights have changed
+//     grid 32; block 256; shared 0
+//     only if the weights have changed
 //   kernel convtgen_shift_gemm_forward_d407c90cd5aa2a48
 //     arguments const float* x, const unsigned char* packed, const float* bias, float* y, int batch
-//     grid 132; block 384; shared 164896; programmatic stream serialization
+//     grid 132; block 384; shared 164896
+//     attribute programmatic stream serialization
 
 namespace convtgen_shift_gemm_forward_d407c90cd5aa2a48_source {
 
