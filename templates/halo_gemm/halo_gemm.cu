@@ -10,10 +10,8 @@
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
-#include "device/activation.h"
 #include "device/async_copy.h"
 #include "device/barrier.h"
-#include "device/element.h"
 #include "device/grid.h"
 #include "device/memory.h"
 #include "device/printed.h"
@@ -21,6 +19,9 @@
 #include "device/tensor_copy.h"
 #include "device/warp.h"
 #include "device/warpgroup.h"
+
+// ---- Elements ----
+#include "device/element.h"
 
 using P = Parameters;
 using Element = P::Element;
@@ -123,8 +124,7 @@ static_assert(!P::ping_pong || P::stages > kChunks,
               "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart");
 static_assert(P::stages >= P::ahead + 2, "the stage that consumers wait for is not held back by copies of later ones");
 
-// One thread's accumulators for one part, of all phases or of one.
-using Accumulators = float[kColumns / 2];
+// ---- Packing ----
 
 // The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
 __device__ __forceinline__ int column_of(int channel) {
@@ -186,6 +186,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
   }
 }
 
+// ---- Tiles ----
+
 // A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
 struct Tile {
   int image;
@@ -227,7 +229,13 @@ __device__ __forceinline__ Tile staged_tile(int index, const int tiles_y, const 
   return tile;
 }
 
+// ---- Producer ----
 #include "staging.h"
+
+// ---- Products ----
+
+// One thread's accumulators for one part, of all phases or of one.
+using Accumulators = float[kColumns / 2];
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Accumulators (&acc)[kParts][kAccArrays]) {
@@ -286,6 +294,9 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kParts][kAc
     }
   }
 }
+
+// ---- Epilogue ----
+#include "device/activation.h"
 
 // Whether any tap makes outputs of a phase of the block; the others are bias alone.
 __host__ __device__ constexpr bool has_taps(int phase) {
@@ -381,6 +392,8 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
     }
   }
 }
+
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     halo_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,

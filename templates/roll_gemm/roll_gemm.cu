@@ -12,9 +12,7 @@
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
-#include "device/activation.h"
 #include "device/barrier.h"
-#include "device/element.h"
 #include "device/grid.h"
 #include "device/memory.h"
 #include "device/printed.h"
@@ -22,6 +20,9 @@
 #include "device/tensor_copy.h"
 #include "device/warp.h"
 #include "device/warpgroup.h"
+
+// ---- Elements ----
+#include "device/element.h"
 
 using P = Parameters;
 using Element = P::Element;
@@ -108,20 +109,8 @@ static_assert(kColumns <= 256 && kTiles * kColumns <= 256, "the accumulators fit
 static_assert(kChunks == 1 || kSteps % 2 == 0, "each chunk begins with the same run");
 static_assert(P::in_channels % P::chunk == 0 || P::stages % kChunks == 0, "a stage always lacks the same channels");
 
-// One thread's accumulators for one tile: those of each kernel row, which belong to one output row each.
-constexpr int kRowAcc = P::columns / 2;
-using Accumulators = float[kColumns / 2];
-
-// The A fragments of products whose first position is each of the thread's positions.
-using Fragments = unsigned int[kRun - 1][4];
-
+// ---- Packing ----
 #include "channels.h"
-
-// Fragments of a step, and sets of them: two where registers suffice, so that one is loaded while products read the
-// other.
-constexpr int kFragments = P::run - 1 + kReach < kTiles * P::kernel_w ? P::run - 1 + kReach : kTiles * P::kernel_w;
-constexpr int kFragmentSets = P::channels_last && kTiles * kColumns / 2 + 2 * 4 * kFragments > 160 ? 1 : 2;
-constexpr bool kOneGroup = kChunks == 1 && kSteps == 2 && kFragmentSets == 2;  // of products: one commit for both steps
 
 // Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
 // column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
@@ -165,6 +154,8 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
+// ---- Tiles ----
+
 // A tile's place: its first image, its first position in a row there, and its first row of outputs.
 struct Tile {
   int image;
@@ -194,7 +185,24 @@ __device__ __forceinline__ int last_input_row(const Tile& tile, const int out_h)
   return min(tile.row + P::rows, out_h) + P::padding_h;
 }
 
+// ---- Producer ----
 #include "staging.h"
+
+// ---- Products ----
+
+// One thread's accumulators for one tile: those of each kernel row, which belong to one output row each.
+constexpr int kRowAcc = P::columns / 2;
+using Accumulators = float[kColumns / 2];
+
+// The A fragments of products whose first position is each of the thread's positions.
+using Fragments = unsigned int[kRun - 1][4];
+
+// Fragments of a step, and sets of them: two where registers suffice, so that one is loaded while products read the
+// other.
+constexpr int kFragments = P::run - 1 + kReach < kTiles * P::kernel_w ? P::run - 1 + kReach : kTiles * P::kernel_w;
+constexpr int kFragmentSets = P::channels_last && kTiles * kColumns / 2 + 2 * 4 * kFragments > 160 ? 1 : 2;
+constexpr bool kOneGroup = kChunks == 1 && kSteps == 2 && kFragmentSets == 2;  // of products: one commit for both steps
+
 #include "words.h"
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
@@ -274,7 +282,11 @@ __device__ __forceinline__ void roll(Accumulators (&acc)[kTiles]) {
   }
 }
 
+// ---- Epilogue ----
+#include "device/activation.h"
 #include "store.h"
+
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     roll_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,

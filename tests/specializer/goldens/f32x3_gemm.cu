@@ -25,41 +25,6 @@ namespace convtgen_f32x3_gemm_forward_c7abe7b8fe181409_source {
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
 
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
-__device__ __forceinline__ void grid_dependents_launch() {
-  asm volatile("griddepcontrol.launch_dependents;");
-}
-
-// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
-__device__ __forceinline__ void grid_dependency_wait() {
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-}
-
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
-}
-
-// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
-__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
-  unsigned int bits;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
-  return bits;
-}
-
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
-__device__ __forceinline__ int warp_uniform(int value) {
-  return __shfl_sync(0xffffffffu, value, 0);
-}
-
-// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
-__device__ __forceinline__ bool elect_one() {
-  unsigned int elected;
-  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
-  return elected != 0;
-}
-
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 
 // The block's dynamic shared memory, 16-byte aligned.
@@ -124,6 +89,16 @@ __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+__device__ __forceinline__ void grid_dependents_launch() {
+  asm volatile("griddepcontrol.launch_dependents;");
+}
+
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -135,6 +110,18 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
 // Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
+__device__ __forceinline__ bool elect_one() {
+  unsigned int elected;
+  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
+  return elected != 0;
 }
 
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
@@ -173,6 +160,19 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, i
   return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
 
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
+  unsigned int bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
 // Gives back the registers of each thread of this warpgroup beyond 72. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_72() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
@@ -206,11 +206,11 @@ constexpr int kStagedColumns = 40;
 constexpr int kRowPitch = 40;
 constexpr int kChannelPitch = 404;
 constexpr int kProducers = 128;  // threads
+constexpr int kLinePitch = 808;
+constexpr int kLineVectors = 100;
 constexpr int kSetAccumulators = 32;
 constexpr int kHighAccumulators = 32;
 constexpr int kUsedPitch = 40;
-constexpr int kLinePitch = 808;
-constexpr int kLineVectors = 100;
 
 // ---- Shared memory and packed weights, in bytes ----
 
@@ -225,6 +225,8 @@ constexpr int kStageBytes = 25888;
 constexpr int kTotalsOffset = 189568;
 constexpr int kScalesOffset = 222336;
 constexpr int kBarrierOffset = 222592;
+
+// ---- Elements ----
 
 // The larger of a and |b|; infinities and NaN don't count.
 __device__ __forceinline__ float larger_finite(float a, float b) {
@@ -280,6 +282,8 @@ __device__ __forceinline__ bool is_finite(float value) {
   return fabsf(value) <= 3.4028235e+38f;
 }
 
+// ---- Packing ----
+
 // Packs the weights by N tile, k-block, tap and k-step: two columns of a B operand each.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_f32x3_gemm_forward_c7abe7b8fe181409_pack(const float* __restrict__ weight,
@@ -334,38 +338,34 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// The A operands of products whose first position is each of the loaded columns.
-using Fragments = unsigned int[11][4];
-using Words = unsigned int[2][12];
+// ---- Tiles and stages ----
 
-// Makes the fragments of words, before the fence. Keeps two copies of each word, one with an opaque zero, so that ptxas
-// cannot merge them and copy again. Fragments that products may still read (`is_read`) depend on their old words.
-__device__ __forceinline__ void make_fragments(Fragments& a, const Words& words, unsigned int zero, bool is_read) {
-  #pragma unroll
-  for (int i = 4; i < 40; ++i) {
-    unsigned int& word = a[i / 4][i % 4];
-    word = words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0);
-    wgmma_pin_operand(word);
+// Goes on to the next stage; the parity changes when the ring begins anew.
+__device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
+  stage = stage == 3 ? 0 : stage + 1;
+  parity ^= stage == 0 ? 1 : 0;
+}
+
+// Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
+__device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
+  __syncwarp();
+  if (is_done && threadIdx.x % 32 == 0) {
+    mbarrier_arrive(barrier);
   }
 }
 
-// Loads the words of a thread's positions of one staged row, for one k-step: high parts, or `low` ones.
-__device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
-  #pragma unroll
-  for (int i = 0; i < 24; ++i) {
-    words[low][i / 12][i % 12] = row[(i / 12 * 8 + low) * kChannelPitch + i % 12];
-  }
+// A tile's first image, and its first position there.
+struct Tile {
+  int image;
+  int m_y;
+  int m_x;
+};
+
+__device__ __forceinline__ Tile tile_at(int index) {
+  return {index / 2048, index / 32 % 64 * 8, index % 32 * 32};
 }
 
-// Fake dependency: the arrive of a stage's release depends on these words, so it stays after their loads.
-__device__ __forceinline__ unsigned int word_of_all(const Words& words) {
-  unsigned int word = 0;
-  #pragma unroll
-  for (int i = 0; i < 12; ++i) {
-    word |= words[0][i] | words[1][i];
-  }
-  return word;
-}
+// ---- Producer ----
 
 // What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no
 // part of the row is in the image), of `rows` where a warp has several.
@@ -424,6 +424,181 @@ __device__ __forceinline__ void zero_pad(float* to, int first_row, int first_col
   __syncwarp();         // one lane arrives for all
 }
 
+// The maximum of an image in a stage. Each producer warp has scanned its own part for it.
+__device__ __forceinline__ float largest_of(const float4& four) {
+  return fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w));
+}
+
+// The exponent of x's scale: `kept`, if not `begins` and it brings `largest` to 2^13 and within f16, or that is 0.
+__device__ __forceinline__ int next_exponent(float largest, int kept, bool begins) {
+  const int wanted = min(126, 141 - (__float_as_int(largest) + 4096) / 0x800000);
+  return !begins && (largest == 0 || (kept >= wanted - 1 && kept <= wanted + 1)) ? kept : wanted;
+}
+
+// A thread's vector: adjacent positions of two channels, with channels last four channels of a position.
+using Vector = float[8];
+
+// Whether there is one. The remainders tell the compiler that each thread has all of them except perhaps the last.
+__device__ __forceinline__ bool has_vector(int i, int thread) {
+  return i < 7 && i * 16 + thread % 16 < kLineVectors;
+}
+
+// Loads the i-th of a thread's vectors; zeros where there is none.
+__device__ __forceinline__ void load_vector(Vector& vector, const float* own, int i, int thread) {
+  #pragma unroll
+  for (int v = 0; v < 8; ++v) {
+    vector[v] = 0;
+  }
+  if (has_vector(i, thread)) {
+    #pragma unroll
+    for (int v = 0; v < 8; ++v) {
+      vector[v] = own[i * 64 + (v / 4 * kChannelPitch + v % 4)];
+    }
+  }
+}
+
+// Splits a vector, and stores its parts where it was.
+__device__ __forceinline__ void store_vector_split(float* own, int i, const Vector& vector, float scale) {
+  unsigned int* words = reinterpret_cast<unsigned int*>(own + i * 64);
+  SplitPair pairs[4];
+  #pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    pairs[j] = split_pair(vector[j], vector[4 + j], scale, false);
+  }
+  *reinterpret_cast<uint4*>(words) = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
+  *reinterpret_cast<uint4*>(words + kChannelPitch) = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
+}
+
+// The maximum magnitude of a thread's vectors of an image. NaN don't count.
+__device__ __forceinline__ float scan_maximum(const float* own, int thread) {
+  float most[2] = {0, 0};
+  #pragma unroll
+  for (int batch = 0; batch < 7; batch += 4) {
+    Vector vectors[4];
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      load_vector(vectors[i], own, batch + i, thread);
+    }
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      most[i % 2] = fmaxf(most[i % 2], fabsf(vectors[i / 8][i % 8]));
+    }
+  }
+  return fmaxf(most[0], most[1]);
+}
+
+// The same of finite values only. It is seldom needed, so it goes vector by vector.
+__device__ __forceinline__ float scan_finite_maximum(const float* own, int thread) {
+  float most = 0;
+  #pragma unroll 1
+  for (int i = 0; i < 7; ++i) {
+    Vector vector;
+    load_vector(vector, own, i, thread);
+    #pragma unroll
+    for (int v = 0; v < 8; ++v) {
+      most = larger_finite(most, vector[v]);
+    }
+  }
+  return most;
+}
+
+// Splits a thread's vectors of an image.
+__device__ __forceinline__ void split_vectors(float* own, int thread, float scale) {
+  #pragma unroll
+  for (int batch = 0; batch < 7; batch += 4) {
+    Vector vectors[4];
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      load_vector(vectors[i], own, batch + i, thread);
+    }
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (has_vector(batch + i, thread)) {
+        store_vector_split(own, batch + i, vectors[i], scale);
+      }
+    }
+  }
+}
+
+// Whether the phase of this parity is complete, for all of a warp.
+__device__ __forceinline__ bool is_complete(unsigned long long* barrier, unsigned int parity) {
+  return warp_uniform(mbarrier_test(barrier, parity) ? 1 : 0) == 1;
+}
+
+// How many stages are issued and not processed; the oldest, and its k-block; exponents that the one before `kept`.
+struct Issued {
+  int stages;
+  int oldest;
+  unsigned int parity;
+  int k_block;
+  int kept;
+};
+
+// Processes the oldest stage: scans it for finite maxima, splits it if the consumers don't, and releases it to them.
+__device__ __forceinline__ void process_stage(unsigned char* stages, unsigned long long* full,
+                                              unsigned long long* landed, Issued& issued, int thread) {
+  unsigned char* stage = stages + issued.oldest * kStageBytes;
+  mbarrier_wait(&landed[issued.oldest], issued.parity);
+  float* vectors = reinterpret_cast<float*>(stage) + thread / 16 * kLinePitch + thread % 16 * 4;
+  float* maxima = reinterpret_cast<float*>(stage + kMaximaOffset);
+  float most = largest_of_warp(scan_maximum(vectors, thread));
+  if (!is_finite(most)) {
+    most = largest_of_warp(scan_finite_maximum(vectors, thread));
+  }
+  if (thread % 32 == 0) {
+    maxima[thread / 32] = most;
+  }
+  named_barrier_sync(1, kProducers);
+  int* exponents = reinterpret_cast<int*>(stage + kExponentsOffset);
+  const int exponent = next_exponent(largest_of(reinterpret_cast<const float4*>(stage + kMaximaOffset)[0]), issued.kept,
+                                     issued.k_block == 0);
+  issued.kept = exponent;
+  if (thread == 0) {
+    exponents[0] = exponent;
+  }
+  split_vectors(vectors, thread, power_of_two(exponent));
+  fence_proxy_async();  // orders these writes before the next bulk copies to these places
+  warp_arrive(&full[issued.oldest], true);
+  next_stage(issued.oldest, issued.parity);
+  issued.k_block = issued.k_block == 1 ? 0 : issued.k_block + 1;
+  --issued.stages;
+}
+
+// ---- Products ----
+
+// The A operands of products whose first position is each of the loaded columns.
+using Fragments = unsigned int[11][4];
+using Words = unsigned int[2][12];
+
+// Makes the fragments of words, before the fence. Keeps two copies of each word, one with an opaque zero, so that ptxas
+// cannot merge them and copy again. Fragments that products may still read (`is_read`) depend on their old words.
+__device__ __forceinline__ void make_fragments(Fragments& a, const Words& words, unsigned int zero, bool is_read) {
+  #pragma unroll
+  for (int i = 4; i < 40; ++i) {
+    unsigned int& word = a[i / 4][i % 4];
+    word = words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0);
+    wgmma_pin_operand(word);
+  }
+}
+
+// Loads the words of a thread's positions of one staged row, for one k-step: high parts, or `low` ones.
+__device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
+  #pragma unroll
+  for (int i = 0; i < 24; ++i) {
+    words[low][i / 12][i % 12] = row[(i / 12 * 8 + low) * kChannelPitch + i % 12];
+  }
+}
+
+// Fake dependency: the arrive of a stage's release depends on these words, so it stays after their loads.
+__device__ __forceinline__ unsigned int word_of_all(const Words& words) {
+  unsigned int word = 0;
+  #pragma unroll
+  for (int i = 0; i < 12; ++i) {
+    word |= words[0][i] | words[1][i];
+  }
+  return word;
+}
+
 // By sets of fused phases and by instruction tiles of 64 positions.
 using Accumulators = float[2][2][16];
 
@@ -438,62 +613,6 @@ __device__ __forceinline__ void pin(Accumulators& acc) {
   for (int i = 0; i < 64; ++i) {
     wgmma_pin(acc_at(acc, i));
   }
-}
-
-// Stores a thread's outputs: its positions in all phases, for its channels, from position (m_y, m_x), channel `co` on.
-__device__ __forceinline__ void store_tile(const Accumulators& acc, float* __restrict__ y, int co, int m_y, int m_x) {
-  float* corner = y + (static_cast<long long>(co) * 512 + m_y) * 1024 + m_x;
-  if (m_y < 512) {
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 524288;
-      if (m_x < 1024) {
-        float values[4];
-        #pragma unroll
-        for (int v = 0; v < 4; ++v) {
-          values[v] = acc[0][v / 2][i / 2 * 4 + v % 2 * 2 + i % 2];
-        }
-        store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
-                                          __float_as_uint(values[2]), __float_as_uint(values[3])));
-      }
-    }
-  }
-}
-
-// Goes on to the next stage; the parity changes when the ring begins anew.
-__device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
-  stage = stage == 3 ? 0 : stage + 1;
-  parity ^= stage == 0 ? 1 : 0;
-}
-
-// Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
-__device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
-  __syncwarp();
-  if (is_done && threadIdx.x % 32 == 0) {
-    mbarrier_arrive(barrier);
-  }
-}
-
-// A tile's first image, and its first position there.
-struct Tile {
-  int image;
-  int m_y;
-  int m_x;
-};
-
-__device__ __forceinline__ Tile tile_at(int index) {
-  return {index / 2048, index / 32 % 64 * 8, index % 32 * 32};
-}
-
-// The maximum of an image in a stage. Each producer warp has scanned its own part for it.
-__device__ __forceinline__ float largest_of(const float4& four) {
-  return fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w));
-}
-
-// The exponent of x's scale: `kept`, if not `begins` and it brings `largest` to 2^13 and within f16, or that is 0.
-__device__ __forceinline__ int next_exponent(float largest, int kept, bool begins) {
-  const int wanted = min(126, 141 - (__float_as_int(largest) + 4096) / 0x800000);
-  return !begins && (largest == 0 || (kept >= wanted - 1 && kept <= wanted + 1)) ? kept : wanted;
 }
 
 // What a thread's accumulators hold: `rows` of taps (0: the next products begin them), x's scale as `exponent`, in the
@@ -661,134 +780,29 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&
   }
 }
 
-// A thread's vector: adjacent positions of two channels, with channels last four channels of a position.
-using Vector = float[8];
+// ---- Epilogue ----
 
-// Whether there is one. The remainders tell the compiler that each thread has all of them except perhaps the last.
-__device__ __forceinline__ bool has_vector(int i, int thread) {
-  return i < 7 && i * 16 + thread % 16 < kLineVectors;
-}
-
-// Loads the i-th of a thread's vectors; zeros where there is none.
-__device__ __forceinline__ void load_vector(Vector& vector, const float* own, int i, int thread) {
-  #pragma unroll
-  for (int v = 0; v < 8; ++v) {
-    vector[v] = 0;
-  }
-  if (has_vector(i, thread)) {
+// Stores a thread's outputs: its positions in all phases, for its channels, from position (m_y, m_x), channel `co` on.
+__device__ __forceinline__ void store_tile(const Accumulators& acc, float* __restrict__ y, int co, int m_y, int m_x) {
+  float* corner = y + (static_cast<long long>(co) * 512 + m_y) * 1024 + m_x;
+  if (m_y < 512) {
     #pragma unroll
-    for (int v = 0; v < 8; ++v) {
-      vector[v] = own[i * 64 + (v / 4 * kChannelPitch + v % 4)];
-    }
-  }
-}
-
-// Splits a vector, and stores its parts where it was.
-__device__ __forceinline__ void store_vector_split(float* own, int i, const Vector& vector, float scale) {
-  unsigned int* words = reinterpret_cast<unsigned int*>(own + i * 64);
-  SplitPair pairs[4];
-  #pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    pairs[j] = split_pair(vector[j], vector[4 + j], scale, false);
-  }
-  *reinterpret_cast<uint4*>(words) = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
-  *reinterpret_cast<uint4*>(words + kChannelPitch) = make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
-}
-
-// The maximum magnitude of a thread's vectors of an image. NaN don't count.
-__device__ __forceinline__ float scan_maximum(const float* own, int thread) {
-  float most[2] = {0, 0};
-  #pragma unroll
-  for (int batch = 0; batch < 7; batch += 4) {
-    Vector vectors[4];
-    #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      load_vector(vectors[i], own, batch + i, thread);
-    }
-    #pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      most[i % 2] = fmaxf(most[i % 2], fabsf(vectors[i / 8][i % 8]));
-    }
-  }
-  return fmaxf(most[0], most[1]);
-}
-
-// The same of finite values only. It is seldom needed, so it goes vector by vector.
-__device__ __forceinline__ float scan_finite_maximum(const float* own, int thread) {
-  float most = 0;
-  #pragma unroll 1
-  for (int i = 0; i < 7; ++i) {
-    Vector vector;
-    load_vector(vector, own, i, thread);
-    #pragma unroll
-    for (int v = 0; v < 8; ++v) {
-      most = larger_finite(most, vector[v]);
-    }
-  }
-  return most;
-}
-
-// Splits a thread's vectors of an image.
-__device__ __forceinline__ void split_vectors(float* own, int thread, float scale) {
-  #pragma unroll
-  for (int batch = 0; batch < 7; batch += 4) {
-    Vector vectors[4];
-    #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      load_vector(vectors[i], own, batch + i, thread);
-    }
-    #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (has_vector(batch + i, thread)) {
-        store_vector_split(own, batch + i, vectors[i], scale);
+    for (int i = 0; i < 8; ++i) {
+      float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 524288;
+      if (m_x < 1024) {
+        float values[4];
+        #pragma unroll
+        for (int v = 0; v < 4; ++v) {
+          values[v] = acc[0][v / 2][i / 2 * 4 + v % 2 * 2 + i % 2];
+        }
+        store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                                          __float_as_uint(values[2]), __float_as_uint(values[3])));
       }
     }
   }
 }
 
-// Whether the phase of this parity is complete, for all of a warp.
-__device__ __forceinline__ bool is_complete(unsigned long long* barrier, unsigned int parity) {
-  return warp_uniform(mbarrier_test(barrier, parity) ? 1 : 0) == 1;
-}
-
-// How many stages are issued and not processed; the oldest, and its k-block; exponents that the one before `kept`.
-struct Issued {
-  int stages;
-  int oldest;
-  unsigned int parity;
-  int k_block;
-  int kept;
-};
-
-// Processes the oldest stage: scans it for finite maxima, splits it if the consumers don't, and releases it to them.
-__device__ __forceinline__ void process_stage(unsigned char* stages, unsigned long long* full,
-                                              unsigned long long* landed, Issued& issued, int thread) {
-  unsigned char* stage = stages + issued.oldest * kStageBytes;
-  mbarrier_wait(&landed[issued.oldest], issued.parity);
-  float* vectors = reinterpret_cast<float*>(stage) + thread / 16 * kLinePitch + thread % 16 * 4;
-  float* maxima = reinterpret_cast<float*>(stage + kMaximaOffset);
-  float most = largest_of_warp(scan_maximum(vectors, thread));
-  if (!is_finite(most)) {
-    most = largest_of_warp(scan_finite_maximum(vectors, thread));
-  }
-  if (thread % 32 == 0) {
-    maxima[thread / 32] = most;
-  }
-  named_barrier_sync(1, kProducers);
-  int* exponents = reinterpret_cast<int*>(stage + kExponentsOffset);
-  const int exponent = next_exponent(largest_of(reinterpret_cast<const float4*>(stage + kMaximaOffset)[0]), issued.kept,
-                                     issued.k_block == 0);
-  issued.kept = exponent;
-  if (thread == 0) {
-    exponents[0] = exponent;
-  }
-  split_vectors(vectors, thread, power_of_two(exponent));
-  fence_proxy_async();  // orders these writes before the next bulk copies to these places
-  warp_arrive(&full[issued.oldest], true);
-  next_stage(issued.oldest, issued.parity);
-  issued.k_block = issued.k_block == 1 ? 0 : issued.k_block + 1;
-  --issued.stages;
-}
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(384, 1)
     convtgen_f32x3_gemm_forward_c7abe7b8fe181409(const float* __restrict__ x, const unsigned char* packed,

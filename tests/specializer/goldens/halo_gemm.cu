@@ -84,19 +84,6 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   }
 }
 
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
-}
-
-// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
-__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
-  unsigned int bits;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
-  return bits;
-}
-
 // Lets the launch behind this one begin, as soon as all blocks have said so or ended.
 __device__ __forceinline__ void grid_dependents_launch() {
   asm volatile("griddepcontrol.launch_dependents;");
@@ -161,6 +148,19 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned lon
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
+  unsigned int bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
 // Gives back the registers of each thread of this warpgroup beyond 88. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_88() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
@@ -213,19 +213,14 @@ constexpr int kStageBytes = 11392;
 constexpr int kBiasOffset = 199424;
 constexpr int kBarrierOffset = 199552;
 
-// Every step of the chain in its order.
-__device__ __forceinline__ float activate(float value) {
-  value = value < 0 ? 0 : value;  // relu
-  return value;
-}
+// ---- Elements ----
 
 // Two elements of 16 bits in a word.
 __device__ __forceinline__ unsigned int pair(float low, float high) {
   return floats_to_half2(low, high);
 }
 
-// One thread's accumulators for one part, of all phases or of one.
-using Accumulators = float[64];
+// ---- Packing ----
 
 // The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
 __device__ __forceinline__ int column_of(int channel) {
@@ -316,6 +311,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
   }
 }
 
+// ---- Tiles ----
+
 // A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
 struct Tile {
   int image;
@@ -339,6 +336,8 @@ __device__ __forceinline__ Tile staged_tile(int index) {
   Tile tile = flat_tile(index, 18);
   return tile;
 }
+
+// ---- Producer ----
 
 using Words = unsigned int[8][4];
 
@@ -382,6 +381,11 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   }
 }
 
+// ---- Products ----
+
+// One thread's accumulators for one part, of all phases or of one.
+using Accumulators = float[64];
+
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Accumulators (&acc)[1][1]) {
   #pragma unroll
@@ -411,6 +415,14 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1][1], cons
       }
     }
   }
+}
+
+// ---- Epilogue ----
+
+// Every step of the chain in its order.
+__device__ __forceinline__ float activate(float value) {
+  value = value < 0 ? 0 : value;  // relu
+  return value;
 }
 
 // A part's accumulator of a phase and the thread's i-th channel, for its row of that half.
@@ -465,6 +477,8 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], uns
     }
   }
 }
+
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     convtgen_halo_gemm_forward_46fe7cafdfb0ac5d(const unsigned short* __restrict__ x, const unsigned char* packed,

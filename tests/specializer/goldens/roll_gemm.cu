@@ -189,20 +189,14 @@ constexpr int kProductBytes = 3072;
 constexpr int kWeightBytes = 86016;  // of a block
 constexpr int kBarrierOffset = 225280;
 
-// Every step of the chain in its order.
-__device__ __forceinline__ float activate(float value) {
-  value = value < 0 ? 0 : value;  // relu
-  return value;
-}
+// ---- Elements ----
 
 // A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return __float_as_uint(fmaf(__uint_as_float(word & 0xff800000u), 0.00048828125f, __uint_as_float(word)));
 }
 
-using Accumulators = float[48];
-// The A fragments of products whose first position is each of the thread's positions.
-using Fragments = unsigned int[9][4];
+// ---- Packing ----
 
 // Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
 // column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
@@ -235,6 +229,8 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
+// ---- Tiles ----
+
 // A tile's place: its first image, its first position in a row there, and its first row of outputs.
 struct Tile {
   int image;
@@ -259,6 +255,8 @@ __device__ __forceinline__ int first_input_row(const Tile& tile) {
 __device__ __forceinline__ int last_input_row(const Tile& tile) {
   return min(tile.row + 256, 512) + 1;
 }
+
+// ---- Producer ----
 
 // Staged columns that hold a row of the tile's image of this number: half-open range [first_of, last_of); empty outside
 // the image.
@@ -307,6 +305,12 @@ __device__ __forceinline__ void copy_channels(float* to, const float* __restrict
               full);
   }
 }
+
+// ---- Products ----
+
+using Accumulators = float[48];
+// The A fragments of products whose first position is each of the thread's positions.
+using Fragments = unsigned int[9][4];
 
 // Loads a thread's A fragments of a staged row, for one k-step. `row` is its first position of its first channel.
 // Returns a word that depends on all loads.
@@ -393,6 +397,14 @@ __device__ __forceinline__ void roll(Accumulators (&acc)[1]) {
   }
 }
 
+// ---- Epilogue ----
+
+// Every step of the chain in its order.
+__device__ __forceinline__ float activate(float value) {
+  value = value < 0 ? 0 : value;  // relu
+  return value;
+}
+
 // Adds the bias and applies the fuse chain, where the layer has them.
 __device__ __forceinline__ float epilogue(float sum, float bias) {
   const float value = sum + bias;
@@ -430,6 +442,8 @@ __device__ __forceinline__ void store_row(const Accumulators (&acc)[1], float* _
     }
   }
 }
+
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     convtgen_roll_gemm_forward_c2db2588baf0899d(const float* __restrict__ x, const unsigned char* packed,
