@@ -79,7 +79,7 @@ __host__ __device__ constexpr bool are_uniform() {
   return uniform;
 }
 constexpr bool kUniform = are_uniform();
-constexpr int kTapRowBytes = P::kernel_w / kFusedPhases * kKSteps * kProductBytes;
+constexpr int kTapRowBytes = P::kernel_w / kFusedPhases * kKSteps * kProductBytes;  // B operands of a row of taps
 
 // The products of taps that read the row-th of these rows. In the first row they begin accumulators if not `later`.
 __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments& a, unsigned long long weights,

@@ -91,15 +91,15 @@ constexpr int kPixels =
     P::flat ? kPositions + (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW : (P::tile_h + kHaloH) * kStagedColumns;
 // The bytes of a unit, which keep copies of adjacent units free of bank conflicts.
 constexpr int kUnitPitch = 16 * (kPixels + floor_mod((kUnits < 8 ? 8 / kUnits : 1) - kPixels, 8));
-constexpr int kInputBytes = kUnits * kUnitPitch;
+constexpr int kInputBytes = kUnits * kUnitPitch;  // the input of a stage
 
 // Packed weights: for each tap and step a K-major B operand without swizzle, two columns of 16-byte rows.
-constexpr int kProductBytes = kColumns * 32;
-constexpr int kChunkWeightBytes = kTaps * kSteps * kProductBytes;
-constexpr int kResidentBytes = P::resident ? kChunks * kChunkWeightBytes : 0;
-constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);
-constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;
-constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::columns * 4 : 0);
+constexpr int kProductBytes = kColumns * 32;  // a B operand
+constexpr int kChunkWeightBytes = kTaps * kSteps * kProductBytes;  // a chunk's B operands
+constexpr int kResidentBytes = P::resident ? kChunks * kChunkWeightBytes : 0;  // the weights, at 0; the stages follow
+constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);  // input; weights if not resident
+constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;  // one a channel
+constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::columns * 4 : 0);  // mbarriers
 constexpr int kSharedBytes = kBarrierOffset + (2 * P::stages + (P::resident ? 1 : 0)) * 8;
 constexpr long long kPackedBytes = static_cast<long long>(kColumnTiles) * kChunks * kChunkWeightBytes;  // of the layer
 

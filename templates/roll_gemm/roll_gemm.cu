@@ -55,8 +55,8 @@ constexpr int kChannelRun = P::channels_last ? P::store : 2;  // adjacent output
 
 // The halo. Staged columns begin and end with whole 16 bytes; with channels last, which any pixel has, with pairs.
 constexpr int kReach = P::dilation_w * (P::kernel_w - 1);  // from a row's last tap to its first
-constexpr int kLeastOffset = P::padding_w - kReach;
-constexpr int kFirstColumn = P::channels_last ? kLeastOffset : floor_div(kLeastOffset, kPack) * kPack;
+constexpr int kLeastOffsetW = P::padding_w - kReach;
+constexpr int kFirstColumn = P::channels_last ? kLeastOffsetW : floor_div(kLeastOffsetW, kPack) * kPack;
 constexpr int kColumnUnit = P::channels_last ? 2 : kPack;
 constexpr int kStagedColumns = ceil_div(kStrip + P::padding_w - kFirstColumn, kColumnUnit) * kColumnUnit;
 
@@ -75,18 +75,19 @@ constexpr int kChannelPitch = kStagedColumns + floor_mod(8 - kStagedColumns, 32)
 // With channels last pixels follow one another. Where two of them take an odd number of 64 bytes, every second thread
 // of a row takes the second of a pair first, so that their reads meet no bank twice.
 constexpr bool kCrossed = P::channels_last && P::in_channels * kBytes % 128 == 64;
-constexpr int kStageBytes = (P::channels_last ? kStagedColumns * P::in_channels : P::chunk * kChannelPitch) * kBytes;
+constexpr int kStageElements = P::channels_last ? kStagedColumns * P::in_channels : P::chunk * kChannelPitch;
+constexpr int kStageBytes = kStageElements * kBytes;  // a row of input
 
 // Weights: for each kernel column and step a K-major B operand without swizzle, two columns of 16-byte rows.
-constexpr int kProductBytes = kColumns * 32;
-constexpr int kChunkWeightBytes = P::kernel_w * kSteps * kProductBytes;
-constexpr int kWeightBytes = kChunks * kChunkWeightBytes;  // of a block
-constexpr int kExchangeOffset = kWeightBytes + P::stages * kStageBytes;
+constexpr int kProductBytes = kColumns * 32;                             // a B operand
+constexpr int kChunkWeightBytes = P::kernel_w * kSteps * kProductBytes;  // a chunk's B operands
+constexpr int kWeightBytes = kChunks * kChunkWeightBytes;                // of a block, at 0; the stages follow
+constexpr int kExchangeOffset = kWeightBytes + P::stages * kStageBytes;  // each warpgroup stages its outputs there
 
 // The exchange: a warpgroup's outputs of a row by channel, with a pitch that keeps its writes free of bank conflicts.
 constexpr int kOutPitch = kStrip / 2 + kPack;
-constexpr int kExchangeBytes = P::exchange ? P::columns * kOutPitch * kBytes : 0;
-constexpr int kBarrierOffset = kExchangeOffset + 2 * kExchangeBytes;
+constexpr int kExchangeBytes = P::exchange ? P::columns * kOutPitch * kBytes : 0;  // a warpgroup's part
+constexpr int kBarrierOffset = kExchangeOffset + 2 * kExchangeBytes;               // mbarriers
 constexpr int kSharedBytes = kBarrierOffset + (2 * P::stages + 1) * 8;
 constexpr long long kPackedBytes = static_cast<long long>(kColumnTiles) * kWeightBytes;  // of the layer
 
@@ -96,8 +97,8 @@ constexpr int kPieces = kStrip / 2 / P::store;  // that a warpgroup stores of a 
 // A thread's run of positions, with the halo of its row: whole vectors (pairs of pixels with channels last), of which
 // it uses the words from the first one on.
 constexpr int kVector = P::channels_last ? 2 : P::run;
-constexpr int kRunStart = (kLeastOffset - kFirstColumn) / kVector * kVector;
-constexpr int kFirstWord = kLeastOffset - kFirstColumn - kRunStart;
+constexpr int kRunStart = (kLeastOffsetW - kFirstColumn) / kVector * kVector;
+constexpr int kFirstWord = kLeastOffsetW - kFirstColumn - kRunStart;
 constexpr int kRun = ceil_div(P::run + P::padding_w - kFirstColumn - kRunStart, kVector) * kVector;
 
 static_assert(P::stride_h == 1 && P::stride_w == 1 && P::dilation_h == 1, "rows follow one another");

@@ -214,17 +214,17 @@ constexpr int kUsedPitch = 40;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kKBlockWeightBytes = 43008;
-constexpr int kWeightBytes = 86016;
-constexpr int kPackedMaximaOffset = 86144;
-constexpr int kPackedBytes = 87168;
-constexpr int kResidentBytes = 86016;
-constexpr int kMaximaOffset = 25856;
-constexpr int kExponentsOffset = 25872;
-constexpr int kStageBytes = 25888;
-constexpr int kTotalsOffset = 189568;
-constexpr int kScalesOffset = 222336;
-constexpr int kBarrierOffset = 222592;
+constexpr int kKBlockWeightBytes = 43008;   // a k-block's B operands
+constexpr int kWeightBytes = 86016;         // all k-blocks; exponents of their scales follow
+constexpr int kPackedMaximaOffset = 86144;  // of weights, written while they are packed
+constexpr int kPackedBytes = 87168;         // of a block
+constexpr int kResidentBytes = 86016;       // the weights, at 0; the stages follow
+constexpr int kMaximaOffset = 25856;        // in a stage: one a producer warp
+constexpr int kExponentsOffset = 25872;     // in a stage: scales of x
+constexpr int kStageBytes = 25888;          // input, weights, maxima, exponents
+constexpr int kTotalsOffset = 189568;       // fp32 totals of the accumulators
+constexpr int kScalesOffset = 222336;       // factors that undo the scales of the weights
+constexpr int kBarrierOffset = 222592;      // mbarriers
 
 // ---- Elements ----
 

@@ -206,12 +206,12 @@ constexpr int kItems = 656;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kProductBytes = 4096;
-constexpr int kChunkWeightBytes = 65536;
-constexpr int kResidentBytes = 131072;
-constexpr int kStageBytes = 11392;
-constexpr int kBiasOffset = 199424;
-constexpr int kBarrierOffset = 199552;
+constexpr int kProductBytes = 4096;       // a B operand
+constexpr int kChunkWeightBytes = 65536;  // a chunk's B operands
+constexpr int kResidentBytes = 131072;    // the weights, at 0; the stages follow
+constexpr int kStageBytes = 11392;        // input; weights if not resident
+constexpr int kBiasOffset = 199424;       // one a channel
+constexpr int kBarrierOffset = 199552;    // mbarriers
 
 // ---- Elements ----
 

@@ -184,10 +184,10 @@ constexpr int kChannelPitch = 136;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kStageBytes = 17408;
-constexpr int kProductBytes = 3072;
-constexpr int kWeightBytes = 86016;  // of a block
-constexpr int kBarrierOffset = 225280;
+constexpr int kStageBytes = 17408;      // a row of input
+constexpr int kProductBytes = 3072;     // a B operand
+constexpr int kWeightBytes = 86016;     // of a block, at 0; the stages follow
+constexpr int kBarrierOffset = 225280;  // mbarriers
 
 // ---- Elements ----
 

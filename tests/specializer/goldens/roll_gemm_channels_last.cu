@@ -191,10 +191,10 @@ constexpr int kStagedColumns = 262;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kStageBytes = 16768;
-constexpr int kProductBytes = 3072;
-constexpr int kWeightBytes = 43008;  // of a block
-constexpr int kBarrierOffset = 177152;
+constexpr int kStageBytes = 16768;      // a row of input
+constexpr int kProductBytes = 3072;     // a B operand
+constexpr int kWeightBytes = 43008;     // of a block, at 0; the stages follow
+constexpr int kBarrierOffset = 177152;  // mbarriers
 
 // ---- Elements ----
 

@@ -187,11 +187,11 @@ constexpr int kSetAccumulators = 32;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kInputBytes = 16896;
-constexpr int kKBlockWeightBytes = 65536;
-constexpr int kPackedBytes = 524288;
-constexpr int kStageBytes = 82432;
-constexpr int kBarrierOffset = 164864;
+constexpr int kInputBytes = 16896;         // the input of a stage
+constexpr int kKBlockWeightBytes = 65536;  // a k-block's B operands
+constexpr int kPackedBytes = 524288;       // of a block: all k-blocks
+constexpr int kStageBytes = 82432;         // input; weights if not resident
+constexpr int kBarrierOffset = 164864;     // mbarriers
 
 // ---- Elements ----
 
