@@ -82,12 +82,13 @@ constexpr int kStageBytes = kStageElements * kBytes;  // a row of input
 constexpr int kProductBytes = kColumns * 32;                             // a B operand
 constexpr int kChunkWeightBytes = P::kernel_w * kSteps * kProductBytes;  // a chunk's B operands
 constexpr int kWeightBytes = kChunks * kChunkWeightBytes;                // of a block, at 0; the stages follow
-constexpr int kExchangeOffset = kWeightBytes + P::stages * kStageBytes;  // each warpgroup stages its outputs there
+constexpr int kEpilogueOffset = kWeightBytes + P::stages * kStageBytes;  // each warpgroup stages its outputs there
 
-// The exchange: a warpgroup's outputs of a row by channel, with a pitch that keeps its writes free of bank conflicts.
+// The staged epilogue: a warpgroup's outputs of a row by channel, with a pitch that keeps its writes free of bank
+// conflicts.
 constexpr int kOutPitch = kStrip / 2 + kPack;
-constexpr int kExchangeBytes = P::exchange ? P::columns * kOutPitch * kBytes : 0;  // a warpgroup's part
-constexpr int kBarrierOffset = kExchangeOffset + 2 * kExchangeBytes;               // mbarriers
+constexpr int kWarpgroupEpilogueBytes = P::staged_epilogue ? P::columns * kOutPitch * kBytes : 0;  // a warpgroup's part
+constexpr int kBarrierOffset = kEpilogueOffset + 2 * kWarpgroupEpilogueBytes;                      // mbarriers
 constexpr int kSharedBytes = kBarrierOffset + (2 * P::stages + 1) * 8;
 constexpr long long kPackedBytes = static_cast<long long>(kColumnTiles) * kWeightBytes;  // of the layer
 
@@ -105,7 +106,8 @@ static_assert(P::stride_h == 1 && P::stride_w == 1 && P::dilation_h == 1, "rows 
 static_assert(P::channels_last ? P::in_channels % kPack == 0 && kChunks == 1 : P::width > 0 && P::width % kPack == 0,
               "rows are whole bulk copies");
 static_assert(P::width > 0 || !P::flat, "the sequence has images of a known width");
-static_assert(!P::channels_last || (!P::exchange && P::columns % (4 * P::store) == 0), "a quad stores what it has");
+static_assert(!P::channels_last || (!P::staged_epilogue && P::columns % (4 * P::store) == 0),
+              "a quad stores what it has");
 static_assert(kColumns <= 256 && kTiles * kColumns <= 256, "the accumulators fit the registers");
 static_assert(kChunks == 1 || kSteps % 2 == 0, "each chunk begins with the same run");
 static_assert(P::in_channels % P::chunk == 0 || P::stages % kChunks == 0, "a stage always lacks the same channels");
@@ -377,11 +379,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int turn = kCrossed && lane / 4 % 2 == 1 ? -P::in_channels : P::in_channels;  // to its pair's other pixel
     const int co = column_tile * P::columns + quarter * kChannelRun;
     const int member = threadIdx.x % 128;  // what it stores: its own outputs, or a piece of a warpgroup's
-    const int stored = P::exchange ? warp / 4 * (kStrip / 2) + member % kPieces * P::store : column;
-    const int stored_channel = P::exchange ? column_tile * P::columns + member / kPieces : co;
-    Element* exchange = reinterpret_cast<Element*>(shared + kExchangeOffset + warp / 4 * kExchangeBytes);
-    Element* put = exchange + quarter * 2 * kOutPitch + (column - warp / 4 * (kStrip / 2));
-    const Element* take = exchange + member / kPieces * kOutPitch + member % kPieces * P::store;
+    const int stored = P::staged_epilogue ? warp / 4 * (kStrip / 2) + member % kPieces * P::store : column;
+    const int stored_channel = P::staged_epilogue ? column_tile * P::columns + member / kPieces : co;
+    Element* staged = reinterpret_cast<Element*>(shared + kEpilogueOffset + warp / 4 * kWarpgroupEpilogueBytes);
+    Element* put = staged + quarter * 2 * kOutPitch + (column - warp / 4 * (kStrip / 2));
+    const Element* take = staged + member / kPieces * kOutPitch + member % kPieces * P::store;
     Accumulators acc[kTiles] = {};
     mbarrier_wait(resident, 0);
     for (int index = first_tile; index < tiles; index += next_tile) {
@@ -418,7 +420,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           Element* row = to + static_cast<long long>(oy) * out_w * (P::channels_last ? P::out_channels : 1);
           if (P::channels_last) {
             store_pixels(acc, row, bias, co, left);
-          } else if (P::exchange) {
+          } else if (P::staged_epilogue) {
             named_barrier_sync(1 + warp / 4, 128);  // the row before is taken
             put_row(acc, put, bias, co);
             named_barrier_sync(1 + warp / 4, 128);

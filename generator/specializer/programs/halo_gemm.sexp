@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "5134a23f333cb807e069d5e9176ac10f4de8b60d53af7924b5e488f4327c4fe9")
+  (digest "e4d7649ea6842a52cd50842a8ec1063b88adb64e03c0f3c5d9c6a8280b37a194")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -29,10 +29,10 @@
   (parameter int channel_run 8)
   (parameter int store 8)
   (parameter int phase_rows 2)
-  (parameter bool joined true)
+  (parameter bool fused_phases true)
   (parameter int chunk 32)
   (parameter int stages 3)
-  (parameter int ahead 1)
+  (parameter int prefetch_stages 1)
   (parameter int producers 128)
   (parameter int copy_bytes 16)
   (parameter int vector 1)
@@ -340,11 +340,11 @@
   (constant @61 int kBeyondW (call floor_div (- (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) P::padding_w) P::stride_w))
   (constant @65 int kGapH (call larger 0 (call larger kBeyondH (- kHaloH kFirstH))))
   (constant @66 int kGapW (call larger 0 (call larger kBeyondW (- kHaloW kFirstW))))
-  (constant @71 int kPaddedH (? P::joined (* kWindowH P::stride_h) P::kernel_h))
-  (constant @72 int kPaddedW (? P::joined (* kWindowW P::stride_w) P::kernel_w))
-  (constant @73 int kColumns (* (? P::joined kPhases 1) P::columns) (trail "of a product"))
-  (constant @74 int kAccArrays (? P::joined 1 kPhases))
-  (constant @75 int kTaps (? P::joined (* kWindowH kWindowW) (* (/ kPaddedH kPhaseGroups) kPaddedW)) (trail "of a block"))
+  (constant @71 int kPaddedH (? P::fused_phases (* kWindowH P::stride_h) P::kernel_h))
+  (constant @72 int kPaddedW (? P::fused_phases (* kWindowW P::stride_w) P::kernel_w))
+  (constant @73 int kColumns (* (? P::fused_phases kPhases 1) P::columns) (trail "of a product"))
+  (constant @74 int kAccArrays (? P::fused_phases 1 kPhases))
+  (constant @75 int kTaps (? P::fused_phases (* kWindowH kWindowW) (* (/ kPaddedH kPhaseGroups) kPaddedW)) (trail "of a block"))
   (constant @76 int kChannelTiles (call ceil_div P::out_channels P::columns))
   (constant @77 int kColumnTiles (* kPhaseGroups kChannelTiles))
   (constant @80 int kPositions (* P::tile_h P::tile_w))
@@ -376,9 +376,9 @@
   (static_assert @119 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
   (static_assert @122 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kPack)) "a unit is loaded as it lies")
   (static_assert @123 (|| (! P::ping_pong) (> P::stages kChunks)) "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart")
-  (static_assert @125 (>= P::stages (+ P::ahead 2)) "the stage that consumers wait for is not held back by copies of later ones")
-  (section @127 "Packing")
-  (function @130 device int column_of
+  (static_assert @125 (>= P::stages (+ P::prefetch_stages 2)) "the stage that consumers wait for is not held back by copies of later ones")
+  (section @128 "Packing")
+  (function @131 device int column_of
     (comment "The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
     (argument int channel)
@@ -386,7 +386,7 @@
       (trail "among the thread's own"))
     (declare @2 (const int) thread (% (/ channel P::channel_run) 4))
     (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
-  (function @137 kernel void pack_weights
+  (function @138 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.")
     (launch_bounds kPackers)
     (argument (restrict (pointer (const Element))) weight)
@@ -424,7 +424,7 @@
         (declare @37 int place 0
           (trail "of the tap among the block's"))
         (declare @38 int column (call column_of (% co P::columns)))
-        (if @39 P::joined
+        (if @39 P::fused_phases
           (then
             (do @40 (= place (+ (* (/ kh P::stride_h) kWindowW) (/ kw P::stride_w))))
             (do @41 (+= column (* (+ (* row P::stride_w) (% kw P::stride_w)) P::columns))))
@@ -433,13 +433,13 @@
         (declare @45 (const int) column_tile (+ (* group kChannelTiles) (/ co P::columns)))
         (declare @46 (pointer "unsigned char") chunk (+ packed (* (+ (* (static_cast "long long" column_tile) kChunks) (/ unit kUnits)) kChunkWeightBytes)))
         (do @47 (= (* (reinterpret_cast (pointer uint4) (+ (+ chunk (* (+ (* place kSteps) (/ (% unit kUnits) 2)) kProductBytes)) (* (+ (* (% unit 2) kColumns) column) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (section @189 "Tiles")
-  (record @192 Tile
+  (section @190 "Tiles")
+  (record @193 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @199 device Tile flat_tile
+  (function @200 device Tile flat_tile
     (comment "Of the sequence, the place so many positions before the tile's.")
     (attributes "__forceinline__")
     (argument int index)
@@ -454,7 +454,7 @@
     (do @6 (= (. tile m_y) 0))
     (do @7 (= (. tile m_x) (static_cast int (- at (* image of_image)))))
     (return @8 tile))
-  (function @210 device Tile square_tile
+  (function @211 device Tile square_tile
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -464,7 +464,7 @@
     (do @3 (= (. tile m_y) (+ kFirstH (* (% (/ index tiles_x) tiles_y) P::tile_h))))
     (do @4 (= (. tile m_x) (+ kFirstW (* (% index tiles_x) P::tile_w))))
     (return @5 tile))
-  (function @219 device Tile staged_tile
+  (function @220 device Tile staged_tile
     (comment "The tile's first staged pixel, as a place of its own.")
     (attributes "__forceinline__")
     (argument int index)
@@ -481,7 +481,7 @@
         (do @7 (-= (. tile m_y) kHaloH))
         (do @8 (-= (. tile m_x) (+ kHaloW kSkew)))))
     (return @10 tile))
-  (section @232 "Producer")
+  (section @233 "Producer")
   (file "staging.h")
   (function @5 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
@@ -635,10 +635,10 @@
                 (then
                   (do @16 (= (at place 1) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
   (file "halo_gemm.cu")
-  (section @235 "Products")
-  (alias @238 Accumulators (array float (/ kColumns 2))
+  (section @236 "Products")
+  (alias @239 Accumulators (array float (/ kColumns 2))
     (comment "One thread's accumulators for one part, of all phases or of one."))
-  (function @241 device void pin
+  (function @242 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Accumulators kAccArrays) kParts)) acc)
@@ -646,7 +646,7 @@
       (for @4 (pragma "unroll") (declare @4 int array 0) (< array kAccArrays) (++ array)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at acc part) array) i)))))))
-  (function @256 device void multiply_k_block
+  (function @257 device void multiply_k_block
     (comment "Issues all products of one chunk. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's")
     (comment "first chunk, whose first products overwrite the accumulators.")
     (attributes "__forceinline__")
@@ -668,7 +668,7 @@
           (for @17 (pragma "unroll") (declare @17 int step 0) (< step kSteps) (++ step)
             (declare @18 (const "unsigned long long") moved (call wgmma_descriptor_move a (+ (* pixel 16) (* (* step 2) kUnitPitch))))
             (declare @19 (const int) accumulate (? (> (+ (+ t_y t_x) step) 0) 1 later))
-            (if @20 P::joined
+            (if @20 P::fused_phases
               (then
                 (declare @21 (const int) tap (+ (* t_y kWindowW) t_x))
                 (do @22 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) 0) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate)))
@@ -681,7 +681,7 @@
                     (then
                       (declare @30 (const int) tap (+ (* row P::kernel_w) column))
                       (do @31 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
-  (section @298 "Epilogue")
+  (section @299 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -747,11 +747,11 @@
                                                   (do @33 (= value (+ value a))))))))))))))))))))))))))
     (return @36 value))
   (file "halo_gemm.cu")
-  (function @302 constexpr bool has_taps
+  (function @303 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (return @1 (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w))))
-  (function @307 device float acc_of
+  (function @308 device float acc_of
     (comment "A part's accumulator of a phase and the thread's i-th channel, for its row of that half.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) kAccArrays)) acc)
@@ -759,23 +759,23 @@
     (argument int i)
     (argument int half)
     (declare @1 (const int) column (+ (+ (* (/ i 2) 4) (* half 2)) (% i 2)))
-    (return @2 (? P::joined (at (at acc 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at acc phase) column) 0))))
-  (constant @313 int kOwn (/ P::columns 4))
-  (constant @314 bool kHasBiasRegisters (&& P::has_bias (<= kOwn 16)))
-  (function @317 device int own_channel
+    (return @2 (? P::fused_phases (at (at acc 0) (+ (* phase (/ P::columns 2)) column)) (? (call has_taps phase) (at (at acc phase) column) 0))))
+  (constant @314 int kOwn (/ P::columns 4))
+  (constant @315 bool kHasBiasRegisters (&& P::has_bias (<= kOwn 16)))
+  (function @318 device int own_channel
     (comment "The block's channel that is the thread's i-th, whose first is `channel`.")
     (attributes "__forceinline__")
     (argument int channel)
     (argument int i)
     (return @1 (+ (+ channel (* (/ i P::channel_run) (* 4 P::channel_run))) (% i P::channel_run))))
-  (function @322 device float epilogue
+  (function @323 device float epilogue
     (comment "Adds the bias and applies the fuse chain, where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
     (argument float bias)
     (declare @1 (const float) value (? P::has_bias (+ sum bias) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @329 device void store_parts
+  (function @330 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -834,8 +834,8 @@
                         (for @52 (pragma "unroll") (declare @52 int v 0) (< v P::store) (++ v)
                           (do @53 (= (at values v) (call epilogue (call acc_of (at acc part) (+ phase v) i half) (? kHasBiasRegisters (at bias_registers i) (? P::has_bias (at bias own) 0))))))
                         (do @57 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))))))))))))
-  (section @396 "Kernel")
-  (function @398 kernel void halo_gemm
+  (section @397 "Kernel")
+  (function @399 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)
@@ -921,10 +921,10 @@
               (then
                 (do @83 (call stage_input to x tile (* chunk P::chunk) thread batch in_h in_w))
                 (do @84 (call async_copy_commit))
-                (if @85 (> issued P::ahead)
+                (if @85 (> issued P::prefetch_stages)
                   (then
-                    (do @86 (call async_copy_wait P::ahead))
-                    (do @87 (call publish_stage stages full (% (- (- issued 1) P::ahead) P::stages) thread)))))
+                    (do @86 (call async_copy_wait P::prefetch_stages))
+                    (do @87 (call publish_stage stages full (% (- (- issued 1) P::prefetch_stages) P::stages) thread)))))
               (else
                 (for @90 plain (declare @90 int part 0) (< part kBatches) (++ part)
                   (do @91 (call store_batch to words part thread))
@@ -946,7 +946,7 @@
         (if @111 (> P::copy_bytes 0)
           (then
             (do @112 (call async_copy_wait 0))
-            (for @113 plain (declare @113 int i (call max 0 (- issued P::ahead))) (< i issued) (++ i)
+            (for @113 plain (declare @113 int i (call max 0 (- issued P::prefetch_stages))) (< i issued) (++ i)
               (do @114 (call publish_stage stages full (% i P::stages) thread))))))
       (else
         (do @118 (call setmaxnreg_increase (? (== P::producers 128) 208 184)))

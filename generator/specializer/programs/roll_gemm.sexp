@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "92ea0cb30317cf5a90726710ac525b8aa3e94b3a088f4a5eca54eecbe71a35ae")
+  (digest "792aeaff6596aadecad0c5a17769955c9a7ec1a642cededf7ea2493433f1dc44")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -25,7 +25,7 @@
   (parameter int rows 256)
   (parameter int columns 32)
   (parameter int store 2)
-  (parameter bool exchange false)
+  (parameter bool staged_epilogue false)
   (parameter bool flat false)
   (parameter int chunk 32)
   (parameter int stages 4)
@@ -329,26 +329,26 @@
   (constant @82 int kProductBytes (* kColumns 32) (trail "a B operand"))
   (constant @83 int kChunkWeightBytes (* (* P::kernel_w kSteps) kProductBytes) (trail "a chunk's B operands"))
   (constant @84 int kWeightBytes (* kChunks kChunkWeightBytes) (trail "of a block, at 0; the stages follow"))
-  (constant @85 int kExchangeOffset (+ kWeightBytes (* P::stages kStageBytes)) (trail "each warpgroup stages its outputs there"))
-  (constant @88 int kOutPitch (+ (/ kStrip 2) kPack))
-  (constant @89 int kExchangeBytes (? P::exchange (* (* P::columns kOutPitch) kBytes) 0) (trail "a warpgroup's part"))
-  (constant @90 int kBarrierOffset (+ kExchangeOffset (* 2 kExchangeBytes)) (trail "mbarriers"))
-  (constant @91 int kSharedBytes (+ kBarrierOffset (* (+ (* 2 P::stages) 1) 8)))
-  (constant @92 "long long" kPackedBytes (* (static_cast "long long" kColumnTiles) kWeightBytes) (trail "of the layer"))
-  (constant @94 int kAlignment 16 (trail "of x and y, in bytes"))
-  (constant @95 int kPieces (/ (/ kStrip 2) P::store) (trail "that a warpgroup stores of a channel"))
-  (constant @99 int kVector (? P::channels_last 2 P::run))
-  (constant @100 int kRunStart (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector))
-  (constant @101 int kFirstWord (- (- kLeastOffsetW kFirstColumn) kRunStart))
-  (constant @102 int kRun (* (call ceil_div (- (- (+ P::run P::padding_w) kFirstColumn) kRunStart) kVector) kVector))
-  (static_assert @104 (&& (&& (== P::stride_h 1) (== P::stride_w 1)) (== P::dilation_h 1)) "rows follow one another")
-  (static_assert @105 (? P::channels_last (&& (== (% P::in_channels kPack) 0) (== kChunks 1)) (&& (> P::width 0) (== (% P::width kPack) 0))) "rows are whole bulk copies")
-  (static_assert @107 (|| (> P::width 0) (! P::flat)) "the sequence has images of a known width")
-  (static_assert @108 (|| (! P::channels_last) (&& (! P::exchange) (== (% P::columns (* 4 P::store)) 0))) "a quad stores what it has")
-  (static_assert @109 (&& (<= kColumns 256) (<= (* kTiles kColumns) 256)) "the accumulators fit the registers")
-  (static_assert @110 (|| (== kChunks 1) (== (% kSteps 2) 0)) "each chunk begins with the same run")
-  (static_assert @111 (|| (== (% P::in_channels P::chunk) 0) (== (% P::stages kChunks) 0)) "a stage always lacks the same channels")
-  (section @113 "Packing")
+  (constant @85 int kEpilogueOffset (+ kWeightBytes (* P::stages kStageBytes)) (trail "each warpgroup stages its outputs there"))
+  (constant @89 int kOutPitch (+ (/ kStrip 2) kPack))
+  (constant @90 int kWarpgroupEpilogueBytes (? P::staged_epilogue (* (* P::columns kOutPitch) kBytes) 0) (trail "a warpgroup's part"))
+  (constant @91 int kBarrierOffset (+ kEpilogueOffset (* 2 kWarpgroupEpilogueBytes)) (trail "mbarriers"))
+  (constant @92 int kSharedBytes (+ kBarrierOffset (* (+ (* 2 P::stages) 1) 8)))
+  (constant @93 "long long" kPackedBytes (* (static_cast "long long" kColumnTiles) kWeightBytes) (trail "of the layer"))
+  (constant @95 int kAlignment 16 (trail "of x and y, in bytes"))
+  (constant @96 int kPieces (/ (/ kStrip 2) P::store) (trail "that a warpgroup stores of a channel"))
+  (constant @100 int kVector (? P::channels_last 2 P::run))
+  (constant @101 int kRunStart (* (/ (- kLeastOffsetW kFirstColumn) kVector) kVector))
+  (constant @102 int kFirstWord (- (- kLeastOffsetW kFirstColumn) kRunStart))
+  (constant @103 int kRun (* (call ceil_div (- (- (+ P::run P::padding_w) kFirstColumn) kRunStart) kVector) kVector))
+  (static_assert @105 (&& (&& (== P::stride_h 1) (== P::stride_w 1)) (== P::dilation_h 1)) "rows follow one another")
+  (static_assert @106 (? P::channels_last (&& (== (% P::in_channels kPack) 0) (== kChunks 1)) (&& (> P::width 0) (== (% P::width kPack) 0))) "rows are whole bulk copies")
+  (static_assert @108 (|| (> P::width 0) (! P::flat)) "the sequence has images of a known width")
+  (static_assert @109 (|| (! P::channels_last) (&& (! P::staged_epilogue) (== (% P::columns (* 4 P::store)) 0))) "a quad stores what it has")
+  (static_assert @111 (&& (<= kColumns 256) (<= (* kTiles kColumns) 256)) "the accumulators fit the registers")
+  (static_assert @112 (|| (== kChunks 1) (== (% kSteps 2) 0)) "each chunk begins with the same run")
+  (static_assert @113 (|| (== (% P::in_channels P::chunk) 0) (== (% P::stages kChunks) 0)) "a stage always lacks the same channels")
+  (section @115 "Packing")
   (file "channels.h")
   (function @6 device int in_channel_at
     (comment "The input channel at a place of a step's depth: a half, a word of its 16 bytes, and a part of that. A thread reads 16")
@@ -370,7 +370,7 @@
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i kChannelRun) (* 4 kChannelRun)) (* thread kChannelRun)) (% i kChannelRun))))
   (file "roll_gemm.cu")
-  (function @119 kernel void pack_weights
+  (function @121 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel")
     (comment "column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes")
     (comment "16 bytes, adjacent threads read adjacent weights.")
@@ -406,13 +406,13 @@
         (declare @33 (pointer "unsigned char") to (+ (+ packed (* (static_cast "long long" column_tile) kWeightBytes)) (* product kProductBytes)))
         (declare @34 (const int) row (+ (+ (* half kColumns) (* (/ tap P::kernel_w) P::columns)) n))
         (do @35 (= (* (reinterpret_cast (pointer uint4) (+ to (* row 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (section @158 "Tiles")
-  (record @161 Tile
+  (section @160 "Tiles")
+  (record @163 Tile
     (comment "A tile's place: its first image, its first position in a row there, and its first row of outputs.")
     (field int image)
     (field int column)
     (field int row))
-  (function @166 device Tile tile_at
+  (function @168 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) segments)
@@ -429,17 +429,17 @@
         (do @9 (= (. tile column) (* (% strip image_strips) kStrip)))))
     (do @11 (= (. tile row) (* (% index segments) P::rows)))
     (return @12 tile))
-  (function @182 device int first_input_row
+  (function @184 device int first_input_row
     (comment "The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (return @1 (call max 0 (+ (. tile row) (- P::padding_h (- P::kernel_h 1))))))
-  (function @185 device int last_input_row
+  (function @187 device int last_input_row
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (const int) out_h)
     (return @1 (+ (call min (+ (. tile row) P::rows) out_h) P::padding_h)))
-  (section @189 "Producer")
+  (section @191 "Producer")
   (file "staging.h")
   (function @6 device int image_column
     (comment "Staged columns that hold a row of the tile's image of this number: half-open range [first_of, last_of); empty outside")
@@ -554,14 +554,14 @@
           (declare @19 (const "long long") pixel (+ (* (* image (static_cast "long long" in_h)) in_w) (- first (call image_column tile image))))
           (do @20 (call bulk_load (+ to (* first P::in_channels)) (+ x (* pixel P::in_channels)) (* count kPixelBytes) full))))))
   (file "roll_gemm.cu")
-  (section @192 "Products")
-  (constant @195 int kRowAcc (/ P::columns 2))
-  (alias @196 Accumulators (array float (/ kColumns 2)))
-  (alias @199 Fragments (array (array "unsigned int" 4) (- kRun 1))
+  (section @194 "Products")
+  (constant @197 int kRowAcc (/ P::columns 2))
+  (alias @198 Accumulators (array float (/ kColumns 2)))
+  (alias @201 Fragments (array (array "unsigned int" 4) (- kRun 1))
     (comment "The A fragments of products whose first position is each of the thread's positions."))
-  (constant @203 int kFragments (? (< (+ (- P::run 1) kReach) (* kTiles P::kernel_w)) (+ (- P::run 1) kReach) (* kTiles P::kernel_w)))
-  (constant @204 int kFragmentSets (? (&& P::channels_last (> (+ (/ (* kTiles kColumns) 2) (* (* 2 4) kFragments)) 160)) 1 2))
-  (constant @205 bool kOneGroup (&& (&& (== kChunks 1) (== kSteps 2)) (== kFragmentSets 2)) (trail "of products: one commit for both steps"))
+  (constant @205 int kFragments (? (< (+ (- P::run 1) kReach) (* kTiles P::kernel_w)) (+ (- P::run 1) kReach) (* kTiles P::kernel_w)))
+  (constant @206 int kFragmentSets (? (&& P::channels_last (> (+ (/ (* kTiles kColumns) 2) (* (* 2 4) kFragments)) 160)) 1 2))
+  (constant @207 bool kOneGroup (&& (&& (== kChunks 1) (== kSteps 2)) (== kFragmentSets 2)) (trail "of products: one commit for both steps"))
   (file "words.h")
   (function @5 constexpr bool is_operand
     (comment "Whether some kernel column uses the fragment of this first position.")
@@ -693,14 +693,14 @@
       (do @8 (|= read (at (at words 0) i))))
     (return @10 read))
   (file "roll_gemm.cu")
-  (function @210 device void pin
+  (function @212 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kTiles)) acc)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (call wgmma_pin (at (at acc tile) i))))))
-  (function @223 device void multiply_k_block
+  (function @225 device void multiply_k_block
     (comment "All products of one chunk of an input row; `row` is the thread's first position there. The stage is released as soon")
     (comment "as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and `zero`")
     (comment "leaves nothing of it.")
@@ -757,14 +757,14 @@
         (then
           (do @47 (call wgmma_wait 1)
             (trail "the fragments before may be overwritten"))))))
-  (function @276 device void roll
+  (function @278 device void roll
     (comment "Moves the accumulators of all output rows up by one; those of the last row become zero.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kTiles)) acc)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (= (at (at acc tile) i) (? (< (+ i kRowAcc) (/ kColumns 2)) (at (at acc tile) (+ i kRowAcc)) 0))))))
-  (section @286 "Epilogue")
+  (section @288 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -943,8 +943,8 @@
         (then
           (do @6 (call store_piece (+ to (* (* channel (static_cast "long long" out_h)) out_w)) (+ from (* channel kOutPitch))))))))
   (file "roll_gemm.cu")
-  (section @290 "Kernel")
-  (function @292 kernel void roll_gemm
+  (section @292 "Kernel")
+  (function @294 kernel void roll_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)
@@ -1037,11 +1037,11 @@
         (declare @86 (const int) co (+ (* column_tile P::columns) (* quarter kChannelRun)))
         (declare @87 (const int) member (% (. threadIdx x) 128)
           (trail "what it stores: its own outputs, or a piece of a warpgroup's"))
-        (declare @88 (const int) stored (? P::exchange (+ (* (/ warp 4) (/ kStrip 2)) (* (% member kPieces) P::store)) column))
-        (declare @89 (const int) stored_channel (? P::exchange (+ (* column_tile P::columns) (/ member kPieces)) co))
-        (declare @90 (pointer Element) exchange (reinterpret_cast (pointer Element) (+ (+ shared kExchangeOffset) (* (/ warp 4) kExchangeBytes))))
-        (declare @91 (pointer Element) put (+ (+ exchange (* (* quarter 2) kOutPitch)) (- column (* (/ warp 4) (/ kStrip 2)))))
-        (declare @92 (pointer (const Element)) take (+ (+ exchange (* (/ member kPieces) kOutPitch)) (* (% member kPieces) P::store)))
+        (declare @88 (const int) stored (? P::staged_epilogue (+ (* (/ warp 4) (/ kStrip 2)) (* (% member kPieces) P::store)) column))
+        (declare @89 (const int) stored_channel (? P::staged_epilogue (+ (* column_tile P::columns) (/ member kPieces)) co))
+        (declare @90 (pointer Element) staged (reinterpret_cast (pointer Element) (+ (+ shared kEpilogueOffset) (* (/ warp 4) kWarpgroupEpilogueBytes))))
+        (declare @91 (pointer Element) put (+ (+ staged (* (* quarter 2) kOutPitch)) (- column (* (/ warp 4) (/ kStrip 2)))))
+        (declare @92 (pointer (const Element)) take (+ (+ staged (* (/ member kPieces) kOutPitch)) (* (% member kPieces) P::store)))
         (declare @93 (array Accumulators kTiles) acc (init))
         (do @94 (call mbarrier_wait resident 0))
         (for @95 plain (declare @95 int index first_tile) (< index tiles) (+= index next_tile)
@@ -1075,7 +1075,7 @@
                   (then
                     (do @128 (call store_pixels acc row bias co left)))
                   (else
-                    (if @129 P::exchange
+                    (if @129 P::staged_epilogue
                       (then
                         (do @130 (call named_barrier_sync (+ 1 (/ warp 4)) 128)
                           (trail "the row before is taken"))

@@ -9,16 +9,16 @@
 //   tensor bias: 64 elements, read, 2-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_pack
+//   kernel convtgen_halo_gemm_forward_c5ab3a4987c696e7_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 64; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_halo_gemm_forward_46fe7cafdfb0ac5d
+//   kernel convtgen_halo_gemm_forward_c5ab3a4987c696e7
 //     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y, int batch
 //     grid 132; block 384; shared 199656
 //     attribute programmatic stream serialization
 
-namespace convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_source {
+namespace convtgen_halo_gemm_forward_c5ab3a4987c696e7_source {
 
 // ---- Device primitives ----
 
@@ -231,7 +231,7 @@ __device__ __forceinline__ int column_of(int channel) {
 
 // Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_pack(const unsigned short* __restrict__ weight,
+    convtgen_halo_gemm_forward_c5ab3a4987c696e7_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
@@ -481,7 +481,7 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], uns
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_halo_gemm_forward_46fe7cafdfb0ac5d(const unsigned short* __restrict__ x, const unsigned char* packed,
+    convtgen_halo_gemm_forward_c5ab3a4987c696e7(const unsigned short* __restrict__ x, const unsigned char* packed,
                                                 const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
                                                 int batch) {
   const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 63) / kPositions);
@@ -599,6 +599,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_source
-using convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_source::convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_pack;
-using convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_source::convtgen_halo_gemm_forward_46fe7cafdfb0ac5d;
+}  // namespace convtgen_halo_gemm_forward_c5ab3a4987c696e7_source
+using convtgen_halo_gemm_forward_c5ab3a4987c696e7_source::convtgen_halo_gemm_forward_c5ab3a4987c696e7_pack;
+using convtgen_halo_gemm_forward_c5ab3a4987c696e7_source::convtgen_halo_gemm_forward_c5ab3a4987c696e7;
