@@ -32,19 +32,27 @@ struct Block {
   bool flat = false;
   std::int64_t tile_h = 8, tile_w = 8, part_w = 8;
   std::int64_t columns = 8, channel_run = 1, store = 1, phase_rows = 1;
-  std::int64_t chunk = 16, stages = 3, ahead = 1, producers = 128, copy_bytes = 16, vector = 1;
-  bool joined = true, resident = false, ping_pong = false;
+  std::int64_t chunk = 16, stages = 3, prefetch_stages = 1, producers = 128, copy_bytes = 16, vector = 1;
+  bool fused_phases = true, resident = false, ping_pong = false;
 };
 
 constexpr std::array kMembers = {
-    BlockMember{"flat", &Block::flat},           BlockMember{"tile_h", &Block::tile_h},
-    BlockMember{"tile_w", &Block::tile_w},       BlockMember{"part_w", &Block::part_w},
-    BlockMember{"columns", &Block::columns},     BlockMember{"channel_run", &Block::channel_run},
-    BlockMember{"store", &Block::store},         BlockMember{"phase_rows", &Block::phase_rows},
-    BlockMember{"joined", &Block::joined},       BlockMember{"chunk", &Block::chunk},
-    BlockMember{"stages", &Block::stages},       BlockMember{"ahead", &Block::ahead},
-    BlockMember{"producers", &Block::producers}, BlockMember{"copy_bytes", &Block::copy_bytes},
-    BlockMember{"vector", &Block::vector},       BlockMember{"resident", &Block::resident},
+    BlockMember{"flat", &Block::flat},
+    BlockMember{"tile_h", &Block::tile_h},
+    BlockMember{"tile_w", &Block::tile_w},
+    BlockMember{"part_w", &Block::part_w},
+    BlockMember{"columns", &Block::columns},
+    BlockMember{"channel_run", &Block::channel_run},
+    BlockMember{"store", &Block::store},
+    BlockMember{"phase_rows", &Block::phase_rows},
+    BlockMember{"fused_phases", &Block::fused_phases},
+    BlockMember{"chunk", &Block::chunk},
+    BlockMember{"stages", &Block::stages},
+    BlockMember{"prefetch_stages", &Block::prefetch_stages},
+    BlockMember{"producers", &Block::producers},
+    BlockMember{"copy_bytes", &Block::copy_bytes},
+    BlockMember{"vector", &Block::vector},
+    BlockMember{"resident", &Block::resident},
     BlockMember{"ping_pong", &Block::ping_pong},
 };
 
@@ -101,7 +109,7 @@ bool choose_stages(const Facts& f, Block& b) {
   const std::int64_t least = std::max<std::int64_t>(b.copy_bytes > 0 ? 3 : 2, b.ping_pong ? f.of(b)[kChunks] + 1 : 0);
   for (b.stages = 6; b.stages >= least; --b.stages) {
     if (f.of(b)[kSharedBytes] <= f.target.max_shared_bytes) {
-      b.ahead = b.copy_bytes > 0 ? std::min<std::int64_t>(b.stages - 2, 2) : 0;
+      b.prefetch_stages = b.copy_bytes > 0 ? std::min<std::int64_t>(b.stages - 2, 2) : 0;
       return true;
     }
   }
@@ -256,9 +264,9 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
       std::min(b.columns, layer.out_channels), tap_count(layer), static_cast<double>(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
       "tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, weights {}{}",
-      b.joined && of_block[kPhases] > 1 ? fmt::format("{} phases of {} channels{}", of_block[kPhases], b.columns,
-                                                      divides(f.layer) ? "" : " joined by weights of zero")
-                                        : fmt::format("{} channels", b.columns),
+      b.fused_phases && of_block[kPhases] > 1 ? fmt::format("{} phases of {} channels{}", of_block[kPhases], b.columns,
+                                                            divides(f.layer) ? "" : " joined by weights of zero")
+                                              : fmt::format("{} channels", b.columns),
       of_block[kTaps], b.stages, b.chunk, b.copy_bytes > 0 ? "" : " through registers",
       b.resident ? "resident" : "with each stage", b.ping_pong ? ", ping-pong warpgroups" : "");
   return plan;
@@ -311,7 +319,8 @@ Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const Co
 std::vector<std::int64_t> column_choices(const Facts& f, const Block& b) {
   const std::int64_t phases = f.of(b)[kPhases];
   const std::int64_t vectors = 4 * f.of(b)[kPack];  // of a quad of threads
-  const std::int64_t most = std::min(b.joined ? kMostColumns / phases : kMostColumns, 2 * kMostAccumulators / phases);
+  const std::int64_t most =
+      std::min(b.fused_phases ? kMostColumns / phases : kMostColumns, 2 * kMostAccumulators / phases);
   std::vector<std::int64_t> out;
   for (std::int64_t parts = 1; parts <= ceil_div(f.layer.out_channels, 8) && out.size() < 4; ++parts) {
     std::int64_t columns = round_up(ceil_div(f.layer.out_channels, parts), 8);
@@ -389,11 +398,12 @@ std::vector<Block> with_phases(const Layer& layer, const Block& b) {
   const bool divides_h = layer.axes[kHeight].kernel % layer.axes[kHeight].stride == 0;
   std::vector<Block> out;
   for (const std::int64_t phase_rows : {layer.axes[kHeight].stride, std::int64_t{1}}) {
-    for (const bool joined : {true, false}) {
-      if ((joined || !divides(layer)) && (joined || divides_h || phase_rows == layer.axes[kHeight].stride)) {
+    for (const bool fused_phases : {true, false}) {
+      if ((fused_phases || !divides(layer)) &&
+          (fused_phases || divides_h || phase_rows == layer.axes[kHeight].stride)) {
         out.push_back(b);
         out.back().phase_rows = phase_rows;
-        out.back().joined = joined;
+        out.back().fused_phases = fused_phases;
       }
     }
     if (layer.axes[kHeight].stride == 1) {
@@ -447,8 +457,8 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
 /// The first of candidates that differ in their pipelines alone.
 std::vector<Candidate> one_of_each_block(std::vector<Candidate> sorted) {
   const auto block = [](const Block& b) {
-    return std::tuple(b.flat, b.tile_h, b.tile_w, b.part_w, b.copy_bytes, b.columns, b.phase_rows, b.joined, b.resident,
-                      b.ping_pong);
+    return std::tuple(b.flat, b.tile_h, b.tile_w, b.part_w, b.copy_bytes, b.columns, b.phase_rows, b.fused_phases,
+                      b.resident, b.ping_pong);
   };
   std::vector<Candidate> out;
   for (const Candidate& candidate : sorted) {

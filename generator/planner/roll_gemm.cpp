@@ -40,13 +40,13 @@ double number(std::int64_t value) {
 struct Block {
   std::int64_t run = 2, rows = 1, columns = 8, store = 1;
   std::int64_t chunk = 16, stages = 2;
-  bool flat = false, exchange = false;
+  bool flat = false, staged_epilogue = false;
 };
 
 constexpr std::array kMembers = {
     BlockMember{"run", &Block::run},         BlockMember{"rows", &Block::rows},
     BlockMember{"columns", &Block::columns}, BlockMember{"store", &Block::store},
-    BlockMember{"flat", &Block::flat},       BlockMember{"exchange", &Block::exchange},
+    BlockMember{"flat", &Block::flat},       BlockMember{"staged_epilogue", &Block::staged_epilogue},
     BlockMember{"chunk", &Block::chunk},     BlockMember{"stages", &Block::stages},
 };
 
@@ -124,12 +124,12 @@ double store_cycles(const Facts& f, const Block& b) {
     const double warps = number(strip) / 8;
     return number(ceil_div(b.columns, 4 * b.store)) * warps * (8 * cycles + f.target.factors.roll_store_nhwc);
   }
-  const std::int64_t piece = b.exchange ? 32 * std::min(b.run, b.store) : 8 * b.run;  // positions
+  const std::int64_t piece = b.staged_epilogue ? 32 * std::min(b.run, b.store) : 8 * b.run;  // positions
   const bool is_whole = f.shape.out[kWidth] * f.bytes % 32 == 0 && piece * f.bytes % 32 == 0 &&
                         (!b.flat || f.of(b)[kImagePitch] * f.bytes % 32 == 0);
   const double sectors = number(piece * f.bytes) / 32;
   double cycles = is_whole ? sectors : std::max(0.0, sectors - 1) + 2 * part;
-  if (!b.exchange && b.store < b.run) {  // with gaps
+  if (!b.staged_epilogue && b.store < b.run) {  // with gaps
     cycles = (sectors + (is_whole ? 0 : 1)) * part * number(b.run / b.store);
   }
   return number(b.columns * (strip / piece)) * cycles;
@@ -174,7 +174,7 @@ RowCycles row_cycles_of(const Facts& f, const Block& b) {
   const double alone = factors.roll_alone * std::max(0.0, 2 - staged);
   return {.row = row,
           .stored = std::max(0.0, store_cycles(f, b) - row) + factors.roll_row + alone +
-                    (b.exchange ? factors.roll_exchange : 0.0)};
+                    (b.staged_epilogue ? factors.roll_exchange : 0.0)};
 }
 
 /// The work of a call, except what moves through memory.
@@ -307,7 +307,7 @@ struct Candidate {
 /// How outputs are stored.
 void choose_store(const Facts& f, Block& b) {
   const Layer& layer = f.layer;
-  b.store = f.channels_last || b.exchange ? f.pack : b.run;
+  b.store = f.channels_last || b.staged_epilogue ? f.pack : b.run;
   const auto fits = [&] {
     return f.channels_last ? b.columns % (4 * b.store) == 0 && layer.out_channels % b.store == 0
                            : f.shape.out[kWidth] % b.store == 0;
@@ -322,15 +322,15 @@ std::vector<Candidate> candidates(const Facts& f) {
   for (const std::int64_t run : {2, 4}) {
     for (const std::int64_t columns : column_choices(f)) {
       for (const bool flat : {false, true}) {
-        for (const bool exchange : {false, true}) {
-          if ((f.channels_last && exchange) || (flat && !f.columns.extent)) {
+        for (const bool staged_epilogue : {false, true}) {
+          if ((f.channels_last && staged_epilogue) || (flat && !f.columns.extent)) {
             continue;
           }
           Block block;
           block.run = run;
           block.columns = columns;
           block.flat = flat;
-          block.exchange = exchange;
+          block.staged_epilogue = staged_epilogue;
           choose_store(f, block);
           if (!registers_suffice(f, block)) {
             continue;
@@ -413,7 +413,7 @@ Plan plan_of(const Facts& f, const Candidate& candidate) {
       "tensor cores: products of 64 positions x {} kernel rows of {} channels, rows roll down; {} stages of {} input "
       "channels, weights resident{}{}",
       f.rows.kernel, b.columns, b.stages, b.chunk, b.flat ? ", images in one sequence" : "",
-      b.exchange ? ", outputs through shared memory" : "");
+      b.staged_epilogue ? ", outputs through shared memory" : "");
   return plan;
 }
 

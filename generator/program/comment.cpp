@@ -49,6 +49,13 @@ std::optional<CommentPart> hole(std::string_view inside) {
     part.text = inside;
     return part;
   }
+  if (const std::vector<std::string_view> words = words_of(inside);
+      words.size() == 3 && is_name(words[0]) && words[1] == "to" && is_name(words[2])) {
+    part.kind = Kind::kRange;
+    part.text = words[0];
+    part.last = words[2];
+    return part;
+  }
   // Names may hold colons, so the head ends with a colon and a blank.
   const std::size_t colon = inside.find(": ");
   if (!inside.starts_with("for ") || colon == inside.npos) {
@@ -86,6 +93,9 @@ void add_holes(const std::vector<CommentPart>& parts, std::vector<std::string>& 
   for (const CommentPart& part : parts) {
     if (part.kind == Kind::kHole) {
       add(part.text);
+    } else if (part.kind == Kind::kRange) {
+      add(part.text);
+      add(part.last);
     } else if (part.kind == Kind::kRepeat) {
       add(part.from);
       add(part.below);

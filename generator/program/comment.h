@@ -1,6 +1,8 @@
 // Holes in a template's comments, which the specializer fills.
 //
 //   {name}                                     the value of something static
+//   {A to B}                                   the values of two such names as `0 to 2`, or one value where both are
+//                                              equal
 //   {for name from A below B step C: text}     the text once for each value of the name, a blank between; `from A` (0)
 //                                              and `step C` (1) may be left out. A, B, C: numbers, or names of what is
 //                                              static. The text may have holes too, of this name and of others.
@@ -14,9 +16,10 @@
 namespace convtgen {
 
 struct CommentPart {
-  enum class Kind { kText, kHole, kRepeat };
+  enum class Kind { kText, kHole, kRange, kRepeat };
   Kind kind = Kind::kText;
-  std::string text;  // of kText; the name, of kHole and kRepeat
+  std::string text;  // of kText; the name, of kHole, kRange (its first) and kRepeat
+  std::string last;  // of kRange
   std::string from = "0";
   std::string below;
   std::string step = "1";

@@ -195,14 +195,14 @@ std::string kernel_text(const Layer& layer, const Recipe& recipe, const RecipeKe
   if (kernel.cluster > 1) {
     text += fmt::format("; cluster {} by the source", kernel.cluster);
   }
-  text += fmt::format("; shared {}", kernel.shared_bytes);
+  text += fmt::format("; shared {}\n", kernel.shared_bytes);
   if (kernel.waits) {
-    text += "; programmatic stream serialization";
+    text += "//     attribute programmatic stream serialization\n";
   }
   if (kernel.once) {
-    text += "; only if the weights have changed";
+    text += "//     only if the weights have changed\n";
   }
-  return text + "\n" + bounds_text(layer, kernel.grid);
+  return text + bounds_text(layer, kernel.grid);
 }
 
 }  // namespace

@@ -22,10 +22,12 @@ namespace convtgen {
 ///     //   region packed: 524288 bytes, a packed copy of the weights; kept for later calls
 ///     //   kernel k_pack
 ///     //     arguments const float* weight, unsigned char* packed
-///     //     grid 32; block 256; shared 0; only if the weights have changed
+///     //     grid 32; block 256; shared 0
+///     //     only if the weights have changed
 ///     //   kernel k
 ///     //     arguments const float* x, const unsigned char* packed, float* y, int batch
-///     //     grid 4 * min(33, 2 * batch); block 384; shared 229944; programmatic stream serialization
+///     //     grid 4 * min(33, 2 * batch); block 384; shared 229944
+///     //     attribute programmatic stream serialization
 [[nodiscard]] std::string contract_text(const Layer& layer, const Recipe& recipe, std::string_view architecture);
 
 }  // namespace convtgen

@@ -33,7 +33,7 @@ const Value* Evaluator::comment_value(const std::string& name) {
   return value;
 }
 
-/// A bound of `{for ...}`: a number, or the name of an integer.
+/// A bound of `{for ...}` or of a range: a number, or the name of an integer.
 std::int64_t Evaluator::comment_number(const std::string& word) {
   std::int64_t number = 0;
   const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), number);
@@ -56,6 +56,9 @@ std::string Evaluator::fill(const std::vector<CommentPart>& parts) {
     } else if (part.kind == CommentPart::Kind::kHole) {
       const Value* const value = comment_value(part.text);
       out += value != nullptr ? text_of(*value) : "";
+    } else if (part.kind == CommentPart::Kind::kRange) {
+      const std::int64_t first = comment_number(part.text), last = comment_number(part.last);
+      out += first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last);
     } else {
       const std::int64_t from = comment_number(part.from), below = comment_number(part.below);
       const std::int64_t step = comment_number(part.step);

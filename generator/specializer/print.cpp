@@ -393,7 +393,7 @@ class SourcePrinter {
         section = here;
       }
     }
-    const bool is_new = section != nullptr && section != section_;
+    const bool is_new = section != nullptr && (section_ == nullptr || section->title != section_->title);
     if (is_new) {
       heading(section->title);
       section_ = section;

@@ -7,7 +7,6 @@
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
-#include "device/activation.h"
 #include "device/convert.h"
 #include "device/memory.h"
 #include "device/template.h"
@@ -56,13 +55,7 @@ constexpr long long kSharedBytes = P::chunk * kChannelBytes;
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 
-struct Stage {
-  Sum rows[P::chunk][kStagedRows][kPitch];
-  Sum weights[P::chunk][kTaps][kTileChannels];
-};
-
-// One thread's accumulators for one phase.
-using Accumulators = Sum[P::channels_per_thread][P::rows_per_thread][P::columns_per_thread];
+// ---- Elements ----
 
 __device__ __forceinline__ Sum widen(Element value) {
   if constexpr (P::element_kind == kF16) {
@@ -83,6 +76,13 @@ __device__ __forceinline__ Element narrow(Sum value) {
     return value;
   }
 }
+
+// ---- Staging ----
+
+struct Stage {
+  Sum rows[P::chunk][kStagedRows][kPitch];
+  Sum weights[P::chunk][kTaps][kTileChannels];
+};
 
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
@@ -129,6 +129,11 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __res
   }
 }
 
+// ---- Products ----
+
+// One thread's accumulators for one phase.
+using Accumulators = Sum[P::channels_per_thread][P::rows_per_thread][P::columns_per_thread];
+
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum* x, const Sum* weights) {
 #pragma unroll
@@ -168,6 +173,9 @@ __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const E
   }
 }
 
+// ---- Epilogue ----
+#include "device/activation.h"
+
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Accumulators& acc, Element* __restrict__ y,
@@ -198,6 +206,8 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
     }
   }
 }
+
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     direct(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,

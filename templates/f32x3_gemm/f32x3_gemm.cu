@@ -6,26 +6,39 @@
 // image in a stage. The producers scan each stage for it before they split what they staged, in its place. Where a
 // stage needs another scale than those before it, and where accumulators have terms enough, they are promoted to fp32
 // totals and begun anew.
-#include "weights.h"  // its kernel comes first in emitted sources
-
 #include "device/barrier.h"
 #include "device/grid.h"
 #include "device/printed.h"
-#include "device/split.h"
 #include "device/tensor_copy.h"
 #include "device/warp.h"
 #include "device/warpgroup.h"
-#include "fragments.h"
-#include "gemm/async_staging.h"
-#include "gemm/bulk_rows.h"
-#include "gemm/epilogue.h"
+
+// ---- Elements ----
+#include "device/split.h"
+#include "layout.h"
+
+// ---- Packing ----
+#include "weights.h"  // its kernel comes first in emitted sources
+
+// ---- Tiles and stages ----
 #include "gemm/pipeline.h"
 #include "gemm/tile.h"
-#include "layout.h"
+
+// ---- Producer ----
+#include "gemm/async_staging.h"
+#include "gemm/bulk_rows.h"
+#include "split_by_producers.h"
+
+// ---- Products ----
+#include "fragments.h"
 #include "multiply.h"
 #include "split_by_consumers.h"
-#include "split_by_producers.h"
 #include "totals.h"
+
+// ---- Epilogue ----
+#include "gemm/epilogue.h"
+
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     f32x3_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,

@@ -36,7 +36,8 @@ constexpr int kPlane = P::tile_n * kImagePlane;
 constexpr int kChannelPitch = kPlane + floor_mod(4 - kPlane, 16);
 constexpr int kPixelPitch =
     P::block_k + (P::thread_positions > 2 ? floor_mod(4 - P::block_k, 8) : floor_mod(8 - P::block_k, 16));
-constexpr int kInputBytes = (!P::channels_last ? P::block_k * kChannelPitch : kPlane * kPixelPitch) * kBytes;
+constexpr int kInputElements = !P::channels_last ? P::block_k * kChannelPitch : kPlane * kPixelPitch;
+constexpr int kInputBytes = kInputElements * kBytes;  // the input of a stage
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kLoadVector == 0, "stages are aligned");
 
 // What a thread loads of a staged row: columns from its first position on, with the halo, in whole vectors. And the
@@ -67,22 +68,22 @@ constexpr int kProducers = kTwoProducers ? 256 : 128;  // threads
 constexpr int kThreads = kConsumers + kProducers;
 
 // Packed weights (gemm/weights.h), in bytes: a product's B operand of a k-step, first of high parts, then of low parts;
-// a k-block's; an N tile's; all. After all k-blocks of an N tile come the exponents of the channels' scales, and the maxima
-// of parts of each channel.
+// a k-block's; an N tile's; all. After all k-blocks of an N tile come the exponents of the channels' scales, and the
+// maxima of parts of each channel.
 constexpr int kProducts = kBlockTaps / kFusedPhases;
-constexpr int kOperandBytes = kInstructionN * 32;
-constexpr int kProductBytes = kParts * kOperandBytes;
-constexpr int kKBlockWeightBytes = kProducts * kKSteps * kProductBytes;
-constexpr int kWeightBytes = kKBlocks * kKBlockWeightBytes;
-constexpr int kPackedMaximaOffset = kWeightBytes + P::block_n * 4;
-constexpr int kPackedTileBytes = kPackedMaximaOffset + P::block_n * 32;
+constexpr int kOperandBytes = kInstructionN * 32;                        // a B operand of high or of low parts
+constexpr int kProductBytes = kParts * kOperandBytes;                    // high parts, then low parts
+constexpr int kKBlockWeightBytes = kProducts * kKSteps * kProductBytes;  // a k-block's B operands
+constexpr int kWeightBytes = kKBlocks * kKBlockWeightBytes;          // all k-blocks; exponents of their scales follow
+constexpr int kPackedMaximaOffset = kWeightBytes + P::block_n * 4;   // of weights, written while they are packed
+constexpr int kPackedTileBytes = kPackedMaximaOffset + P::block_n * 32;  // of an N tile
 constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kPackedTileBytes;
 
 // A stage: input, weights, what each producer warp found to be the maximum, the exponents of the input's scales.
-constexpr int kResidentBytes = P::resident ? kWeightBytes : 0;
-constexpr int kMaximaOffset = kInputBytes + (P::resident ? 0 : kKBlockWeightBytes);
-constexpr int kExponentsOffset = kMaximaOffset + P::tile_n * (kProducers / 32) * 4;
-constexpr int kStageBytes = kExponentsOffset + ceil_div(P::tile_n, 4) * 16;
+constexpr int kResidentBytes = P::resident ? kWeightBytes : 0;  // the weights, at 0; the stages follow
+constexpr int kMaximaOffset = kInputBytes + (P::resident ? 0 : kKBlockWeightBytes);  // in a stage: one a producer warp
+constexpr int kExponentsOffset = kMaximaOffset + P::tile_n * (kProducers / 32) * 4;  // in a stage: scales of x
+constexpr int kStageBytes = kExponentsOffset + ceil_div(P::tile_n, 4) * 16;  // input, weights, maxima, exponents
 
 // Each addition on tensor cores truncates, so at most 16 products of 16 channels follow one another in an accumulator.
 // Accumulators are promoted to fp32 totals where there are more, or where another scale is needed. Consumers that split
@@ -95,11 +96,11 @@ constexpr bool kHasTotals = P::promote_rows > 0 ||
                             (kConsumersSplit ? kKBlocks * kKBlockTerms > kMostTerms : kKBlocks > 1);
 
 // Shared memory: resident weights, stages, totals, the weights' scales (two factors each) and biases, barriers.
-constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;
+constexpr int kTotalsOffset = kResidentBytes + P::stages * kStageBytes;  // fp32 totals of the accumulators
 constexpr int kTotalsBytes = kHasTotals ? kPhases * kMTiles * P::block_n / 2 * 4 * kConsumers : 0;
-constexpr int kScalesOffset = kTotalsOffset + kTotalsBytes;
-constexpr int kBiasOffset = kScalesOffset + P::block_n * 8;
-constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);
+constexpr int kScalesOffset = kTotalsOffset + kTotalsBytes;  // factors that undo the scales of the weights
+constexpr int kBiasOffset = kScalesOffset + P::block_n * 8;  // one a channel
+constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);  // mbarriers
 // Barriers: full, empty and landed ones of the stages; of resident weights.
 constexpr int kSharedBytes = kBarrierOffset + 24 * P::stages + (P::resident ? 8 : 0);
 

@@ -79,7 +79,7 @@ __host__ __device__ constexpr bool are_uniform() {
   return uniform;
 }
 constexpr bool kUniform = are_uniform();
-constexpr int kTapRowBytes = P::kernel_w / kFusedPhases * kKSteps * kProductBytes;
+constexpr int kTapRowBytes = P::kernel_w / kFusedPhases * kKSteps * kProductBytes;  // B operands of a row of taps
 
 // The products of taps that read the row-th of these rows. In the first row they begin accumulators if not `later`.
 __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments& a, unsigned long long weights,
@@ -100,12 +100,23 @@ __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments
       for (int kh = 0; kh < (kUniform ? 1 : kBlockTapRows); ++kh) {
         if (kUniform || used_before(offset_of_row(kh)) == read) {
           const bool may_begin = P::promote_rows > 0 || kUniform || is_first(kh, 0);
+          const int top = kh * kPhaseGroups;  // the kernel rows of these products
+          const int end = (kUniform ? kBlockTapRows : kh + 1) * kPhaseGroups;
+          const int bottom = end - kPhaseGroups;
           if (P::stride_w == 1 && P::kernel_w > 2) {
+            const int last = P::kernel_w - 1;
 #pragma unroll
             for (int kw = 0; kw < P::kernel_w; ++kw) {
-              multiply_part(acc, set_of_row(kh), a, fragment_of_tap(0) - kw * P::dilation_w,
-                            moved(weights, operand_of_tap(kh, 0, 0) + kw * (kKSteps * kProductBytes)),
-                            may_begin && kw == 0 ? begun : 1, high);
+              if (kPhaseGroups == 1) {
+                multiply_part(acc, set_of_row(kh), a, fragment_of_tap(0) - kw * P::dilation_w,
+                              moved(weights, operand_of_tap(kh, 0, 0) + kw * (kKSteps * kProductBytes)),
+                              may_begin && kw == 0 ? begun : 1, high);  // taps ({top to bottom}, 0 to {last})
+              } else {
+                multiply_part(acc, set_of_row(kh), a, fragment_of_tap(0) - kw * P::dilation_w,
+                              moved(weights, operand_of_tap(kh, 0, 0) + kw * (kKSteps * kProductBytes)),
+                              may_begin && kw == 0 ? begun : 1,
+                              high);  // taps {for k from top below end step kPhaseGroups: ({k} + r, 0 to {last})}
+              }
             }
           } else {
             CONVTGEN_UNROLL
@@ -115,12 +126,15 @@ __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments
               const int operand = operand_of_tap(kh, kw, 0);
               const bool begins = may_begin && is_first_of_row(kw);
               const int last = kw + kFusedPhases - 1;
-              if (kFusedPhases == 1) {
+              if (kPhaseGroups > 1) {
                 multiply_part(acc, set, a, first, moved(weights, operand), begins ? begun : 1,
-                              high);  // tap {kw} of a row
+                              high);  // taps {for k from top below end step kPhaseGroups: ({k} + r, {kw to last})}
+              } else if (top < bottom || kw < last) {
+                multiply_part(acc, set, a, first, moved(weights, operand), begins ? begun : 1,
+                              high);  // taps ({top to bottom}, {kw to last})
               } else {
                 multiply_part(acc, set, a, first, moved(weights, operand), begins ? begun : 1,
-                              high);  // taps {kw} to {last} of a row
+                              high);  // tap ({top}, {kw})
               }
             }
           }

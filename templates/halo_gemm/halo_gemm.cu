@@ -10,10 +10,8 @@
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
-#include "device/activation.h"
 #include "device/async_copy.h"
 #include "device/barrier.h"
-#include "device/element.h"
 #include "device/grid.h"
 #include "device/memory.h"
 #include "device/printed.h"
@@ -21,6 +19,9 @@
 #include "device/tensor_copy.h"
 #include "device/warp.h"
 #include "device/warpgroup.h"
+
+// ---- Elements ----
+#include "device/element.h"
 
 using P = Parameters;
 using Element = P::Element;
@@ -64,14 +65,14 @@ constexpr int kBeyondW = floor_div(P::dilation_w * (P::kernel_w - 1) + P::output
 constexpr int kGapH = larger(0, larger(kBeyondH, kHaloH - kFirstH));
 constexpr int kGapW = larger(0, larger(kBeyondW, kHaloW - kFirstW));
 
-// Joined phases are fused into one product: each tap of the window is one product for all of them, with weights of zero
+// Phases may be fused into one product: each tap of the window is one product for all of them, with weights of zero
 // where the kernel has no tap (its size is padded to a multiple of the stride). Else each kernel tap is a product of
 // its own, with its phase's accumulators.
-constexpr int kPaddedH = P::joined ? kWindowH * P::stride_h : P::kernel_h;
-constexpr int kPaddedW = P::joined ? kWindowW * P::stride_w : P::kernel_w;
-constexpr int kColumns = (P::joined ? kPhases : 1) * P::columns;  // of a product
-constexpr int kAccArrays = P::joined ? 1 : kPhases;
-constexpr int kTaps = P::joined ? kWindowH * kWindowW : kPaddedH / kPhaseGroups * kPaddedW;  // of a block
+constexpr int kPaddedH = P::fused_phases ? kWindowH * P::stride_h : P::kernel_h;
+constexpr int kPaddedW = P::fused_phases ? kWindowW * P::stride_w : P::kernel_w;
+constexpr int kColumns = (P::fused_phases ? kPhases : 1) * P::columns;  // of a product
+constexpr int kAccArrays = P::fused_phases ? 1 : kPhases;
+constexpr int kTaps = P::fused_phases ? kWindowH * kWindowW : kPaddedH / kPhaseGroups * kPaddedW;  // of a block
 constexpr int kChannelTiles = ceil_div(P::out_channels, P::columns);
 constexpr int kColumnTiles = kPhaseGroups * kChannelTiles;
 
@@ -90,15 +91,15 @@ constexpr int kPixels =
     P::flat ? kPositions + (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW : (P::tile_h + kHaloH) * kStagedColumns;
 // The bytes of a unit, which keep copies of adjacent units free of bank conflicts.
 constexpr int kUnitPitch = 16 * (kPixels + floor_mod((kUnits < 8 ? 8 / kUnits : 1) - kPixels, 8));
-constexpr int kInputBytes = kUnits * kUnitPitch;
+constexpr int kInputBytes = kUnits * kUnitPitch;  // the input of a stage
 
 // Packed weights: for each tap and step a K-major B operand without swizzle, two columns of 16-byte rows.
-constexpr int kProductBytes = kColumns * 32;
-constexpr int kChunkWeightBytes = kTaps * kSteps * kProductBytes;
-constexpr int kResidentBytes = P::resident ? kChunks * kChunkWeightBytes : 0;
-constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);
-constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;
-constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::columns * 4 : 0);
+constexpr int kProductBytes = kColumns * 32;  // a B operand
+constexpr int kChunkWeightBytes = kTaps * kSteps * kProductBytes;  // a chunk's B operands
+constexpr int kResidentBytes = P::resident ? kChunks * kChunkWeightBytes : 0;  // the weights, at 0; the stages follow
+constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);  // input; weights if not resident
+constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;  // one a channel
+constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::columns * 4 : 0);  // mbarriers
 constexpr int kSharedBytes = kBarrierOffset + (2 * P::stages + (P::resident ? 1 : 0)) * 8;
 constexpr long long kPackedBytes = static_cast<long long>(kColumnTiles) * kChunks * kChunkWeightBytes;  // of the layer
 
@@ -121,10 +122,10 @@ static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
 static_assert(!P::channels_last || P::vector == 1 || P::vector == kPack, "a unit is loaded as it lies");
 static_assert(!P::ping_pong || P::stages > kChunks,
               "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart");
-static_assert(P::stages >= P::ahead + 2, "the stage that consumers wait for is not held back by copies of later ones");
+static_assert(P::stages >= P::prefetch_stages + 2,
+              "the stage that consumers wait for is not held back by copies of later ones");
 
-// One thread's accumulators for one part, of all phases or of one.
-using Accumulators = float[kColumns / 2];
+// ---- Packing ----
 
 // The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
 __device__ __forceinline__ int column_of(int channel) {
@@ -173,7 +174,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     const int row = kh % P::stride_h % P::phase_rows;
     int place = 0;  // of the tap among the block's
     int column = column_of(co % P::columns);
-    if (P::joined) {
+    if (P::fused_phases) {
       place = kh / P::stride_h * kWindowW + kw / P::stride_w;
       column += (row * P::stride_w + kw % P::stride_w) * P::columns;
     } else {
@@ -185,6 +186,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
                               (unit % 2 * kColumns + column) * 16) = make_uint4(words[0], words[1], words[2], words[3]);
   }
 }
+
+// ---- Tiles ----
 
 // A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
 struct Tile {
@@ -227,7 +230,13 @@ __device__ __forceinline__ Tile staged_tile(int index, const int tiles_y, const 
   return tile;
 }
 
+// ---- Producer ----
 #include "staging.h"
+
+// ---- Products ----
+
+// One thread's accumulators for one part, of all phases or of one.
+using Accumulators = float[kColumns / 2];
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Accumulators (&acc)[kParts][kAccArrays]) {
@@ -265,7 +274,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kParts][kAc
         for (int step = 0; step < kSteps; ++step) {
           const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + step * 2 * kUnitPitch);
           const int accumulate = t_y + t_x + step > 0 ? 1 : later;
-          if (P::joined) {
+          if (P::fused_phases) {
             const int tap = t_y * kWindowW + t_x;
             wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, acc[part][0], moved,
                      wgmma_descriptor_move(weights, (tap * kSteps + step) * kProductBytes), accumulate);
@@ -287,6 +296,9 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kParts][kAc
   }
 }
 
+// ---- Epilogue ----
+#include "device/activation.h"
+
 // Whether any tap makes outputs of a phase of the block; the others are bias alone.
 __host__ __device__ constexpr bool has_taps(int phase) {
   return (kPhaseGroups > 1 || phase / P::stride_w < P::kernel_h) && phase % P::stride_w < P::kernel_w;
@@ -295,7 +307,7 @@ __host__ __device__ constexpr bool has_taps(int phase) {
 // A part's accumulator of a phase and the thread's i-th channel, for its row of that half.
 __device__ __forceinline__ float acc_of(const Accumulators (&acc)[kAccArrays], int phase, int i, int half) {
   const int column = i / 2 * 4 + half * 2 + i % 2;
-  return P::joined ? acc[0][phase * (P::columns / 2) + column] : has_taps(phase) ? acc[phase][column] : 0;
+  return P::fused_phases ? acc[0][phase * (P::columns / 2) + column] : has_taps(phase) ? acc[phase][column] : 0;
 }
 
 // A thread with few channels holds their biases in registers for a tile.
@@ -382,6 +394,8 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
   }
 }
 
+// ---- Kernel ----
+
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     halo_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,
               Element* __restrict__ y, int batch, int height, int width) {
@@ -467,9 +481,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         if (P::copy_bytes > 0) {
           stage_input(to, x, tile, chunk * P::chunk, thread, batch, in_h, in_w);
           async_copy_commit();
-          if (issued > P::ahead) {
-            async_copy_wait(P::ahead);
-            publish_stage(stages, full, (issued - 1 - P::ahead) % P::stages, thread);
+          if (issued > P::prefetch_stages) {
+            async_copy_wait(P::prefetch_stages);
+            publish_stage(stages, full, (issued - 1 - P::prefetch_stages) % P::stages, thread);
           }
         } else {
           for (int part = 0; part < kBatches; ++part) {
@@ -495,7 +509,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     if (P::copy_bytes > 0) {
       async_copy_wait(0);
-      for (int i = max(0, issued - P::ahead); i < issued; ++i) {
+      for (int i = max(0, issued - P::prefetch_stages); i < issued; ++i) {
         publish_stage(stages, full, i % P::stages, thread);
       }
     }

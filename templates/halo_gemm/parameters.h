@@ -18,7 +18,7 @@ struct Parameters {
   static constexpr int in_channels = 128;
   static constexpr int out_channels = 64;
   static constexpr bool has_bias = false;
-  static constexpr bool channels_last = true;  // x and y are NHWC
+  static constexpr bool channels_last = true;          // x and y are NHWC
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
 
   // Rows and columns of the input; -1: an argument of the kernel.
@@ -38,12 +38,12 @@ struct Parameters {
   static constexpr bool flat = false;
   static constexpr int tile_h = 16;  // flat: 1
   static constexpr int tile_w = 16;
-  static constexpr int part_w = 8;       // 8 or 64; flat: 64
-  static constexpr int columns = 32;     // output channels, a multiple of 8
-  static constexpr int channel_run = 8;  // adjacent output channels that a thread makes
-  static constexpr int store = 8;        // elements that are stored together, 1 to 16 bytes of them
-  static constexpr int phase_rows = 2;   // of the stride_h: all, or a part
-  static constexpr bool joined = true;   // whether the phases of a tap are fused into one product
+  static constexpr int part_w = 8;            // 8 or 64; flat: 64
+  static constexpr int columns = 32;          // output channels, a multiple of 8
+  static constexpr int channel_run = 8;       // adjacent output channels that a thread makes
+  static constexpr int store = 8;             // elements that are stored together, 1 to 16 bytes of them
+  static constexpr int phase_rows = 2;        // of the stride_h: all, or a part
+  static constexpr bool fused_phases = true;  // all phases of a tap are columns of one product
 
   // The pipeline: input channels of a stage, stages, and of how many the producers have copies in flight while they
   // wait for older ones; their threads (128 or 256). Bytes of one asynchronous copy (4, 8 or 16), or 0: input comes
@@ -52,7 +52,7 @@ struct Parameters {
   // unit).
   static constexpr int chunk = 32;
   static constexpr int stages = 3;
-  static constexpr int ahead = 1;
+  static constexpr int prefetch_stages = 1;
   static constexpr int producers = 128;
   static constexpr int copy_bytes = 16;
   static constexpr int vector = 1;

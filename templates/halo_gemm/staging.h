@@ -13,8 +13,8 @@ __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
 }
 
 // Copies of a pixel's chunk of channels, and where one of a stage's lies in it.
-constexpr int kCopyBytes = larger(P::copy_bytes, kBytes);
-constexpr int kCopy = kCopyBytes / kBytes;  // elements
+constexpr int kCopyBytes = larger(P::copy_bytes, kBytes);  // of one asynchronous copy
+constexpr int kCopy = kCopyBytes / kBytes;                 // elements
 constexpr int kCopies = P::chunk / kCopy;
 __device__ inline int place_of_copy(int channel, int pixel) {
   return channel / kPack * kUnitPitch + pixel * 16 + channel % kPack * kBytes;

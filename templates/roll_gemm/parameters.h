@@ -18,7 +18,7 @@ struct Parameters {
   static constexpr int in_channels = 32;
   static constexpr int out_channels = 32;
   static constexpr bool has_bias = false;
-  static constexpr bool channels_last = false;  // x and y are NHWC; pixels fill whole 16 bytes
+  static constexpr bool channels_last = false;         // x and y are NHWC; pixels fill whole 16 bytes
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
 
   // Rows and columns of the input; -1: an argument of the kernel. In NCHW the columns are known, and fill whole 16
@@ -35,12 +35,12 @@ struct Parameters {
   static constexpr int fuse_count = 0;
 
   // The block: a strip of 64 * run adjacent positions, some of its rows, and output channels.
-  static constexpr int run = 2;       // adjacent positions of a thread, 2 or 4
-  static constexpr int rows = 256;    // of outputs
-  static constexpr int columns = 32;  // output channels of a block, a multiple of 8
-  static constexpr int store = 2;     // elements that are stored together; in NCHW without an exchange at most a run
-  static constexpr bool exchange = false;  // outputs go through shared memory, to be stored in longer pieces
-  static constexpr bool flat = false;      // the rows of all images lie in one sequence of positions, which strips cut
+  static constexpr int run = 2;                   // adjacent positions of a thread, 2 or 4
+  static constexpr int rows = 256;                // of outputs
+  static constexpr int columns = 32;              // output channels of a block, a multiple of 8
+  static constexpr int store = 2;                 // elements that are stored together; in NCHW not staged at most a run
+  static constexpr bool staged_epilogue = false;  // outputs go through shared memory, to be stored in longer vectors
+  static constexpr bool flat = false;  // the rows of all images lie in one sequence of positions, which strips cut
 
   // The pipeline: input channels of a stage, which is of one row, and stages. With channels last it has all channels,
   // and `chunk` is the depth of their products.

@@ -12,9 +12,7 @@
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
-#include "device/activation.h"
 #include "device/barrier.h"
-#include "device/element.h"
 #include "device/grid.h"
 #include "device/memory.h"
 #include "device/printed.h"
@@ -22,6 +20,9 @@
 #include "device/tensor_copy.h"
 #include "device/warp.h"
 #include "device/warpgroup.h"
+
+// ---- Elements ----
+#include "device/element.h"
 
 using P = Parameters;
 using Element = P::Element;
@@ -54,8 +55,8 @@ constexpr int kChannelRun = P::channels_last ? P::store : 2;  // adjacent output
 
 // The halo. Staged columns begin and end with whole 16 bytes; with channels last, which any pixel has, with pairs.
 constexpr int kReach = P::dilation_w * (P::kernel_w - 1);  // from a row's last tap to its first
-constexpr int kLeastOffset = P::padding_w - kReach;
-constexpr int kFirstColumn = P::channels_last ? kLeastOffset : floor_div(kLeastOffset, kPack) * kPack;
+constexpr int kLeastOffsetW = P::padding_w - kReach;
+constexpr int kFirstColumn = P::channels_last ? kLeastOffsetW : floor_div(kLeastOffsetW, kPack) * kPack;
 constexpr int kColumnUnit = P::channels_last ? 2 : kPack;
 constexpr int kStagedColumns = ceil_div(kStrip + P::padding_w - kFirstColumn, kColumnUnit) * kColumnUnit;
 
@@ -74,18 +75,20 @@ constexpr int kChannelPitch = kStagedColumns + floor_mod(8 - kStagedColumns, 32)
 // With channels last pixels follow one another. Where two of them take an odd number of 64 bytes, every second thread
 // of a row takes the second of a pair first, so that their reads meet no bank twice.
 constexpr bool kCrossed = P::channels_last && P::in_channels * kBytes % 128 == 64;
-constexpr int kStageBytes = (P::channels_last ? kStagedColumns * P::in_channels : P::chunk * kChannelPitch) * kBytes;
+constexpr int kStageElements = P::channels_last ? kStagedColumns * P::in_channels : P::chunk * kChannelPitch;
+constexpr int kStageBytes = kStageElements * kBytes;  // a row of input
 
 // Weights: for each kernel column and step a K-major B operand without swizzle, two columns of 16-byte rows.
-constexpr int kProductBytes = kColumns * 32;
-constexpr int kChunkWeightBytes = P::kernel_w * kSteps * kProductBytes;
-constexpr int kWeightBytes = kChunks * kChunkWeightBytes;  // of a block
-constexpr int kExchangeOffset = kWeightBytes + P::stages * kStageBytes;
+constexpr int kProductBytes = kColumns * 32;                             // a B operand
+constexpr int kChunkWeightBytes = P::kernel_w * kSteps * kProductBytes;  // a chunk's B operands
+constexpr int kWeightBytes = kChunks * kChunkWeightBytes;                // of a block, at 0; the stages follow
+constexpr int kEpilogueOffset = kWeightBytes + P::stages * kStageBytes;  // each warpgroup stages its outputs there
 
-// The exchange: a warpgroup's outputs of a row by channel, with a pitch that keeps its writes free of bank conflicts.
+// The staged epilogue: a warpgroup's outputs of a row by channel, with a pitch that keeps its writes free of bank
+// conflicts.
 constexpr int kOutPitch = kStrip / 2 + kPack;
-constexpr int kExchangeBytes = P::exchange ? P::columns * kOutPitch * kBytes : 0;
-constexpr int kBarrierOffset = kExchangeOffset + 2 * kExchangeBytes;
+constexpr int kWarpgroupEpilogueBytes = P::staged_epilogue ? P::columns * kOutPitch * kBytes : 0;  // a warpgroup's part
+constexpr int kBarrierOffset = kEpilogueOffset + 2 * kWarpgroupEpilogueBytes;                      // mbarriers
 constexpr int kSharedBytes = kBarrierOffset + (2 * P::stages + 1) * 8;
 constexpr long long kPackedBytes = static_cast<long long>(kColumnTiles) * kWeightBytes;  // of the layer
 
@@ -95,33 +98,22 @@ constexpr int kPieces = kStrip / 2 / P::store;  // that a warpgroup stores of a 
 // A thread's run of positions, with the halo of its row: whole vectors (pairs of pixels with channels last), of which
 // it uses the words from the first one on.
 constexpr int kVector = P::channels_last ? 2 : P::run;
-constexpr int kRunStart = (kLeastOffset - kFirstColumn) / kVector * kVector;
-constexpr int kFirstWord = kLeastOffset - kFirstColumn - kRunStart;
+constexpr int kRunStart = (kLeastOffsetW - kFirstColumn) / kVector * kVector;
+constexpr int kFirstWord = kLeastOffsetW - kFirstColumn - kRunStart;
 constexpr int kRun = ceil_div(P::run + P::padding_w - kFirstColumn - kRunStart, kVector) * kVector;
 
 static_assert(P::stride_h == 1 && P::stride_w == 1 && P::dilation_h == 1, "rows follow one another");
 static_assert(P::channels_last ? P::in_channels % kPack == 0 && kChunks == 1 : P::width > 0 && P::width % kPack == 0,
               "rows are whole bulk copies");
 static_assert(P::width > 0 || !P::flat, "the sequence has images of a known width");
-static_assert(!P::channels_last || (!P::exchange && P::columns % (4 * P::store) == 0), "a quad stores what it has");
+static_assert(!P::channels_last || (!P::staged_epilogue && P::columns % (4 * P::store) == 0),
+              "a quad stores what it has");
 static_assert(kColumns <= 256 && kTiles * kColumns <= 256, "the accumulators fit the registers");
 static_assert(kChunks == 1 || kSteps % 2 == 0, "each chunk begins with the same run");
 static_assert(P::in_channels % P::chunk == 0 || P::stages % kChunks == 0, "a stage always lacks the same channels");
 
-// One thread's accumulators for one tile: those of each kernel row, which belong to one output row each.
-constexpr int kRowAcc = P::columns / 2;
-using Accumulators = float[kColumns / 2];
-
-// The A fragments of products whose first position is each of the thread's positions.
-using Fragments = unsigned int[kRun - 1][4];
-
+// ---- Packing ----
 #include "channels.h"
-
-// Fragments of a step, and sets of them: two where registers suffice, so that one is loaded while products read the
-// other.
-constexpr int kFragments = P::run - 1 + kReach < kTiles * P::kernel_w ? P::run - 1 + kReach : kTiles * P::kernel_w;
-constexpr int kFragmentSets = P::channels_last && kTiles * kColumns / 2 + 2 * 4 * kFragments > 160 ? 1 : 2;
-constexpr bool kOneGroup = kChunks == 1 && kSteps == 2 && kFragmentSets == 2;  // of products: one commit for both steps
 
 // Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
 // column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
@@ -165,6 +157,8 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
+// ---- Tiles ----
+
 // A tile's place: its first image, its first position in a row there, and its first row of outputs.
 struct Tile {
   int image;
@@ -194,7 +188,24 @@ __device__ __forceinline__ int last_input_row(const Tile& tile, const int out_h)
   return min(tile.row + P::rows, out_h) + P::padding_h;
 }
 
+// ---- Producer ----
 #include "staging.h"
+
+// ---- Products ----
+
+// One thread's accumulators for one tile: those of each kernel row, which belong to one output row each.
+constexpr int kRowAcc = P::columns / 2;
+using Accumulators = float[kColumns / 2];
+
+// The A fragments of products whose first position is each of the thread's positions.
+using Fragments = unsigned int[kRun - 1][4];
+
+// Fragments of a step, and sets of them: two where registers suffice, so that one is loaded while products read the
+// other.
+constexpr int kFragments = P::run - 1 + kReach < kTiles * P::kernel_w ? P::run - 1 + kReach : kTiles * P::kernel_w;
+constexpr int kFragmentSets = P::channels_last && kTiles * kColumns / 2 + 2 * 4 * kFragments > 160 ? 1 : 2;
+constexpr bool kOneGroup = kChunks == 1 && kSteps == 2 && kFragmentSets == 2;  // of products: one commit for both steps
+
 #include "words.h"
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
@@ -274,7 +285,11 @@ __device__ __forceinline__ void roll(Accumulators (&acc)[kTiles]) {
   }
 }
 
+// ---- Epilogue ----
+#include "device/activation.h"
 #include "store.h"
+
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     roll_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,
@@ -364,11 +379,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int turn = kCrossed && lane / 4 % 2 == 1 ? -P::in_channels : P::in_channels;  // to its pair's other pixel
     const int co = column_tile * P::columns + quarter * kChannelRun;
     const int member = threadIdx.x % 128;  // what it stores: its own outputs, or a piece of a warpgroup's
-    const int stored = P::exchange ? warp / 4 * (kStrip / 2) + member % kPieces * P::store : column;
-    const int stored_channel = P::exchange ? column_tile * P::columns + member / kPieces : co;
-    Element* exchange = reinterpret_cast<Element*>(shared + kExchangeOffset + warp / 4 * kExchangeBytes);
-    Element* put = exchange + quarter * 2 * kOutPitch + (column - warp / 4 * (kStrip / 2));
-    const Element* take = exchange + member / kPieces * kOutPitch + member % kPieces * P::store;
+    const int stored = P::staged_epilogue ? warp / 4 * (kStrip / 2) + member % kPieces * P::store : column;
+    const int stored_channel = P::staged_epilogue ? column_tile * P::columns + member / kPieces : co;
+    Element* staged = reinterpret_cast<Element*>(shared + kEpilogueOffset + warp / 4 * kWarpgroupEpilogueBytes);
+    Element* put = staged + quarter * 2 * kOutPitch + (column - warp / 4 * (kStrip / 2));
+    const Element* take = staged + member / kPieces * kOutPitch + member % kPieces * P::store;
     Accumulators acc[kTiles] = {};
     mbarrier_wait(resident, 0);
     for (int index = first_tile; index < tiles; index += next_tile) {
@@ -405,7 +420,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           Element* row = to + static_cast<long long>(oy) * out_w * (P::channels_last ? P::out_channels : 1);
           if (P::channels_last) {
             store_pixels(acc, row, bias, co, left);
-          } else if (P::exchange) {
+          } else if (P::staged_epilogue) {
             named_barrier_sync(1 + warp / 4, 128);  // the row before is taken
             put_row(acc, put, bias, co);
             named_barrier_sync(1 + warp / 4, 128);

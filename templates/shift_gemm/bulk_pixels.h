@@ -8,7 +8,7 @@
 // Adjacent pixels of a row that one copy brings: a group where its channels are adjacent in memory too.
 constexpr int kCopyPixels = P::groups == 1 && P::block_k == P::in_channels ? P::thread_positions : 1;
 constexpr int kPixelCopies = kPlane / kCopyPixels;
-constexpr int kPixelCopyBytes = kCopyPixels * P::block_k * kBytes;
+constexpr int kPixelCopyBytes = kCopyPixels * P::block_k * kBytes;  // of one bulk copy
 
 // Issues the copies of the pixels' channels of a k-block. Threads write zeros where the image, the batch or the
 // channels end. `full` counts the bytes, and each warp.

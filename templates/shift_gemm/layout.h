@@ -56,7 +56,7 @@ constexpr int kPixelGroupPitch = P::thread_positions * P::block_k + 32 / kBytes;
 constexpr int kInputBytes = (!P::channels_last ? P::block_k * kChannelPitch
                              : P::bulk         ? kPlane / P::thread_positions * kPixelGroupPitch
                                                : kPlane * kPixelPitch) *
-                            kBytes;
+                            kBytes;  // the input of a stage
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kLoadVector == 0, "stages are aligned");
 
 // What a thread loads of a staged row: columns from its first position on, with the halo, in whole vectors. And the
@@ -74,24 +74,24 @@ static_assert(kPhases * kMTiles * P::block_n <= 256, "the accumulators fit the r
 
 // Packed weights (gemm/weights.h), in bytes: a product's B operand of a k-step, a k-block's, an N tile's, all.
 constexpr int kProducts = kBlockTaps / kFusedPhases;
-constexpr int kProductBytes = kInstructionN * 32;
-constexpr int kKBlockWeightBytes = kProducts * kKSteps * kProductBytes;
-constexpr int kPackedTileBytes = kKBlocks * kKBlockWeightBytes;
+constexpr int kProductBytes = kInstructionN * 32;                        // a B operand
+constexpr int kKBlockWeightBytes = kProducts * kKSteps * kProductBytes;  // a k-block's B operands
+constexpr int kPackedTileBytes = kKBlocks * kKBlockWeightBytes;          // of an N tile: all k-blocks
 constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kPackedTileBytes;
 
 // Shared memory: resident weights, stages, the staged epilogue, barriers.
-constexpr int kResidentBytes = P::resident ? kPackedTileBytes : 0;
-constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kKBlockWeightBytes);
-constexpr int kEpilogueOffset = kResidentBytes + P::stages * kStageBytes;
+constexpr int kResidentBytes = P::resident ? kPackedTileBytes : 0;  // the weights, at 0; the stages follow
+constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kKBlockWeightBytes);  // input; weights if not resident
+constexpr int kEpilogueOffset = kResidentBytes + P::stages * kStageBytes;          // each warp stages its outputs there
 // The staged epilogue: a warp's adjacent outputs in a row, for eight channels. The pitch keeps writes free of bank
 // conflicts.
 constexpr int kWarpOutputs = 8 * P::thread_positions * P::stride_w;
 constexpr int kOutPitch = kWarpOutputs + floor_mod(16 / kBytes - kWarpOutputs, 64 / kBytes);
-constexpr int kWarpEpilogueBytes = P::staged_epilogue ? 8 * kOutPitch * kBytes : 0;
+constexpr int kWarpEpilogueBytes = P::staged_epilogue ? 8 * kOutPitch * kBytes : 0;  // a warp's part
 constexpr int kUsedBytes = kEpilogueOffset + kConsumers / 32 * kWarpEpilogueBytes;
 // What the blocks of a cluster send to one of them takes the stages' place.
 constexpr int kReceivedBytes = P::cluster > 1 ? kPhases* kMTiles* P::block_n / 2 * 4 * kConsumers : 0;
-constexpr int kBarrierOffset = kReceivedBytes > kUsedBytes ? kReceivedBytes : kUsedBytes;
+constexpr int kBarrierOffset = kReceivedBytes > kUsedBytes ? kReceivedBytes : kUsedBytes;  // mbarriers
 // Barriers: full and empty ones of the stages; of resident weights; of each ping-pong warpgroup.
 constexpr int kSharedBytes = kBarrierOffset + 16 * P::stages + (P::resident ? 8 : 0) + (P::ping_pong ? 24 : 0);
 

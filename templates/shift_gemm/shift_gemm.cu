@@ -7,27 +7,40 @@
 // fragments of products with the weights. A thread's positions are adjacent in memory, so the taps of a kernel row read
 // the same registers, shifted by one. The weights are B operands in shared memory. pack_weights() has put them into
 // that order, so that a k-block's weights are one bulk copy.
-#include "weights.h"  // its kernel comes first in emitted sources
-
-#include "bulk_pixels.h"
-#include "cluster.h"
 #include "device/barrier.h"
-#include "device/element.h"
 #include "device/grid.h"
 #include "device/printed.h"
 #include "device/tensor_copy.h"
 #include "device/warp.h"
 #include "device/warpgroup.h"
-#include "fragments.h"
-#include "gemm/async_staging.h"
-#include "gemm/bulk_rows.h"
-#include "gemm/epilogue.h"
+
+// ---- Elements ----
+#include "device/element.h"
+#include "layout.h"
+
+// ---- Packing ----
+#include "weights.h"  // its kernel comes first in emitted sources
+
+// ---- Tiles and stages ----
 #include "gemm/pipeline.h"
 #include "gemm/tile.h"
-#include "layout.h"
-#include "multiply.h"
+
+// ---- Producer ----
+#include "bulk_pixels.h"
+#include "gemm/async_staging.h"
+#include "gemm/bulk_rows.h"
 #include "skewed_rows.h"
+
+// ---- Products ----
+#include "fragments.h"
+#include "multiply.h"
+
+// ---- Epilogue ----
+#include "cluster.h"
+#include "gemm/epilogue.h"
 #include "staged_epilogue.h"
+
+// ---- Kernel ----
 
 constexpr int kFullArrivals = kByRows ? kRowArrivals : P::bulk ? kProducers / 32 : kProducers;
 

@@ -199,10 +199,6 @@ void read_launch(std::string_view text, HeadKernel& kernel) {
       kernel.cluster = number(until(part, " by the source"));
     } else if (take(part, "shared ")) {
       kernel.shared_bytes = number(part);
-    } else if (part == "programmatic stream serialization") {
-      kernel.overlaps = true;
-    } else if (part == "only if the weights have changed") {
-      kernel.for_new_weights = true;
     } else {
       refuse("unknown in a launch", part);
     }
@@ -226,6 +222,10 @@ Head read_head(std::string_view source) {
     } else if (take(line, "//     grid ")) {
       head.kernels.back().grid = until(line, "; ");
       read_launch(line, head.kernels.back());
+    } else if (line == "//     attribute programmatic stream serialization") {
+      head.kernels.back().overlaps = true;
+    } else if (line == "//     only if the weights have changed") {
+      head.kernels.back().for_new_weights = true;
     } else if (take(line, "//     at most ")) {
       head.kernels.back().bounds = read_sizes(line);
     } else if (!take(line, "//   ")) {

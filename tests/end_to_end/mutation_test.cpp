@@ -48,9 +48,8 @@ Plan plan_of(const Problem& problem, const Case& wanted) {
     };
     return each.template_name == wanted.template_name && is("resident", std::optional(wanted.resident)) &&
            is("ping_pong", std::optional(wanted.ping_pong)) && is("flat", wanted.flat) &&
-           is("staged_epilogue", wanted.staged_epilogue) && is("exchange", wanted.staged_epilogue) &&
-           is("bulk", wanted.bulk) && is("run", wanted.run) && is("columns", wanted.columns) &&
-           each.cluster == wanted.cluster;
+           is("staged_epilogue", wanted.staged_epilogue) && is("bulk", wanted.bulk) && is("run", wanted.run) &&
+           is("columns", wanted.columns) && each.cluster == wanted.cluster;
   });
   if (found == plans.end()) {
     throw std::runtime_error("the planner has no such plan");

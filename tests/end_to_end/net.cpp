@@ -226,9 +226,9 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
   if (plan.template_name == "halo_gemm") {
     const bool divides = layer.axes[kHeight].kernel % layer.axes[kHeight].stride == 0 &&
                          layer.axes[kWidth].kernel % layer.axes[kWidth].stride == 0;
-    const bool is_joined = std::get<bool>(plan.parameters.at("joined"));
-    is(is_joined && !divides, "joined by weights of zero");
-    is(is_joined && layer.axes[kHeight].stride * layer.axes[kWidth].stride > 1, "phases joined");
+    const bool is_fused = std::get<bool>(plan.parameters.at("fused_phases"));
+    is(is_fused && !divides, "joined by weights of zero");
+    is(is_fused && layer.axes[kHeight].stride * layer.axes[kWidth].stride > 1, "phases joined");
     is(std::get<bool>(plan.parameters.at("flat")) && layer.axes[kHeight].kernel > layer.axes[kHeight].stride,
        "flat with rows of taps");
     kinds.push_back(fmt::format("vector {}", integer(plan, "vector")));

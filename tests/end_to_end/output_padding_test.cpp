@@ -15,8 +15,8 @@ namespace {
 struct Case {
   const char* name;
   const char* layer;
-  bool flat, strips, exchange;  // the plans that it must have
-  InputSizes sizes = {};        // where the layer leaves them open
+  bool flat, strips, staged_epilogue;  // the plans that it must have
+  InputSizes sizes = {};               // where the layer leaves them open
 };
 
 class OutputPadding : public ::testing::TestWithParam<Case> {};
@@ -26,7 +26,7 @@ TEST_P(OutputPadding, IsInTheRowsOfAllPlans) {
   const InputSizes sizes = known_sizes(layer).value_or(GetParam().sizes);
   const std::unique_ptr<Device> device = test_device(1);
   ASSERT_NE(device, nullptr);
-  bool flat = false, strips = false, exchange = false;
+  bool flat = false, strips = false, staged_epilogue = false;
   const std::vector<Plan> plans = plan({layer, Direction::kForward, target_named("sm_90a").value()}).value();
   for (const Plan& each : plans) {
     if (each.template_name != "roll_gemm") {
@@ -35,12 +35,12 @@ TEST_P(OutputPadding, IsInTheRowsOfAllPlans) {
     const auto flag = [&](const char* name) { return std::get<bool>(each.parameters.at(name)); };
     flat = flat || flag("flat");
     strips = strips || !flag("flat");
-    exchange = exchange || flag("exchange");
+    staged_epilogue = staged_epilogue || flag("staged_epilogue");
     const std::optional<std::string> failure = failure_of(*device, layer, sizes, each, 1);
     EXPECT_FALSE(failure) << each.summary << "; " << each.reason << ": " << *failure;
   }
-  EXPECT_TRUE(flat == GetParam().flat && strips == GetParam().strips && exchange == GetParam().exchange)
-      << "flat " << flat << ", strips " << strips << ", exchange " << exchange;
+  EXPECT_TRUE(flat == GetParam().flat && strips == GetParam().strips && staged_epilogue == GetParam().staged_epilogue)
+      << "flat " << flat << ", strips " << strips << ", staged_epilogue " << staged_epilogue;
 }
 
 constexpr Case kCases[] = {

@@ -80,7 +80,7 @@ TEST(PlanHaloGemm, PlansFitTheChipAndSayWhatTheyTake) {
         EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
         EXPECT_GT(plan.packed_bytes, 0);
         EXPECT_EQ(plan.packed_bytes % 16, 0);
-        EXPECT_GE(integer(plan, "stages"), integer(plan, "ahead") + 2);
+        EXPECT_GE(integer(plan, "stages"), integer(plan, "prefetch_stages") + 2);
         EXPECT_GT(plan.predicted_seconds.value_or(0), 0);
         const TileGrid grid = halo_gemm_grid(problem, plan);
         EXPECT_LE(grid.blocks_per_tile * grid.most_tiles, std::max<std::int64_t>(132, grid.blocks_per_tile));

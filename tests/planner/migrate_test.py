@@ -20,13 +20,16 @@ def migrate(*arguments):
 # Names of format 3 and those before, and what every plan of shift_gemm had that is not one of f32x3_gemm.
 NAMES = {"thread_positions": "run", "block_n": "columns", "adjacent_channels": "channel_run", "block_k": "chunk",
          "staged_epilogue": "exchange", "ping_pong": "in_turn"}
+RENAMED = {"halo_gemm": {"prefetch_stages": "ahead", "ping_pong": "in_turn", "fused_phases": "joined"},
+           "roll_gemm": {"staged_epilogue": "exchange"}}
 GONE = {"split": False, "ahead": True, "add_rows": 0}
 
 
 def by_old_names(plan, before):
     """The plan as it was, if it is of a template whose parameters have new names."""
-    if before["template"] == "halo_gemm":
-        parameters = {"in_turn" if name == "ping_pong" else name: value for name, value in plan["parameters"].items()}
+    if before["template"] in RENAMED:
+        names = RENAMED[before["template"]]
+        parameters = {names.get(name, name): value for name, value in plan["parameters"].items()}
         return {"template": plan["template"], "parameters": parameters}
     if before["template"] != "shift_gemm":
         return plan

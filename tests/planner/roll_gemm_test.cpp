@@ -79,7 +79,7 @@ TEST(PlanRollGemm, PixelsAreStagedWholeAndStoredTogether) {
   EXPECT_EQ(integer(first("72 -> 64"), "store"), 8);
   EXPECT_EQ(integer(first("32 -> 36"), "store"), 4);
   EXPECT_EQ(integer(first("32 -> 33"), "store"), 1);
-  EXPECT_FALSE(flag(first("32 -> 33"), "exchange"));
+  EXPECT_FALSE(flag(first("32 -> 33"), "staged_epilogue"));
 }
 
 // A block keeps the weights of its output channels: none where those of eight don't fit.

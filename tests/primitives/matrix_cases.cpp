@@ -1,4 +1,4 @@
-// ldmatrix, stmatrix, mma.sync.
+// ldmatrix, stmatrix.
 #include <fmt/format.h>
 
 #include "tests/primitives/case.h"
@@ -106,61 +106,10 @@ Case store_case() {
   return one;
 }
 
-Case mma_case(Number number, int k, bool integers) {
-  const bool wide = number == Number::kTf32;
-  const int a_count = k * (wide ? 4 : 2) / 8;  // registers
-  const int b_count = a_count / 2;
-  const int words = wide ? k : k / 2;  // of one row
-  Case one;
-  one.name = fmt::format("mma_m16n8k{}_{}_{}", k, word_of(number), integers ? "exact" : "rounded");
-  const Matrix a = integers ? small_integers(16, k, 31) : random_matrix(16, k, number, 31);
-  const Matrix b = integers ? small_integers(8, k, 32) : random_matrix(8, k, number, 32);
-  one.inputs = {row_major(a, number), row_major(b, number)};
-  one.want = product(a, b, 2);
-  if (!integers) {
-    one.bound = product_bound(a, b, 2);
-  }
-  one.body = fmt::format(R"(extern "C" __global__ void __launch_bounds__(32) kernel(const unsigned int* __restrict__ x,
-                                                        const unsigned int* __restrict__ w,
-                                                        unsigned int* __restrict__ out) {{
-  const int g = threadIdx.x / 4;
-  const int t = threadIdx.x % 4;
-  unsigned int a[{}];
-  for (int i = 0; i < {}; ++i) {{
-    a[i] = x[(g + i % 2 * 8) * {} + t + i / 2 * 4];
-  }}
-)",
-                         a_count, a_count, words);
-  if (b_count == 1) {
-    one.body += fmt::format("  const unsigned int b = w[g * {} + t];\n", words);
-  } else {
-    one.body += fmt::format("  const unsigned int b[2] = {{w[g * {0} + t], w[g * {0} + t + 4]}};\n", words);
-  }
-  one.body += fmt::format(R"(  float d[4] = {{0.0f, 0.0f, 0.0f, 0.0f}};
-  mma_m16n8k{0}_{1}(d, a, b);
-  mma_m16n8k{0}_{1}(d, a, b);
-  for (int i = 0; i < 4; ++i) {{
-    out[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = __float_as_uint(d[i]);
-  }}
-}}
-)",
-                          k, word_of(number));
-  return one;
-}
-
 }  // namespace
 
 std::vector<Case> matrix_cases() {
-  std::vector<Case> cases = {load_case(), store_case()};
-  for (const bool integers : {true, false}) {
-    cases.push_back(mma_case(Number::kF16, 8, integers));
-    cases.push_back(mma_case(Number::kF16, 16, integers));
-    cases.push_back(mma_case(Number::kBf16, 8, integers));
-    cases.push_back(mma_case(Number::kBf16, 16, integers));
-    cases.push_back(mma_case(Number::kTf32, 4, integers));
-    cases.push_back(mma_case(Number::kTf32, 8, integers));
-  }
-  return cases;
+  return {load_case(), store_case()};
 }
 
 }  // namespace convtgen::testing

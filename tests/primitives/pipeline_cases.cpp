@@ -129,93 +129,11 @@ kernel(const unsigned int*, const unsigned int*, unsigned int* __restrict__ out,
   return one;
 }
 
-// cp.async into a ring of stages, ldmatrix, mma.sync: four warps of 16x64 each.
-Case async_copy_pipeline(Number number) {
-  constexpr int kM = 128, kN = 128, kSteps = 9, kStages = 3;
-  const int depth = 64 / bytes_of(number);  // a stage's row is 64 bytes, 80 apart so that ldmatrix meets no bank twice
-  Case one;
-  one.name = fmt::format("pipeline_async_copy_mma_{}", word_of(number));
-  one.threads = 128;
-  one.blocks = (kM / 64) * (kN / 64);
-  one.shared_bytes = kStages * 2 * 64 * 80;
-  one.tuned = true;
-  const Matrix a = small_integers(kM, kSteps * depth, 83), b = small_integers(kN, kSteps * depth, 84);
-  one.inputs = {row_major(a, number), row_major(b, number)};
-  one.want = product(a, b);
-  fmt::dynamic_format_arg_store<fmt::format_context> words;
-  const auto set = [&](const char* name, const std::string& value) { words.push_back(fmt::arg(name, value)); };
-  set("steps", std::to_string(kSteps));
-  set("stages", std::to_string(kStages));
-  set("ahead", std::to_string(kStages - 1));
-  set("pending", std::to_string(kStages - 2));
-  set("row_words", std::to_string(kSteps * 16));
-  set("n", std::to_string(kN));
-  set("product", "mma_m16n8" + k_name(number));
-  one.body = fmt::vformat(
-      R"(__device__ __forceinline__ void load_stage(unsigned char* stage, const unsigned int* a, const unsigned int* b) {{
-  for (int i = threadIdx.x; i < 256; i += 128) {{
-    async_copy_16(stage + i / 4 * 80 + i % 4 * 16, a + i / 4 * {row_words} + i % 4 * 4, 16);
-    async_copy_16(stage + 5120 + i / 4 * 80 + i % 4 * 16, b + i / 4 * {row_words} + i % 4 * 4, 16);
-  }}
-}}
-
-extern "C" __global__ void __launch_bounds__(128)
-kernel(const unsigned int* __restrict__ a, const unsigned int* __restrict__ b, unsigned int* __restrict__ out) {{
-  unsigned char* base = static_cast<unsigned char*>(shared_memory());
-  const int row0 = blockIdx.x % 2 * 64;
-  const int column0 = blockIdx.x / 2 * 64;
-  a += row0 * {row_words};
-  b += column0 * {row_words};
-  const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
-  for (int step = 0; step < {ahead}; ++step) {{
-    load_stage(base + step * 10240, a + step * 16, b + step * 16);
-    async_copy_commit();
-  }}
-  float d[8][4];
-#pragma unroll
-  for (int i = 0; i < 32; ++i) {{
-    d[i / 4][i % 4] = 0.0f;
-  }}
-  for (int step = 0; step < {steps}; ++step) {{
-    async_copy_wait({pending});
-    __syncthreads();
-    // The stage read in the last step is free now.
-    const int next = step + {ahead};
-    if (next < {steps}) {{
-      load_stage(base + next % {stages} * 10240, a + next * 16, b + next * 16);
-    }}
-    async_copy_commit();
-    const unsigned char* stage = base + step % {stages} * 10240;
-#pragma unroll
-    for (int k = 0; k < 2; ++k) {{
-      unsigned int a_values[4];
-      matrix_load_x4(a_values, stage + (warp * 16 + lane % 16) * 80 + k * 32 + lane / 16 * 16);
-#pragma unroll
-      for (int i = 0; i < 8; ++i) {{
-        unsigned int b_values[2];
-        matrix_load_x2(b_values, stage + 5120 + (i * 8 + lane % 8) * 80 + k * 32 + lane / 8 % 2 * 16);
-        {product}(d[i], a_values, b_values);
-      }}
-    }}
-  }}
-#pragma unroll
-  for (int i = 0; i < 32; ++i) {{
-    out[(row0 + warp * 16 + lane / 4 + i % 4 / 2 * 8) * {n} + column0 + i / 4 * 8 + lane % 4 * 2 + i % 2] =
-        __float_as_uint(d[i / 4][i % 4]);
-  }}
-}}
-)",
-      words);
-  return one;
-}
-
 }  // namespace
 
 std::vector<Case> pipeline_cases() {
   return {tensor_pipeline(Number::kF16, false), tensor_pipeline(Number::kTf32, false),
-          tensor_pipeline(Number::kF16, true),  tensor_pipeline(Number::kTf32, true),
-          async_copy_pipeline(Number::kF16),    async_copy_pipeline(Number::kTf32)};
+          tensor_pipeline(Number::kF16, true), tensor_pipeline(Number::kTf32, true)};
 }
 
 }  // namespace convtgen::testing

@@ -55,7 +55,7 @@ TEST(PrimitiveTable, EveryPrimitiveHasAKernel) {
 }
 
 TEST(PrimitiveTable, SaysWhoHasWhat) {
-  EXPECT_EQ(message_of("mma_m16n8k8_f16", "sm_75"), "");
+  EXPECT_EQ(message_of("matrix_load_x4", "sm_75"), "");
   EXPECT_EQ(message_of("async_copy_16", "sm_75"),
             "sm_75 has no 'async_copy_16'; sm_80, sm_86, sm_89, sm_90a, sm_100, sm_120 have");
   EXPECT_EQ(message_of("async_copy_16", "sm_80"), "");
@@ -135,7 +135,7 @@ TEST(PrimitivePrinter, SaysWhatIsNotLegal) {
   EXPECT_TRUE(contains(message("wgmma_m64n64k16_f16_rs_mn_a"), "only operands in shared memory"));
   EXPECT_TRUE(contains(message("setmaxnreg_increase_20"), "registers are 24 to 256"));
   EXPECT_TRUE(contains(message("setmaxnreg_increase_240x"), "registers are 24 to 256"));
-  EXPECT_TRUE(contains(message("mma_m16n8k8_f16"), "no printed primitive"));
+  EXPECT_TRUE(contains(message("matrix_load_x4"), "no printed primitive"));
 }
 
 class PrimitiveKernel : public ::testing::TestWithParam<std::size_t> {};

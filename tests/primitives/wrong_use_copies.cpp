@@ -114,13 +114,6 @@ std::vector<WrongUse> wrong_copies() {
   matrix_load_x1(value, x + t % 8 * 4);  // here
   out[t] = value;
 )");
-  add("mma_by_part_of_a_warp", {"mma"}, R"(  float d[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-  const unsigned int a[2] = {x[t], x[t]};
-  if (t % 32 != 5) {
-    mma_m16n8k8_f16(d, a, x[t]);  // here
-  }
-  out[t] = __float_as_uint(d[0]);
-)");
   return cases;
 }
 

@@ -20,15 +20,15 @@ namespace {
 
 /// A product and the taps that its comment names.
 struct Named {
-  std::string call;                  // of the statement before the comment, its line breaks and indentation gone
-  std::int64_t row = -1;             // -1: a tap of any row
-  bool behind_r = false;             // the row is counted from the first of the block's phase row
+  std::string call;                  // the statement that the comment stands behind or above, as one line
+  std::vector<std::int64_t> rows;    // of the kernel
+  bool behind_r = false;             // the rows are counted from the first of the block's phase row
   std::int64_t first = 0, last = 0;  // columns
 };
 
 std::vector<Named> named_in(const std::string& text) {
-  static const std::regex comment(
-      R"((?:taps? (?:\((\d+)( \+ r)?, (\d+)(?: to (\d+))?\)|(\d+)(?: to (\d+))? of a row))$)");
+  static const std::regex list(R"(// taps?((?: \([^()]*\))+)$)");
+  static const std::regex tap(R"(\((\d+)(?: to (\d+))?( \+ r)?, (\d+)(?: to (\d+))?\))");
   std::vector<Named> all;
   std::string statement;
   std::istringstream lines(text);
@@ -38,17 +38,27 @@ std::vector<Named> named_in(const std::string& text) {
     statement +=
         begin == std::string::npos ? "" : line.substr(begin, trail == std::string::npos ? trail : trail - begin);
     std::smatch found;
-    if (trail != std::string::npos && std::regex_search(line, found, comment)) {
-      const auto number = [&](std::size_t group) { return std::stoll(found[group]); };
+    if (trail != std::string::npos && std::regex_search(line, found, list)) {
       Named named;
-      named.call = statement;
-      named.row = found[1].matched ? number(1) : -1;
-      named.behind_r = found[2].matched;
-      named.first = number(found[3].matched ? 3 : 5);
-      named.last = found[4].matched ? number(4) : found[6].matched ? number(6) : named.first;
+      named.call = trail == begin ? "" : statement;
+      const std::string taps = found[1];
+      for (std::sregex_iterator t(taps.begin(), taps.end(), tap), end; t != end; ++t) {
+        const auto number = [&](std::size_t group, std::int64_t otherwise) {
+          return (*t)[group].matched ? std::stoll((*t)[group]) : otherwise;
+        };
+        for (std::int64_t row = number(1, 0); row <= number(2, number(1, 0)); ++row) {
+          named.rows.push_back(row);
+        }
+        named.behind_r = (*t)[3].matched;
+        named.first = number(4, 0);
+        named.last = number(5, named.first);
+      }
       all.push_back(named);
     }
     if (line.ends_with('{') || line.ends_with('}') || line.find(';') != std::string::npos) {
+      if (!all.empty() && all.back().call.empty()) {
+        all.back().call = statement;
+      }
       statement.clear();
     }
   }
@@ -77,9 +87,11 @@ std::int64_t integer(const Plan& plan, const char* name) {
 void expect_all_taps(const Layer& layer, const std::vector<Named>& named, int times) {
   std::map<std::pair<std::int64_t, std::int64_t>, int> count;
   for (const Named& each : named) {
-    for (std::int64_t kw = each.first; kw <= each.last; ++kw) {
-      for (std::int64_t r = 0; r < (each.behind_r ? layer.axes[kHeight].stride : 1); ++r) {
-        ++count[{each.row + r, kw}];
+    for (const std::int64_t row : each.rows) {
+      for (std::int64_t kw = each.first; kw <= each.last; ++kw) {
+        for (std::int64_t r = 0; r < (each.behind_r ? layer.axes[kHeight].stride : 1); ++r) {
+          ++count[{row + r, kw}];
+        }
       }
     }
   }
@@ -91,11 +103,11 @@ void expect_all_taps(const Layer& layer, const std::vector<Named>& named, int ti
 }
 
 /// A product of `shift_gemm` or `f32x3_gemm`: it accumulates for its taps' phase, takes the fragments at their offset,
-/// and their weights, which lie tap by tap.
+/// and their weights, which lie tap by tap. In f32x3_gemm one call may stand for kernel rows of one phase, whose
+/// weights a loop moves to, and for the columns of a loop.
 void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& source) {
   const std::vector<Named> named = named_in(source.text);
   const bool parted = integer(plan, "phase_rows") < layer.axes[kHeight].stride;
-  const bool of_rows = plan.template_name == "f32x3_gemm";  // taps of any row
   ASSERT_EQ(source.text.contains(fmt::format("The block's kernel rows are r, r + {} and so on, r = (its phase "
                                              "row + {}) % {}.",
                                              layer.axes[kHeight].stride, layer.axes[kHeight].padding.before,
@@ -104,27 +116,26 @@ void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& so
   std::optional<std::int64_t> shift, fused, tap_bytes;
   for (const Named& each : named) {
     SCOPED_TRACE(each.call);
-    const std::int64_t width = each.last - each.first + 1;
+    const bool is_loop = each.call.contains("kw");  // over all columns
+    const std::int64_t width = is_loop ? 1 : each.last - each.first + 1;
     EXPECT_EQ(fused.value_or(width), width);
     fused = width;
-    const std::int64_t moved = number_of(each.call, R"((?:fragments(?:\[\w+\])?|\ba), (\d+),)", source.text,
+    const std::int64_t moved = number_of(each.call, R"((?:fragments(?:\[\w+\])?|\ba), (\d+)(?:,| - ))", source.text,
                                          R"(acc\[[^;]*, (?:a|fragments)\[(?:2 \* tile \+ )?(\d+)\])") -
                                offset_of_tap(layer.axes[kWidth], each.first);
     EXPECT_EQ(shift.value_or(moved), moved);
     shift = moved;
     const std::int64_t part =
         number_of(each.call, R"(\(acc, (\d+),)", source.text, R"(wgmma_m64\w+\(acc\[(?:high \? )?(\d+))");
-    const std::int64_t phase = phase_of_tap(layer.axes[kWidth], each.first);
-    if (of_rows) {
-      EXPECT_EQ(part % (layer.axes[kWidth].stride / width), phase / width);
-      continue;
-    }
     EXPECT_EQ(each.behind_r, parted);
-    const std::int64_t phase_row = parted ? 0 : phase_of_tap(layer.axes[kHeight], each.row);
-    EXPECT_EQ(part, (phase_row * layer.axes[kWidth].stride + phase) / width);
+    for (const std::int64_t row : each.rows) {
+      const std::int64_t phase_row = parted ? 0 : phase_of_tap(layer.axes[kHeight], row);
+      EXPECT_EQ(part, (phase_row * layer.axes[kWidth].stride + phase_of_tap(layer.axes[kWidth], each.first)) / width);
+    }
     const std::int64_t place =
-        (each.row / (parted ? layer.axes[kHeight].stride : 1) * layer.axes[kWidth].kernel + each.first) / width;
-    const std::int64_t at = number_in(each.call, R"(step_weights(?: \+ (\d+))?)");
+        (each.rows.front() / (parted ? layer.axes[kHeight].stride : 1) * layer.axes[kWidth].kernel + each.first) /
+        width;
+    const std::int64_t at = number_in(each.call, R"(weights(?: \+ \(?(\d+))?)");
     if (place > 0) {
       EXPECT_EQ(tap_bytes.value_or(at / place) * place, at);
       tap_bytes = at / place;
@@ -132,9 +143,7 @@ void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& so
       EXPECT_EQ(at, 0);
     }
   }
-  if (!of_rows) {
-    expect_all_taps(layer, named, 1);
-  }
+  expect_all_taps(layer, named, 1);
 }
 
 /// Plans of a template, without the ones that differ in nothing that comments name.
@@ -159,7 +168,7 @@ Problem problem_of(const std::string& text) {
 }
 
 TEST(NamedTaps, AreThoseOfShiftedProducts) {
-  int parted = 0, whole = 0, fused = 0, of_rows = 0;
+  int parted = 0, whole = 0, fused = 0, of_loops = 0;
   for (const char* shape : {"kernel 4x4; stride 2x2; padding 1x1", "kernel 4x4; stride 2x2", "kernel 3x3; stride 2x2",
                             "kernel 6x4; stride 3x1; padding 2x1", "kernel 8x6; stride 4x3; padding 3x0",
                             "kernel 4x6; stride 2x3; padding 1x3; output_padding 1x2", "kernel 3x5; dilation 2x3"}) {
@@ -171,12 +180,12 @@ TEST(NamedTaps, AreThoseOfShiftedProducts) {
         expect_shifted(problem.layer, plan, source);
         (integer(plan, "phase_rows") < problem.layer.axes[kHeight].stride ? parted : whole) += 1;
         fused += source.text.contains(" to ") && source.text.contains("// taps") ? 1 : 0;
-        of_rows += source.text.contains("of a row") ? 1 : 0;
+        of_loops += source.text.contains("weights + kw * ") ? 1 : 0;
       }
     }
   }
-  EXPECT_TRUE(parted > 0 && whole > 0 && fused > 0 && of_rows > 0)
-      << parted << ' ' << whole << ' ' << fused << ' ' << of_rows;
+  EXPECT_TRUE(parted > 0 && whole > 0 && fused > 0 && of_loops > 0)
+      << parted << ' ' << whole << ' ' << fused << ' ' << of_loops;
 }
 
 TEST(NamedTaps, AreThoseOfDirectlyAddedProducts) {
@@ -192,7 +201,8 @@ TEST(NamedTaps, AreThoseOfDirectlyAddedProducts) {
       for (const Named& each : named) {
         const char* place =
             each.call.contains("unstaged") ? R"(\) \* \d+(?: \+ (\d+))?,?)" : R"(weights\[c\]\[(\d+)\])";
-        EXPECT_EQ(number_in(each.call, place), each.row * problem.layer.axes[kWidth].kernel + each.first) << each.call;
+        EXPECT_EQ(number_in(each.call, place), each.rows.front() * problem.layer.axes[kWidth].kernel + each.first)
+            << each.call;
       }
       for (std::int64_t kh = 0; kh < problem.layer.axes[kHeight].kernel; ++kh) {
         EXPECT_TRUE(source.text.contains(fmt::format("Kernel row {}: output rows of phase {}, input offset {}.", kh,
@@ -221,7 +231,7 @@ std::vector<Named> rolling_products(const std::string& text) {
     statement += line;
     if (line.ends_with(';')) {
       if (column >= 0 && statement.contains("wgmma_m64n")) {
-        all.push_back({.call = statement});
+        all.push_back({.call = statement, .rows = {}});
         all.back().first = all.back().last = column;
       } else if (!statement.contains("wgmma_m64n")) {
         column = -1;

@@ -177,9 +177,10 @@ TEST(Residual, CommentsListWhatIsStatic) {
     (declare @1 (const int) kw 2)
     (do @2 (= (at y 0) 1) (trail "taps {for kh below P::n: ({kh}, {kw})}, {braces for text}"))
     (comment @3 "{for i from 1 below 20 step kThree: {for j below i step 9: <{i} {j}>}}")
-    (do @4 (= (at y 1) 1)))sexp"),
+    (do @4 (= (at y 1) 1) (trail "({kw to kw}, {kw to kThree})")))sexp"),
             "  y[0] = 1;  // taps (0, 2) (1, 2) (2, 2), {braces for text}\n"
-            "  // <1 0> <4 0> <7 0> <10 0> <10 9> <13 0> <13 9> <16 0> <16 9> <19 0> <19 9> <19 18>\n  y[1] = 1;\n");
+            "  // <1 0> <4 0> <7 0> <10 0> <10 9> <13 0> <13 9> <16 0> <16 9> <19 0> <19 9> <19 18>\n  y[1] = 1;  // "
+            "(2, 2 to 3)\n");
   const std::string wrapped = body_of(R"sexp(
     (do @2 (= (at y 0) 1) (trail "taps {for kh below 5: {for kw below 5: ({kh}, {kw})}}")))sexp");
   EXPECT_EQ(

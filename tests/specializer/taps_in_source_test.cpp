@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -23,13 +24,19 @@ using testing_support::taps_in_source;
 using testing_support::taps_of;
 using Taps = std::map<Phase, std::vector<Tap>>;
 
+constexpr std::array<std::pair<Dtype, Compute>, 5> kModes = {{{Dtype::kF32, Compute::kF32},
+                                                              {Dtype::kF32, Compute::kTf32},
+                                                              {Dtype::kF32, Compute::kF32x3},
+                                                              {Dtype::kF16, Compute::kF16},
+                                                              {Dtype::kBf16, Compute::kBf16}}};
+
 /// A layer of some ten taps that templates take often.
 Layer some_layer(const Pick& pick) {
   for (;;) {
     Layer layer;
-    const std::int64_t mode = pick(0, 3);
-    layer.dtype = mode < 2 ? Dtype::kF32 : mode == 2 ? Dtype::kF16 : Dtype::kBf16;
-    layer.compute = mode == 0 ? Compute::kF32 : mode == 1 ? Compute::kTf32 : mode == 2 ? Compute::kF16 : Compute::kBf16;
+    const auto [dtype, compute] = kModes[static_cast<std::size_t>(pick(0, std::ssize(kModes) - 1))];
+    layer.dtype = dtype;
+    layer.compute = compute;
     layer.layout = pick(0, 1) == 0 ? Layout::kNhwc : Layout::kNchw;
     for (const std::size_t index : {kHeight, kWidth}) {
       Axis& axis = layer.axes[index];
@@ -86,7 +93,8 @@ TEST_P(TapsInSource, AreThoseOfTheLayerEachOnce) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Templates, TapsInSource, testing::Values("direct", "halo_gemm", "roll_gemm", "shift_gemm"),
+INSTANTIATE_TEST_SUITE_P(Templates, TapsInSource,
+                         testing::Values("direct", "f32x3_gemm", "halo_gemm", "roll_gemm", "shift_gemm"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(TapsInSourceText, IsReadAsItIsWritten) {

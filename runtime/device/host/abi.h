@@ -4,7 +4,7 @@
 #define CONVTGEN_HOST_ABI_H
 
 /// Changes whenever a member does; a library of another version is not loaded.
-#define CONVTGEN_HOST_ABI_VERSION 4
+#define CONVTGEN_HOST_ABI_VERSION 5
 
 extern "C" {
 
@@ -57,11 +57,9 @@ struct ConvtgenHostTable {
   void (*bulk_commit)();
   void (*bulk_wait)(unsigned int pending, int reads_only, void* pc);
 
-  // Values and rows are arrays of the thread. Elements: 0 f16, 1 bf16, 2 tf32.
+  // Values and rows are arrays of the thread.
   void (*matrix_load)(unsigned int* values, const void* row, unsigned int count, int transposed, void* pc);
   void (*matrix_store)(void* row, const unsigned int* values, unsigned int count, int transposed, void* pc);
-  void (*matrix_multiply)(float* d, const unsigned int* a, const unsigned int* b, int element, unsigned int k,
-                          void* pc);
 
   void (*product_fence)(void* pc);
   void (*product_commit)(void* pc);

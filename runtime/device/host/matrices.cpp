@@ -1,4 +1,4 @@
-// ldmatrix, stmatrix and mma.sync: what the lanes of a warp do together, and at once.
+// ldmatrix and stmatrix: what the lanes of a warp do together, and at once.
 #include <fmt/format.h>
 
 #include <array>
@@ -20,18 +20,6 @@ struct Move {
   const unsigned* stored = nullptr;
   std::uint32_t count = 0;
   bool transposed = false;
-};
-
-struct Multiplication {
-  float* d = nullptr;
-  const unsigned* a = nullptr;
-  const unsigned* b = nullptr;
-  MmaElement element = MmaElement::kF16;
-  std::uint32_t k = 0;
-
-  [[nodiscard]] bool whole() const { return k == (element == MmaElement::kTf32 ? 8 : 16); }
-  [[nodiscard]] std::uint32_t a_registers() const { return whole() ? 4 : 2; }
-  [[nodiscard]] std::uint32_t b_registers() const { return whole() ? 2 : 1; }
 };
 
 template <typename Brought>
@@ -61,18 +49,6 @@ const char* name_of_store(const Move& move) {
   }
 }
 
-const char* name_of(const Multiplication& product) {
-  switch (product.element) {
-    case MmaElement::kF16:
-      return product.whole() ? "mma_m16n8k16_f16" : "mma_m16n8k8_f16";
-    case MmaElement::kBf16:
-      return product.whole() ? "mma_m16n8k16_bf16" : "mma_m16n8k8_bf16";
-    case MmaElement::kTf32:
-      return product.whole() ? "mma_m16n8k8_tf32" : "mma_m16n8k4_tf32";
-  }
-  return "";
-}
-
 std::optional<Fault> load(Worker& /*worker*/, std::uint32_t /*first*/, std::span<std::uint64_t, kWarp> operands) {
   const Move& first = brought<Move>(operands[0]);
   MatrixRows rows{};
@@ -95,24 +71,6 @@ std::optional<Fault> store(Worker& /*worker*/, std::uint32_t /*first*/, std::spa
   const MatrixRows rows = store_matrices(values, static_cast<int>(first.count), first.transposed);
   for (std::uint32_t lane = 0; lane < 8 * first.count; ++lane) {
     std::memcpy(brought<Move>(operands[lane]).row, rows[lane].data(), kRowBytes);
-  }
-  return std::nullopt;
-}
-
-std::optional<Fault> multiply(Worker& /*worker*/, std::uint32_t /*first*/, std::span<std::uint64_t, kWarp> operands) {
-  const Multiplication& first = brought<Multiplication>(operands[0]);
-  MmaAccumulators d{};
-  MmaA a{};
-  MmaB b{};
-  for (std::uint32_t lane = 0; lane < kWarp; ++lane) {
-    const Multiplication& own = brought<Multiplication>(operands[lane]);
-    std::memcpy(d[lane].data(), own.d, sizeof(d[lane]));
-    std::memcpy(a[lane].data(), own.a, first.a_registers() * sizeof(unsigned));
-    std::memcpy(b[lane].data(), own.b, first.b_registers() * sizeof(unsigned));
-  }
-  multiply_mma(d, a, b, first.element, static_cast<int>(first.k));
-  for (std::uint32_t lane = 0; lane < kWarp; ++lane) {
-    std::memcpy(brought<Multiplication>(operands[lane]).d, d[lane].data(), sizeof(d[lane]));
   }
   return std::nullopt;
 }
@@ -153,22 +111,11 @@ void matrix_store(void* row, const unsigned* values, unsigned count, int transpo
   worker.act_in_warp(what, store, address_of(&move), address_of(pc));
 }
 
-void matrix_multiply(float* d, const unsigned* a, const unsigned* b, int element, unsigned k, void* pc) {
-  Worker& worker = Worker::current();
-  const Multiplication product{d, a, b, static_cast<MmaElement>(element), k};
-  const std::uintptr_t at = address_of(pc);
-  worker.check_range(address_of(a), product.a_registers() * sizeof(unsigned), false, at);
-  worker.check_range(address_of(b), product.b_registers() * sizeof(unsigned), false, at);
-  worker.check_range(address_of(d), 4 * sizeof(float), true, at);
-  worker.act_in_warp(name_of(product), multiply, address_of(&product), at);
-}
-
 }  // namespace
 
 void add_matrices(ConvtgenHostTable& table) {
   table.matrix_load = matrix_load;
   table.matrix_store = matrix_store;
-  table.matrix_multiply = matrix_multiply;
 }
 
 }  // namespace convtgen::host

@@ -159,18 +159,6 @@ CONVTGEN_HOST_MATRIX_MOVES(4, _transposed, 1)
 CONVTGEN_HOST_MATRIX_MOVE(, 0)
 CONVTGEN_HOST_MATRIX_MOVE(_transposed, 1)
 
-// matrix.h
-#define CONVTGEN_HOST_MATRIX_MULTIPLY(name, k, element, a_type, b_type, b_pointer)             \
-  CONVTGEN_HOST_PRIMITIVE void name(float(&d)[4], a_type, b_type) {                            \
-    return convtgen_host_table.matrix_multiply(d, a, b_pointer, element, k, CONVTGEN_HOST_PC); \
-  }
-CONVTGEN_HOST_MATRIX_MULTIPLY(mma_m16n8k8_f16, 8, 0, const unsigned int (&a)[2], unsigned int b, &b)
-CONVTGEN_HOST_MATRIX_MULTIPLY(mma_m16n8k16_f16, 16, 0, const unsigned int (&a)[4], const unsigned int (&b)[2], b)
-CONVTGEN_HOST_MATRIX_MULTIPLY(mma_m16n8k8_bf16, 8, 1, const unsigned int (&a)[2], unsigned int b, &b)
-CONVTGEN_HOST_MATRIX_MULTIPLY(mma_m16n8k16_bf16, 16, 1, const unsigned int (&a)[4], const unsigned int (&b)[2], b)
-CONVTGEN_HOST_MATRIX_MULTIPLY(mma_m16n8k4_tf32, 4, 2, const unsigned int (&a)[2], unsigned int b, &b)
-CONVTGEN_HOST_MATRIX_MULTIPLY(mma_m16n8k8_tf32, 8, 2, const unsigned int (&a)[4], const unsigned int (&b)[2], b)
-
 // warpgroup.h
 CONVTGEN_HOST_PRIMITIVE void wgmma_fence() {
   return convtgen_host_table.product_fence(CONVTGEN_HOST_PC);

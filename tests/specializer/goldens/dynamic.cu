@@ -37,13 +37,12 @@ constexpr int kTileChannels = 32;
 constexpr int kStagedColumns = 70;
 constexpr int kPitch = 72;
 
+// ---- Staging ----
+
 struct Stage {
   float rows[4][10][72];
   float weights[4][21][32];
 };
-
-// One thread's accumulators for one phase.
-using Accumulators = float[8][2][4];
 
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
@@ -82,6 +81,11 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
   }
 }
 
+// ---- Products ----
+
+// One thread's accumulators for one phase.
+using Accumulators = float[8][2][4];
+
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
   #pragma unroll
@@ -95,6 +99,8 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
     }
   }
 }
+
+// ---- Epilogue ----
 
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
@@ -116,6 +122,8 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
     }
   }
 }
+
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
     convtgen_direct_forward_a6e69e42d1926699(const float* __restrict__ x, const float* __restrict__ weight,

@@ -10,10 +10,12 @@
 //   region packed: 87168 bytes, a packed copy of the weights; kept for later calls
 //   kernel convtgen_f32x3_gemm_forward_c7abe7b8fe181409_pack
 //     arguments const float* weight, unsigned char* packed
-//     grid 22; block 256; shared 0; only if the weights have changed
+//     grid 22; block 256; shared 0
+//     only if the weights have changed
 //   kernel convtgen_f32x3_gemm_forward_c7abe7b8fe181409
 //     arguments const float* x, const unsigned char* packed, float* y, int batch
-//     grid 132; block 384; shared 222696; programmatic stream serialization
+//     grid 132; block 384; shared 222696
+//     attribute programmatic stream serialization
 
 namespace convtgen_f32x3_gemm_forward_c7abe7b8fe181409_source {
 
@@ -22,41 +24,6 @@ namespace convtgen_f32x3_gemm_forward_c7abe7b8fe181409_source {
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
-
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
-__device__ __forceinline__ void grid_dependents_launch() {
-  asm volatile("griddepcontrol.launch_dependents;");
-}
-
-// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
-__device__ __forceinline__ void grid_dependency_wait() {
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-}
-
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
-}
-
-// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
-__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
-  unsigned int bits;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
-  return bits;
-}
-
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
-__device__ __forceinline__ int warp_uniform(int value) {
-  return __shfl_sync(0xffffffffu, value, 0);
-}
-
-// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
-__device__ __forceinline__ bool elect_one() {
-  unsigned int elected;
-  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
-  return elected != 0;
-}
 
 extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 
@@ -122,6 +89,16 @@ __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+__device__ __forceinline__ void grid_dependents_launch() {
+  asm volatile("griddepcontrol.launch_dependents;");
+}
+
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -133,6 +110,18 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
 // Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
+__device__ __forceinline__ bool elect_one() {
+  unsigned int elected;
+  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
+  return elected != 0;
 }
 
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
@@ -171,6 +160,19 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, i
   return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
 
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
+  unsigned int bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
 // Gives back the registers of each thread of this warpgroup beyond 72. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_72() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
@@ -204,25 +206,27 @@ constexpr int kStagedColumns = 40;
 constexpr int kRowPitch = 40;
 constexpr int kChannelPitch = 404;
 constexpr int kProducers = 128;  // threads
+constexpr int kLinePitch = 808;
+constexpr int kLineVectors = 100;
 constexpr int kSetAccumulators = 32;
 constexpr int kHighAccumulators = 32;
 constexpr int kUsedPitch = 40;
-constexpr int kLinePitch = 808;
-constexpr int kLineVectors = 100;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kKBlockWeightBytes = 43008;
-constexpr int kWeightBytes = 86016;
-constexpr int kPackedMaximaOffset = 86144;
-constexpr int kPackedBytes = 87168;
-constexpr int kResidentBytes = 86016;
-constexpr int kMaximaOffset = 25856;
-constexpr int kExponentsOffset = 25872;
-constexpr int kStageBytes = 25888;
-constexpr int kTotalsOffset = 189568;
-constexpr int kScalesOffset = 222336;
-constexpr int kBarrierOffset = 222592;
+constexpr int kKBlockWeightBytes = 43008;   // a k-block's B operands
+constexpr int kWeightBytes = 86016;         // all k-blocks; exponents of their scales follow
+constexpr int kPackedMaximaOffset = 86144;  // of weights, written while they are packed
+constexpr int kPackedBytes = 87168;         // of a block
+constexpr int kResidentBytes = 86016;       // the weights, at 0; the stages follow
+constexpr int kMaximaOffset = 25856;        // in a stage: one a producer warp
+constexpr int kExponentsOffset = 25872;     // in a stage: scales of x
+constexpr int kStageBytes = 25888;          // input, weights, maxima, exponents
+constexpr int kTotalsOffset = 189568;       // fp32 totals of the accumulators
+constexpr int kScalesOffset = 222336;       // factors that undo the scales of the weights
+constexpr int kBarrierOffset = 222592;      // mbarriers
+
+// ---- Elements ----
 
 // The larger of a and |b|; infinities and NaN don't count.
 __device__ __forceinline__ float larger_finite(float a, float b) {
@@ -278,6 +282,8 @@ __device__ __forceinline__ bool is_finite(float value) {
   return fabsf(value) <= 3.4028235e+38f;
 }
 
+// ---- Packing ----
+
 // Packs the weights by N tile, k-block, tap and k-step: two columns of a B operand each.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_f32x3_gemm_forward_c7abe7b8fe181409_pack(const float* __restrict__ weight,
@@ -332,38 +338,34 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// The A operands of products whose first position is each of the loaded columns.
-using Fragments = unsigned int[11][4];
-using Words = unsigned int[2][12];
+// ---- Tiles and stages ----
 
-// Makes the fragments of words, before the fence. Keeps two copies of each word, one with an opaque zero, so that ptxas
-// cannot merge them and copy again. Fragments that products may still read (`is_read`) depend on their old words.
-__device__ __forceinline__ void make_fragments(Fragments& a, const Words& words, unsigned int zero, bool is_read) {
-  #pragma unroll
-  for (int i = 4; i < 40; ++i) {
-    unsigned int& word = a[i / 4][i % 4];
-    word = words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0);
-    wgmma_pin_operand(word);
+// Goes on to the next stage; the parity changes when the ring begins anew.
+__device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
+  stage = stage == 3 ? 0 : stage + 1;
+  parity ^= stage == 0 ? 1 : 0;
+}
+
+// Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
+__device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
+  __syncwarp();
+  if (is_done && threadIdx.x % 32 == 0) {
+    mbarrier_arrive(barrier);
   }
 }
 
-// Loads the words of a thread's positions of one staged row, for one k-step: high parts, or `low` ones.
-__device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
-  #pragma unroll
-  for (int i = 0; i < 24; ++i) {
-    words[low][i / 12][i % 12] = row[(i / 12 * 8 + low) * kChannelPitch + i % 12];
-  }
+// A tile's first image, and its first position there.
+struct Tile {
+  int image;
+  int m_y;
+  int m_x;
+};
+
+__device__ __forceinline__ Tile tile_at(int index) {
+  return {index / 2048, index / 32 % 64 * 8, index % 32 * 32};
 }
 
-// Fake dependency: the arrive of a stage's release depends on these words, so it stays after their loads.
-__device__ __forceinline__ unsigned int word_of_all(const Words& words) {
-  unsigned int word = 0;
-  #pragma unroll
-  for (int i = 0; i < 12; ++i) {
-    word |= words[0][i] | words[1][i];
-  }
-  return word;
-}
+// ---- Producer ----
 
 // What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no
 // part of the row is in the image), of `rows` where a warp has several.
@@ -422,67 +424,6 @@ __device__ __forceinline__ void zero_pad(float* to, int first_row, int first_col
   __syncwarp();         // one lane arrives for all
 }
 
-// By sets of fused phases and by instruction tiles of 64 positions.
-using Accumulators = float[2][2][16];
-
-// The i-th of them.
-__device__ __forceinline__ float& acc_at(Accumulators& acc, int i) {
-  return acc[i / kSetAccumulators][i / 16 % 2][i % 16];
-}
-
-// Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
-__device__ __forceinline__ void pin(Accumulators& acc) {
-  #pragma unroll
-  for (int i = 0; i < 64; ++i) {
-    wgmma_pin(acc_at(acc, i));
-  }
-}
-
-// Stores a thread's outputs: its positions in all phases, for its channels, from position (m_y, m_x), channel `co` on.
-__device__ __forceinline__ void store_tile(const Accumulators& acc, float* __restrict__ y, int co, int m_y, int m_x) {
-  float* corner = y + (static_cast<long long>(co) * 512 + m_y) * 1024 + m_x;
-  if (m_y < 512) {
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 524288;
-      if (m_x < 1024) {
-        float values[4];
-        #pragma unroll
-        for (int v = 0; v < 4; ++v) {
-          values[v] = acc[0][v / 2][i / 2 * 4 + v % 2 * 2 + i % 2];
-        }
-        store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
-                                          __float_as_uint(values[2]), __float_as_uint(values[3])));
-      }
-    }
-  }
-}
-
-// Goes on to the next stage; the parity changes when the ring begins anew.
-__device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
-  stage = stage == 3 ? 0 : stage + 1;
-  parity ^= stage == 0 ? 1 : 0;
-}
-
-// Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
-__device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
-  __syncwarp();
-  if (is_done && threadIdx.x % 32 == 0) {
-    mbarrier_arrive(barrier);
-  }
-}
-
-// A tile's first image, and its first position there.
-struct Tile {
-  int image;
-  int m_y;
-  int m_x;
-};
-
-__device__ __forceinline__ Tile tile_at(int index) {
-  return {index / 2048, index / 32 % 64 * 8, index % 32 * 32};
-}
-
 // The maximum of an image in a stage. Each producer warp has scanned its own part for it.
 __device__ __forceinline__ float largest_of(const float4& four) {
   return fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w));
@@ -492,171 +433,6 @@ __device__ __forceinline__ float largest_of(const float4& four) {
 __device__ __forceinline__ int next_exponent(float largest, int kept, bool begins) {
   const int wanted = min(126, 141 - (__float_as_int(largest) + 4096) / 0x800000);
   return !begins && (largest == 0 || (kept >= wanted - 1 && kept <= wanted + 1)) ? kept : wanted;
-}
-
-// What a thread's accumulators hold: `rows` of taps (0: the next products begin them), x's scale as `exponent`, in the
-// lane's image; whether some were `promoted` to totals, of exponent `total` (without totals: the least so far).
-struct ScaleState {
-  int rows;
-  int exponent;
-  bool promoted;
-  int total;
-  float4* totals;
-};
-
-// Infinities have no low parts: where an accumulator of high parts isn't finite, it is the result.
-__device__ __forceinline__ void drop_low_of_infinite(Accumulators& acc) {
-  bool finite = true;
-  #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    finite &= is_finite(acc[0][0][i / 2 * 4 + i % 2]);
-  }
-  #pragma unroll
-  for (int i = 1; i < 4; ++i) {
-    finite &= is_finite(acc[0][i / 2][i % 2 * 2]);
-  }
-  if (!finite) {
-    #pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      float& low = acc_at(acc, 32 + i);
-      low = is_finite(acc_at(acc, i)) ? low : 0;
-    }
-  }
-}
-
-// The i-th of a thread's totals, of which four lie together.
-__device__ __forceinline__ float& total_at(float4* totals, int i) {
-  return reinterpret_cast<float*>(totals + i / 4 * kConsumers)[i % 4];
-}
-
-// Adds accumulators of low parts, and totals if there are any, to those of high parts. Returns their scale's exponent.
-__device__ __forceinline__ int combine(Accumulators& acc, ScaleState& state) {
-  int exponent = state.exponent;  // of its own image
-  drop_low_of_infinite(acc);
-  if (state.promoted && exponent != state.total) {
-    const int less = min(exponent, state.total);  // both get the smaller one's scale
-    #pragma unroll
-    for (int i = 0; i < 64; ++i) {
-      acc_at(acc, i) = scaled_by(acc_at(acc, i), less - exponent);
-    }
-    #pragma unroll 16
-    for (int i = 0; i < kHighAccumulators; ++i) {
-      total_at(state.totals, i) = scaled_by(total_at(state.totals, i), less - state.total);
-    }
-    exponent = less;
-  }
-  #pragma unroll
-  for (int i = 0; i < kHighAccumulators; ++i) {
-    acc_at(acc, i) = fmaf(acc_at(acc, kHighAccumulators + i), 0.00048828125f, acc_at(acc, i));
-  }
-  if (state.promoted) {
-    #pragma unroll
-    for (int i = 0; i < kHighAccumulators; ++i) {
-      acc_at(acc, i) += total_at(state.totals, i);
-    }
-  }
-  return exponent;
-}
-
-// Promotes the accumulators to totals, once no products are in flight. The next products begin the accumulators.
-__device__ __forceinline__ void promote(Accumulators& acc, ScaleState& state) {
-  wgmma_wait(0);
-  pin(acc);
-  state.total = combine(acc, state);
-  #pragma unroll
-  for (int i = 0; i < kHighAccumulators; ++i) {
-    total_at(state.totals, i) = acc_at(acc, i);
-  }
-  state.rows = 0;
-  state.promoted = true;
-}
-
-// Makes a tile's results of its accumulators. `scales` undo those of the weights, in two factors each.
-__device__ __forceinline__ void unscale(Accumulators& acc, ScaleState& state, const float2* scales) {
-  const float2 own = factors_of(-combine(acc, state));
-  #pragma unroll
-  for (int eight = 0; eight < 4; ++eight) {
-    const float4 two = *reinterpret_cast<const float4*>(scales + eight * 8);
-    const float factors[2][2] = {{two.x * own.x, two.y * own.y}, {two.z * own.x, two.w * own.y}};
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      float& value = acc_at(acc, i / 4 * 16 + eight * 4 + i % 4);
-      value = value * factors[i % 2][0] * factors[i % 2][1];
-    }
-  }
-  state.rows = 0;
-  state.promoted = false;
-}
-
-// Before a stage's products: promotes accumulators that have terms enough, or where an image of x has another scale.
-__device__ __forceinline__ void choose_scale(Accumulators& acc, ScaleState& state, const unsigned char* stage) {
-  const int exponent = reinterpret_cast<const int*>(stage + kExponentsOffset)[0];
-  const bool fits = state.rows < 2 && exponent == state.exponent;
-  if (__ballot_sync(0xffffffffu, state.rows > 0 && !fits ? 1 : 0) != 0) {
-    promote(acc, state);
-  }
-  state.exponent = exponent;
-}
-
-// A tap's products of the low parts of x with high weights, or of its `high` parts with both parts of the weights.
-__device__ __forceinline__ void multiply_part(Accumulators& acc, const Fragments& a, int first,
-                                              unsigned long long weights, int accumulate, bool high) {
-  #pragma unroll
-  for (int tile = 0; tile < 2; ++tile) {
-    wgmma_m64n32k16_f16_rs(acc[high ? 0 : 1][tile], a[2 * tile + first], weights, accumulate);
-    if (high) {
-      wgmma_m64n32k16_f16_rs(acc[1][tile], a[2 * tile + first], weights + 64, 1);
-    }
-  }
-}
-
-// The products of taps that read the row-th of these rows. In the first row they begin accumulators if not `later`.
-__device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments& a, unsigned long long weights,
-                                              int row, int later, bool high) {
-  weights += (2 - row) * 896;  // descriptors count 16-byte vectors
-  #pragma unroll
-  for (int kw = 0; kw < 7; ++kw) {
-    multiply_part(acc, a, 7 - kw, weights + kw * 128, kw == 0 ? later : 1, high);
-  }
-}
-
-// All products of one k-block of split values. `rows` is the thread's first position in the stage.
-__device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&fragments)[2], ScaleState& state,
-                                                 const unsigned int* rows, const unsigned char* weights,
-                                                 unsigned long long* empty, unsigned int zero) {
-  const unsigned long long operands = wgmma_descriptor(weights, 512, 128, 0);
-  int later = state.rows > 0 ? 1 : 0;
-  Words words[2];
-  load_words(words, rows, 1);
-  #pragma unroll
-  for (int row = 0; row < 3; ++row) {
-    if (row != 0) {
-      if (state.rows == 2) {
-        promote(acc, state);
-      }
-      later = state.rows > 0 ? 1 : 0;
-    }
-    ++state.rows;
-    make_fragments(fragments[0], words[1], zero, false);
-    wgmma_fence();
-    multiply_taps(acc, fragments[0], operands, row, later, false);
-    wgmma_commit();
-    load_words(words, rows + row * kUsedPitch, 0);  // while these products run, where registers allow it
-    wgmma_wait(1);                                  // the fragments of the other part may be overwritten
-    const bool reads_before = row == 0;
-    make_fragments(fragments[1], words[0], reads_before ? *reinterpret_cast<const unsigned int*>(weights) & zero : zero,
-                   reads_before);
-    if (row == 2) {
-      warp_arrive(empty, ((word_of_all(words[0]) | state.exponent) & zero) == 0);
-    }
-    wgmma_fence();
-    multiply_taps(acc, fragments[1], operands, row, later, true);
-    wgmma_commit();
-    if (row != 2) {
-      load_words(words, rows + (row + 1) * kUsedPitch, 1);
-    }
-    wgmma_wait(1);
-  }
 }
 
 // A thread's vector: adjacent positions of two channels, with channels last four channels of a position.
@@ -787,6 +563,246 @@ __device__ __forceinline__ void process_stage(unsigned char* stages, unsigned lo
   issued.k_block = issued.k_block == 1 ? 0 : issued.k_block + 1;
   --issued.stages;
 }
+
+// ---- Products ----
+
+// The A operands of products whose first position is each of the loaded columns.
+using Fragments = unsigned int[11][4];
+using Words = unsigned int[2][12];
+
+// Makes the fragments of words, before the fence. Keeps two copies of each word, one with an opaque zero, so that ptxas
+// cannot merge them and copy again. Fragments that products may still read (`is_read`) depend on their old words.
+__device__ __forceinline__ void make_fragments(Fragments& a, const Words& words, unsigned int zero, bool is_read) {
+  #pragma unroll
+  for (int i = 4; i < 40; ++i) {
+    unsigned int& word = a[i / 4][i % 4];
+    word = words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0);
+    wgmma_pin_operand(word);
+  }
+}
+
+// Loads the words of a thread's positions of one staged row, for one k-step: high parts, or `low` ones.
+__device__ __forceinline__ void load_words(Words (&words)[2], const unsigned int* row, int low) {
+  #pragma unroll
+  for (int i = 0; i < 24; ++i) {
+    words[low][i / 12][i % 12] = row[(i / 12 * 8 + low) * kChannelPitch + i % 12];
+  }
+}
+
+// Fake dependency: the arrive of a stage's release depends on these words, so it stays after their loads.
+__device__ __forceinline__ unsigned int word_of_all(const Words& words) {
+  unsigned int word = 0;
+  #pragma unroll
+  for (int i = 0; i < 12; ++i) {
+    word |= words[0][i] | words[1][i];
+  }
+  return word;
+}
+
+// By sets of fused phases and by instruction tiles of 64 positions.
+using Accumulators = float[2][2][16];
+
+// The i-th of them.
+__device__ __forceinline__ float& acc_at(Accumulators& acc, int i) {
+  return acc[i / kSetAccumulators][i / 16 % 2][i % 16];
+}
+
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
+__device__ __forceinline__ void pin(Accumulators& acc) {
+  #pragma unroll
+  for (int i = 0; i < 64; ++i) {
+    wgmma_pin(acc_at(acc, i));
+  }
+}
+
+// What a thread's accumulators hold: `rows` of taps (0: the next products begin them), x's scale as `exponent`, in the
+// lane's image; whether some were `promoted` to totals, of exponent `total` (without totals: the least so far).
+struct ScaleState {
+  int rows;
+  int exponent;
+  bool promoted;
+  int total;
+  float4* totals;
+};
+
+// Infinities have no low parts: where an accumulator of high parts isn't finite, it is the result.
+__device__ __forceinline__ void drop_low_of_infinite(Accumulators& acc) {
+  bool finite = true;
+  #pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    finite &= is_finite(acc[0][0][i / 2 * 4 + i % 2]);
+  }
+  #pragma unroll
+  for (int i = 1; i < 4; ++i) {
+    finite &= is_finite(acc[0][i / 2][i % 2 * 2]);
+  }
+  if (!finite) {
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      float& low = acc_at(acc, 32 + i);
+      low = is_finite(acc_at(acc, i)) ? low : 0;
+    }
+  }
+}
+
+// The i-th of a thread's totals, of which four lie together.
+__device__ __forceinline__ float& total_at(float4* totals, int i) {
+  return reinterpret_cast<float*>(totals + i / 4 * kConsumers)[i % 4];
+}
+
+// Adds accumulators of low parts, and totals if there are any, to those of high parts. Returns their scale's exponent.
+__device__ __forceinline__ int combine(Accumulators& acc, ScaleState& state) {
+  int exponent = state.exponent;  // of its own image
+  drop_low_of_infinite(acc);
+  if (state.promoted && exponent != state.total) {
+    const int less = min(exponent, state.total);  // both get the smaller one's scale
+    #pragma unroll
+    for (int i = 0; i < 64; ++i) {
+      acc_at(acc, i) = scaled_by(acc_at(acc, i), less - exponent);
+    }
+    #pragma unroll 16
+    for (int i = 0; i < kHighAccumulators; ++i) {
+      total_at(state.totals, i) = scaled_by(total_at(state.totals, i), less - state.total);
+    }
+    exponent = less;
+  }
+  #pragma unroll
+  for (int i = 0; i < kHighAccumulators; ++i) {
+    acc_at(acc, i) = fmaf(acc_at(acc, kHighAccumulators + i), 0.00048828125f, acc_at(acc, i));
+  }
+  if (state.promoted) {
+    #pragma unroll
+    for (int i = 0; i < kHighAccumulators; ++i) {
+      acc_at(acc, i) += total_at(state.totals, i);
+    }
+  }
+  return exponent;
+}
+
+// Promotes the accumulators to totals, once no products are in flight. The next products begin the accumulators.
+__device__ __forceinline__ void promote(Accumulators& acc, ScaleState& state) {
+  wgmma_wait(0);
+  pin(acc);
+  state.total = combine(acc, state);
+  #pragma unroll
+  for (int i = 0; i < kHighAccumulators; ++i) {
+    total_at(state.totals, i) = acc_at(acc, i);
+  }
+  state.rows = 0;
+  state.promoted = true;
+}
+
+// Makes a tile's results of its accumulators. `scales` undo those of the weights, in two factors each.
+__device__ __forceinline__ void unscale(Accumulators& acc, ScaleState& state, const float2* scales) {
+  const float2 own = factors_of(-combine(acc, state));
+  #pragma unroll
+  for (int eight = 0; eight < 4; ++eight) {
+    const float4 two = *reinterpret_cast<const float4*>(scales + eight * 8);
+    const float factors[2][2] = {{two.x * own.x, two.y * own.y}, {two.z * own.x, two.w * own.y}};
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      float& value = acc_at(acc, i / 4 * 16 + eight * 4 + i % 4);
+      value = value * factors[i % 2][0] * factors[i % 2][1];
+    }
+  }
+  state.rows = 0;
+  state.promoted = false;
+}
+
+// Before a stage's products: promotes accumulators that have terms enough, or where an image of x has another scale.
+__device__ __forceinline__ void choose_scale(Accumulators& acc, ScaleState& state, const unsigned char* stage) {
+  const int exponent = reinterpret_cast<const int*>(stage + kExponentsOffset)[0];
+  const bool fits = state.rows < 2 && exponent == state.exponent;
+  if (__ballot_sync(0xffffffffu, state.rows > 0 && !fits ? 1 : 0) != 0) {
+    promote(acc, state);
+  }
+  state.exponent = exponent;
+}
+
+// A tap's products of the low parts of x with high weights, or of its `high` parts with both parts of the weights.
+__device__ __forceinline__ void multiply_part(Accumulators& acc, const Fragments& a, int first,
+                                              unsigned long long weights, int accumulate, bool high) {
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    wgmma_m64n32k16_f16_rs(acc[high ? 0 : 1][tile], a[2 * tile + first], weights, accumulate);
+    if (high) {
+      wgmma_m64n32k16_f16_rs(acc[1][tile], a[2 * tile + first], weights + 64, 1);
+    }
+  }
+}
+
+// The products of taps that read the row-th of these rows. In the first row they begin accumulators if not `later`.
+__device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments& a, unsigned long long weights,
+                                              int row, int later, bool high) {
+  weights += (2 - row) * 896;  // descriptors count 16-byte vectors
+  #pragma unroll
+  for (int kw = 0; kw < 7; ++kw) {
+    multiply_part(acc, a, 7 - kw, weights + kw * 128, kw == 0 ? later : 1, high);  // taps (0 to 2, 0 to 6)
+  }
+}
+
+// All products of one k-block of split values. `rows` is the thread's first position in the stage.
+__device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&fragments)[2], ScaleState& state,
+                                                 const unsigned int* rows, const unsigned char* weights,
+                                                 unsigned long long* empty, unsigned int zero) {
+  const unsigned long long operands = wgmma_descriptor(weights, 512, 128, 0);
+  int later = state.rows > 0 ? 1 : 0;
+  Words words[2];
+  load_words(words, rows, 1);
+  #pragma unroll
+  for (int row = 0; row < 3; ++row) {
+    if (row != 0) {
+      if (state.rows == 2) {
+        promote(acc, state);
+      }
+      later = state.rows > 0 ? 1 : 0;
+    }
+    ++state.rows;
+    make_fragments(fragments[0], words[1], zero, false);
+    wgmma_fence();
+    multiply_taps(acc, fragments[0], operands, row, later, false);
+    wgmma_commit();
+    load_words(words, rows + row * kUsedPitch, 0);  // while these products run, where registers allow it
+    wgmma_wait(1);                                  // the fragments of the other part may be overwritten
+    const bool reads_before = row == 0;
+    make_fragments(fragments[1], words[0], reads_before ? *reinterpret_cast<const unsigned int*>(weights) & zero : zero,
+                   reads_before);
+    if (row == 2) {
+      warp_arrive(empty, ((word_of_all(words[0]) | state.exponent) & zero) == 0);
+    }
+    wgmma_fence();
+    multiply_taps(acc, fragments[1], operands, row, later, true);
+    wgmma_commit();
+    if (row != 2) {
+      load_words(words, rows + (row + 1) * kUsedPitch, 1);
+    }
+    wgmma_wait(1);
+  }
+}
+
+// ---- Epilogue ----
+
+// Stores a thread's outputs: its positions in all phases, for its channels, from position (m_y, m_x), channel `co` on.
+__device__ __forceinline__ void store_tile(const Accumulators& acc, float* __restrict__ y, int co, int m_y, int m_x) {
+  float* corner = y + (static_cast<long long>(co) * 512 + m_y) * 1024 + m_x;
+  if (m_y < 512) {
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 524288;
+      if (m_x < 1024) {
+        float values[4];
+        #pragma unroll
+        for (int v = 0; v < 4; ++v) {
+          values[v] = acc[0][v / 2][i / 2 * 4 + v % 2 * 2 + i % 2];
+        }
+        store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                                          __float_as_uint(values[2]), __float_as_uint(values[3])));
+      }
+    }
+  }
+}
+
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(384, 1)
     convtgen_f32x3_gemm_forward_c7abe7b8fe181409(const float* __restrict__ x, const unsigned char* packed,

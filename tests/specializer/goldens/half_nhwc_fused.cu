@@ -46,23 +46,12 @@ constexpr int kGroupOut = 30;
 constexpr int kTileChannels = 32;
 constexpr int kStagedColumns = 18;
 
-// Every step of the chain in its order.
-__device__ __forceinline__ float activate(float value) {
-  value = value < 0 ? 0 : value;  // relu
-  // The upper limit wins where the limits cross; NaN passes through.
-  value = value < -1.0f ? -1.0f : value;
-  value = value > 6.0f ? 6.0f : value;
-  value = value * 0.5f * (1 + erf(value * 0.70710677f));  // gelu
-  return value;
-}
+// ---- Staging ----
 
 struct Stage {
   float rows[8][10][20];
   float weights[8][16][32];
 };
-
-// One thread's accumulators for one phase.
-using Accumulators = float[8][1][2];
 
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
@@ -105,6 +94,11 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
   }
 }
 
+// ---- Products ----
+
+// One thread's accumulators for one phase.
+using Accumulators = float[8][1][2];
+
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
   #pragma unroll
@@ -114,6 +108,18 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
       acc[channel][0][column] = fma(x[column], weights[channel], acc[channel][0][column]);
     }
   }
+}
+
+// ---- Epilogue ----
+
+// Every step of the chain in its order.
+__device__ __forceinline__ float activate(float value) {
+  value = value < 0 ? 0 : value;  // relu
+  // The upper limit wins where the limits cross; NaN passes through.
+  value = value < -1.0f ? -1.0f : value;
+  value = value > 6.0f ? 6.0f : value;
+  value = value * 0.5f * (1 + erf(value * 0.70710677f));  // gelu
+  return value;
 }
 
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
@@ -134,6 +140,8 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
     }
   }
 }
+
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
     convtgen_direct_forward_602126ed2e23c0d8(const unsigned short* __restrict__ x,

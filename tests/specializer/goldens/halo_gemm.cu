@@ -9,14 +9,16 @@
 //   tensor bias: 64 elements, read, 2-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_pack
+//   kernel convtgen_halo_gemm_forward_c5ab3a4987c696e7_pack
 //     arguments const unsigned short* weight, unsigned char* packed
-//     grid 64; block 256; shared 0; only if the weights have changed
-//   kernel convtgen_halo_gemm_forward_46fe7cafdfb0ac5d
+//     grid 64; block 256; shared 0
+//     only if the weights have changed
+//   kernel convtgen_halo_gemm_forward_c5ab3a4987c696e7
 //     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y, int batch
-//     grid 132; block 384; shared 199656; programmatic stream serialization
+//     grid 132; block 384; shared 199656
+//     attribute programmatic stream serialization
 
-namespace convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_source {
+namespace convtgen_halo_gemm_forward_c5ab3a4987c696e7_source {
 
 // ---- Device primitives ----
 
@@ -80,19 +82,6 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
                  : "r"(shared_address(barrier)), "r"(parity)
                  : "memory");
   }
-}
-
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
-}
-
-// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
-__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
-  unsigned int bits;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
-  return bits;
 }
 
 // Lets the launch behind this one begin, as soon as all blocks have said so or ended.
@@ -159,6 +148,19 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned lon
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
+  unsigned int bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
 // Gives back the registers of each thread of this warpgroup beyond 88. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_88() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
@@ -204,26 +206,21 @@ constexpr int kItems = 656;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kProductBytes = 4096;
-constexpr int kChunkWeightBytes = 65536;
-constexpr int kResidentBytes = 131072;
-constexpr int kStageBytes = 11392;
-constexpr int kBiasOffset = 199424;
-constexpr int kBarrierOffset = 199552;
+constexpr int kProductBytes = 4096;       // a B operand
+constexpr int kChunkWeightBytes = 65536;  // a chunk's B operands
+constexpr int kResidentBytes = 131072;    // the weights, at 0; the stages follow
+constexpr int kStageBytes = 11392;        // input; weights if not resident
+constexpr int kBiasOffset = 199424;       // one a channel
+constexpr int kBarrierOffset = 199552;    // mbarriers
 
-// Every step of the chain in its order.
-__device__ __forceinline__ float activate(float value) {
-  value = value < 0 ? 0 : value;  // relu
-  return value;
-}
+// ---- Elements ----
 
 // Two elements of 16 bits in a word.
 __device__ __forceinline__ unsigned int pair(float low, float high) {
   return floats_to_half2(low, high);
 }
 
-// One thread's accumulators for one part, of all phases or of one.
-using Accumulators = float[64];
+// ---- Packing ----
 
 // The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
 __device__ __forceinline__ int column_of(int channel) {
@@ -234,7 +231,7 @@ __device__ __forceinline__ int column_of(int channel) {
 
 // Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_pack(const unsigned short* __restrict__ weight,
+    convtgen_halo_gemm_forward_c5ab3a4987c696e7_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
@@ -314,6 +311,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
   }
 }
 
+// ---- Tiles ----
+
 // A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
 struct Tile {
   int image;
@@ -337,6 +336,8 @@ __device__ __forceinline__ Tile staged_tile(int index) {
   Tile tile = flat_tile(index, 18);
   return tile;
 }
+
+// ---- Producer ----
 
 using Words = unsigned int[8][4];
 
@@ -380,6 +381,11 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   }
 }
 
+// ---- Products ----
+
+// One thread's accumulators for one part, of all phases or of one.
+using Accumulators = float[64];
+
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Accumulators (&acc)[1][1]) {
   #pragma unroll
@@ -409,6 +415,14 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1][1], cons
       }
     }
   }
+}
+
+// ---- Epilogue ----
+
+// Every step of the chain in its order.
+__device__ __forceinline__ float activate(float value) {
+  value = value < 0 ? 0 : value;  // relu
+  return value;
 }
 
 // A part's accumulator of a phase and the thread's i-th channel, for its row of that half.
@@ -464,8 +478,10 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], uns
   }
 }
 
+// ---- Kernel ----
+
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_halo_gemm_forward_46fe7cafdfb0ac5d(const unsigned short* __restrict__ x, const unsigned char* packed,
+    convtgen_halo_gemm_forward_c5ab3a4987c696e7(const unsigned short* __restrict__ x, const unsigned char* packed,
                                                 const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
                                                 int batch) {
   const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 63) / kPositions);
@@ -583,6 +599,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_source
-using convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_source::convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_pack;
-using convtgen_halo_gemm_forward_46fe7cafdfb0ac5d_source::convtgen_halo_gemm_forward_46fe7cafdfb0ac5d;
+}  // namespace convtgen_halo_gemm_forward_c5ab3a4987c696e7_source
+using convtgen_halo_gemm_forward_c5ab3a4987c696e7_source::convtgen_halo_gemm_forward_c5ab3a4987c696e7_pack;
+using convtgen_halo_gemm_forward_c5ab3a4987c696e7_source::convtgen_halo_gemm_forward_c5ab3a4987c696e7;

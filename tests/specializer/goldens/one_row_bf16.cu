@@ -45,19 +45,12 @@ constexpr int kThreads = 256;
 constexpr int kTileColumns = 512;
 constexpr int kStagedColumns = 514;
 
-// Every step of the chain in its order.
-__device__ __forceinline__ float activate(float value) {
-  value = value * tanh(log1p(exp(value)));  // mish
-  return value;
-}
+// ---- Staging ----
 
 struct Stage {
   float rows[5][1][516];
   float weights[5][9][7];
 };
-
-// One thread's accumulators for one phase.
-using Accumulators = float[7][1][2];
 
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
@@ -92,6 +85,11 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
   }
 }
 
+// ---- Products ----
+
+// One thread's accumulators for one phase.
+using Accumulators = float[7][1][2];
+
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
   #pragma unroll
@@ -101,6 +99,14 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
       acc[channel][0][column] = fma(x[column], weights[channel], acc[channel][0][column]);
     }
   }
+}
+
+// ---- Epilogue ----
+
+// Every step of the chain in its order.
+__device__ __forceinline__ float activate(float value) {
+  value = value * tanh(log1p(exp(value)));  // mish
+  return value;
 }
 
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
@@ -120,6 +126,8 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
     }
   }
 }
+
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
     convtgen_direct_forward_4f2ddf8c1d520018(const unsigned short* __restrict__ x,

@@ -9,14 +9,16 @@
 //   tensor bias: 32 elements, read, 4-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 86016 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_roll_gemm_forward_c2db2588baf0899d_pack
+//   kernel convtgen_roll_gemm_forward_e36c1c2cb50c712b_pack
 //     arguments const float* weight, unsigned char* packed
-//     grid 21; block 256; shared 0; only if the weights have changed
-//   kernel convtgen_roll_gemm_forward_c2db2588baf0899d
+//     grid 21; block 256; shared 0
+//     only if the weights have changed
+//   kernel convtgen_roll_gemm_forward_e36c1c2cb50c712b
 //     arguments const float* x, const unsigned char* packed, const float* bias, float* y, int batch
-//     grid 128; block 384; shared 225416; programmatic stream serialization
+//     grid 128; block 384; shared 225416
+//     attribute programmatic stream serialization
 
-namespace convtgen_roll_gemm_forward_c2db2588baf0899d_source {
+namespace convtgen_roll_gemm_forward_e36c1c2cb50c712b_source {
 
 // ---- Device primitives ----
 
@@ -182,31 +184,25 @@ constexpr int kChannelPitch = 136;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kStageBytes = 17408;
-constexpr int kProductBytes = 3072;
-constexpr int kWeightBytes = 86016;  // of a block
-constexpr int kBarrierOffset = 225280;
+constexpr int kStageBytes = 17408;      // a row of input
+constexpr int kProductBytes = 3072;     // a B operand
+constexpr int kWeightBytes = 86016;     // of a block, at 0; the stages follow
+constexpr int kBarrierOffset = 225280;  // mbarriers
 
-// Every step of the chain in its order.
-__device__ __forceinline__ float activate(float value) {
-  value = value < 0 ? 0 : value;  // relu
-  return value;
-}
+// ---- Elements ----
 
 // A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return __float_as_uint(fmaf(__uint_as_float(word & 0xff800000u), 0.00048828125f, __uint_as_float(word)));
 }
 
-using Accumulators = float[48];
-// The A fragments of products whose first position is each of the thread's positions.
-using Fragments = unsigned int[9][4];
+// ---- Packing ----
 
 // Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
 // column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
 // 16 bytes, adjacent threads read adjacent weights.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_roll_gemm_forward_c2db2588baf0899d_pack(const float* __restrict__ weight,
+    convtgen_roll_gemm_forward_e36c1c2cb50c712b_pack(const float* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   const int index = blockIdx.x * 256 + threadIdx.x;
@@ -233,6 +229,8 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
+// ---- Tiles ----
+
 // A tile's place: its first image, its first position in a row there, and its first row of outputs.
 struct Tile {
   int image;
@@ -257,6 +255,8 @@ __device__ __forceinline__ int first_input_row(const Tile& tile) {
 __device__ __forceinline__ int last_input_row(const Tile& tile) {
   return min(tile.row + 256, 512) + 1;
 }
+
+// ---- Producer ----
 
 // Staged columns that hold a row of the tile's image of this number: half-open range [first_of, last_of); empty outside
 // the image.
@@ -305,6 +305,12 @@ __device__ __forceinline__ void copy_channels(float* to, const float* __restrict
               full);
   }
 }
+
+// ---- Products ----
+
+using Accumulators = float[48];
+// The A fragments of products whose first position is each of the thread's positions.
+using Fragments = unsigned int[9][4];
 
 // Loads a thread's A fragments of a staged row, for one k-step. `row` is its first position of its first channel.
 // Returns a word that depends on all loads.
@@ -391,6 +397,14 @@ __device__ __forceinline__ void roll(Accumulators (&acc)[1]) {
   }
 }
 
+// ---- Epilogue ----
+
+// Every step of the chain in its order.
+__device__ __forceinline__ float activate(float value) {
+  value = value < 0 ? 0 : value;  // relu
+  return value;
+}
+
 // Adds the bias and applies the fuse chain, where the layer has them.
 __device__ __forceinline__ float epilogue(float sum, float bias) {
   const float value = sum + bias;
@@ -429,8 +443,10 @@ __device__ __forceinline__ void store_row(const Accumulators (&acc)[1], float* _
   }
 }
 
+// ---- Kernel ----
+
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_roll_gemm_forward_c2db2588baf0899d(const float* __restrict__ x, const unsigned char* packed,
+    convtgen_roll_gemm_forward_e36c1c2cb50c712b(const float* __restrict__ x, const unsigned char* packed,
                                                 const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int strips = batch * 8;
   const int tiles = strips * 2;
@@ -535,6 +551,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_roll_gemm_forward_c2db2588baf0899d_source
-using convtgen_roll_gemm_forward_c2db2588baf0899d_source::convtgen_roll_gemm_forward_c2db2588baf0899d_pack;
-using convtgen_roll_gemm_forward_c2db2588baf0899d_source::convtgen_roll_gemm_forward_c2db2588baf0899d;
+}  // namespace convtgen_roll_gemm_forward_e36c1c2cb50c712b_source
+using convtgen_roll_gemm_forward_e36c1c2cb50c712b_source::convtgen_roll_gemm_forward_e36c1c2cb50c712b_pack;
+using convtgen_roll_gemm_forward_e36c1c2cb50c712b_source::convtgen_roll_gemm_forward_e36c1c2cb50c712b;

@@ -8,14 +8,16 @@
 //   tensor weight: 21504 elements, read, 2-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 43008 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_roll_gemm_forward_f5f12399f3aa7e9e_pack
+//   kernel convtgen_roll_gemm_forward_36dc40adf37d7764_pack
 //     arguments const unsigned short* weight, unsigned char* packed
-//     grid 11; block 256; shared 0; only if the weights have changed
-//   kernel convtgen_roll_gemm_forward_f5f12399f3aa7e9e
+//     grid 11; block 256; shared 0
+//     only if the weights have changed
+//   kernel convtgen_roll_gemm_forward_36dc40adf37d7764
 //     arguments const unsigned short* x, const unsigned char* packed, unsigned short* y, int batch
-//     grid 128; block 384; shared 177288; programmatic stream serialization
+//     grid 128; block 384; shared 177288
+//     attribute programmatic stream serialization
 
-namespace convtgen_roll_gemm_forward_f5f12399f3aa7e9e_source {
+namespace convtgen_roll_gemm_forward_36dc40adf37d7764_source {
 
 // ---- Device primitives ----
 
@@ -70,13 +72,6 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
                  : "r"(shared_address(barrier)), "r"(parity)
                  : "memory");
   }
-}
-
-// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
-__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
-  unsigned int bits;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
-  return bits;
 }
 
 // Lets the launch behind this one begin, as soon as all blocks have said so or ended.
@@ -148,6 +143,13 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned lon
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 
+// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
+  unsigned int bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
 // Gives back the registers of each thread of this warpgroup beyond 56. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_56() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
@@ -189,10 +191,12 @@ constexpr int kStagedColumns = 262;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kStageBytes = 16768;
-constexpr int kProductBytes = 3072;
-constexpr int kWeightBytes = 43008;  // of a block
-constexpr int kBarrierOffset = 177152;
+constexpr int kStageBytes = 16768;      // a row of input
+constexpr int kProductBytes = 3072;     // a B operand
+constexpr int kWeightBytes = 43008;     // of a block, at 0; the stages follow
+constexpr int kBarrierOffset = 177152;  // mbarriers
+
+// ---- Elements ----
 
 // Two elements of 16 bits in a word.
 __device__ __forceinline__ unsigned int pair(float low, float high) {
@@ -209,9 +213,7 @@ __device__ __forceinline__ unsigned int low_halves(unsigned int a, unsigned int 
   return (a & 0xffff) | (b << 16);
 }
 
-using Accumulators = float[48];
-// The A fragments of products whose first position is each of the thread's positions.
-using Fragments = unsigned int[9][4];
+// ---- Packing ----
 
 // The input channel at a place of a step's depth: a half, a word of its 16 bytes, and a part of that. A thread reads 16
 // bytes of a pixel, for two steps; 8 for the last one of an odd number.
@@ -231,7 +233,7 @@ __device__ __forceinline__ int out_channel_at(int n) {
 // column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
 // 16 bytes, adjacent threads read adjacent weights.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_roll_gemm_forward_f5f12399f3aa7e9e_pack(const unsigned short* __restrict__ weight,
+    convtgen_roll_gemm_forward_36dc40adf37d7764_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   const int index = blockIdx.x * 256 + threadIdx.x;
@@ -261,6 +263,8 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
+// ---- Tiles ----
+
 // A tile's place: its first image, its first position in a row there, and its first row of outputs.
 struct Tile {
   int image;
@@ -285,6 +289,8 @@ __device__ __forceinline__ int first_input_row(const Tile& tile) {
 __device__ __forceinline__ int last_input_row(const Tile& tile) {
   return min(tile.row + 128, 512) + 1;
 }
+
+// ---- Producer ----
 
 // Staged columns that hold a row of the tile's image of this number: half-open range [first_of, last_of); empty outside
 // the image.
@@ -340,6 +346,11 @@ __device__ __forceinline__ void copy_pixels(unsigned short* to, const unsigned s
   }
 }
 
+// ---- Products ----
+
+using Accumulators = float[48];
+// The A fragments of products whose first position is each of the thread's positions.
+using Fragments = unsigned int[9][4];
 // A thread's words with channels last, for the halves of a product's instruction k.
 using Words = unsigned int[2][10];
 
@@ -462,6 +473,8 @@ __device__ __forceinline__ void roll(Accumulators (&acc)[2]) {
   }
 }
 
+// ---- Epilogue ----
+
 // The same with channels last: at each position the thread's channels, a vector of adjacent ones at a time.
 __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[2], unsigned short* __restrict__ to, int left) {
   #pragma unroll
@@ -478,8 +491,10 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[2], unsig
   }
 }
 
+// ---- Kernel ----
+
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_roll_gemm_forward_f5f12399f3aa7e9e(const unsigned short* __restrict__ x, const unsigned char* packed,
+    convtgen_roll_gemm_forward_36dc40adf37d7764(const unsigned short* __restrict__ x, const unsigned char* packed,
                                                 unsigned short* __restrict__ y, int batch) {
   const int strips = batch * 4;
   const int tiles = strips * 4;
@@ -589,6 +604,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_roll_gemm_forward_f5f12399f3aa7e9e_source
-using convtgen_roll_gemm_forward_f5f12399f3aa7e9e_source::convtgen_roll_gemm_forward_f5f12399f3aa7e9e_pack;
-using convtgen_roll_gemm_forward_f5f12399f3aa7e9e_source::convtgen_roll_gemm_forward_f5f12399f3aa7e9e;
+}  // namespace convtgen_roll_gemm_forward_36dc40adf37d7764_source
+using convtgen_roll_gemm_forward_36dc40adf37d7764_source::convtgen_roll_gemm_forward_36dc40adf37d7764_pack;
+using convtgen_roll_gemm_forward_36dc40adf37d7764_source::convtgen_roll_gemm_forward_36dc40adf37d7764;

@@ -32,13 +32,12 @@ constexpr int kThreads = 256;
 constexpr int kTaps = 21;
 constexpr int kStagedColumns = 18;
 
+// ---- Staging ----
+
 struct Stage {
   float rows[8][9][20];
   float weights[8][21][12];
 };
-
-// One thread's accumulators for one phase.
-using Accumulators = float[6][1][1];
 
 // Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
@@ -74,6 +73,11 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
   }
 }
 
+// ---- Products ----
+
+// One thread's accumulators for one phase.
+using Accumulators = float[6][1][1];
+
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
   #pragma unroll
@@ -81,6 +85,8 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
     acc[channel][0][0] = fma(x[0], weights[channel], acc[channel][0][0]);
   }
 }
+
+// ---- Epilogue ----
 
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
@@ -95,6 +101,8 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
     }
   }
 }
+
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
     convtgen_direct_forward_fb56b2d4b4656800(const float* __restrict__ x, const float* __restrict__ weight,

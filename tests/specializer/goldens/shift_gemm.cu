@@ -11,10 +11,12 @@
 //   region packed: 524288 bytes, a packed copy of the weights; kept for later calls
 //   kernel convtgen_shift_gemm_forward_d407c90cd5aa2a48_pack
 //     arguments const float* weight, unsigned char* packed
-//     grid 32; block 256; shared 0; only if the weights have changed
+//     grid 32; block 256; shared 0
+//     only if the weights have changed
 //   kernel convtgen_shift_gemm_forward_d407c90cd5aa2a48
 //     arguments const float* x, const unsigned char* packed, const float* bias, float* y, int batch
-//     grid 132; block 384; shared 164896; programmatic stream serialization
+//     grid 132; block 384; shared 164896
+//     attribute programmatic stream serialization
 
 namespace convtgen_shift_gemm_forward_d407c90cd5aa2a48_source {
 
@@ -41,16 +43,6 @@ __device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
   asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)
                : "memory");
-}
-
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
-__device__ __forceinline__ void grid_dependents_launch() {
-  asm volatile("griddepcontrol.launch_dependents;");
-}
-
-// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
-__device__ __forceinline__ void grid_dependency_wait() {
-  asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
@@ -83,12 +75,27 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   }
 }
 
+// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+__device__ __forceinline__ void grid_dependents_launch() {
+  asm volatile("griddepcontrol.launch_dependents;");
+}
+
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
 // Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
 __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    shared_address(to)),
                "l"(from), "r"(bytes), "r"(shared_address(barrier))
                : "memory");
+}
+
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
 }
 
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
@@ -125,11 +132,6 @@ __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
   const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
   return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
-}
-
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
-__device__ __forceinline__ int warp_uniform(int value) {
-  return __shfl_sync(0xffffffffu, value, 0);
 }
 
 // Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
@@ -180,21 +182,25 @@ constexpr int kStagedColumns = 24;
 constexpr int kRowPitch = 24;
 constexpr int kChannelPitch = 264;
 constexpr int kKStepPitch = 2112;
-constexpr int kSetAccumulators = 32;
 constexpr int kCopies = 60;
+constexpr int kSetAccumulators = 32;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kInputBytes = 16896;
-constexpr int kKBlockWeightBytes = 65536;
-constexpr int kPackedBytes = 524288;
-constexpr int kStageBytes = 82432;
-constexpr int kBarrierOffset = 164864;
+constexpr int kInputBytes = 16896;         // the input of a stage
+constexpr int kKBlockWeightBytes = 65536;  // a k-block's B operands
+constexpr int kPackedBytes = 524288;       // of a block: all k-blocks
+constexpr int kStageBytes = 82432;         // input; weights if not resident
+constexpr int kBarrierOffset = 164864;     // mbarriers
+
+// ---- Elements ----
 
 // A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return __float_as_uint(fmaf(__uint_as_float(word & 0xff800000u), 0.00048828125f, __uint_as_float(word)));
 }
+
+// ---- Packing ----
 
 // The output channel of the block at column n of a product: a thread's accumulators are of adjacent channels.
 __device__ __forceinline__ int channel_of_column(int n) {
@@ -247,19 +253,19 @@ extern "C" __global__ void __launch_bounds__(256)
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
 }
 
-// By sets of fused phases and by instruction tiles of 64 positions.
-using Accumulators = float[4][1][32];
+// ---- Tiles and stages ----
 
-// The i-th of them.
-__device__ __forceinline__ float& acc_at(Accumulators& acc, int i) {
-  return acc[i / kSetAccumulators][0][i % 32];
+// Goes on to the next stage; the parity changes when the ring begins anew.
+__device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
+  stage = stage == 1 ? 0 : stage + 1;
+  parity ^= stage == 0 ? 1 : 0;
 }
 
-// Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
-__device__ __forceinline__ void pin(Accumulators& acc) {
-  #pragma unroll
-  for (int i = 0; i < 128; ++i) {
-    wgmma_pin(acc_at(acc, i));
+// Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
+__device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
+  __syncwarp();
+  if (is_done && threadIdx.x % 32 == 0) {
+    mbarrier_arrive(barrier);
   }
 }
 
@@ -273,6 +279,32 @@ struct Tile {
 __device__ __forceinline__ Tile tile_at(int index) {
   return {index / 2, index % 2 * 8, 0};
 }
+
+// ---- Producer ----
+
+// Issues the copies of a k-block with its halo: zeros where the image, the batch or the channels end.
+__device__ __forceinline__ void stage_channels(float* to, const float* __restrict__ x, int first_channel, int first_row,
+                                               int first_column, int thread) {
+  const int first = thread / kCopies;
+  for (int place = thread % kCopies; place < kCopies && first < 2; place += kProducers) {
+    const int column = place % 6 * 4;
+    const int row = place / 6 % 10;
+    const int image = place / 60;
+    const int iy = first_row + row;
+    const int ix = first_column + column;
+    const bool inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;
+    const int bytes = inside ? min(16 - ix, 4) * 4 : 0;
+    const float* from = x + ((static_cast<long long>(image) * kInChannels + first_channel) * 16 + iy) * 16 + ix;
+    float* staged = to + (image * 10 + row) * kStagedColumns + column;
+    #pragma unroll 4
+    for (int channel = first; channel < 16; channel += 2) {
+      async_copy_16(staged + channel * kChannelPitch, inside ? from + static_cast<long long>(channel) * 256 : x,
+                    inside ? bytes : 0);
+    }
+  }
+}
+
+// ---- Products ----
 
 // The A operands of products whose first position is each of the loaded columns.
 using Fragments = unsigned int[5][4];
@@ -318,27 +350,73 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const float
   }
 }
 
-// Issues the copies of a k-block with its halo: zeros where the image, the batch or the channels end.
-__device__ __forceinline__ void stage_channels(float* to, const float* __restrict__ x, int first_channel, int first_row,
-                                               int first_column, int thread) {
-  const int first = thread / kCopies;
-  for (int place = thread % kCopies; place < kCopies && first < 2; place += kProducers) {
-    const int column = place % 6 * 4;
-    const int row = place / 6 % 10;
-    const int image = place / 60;
-    const int iy = first_row + row;
-    const int ix = first_column + column;
-    const bool inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;
-    const int bytes = inside ? min(16 - ix, 4) * 4 : 0;
-    const float* from = x + ((static_cast<long long>(image) * kInChannels + first_channel) * 16 + iy) * 16 + ix;
-    float* staged = to + (image * 10 + row) * kStagedColumns + column;
-    #pragma unroll 4
-    for (int channel = first; channel < 16; channel += 2) {
-      async_copy_16(staged + channel * kChannelPitch, inside ? from + static_cast<long long>(channel) * 256 : x,
-                    inside ? bytes : 0);
-    }
+// By sets of fused phases and by instruction tiles of 64 positions.
+using Accumulators = float[4][1][32];
+
+// The i-th of them.
+__device__ __forceinline__ float& acc_at(Accumulators& acc, int i) {
+  return acc[i / kSetAccumulators][0][i % 32];
+}
+
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
+__device__ __forceinline__ void pin(Accumulators& acc) {
+  #pragma unroll
+  for (int i = 0; i < 128; ++i) {
+    wgmma_pin(acc_at(acc, i));
   }
 }
+
+// A tap's products, for all M tiles. They begin their accumulators where `accumulate` is 0.
+__device__ __forceinline__ void multiply_tap(Accumulators& acc, int set, const Fragments& fragments, int first,
+                                             unsigned long long weights, int accumulate) {
+  wgmma_m64n64k8_tf32_rs(acc[set][0], fragments[first], weights, accumulate);
+}
+
+// All products of one k-block, from the thread's first position in the staged input on. In a tile's first k-block
+// `later` is 0. In others the stage at `previous` is released as soon as its products are done.
+__device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&fragments)[3], const float* rows,
+                                                 unsigned long long weights, int later, unsigned long long* previous,
+                                                 unsigned int zero) {
+  #pragma unroll
+  for (int k_step = 0; k_step < 2; ++k_step) {
+    const float* step_rows = rows + k_step * kKStepPitch;
+    const unsigned long long step_weights = weights + k_step * 128;
+    const int begun = k_step > 0 ? 1 : later;
+    load_fragments(fragments[0], step_rows + 2, fragments[2], false, zero);
+    wgmma_fence();
+    multiply_tap(acc, 1, fragments[0], 3, step_weights + 3072, begun);  // tap (3, 0)
+    multiply_tap(acc, 0, fragments[0], 2, step_weights + 3328, begun);  // tap (3, 1)
+    multiply_tap(acc, 1, fragments[0], 2, step_weights + 3584, 1);      // tap (3, 2)
+    multiply_tap(acc, 0, fragments[0], 1, step_weights + 3840, 1);      // tap (3, 3)
+    wgmma_commit();
+    wgmma_wait(1);  // the fragments before may be overwritten
+    if (k_step == 0) {
+      warp_arrive(previous, later == 1);
+    }
+    load_fragments(fragments[1], step_rows + 26, fragments[2], k_step == 0, zero);
+    wgmma_fence();
+    multiply_tap(acc, 1, fragments[1], 3, step_weights + 1024, 1);      // tap (1, 0)
+    multiply_tap(acc, 0, fragments[1], 2, step_weights + 1280, 1);      // tap (1, 1)
+    multiply_tap(acc, 1, fragments[1], 2, step_weights + 1536, 1);      // tap (1, 2)
+    multiply_tap(acc, 0, fragments[1], 1, step_weights + 1792, 1);      // tap (1, 3)
+    multiply_tap(acc, 3, fragments[1], 3, step_weights + 2048, begun);  // tap (2, 0)
+    multiply_tap(acc, 2, fragments[1], 2, step_weights + 2304, begun);  // tap (2, 1)
+    multiply_tap(acc, 3, fragments[1], 2, step_weights + 2560, 1);      // tap (2, 2)
+    multiply_tap(acc, 2, fragments[1], 1, step_weights + 2816, 1);      // tap (2, 3)
+    wgmma_commit();
+    wgmma_wait(1);  // the fragments before may be overwritten
+    load_fragments(fragments[2], step_rows + 50, fragments[2], false, zero);
+    wgmma_fence();
+    multiply_tap(acc, 3, fragments[2], 3, step_weights, 1);        // tap (0, 0)
+    multiply_tap(acc, 2, fragments[2], 2, step_weights + 256, 1);  // tap (0, 1)
+    multiply_tap(acc, 3, fragments[2], 2, step_weights + 512, 1);  // tap (0, 2)
+    multiply_tap(acc, 2, fragments[2], 1, step_weights + 768, 1);  // tap (0, 3)
+    wgmma_commit();
+    wgmma_wait(1);  // the fragments before may be overwritten
+  }
+}
+
+// ---- Epilogue ----
 
 // Every step of the chain in its order.
 __device__ __forceinline__ float activate(float value) {
@@ -394,69 +472,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* __res
   }
 }
 
-// Goes on to the next stage; the parity changes when the ring begins anew.
-__device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
-  stage = stage == 1 ? 0 : stage + 1;
-  parity ^= stage == 0 ? 1 : 0;
-}
-
-// Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
-__device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
-  __syncwarp();
-  if (is_done && threadIdx.x % 32 == 0) {
-    mbarrier_arrive(barrier);
-  }
-}
-
-// A tap's products, for all M tiles. They begin their accumulators where `accumulate` is 0.
-__device__ __forceinline__ void multiply_tap(Accumulators& acc, int set, const Fragments& fragments, int first,
-                                             unsigned long long weights, int accumulate) {
-  wgmma_m64n64k8_tf32_rs(acc[set][0], fragments[first], weights, accumulate);
-}
-
-// All products of one k-block, from the thread's first position in the staged input on. In a tile's first k-block
-// `later` is 0. In others the stage at `previous` is released as soon as its products are done.
-__device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&fragments)[3], const float* rows,
-                                                 unsigned long long weights, int later, unsigned long long* previous,
-                                                 unsigned int zero) {
-  #pragma unroll
-  for (int k_step = 0; k_step < 2; ++k_step) {
-    const float* step_rows = rows + k_step * kKStepPitch;
-    const unsigned long long step_weights = weights + k_step * 128;
-    const int begun = k_step > 0 ? 1 : later;
-    load_fragments(fragments[0], step_rows + 2, fragments[2], false, zero);
-    wgmma_fence();
-    multiply_tap(acc, 1, fragments[0], 3, step_weights + 3072, begun);  // tap (3, 0)
-    multiply_tap(acc, 0, fragments[0], 2, step_weights + 3328, begun);  // tap (3, 1)
-    multiply_tap(acc, 1, fragments[0], 2, step_weights + 3584, 1);      // tap (3, 2)
-    multiply_tap(acc, 0, fragments[0], 1, step_weights + 3840, 1);      // tap (3, 3)
-    wgmma_commit();
-    wgmma_wait(1);  // the fragments before may be overwritten
-    if (k_step == 0) {
-      warp_arrive(previous, later == 1);
-    }
-    load_fragments(fragments[1], step_rows + 26, fragments[2], k_step == 0, zero);
-    wgmma_fence();
-    multiply_tap(acc, 1, fragments[1], 3, step_weights + 1024, 1);      // tap (1, 0)
-    multiply_tap(acc, 0, fragments[1], 2, step_weights + 1280, 1);      // tap (1, 1)
-    multiply_tap(acc, 1, fragments[1], 2, step_weights + 1536, 1);      // tap (1, 2)
-    multiply_tap(acc, 0, fragments[1], 1, step_weights + 1792, 1);      // tap (1, 3)
-    multiply_tap(acc, 3, fragments[1], 3, step_weights + 2048, begun);  // tap (2, 0)
-    multiply_tap(acc, 2, fragments[1], 2, step_weights + 2304, begun);  // tap (2, 1)
-    multiply_tap(acc, 3, fragments[1], 2, step_weights + 2560, 1);      // tap (2, 2)
-    multiply_tap(acc, 2, fragments[1], 1, step_weights + 2816, 1);      // tap (2, 3)
-    wgmma_commit();
-    wgmma_wait(1);  // the fragments before may be overwritten
-    load_fragments(fragments[2], step_rows + 50, fragments[2], false, zero);
-    wgmma_fence();
-    multiply_tap(acc, 3, fragments[2], 3, step_weights, 1);        // tap (0, 0)
-    multiply_tap(acc, 2, fragments[2], 2, step_weights + 256, 1);  // tap (0, 1)
-    multiply_tap(acc, 3, fragments[2], 2, step_weights + 512, 1);  // tap (0, 2)
-    multiply_tap(acc, 2, fragments[2], 1, step_weights + 768, 1);  // tap (0, 3)
-    wgmma_commit();
-    wgmma_wait(1);  // the fragments before may be overwritten
-  }
-}
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     convtgen_shift_gemm_forward_d407c90cd5aa2a48(const float* __restrict__ x, const unsigned char* packed,

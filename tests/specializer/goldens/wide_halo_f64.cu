@@ -16,11 +16,7 @@ namespace convtgen_direct_forward_05b5e60a0b2fef26_source {
 
 constexpr int kThreads = 32;
 
-// Every step of the chain in its order.
-__device__ __forceinline__ double activate(double value) {
-  value = value * 0.5;
-  return value;
-}
+// ---- Products ----
 
 // One thread's accumulators for one phase.
 using Accumulators = double[2][1][1];
@@ -40,6 +36,14 @@ __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const d
   }
 }
 
+// ---- Epilogue ----
+
+// Every step of the chain in its order.
+__device__ __forceinline__ double activate(double value) {
+  value = value * 0.5;
+  return value;
+}
+
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Accumulators& acc, double* __restrict__ y, int co, int channels, int oy,
@@ -55,6 +59,8 @@ __device__ __forceinline__ void store(const Accumulators& acc, double* __restric
     }
   }
 }
+
+// ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 16)
     convtgen_direct_forward_05b5e60a0b2fef26(const double* __restrict__ x, const double* __restrict__ weight,
