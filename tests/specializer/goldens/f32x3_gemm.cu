@@ -217,7 +217,7 @@ constexpr int kUsedPitch = 40;
 constexpr int kKBlockWeightBytes = 43008;   // a k-block's B operands
 constexpr int kWeightBytes = 86016;         // all k-blocks; exponents of their scales follow
 constexpr int kPackedMaximaOffset = 86144;  // of weights, written while they are packed
-constexpr int kPackedBytes = 87168;         // of a block
+constexpr int kPackedTileBytes = 87168;     // of an N tile
 constexpr int kResidentBytes = 86016;       // the weights, at 0; the stages follow
 constexpr int kMaximaOffset = 25856;        // in a stage: one a producer warp
 constexpr int kExponentsOffset = 25872;     // in a stage: scales of x
@@ -294,7 +294,7 @@ extern "C" __global__ void __launch_bounds__(256)
   for (int index = blockIdx.x; index < 16; index += gridDim.x) {
     const int n = index * 2 % 32 + threadIdx.x % 2;
     const int channel_tile = index / 16;
-    unsigned char* to = packed + static_cast<long long>(channel_tile) * kPackedBytes;
+    unsigned char* to = packed + static_cast<long long>(channel_tile) * kPackedTileBytes;
     const int co = channel_tile * 32 + n;
     const float* from = weight + static_cast<long long>(co) * 21;
     float values[16];

@@ -189,7 +189,7 @@ constexpr int kSetAccumulators = 32;
 
 constexpr int kInputBytes = 16896;         // the input of a stage
 constexpr int kKBlockWeightBytes = 65536;  // a k-block's B operands
-constexpr int kPackedBytes = 524288;       // of a block: all k-blocks
+constexpr int kPackedTileBytes = 524288;   // of an N tile: all k-blocks
 constexpr int kStageBytes = 82432;         // input; weights if not resident
 constexpr int kBarrierOffset = 164864;     // mbarriers
 
@@ -229,7 +229,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
   const int channel_tile = index / 8192;
   if (channel_tile < 1) {
     const int co = channel_tile * 64 + channel_of_column(n);
-    unsigned char* tile_weights = packed + static_cast<long long>(channel_tile) * kPackedBytes;
+    unsigned char* tile_weights = packed + static_cast<long long>(channel_tile) * kPackedTileBytes;
     #pragma unroll
     for (int k_step = first; k_step < first + 4; ++k_step) {
       const int ci = k_step * 8 + half * 4;
