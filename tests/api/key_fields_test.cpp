@@ -46,14 +46,9 @@ auto fields_of(SmRates& it) {
                   copied_bytes_per_cycle);
 }
 auto fields_of(CostFactors& it) {
-  auto& [hidden_less, direct_reaches, direct_moves, direct_moves_nhwc, halo_launches, halo_measured, halo_measured_nhwc,
-         halo_l2_copies, halo_l2_registers, halo_stage, halo_begin, halo_epilogue, halo_epilogue_outputs,
-         halo_epilogue_shown, halo_narrow_stores, roll_row, roll_exchange, roll_alone, roll_part_of_sector, roll_tile,
-         roll_tile_nhwc, roll_once, roll_store_nhwc] = it;
-  return std::tie(hidden_less, direct_reaches, direct_moves, direct_moves_nhwc, halo_launches, halo_measured,
-                  halo_measured_nhwc, halo_l2_copies, halo_l2_registers, halo_stage, halo_begin, halo_epilogue,
-                  halo_epilogue_outputs, halo_epilogue_shown, halo_narrow_stores, roll_row, roll_exchange, roll_alone,
-                  roll_part_of_sector, roll_tile, roll_tile_nhwc, roll_once, roll_store_nhwc);
+#define CONVTGEN_TIE(name, value, meaning) std::tie(it.name),
+  return std::tuple_cat(CONVTGEN_COST_FACTORS(CONVTGEN_TIE) std::tuple<>());
+#undef CONVTGEN_TIE
 }
 auto fields_of(Target& it) {
   auto& [architecture, capability, multiprocessors, max_shared_bytes, shared_bytes_per_sm, bytes_per_second, f32_flops,
