@@ -16,10 +16,10 @@ namespace convtgen {
 namespace {
 
 constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
-constexpr std::int64_t kMostNumber = kIntMax - 65536;  // of a layer: a tile or a chunk may end after it
+constexpr std::int64_t kMostNumber = kIntMax - 65536;  // of a layer: a tile or a k-block may end after it
 constexpr std::int64_t kChannelThreads = 4;            // of a block: as many threads as this share the staged input
 constexpr std::int64_t kMaxPhases = 16;                // of a phase group: what a thread can accumulate side by side
-constexpr std::int64_t kMaxChunk = 16;
+constexpr std::int64_t kMaxBlockK = 16;
 constexpr std::int64_t kMaxUnrolled = 12288;  // multiply-adds in the unrolled body: bounds code size and compile time
 constexpr std::int64_t kMaxStores = 16384;    // phases of a layer, each of which the source stores by a line of its own
 
@@ -64,7 +64,7 @@ struct Block {
   std::int64_t columns_per_thread = 1, rows_per_thread = 1, channels_per_thread = 1;
   std::int64_t group_phases_h = 1, group_phases_w = 1;
   std::int64_t blocks_per_sm = 1;
-  std::int64_t chunk = 1;
+  std::int64_t block_k = 1;
   bool staged = true;
 };
 
@@ -78,7 +78,7 @@ constexpr std::array kMembers = {
     BlockMember{"group_phases_h", &Block::group_phases_h},
     BlockMember{"group_phases_w", &Block::group_phases_w},
     BlockMember{"blocks_per_sm", &Block::blocks_per_sm},
-    BlockMember{"chunk", &Block::chunk},
+    BlockMember{"block_k", &Block::block_k},
     BlockMember{"staged", &Block::staged},
 };
 
@@ -170,16 +170,16 @@ void choose_stage(const Facts& f, const Aim& aim, Block& b) {
       b.columns_per_thread /= 2;
     } else {
       b.staged = false;
-      b.chunk = 1;
+      b.block_k = 1;
       return;
     }
   }
   const std::int64_t most = std::clamp<std::int64_t>(std::min(aim.stage_bytes, f.max_shared) / f.of(b)[kChannelBytes],
-                                                     1, std::min(kMaxChunk, f.group_in));
-  b.chunk = even_part(f.group_in, most);
+                                                     1, std::min(kMaxBlockK, f.group_in));
+  b.block_k = even_part(f.group_in, most);
   for (std::int64_t divisor = most; 2 * divisor > most; --divisor) {
     if (f.group_in % divisor == 0) {
-      b.chunk = divisor;  // whole chunks need no check
+      b.block_k = divisor;  // whole k-blocks need no check
       break;
     }
   }
@@ -337,9 +337,9 @@ Plan plan_of(const Layer& layer, const Facts& facts, const Block& block) {
       "direct takes every forward layer; each thread accumulates {} x {} x {} x {}, and {}",
       count(block.group_phases_h * block.group_phases_w, "phase"), count(block.channels_per_thread, "channel"),
       count(block.rows_per_thread, "row"), count(block.columns_per_thread, "column"),
-      block.staged
-          ? fmt::format("{} {} staged at a time", count(block.chunk, "input channel"), block.chunk == 1 ? "is" : "are")
-          : std::string("the halo is too large for shared memory, so the input is read where it lies"));
+      block.staged ? fmt::format("{} {} staged at a time", count(block.block_k, "input channel"),
+                                 block.block_k == 1 ? "is" : "are")
+                   : std::string("the halo is too large for shared memory, so the input is read where it lies"));
   return plan;
 }
 

@@ -34,7 +34,7 @@ constexpr int kPhaseGroupsH = ceil_div(P::stride_h, P::group_phases_h);
 constexpr int kPhaseGroupsW = ceil_div(P::stride_w, P::group_phases_w);
 constexpr int kPhaseGroups = kPhaseGroupsH * kPhaseGroupsW;
 constexpr bool kWholeTiles = kGroupOut % kTileChannels == 0;  // no channel tile is ragged
-constexpr bool kWholeChunks = kGroupIn % P::chunk == 0;
+constexpr bool kWholeKBlocks = kGroupIn % P::block_k == 0;
 
 // The halo: offsets fall as taps grow.
 constexpr int kLeastOffsetH = offset_of_tap(P::kernel_h - 1, P::stride_h, P::padding_h, P::dilation_h);
@@ -50,7 +50,7 @@ constexpr long long kChannelBytes =
     P::staged ? static_cast<long long>(sizeof(Sum)) *
                     (static_cast<long long>(kStagedRows) * kPitch + static_cast<long long>(kTaps) * kTileChannels)
               : 0;
-constexpr long long kSharedBytes = P::chunk * kChannelBytes;
+constexpr long long kSharedBytes = P::block_k * kChannelBytes;
 
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
@@ -80,25 +80,25 @@ __device__ __forceinline__ Element narrow(Sum value) {
 // ---- Staging ----
 
 struct Stage {
-  Sum rows[P::chunk][kStagedRows][kPitch];
-  Sum weights[P::chunk][kTaps][kTileChannels];
+  Sum rows[P::block_k][kStagedRows][kPitch];
+  Sum weights[P::block_k][kTaps][kTileChannels];
 };
 
-// Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
+// Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restrict__ x, int first_channel,
                                            int first_row, const int first_column, const int in_h, const int in_w) {
 #pragma unroll 3  // more would spill
-  for (int i = threadIdx.x; i < P::chunk * kStagedRows * kStagedColumns; i += kThreads) {
+  for (int i = threadIdx.x; i < P::block_k * kStagedRows * kStagedColumns; i += kThreads) {
     // Adjacent threads read adjacent memory.
-    const int channel = P::channels_last ? i % P::chunk : i / (kStagedRows * kStagedColumns);
-    const int row = P::channels_last ? i / (P::chunk * kStagedColumns) : i / kStagedColumns % kStagedRows;
-    const int column = P::channels_last ? i / P::chunk % kStagedColumns : i % kStagedColumns;
+    const int channel = P::channels_last ? i % P::block_k : i / (kStagedRows * kStagedColumns);
+    const int row = P::channels_last ? i / (P::block_k * kStagedColumns) : i / kStagedColumns % kStagedRows;
+    const int column = P::channels_last ? i / P::block_k % kStagedColumns : i % kStagedColumns;
     const int ci = first_channel + channel;
     const int iy = first_row + row;
     const int ix = first_column + column;
     Sum value = 0;
-    if ((kWholeChunks || ci < kGroupIn) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
+    if ((kWholeKBlocks || ci < kGroupIn) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
         (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w) {
       if (P::channels_last) {
         value = widen(x[(static_cast<Offset>(iy) * in_w + ix) * P::in_channels + ci]);
@@ -110,22 +110,22 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
   }
 }
 
-// Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
+// Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
                                               const int first_out) {
 #pragma unroll 3  // more would spill
-  for (int i = threadIdx.x; i < P::chunk * kTileChannels * kTaps; i += kThreads) {
+  for (int i = threadIdx.x; i < P::block_k * kTileChannels * kTaps; i += kThreads) {
     const int tap = P::weight_channels_last ? i / kTileChannels % kTaps : i % kTaps;
     const int channel = P::weight_channels_last ? i % kTileChannels : i / kTaps % kTileChannels;
-    const int chunk_channel = i / (kTaps * kTileChannels);
-    const int ci = first_channel + chunk_channel;
+    const int k_block_channel = i / (kTaps * kTileChannels);
+    const int ci = first_channel + k_block_channel;
     const int co = first_out + channel;
     Sum value = 0;
-    if ((kWholeChunks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut)) {
+    if ((kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut)) {
       value = widen(weight[weight_offset(static_cast<WeightIndex>(ci), co, tap, kGroupOut, kTaps)]);
     }
-    stage.weights[chunk_channel][tap][channel] = value;
+    stage.weights[k_block_channel][tap][channel] = value;
   }
 }
 
@@ -253,16 +253,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 
   Accumulators acc[kPhases] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
-  for (int first_in = 0; first_in < kGroupIn; first_in += P::chunk) {
+  for (int first_in = 0; first_in < kGroupIn; first_in += P::block_k) {
     if (P::staged) {
-      __syncthreads();  // all threads have read the chunk before
+      __syncthreads();  // all threads have read the k-block before
       stage_rows(stage, x_group, first_in, tile_y * kTileRows + kLeastOffsetH, tile_x * kTileColumns + kLeastOffsetW,
                  in_h, in_w);
       stage_weights(stage, weight_group, first_in, first_out);
-      __syncthreads();  // the chunk is staged
+      __syncthreads();  // the k-block is staged
     }
 #pragma unroll 1
-    for (int c = 0; c < P::chunk; ++c) {
+    for (int c = 0; c < P::block_k; ++c) {
       CONVTGEN_UNROLL
       for (int g = 0; g < kPhaseGroups; ++g) {
         if (kPhaseGroups == 1 || phase_group == g) {

@@ -45,7 +45,7 @@ struct Parameters {
   static constexpr int group_phases_h = 2;
   static constexpr int group_phases_w = 2;
   static constexpr int blocks_per_sm = 2;  // that registers must leave room for
-  static constexpr int chunk = 8;          // input channels that are staged at a time
+  static constexpr int block_k = 8;        // input channels that are staged at a time
   static constexpr bool staged = true;     // false: a halo too large for shared memory is read where it lies
 };
 

@@ -47,7 +47,7 @@ class Compiled : public ::testing::TestWithParam<NamedLayer> {};
 
 TEST_P(Compiled, NothingLoopsOverTaps) {
   const KernelSource source = direct_source_of(GetParam().layer);
-  // The loops there are: over what is staged, over channels of the group and of the chunk, over a thread's rectangle.
+  // The loops there are: over what is staged, over channels of the group and of the k-block, over a thread's rectangle.
   static const std::regex loop(R"(for \(int (\w+) =)");
   for (std::sregex_iterator i(source.text.begin(), source.text.end(), loop), end; i != end; ++i) {
     const std::string variable = (*i)[1];

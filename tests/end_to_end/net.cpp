@@ -190,7 +190,7 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
   const std::int64_t group_out = layer.out_channels / layer.groups;
   const std::int64_t bytes = layer.dtype == Dtype::kF64 ? 8 : layer.dtype == Dtype::kF32 ? 4 : 2;
   const bool is_shifted = plan.template_name == "shift_gemm" || plan.template_name == "f32x3_gemm";
-  const std::int64_t block_k = integer(plan, is_shifted ? "block_k" : "chunk");
+  const std::int64_t block_k = integer(plan, plan.parameters.contains("block_k") ? "block_k" : "chunk");
   is(block_k < group_in, "several k-blocks");
   is(group_in % block_k != 0, "a k-block in part");
   if (plan.template_name == "direct") {

@@ -20,7 +20,8 @@ def migrate(*arguments):
 # Names of format 3 and those before, and what every plan of shift_gemm had that is not one of f32x3_gemm.
 NAMES = {"thread_positions": "run", "block_n": "columns", "adjacent_channels": "channel_run", "block_k": "chunk",
          "staged_epilogue": "exchange", "ping_pong": "in_turn"}
-RENAMED = {"halo_gemm": {"prefetch_stages": "ahead", "ping_pong": "in_turn", "fused_phases": "joined"},
+RENAMED = {"direct": {"block_k": "chunk"},
+           "halo_gemm": {"prefetch_stages": "ahead", "ping_pong": "in_turn", "fused_phases": "joined"},
            "roll_gemm": {"staged_epilogue": "exchange"}}
 GONE = {"split": False, "ahead": True, "add_rows": 0}
 

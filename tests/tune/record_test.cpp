@@ -42,7 +42,7 @@ TEST(Record, ComesBackAsItWasAndInTheSameBytes) {
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_EQ(*parsed, record);
   EXPECT_EQ(print_record(*parsed), text);
-  for (const char* word : {R"("chip":"NVIDIA H200")", R"("template":"direct")", R"("chunk":)",
+  for (const char* word : {R"("chip":"NVIDIA H200")", R"("template":"direct")", R"("block_k":)",
                            R"("sizes":{"batch":1,"extents":[1,64,64]})"}) {
     EXPECT_THAT(text, HasSubstr(word));
   }

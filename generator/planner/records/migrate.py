@@ -15,6 +15,7 @@ NEW = 3
 
 # Format 3: the parameters of a template, by their names in format 2; None where there is no such parameter any more.
 RENAMED = {
+    "direct": {"chunk": "block_k"},
     "halo_gemm": {"ahead": "prefetch_stages", "in_turn": "ping_pong", "joined": "fused_phases"},
     "roll_gemm": {"exchange": "staged_epilogue"},
     "shift_gemm": {

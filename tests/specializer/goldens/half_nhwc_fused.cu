@@ -53,7 +53,7 @@ struct Stage {
   float weights[8][16][32];
 };
 
-// Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
+// Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
                                            int first_row) {
@@ -75,7 +75,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
   }
 }
 
-// Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
+// Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel) {
@@ -84,13 +84,13 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
   for (int i = threadIdx.x; i < 4096; i += kThreads) {
     const int tap = i % 16;
     const int channel = i / 16 % kTileChannels;
-    const int chunk_channel = i / 512;
-    const int ci = first_channel + chunk_channel;
+    const int k_block_channel = i / 512;
+    const int ci = first_channel + k_block_channel;
     float value = 0;
     if (channel < kGroupOut) {
       value = half_to_float(weight[(ci * kGroupOut + channel) * 16 + tap]);
     }
-    stage.weights[chunk_channel][tap][channel] = value;
+    stage.weights[k_block_channel][tap][channel] = value;
   }
 }
 
@@ -168,10 +168,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   Accumulators acc[4] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
   for (int first_in = 0; first_in < kGroupIn; first_in += 8) {
-    __syncthreads();  // all threads have read the chunk before
+    __syncthreads();  // all threads have read the k-block before
     stage_rows(stage, x_group, first_in, tile_y * 8 - 1);
     stage_weights(stage, weight, first_in);
-    __syncthreads();  // the chunk is staged
+    __syncthreads();  // the k-block is staged
     #pragma unroll 1
     for (int c = 0; c < 8; ++c) {
       // Kernel row 0: output rows of phase 1, input offset 1.

@@ -52,7 +52,7 @@ struct Stage {
   float weights[5][9][7];
 };
 
-// Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
+// Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_column,
                                            int in_w) {
@@ -71,7 +71,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
   }
 }
 
-// Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
+// Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight) {
   // more would spill
@@ -79,9 +79,9 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
   for (int i = threadIdx.x; i < 315; i += kThreads) {
     const int tap = i % 9;
     const int channel = i / 9 % 7;
-    const int chunk_channel = i / 63;
-    const float value = bfloat16_to_float(weight[(static_cast<long long>(chunk_channel) * 7 + channel) * 9 + tap]);
-    stage.weights[chunk_channel][tap][channel] = value;
+    const int k_block_channel = i / 63;
+    const float value = bfloat16_to_float(weight[(static_cast<long long>(k_block_channel) * 7 + channel) * 9 + tap]);
+    stage.weights[k_block_channel][tap][channel] = value;
   }
 }
 
@@ -156,10 +156,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
 
   Accumulators acc[3] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
-  __syncthreads();  // all threads have read the chunk before
+  __syncthreads();  // all threads have read the k-block before
   stage_rows(stage, x_group, tile_x * kTileColumns - 2, width);
   stage_weights(stage, weight);
-  __syncthreads();  // the chunk is staged
+  __syncthreads();  // the k-block is staged
   #pragma unroll 1
   for (int c = 0; c < 5; ++c) {
     // Kernel row 0: output rows of phase 0, input offset 0.

@@ -43,7 +43,7 @@ struct Stage {
   float weights[4][21][32];
 };
 
-// Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
+// Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
                                            int first_column) {
@@ -65,7 +65,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
   }
 }
 
-// Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
+// Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
   // more would spill
@@ -73,10 +73,10 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
   for (int i = threadIdx.x; i < 2688; i += kThreads) {
     const int tap = i % kTaps;
     const int channel = i / kTaps % kTileChannels;
-    const int chunk_channel = i / 672;
-    const int ci = first_channel + chunk_channel;
+    const int k_block_channel = i / 672;
+    const int ci = first_channel + k_block_channel;
     const float value = weight[(ci * kGroupOut + channel) * kTaps + tap];
-    stage.weights[chunk_channel][tap][channel] = value;
+    stage.weights[k_block_channel][tap][channel] = value;
   }
 }
 
@@ -146,10 +146,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   Accumulators acc[1] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
   for (int first_in = 0; first_in < kGroupIn; first_in += 4) {
-    __syncthreads();  // all threads have read the chunk before
+    __syncthreads();  // all threads have read the k-block before
     stage_rows(stage, x_group, first_in, tile_y * 8 - 1, tile_x * kTileColumns - 3);
     stage_weights(stage, weight, first_in);
-    __syncthreads();  // the chunk is staged
+    __syncthreads();  // the k-block is staged
     #pragma unroll 1
     for (int c = 0; c < 4; ++c) {
       // Kernel row 0: output rows of phase 0, input offset 1.

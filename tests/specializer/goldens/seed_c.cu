@@ -39,7 +39,7 @@ struct Stage {
   float weights[8][21][12];
 };
 
-// Copies a chunk of input channels, with the halo, to shared memory: zeros where the image or the group ends.
+// Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_row, int first_column) {
   // more would spill
@@ -59,7 +59,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
   }
 }
 
-// Copies the weights of a chunk of input channels to shared memory, output channels innermost; zeros where the group
+// Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight) {
   // more would spill
@@ -67,9 +67,9 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
   for (int i = threadIdx.x; i < 2016; i += kThreads) {
     const int tap = i % kTaps;
     const int channel = i / kTaps % 12;
-    const int chunk_channel = i / 252;
-    const float value = weight[(chunk_channel * 12 + channel) * kTaps + tap];
-    stage.weights[chunk_channel][tap][channel] = value;
+    const int k_block_channel = i / 252;
+    const float value = weight[(k_block_channel * 12 + channel) * kTaps + tap];
+    stage.weights[k_block_channel][tap][channel] = value;
   }
 }
 
@@ -131,10 +131,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
 
   Accumulators acc[6] = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
-  __syncthreads();  // all threads have read the chunk before
+  __syncthreads();  // all threads have read the k-block before
   stage_rows(stage, x_group, tile_y * 8, tile_x * 16 - 1);
   stage_weights(stage, weight_group);
-  __syncthreads();  // the chunk is staged
+  __syncthreads();  // the k-block is staged
   #pragma unroll 1
   for (int c = 0; c < 8; ++c) {
     // Kernel row 0: output rows of phase 1, input offset 1.
