@@ -37,7 +37,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }
 
 std::vector<std::string> direction_names() {
-  return {"forward", "grad_input", "grad_weight"};
+  return {"forward", "grad_input", "grad_weight", "grad_bias"};
 }
 
 /// All layers of the files or texts. Where there is an error, it has been reported and `exit` is set.

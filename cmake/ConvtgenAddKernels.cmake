@@ -6,7 +6,7 @@ cmake_policy(PUSH)
 cmake_policy(VERSION 3.22)  # whatever the project asks for: depfiles mean the same everywhere
 
 # convtgen_add_kernels(<target> LAYERS <file.convt>... [ARCHITECTURES <name>...] [FORMAT cubin|source]
-#                      [DIRECTIONS forward|grad_input|grad_weight...] [NAMESPACE <ns>] [HEADER <name.h>] [HOST])
+#                      [DIRECTIONS forward|grad_input|grad_weight|grad_bias...] [NAMESPACE <ns>] [HEADER <name.h>] [HOST])
 # Makes a static library <target> of the kernels of the layers, with the header <name.h>, which is its PUBLIC_HEADER.
 function(convtgen_add_kernels target)
   set(caller "convtgen_add_kernels(${target})")
@@ -51,8 +51,9 @@ function(convtgen_add_kernels target)
     message(FATAL_ERROR "${caller}: HEADER '${arg_HEADER}' is a file of the launch code's own; take another name")
   endif()
   foreach(direction IN LISTS arg_DIRECTIONS)
-    if(NOT direction MATCHES "^(forward|grad_input|grad_weight)$")
-      message(FATAL_ERROR "${caller}: DIRECTIONS '${direction}' is unknown; legal are forward, grad_input, grad_weight")
+    if(NOT direction MATCHES "^(forward|grad_input|grad_weight|grad_bias)$")
+      message(FATAL_ERROR "${caller}: DIRECTIONS '${direction}' is unknown; "
+                          "legal are forward, grad_input, grad_weight, grad_bias")
     endif()
   endforeach()
   if(arg_ARCHITECTURES)

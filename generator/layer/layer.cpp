@@ -21,8 +21,10 @@ constexpr std::array kLayoutNames = std::to_array<std::string_view>({"nchw", "nh
 constexpr std::array kWeightLayouts{WeightLayout::kContiguous, WeightLayout::kChannelsLast};
 constexpr std::array kWeightLayoutNames = std::to_array<std::string_view>({"contiguous", "channels_last"});
 
-constexpr std::array kDirections{Direction::kForward, Direction::kGradInput, Direction::kGradWeight};
-constexpr std::array kDirectionNames = std::to_array<std::string_view>({"forward", "grad_input", "grad_weight"});
+constexpr std::array kDirections{Direction::kForward, Direction::kGradInput, Direction::kGradWeight,
+                                 Direction::kGradBias};
+constexpr std::array kDirectionNames =
+    std::to_array<std::string_view>({"forward", "grad_input", "grad_weight", "grad_bias"});
 
 constexpr std::array kActivations{ActivationKind::kRelu,     ActivationKind::kLeakyRelu, ActivationKind::kGelu,
                                   ActivationKind::kGeluTanh, ActivationKind::kSilu,      ActivationKind::kMish,

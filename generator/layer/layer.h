@@ -30,7 +30,12 @@ enum class WeightLayout {
   kChannelsLast,  // (Cin, KH, KW, Cout/groups): torch.channels_last of a ConvTranspose2d's weight
 };
 
-enum class Direction { kForward, kGradInput, kGradWeight };
+enum class Direction {
+  kForward,     // x, weight, bias -> y
+  kGradInput,   // grad_y, weight -> grad_x
+  kGradWeight,  // x, grad_y -> grad_weight, and grad_bias where the layer has a bias
+  kGradBias,    // grad_y -> grad_bias
+};
 
 enum class ActivationKind {
   kRelu,

@@ -275,12 +275,16 @@ class Checker {
   }
 
   void check_directions() {
+    std::string names;
+    for (const Direction direction : all_directions()) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(direction));
+    }
     if (layer_.directions.empty()) {
-      add("directions", "directions must name at least one of forward, grad_input, grad_weight");
+      add("directions", fmt::format("directions must name at least one of {}", names));
     }
     for (std::size_t i = 1; i < layer_.directions.size(); ++i) {
       if (layer_.directions[i - 1] >= layer_.directions[i]) {
-        add("directions", "directions must stand once each, in the order forward, grad_input, grad_weight");
+        add("directions", fmt::format("directions must stand once each, in the order {}", names));
         return;
       }
     }

@@ -52,6 +52,13 @@ std::vector<Tensor> tensors_of(const Layer& layer, Direction direction, std::int
       tensors.push_back({.role = Role::kX, .elements = in, .alignment = wide});
       tensors.push_back({.role = Role::kGradY, .elements = out, .alignment = wide});
       break;
+    case Direction::kGradBias:
+      tensors = {{.role = Role::kGradBias,
+                  .elements = {.constant = layer.out_channels},
+                  .alignment = element,
+                  .written = true},
+                 {.role = Role::kGradY, .elements = out, .alignment = wide}};
+      break;
   }
   return tensors;
 }

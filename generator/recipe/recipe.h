@@ -17,7 +17,8 @@
 namespace convtgen {
 
 /// What a tensor is to its layer. Forward: x, weight, bias -> y. Gradient of the input: grad_y, weight -> grad_x.
-/// Gradient of the weights: x, grad_y -> grad_weight, and grad_bias where it is wanted.
+/// Gradient of the weights: x, grad_y -> grad_weight, and grad_bias where the layer has a bias. Gradient of the bias
+/// alone: grad_y -> grad_bias.
 enum class Role : std::uint8_t { kX, kWeight, kBias, kY, kGradX, kGradY, kGradWeight, kGradBias };
 inline constexpr std::size_t kRoles = 8;
 /// "x", "grad_weight": kernels' parameters are called so.

@@ -13,6 +13,7 @@ namespace {
 static_assert(static_cast<int>(Direction::kForward) == CONVTGEN_FORWARD);
 static_assert(static_cast<int>(Direction::kGradInput) == CONVTGEN_GRAD_INPUT);
 static_assert(static_cast<int>(Direction::kGradWeight) == CONVTGEN_GRAD_WEIGHT);
+static_assert(static_cast<int>(Direction::kGradBias) == CONVTGEN_GRAD_BIAS);
 
 std::string names_of(std::span<const Direction> directions) {
   std::vector<std::string_view> names;

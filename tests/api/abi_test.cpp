@@ -72,6 +72,7 @@ TEST(AbiTest, StructsKeepTheirLayout) {
   EXPECT_EQ(sizeof(convtgen_host_call_fields), 56u);
   EXPECT_EQ(offsetof(convtgen_host_call_fields, kernels), 40u);
   EXPECT_EQ(CONVTGEN_GRAD_WEIGHT, 2);
+  EXPECT_EQ(CONVTGEN_GRAD_BIAS, 3);
   EXPECT_EQ(CONVTGEN_INTERNAL, 13);
   EXPECT_EQ(CONVTGEN_LOG_DEBUG, 4);
 }

@@ -172,7 +172,7 @@ TEST(KeyFieldsTest, EveryFieldOfALayerMakesAnotherKey) {
 }
 
 TEST(KeyFieldsTest, AnotherDirectionHasNoKernelOrAnotherKey) {
-  for (const Direction direction : {Direction::kGradInput, Direction::kGradWeight}) {
+  for (const Direction direction : {Direction::kGradInput, Direction::kGradWeight, Direction::kGradBias}) {
     const Problem problem{kLayer, direction, *target_named("sm_90a")};
     const auto plans = plan(problem);
     EXPECT_TRUE(!plans || key_of(made_of(problem, plans->front()).value()) != key_of(planned(kLayer)))

@@ -140,8 +140,8 @@ TEST_F(LaunchTest, DirectionsAndTheirTensorsAreChecked) {
   const Layer layer(kOpenLayer);
   expect_error(thrown_by([&] { (void)device.prepare(layer, CONVTGEN_GRAD_INPUT); }), CONVTGEN_INVALID_ARGUMENT,
                "direction: grad_input is wanted, and the layer has forward; 'directions forward, grad_input' has both");
-  expect_error(thrown_by([&] { (void)device.prepare(layer, static_cast<convtgen_direction>(3)); }),
-               CONVTGEN_INVALID_ARGUMENT, "direction is 3; legal are 0 to 2");
+  expect_error(thrown_by([&] { (void)device.prepare(layer, static_cast<convtgen_direction>(4)); }),
+               CONVTGEN_INVALID_ARGUMENT, "direction is 4; legal are 0 to 3");
   expect_error(thrown_by([&] { device.run(layer, some_tensors(), {1, 5, 7}, nullptr, CONVTGEN_GRAD_WEIGHT); }),
                CONVTGEN_INVALID_ARGUMENT, "grad_weight is wanted");
   const Layer trained(std::string(kOpenLayer) + "; directions forward, grad_input");

@@ -148,8 +148,10 @@ TEST(Parser, FuseChainsKeepTheirOrder) {
 }
 
 TEST(Parser, DirectionsAreASet) {
-  const Layer layer = layer_of("conv_transpose2d 1 -> 1; kernel 1; directions grad_weight, grad_input, forward");
-  EXPECT_EQ(layer.directions, (std::vector{Direction::kForward, Direction::kGradInput, Direction::kGradWeight}));
+  const Layer layer =
+      layer_of("conv_transpose2d 1 -> 1; kernel 1; directions grad_bias, grad_weight, grad_input, forward");
+  EXPECT_EQ(layer.directions,
+            (std::vector{Direction::kForward, Direction::kGradInput, Direction::kGradWeight, Direction::kGradBias}));
 }
 
 TEST(Parser, DefaultsHoldForTheLayersBehindThem) {

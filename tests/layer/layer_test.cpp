@@ -31,7 +31,7 @@ TEST(Layer, EveryNameLeadsBackToItsValue) {
   EXPECT_EQ(all_computes().size(), 6U);
   EXPECT_EQ(all_layouts().size(), 2U);
   EXPECT_EQ(all_weight_layouts().size(), 2U);
-  EXPECT_EQ(all_directions().size(), 3U);
+  EXPECT_EQ(all_directions().size(), 4U);
   EXPECT_EQ(all_activations().size(), 12U);
 }
 
@@ -42,6 +42,7 @@ TEST(Layer, NamesAreTheLanguagesOwn) {
   EXPECT_EQ(name_of(WeightLayout::kContiguous), "contiguous");
   EXPECT_EQ(name_of(WeightLayout::kChannelsLast), "channels_last");
   EXPECT_EQ(name_of(Direction::kGradWeight), "grad_weight");
+  EXPECT_EQ(name_of(Direction::kGradBias), "grad_bias");
   EXPECT_EQ(name_of(ActivationKind::kLeakyRelu), "leaky_relu");
   EXPECT_EQ(name_of(ActivationKind::kGeluTanh), "gelu_tanh");
   EXPECT_EQ(name_of(ActivationKind::kAdd), "add");

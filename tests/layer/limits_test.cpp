@@ -238,9 +238,9 @@ TEST(Limits, OfTypesAndDirections) {
   EXPECT_EQ(broken([](Layer& l) { l.dtype = Dtype::kBf16; }),
             Lines{"compute | compute f32 does not go with dtype bf16, which takes bf16"});
   EXPECT_EQ(broken([](Layer& l) { l.directions.clear(); }),
-            Lines{"directions | directions must name at least one of forward, grad_input, grad_weight"});
+            Lines{"directions | directions must name at least one of forward, grad_input, grad_weight, grad_bias"});
   const std::string order =
-      "directions | directions must stand once each, in the order forward, grad_input, grad_weight";
+      "directions | directions must stand once each, in the order forward, grad_input, grad_weight, grad_bias";
   EXPECT_EQ(broken([](Layer& l) { l.directions = {Direction::kForward, Direction::kForward}; }), Lines{order});
   EXPECT_EQ(broken([](Layer& l) { l.directions = {Direction::kGradInput, Direction::kForward}; }), Lines{order});
 }

@@ -54,7 +54,7 @@ wrong "CMAKE_CUDA_ARCHITECTURES: there are no kernels for '52'" -DCMAKE_CUDA_ARC
 wrong "FORMAT 'ptx' is unknown; legal are cubin, source" <<<'convtgen_add_kernels(kernels LAYERS good.convt FORMAT ptx)'
 wrong "FORMAT source needs the language CUDA" <<<'convtgen_add_kernels(kernels LAYERS good.convt FORMAT source)'
 wrong "FORMAT cubin and HOST need the language C or CXX" -DLANGUAGES=NONE <<<'convtgen_add_kernels(kernels LAYERS good.convt)'
-wrong "DIRECTIONS 'backward' is unknown; legal are forward, grad_input, grad_weight" <<<'convtgen_add_kernels(kernels LAYERS good.convt DIRECTIONS forward backward)'
+wrong "DIRECTIONS 'backward' is unknown; legal are forward, grad_input, grad_weight, grad_bias" <<<'convtgen_add_kernels(kernels LAYERS good.convt DIRECTIONS forward backward)'
 wrong "NAMESPACE '3d' must be a C identifier that begins with a letter" <<<'convtgen_add_kernels(kernels LAYERS good.convt NAMESPACE 3d)'
 wrong "HEADER 'kernels.hpp' must be a file's name that ends in .h" <<<'convtgen_add_kernels(kernels LAYERS good.convt HEADER kernels.hpp)'
 wrong "HEADER 'a/kernels.h' must be a file's name" <<<'convtgen_add_kernels(kernels LAYERS good.convt HEADER a/kernels.h)'

@@ -227,6 +227,7 @@ TEST(RecipeTest, EveryDirectionHasItsTensors) {
   EXPECT_EQ(roles(Direction::kForward), "y! x weight bias ");
   EXPECT_EQ(roles(Direction::kGradInput), "grad_x! grad_y weight ");
   EXPECT_EQ(roles(Direction::kGradWeight), "grad_weight! grad_bias! x grad_y ");
+  EXPECT_EQ(roles(Direction::kGradBias), "grad_bias! grad_y ");
 }
 
 }  // namespace

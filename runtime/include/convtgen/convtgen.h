@@ -107,9 +107,10 @@ typedef struct convtgen_layer convtgen_layer;
 
 /** What a kernel computes. Each direction takes and gives tensors of certain roles (convtgen_tensors). */
 typedef enum convtgen_direction {
-  CONVTGEN_FORWARD = 0,    /**< x, weight, bias -> y */
-  CONVTGEN_GRAD_INPUT = 1, /**< grad_y, weight -> grad_x */
-  CONVTGEN_GRAD_WEIGHT = 2 /**< x, grad_y -> grad_weight, and grad_bias where it is wanted */
+  CONVTGEN_FORWARD = 0,     /**< x, weight, bias -> y */
+  CONVTGEN_GRAD_INPUT = 1,  /**< grad_y, weight -> grad_x */
+  CONVTGEN_GRAD_WEIGHT = 2, /**< x, grad_y -> grad_weight, and grad_bias where the layer has a bias */
+  CONVTGEN_GRAD_BIAS = 3    /**< grad_y -> grad_bias alone */
 } convtgen_direction;
 
 /** Axes of arrays of axes: depth, height, width. A layer of one dimension uses the last, one of two the last two. */
