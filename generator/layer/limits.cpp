@@ -288,6 +288,16 @@ class Checker {
         return;
       }
     }
+    const auto is_gradient = [](Direction direction) { return direction != Direction::kForward; };
+    if (!layer_.bias && std::ranges::find(layer_.directions, Direction::kGradBias) != layer_.directions.end()) {
+      add("directions", "directions: grad_bias is of layers with 'bias'", {"bias"});
+    }
+    if (!layer_.fuse.empty() && std::ranges::any_of(layer_.directions, is_gradient)) {
+      add("fuse",
+          "fuse: gradients are those of the convolution alone; leave the activations out of the layer and apply them "
+          "outside of it",
+          {"directions"});
+    }
   }
 
   const Layer& layer_;

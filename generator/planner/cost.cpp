@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "generator/planner/launch_plan.h"
+
 namespace convtgen {
 namespace {
 
@@ -40,11 +42,13 @@ InputSizes planned_sizes(const Layer& layer) {
 Cost cost_of(const Problem& problem, const Shape& shape) {
   const Layer& layer = problem.layer;
   Cost cost;
-  cost.flops = 2.0 * static_cast<double>(multiply_adds(layer, shape));
-  const double elements = static_cast<double>(shape.input_elements) + static_cast<double>(shape.weight_elements) +
-                          static_cast<double>(shape.output_elements) +
-                          (layer.bias ? static_cast<double>(layer.out_channels) : 0.0);
-  cost.bytes = elements * bytes_of(layer.dtype);
+  cost.flops = problem.direction == Direction::kGradBias ? static_cast<double>(shape.output_elements)
+                                                         : 2.0 * static_cast<double>(multiply_adds(layer, shape));
+  const Quantities quantities = quantities_of(shape);
+  for (const Tensor& tensor : tensors_of(layer, problem.direction, 0)) {
+    const auto elements = tensor.elements.in(quantities);
+    cost.bytes += elements ? static_cast<double>(*elements) * bytes_of(layer.dtype) : 0;
+  }
   const double arithmetic = cost.flops / arithmetic_rate(layer, problem.target);
   const double memory = cost.bytes / problem.target.bytes_per_second;
   cost.memory_bound = memory >= arithmetic;

@@ -7,8 +7,9 @@
 namespace convtgen {
 
 struct Cost {
-  double flops = 0;          // a multiply-add is two; only terms that land inside the output
-  double bytes = 0;          // x, weights, bias and y moved once
+  double flops =
+      0;  // a multiply-add is two, of the bias' gradient an addition one; only terms that land inside the output
+  double bytes = 0;          // what the call reads and writes, moved once
   double floor_seconds = 0;  // max(bytes / memory rate, flops / ceiling of the compute mode)
   bool memory_bound = false;
 };

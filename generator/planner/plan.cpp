@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <span>
+#include <ranges>
 #include <utility>
 
 #include "generator/planner/cost.h"
 #include "generator/planner/direct.h"
 #include "generator/planner/integers.h"
+#include "generator/planner/launch_plan.h"
 #include "generator/planner/shipped_records.h"
 #include "generator/planner/templates.h"
 
@@ -43,6 +44,9 @@ double direct_seconds(const Problem& problem, const Plan& direct) {
 
 /// Whether ints count what the kernels address of the packed weights.
 bool ints_count_weights(const Problem& problem, const Plan& plan) {
+  if (plan.packed_bytes == 0) {
+    return true;
+  }
   const std::int64_t columns = tile_grid_of(problem, plan).blocks_per_tile / plan.cluster;
   return plan.packed_bytes <= kMostPackedBytes && plan.packed_bytes / columns <= kMostBlockBytes;
 }
@@ -61,10 +65,6 @@ Result<std::vector<Plan>> plans_of(const Template& known, const Problem& problem
 }  // namespace
 
 Result<Candidates> candidates(const Problem& problem) {
-  if (problem.direction != Direction::kForward) {
-    return fail(
-        fmt::format("directions: there are no kernels for {} yet; legal is forward", name_of(problem.direction)));
-  }
   const std::vector<Direction>& directions = problem.layer.directions;
   if (std::ranges::find(directions, problem.direction) == directions.end()) {
     std::string names;
@@ -81,16 +81,17 @@ Result<Candidates> candidates(const Problem& problem) {
     return fail(fmt::format("{}: no template takes three axes yet; legal are conv_transpose1d and conv_transpose2d",
                             operator_name(problem.layer)));
   }
-  // The first template takes all that there are kernels for, so what it refuses is refused. Nothing is predicted of its
-  // plans; those of the others are ordered by their cost models, before or after the first of it.
-  const std::span<const Template> known = templates();
+  // The direction's first template takes all that there are kernels for, so what it refuses is refused. Nothing is
+  // predicted of its plans; those of the others are ordered by their cost models, before or after the first of it.
+  auto known =
+      std::views::filter(templates(), [&](const Template& each) { return each.direction == problem.direction; });
   auto general = plans_of(known.front(), problem);
   if (!general) {
     return std::unexpected(general.error());
   }
   Candidates out{*std::move(general), {}};
   std::vector<Plan> predicted;
-  for (const Template& each : known.subspan(1)) {
+  for (const Template& each : std::views::drop(known, 1)) {
     if (auto plans = plans_of(each, problem)) {
       std::ranges::move(*plans, std::back_inserter(predicted));
     } else {
@@ -114,10 +115,12 @@ Result<std::vector<Plan>> plan(const Problem& problem) {
 }
 
 Result<std::int64_t> grid_blocks(const Problem& problem, const Plan& plan, const Shape& shape) {
-  if (shape.output_elements == 0) {
+  if (shape.batch == 0 && problem.direction == Direction::kForward) {
     return 0;
   }
-  return tile_grid_of(problem, plan).grid().checked_blocks(quantities_of(shape));
+  const LaunchPlan launch = launch_plan_of(problem, plan);
+  const auto main = std::ranges::find(launch.kernels, "", &KernelPlan::suffix);
+  return main->grid.checked_blocks(quantities_of(shape));
 }
 
 TileGrid tile_grid_of(const Problem& problem, const Plan& plan) {

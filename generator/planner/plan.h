@@ -56,9 +56,9 @@ struct Candidates {
   std::vector<Refusal> refusals;  // of the templates that have none of them, in the order of the table
 };
 
-/// Plans of all templates (templates.h). The first is the one that a record which ships says was the fastest
-/// (shipped_records.h), if there is one of this very layer for the target, else what cost models suggest.
-/// Errors: the direction is none of the layer's or has no kernels yet, the layer breaks a limit, or nothing fits the
+/// Plans of all templates of the direction (templates.h). The first is the one that a record which ships says was the
+/// fastest (shipped_records.h), if there is one of this very layer for the target, else what cost models suggest.
+/// Errors: the direction is none of the layer's, the layer breaks a limit, or nothing fits the
 /// target.
 [[nodiscard]] Result<Candidates> candidates(const Problem& problem);
 

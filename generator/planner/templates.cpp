@@ -7,7 +7,10 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/direct.h"
+#include "generator/planner/direct_grad_input.h"
+#include "generator/planner/direct_grad_weight.h"
 #include "generator/planner/f32x3_gemm.h"
+#include "generator/planner/grad_bias.h"
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
@@ -15,12 +18,21 @@
 namespace convtgen {
 namespace {
 
+using enum Direction;
+
 constexpr std::array kTemplates = {
-    Template{"direct", programs::direct, plans_direct, direct_grid, nullptr, nullptr},
-    Template{"shift_gemm", programs::shift_gemm, plans_shift_gemm, shift_gemm_grid, nullptr, shift_gemm_seconds},
-    Template{"f32x3_gemm", programs::f32x3_gemm, plans_f32x3_gemm, f32x3_gemm_grid, nullptr, f32x3_gemm_seconds},
-    Template{"roll_gemm", programs::roll_gemm, plans_roll_gemm, roll_gemm_grid, nullptr, roll_gemm_seconds},
-    Template{"halo_gemm", programs::halo_gemm, plans_halo_gemm, halo_gemm_grid, nullptr, halo_gemm_seconds},
+    Template{"direct", kForward, programs::direct, plans_direct, direct_grid, nullptr, nullptr},
+    Template{"shift_gemm", kForward, programs::shift_gemm, plans_shift_gemm, shift_gemm_grid, nullptr,
+             shift_gemm_seconds},
+    Template{"f32x3_gemm", kForward, programs::f32x3_gemm, plans_f32x3_gemm, f32x3_gemm_grid, nullptr,
+             f32x3_gemm_seconds},
+    Template{"roll_gemm", kForward, programs::roll_gemm, plans_roll_gemm, roll_gemm_grid, nullptr, roll_gemm_seconds},
+    Template{"halo_gemm", kForward, programs::halo_gemm, plans_halo_gemm, halo_gemm_grid, nullptr, halo_gemm_seconds},
+    Template{"direct_grad_input", kGradInput, programs::direct_grad_input, plans_direct_grad_input, nullptr,
+             direct_grad_input_launch, nullptr},
+    Template{"direct_grad_weight", kGradWeight, programs::direct_grad_weight, plans_direct_grad_weight, nullptr,
+             direct_grad_weight_launch, nullptr},
+    Template{"grad_bias", kGradBias, programs::grad_bias, plans_grad_bias, nullptr, grad_bias_launch, nullptr},
 };
 
 }  // namespace

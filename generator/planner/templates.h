@@ -14,12 +14,13 @@ namespace convtgen {
 
 struct Template {
   std::string_view name;  // of its folder in templates/
+  Direction direction;    // of its problems
   /// The text of its program, as templatec writes it.
   std::string_view (*program)();
-  /// Its plans for a forward problem, best first; at least one. Errors: why there is none, naming the property of the
-  /// layer and the limit.
+  /// Its plans for a problem of its direction, best first; at least one. Errors: why there is none, naming the property
+  /// of the layer and the limit.
   Result<std::vector<Plan>> (*plans)(const Problem& problem);
-  /// The numbers of a launch.
+  /// The numbers of a launch; null where `launch` has them.
   TileGrid (*grid)(const Problem& problem, const Plan& plan);
   /// What a call launches; null where that is one kernel of the template's name, with the grid above, and before it the
   /// packing of its weights where the plan has packed bytes.
@@ -31,7 +32,7 @@ struct Template {
 /// What is added to the table: nothing, but in builds with -DCONVTGEN_TEST_TEMPLATES=ON (tests/templates/table.cpp).
 [[nodiscard]] std::span<const Template> extra_templates();
 
-/// All of them. The first takes every legal layer that its numbers can hold.
+/// All of them. The first of each direction takes every legal layer that its numbers can hold.
 [[nodiscard]] std::span<const Template> templates();
 
 /// Errors: there is none of that name; the message lists them.

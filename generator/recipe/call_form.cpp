@@ -82,6 +82,7 @@ Result<CallForm> CallForm::make(const Layer& layer, const Recipe& recipe) {
   form.may_omit_weight_ = recipe.may_omit_weight();
   for (const Tensor& tensor : recipe.tensors) {
     form.takes_[static_cast<std::size_t>(tensor.role)] = true;
+    form.writes_always_ |= tensor.written && tensor.elements.constant > 0;
   }
   for (std::size_t i = 0; i < recipe.kernels.size(); ++i) {
     const Grid& grid = recipe.kernels[i].grid;
@@ -275,7 +276,8 @@ Result<void> CallForm::make_call(const Arrays& arrays, const InputSizes& sizes, 
     }
     call.shape = *judged;
   }
-  if (call.is_empty()) {
+  call.is_empty = call.shape.batch == 0 && !writes_always_;
+  if (call.is_empty) {
     return {};
   }
   find_quantities(call.shape, call.quantities);

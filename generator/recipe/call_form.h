@@ -40,7 +40,7 @@ struct Call {
   Shape shape;
   Quantities quantities;                         // NOLINT: filled unless the call is empty
   std::array<KernelCall, kMostKernels> kernels;  // in the recipe's order
-  [[nodiscard]] bool is_empty() const { return shape.output_elements == 0; }
+  bool is_empty = false;                         // nothing is written, so nothing is launched
 };
 
 /// How a layer is called by a recipe.
@@ -105,6 +105,7 @@ class CallForm {
   std::int64_t kept_bytes_ = 0;
   std::array<bool, kRoles> takes_{};  // whether calls have an array of this role
   bool may_omit_weight_ = false;
+  bool writes_always_ = false;  // also where the batch is empty: gradients of the weights are zero there
 };
 
 }  // namespace convtgen

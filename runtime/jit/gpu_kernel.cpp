@@ -248,7 +248,7 @@ Outcome<void> GpuKernel::launch(const Arrays& arrays, const InputSizes& sizes, v
   if (auto made = facts().form.make_call(arrays, sizes, call); !made) [[unlikely]] {
     return fail_with(Status::kInvalidArgument, made.error());
   }
-  if (call.is_empty()) {
+  if (call.is_empty) {
     return {};
   }
   cuda::ContextHandle current = nullptr;

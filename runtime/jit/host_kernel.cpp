@@ -122,7 +122,7 @@ Outcome<void> HostKernel::launch(const Arrays& arrays, const InputSizes& sizes, 
   if (!checked) {
     return fail_with(Status::kInvalidArgument, checked.error());
   }
-  if (checked->is_empty()) {
+  if (checked->is_empty) {
     return {};
   }
   const auto copies = copy_in(arrays, *checked);

@@ -7,7 +7,7 @@
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
-#include "device/convert.h"
+#include "device/call_sizes.h"
 #include "device/memory.h"
 #include "device/template.h"
 
@@ -18,8 +18,6 @@ using Offset = P::Offset;
 using WeightIndex = P::Offset;
 
 #include "device/weight_order.h"
-
-enum ElementKind { kPlain, kF16, kBf16 };
 
 constexpr int kThreads = P::threads_x * P::threads_y * P::threads_z;
 constexpr int kTaps = P::kernel_h * P::kernel_w;
@@ -56,26 +54,7 @@ static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 
 static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 
 // ---- Elements ----
-
-__device__ __forceinline__ Sum widen(Element value) {
-  if constexpr (P::element_kind == kF16) {
-    return half_to_float(value);
-  } else if constexpr (P::element_kind == kBf16) {
-    return bfloat16_to_float(value);
-  } else {
-    return value;
-  }
-}
-
-__device__ __forceinline__ Element narrow(Sum value) {
-  if constexpr (P::element_kind == kF16) {
-    return float_to_half(value);
-  } else if constexpr (P::element_kind == kBf16) {
-    return float_to_bfloat16(value);
-  } else {
-    return value;
-  }
-}
+#include "device/scalar.h"
 
 // ---- Staging ----
 
@@ -212,12 +191,10 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     direct(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
            Element* __restrict__ y, int height, int width) {
-  const int in_h = P::height >= 0 ? P::height : height;
-  const int in_w = P::width >= 0 ? P::width : width;
-  const int out_h =
-      (in_h - 1) * P::stride_h + (P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h);
-  const int out_w =
-      (in_w - 1) * P::stride_w + (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  const int out_h = output_rows(in_h);
+  const int out_w = output_columns(in_w);
   const int tiles_y = (out_h + (P::stride_h * kTileRows - 1)) / (P::stride_h * kTileRows);
   const int tiles_x = (out_w + (P::stride_w * kTileColumns - 1)) / (P::stride_w * kTileColumns);
 

@@ -10,8 +10,8 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kTemplates = {
-    Template{"gather", programs::gather, plans_gather, gather_grid, nullptr, nullptr},
-    Template{"split", programs::split, plans_split, split_grid, split_launch, nullptr},
+    Template{"gather", Direction::kForward, programs::gather, plans_gather, gather_grid, nullptr, nullptr},
+    Template{"split", Direction::kForward, programs::split, plans_split, split_grid, split_launch, nullptr},
 };
 
 }  // namespace

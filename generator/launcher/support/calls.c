@@ -390,16 +390,31 @@ size_t ns_kernel_workspace(const ns_kernel* kernel, const ns_input* input) {
   return ns_find_workspace(kernel, quantities, &bytes) == NS_OK ? (size_t)bytes : 0;
 }
 
+/* Whether the call writes anything: of an empty batch, gradients of the weights alone. */
+static int ns_writes(const ns_kernel* kernel, const int64_t* quantities) {
+  int i;
+  for (i = 0; i < kernel->form->tensor_count; ++i) {
+    const ns_tensor* tensor = &kernel->form->tensors[i];
+    if (tensor->written && ns_amount_in(&tensor->elements, quantities) != 0) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
 int ns_kernel_launch(const ns_kernel* kernel, const ns_tensors* tensors, const ns_input* input, void* stream) {
   ns_call call;
   int status = ns_kernel_sizes(kernel, input, &call.sizes);
-  if (status != NS_OK || call.sizes.y_elements == 0) {
+  if (status != NS_OK) {
     return status;
+  }
+  ns_find_quantities(&call.sizes, call.quantities);
+  if (!ns_writes(kernel, call.quantities)) {
+    return NS_OK;
   }
   if (tensors == NULL) {
     return ns_fail(NS_INVALID_ARGUMENT, "tensors is null");
   }
-  ns_find_quantities(&call.sizes, call.quantities);
   call.tensors[NS_X] = (void*)tensors->x;
   call.tensors[NS_WEIGHT] = (void*)tensors->weight;
   call.tensors[NS_BIAS] = (void*)tensors->bias;

@@ -1,0 +1,162 @@
+#include "generator/planner/direct_block.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/planner/integers.h"
+#include "generator/planner/scalar.h"
+
+namespace convtgen::direct {
+namespace {
+
+constexpr std::int64_t kChannelThreads = 4;  // of a block: as many threads as this share the staged input
+constexpr std::int64_t kMaxPhases = 16;      // of a phase group: what a thread can accumulate side by side
+constexpr std::int64_t kMaxBlockK = 16;
+constexpr std::int64_t kMaxUnrolled = 12288;  // multiply-adds in the unrolled body: bounds code size and compile time
+
+constexpr std::array kMembers = {
+    BlockMember{"threads_x", &Block::threads_x},
+    BlockMember{"threads_y", &Block::threads_y},
+    BlockMember{"threads_z", &Block::threads_z},
+    BlockMember{"columns_per_thread", &Block::columns_per_thread},
+    BlockMember{"rows_per_thread", &Block::rows_per_thread},
+    BlockMember{"channels_per_thread", &Block::channels_per_thread},
+    BlockMember{"blocks_per_sm", &Block::blocks_per_sm},
+    BlockMember{"block_k", &Block::block_k},
+    BlockMember{"staged", &Block::staged},
+    BlockMember{"group_phases_h", &Block::group_phases_h},
+    BlockMember{"group_phases_w", &Block::group_phases_w},
+};
+constexpr std::size_t kPhaseMembers = 2;  // the last ones
+
+/// ceil(output / stride) forward, the input's extent for its gradient.
+Size positions(const Axis& axis, Direction direction) {
+  if (!axis.extent || direction != Direction::kForward) {
+    return axis.extent;
+  }
+  return ceil_div(output_extent(axis, *axis.extent), axis.stride);
+}
+
+/// What a thread makes: first phases, then channels (they share the input), then columns and rows.
+void choose_thread_tile(const Facts& f, const Aim& aim, Block& b) {
+  b.group_phases_w = even_part(f.phases_w, kMaxPhases);
+  b.group_phases_h = even_part(f.phases_h, std::max<std::int64_t>(1, kMaxPhases / b.group_phases_w));
+  const std::int64_t all_acc = f.is_f64 ? aim.acc / 2 : aim.acc;
+  const std::int64_t acc = std::max<std::int64_t>(1, all_acc / (b.group_phases_h * b.group_phases_w));
+  b.channels_per_thread = even_part(f.made, std::min(aim.channels, acc));
+  std::int64_t pixels = power_of_two_at_most(std::max<std::int64_t>(1, acc / b.channels_per_thread));
+  // A narrow image wants threads before it wants pixels for each.
+  const std::int64_t widest = f.positions_w ? std::max<std::int64_t>(1, power_of_two_at_most(*f.positions_w) / 8) : 4;
+  b.columns_per_thread = std::min<std::int64_t>({4, pixels, widest});
+  pixels /= b.columns_per_thread;
+  const std::int64_t highest = f.positions_h ? std::max<std::int64_t>(1, power_of_two_at_most(*f.positions_h) / 8) : 4;
+  b.rows_per_thread = std::min<std::int64_t>({4, pixels, highest});
+  for (std::int64_t* part : {&b.rows_per_thread, &b.columns_per_thread, &b.channels_per_thread}) {
+    while (*part > 1 && f.taps * b.rows_per_thread * b.columns_per_thread * b.channels_per_thread > kMaxUnrolled) {
+      *part /= 2;
+    }
+  }
+}
+
+/// Threads along channels, columns and rows: whole warps, no more than the group and the image can use.
+void choose_threads(const Facts& f, const Aim& aim, Block& b) {
+  const auto wanted = [](const Size& extent, std::int64_t each, std::int64_t most) {
+    return extent ? std::min(most, power_of_two_at_least(ceil_div(*extent, each))) : most;
+  };
+  const std::int64_t channel_threads = ceil_div(f.made, b.channels_per_thread);
+  const std::int64_t pixel_threads = aim.threads / power_of_two_at_least(std::min(channel_threads, kChannelThreads));
+  const bool flat = f.positions_h && *f.positions_h == 1;
+  b.threads_x = wanted(f.positions_w, b.columns_per_thread, flat ? pixel_threads : 16);
+  b.threads_y = wanted(f.positions_h, b.rows_per_thread, pixel_threads / b.threads_x);
+  b.threads_z = even_part(channel_threads, aim.threads / (b.threads_x * b.threads_y));
+  if (b.threads_x * b.threads_y < 32) {
+    const std::int64_t whole_warps = 32 / (b.threads_x * b.threads_y);
+    b.threads_z = ceil_div(b.threads_z, whole_warps) * whole_warps;
+  }
+}
+
+/// Makes the block smaller until one channel fits in shared memory; a halo that never fits is read where it lies.
+void choose_stage(const Facts& f, const Aim& aim, Block& b) {
+  while (f.of(b)[kChannelBytes] > f.max_shared) {
+    if (b.threads_z > 1 && b.threads_x * b.threads_y * (b.threads_z / 2) % 32 == 0) {
+      b.threads_z /= 2;
+    } else if (b.rows_per_thread > 1) {
+      b.rows_per_thread /= 2;
+    } else if (b.threads_y > 1 && f.of(b)[kThreads] / 2 % 32 == 0) {
+      b.threads_y /= 2;
+    } else if (b.columns_per_thread > 1) {
+      b.columns_per_thread /= 2;
+    } else {
+      b.staged = false;
+      b.block_k = 1;
+      return;
+    }
+  }
+  const std::int64_t most = std::clamp<std::int64_t>(std::min(aim.stage_bytes, f.max_shared) / f.of(b)[kChannelBytes],
+                                                     1, std::min(kMaxBlockK, f.summed));
+  b.block_k = even_part(f.summed, most);
+  for (std::int64_t divisor = most; 2 * divisor > most; --divisor) {
+    if (f.summed % divisor == 0) {
+      b.block_k = divisor;  // whole k-blocks need no check
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+std::span<const BlockMember<Block>> members_of(Direction direction) {
+  const std::span<const BlockMember<Block>> all = kMembers;
+  return direction == Direction::kForward ? all : all.first(all.size() - kPhaseMembers);
+}
+
+Result<Facts> facts_of(const Problem& problem, const ConstantProgram& program) {
+  const Layer& layer = problem.layer;
+  const bool forward = problem.direction == Direction::kForward;
+  const std::span<const std::string_view> names = kConstants;
+  auto constants =
+      BlockConstants<Block>::make(program, scalar_parameters(layer, problem.direction), members_of(problem.direction),
+                                  forward ? names : names.first(kPhaseGroups));
+  if (!constants) {
+    return std::unexpected(std::move(constants.error()));
+  }
+  Facts f{.constants = *std::move(constants)};
+  Constants& of_layer = f.of(Block());
+  const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
+  f.taps = of_layer[kTaps];
+  f.made = of_layer[forward ? kGroupOut : kGroupIn];
+  f.summed = of_layer[forward ? kGroupIn : kGroupOut];
+  f.phases_h = forward ? rows.stride : 1;
+  f.phases_w = forward ? columns.stride : 1;
+  f.positions_h = positions(rows, problem.direction);
+  f.positions_w = positions(columns, problem.direction);
+  f.is_f64 = layer.dtype == Dtype::kF64;
+  f.max_shared = problem.target.max_shared_bytes;
+  return f;
+}
+
+Block choose_block(const Facts& facts, const Aim& aim) {
+  Block block;
+  choose_thread_tile(facts, aim, block);
+  choose_threads(facts, aim, block);
+  choose_stage(facts, aim, block);
+  block.blocks_per_sm = std::max<std::int64_t>(1, aim.threads_per_sm / facts.of(block)[kThreads]);
+  return block;
+}
+
+Plan plan_of(const Problem& problem, const Facts& facts, const Block& block, std::string_view template_name) {
+  Plan plan;
+  plan.template_name = template_name;
+  plan.parameters = scalar_parameters(problem.layer, problem.direction);
+  add_block<Block>(plan.parameters, block, members_of(problem.direction));
+  plan.threads = static_cast<int>(facts.of(block)[kThreads]);
+  plan.shared_bytes = facts.of(block)[kSharedBytes];
+  return plan;
+}
+
+std::string count_of(std::int64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+}  // namespace convtgen::direct

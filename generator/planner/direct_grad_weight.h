@@ -1,0 +1,22 @@
+// Plans for the template `direct_grad_weight` (templates/direct_grad_weight/): which weights a thread and a block make,
+// and into how many slices all positions are cut.
+#pragma once
+
+#include "generator/planner/launch_plan.h"
+#include "generator/planner/plan.h"
+#include "generator/program/constants.h"
+
+namespace convtgen {
+
+/// Plans for a problem of grad_weight, at least one and at most 4, all different; the template takes every legal layer.
+/// The first is what the cost of the layer suggests, the others are what tuning measures beside it.
+/// Errors: a number that the kernel's 32-bit coordinates can't hold.
+[[nodiscard]] Result<std::vector<Plan>> plans_direct_grad_weight(const Problem& problem);
+/// The same with another program than the template's own, whose layout plans then have.
+[[nodiscard]] Result<std::vector<Plan>> plans_direct_grad_weight(const Problem& problem,
+                                                                 const ConstantProgram& program);
+
+/// The products, the sums of grad_y where the layer has a bias, and the addition of slices.
+[[nodiscard]] LaunchPlan direct_grad_weight_launch(const Problem& problem, const Plan& plan);
+
+}  // namespace convtgen

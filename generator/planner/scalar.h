@@ -1,0 +1,35 @@
+// What the planners share of templates that multiply one number at a time (templates/device/scalar.h).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "generator/planner/plan.h"
+
+namespace convtgen {
+
+inline constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
+
+/// The static parameters of such a template for a problem of this direction, without its block's.
+[[nodiscard]] Parameters scalar_parameters(const Layer& layer, Direction direction);
+
+/// Bytes of what products are added in.
+[[nodiscard]] std::int64_t sum_bytes(const Layer& layer);
+
+/// The numbers of a layer that the kernels' 32-bit coordinates, their sources and their grids must be able to hold.
+/// Errors: one of them can't, with the most that is supported.
+[[nodiscard]] Result<void> check_numbers(const Layer& layer);
+
+/// Up to which sizes of the input the coordinates of a kernel fit an int that stages tiles of so many input positions
+/// with what their taps reach of the output.
+[[nodiscard]] std::vector<Grid::Bound> staged_bounds(const Layer& layer, std::int64_t tile_rows,
+                                                     std::int64_t tile_columns);
+/// Errors: a known size of the layer is beyond its bound.
+[[nodiscard]] Result<void> check_bounds(const Layer& layer, const std::vector<Grid::Bound>& bounds);
+
+/// The size of each part when `total` is cut into as few even parts of at most `most` as possible.
+[[nodiscard]] std::int64_t even_part(std::int64_t total, std::int64_t most);
+[[nodiscard]] std::int64_t power_of_two_at_least(std::int64_t n);
+[[nodiscard]] std::int64_t power_of_two_at_most(std::int64_t n);
+
+}  // namespace convtgen

@@ -1,0 +1,257 @@
+// Gradient of the input by definition, which is a strided convolution of grad_y: FMA arithmetic, rows of grad_y and
+// weights in shared memory.
+//
+// A block computes a tile of input positions, for some input channels of one group. The gradient at (iy, ix) adds up,
+// over output channels and taps (kh, kw), grad_y at iy * stride - padding + kh * dilation (and as much along the row)
+// times the tap's weight.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/call_sizes.h"
+#include "device/memory.h"
+#include "device/template.h"
+
+using P = Parameters;
+using Element = P::Element;
+using Sum = P::Sum;
+using Offset = P::Offset;
+using WeightIndex = P::Offset;
+
+#include "device/weight_order.h"
+
+constexpr int kThreads = P::threads_x * P::threads_y * P::threads_z;
+constexpr int kTaps = P::kernel_h * P::kernel_w;
+constexpr int kGroupIn = P::in_channels / P::groups;
+constexpr int kGroupOut = P::out_channels / P::groups;
+constexpr int kTileColumns = P::threads_x * P::columns_per_thread;
+constexpr int kTileRows = P::threads_y * P::rows_per_thread;
+constexpr int kTileChannels = P::threads_z * P::channels_per_thread;
+constexpr int kChannelTiles = ceil_div(kGroupIn, kTileChannels);  // of one group
+constexpr bool kWholeTiles = kGroupIn % kTileChannels == 0;       // no channel tile is ragged
+constexpr bool kWholeKBlocks = kGroupOut % P::block_k == 0;
+
+// The window of grad_y that a tile reads.
+constexpr int kStagedRows = (kTileRows - 1) * P::stride_h + P::dilation_h * (P::kernel_h - 1) + 1;
+constexpr int kStagedColumns = (kTileColumns - 1) * P::stride_w + P::dilation_w * (P::kernel_w - 1) + 1;
+constexpr int kPitch = ceil_div(kStagedColumns, 4) * 4;
+
+// Shared memory: of one staged output channel with its weights, and of a block, which is the size of struct Stage.
+constexpr long long kChannelBytes =
+    P::staged ? static_cast<long long>(sizeof(Sum)) *
+                    (static_cast<long long>(kStagedRows) * kPitch + static_cast<long long>(kTaps) * kTileChannels)
+              : 0;
+constexpr long long kSharedBytes = P::block_k * kChannelBytes;
+
+static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
+static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
+
+// ---- Elements ----
+#include "device/scalar.h"
+
+// ---- Staging ----
+
+struct Stage {
+  Sum rows[P::block_k][kStagedRows][kPitch];
+  Sum weights[P::block_k][kTaps][kTileChannels];
+};
+
+// Copies a k-block of output channels to shared memory, with all that the tile's taps read: zeros where the image or
+// the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that
+// are staged.
+__device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restrict__ grad_y, int first_channel,
+                                           int first_row, const int first_column, const int out_h, const int out_w) {
+#pragma unroll 3  // more would spill
+  for (int i = threadIdx.x; i < P::block_k * kStagedRows * kStagedColumns; i += kThreads) {
+    // Adjacent threads read adjacent memory.
+    const int channel = P::channels_last ? i % P::block_k : i / (kStagedRows * kStagedColumns);
+    const int row = P::channels_last ? i / (P::block_k * kStagedColumns) : i / kStagedColumns % kStagedRows;
+    const int column = P::channels_last ? i / P::block_k % kStagedColumns : i % kStagedColumns;
+    const int co = first_channel + channel;
+    const int oy = first_row + row;
+    const int ox = first_column + column;
+    Sum value = 0;
+    if ((kWholeKBlocks || co < kGroupOut) && (P::padding_h == 0 || oy >= 0) && oy < out_h &&
+        (P::padding_w == 0 || ox >= 0) && ox < out_w) {
+      if (P::channels_last) {
+        value = widen(grad_y[(static_cast<Offset>(oy) * out_w + ox) * P::out_channels + co]);
+      } else {
+        value = widen(grad_y[(static_cast<Offset>(co) * out_h + oy) * out_w + ox]);
+      }
+    }
+    stage.rows[channel][row][column] = value;
+  }
+}
+
+// Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group
+// ends. `weight` is the first input channel of the group.
+__device__ __forceinline__ void stage_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
+                                              const int first_in) {
+#pragma unroll 3  // more would spill
+  for (int i = threadIdx.x; i < P::block_k * kTileChannels * kTaps; i += kThreads) {
+    const int tap = P::weight_channels_last ? i / P::block_k % kTaps : i % kTaps;
+    const int k_channel = P::weight_channels_last ? i % P::block_k : i / kTaps % P::block_k;
+    const int channel = i / (kTaps * P::block_k);
+    const int co = first_channel + k_channel;
+    const int ci = first_in + channel;
+    Sum value = 0;
+    if ((kWholeKBlocks || co < kGroupOut) && (kWholeTiles || ci < kGroupIn)) {
+      value = widen(weight[weight_offset(static_cast<WeightIndex>(ci), co, tap, kGroupOut, kTaps)]);
+    }
+    stage.weights[k_channel][tap][channel] = value;
+  }
+}
+
+// ---- Products ----
+
+// One thread's accumulators.
+using Accumulators = Sum[P::channels_per_thread][P::rows_per_thread][P::columns_per_thread];
+
+// One tap: every stride-th element of a staged rectangle times one weight for each channel.
+__device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum* grad_y, const Sum* weights) {
+#pragma unroll
+  for (int channel = 0; channel < P::channels_per_thread; ++channel) {
+#pragma unroll
+    for (int row = 0; row < P::rows_per_thread; ++row) {
+#pragma unroll
+      for (int column = 0; column < P::columns_per_thread; ++column) {
+        acc[channel][row][column] = fma(grad_y[row * (P::stride_h * kPitch) + column * P::stride_w], weights[channel],
+                                        acc[channel][row][column]);
+      }
+    }
+  }
+}
+
+// One tap of one output channel whose rows are not staged: every read is checked against the image.
+// `grad_y` is the channel's first element, (oy, ox) what the tap reads for the thread's first position.
+__device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const Element* __restrict__ grad_y, int oy,
+                                                      int ox, const int out_h, const int out_w,
+                                                      const Element* __restrict__ weights, const int channels) {
+#pragma unroll
+  for (int row = 0; row < P::rows_per_thread; ++row) {
+#pragma unroll
+    for (int column = 0; column < P::columns_per_thread; ++column) {
+      const int y_out = oy + row * P::stride_h;
+      const int x_out = ox + column * P::stride_w;
+      if (y_out >= 0 && y_out < out_h && x_out >= 0 && x_out < out_w) {
+        const Sum value =
+            widen(grad_y[(static_cast<Offset>(y_out) * out_w + x_out) * (P::channels_last ? P::out_channels : 1)]);
+#pragma unroll
+        for (int channel = 0; channel < P::channels_per_thread; ++channel) {
+          if (kWholeTiles || channel < channels) {
+            acc[channel][row][column] =
+                fma(value, widen(weights[weight_offset(static_cast<WeightIndex>(channel), 0, 0, kGroupOut, kTaps)]),
+                    acc[channel][row][column]);
+          }
+        }
+      }
+    }
+  }
+}
+
+// ---- Epilogue ----
+
+// Stores what a thread made. `grad_x` is the image, ci the first channel, (iy, ix) the first position.
+__device__ __forceinline__ void store(const Accumulators& acc, Element* __restrict__ grad_x, int ci, const int channels,
+                                      int iy, int ix, const int in_h, const int in_w) {
+#pragma unroll
+  for (int channel = 0; channel < P::channels_per_thread; ++channel) {
+    if (kWholeTiles || channel < channels) {
+#pragma unroll
+      for (int row = 0; row < P::rows_per_thread; ++row) {
+#pragma unroll
+        for (int column = 0; column < P::columns_per_thread; ++column) {
+          const int in_row = iy + row;
+          const int in_column = ix + column;
+          if (((P::height >= 0 && in_h % kTileRows == 0) || in_row < in_h) &&
+              ((P::width >= 0 && in_w % kTileColumns == 0) || in_column < in_w)) {
+            const Element value = narrow(acc[channel][row][column]);
+            if (P::channels_last) {
+              grad_x[(static_cast<Offset>(in_row) * in_w + in_column) * P::in_channels + ci + channel] = value;
+            } else {
+              grad_x[(static_cast<Offset>(ci + channel) * in_h + in_row) * in_w + in_column] = value;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// ---- Kernel ----
+
+extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
+    direct_grad_input(const Element* __restrict__ grad_y, const Element* __restrict__ weight,
+                      Element* __restrict__ grad_x, int height, int width) {
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  const int out_h = output_rows(in_h);
+  const int out_w = output_columns(in_w);
+  const int tiles_y = (in_h + (kTileRows - 1)) / kTileRows;
+  const int tiles_x = (in_w + (kTileColumns - 1)) / kTileColumns;
+
+  // The block's place: channels vary fastest, so that blocks which read the same part of grad_y run together.
+  const int block = blockIdx.x;
+  const int channel_tile = block % (P::groups * kChannelTiles);
+  const int tile = block / (P::groups * kChannelTiles);
+  const int tile_x = tile % tiles_x;
+  const int tile_y = tile / tiles_x % tiles_y;
+  const int image = tile / tiles_x / tiles_y;
+  const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
+
+  // The thread's place in the block: first column and row of its positions, first of its channels.
+  const int thread = threadIdx.x;
+  const int column = thread % P::threads_x * P::columns_per_thread;
+  const int row = thread / P::threads_x % P::threads_y * P::rows_per_thread;
+  const int channel = thread / (P::threads_x * P::threads_y) * P::channels_per_thread;
+  const int first_in = (P::groups == 1 ? channel_tile : channel_tile % kChannelTiles) * kTileChannels;
+  const int iy = tile_y * kTileRows + row;
+  const int ix = tile_x * kTileColumns + column;
+  const int channels = kWholeTiles ? P::channels_per_thread : kGroupIn - (first_in + channel);
+
+  // Bases are 64-bit; every offset from them fits its type.
+  const long long in_pixels = static_cast<long long>(in_h) * in_w;
+  const long long out_pixels = static_cast<long long>(out_h) * out_w;
+  const long long image_channel = static_cast<long long>(image) * P::out_channels;
+  const Element* y_group = grad_y + (P::channels_last ? image_channel * out_pixels + group * kGroupOut
+                                                      : (image_channel + group * kGroupOut) * out_pixels);
+  const Element* weight_group =
+      weight + static_cast<long long>(group) * (static_cast<long long>(kGroupIn) * kGroupOut * kTaps);
+  Element* x_image = grad_x + static_cast<long long>(image) * P::in_channels * in_pixels;
+
+  Accumulators acc = {};
+  Stage& stage = *static_cast<Stage*>(shared_memory());
+  for (int first_out = 0; first_out < kGroupOut; first_out += P::block_k) {
+    if (P::staged) {
+      __syncthreads();  // all threads have read the k-block before
+      stage_rows(stage, y_group, first_out, tile_y * kTileRows * P::stride_h - P::padding_h,
+                 tile_x * kTileColumns * P::stride_w - P::padding_w, out_h, out_w);
+      stage_weights(stage, weight_group, first_out, first_in);
+      __syncthreads();  // the k-block is staged
+    }
+#pragma unroll 1
+    for (int c = 0; c < P::block_k; ++c) {
+      CONVTGEN_UNROLL
+      for (int kh = 0; kh < P::kernel_h; ++kh) {
+        CONVTGEN_UNROLL
+        for (int kw = 0; kw < P::kernel_w; ++kw) {
+          const int tap = kh * P::kernel_w + kw;
+          if (P::staged) {
+            multiply_add(acc,
+                         &stage.rows[c][row * P::stride_h + P::dilation_h * kh]
+                                    [column * P::stride_w + P::dilation_w * kw],
+                         &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
+          } else {
+            multiply_add_unstaged(acc, y_group + (first_out + c) * (P::channels_last ? 1 : out_pixels),
+                                  iy * P::stride_h + (P::dilation_h * kh - P::padding_h),
+                                  ix * P::stride_w + (P::dilation_w * kw - P::padding_w), out_h, out_w,
+                                  weight_group + weight_offset(static_cast<WeightIndex>(first_in + channel),
+                                                               first_out + c, tap, kGroupOut, kTaps),
+                                  channels);  // tap ({kh}, {kw})
+          }
+        }
+      }
+    }
+  }
+  store(acc, x_image, group * kGroupIn + first_in + channel, channels, iy, ix, in_h, in_w);
+}
