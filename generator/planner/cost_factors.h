@@ -62,7 +62,7 @@ namespace convtgen {
   FACTOR(halo_epilogue_shown, 0.3, "share of the epilogue that products do not hide, with ping-pong consumers") \
   FACTOR(halo_narrow_stores, 1.5, "times as long as a store of 16 bytes that narrower ones take") \
   FACTOR(roll_row, 250, "behind an input row: outputs are stored, the accumulators move up") \
-  FACTOR(roll_exchange, 100, "of a row's outputs through shared memory") \
+  FACTOR(roll_staged_epilogue, 100, "of a row's outputs through shared memory") \
   FACTOR(roll_alone, 500, "of storing that no products hide, where one row is staged and not two") \
   FACTOR(roll_part_of_sector, 5, "in which the cache takes a part of a sector of 32 bytes; a whole one: 1") \
   FACTOR(roll_tile, 1500, "until a tile's first row has come") \

@@ -21,7 +21,7 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
-constexpr std::int64_t kMostColumns = 256;        // of a product
+constexpr std::int64_t kMostInstructionN = 256;   // of a product
 constexpr std::int64_t kMostAccumulators = 160;   // of a thread
 constexpr std::int64_t kMostProducts = 256;       // in the unrolled body
 constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
@@ -31,8 +31,8 @@ constexpr std::size_t kMostPlans = 8;
 struct Block {
   bool flat = false;
   std::int64_t tile_h = 8, tile_w = 8, part_w = 8;
-  std::int64_t columns = 8, channel_run = 1, store = 1, phase_rows = 1;
-  std::int64_t chunk = 16, stages = 3, prefetch_stages = 1, producers = 128, copy_bytes = 16, vector = 1;
+  std::int64_t block_n = 8, adjacent_channels = 1, store = 1, phase_rows = 1;
+  std::int64_t block_k = 16, stages = 3, prefetch_stages = 1, producers = 128, copy_bytes = 16, vector = 1;
   bool fused_phases = true, resident = false, ping_pong = false;
 };
 
@@ -41,12 +41,12 @@ constexpr std::array kMembers = {
     BlockMember{"tile_h", &Block::tile_h},
     BlockMember{"tile_w", &Block::tile_w},
     BlockMember{"part_w", &Block::part_w},
-    BlockMember{"columns", &Block::columns},
-    BlockMember{"channel_run", &Block::channel_run},
+    BlockMember{"block_n", &Block::block_n},
+    BlockMember{"adjacent_channels", &Block::adjacent_channels},
     BlockMember{"store", &Block::store},
     BlockMember{"phase_rows", &Block::phase_rows},
     BlockMember{"fused_phases", &Block::fused_phases},
-    BlockMember{"chunk", &Block::chunk},
+    BlockMember{"block_k", &Block::block_k},
     BlockMember{"stages", &Block::stages},
     BlockMember{"prefetch_stages", &Block::prefetch_stages},
     BlockMember{"producers", &Block::producers},
@@ -71,23 +71,23 @@ enum Constant : std::size_t {
   kGapH,
   kGapW,
   kPhases,
-  kColumns,
+  kInstructionN,
   kTaps,
-  kChunks,
-  kColumnTiles,
+  kKBlocks,
+  kNTiles,
   kPositions,
   kInputBytes,
-  kChunkWeightBytes,
+  kKBlockWeightBytes,
   kThreads,
   kSharedBytes,
   kPackedBytes,
   kAlignment,
 };
 constexpr std::array<std::string_view, 24> kConstants = {
-    "kBytes",   "kDepth",       "kPack",        "kSteps",      "kHaloH",
-    "kHaloW",   "kFirstH",      "kFirstW",      "kBeyondH",    "kBeyondW",
-    "kGapH",    "kGapW",        "kPhases",      "kColumns",    "kTaps",
-    "kChunks",  "kColumnTiles", "kPositions",   "kInputBytes", "kChunkWeightBytes",
+    "kBytes",   "kDepth",       "kPack",        "kSteps",        "kHaloH",
+    "kHaloW",   "kFirstH",      "kFirstW",      "kBeyondH",      "kBeyondW",
+    "kGapH",    "kGapW",        "kPhases",      "kInstructionN", "kTaps",
+    "kKBlocks", "kNTiles",      "kPositions",   "kInputBytes",   "kKBlockWeightBytes",
     "kThreads", "kSharedBytes", "kPackedBytes", "kAlignment"};
 
 /// What the choice depends on.
@@ -104,9 +104,9 @@ struct Facts {
 };
 
 /// As many stages as fit, of at most six; false where too few do. Ping-pong warpgroups need more of them than a tile
-/// has chunks (the template has the reason).
+/// has k-blocks (the template has the reason).
 bool choose_stages(const Facts& f, Block& b) {
-  const std::int64_t least = std::max<std::int64_t>(b.copy_bytes > 0 ? 3 : 2, b.ping_pong ? f.of(b)[kChunks] + 1 : 0);
+  const std::int64_t least = std::max<std::int64_t>(b.copy_bytes > 0 ? 3 : 2, b.ping_pong ? f.of(b)[kKBlocks] + 1 : 0);
   for (b.stages = 6; b.stages >= least; --b.stages) {
     if (f.of(b)[kSharedBytes] <= f.target.max_shared_bytes) {
       b.prefetch_stages = b.copy_bytes > 0 ? std::min<std::int64_t>(b.stages - 2, 2) : 0;
@@ -154,14 +154,14 @@ void choose_store(const Facts& f, Block& b) {
   b.store = f.of(b)[kPack];
   const Layer& layer = f.layer;
   if (f.channels_last()) {
-    while (b.store > 1 && (b.columns % (4 * b.store) != 0 || layer.out_channels % b.store != 0)) {
+    while (b.store > 1 && (b.block_n % (4 * b.store) != 0 || layer.out_channels % b.store != 0)) {
       b.store /= 2;
     }
-    b.channel_run = b.store;
+    b.adjacent_channels = b.store;
     return;
   }
   // A thread's adjacent outputs are the phases of one position. An open width allows no store of more than one.
-  b.channel_run = 2;
+  b.adjacent_channels = 2;
   const Axis& axis = layer.axes[kWidth];
   const std::int64_t out = axis.extent ? output_extent(axis, *axis.extent) : 1;
   while (b.store > 1 && (axis.stride % b.store != 0 || axis.padding.before % b.store != 0 || out % b.store != 0)) {
@@ -178,13 +178,13 @@ std::int64_t tiles(const Facts& f, const Block& b, Constants& of_block) {
          ceil_div(f.width + of_block[kBeyondW] - of_block[kFirstW], b.tile_w);
 }
 
-/// How many times as long as whole sectors of 32 bytes take the stores of a block do: adjacent channels of all its
-/// columns, or what eight or sixteen adjacent positions of a warp make.
+/// Store cost relative to full 32-byte sectors. Adjacent are a block's channels, or what eight or sixteen adjacent
+/// positions of a warp make.
 double store_factor(const Facts& f, const Block& b, Constants& of_block) {
   const std::int64_t bytes = of_block[kBytes];
   if (f.channels_last()) {
-    const auto adjacent = static_cast<double>(std::min(b.columns, f.layer.out_channels) * bytes);
-    return of_block[kColumnTiles] > 1 ? std::max(1.0, 32 / adjacent) : 1.0;
+    const auto adjacent = static_cast<double>(std::min(b.block_n, f.layer.out_channels) * bytes);
+    return of_block[kNTiles] > 1 ? std::max(1.0, 32 / adjacent) : 1.0;
   }
   const std::int64_t stride = f.layer.axes[kWidth].stride;
   const auto adjacent = static_cast<double>((b.part_w == 8 ? 8 : 16) * stride * bytes);
@@ -200,25 +200,25 @@ double predicted(const Facts& f, const Block& b) {
   Constants& of_block = f.of(b);
   const auto number = [&](Constant name) { return static_cast<double>(of_block[name]); };
   const bool copies = b.copy_bytes > 0;
-  const double n = number(kColumns);
+  const double n = number(kInstructionN);
   const auto products = static_cast<double>(of_block[kTaps] * of_block[kSteps] * of_block[kPositions] / 64);
   const double input = number(kInputBytes);
-  const double weights = number(kChunkWeightBytes) * factors.halo_l2_copies;
+  const double weights = number(kKBlockWeightBytes) * factors.halo_l2_copies;
   // A product reads 64 rows and n columns of 32 bytes.
   const StageWork stage = {
       .tensor_cycles = products * n / sm.tensor_columns_per_cycle,
       .shared_wavefronts =
           products * (16 + n / 4) + input / (copies ? sm.copied_bytes_per_cycle : sm.shared_bytes_per_cycle),
       .l2_bytes = input * (copies ? factors.halo_l2_copies : factors.halo_l2_registers) + (b.resident ? 0 : weights)};
-  const double stages = number(kChunks);
+  const double stages = number(kKBlocks);
   const double outputs =
-      static_cast<double>(of_block[kPositions] * of_block[kPhases] * b.columns) / 256;  // of a thread
+      static_cast<double>(of_block[kPositions] * of_block[kPhases] * b.block_n) / 256;  // of a thread
   const double epilogue = factors.halo_epilogue + factors.halo_epilogue_outputs * outputs;
   const double resident = b.resident ? stages * weights : 0;
   return seconds_of(f.target,
                     {.launches = factors.halo_launches,
                      .first_cycles = factors.halo_begin + (stage.l2_bytes + resident) / sm.l2_bytes_per_cycle,
-                     .waves = static_cast<double>(waves_of(f.target, tiles(f, b, of_block), of_block[kColumnTiles])),
+                     .waves = static_cast<double>(waves_of(f.target, tiles(f, b, of_block), of_block[kNTiles])),
                      .wave_cycles = stages * (cycles_of(f.target, stage) + factors.halo_stage) +
                                     (b.ping_pong ? factors.halo_epilogue_shown : 1.0) * epilogue,
                      .memory_bytes = f.read_bytes + f.written_bytes * store_factor(f, b, of_block),
@@ -261,13 +261,13 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
       "a block makes {} outputs of {} channels; {} taps; {:.1f} KiB shared",
       b.flat ? fmt::format("{}", of_block[kPositions] * of_block[kPhases])
              : fmt::format("{}x{}", b.tile_h * b.phase_rows, b.tile_w * layer.axes[kWidth].stride),
-      std::min(b.columns, layer.out_channels), tap_count(layer), static_cast<double>(plan.shared_bytes) / 1024.0);
+      std::min(b.block_n, layer.out_channels), tap_count(layer), static_cast<double>(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
       "tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, weights {}{}",
-      b.fused_phases && of_block[kPhases] > 1 ? fmt::format("{} phases of {} channels{}", of_block[kPhases], b.columns,
+      b.fused_phases && of_block[kPhases] > 1 ? fmt::format("{} phases of {} channels{}", of_block[kPhases], b.block_n,
                                                             divides(f.layer) ? "" : " joined by weights of zero")
-                                              : fmt::format("{} channels", b.columns),
-      of_block[kTaps], b.stages, b.chunk, b.copy_bytes > 0 ? "" : " through registers",
+                                              : fmt::format("{} channels", b.block_n),
+      of_block[kTaps], b.stages, b.block_k, b.copy_bytes > 0 ? "" : " through registers",
       b.resident ? "resident" : "with each stage", b.ping_pong ? ", ping-pong warpgroups" : "");
   return plan;
 }
@@ -316,19 +316,19 @@ Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const Co
 }
 
 /// Output channels of a block: numbers that share all of them evenly.
-std::vector<std::int64_t> column_choices(const Facts& f, const Block& b) {
+std::vector<std::int64_t> block_n_choices(const Facts& f, const Block& b) {
   const std::int64_t phases = f.of(b)[kPhases];
   const std::int64_t vectors = 4 * f.of(b)[kPack];  // of a quad of threads
   const std::int64_t most =
-      std::min(b.fused_phases ? kMostColumns / phases : kMostColumns, 2 * kMostAccumulators / phases);
+      std::min(b.fused_phases ? kMostInstructionN / phases : kMostInstructionN, 2 * kMostAccumulators / phases);
   std::vector<std::int64_t> out;
   for (std::int64_t parts = 1; parts <= ceil_div(f.layer.out_channels, 8) && out.size() < 4; ++parts) {
-    std::int64_t columns = round_up(ceil_div(f.layer.out_channels, parts), 8);
-    if (columns > 16 && round_up(columns, vectors) <= most) {
-      columns = round_up(columns, vectors);  // stored in whole vectors
+    std::int64_t block_n = round_up(ceil_div(f.layer.out_channels, parts), 8);
+    if (block_n > 16 && round_up(block_n, vectors) <= most) {
+      block_n = round_up(block_n, vectors);  // stored in whole vectors
     }
-    if (columns <= most && (out.empty() || out.back() != columns)) {
-      out.push_back(columns);
+    if (block_n <= most && (out.empty() || out.back() != block_n)) {
+      out.push_back(block_n);
     }
   }
   return out;
@@ -369,13 +369,13 @@ struct Least {
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();     // of shared memory, where products are few enough
 };
 
-/// Adds the pipelines of a block with a tile: all sizes of chunks, with weights resident or not.
+/// Adds the pipelines of a block with a tile: all sizes of k-blocks, with weights resident or not.
 void add_pipelines(const Facts& f, Block b, std::vector<Candidate>& out, Least& least) {
   for (const std::int64_t depths : {4, 2, 1}) {
-    b.chunk = depths * f.of(b)[kDepth];
+    b.block_k = depths * f.of(b)[kDepth];
     Constants& of_block = f.of(b);
     const std::int64_t products = of_block[kTaps] * depths * of_block[kPositions] / (b.ping_pong ? 64 : 128);
-    if (depths > 1 && b.chunk >= 2 * f.layer.in_channels) {
+    if (depths > 1 && b.block_k >= 2 * f.layer.in_channels) {
       continue;
     }
     least.products = std::min(least.products, products);
@@ -416,11 +416,11 @@ std::vector<Block> with_phases(const Layer& layer, const Block& b) {
 std::vector<Candidate> candidates(const Facts& f, Least& least) {
   std::vector<Candidate> out;
   for (Block& phased : with_phases(f.layer, Block())) {
-    for (const std::int64_t columns : column_choices(f, phased)) {
-      phased.columns = columns;
+    for (const std::int64_t block_n : block_n_choices(f, phased)) {
+      phased.block_n = block_n;
       choose_store(f, phased);
       for (const std::int64_t parts : {1, 2, 4}) {  // of a warpgroup
-        if (parts * f.of(phased)[kPhases] * columns / 2 > kMostAccumulators) {
+        if (parts * f.of(phased)[kPhases] * block_n / 2 > kMostAccumulators) {
           continue;
         }
         for (const bool ping_pong : {false, true}) {
@@ -443,7 +443,7 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
   constexpr auto kNone = std::numeric_limits<std::int64_t>::max();
   if (least.products == kNone) {  // of eight channels
     return fail(fmt::format("stride {} in width: a product makes that many phases; at most {}",
-                            layer.axes[kWidth].stride, kMostColumns / 8));
+                            layer.axes[kWidth].stride, kMostInstructionN / 8));
   }
   if (least.products > kMostProducts) {
     return fail(fmt::format("kernel {} takes {} products, each written out; at most {}",
@@ -457,7 +457,7 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
 /// The first of candidates that differ in their pipelines alone.
 std::vector<Candidate> one_of_each_block(std::vector<Candidate> sorted) {
   const auto block = [](const Block& b) {
-    return std::tuple(b.flat, b.tile_h, b.tile_w, b.part_w, b.copy_bytes, b.columns, b.phase_rows, b.fused_phases,
+    return std::tuple(b.flat, b.tile_h, b.tile_w, b.part_w, b.copy_bytes, b.block_n, b.phase_rows, b.fused_phases,
                       b.resident, b.ping_pong);
   };
   std::vector<Candidate> out;
@@ -515,15 +515,15 @@ std::optional<double> halo_gemm_seconds(const Problem& problem, const Plan& plan
 
 TileGrid halo_gemm_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
-  constexpr std::array<std::string_view, 1> kNames = {"kColumnTiles"};
-  const std::int64_t columns = constants_of(own_program(), plan.parameters, kNames).value().front();
+  constexpr std::array<std::string_view, 1> kNames = {"kNTiles"};
+  const std::int64_t n_tiles = constants_of(own_program(), plan.parameters, kNames).value().front();
   // Tiles begin up to stride - 1 outputs before the first one.
   return {.stride_h = layer.axes[kHeight].stride,
           .stride_w = layer.axes[kWidth].stride,
           .tile_rows = layer.axes[kHeight].stride * (integer_of(plan, "tile_h") - 1) + 1,
           .tile_columns = layer.axes[kWidth].stride * (integer_of(plan, "tile_w") - 1) + 1,
-          .blocks_per_tile = columns,
-          .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / columns)};
+          .blocks_per_tile = n_tiles,
+          .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / n_tiles)};
 }
 
 }  // namespace convtgen

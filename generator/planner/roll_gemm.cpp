@@ -20,7 +20,7 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
-constexpr std::int64_t kMostColumns = 256;       // of a product
+constexpr std::int64_t kMostInstructionN = 256;  // of a product
 constexpr std::int64_t kMostAccumulators = 128;  // of a thread: the template asserts that they fit the registers
 constexpr std::int64_t kMostRegisters = 152;  // of accumulators and fragments: beyond, products are serialised (C7512)
 constexpr std::int64_t kMostPixelRegisters = 160;    // with channels last
@@ -38,16 +38,20 @@ double number(std::int64_t value) {
 
 /// The block, as the template's parameters of the same names.
 struct Block {
-  std::int64_t run = 2, rows = 1, columns = 8, store = 1;
-  std::int64_t chunk = 16, stages = 2;
+  std::int64_t thread_positions = 2, rows = 1, block_n = 8, store = 1;
+  std::int64_t block_k = 16, stages = 2;
   bool flat = false, staged_epilogue = false;
 };
 
 constexpr std::array kMembers = {
-    BlockMember{"run", &Block::run},         BlockMember{"rows", &Block::rows},
-    BlockMember{"columns", &Block::columns}, BlockMember{"store", &Block::store},
-    BlockMember{"flat", &Block::flat},       BlockMember{"staged_epilogue", &Block::staged_epilogue},
-    BlockMember{"chunk", &Block::chunk},     BlockMember{"stages", &Block::stages},
+    BlockMember{"thread_positions", &Block::thread_positions},
+    BlockMember{"rows", &Block::rows},
+    BlockMember{"block_n", &Block::block_n},
+    BlockMember{"store", &Block::store},
+    BlockMember{"flat", &Block::flat},
+    BlockMember{"staged_epilogue", &Block::staged_epilogue},
+    BlockMember{"block_k", &Block::block_k},
+    BlockMember{"stages", &Block::stages},
 };
 
 /// The template's constants that are wanted, by their names there.
@@ -57,11 +61,11 @@ enum Constant : std::size_t {
   kPack,
   kReach,
   kSteps,
-  kChunks,
+  kKBlocks,
   kTiles,
   kStrip,
-  kColumns,
-  kColumnTiles,
+  kInstructionN,
+  kNTiles,
   kImagePitch,
   kFragments,
   kFragmentSets,
@@ -73,9 +77,9 @@ enum Constant : std::size_t {
   kAlignment,
 };
 constexpr std::array<std::string_view, 19> kConstants = {
-    "kBytes",       "kDepth",   "kPack",        "kReach",       "kSteps",     "kChunks",       "kTiles",
-    "kStrip",       "kColumns", "kColumnTiles", "kImagePitch",  "kFragments", "kFragmentSets", "kStageBytes",
-    "kWeightBytes", "kThreads", "kSharedBytes", "kPackedBytes", "kAlignment"};
+    "kBytes",       "kDepth",        "kPack",        "kReach",       "kSteps",     "kKBlocks",      "kTiles",
+    "kStrip",       "kInstructionN", "kNTiles",      "kImagePitch",  "kFragments", "kFragmentSets", "kStageBytes",
+    "kWeightBytes", "kThreads",      "kSharedBytes", "kPackedBytes", "kAlignment"};
 
 /// What the choice depends on.
 struct Facts {
@@ -100,7 +104,7 @@ struct Facts {
 
 /// Registers of a consumer: of its accumulators, and of a step's fragments.
 std::int64_t acc_registers(const Facts& f, const Block& b) {
-  return f.of(b)[kTiles] * f.of(b)[kColumns] / 2;
+  return f.of(b)[kTiles] * f.of(b)[kInstructionN] / 2;
 }
 std::int64_t fragment_registers(const Facts& f, const Block& b) {
   return 4 * f.of(b)[kFragments];
@@ -122,39 +126,40 @@ double store_cycles(const Facts& f, const Block& b) {
     const bool is_whole = piece % 32 == 0 && f.layer.out_channels * f.bytes % 32 == 0;
     const double cycles = is_whole ? number(piece) / 32 : (number(piece) / 32 + 1) * part;
     const double warps = number(strip) / 8;
-    return number(ceil_div(b.columns, 4 * b.store)) * warps * (8 * cycles + f.target.factors.roll_store_nhwc);
+    return number(ceil_div(b.block_n, 4 * b.store)) * warps * (8 * cycles + f.target.factors.roll_store_nhwc);
   }
-  const std::int64_t piece = b.staged_epilogue ? 32 * std::min(b.run, b.store) : 8 * b.run;  // positions
+  const std::int64_t piece =
+      b.staged_epilogue ? 32 * std::min(b.thread_positions, b.store) : 8 * b.thread_positions;  // positions
   const bool is_whole = f.shape.out[kWidth] * f.bytes % 32 == 0 && piece * f.bytes % 32 == 0 &&
                         (!b.flat || f.of(b)[kImagePitch] * f.bytes % 32 == 0);
   const double sectors = number(piece * f.bytes) / 32;
   double cycles = is_whole ? sectors : std::max(0.0, sectors - 1) + 2 * part;
-  if (!b.staged_epilogue && b.store < b.run) {  // with gaps
-    cycles = (sectors + (is_whole ? 0 : 1)) * part * number(b.run / b.store);
+  if (!b.staged_epilogue && b.store < b.thread_positions) {  // with gaps
+    cycles = (sectors + (is_whole ? 0 : 1)) * part * number(b.thread_positions / b.store);
   }
-  return number(b.columns * (strip / piece)) * cycles;
+  return number(b.block_n * (strip / piece)) * cycles;
 }
 
 /// Cycles of one input row while the next ones keep coming.
 double row_cycles(const Facts& f, const Block& b) {
   Constants& of_block = f.of(b);
-  const std::int64_t columns = of_block[kColumns];
-  const std::int64_t chunks = of_block[kChunks];
-  const double steps = number(chunks * of_block[kSteps]);
-  const double products = number(f.columns.kernel * b.run) * steps;
+  const std::int64_t n = of_block[kInstructionN];
+  const std::int64_t k_blocks = of_block[kKBlocks];
+  const double steps = number(k_blocks * of_block[kSteps]);
+  const double products = number(f.columns.kernel * b.thread_positions) * steps;
   // Instructions of a scheduler, which has a warp of each warpgroup: the words of a thread's positions are read,
   // rounded or paired, and copied for each fragment.
-  const double words = number(2 * (b.run + f.reach));
-  const double read = f.channels_last ? words / 4 : words / number(b.run);
+  const double words = number(2 * (b.thread_positions + f.reach));
+  const double read = f.channels_last ? words / 4 : words / number(b.thread_positions);
   const auto fragments = number(fragment_registers(f, b));
-  const double staged = number(chunks * of_block[kStageBytes]);
+  const double staged = number(k_blocks * of_block[kStageBytes]);
   // Shared memory gives weights and words, and takes what arrives. With channels last two threads of a row meet in a
   // bank, except where they take pixels crossed.
   const std::int64_t pixel = f.layer.in_channels * f.bytes;
-  const bool meet = f.channels_last && pixel % 128 != 64 && b.run * pixel % 128 == 0;
+  const bool meet = f.channels_last && pixel % 128 != 64 && b.thread_positions * pixel % 128 == 0;
   const double wavefronts =
-      products * number(columns) / 4 + staged / f.target.sm.shared_bytes_per_cycle + 8 * steps * words * (meet ? 2 : 1);
-  const StageWork row = {.tensor_cycles = products * product_cycles(f.target, columns),
+      products * number(n) / 4 + staged / f.target.sm.shared_bytes_per_cycle + 8 * steps * words * (meet ? 2 : 1);
+  const StageWork row = {.tensor_cycles = products * product_cycles(f.target, n),
                          .shared_wavefronts = f.channels_last ? wavefronts : 0,
                          .instructions = 2 * steps * (read + 2 * words + fragments + 10),
                          .l2_bytes = staged};
@@ -170,11 +175,11 @@ RowCycles row_cycles_of(const Facts& f, const Block& b) {
   const CostFactors& factors = f.target.factors;
   const double row = row_cycles(f, b);
   // Where few rows are staged, a warpgroup can't go on to the next while the other stores.
-  const double staged = number(b.stages * b.chunk) / number(f.layer.in_channels);
+  const double staged = number(b.stages * b.block_k) / number(f.layer.in_channels);
   const double alone = factors.roll_alone * std::max(0.0, 2 - staged);
   return {.row = row,
           .stored = std::max(0.0, store_cycles(f, b) - row) + factors.roll_row + alone +
-                    (b.staged_epilogue ? factors.roll_exchange : 0.0)};
+                    (b.staged_epilogue ? factors.roll_staged_epilogue : 0.0)};
 }
 
 /// The work of a call, except what moves through memory.
@@ -188,7 +193,7 @@ CallWork work_of(const Facts& f, const Block& b, const RowCycles& cycles) {
   const std::int64_t read = b.rows + f.rows.kernel - 1 - std::max<std::int64_t>(0, outside);
   const double tile = number(read) * cycles.row + number(b.rows) * cycles.stored;
   return {.first_cycles = f.channels_last ? factors.roll_tile : 0,
-          .waves = number(waves_of(f.target, f.strips(b) * segments, f.of(b)[kColumnTiles])),
+          .waves = number(waves_of(f.target, f.strips(b) * segments, f.of(b)[kNTiles])),
           .wave_cycles = tile + (f.channels_last ? factors.roll_tile_nhwc : factors.roll_tile)};
 }
 
@@ -208,7 +213,7 @@ double predicted_seconds(const Facts& f, const Block& b) {
 /// As many stages as fit; false where not even two do, or where channels that the layer lacks would move from stage to
 /// stage.
 bool choose_stages(const Facts& f, Block& b) {
-  const std::int64_t unit = f.channels_last || f.layer.in_channels % b.chunk == 0 ? 1 : f.of(b)[kChunks];
+  const std::int64_t unit = f.channels_last || f.layer.in_channels % b.block_k == 0 ? 1 : f.of(b)[kKBlocks];
   for (b.stages = kMostStages; b.stages >= 2; --b.stages) {
     if (b.stages % unit == 0 && f.of(b)[kSharedBytes] <= f.target.max_shared_bytes) {
       return true;
@@ -233,21 +238,21 @@ void choose_rows(const Facts& f, Block& b) {
 }
 
 /// Output channels of a block: numbers that share all of them evenly, and whose weights leave room for stages.
-std::vector<std::int64_t> column_choices(const Facts& f) {
+std::vector<std::int64_t> block_n_choices(const Facts& f) {
   const std::int64_t out = f.layer.out_channels;
-  const auto fits = [&](std::int64_t columns) {
+  const auto fits = [&](std::int64_t block_n) {
     Block least;
-    least.columns = columns;
-    least.chunk = f.channels_last ? round_up(f.layer.in_channels, f.depth) : f.depth;
-    return f.of(least)[kColumns] <= kMostColumns && f.of(least)[kSharedBytes] <= f.target.max_shared_bytes;
+    least.block_n = block_n;
+    least.block_k = f.channels_last ? round_up(f.layer.in_channels, f.depth) : f.depth;
+    return f.of(least)[kInstructionN] <= kMostInstructionN && f.of(least)[kSharedBytes] <= f.target.max_shared_bytes;
   };
   std::vector<std::int64_t> choices;
   for (std::int64_t parts = 1; parts <= ceil_div(out, 8) && choices.size() < 3; ++parts) {
     // With channels last a quad of threads stores 16 bytes of each, of one position.
     const std::int64_t share = ceil_div(out, parts);
-    const std::int64_t columns = round_up(share, f.channels_last && share > 16 ? 4 * f.pack : 8);
-    if (fits(columns) && (choices.empty() || choices.back() != columns)) {
-      choices.push_back(columns);
+    const std::int64_t block_n = round_up(share, f.channels_last && share > 16 ? 4 * f.pack : 8);
+    if (fits(block_n) && (choices.empty() || choices.back() != block_n)) {
+      choices.push_back(block_n);
     }
   }
   return choices;
@@ -273,8 +278,9 @@ bool registers_suffice(const Facts& f, const Block& b) {
 std::optional<Block> with_pipeline(const Facts& f, const Block& b) {
   if (f.channels_last) {  // which has all channels in a stage
     Block whole = b;
-    whole.chunk = round_up(f.layer.in_channels, f.depth);
-    if (f.of(whole)[kSteps] * f.columns.kernel * b.run / 2 > kMostPixelProducts || !choose_stages(f, whole)) {
+    whole.block_k = round_up(f.layer.in_channels, f.depth);
+    if (f.of(whole)[kSteps] * f.columns.kernel * b.thread_positions / 2 > kMostPixelProducts ||
+        !choose_stages(f, whole)) {
       return std::nullopt;
     }
     choose_rows(f, whole);
@@ -284,10 +290,11 @@ std::optional<Block> with_pipeline(const Facts& f, const Block& b) {
   double least = std::numeric_limits<double>::infinity();
   for (const std::int64_t depths : {4, 2, 1}) {
     Block tried = b;
-    tried.chunk = depths * f.depth;
-    const bool is_wider = depths > 1 && tried.chunk >= 2 * f.layer.in_channels;
-    const bool is_odd = depths == 1 && f.of(tried)[kChunks] > 1;
-    if (is_wider || is_odd || depths * f.columns.kernel * b.run / 2 > kMostProducts || !choose_stages(f, tried)) {
+    tried.block_k = depths * f.depth;
+    const bool is_wider = depths > 1 && tried.block_k >= 2 * f.layer.in_channels;
+    const bool is_odd = depths == 1 && f.of(tried)[kKBlocks] > 1;
+    if (is_wider || is_odd || depths * f.columns.kernel * b.thread_positions / 2 > kMostProducts ||
+        !choose_stages(f, tried)) {
       continue;
     }
     choose_rows(f, tried);
@@ -307,9 +314,9 @@ struct Candidate {
 /// How outputs are stored.
 void choose_store(const Facts& f, Block& b) {
   const Layer& layer = f.layer;
-  b.store = f.channels_last || b.staged_epilogue ? f.pack : b.run;
+  b.store = f.channels_last || b.staged_epilogue ? f.pack : b.thread_positions;
   const auto fits = [&] {
-    return f.channels_last ? b.columns % (4 * b.store) == 0 && layer.out_channels % b.store == 0
+    return f.channels_last ? b.block_n % (4 * b.store) == 0 && layer.out_channels % b.store == 0
                            : f.shape.out[kWidth] % b.store == 0;
   };
   while (!fits()) {
@@ -319,16 +326,16 @@ void choose_store(const Facts& f, Block& b) {
 
 std::vector<Candidate> candidates(const Facts& f) {
   std::vector<Candidate> out;
-  for (const std::int64_t run : {2, 4}) {
-    for (const std::int64_t columns : column_choices(f)) {
+  for (const std::int64_t positions : {2, 4}) {
+    for (const std::int64_t block_n : block_n_choices(f)) {
       for (const bool flat : {false, true}) {
         for (const bool staged_epilogue : {false, true}) {
           if ((f.channels_last && staged_epilogue) || (flat && !f.columns.extent)) {
             continue;
           }
           Block block;
-          block.run = run;
-          block.columns = columns;
+          block.thread_positions = positions;
+          block.block_n = block_n;
           block.flat = flat;
           block.staged_epilogue = staged_epilogue;
           choose_store(f, block);
@@ -349,15 +356,15 @@ std::vector<Candidate> candidates(const Facts& f) {
 std::unexpected<Error> why_none(const Facts& f) {
   const Layer& layer = f.layer;
   Block least;
-  least.chunk =
+  least.block_k =
       f.channels_last ? round_up(layer.in_channels, f.depth) : (layer.in_channels > f.depth ? 2 : 1) * f.depth;
-  if (8 * layer.axes[kHeight].kernel > kMostColumns) {
-    return fail(fmt::format("kernel height {}; at most {}", layer.axes[kHeight].kernel, kMostColumns / 8));
+  if (8 * layer.axes[kHeight].kernel > kMostInstructionN) {
+    return fail(fmt::format("kernel height {}; at most {}", layer.axes[kHeight].kernel, kMostInstructionN / 8));
   }
-  const std::vector<std::int64_t> columns = column_choices(f);
-  least.columns = columns.empty() ? 8 : columns.back();
-  const std::string words = fmt::format("weights of {} channels and two stages of input", least.columns);
-  if (columns.empty()) {
+  const std::vector<std::int64_t> choices = block_n_choices(f);
+  least.block_n = choices.empty() ? 8 : choices.back();
+  const std::string words = fmt::format("weights of {} channels and two stages of input", least.block_n);
+  if (choices.empty()) {
     return fail_shared_memory(f.target, words, f.of(least)[kSharedBytes]);
   }
   if (const std::int64_t acc = acc_registers(f, least); acc > kMostAccumulators) {
@@ -368,14 +375,14 @@ std::unexpected<Error> why_none(const Facts& f) {
     return fail(fmt::format("kernel {}x{} takes {} registers of a thread for accumulators and fragments; at most {}",
                             layer.axes[kHeight].kernel, layer.axes[kWidth].kernel, registers.wanted, registers.most));
   }
-  const std::int64_t products = f.of(least)[kSteps] * layer.axes[kWidth].kernel * least.run / 2;
+  const std::int64_t products = f.of(least)[kSteps] * layer.axes[kWidth].kernel * least.thread_positions / 2;
   if (const std::int64_t most = f.channels_last ? kMostPixelProducts : kMostProducts; products > most) {
     return fail(fmt::format("{} input channels and kernel width {} make {} products of a row; at most {}",
                             layer.in_channels, layer.axes[kWidth].kernel, products, most));
   }
-  if (!f.channels_last && layer.in_channels % least.chunk != 0) {
+  if (!f.channels_last && layer.in_channels % least.block_k != 0) {
     return fail(fmt::format("{} input channels are no multiple of {}, and stages do not hold all of them",
-                            layer.in_channels, least.chunk));
+                            layer.in_channels, least.block_k));
   }
   return fail_shared_memory(f.target, words, f.of(least)[kSharedBytes]);
 }
@@ -408,11 +415,11 @@ Plan plan_of(const Facts& f, const Candidate& candidate) {
   plan.alignment = of_block[kAlignment];
   plan.summary =
       fmt::format("a block makes {}x{} outputs of {} channels; {} taps; {:.1f} KiB shared", b.rows, of_block[kStrip],
-                  std::min(b.columns, layer.out_channels), tap_count(layer), number(plan.shared_bytes) / 1024.0);
+                  std::min(b.block_n, layer.out_channels), tap_count(layer), number(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
       "tensor cores: products of 64 positions x {} kernel rows of {} channels, rows roll down; {} stages of {} input "
       "channels, weights resident{}{}",
-      f.rows.kernel, b.columns, b.stages, b.chunk, b.flat ? ", images in one sequence" : "",
+      f.rows.kernel, b.block_n, b.stages, b.block_k, b.flat ? ", images in one sequence" : "",
       b.staged_epilogue ? ", outputs through shared memory" : "");
   return plan;
 }
@@ -523,7 +530,7 @@ std::optional<double> roll_gemm_seconds(const Problem& problem, const Plan& plan
 }
 
 TileGrid roll_gemm_grid(const Problem& problem, const Plan& plan) {
-  constexpr std::array<std::string_view, 3> kNames = {"kColumnTiles", "kStrip", "kImagePitch"};
+  constexpr std::array<std::string_view, 3> kNames = {"kNTiles", "kStrip", "kImagePitch"};
   const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
   TileGrid grid{.tile_rows = integer_of(plan, "rows"),
                 .tile_columns = values[1],

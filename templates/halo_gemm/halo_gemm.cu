@@ -40,9 +40,9 @@ constexpr int kPackers = 256;  // threads of a block that packs weights
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
 constexpr int kDepth = 32 / kBytes;                    // channels of one product
 constexpr int kPack = 16 / kBytes;                     // channels of a unit: 16 bytes
-constexpr int kSteps = P::chunk / kDepth;
-constexpr int kUnits = P::chunk / kPack;
-constexpr int kChunks = ceil_div(P::in_channels, P::chunk);
+constexpr int kSteps = P::block_k / kDepth;
+constexpr int kUnits = P::block_k / kPack;
+constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
 
 // Phases of a block, and the window of taps that serves them.
 constexpr int kPhases = P::phase_rows * P::stride_w;
@@ -70,15 +70,15 @@ constexpr int kGapW = larger(0, larger(kBeyondW, kHaloW - kFirstW));
 // its own, with its phase's accumulators.
 constexpr int kPaddedH = P::fused_phases ? kWindowH * P::stride_h : P::kernel_h;
 constexpr int kPaddedW = P::fused_phases ? kWindowW * P::stride_w : P::kernel_w;
-constexpr int kColumns = (P::fused_phases ? kPhases : 1) * P::columns;  // of a product
+constexpr int kInstructionN = (P::fused_phases ? kPhases : 1) * P::block_n;  // of a product
 constexpr int kAccArrays = P::fused_phases ? 1 : kPhases;
 constexpr int kTaps = P::fused_phases ? kWindowH * kWindowW : kPaddedH / kPhaseGroups * kPaddedW;  // of a block
-constexpr int kChannelTiles = ceil_div(P::out_channels, P::columns);
-constexpr int kColumnTiles = kPhaseGroups * kChannelTiles;
+constexpr int kChannelTiles = ceil_div(P::out_channels, P::block_n);
+constexpr int kNTiles = kPhaseGroups * kChannelTiles;
 
 // The tile, in parts of 64 positions.
 constexpr int kPositions = P::tile_h * P::tile_w;
-constexpr int kTeams = P::ping_pong ? 2 : 1;              // of warpgroups, each with tiles of its own
+constexpr int kTeams = P::ping_pong ? 2 : 1;            // of warpgroups, each with tiles of its own
 constexpr int kParts = kPositions / 64 / (2 / kTeams);  // that a warpgroup makes
 constexpr int kAcross = P::tile_w / P::part_w;
 
@@ -94,22 +94,22 @@ constexpr int kUnitPitch = 16 * (kPixels + floor_mod((kUnits < 8 ? 8 / kUnits : 
 constexpr int kInputBytes = kUnits * kUnitPitch;  // the input of a stage
 
 // Packed weights: for each tap and step a K-major B operand without swizzle, two columns of 16-byte rows.
-constexpr int kProductBytes = kColumns * 32;  // a B operand
-constexpr int kChunkWeightBytes = kTaps * kSteps * kProductBytes;  // a chunk's B operands
-constexpr int kResidentBytes = P::resident ? kChunks * kChunkWeightBytes : 0;  // the weights, at 0; the stages follow
-constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kChunkWeightBytes);  // input; weights if not resident
-constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;  // one a channel
-constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::columns * 4 : 0);  // mbarriers
+constexpr int kProductBytes = kInstructionN * 32;                                // a B operand
+constexpr int kKBlockWeightBytes = kTaps * kSteps * kProductBytes;               // a k-block's B operands
+constexpr int kResidentBytes = P::resident ? kKBlocks * kKBlockWeightBytes : 0;  // the weights, at 0; the stages follow
+constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kKBlockWeightBytes);  // input; weights if not resident
+constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;              // one a channel
+constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);   // mbarriers
 constexpr int kSharedBytes = kBarrierOffset + (2 * P::stages + (P::resident ? 1 : 0)) * 8;
-constexpr long long kPackedBytes = static_cast<long long>(kColumnTiles) * kChunks * kChunkWeightBytes;  // of the layer
+constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kKBlocks * kKBlockWeightBytes;  // of the layer
 
 constexpr int kAlignment = larger(P::copy_bytes, larger(P::vector, P::store) * kBytes);  // of x and y, in bytes
 
-static_assert(P::chunk % kDepth == 0, "a chunk is whole products");
+static_assert(P::block_k % kDepth == 0, "a k-block is whole products");
 static_assert(kPositions % (64 * (2 / kTeams)) == 0 && P::tile_w % P::part_w == 0 &&
                   P::tile_h % (64 / P::part_w) == 0 && (!P::flat || (P::tile_h == 1 && P::part_w == 64)),
               "warpgroups make whole parts");
-static_assert(kColumns <= 256 && kAccArrays * kColumns * kParts <= 320, "the accumulators fit the registers");
+static_assert(kInstructionN <= 256 && kAccArrays * kInstructionN * kParts <= 320, "the accumulators fit the registers");
 static_assert(kPhaseGroups == 1 || kPaddedH % P::stride_h == 0,
               "phase rows are parted only where each has as many kernel rows");
 static_assert((P::stride_h == 1 || P::dilation_h == 1 || P::kernel_h == 1) &&
@@ -120,7 +120,7 @@ static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
                   (kPixels % P::vector == 0 && (!P::flat || kPixels == kPositions)),
               "pixels that are loaded together are of one row");
 static_assert(!P::channels_last || P::vector == 1 || P::vector == kPack, "a unit is loaded as it lies");
-static_assert(!P::ping_pong || P::stages > kChunks,
+static_assert(!P::ping_pong || P::stages > kKBlocks,
               "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart");
 static_assert(P::stages >= P::prefetch_stages + 2,
               "the stage that consumers wait for is not held back by copies of later ones");
@@ -129,26 +129,27 @@ static_assert(P::stages >= P::prefetch_stages + 2,
 
 // The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
 __device__ __forceinline__ int column_of(int channel) {
-  const int i = channel / (4 * P::channel_run) * P::channel_run + channel % P::channel_run;  // among the thread's own
-  const int thread = channel / P::channel_run % 4;
+  // Its number among the thread's own.
+  const int i = channel / (4 * P::adjacent_channels) * P::adjacent_channels + channel % P::adjacent_channels;
+  const int thread = channel / P::adjacent_channels % 4;
   return i / 2 * 8 + thread * 2 + i % 2;
 }
 
-// Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.
+// Packs the weights as blocks take them: for each N tile and k-block of input channels, product by product.
 extern "C" __global__ void __launch_bounds__(kPackers)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   constexpr int kKernel = kPaddedH * kPaddedW;
-  constexpr int kOut = kChannelTiles * P::columns;
+  constexpr int kOut = kChannelTiles * P::block_n;
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
-  if (i < static_cast<long long>(kChunks) * kUnits * kOut * kKernel) {
+  if (i < static_cast<long long>(kKBlocks) * kUnits * kOut * kKernel) {
     const int tap = static_cast<int>(P::weight_channels_last ? i / kOut % kKernel : i % kKernel);
     const int co = static_cast<int>(P::weight_channels_last ? i % kOut : i / kKernel % kOut);
     const int unit = static_cast<int>(i / (kKernel * kOut));
     const int kh = tap / kPaddedW;
     const int kw = tap % kPaddedW;
-    const bool exists = (P::out_channels % P::columns == 0 || co < P::out_channels) &&
+    const bool exists = (P::out_channels % P::block_n == 0 || co < P::out_channels) &&
                         (kPaddedH == P::kernel_h || kh < P::kernel_h) && (kPaddedW == P::kernel_w || kw < P::kernel_w);
     unsigned int words[4];
     CONVTGEN_UNROLL
@@ -158,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       for (int half = 0; half < (P::type == kWgmmaTf32 ? 1 : 2); ++half) {
         const int ci = unit * kPack + (P::type == kWgmmaTf32 ? word : 2 * word + half);
         Element value = 0;
-        if (exists && (P::in_channels % P::chunk == 0 || ci < P::in_channels)) {
+        if (exists && (P::in_channels % P::block_k == 0 || ci < P::in_channels)) {
           value = weight[weight_offset_at(static_cast<long long>(ci), co, kh, kw, P::out_channels, P::kernel_h,
                                           P::kernel_w)];
         }
@@ -173,17 +174,18 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     const int group = kh % P::stride_h / P::phase_rows;
     const int row = kh % P::stride_h % P::phase_rows;
     int place = 0;  // of the tap among the block's
-    int column = column_of(co % P::columns);
+    int column = column_of(co % P::block_n);
     if (P::fused_phases) {
       place = kh / P::stride_h * kWindowW + kw / P::stride_w;
-      column += (row * P::stride_w + kw % P::stride_w) * P::columns;
+      column += (row * P::stride_w + kw % P::stride_w) * P::block_n;
     } else {
       place = (kh / P::stride_h * P::phase_rows + row) * P::kernel_w + kw;
     }
-    const int column_tile = group * kChannelTiles + co / P::columns;
-    unsigned char* chunk = packed + (static_cast<long long>(column_tile) * kChunks + unit / kUnits) * kChunkWeightBytes;
-    *reinterpret_cast<uint4*>(chunk + (place * kSteps + unit % kUnits / 2) * kProductBytes +
-                              (unit % 2 * kColumns + column) * 16) = make_uint4(words[0], words[1], words[2], words[3]);
+    const int n_tile = group * kChannelTiles + co / P::block_n;
+    unsigned char* k_block = packed + (static_cast<long long>(n_tile) * kKBlocks + unit / kUnits) * kKBlockWeightBytes;
+    *reinterpret_cast<uint4*>(k_block + (place * kSteps + unit % kUnits / 2) * kProductBytes +
+                              (unit % 2 * kInstructionN + column) * 16) =
+        make_uint4(words[0], words[1], words[2], words[3]);
   }
 }
 
@@ -236,7 +238,7 @@ __device__ __forceinline__ Tile staged_tile(int index, const int tiles_y, const 
 // ---- Products ----
 
 // One thread's accumulators for one part, of all phases or of one.
-using Accumulators = float[kColumns / 2];
+using Accumulators = float[kInstructionN / 2];
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Accumulators (&acc)[kParts][kAccArrays]) {
@@ -245,15 +247,15 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[kParts][kAccArrays]) {
 #pragma unroll
     for (int array = 0; array < kAccArrays; ++array) {
 #pragma unroll
-      for (int i = 0; i < kColumns / 2; ++i) {
+      for (int i = 0; i < kInstructionN / 2; ++i) {
         wgmma_pin(acc[part][array][i]);
       }
     }
   }
 }
 
-// Issues all products of one chunk. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's
-// first chunk, whose first products overwrite the accumulators.
+// Issues all products of one k-block. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's
+// first k-block, whose first products overwrite the accumulators.
 __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kParts][kAccArrays], const unsigned char* input,
                                                  unsigned long long weights, int first_part, int later) {
 #pragma unroll
@@ -307,16 +309,16 @@ __host__ __device__ constexpr bool has_taps(int phase) {
 // A part's accumulator of a phase and the thread's i-th channel, for its row of that half.
 __device__ __forceinline__ float acc_of(const Accumulators (&acc)[kAccArrays], int phase, int i, int half) {
   const int column = i / 2 * 4 + half * 2 + i % 2;
-  return P::fused_phases ? acc[0][phase * (P::columns / 2) + column] : has_taps(phase) ? acc[phase][column] : 0;
+  return P::fused_phases ? acc[0][phase * (P::block_n / 2) + column] : has_taps(phase) ? acc[phase][column] : 0;
 }
 
 // A thread with few channels holds their biases in registers for a tile.
-constexpr int kOwn = P::columns / 4;
+constexpr int kOwn = P::block_n / 4;
 constexpr bool kHasBiasRegisters = P::has_bias && kOwn <= 16;
 
 // The block's channel that is the thread's i-th, whose first is `channel`.
 __device__ __forceinline__ int own_channel(int channel, int i) {
-  return channel + i / P::channel_run * (4 * P::channel_run) + i % P::channel_run;
+  return channel + i / P::adjacent_channels * (4 * P::adjacent_channels) + i % P::adjacent_channels;
 }
 
 // Adds the bias and applies the fuse chain, where the layer has them.
@@ -357,9 +359,9 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
           if (P::channels_last) {
             Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
 #pragma unroll
-            for (int first = 0; first < P::columns / 4; first += P::store) {
+            for (int first = 0; first < P::block_n / 4; first += P::store) {
               const int own = own_channel(channel, first);
-              if (P::out_channels % P::columns == 0 || own < left) {
+              if (P::out_channels % P::block_n == 0 || own < left) {
                 float values[P::store];
 #pragma unroll
                 for (int i = 0; i < P::store; ++i) {
@@ -374,9 +376,9 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
           } else {
             Element* to = y + (static_cast<long long>(image) * P::out_channels * out_h + oy) * out_w + ox;
 #pragma unroll
-            for (int i = 0; i < P::columns / 4; ++i) {
+            for (int i = 0; i < P::block_n / 4; ++i) {
               const int own = own_channel(channel, i);
-              if (P::out_channels % P::columns == 0 || own < left) {
+              if (P::out_channels % P::block_n == 0 || own < left) {
                 float values[P::store];
 #pragma unroll
                 for (int v = 0; v < P::store; ++v) {
@@ -413,12 +415,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
               : batch * tiles_y * tiles_x;
 
   // The block's output channels and phase rows. Blocks that read the same input have adjacent indices.
-  const int column_tile = blockIdx.x % kColumnTiles;
-  const int first_tile = blockIdx.x / kColumnTiles;
-  const int next_tile = gridDim.x / kColumnTiles;
-  const int first_out = column_tile % kChannelTiles * P::columns;
-  const int phase_row = kPhaseGroups == 1 ? 0 : column_tile / kChannelTiles * P::phase_rows;
-  const unsigned char* own_weights = packed + static_cast<long long>(column_tile) * (kChunks * kChunkWeightBytes);
+  const int n_tile = blockIdx.x % kNTiles;
+  const int first_tile = blockIdx.x / kNTiles;
+  const int next_tile = gridDim.x / kNTiles;
+  const int first_out = n_tile % kChannelTiles * P::block_n;
+  const int phase_row = kPhaseGroups == 1 ? 0 : n_tile / kChannelTiles * P::phase_rows;
+  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * (kKBlocks * kKBlockWeightBytes);
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
@@ -437,8 +439,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     fence_mbarrier_init();
   }
   if (P::has_bias) {
-    for (int i = threadIdx.x; i < P::columns; i += kThreads) {
-      biases[i] = P::out_channels % P::columns == 0 || first_out + i < P::out_channels ? widen(bias[first_out + i]) : 0;
+    for (int i = threadIdx.x; i < P::block_n; i += kThreads) {
+      biases[i] = P::out_channels % P::block_n == 0 || first_out + i < P::out_channels ? widen(bias[first_out + i]) : 0;
     }
   }
   __syncthreads();
@@ -451,9 +453,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       grid_dependency_wait();  // the weights are packed
       if (P::resident) {
         mbarrier_arrive_expect(weights_full, kResidentBytes);
-        for (int chunk = 0; chunk < kChunks; ++chunk) {
-          bulk_load(shared + chunk * kChunkWeightBytes, own_weights + chunk * kChunkWeightBytes, kChunkWeightBytes,
-                    weights_full);
+        for (int k_block = 0; k_block < kKBlocks; ++k_block) {
+          bulk_load(shared + k_block * kKBlockWeightBytes, own_weights + k_block * kKBlockWeightBytes,
+                    kKBlockWeightBytes, weights_full);
         }
       }
     }
@@ -462,24 +464,24 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     // Through registers: what is loaded next, a batch before what is written.
     Tile next = staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w);
     int next_index = first_tile;
-    int next_chunk = 0;
+    int next_k_block = 0;
     int next_batch = 0;
     if (P::copy_bytes == 0 && first_tile < tiles) {
       load_batch(words, x, next, 0, 0, thread, batch, in_h, in_w);
     }
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = staged_tile(index, tiles_y, tiles_x, in_h, in_w);
-      for (int chunk = 0; chunk < kChunks; ++chunk) {
+      for (int k_block = 0; k_block < kKBlocks; ++k_block) {
         const int stage = issued % P::stages;
         mbarrier_wait(&empty[stage], issued / P::stages % 2 ^ 1);
         unsigned char* to = stages + stage * kStageBytes;
         if (!P::resident && thread == 0) {
-          mbarrier_expect(&full[stage], kChunkWeightBytes);
-          bulk_load(to + kInputBytes, own_weights + chunk * kChunkWeightBytes, kChunkWeightBytes, &full[stage]);
+          mbarrier_expect(&full[stage], kKBlockWeightBytes);
+          bulk_load(to + kInputBytes, own_weights + k_block * kKBlockWeightBytes, kKBlockWeightBytes, &full[stage]);
         }
         ++issued;
         if (P::copy_bytes > 0) {
-          stage_input(to, x, tile, chunk * P::chunk, thread, batch, in_h, in_w);
+          stage_input(to, x, tile, k_block * P::block_k, thread, batch, in_h, in_w);
           async_copy_commit();
           if (issued > P::prefetch_stages) {
             async_copy_wait(P::prefetch_stages);
@@ -491,15 +493,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             ++next_batch;
             if (next_batch == kBatches) {
               next_batch = 0;
-              ++next_chunk;
+              ++next_k_block;
             }
-            if (next_chunk == kChunks) {
-              next_chunk = 0;
+            if (next_k_block == kKBlocks) {
+              next_k_block = 0;
               next_index += next_tile;
               next = staged_tile(next_index, tiles_y, tiles_x, in_h, in_w);
             }
             if (next_index < tiles) {
-              load_batch(words, x, next, next_chunk * P::chunk, next_batch, thread, batch, in_h, in_w);
+              load_batch(words, x, next, next_k_block * P::block_k, next_batch, thread, batch, in_h, in_w);
             }
           }
           fence_proxy_async();
@@ -521,24 +523,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int first_part = P::ping_pong ? 0 : warpgroup * kParts;
     const int lane = threadIdx.x % 32;
     const int row = warp % 4 * 16 + lane / 4;
-    const int channel = lane % 4 * P::channel_run;
+    const int channel = lane % 4 * P::adjacent_channels;
     Accumulators acc[kParts][kAccArrays] = {};
-    int consumed = team * kChunks;  // stages
+    int consumed = team * kKBlocks;  // stages
     if (P::resident) {
       mbarrier_wait(weights_full, 0);
     }
     for (int index = first_tile + team * next_tile; index < tiles; index += kTeams * next_tile) {
       pin(acc);
-      for (int chunk = 0; chunk < kChunks; ++chunk) {
+      for (int k_block = 0; k_block < kKBlocks; ++k_block) {
         const int stage = consumed % P::stages;
         mbarrier_wait(&full[stage], consumed / P::stages % 2);
         const unsigned char* from = stages + stage * kStageBytes;
-        const unsigned char* weights = P::resident ? shared + chunk * kChunkWeightBytes : from + kInputBytes;
+        const unsigned char* weights = P::resident ? shared + k_block * kKBlockWeightBytes : from + kInputBytes;
         wgmma_fence();
-        multiply_k_block(acc, from, wgmma_descriptor(weights, kColumns * 16, 128, 0), first_part, chunk > 0 ? 1 : 0);
+        multiply_k_block(acc, from, wgmma_descriptor(weights, kInstructionN * 16, 128, 0), first_part,
+                         k_block > 0 ? 1 : 0);
         wgmma_commit();
-        if (chunk > 0) {
-          wgmma_wait(1);  // the chunk before
+        if (k_block > 0) {
+          wgmma_wait(1);  // the k-block before
           if (lane == 0) {
             mbarrier_arrive(&empty[(consumed - 1) % P::stages]);
           }
@@ -550,7 +553,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       if (lane == 0) {
         mbarrier_arrive(&empty[(consumed - 1) % P::stages]);
       }
-      consumed += (kTeams - 1) * kChunks;
+      consumed += (kTeams - 1) * kKBlocks;
       const Tile tile = P::flat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
       store_parts(acc, P::channels_last ? y + first_out : y + static_cast<long long>(first_out) * out_h * out_w, biases,
                   tile, first_part, row, channel, P::out_channels - first_out, phase_row, batch, in_h, in_w, out_h,

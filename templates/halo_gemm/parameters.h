@@ -38,19 +38,19 @@ struct Parameters {
   static constexpr bool flat = false;
   static constexpr int tile_h = 16;  // flat: 1
   static constexpr int tile_w = 16;
-  static constexpr int part_w = 8;            // 8 or 64; flat: 64
-  static constexpr int columns = 32;          // output channels, a multiple of 8
-  static constexpr int channel_run = 8;       // adjacent output channels that a thread makes
-  static constexpr int store = 8;             // elements that are stored together, 1 to 16 bytes of them
-  static constexpr int phase_rows = 2;        // of the stride_h: all, or a part
-  static constexpr bool fused_phases = true;  // all phases of a tap are columns of one product
+  static constexpr int part_w = 8;             // 8 or 64; flat: 64
+  static constexpr int block_n = 32;           // output channels, a multiple of 8
+  static constexpr int adjacent_channels = 8;  // adjacent output channels that a thread makes
+  static constexpr int store = 8;              // elements that are stored together, 1 to 16 bytes of them
+  static constexpr int phase_rows = 2;         // of the stride_h: all, or a part
+  static constexpr bool fused_phases = true;   // all phases of a tap are columns of one product
 
   // The pipeline: input channels of a stage, stages, and of how many the producers have copies in flight while they
   // wait for older ones; their threads (128 or 256). Bytes of one asynchronous copy (4, 8 or 16), or 0: input comes
   // through registers, so that NCHW becomes what products read, and tf32 is rounded; then `vector` elements are loaded
   // together: adjacent pixels of a channel (4 bytes at most), or with channels last channels of a pixel (one or a
   // unit).
-  static constexpr int chunk = 32;
+  static constexpr int block_k = 32;
   static constexpr int stages = 3;
   static constexpr int prefetch_stages = 1;
   static constexpr int producers = 128;

@@ -12,15 +12,15 @@ __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
   }
 }
 
-// Copies of a pixel's chunk of channels, and where one of a stage's lies in it.
+// Copies of a pixel's k-block of channels, and where one of a stage's lies in it.
 constexpr int kCopyBytes = larger(P::copy_bytes, kBytes);  // of one asynchronous copy
 constexpr int kCopy = kCopyBytes / kBytes;                 // elements
-constexpr int kCopies = P::chunk / kCopy;
+constexpr int kCopies = P::block_k / kCopy;
 __device__ inline int place_of_copy(int channel, int pixel) {
   return channel / kPack * kUnitPitch + pixel * 16 + channel % kPack * kBytes;
 }
 
-// Issues the copies of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.
+// Issues the copies of a k-block of input channels of a tile with its halo: zeros where the image or the channels end.
 // `tile` is the place of the first pixel.
 __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __restrict__ x, const Tile& tile,
                                             int first_channel, int thread, const int batch, const int in_h,
@@ -36,7 +36,7 @@ __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __
     const bool inside =
         P::flat ? image >= 0 && image < batch && iy < in_h && ix < in_w : iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
     const int ci = first_channel + channel;
-    const int left = P::in_channels % P::chunk == 0 ? kCopy : P::in_channels - ci;
+    const int left = P::in_channels % P::block_k == 0 ? kCopy : P::in_channels - ci;
     const Element* from = x + ((static_cast<long long>(image) * in_h + iy) * in_w + ix) * P::in_channels + ci;
     copy(to + place_of_copy(channel, pixel), inside && left > 0 ? from : x,
          inside ? max(0, min(left, kCopy)) * kBytes : 0);
@@ -79,7 +79,7 @@ constexpr int kBatch = 32 / kWords;  // items that a thread has in flight
 constexpr int kBatches = ceil_div(kItems, kBatch* P::producers);
 using Words = unsigned int[kBatch][kWords];
 
-// Loads a batch of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.
+// Loads a batch of a k-block of input channels of a tile with its halo: zeros where the image or the channels end.
 __device__ __forceinline__ void load_batch(Words& words, const Element* __restrict__ x, const Tile& tile,
                                            int first_channel, int batch_index, int thread, const int batch,
                                            const int in_h, const int in_w) {
@@ -104,7 +104,7 @@ __device__ __forceinline__ void load_batch(Words& words, const Element* __restri
                                     static_cast<long long>(iy) * in_w + ix;
     if (kWholeUnits) {
       uint4 loaded = make_uint4(0, 0, 0, 0);
-      if (inside && (P::in_channels % P::chunk == 0 || left > 0)) {
+      if (inside && (P::in_channels % P::block_k == 0 || left > 0)) {
         loaded = load_constant_16(from);
       }
       words[item][0] = loaded.x;
@@ -116,7 +116,7 @@ __device__ __forceinline__ void load_batch(Words& words, const Element* __restri
       for (int c = 0; c < kPack; ++c) {
         const Element* element = P::channels_last ? from + c : from + c * plane;
         words[item][c] = 0;
-        if (inside && (P::in_channels % P::chunk == 0 || c < left)) {
+        if (inside && (P::in_channels % P::block_k == 0 || c < left)) {
           words[item][c] =
               P::vector * kBytes == 4 ? *reinterpret_cast<const unsigned int*>(element) : bits_of(*element);
         }

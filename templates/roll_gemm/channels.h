@@ -14,5 +14,5 @@ __device__ __forceinline__ int in_channel_at(int step, int half, int word, int p
 __device__ __forceinline__ int out_channel_at(int n) {
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
   const int thread = n / 2 % 4;
-  return i / kChannelRun * (4 * kChannelRun) + thread * kChannelRun + i % kChannelRun;
+  return i / kAdjacentChannels * (4 * kAdjacentChannels) + thread * kAdjacentChannels + i % kAdjacentChannels;
 }

@@ -34,17 +34,18 @@ struct Parameters {
   // Steps of the fuse chain; the arrays below hold their kinds and arguments.
   static constexpr int fuse_count = 0;
 
-  // The block: a strip of 64 * run adjacent positions, some of its rows, and output channels.
-  static constexpr int run = 2;                   // adjacent positions of a thread, 2 or 4
-  static constexpr int rows = 256;                // of outputs
-  static constexpr int columns = 32;              // output channels of a block, a multiple of 8
-  static constexpr int store = 2;                 // elements that are stored together; in NCHW not staged at most a run
+  // The block: a strip of 64 * thread_positions adjacent positions, some of its rows, and output channels.
+  static constexpr int thread_positions = 2;  // adjacent positions of a thread, 2 or 4
+  static constexpr int rows = 256;            // of outputs
+  static constexpr int block_n = 32;          // output channels of a block, a multiple of 8
+  // Elements that are stored together. In NCHW without a staged epilogue: at most thread_positions.
+  static constexpr int store = 2;
   static constexpr bool staged_epilogue = false;  // outputs go through shared memory, to be stored in longer vectors
   static constexpr bool flat = false;  // the rows of all images lie in one sequence of positions, which strips cut
 
   // The pipeline: input channels of a stage, which is of one row, and stages. With channels last it has all channels,
-  // and `chunk` is the depth of their products.
-  static constexpr int chunk = 32;
+  // and `block_k` is the depth of their products.
+  static constexpr int block_k = 32;
   static constexpr int stages = 4;
 };
 

@@ -44,14 +44,14 @@ static_assert(kProducers * kProducerRegisters + kConsumers * kConsumerRegisters 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
 constexpr int kDepth = 32 / kBytes;                    // channels of one product
 constexpr int kPack = 16 / kBytes;                     // elements of 16 bytes
-constexpr int kSteps = P::chunk / kDepth;
-constexpr int kChunks = ceil_div(P::in_channels, P::chunk);
-constexpr int kTiles = P::run / 2;  // of 64 positions, that a warpgroup makes
-constexpr int kStrip = 64 * P::run;
-constexpr int kColumns = P::kernel_h * P::columns;  // of a product
-constexpr int kColumnTiles = ceil_div(P::out_channels, P::columns);
+constexpr int kSteps = P::block_k / kDepth;
+constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
+constexpr int kTiles = P::thread_positions / 2;  // of 64 positions, that a warpgroup makes
+constexpr int kStrip = 64 * P::thread_positions;
+constexpr int kInstructionN = P::kernel_h * P::block_n;  // of a product
+constexpr int kNTiles = ceil_div(P::out_channels, P::block_n);
 constexpr int kTaps = P::kernel_h * P::kernel_w;
-constexpr int kChannelRun = P::channels_last ? P::store : 2;  // adjacent output channels that a thread makes
+constexpr int kAdjacentChannels = P::channels_last ? P::store : 2;  // adjacent output channels that a thread makes
 
 // The halo. Staged columns begin and end with whole 16 bytes; with channels last, which any pixel has, with pairs.
 constexpr int kReach = P::dilation_w * (P::kernel_w - 1);  // from a row's last tap to its first
@@ -65,7 +65,7 @@ constexpr int kStagedColumns = ceil_div(kStrip + P::padding_w - kFirstColumn, kC
 // padding_w behind itself. The next image's first output reads kReach - padding_w positions before its image, at most
 // kBehind (output_padding_w is negative where padding is larger at the end). All outputs fit, as padding_w is not
 // negative. The pitch is rounded up, so that a thread's positions are of one image. A strip has up to kImages of them.
-constexpr int kPitchUnit = P::channels_last ? P::run : kPack;
+constexpr int kPitchUnit = P::channels_last ? P::thread_positions : kPack;
 constexpr int kBehind = kReach - P::padding_w + (P::output_padding_w > 0 ? P::output_padding_w : 0);
 constexpr int kImagePitch = ceil_div(P::width + (kBehind > 0 ? kBehind : 0), kPitchUnit) * kPitchUnit;
 constexpr int kImages = P::flat ? ceil_div(kImagePitch - kPitchUnit + kFirstColumn + kStagedColumns, kImagePitch) : 1;
@@ -75,60 +75,61 @@ constexpr int kChannelPitch = kStagedColumns + floor_mod(8 - kStagedColumns, 32)
 // With channels last pixels follow one another. Where two of them take an odd number of 64 bytes, every second thread
 // of a row takes the second of a pair first, so that their reads meet no bank twice.
 constexpr bool kCrossed = P::channels_last && P::in_channels * kBytes % 128 == 64;
-constexpr int kStageElements = P::channels_last ? kStagedColumns * P::in_channels : P::chunk * kChannelPitch;
+constexpr int kStageElements = P::channels_last ? kStagedColumns * P::in_channels : P::block_k * kChannelPitch;
 constexpr int kStageBytes = kStageElements * kBytes;  // a row of input
 
 // Weights: for each kernel column and step a K-major B operand without swizzle, two columns of 16-byte rows.
-constexpr int kProductBytes = kColumns * 32;                             // a B operand
-constexpr int kChunkWeightBytes = P::kernel_w * kSteps * kProductBytes;  // a chunk's B operands
-constexpr int kWeightBytes = kChunks * kChunkWeightBytes;                // of a block, at 0; the stages follow
-constexpr int kEpilogueOffset = kWeightBytes + P::stages * kStageBytes;  // each warpgroup stages its outputs there
+constexpr int kProductBytes = kInstructionN * 32;                         // a B operand
+constexpr int kKBlockWeightBytes = P::kernel_w * kSteps * kProductBytes;  // a k-block's B operands
+constexpr int kWeightBytes = kKBlocks * kKBlockWeightBytes;               // of a block, at 0; the stages follow
+constexpr int kEpilogueOffset = kWeightBytes + P::stages * kStageBytes;   // each warpgroup stages its outputs there
 
 // The staged epilogue: a warpgroup's outputs of a row by channel, with a pitch that keeps its writes free of bank
 // conflicts.
 constexpr int kOutPitch = kStrip / 2 + kPack;
-constexpr int kWarpgroupEpilogueBytes = P::staged_epilogue ? P::columns * kOutPitch * kBytes : 0;  // a warpgroup's part
+constexpr int kWarpgroupEpilogueBytes = P::staged_epilogue ? P::block_n * kOutPitch * kBytes : 0;  // a warpgroup's part
 constexpr int kBarrierOffset = kEpilogueOffset + 2 * kWarpgroupEpilogueBytes;                      // mbarriers
 constexpr int kSharedBytes = kBarrierOffset + (2 * P::stages + 1) * 8;
-constexpr long long kPackedBytes = static_cast<long long>(kColumnTiles) * kWeightBytes;  // of the layer
+constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kWeightBytes;  // of the layer
 
 constexpr int kAlignment = 16;                  // of x and y, in bytes
 constexpr int kPieces = kStrip / 2 / P::store;  // that a warpgroup stores of a channel
 
-// A thread's run of positions, with the halo of its row: whole vectors (pairs of pixels with channels last), of which
+// A thread's positions, with the halo of their row: whole vectors (pairs of pixels with channels last), of which
 // it uses the words from the first one on.
-constexpr int kVector = P::channels_last ? 2 : P::run;
-constexpr int kRunStart = (kLeastOffsetW - kFirstColumn) / kVector * kVector;
-constexpr int kFirstWord = kLeastOffsetW - kFirstColumn - kRunStart;
-constexpr int kRun = ceil_div(P::run + P::padding_w - kFirstColumn - kRunStart, kVector) * kVector;
+constexpr int kVector = P::channels_last ? 2 : P::thread_positions;
+constexpr int kLoadStart = (kLeastOffsetW - kFirstColumn) / kVector * kVector;
+constexpr int kFirstWord = kLeastOffsetW - kFirstColumn - kLoadStart;
+constexpr int kLoadedColumns =
+    ceil_div(P::thread_positions + P::padding_w - kFirstColumn - kLoadStart, kVector) * kVector;
 
 static_assert(P::stride_h == 1 && P::stride_w == 1 && P::dilation_h == 1, "rows follow one another");
-static_assert(P::channels_last ? P::in_channels % kPack == 0 && kChunks == 1 : P::width > 0 && P::width % kPack == 0,
+static_assert(P::channels_last ? P::in_channels % kPack == 0 && kKBlocks == 1 : P::width > 0 && P::width % kPack == 0,
               "rows are whole bulk copies");
 static_assert(P::width > 0 || !P::flat, "the sequence has images of a known width");
-static_assert(!P::channels_last || (!P::staged_epilogue && P::columns % (4 * P::store) == 0),
+static_assert(!P::channels_last || (!P::staged_epilogue && P::block_n % (4 * P::store) == 0),
               "a quad stores what it has");
-static_assert(kColumns <= 256 && kTiles * kColumns <= 256, "the accumulators fit the registers");
-static_assert(kChunks == 1 || kSteps % 2 == 0, "each chunk begins with the same run");
-static_assert(P::in_channels % P::chunk == 0 || P::stages % kChunks == 0, "a stage always lacks the same channels");
+static_assert(kInstructionN <= 256 && kTiles * kInstructionN <= 256, "the accumulators fit the registers");
+static_assert(kKBlocks == 1 || kSteps % 2 == 0, "each k-block begins with the same fragments");
+static_assert(P::in_channels % P::block_k == 0 || P::stages % kKBlocks == 0, "a stage always lacks the same channels");
 
 // ---- Packing ----
 #include "channels.h"
 
-// Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
-// column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
-// 16 bytes, adjacent threads read adjacent weights.
+// Puts the weights where the products look for them: for each block of output channels, k-block of input channels,
+// kernel column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A
+// thread makes 16 bytes, adjacent threads read adjacent weights.
 extern "C" __global__ void __launch_bounds__(256)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   const int index = blockIdx.x * 256 + threadIdx.x;
-  const int tap = P::weight_channels_last ? index / P::columns % kTaps : index % kTaps;
-  const int n = P::weight_channels_last ? index % P::columns : index / kTaps % P::columns;
-  const int half = index / (kTaps * P::columns) % 2;
-  const int step = index / (kTaps * P::columns * 2) % (kSteps * kChunks);
-  const int column_tile = index / (kTaps * P::columns * 2 * kSteps * kChunks);
-  if (column_tile < kColumnTiles) {
-    const int co = column_tile * P::columns + (P::channels_last ? out_channel_at(n) : n);
+  const int tap = P::weight_channels_last ? index / P::block_n % kTaps : index % kTaps;
+  const int n = P::weight_channels_last ? index % P::block_n : index / kTaps % P::block_n;
+  const int half = index / (kTaps * P::block_n) % 2;
+  const int step = index / (kTaps * P::block_n * 2) % (kSteps * kKBlocks);
+  const int n_tile = index / (kTaps * P::block_n * 2 * kSteps * kKBlocks);
+  if (n_tile < kNTiles) {
+    const int co = n_tile * P::block_n + (P::channels_last ? out_channel_at(n) : n);
     unsigned int words[4];
 #pragma unroll
     for (int word = 0; word < 4; ++word) {
@@ -138,8 +139,8 @@ extern "C" __global__ void __launch_bounds__(256)
         const int ci = P::channels_last ? in_channel_at(step, half, word, part)
                                         : step * kDepth + half * kPack + word * (4 / kBytes) + part;
         Element value = 0;
-        if ((P::in_channels % P::chunk == 0 || ci < P::in_channels) &&
-            (P::out_channels % P::columns == 0 || co < P::out_channels)) {
+        if ((P::in_channels % P::block_k == 0 || ci < P::in_channels) &&
+            (P::out_channels % P::block_n == 0 || co < P::out_channels)) {
           value = weight[weight_offset(static_cast<WeightIndex>(ci), co, tap, P::out_channels, kTaps)];
         }
         parts[part] = bits_of(value);
@@ -151,8 +152,8 @@ extern "C" __global__ void __launch_bounds__(256)
       }
     }
     const int product = (step / kSteps * P::kernel_w + tap % P::kernel_w) * kSteps + step % kSteps;
-    unsigned char* to = packed + static_cast<long long>(column_tile) * kWeightBytes + product * kProductBytes;
-    const int row = half * kColumns + tap / P::kernel_w * P::columns + n;
+    unsigned char* to = packed + static_cast<long long>(n_tile) * kWeightBytes + product * kProductBytes;
+    const int row = half * kInstructionN + tap / P::kernel_w * P::block_n + n;
     *reinterpret_cast<uint4*>(to + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
   }
 }
@@ -194,17 +195,18 @@ __device__ __forceinline__ int last_input_row(const Tile& tile, const int out_h)
 // ---- Products ----
 
 // One thread's accumulators for one tile: those of each kernel row, which belong to one output row each.
-constexpr int kRowAcc = P::columns / 2;
-using Accumulators = float[kColumns / 2];
+constexpr int kRowAcc = P::block_n / 2;
+using Accumulators = float[kInstructionN / 2];
 
 // The A fragments of products whose first position is each of the thread's positions.
-using Fragments = unsigned int[kRun - 1][4];
+using Fragments = unsigned int[kLoadedColumns - 1][4];
 
 // Fragments of a step, and sets of them: two where registers suffice, so that one is loaded while products read the
 // other.
-constexpr int kFragments = P::run - 1 + kReach < kTiles * P::kernel_w ? P::run - 1 + kReach : kTiles * P::kernel_w;
-constexpr int kFragmentSets = P::channels_last && kTiles * kColumns / 2 + 2 * 4 * kFragments > 160 ? 1 : 2;
-constexpr bool kOneGroup = kChunks == 1 && kSteps == 2 && kFragmentSets == 2;  // of products: one commit for both steps
+constexpr int kFragments =
+    P::thread_positions - 1 + kReach < kTiles * P::kernel_w ? P::thread_positions - 1 + kReach : kTiles * P::kernel_w;
+constexpr int kFragmentSets = P::channels_last && kTiles * kInstructionN / 2 + 2 * 4 * kFragments > 160 ? 1 : 2;
+constexpr bool kOneGroup = kKBlocks == 1 && kSteps == 2 && kFragmentSets == 2;  // one commit for both steps
 
 #include "words.h"
 
@@ -213,15 +215,15 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[kTiles]) {
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
-    for (int i = 0; i < kColumns / 2; ++i) {
+    for (int i = 0; i < kInstructionN / 2; ++i) {
       wgmma_pin(acc[tile][i]);
     }
   }
 }
 
-// All products of one chunk of an input row; `row` is the thread's first position there. The stage is released as soon
-// as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and `zero`
-// leaves nothing of it.
+// All products of one k-block of an input row; `row` is the thread's first position there. The stage is released as
+// soon as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and
+// `zero` leaves nothing of it.
 __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kTiles], Fragments (&fragments)[kFragmentSets],
                                                  const Element* row, unsigned long long weights,
                                                  unsigned long long* empty, int zero, int quarter, const int turn) {
@@ -232,7 +234,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kTiles], Fr
     const int at = step % kFragmentSets;
     unsigned int read;
     if (!P::channels_last) {
-      read = load_fragments(fragments[at], step_row + kRunStart, step == 1, static_cast<unsigned int>(zero));
+      read = load_fragments(fragments[at], step_row + kLoadStart, step == 1, static_cast<unsigned int>(zero));
     } else if (step % 2 == 0 && (kSteps % 2 == 0 || step < kSteps - 1)) {
       load_pixels(words[0], words[1], step_row, turn,
                   kSteps / 2 * 2 * kDepth <= P::in_channels || step * kDepth + quarter * kPack < P::in_channels);
@@ -257,7 +259,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kTiles], Fr
     wgmma_fence();
     CONVTGEN_UNROLL
     for (int kw = 0; kw < P::kernel_w; ++kw) {
-      const int shift = P::padding_w - P::dilation_w * kw - kFirstColumn - kRunStart;
+      const int shift = P::padding_w - P::dilation_w * kw - kFirstColumn - kLoadStart;
       // taps {for kh below P::kernel_h: ({kh}, {kw})}
       CONVTGEN_UNROLL
       for (int tile = 0; tile < kTiles; ++tile) {
@@ -268,7 +270,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kTiles], Fr
     if (!kOneGroup || step == kSteps - 1) {
       wgmma_commit();
     }
-    if (kChunks > 1 || (kFragmentSets > 1 && kSteps > 2)) {
+    if (kKBlocks > 1 || (kFragmentSets > 1 && kSteps > 2)) {
       wgmma_wait(1);  // the fragments before may be overwritten
     }
   }
@@ -279,8 +281,8 @@ __device__ __forceinline__ void roll(Accumulators (&acc)[kTiles]) {
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
-    for (int i = 0; i < kColumns / 2; ++i) {
-      acc[tile][i] = i + kRowAcc < kColumns / 2 ? acc[tile][i + kRowAcc] : 0;
+    for (int i = 0; i < kInstructionN / 2; ++i) {
+      acc[tile][i] = i + kRowAcc < kInstructionN / 2 ? acc[tile][i + kRowAcc] : 0;
     }
   }
 }
@@ -305,9 +307,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int tiles = strips * segments;
 
   // The block's output channels. Blocks that read the same input have adjacent indices.
-  const int column_tile = blockIdx.x % kColumnTiles;
-  const int first_tile = blockIdx.x / kColumnTiles;
-  const int next_tile = gridDim.x / kColumnTiles;
+  const int n_tile = blockIdx.x % kNTiles;
+  const int first_tile = blockIdx.x / kNTiles;
+  const int next_tile = gridDim.x / kNTiles;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kWeightBytes;
@@ -333,7 +335,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if (thread == 0) {
       grid_dependency_wait();  // the weights are packed
       mbarrier_arrive_expect(resident, kWeightBytes);
-      bulk_load(shared, packed + static_cast<long long>(column_tile) * kWeightBytes, kWeightBytes, resident);
+      bulk_load(shared, packed + static_cast<long long>(n_tile) * kWeightBytes, kWeightBytes, resident);
     }
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, segments, image_strips);
@@ -342,8 +344,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const int last = min(in_h, last_input_row(tile, out_h));
       int unpadded = !P::channels_last || has_padding(tile, batch, in_w) ? P::stages : 0;
       for (int iy = first_input_row(tile); iy < last; ++iy) {
-        for (int chunk = 0; chunk < kChunks; ++chunk) {
-          const int channels = min(P::chunk, P::in_channels - chunk * P::chunk);
+        for (int k_block = 0; k_block < kKBlocks; ++k_block) {
+          const int channels = min(P::block_k, P::in_channels - k_block * P::block_k);
           Element* to = reinterpret_cast<Element*>(stages + stage * kStageBytes);
           mbarrier_wait(&empty[stage], parity);
           if (unpadded != 0) {
@@ -356,7 +358,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             copy_pixels(to, image + static_cast<long long>(iy) * in_w * P::in_channels, tile, thread, batch, in_h, in_w,
                         &full[stage]);
           } else {
-            copy_channels(to, image + (chunk * P::chunk * static_cast<long long>(in_h) + iy) * in_w, tile, channels,
+            copy_channels(to, image + (k_block * P::block_k * static_cast<long long>(in_h) + iy) * in_w, tile, channels,
                           thread, batch, in_h, in_w, &full[stage]);
           }
           ++stage;
@@ -372,15 +374,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     // The thread's place in the strip, and the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
-    const int column = (warp * 8 + lane / 4) * P::run;
+    const int column = (warp * 8 + lane / 4) * P::thread_positions;
     const int first = kCrossed ? column + lane / 4 % 2 : column;  // that it reads
     const int own =
         P::channels_last ? first * P::in_channels + quarter * kPack : quarter * (4 / kBytes) * kChannelPitch + column;
     const int turn = kCrossed && lane / 4 % 2 == 1 ? -P::in_channels : P::in_channels;  // to its pair's other pixel
-    const int co = column_tile * P::columns + quarter * kChannelRun;
+    const int co = n_tile * P::block_n + quarter * kAdjacentChannels;
     const int member = threadIdx.x % 128;  // what it stores: its own outputs, or a piece of a warpgroup's
     const int stored = P::staged_epilogue ? warp / 4 * (kStrip / 2) + member % kPieces * P::store : column;
-    const int stored_channel = P::staged_epilogue ? column_tile * P::columns + member / kPieces : co;
+    const int stored_channel = P::staged_epilogue ? n_tile * P::block_n + member / kPieces : co;
     Element* staged = reinterpret_cast<Element*>(shared + kEpilogueOffset + warp / 4 * kWarpgroupEpilogueBytes);
     Element* put = staged + quarter * 2 * kOutPitch + (column - warp / 4 * (kStrip / 2));
     const Element* take = staged + member / kPieces * kOutPitch + member % kPieces * P::store;
@@ -392,7 +394,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const int ox = P::flat ? (tile.column + stored) % kImagePitch : tile.column + stored;
       const int left = image < batch ? out_w - ox : 0;
       const int channels_left =
-          left > 0 ? min(P::columns, P::out_channels - column_tile * P::columns) - member / kPieces : 0;
+          left > 0 ? min(P::block_n, P::out_channels - n_tile * P::block_n) - member / kPieces : 0;
       Element* to = P::channels_last
                         ? y + (static_cast<long long>(image) * out_h * out_w + ox) * P::out_channels + stored_channel
                         : y + (static_cast<long long>(image) * P::out_channels + stored_channel) * out_h * out_w + ox;
@@ -401,11 +403,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         if (iy < in_h) {
           pin(acc);
           Fragments fragments[kFragmentSets] = {};
-          for (int chunk = 0; chunk < kChunks; ++chunk) {
+          for (int k_block = 0; k_block < kKBlocks; ++k_block) {
             mbarrier_wait(&full[stage], parity);
             multiply_k_block(acc, fragments, reinterpret_cast<const Element*>(stages + stage * kStageBytes) + own,
-                             wgmma_descriptor(shared + chunk * kChunkWeightBytes, kColumns * 16, 128, 0), &empty[stage],
-                             batch >> 31, quarter, turn);
+                             wgmma_descriptor(shared + k_block * kKBlockWeightBytes, kInstructionN * 16, 128, 0),
+                             &empty[stage], batch >> 31, quarter, turn);
             ++stage;
             if (stage == P::stages) {
               stage = 0;
@@ -435,7 +437,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
       for (int part = 0; part < kTiles; ++part) {
 #pragma unroll
-        for (int i = 0; i < kColumns / 2; ++i) {
+        for (int i = 0; i < kInstructionN / 2; ++i) {
           acc[part][i] = 0;
         }
       }

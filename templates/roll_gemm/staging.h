@@ -27,14 +27,14 @@ __device__ __forceinline__ bool has_padding(const Tile& tile, int batch, const i
 __device__ __forceinline__ void zero_pad(Element* to, const Tile& tile, int channels, int thread, int batch,
                                          const int in_w) {
   constexpr int kUnits = (P::channels_last ? P::in_channels : kStagedColumns) / kPack;  // of a pixel or a channel
-  for (int i = thread; i < (P::channels_last ? kStagedColumns : P::chunk) * kUnits; i += kProducers) {
+  for (int i = thread; i < (P::channels_last ? kStagedColumns : P::block_k) * kUnits; i += kProducers) {
     const int channel = P::channels_last ? i % kUnits * kPack : i / kUnits;
     const int column = P::channels_last ? i / kUnits : i % kUnits * kPack;
     bool is_copied = false;
     for (int image = 0; image < kImages; ++image) {
       is_copied = is_copied || (column >= first_of(tile, image) && column < last_of(tile, image, batch, in_w));
     }
-    if (!is_copied || (!P::channels_last && P::in_channels % P::chunk != 0 && channel >= channels)) {
+    if (!is_copied || (!P::channels_last && P::in_channels % P::block_k != 0 && channel >= channels)) {
       *reinterpret_cast<uint4*>(P::channels_last ? to + column * P::in_channels + channel
                                                  : to + channel * kChannelPitch + column) = make_uint4(0, 0, 0, 0);
     }

@@ -8,13 +8,13 @@ __device__ __forceinline__ float epilogue(float sum, float bias) {
 }
 
 // Bias registers of a thread's channels. All are loaded before the first store: later loads would wait for it.
-using Biases = float[P::has_bias ? P::columns / 4 : 1];
+using Biases = float[P::has_bias ? P::block_n / 4 : 1];
 __device__ __forceinline__ void load_biases(Biases& biases, const Element* __restrict__ bias, int co) {
   if (P::has_bias) {
 #pragma unroll
-    for (int i = 0; i < P::columns / 4; ++i) {
-      const int channel = co + i / kChannelRun * (4 * kChannelRun) + i % kChannelRun;
-      biases[i] = P::out_channels % P::columns == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
+    for (int i = 0; i < P::block_n / 4; ++i) {
+      const int channel = co + i / kAdjacentChannels * (4 * kAdjacentChannels) + i % kAdjacentChannels;
+      biases[i] = P::out_channels % P::block_n == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
     }
   }
 }
@@ -27,12 +27,12 @@ __device__ __forceinline__ void store_row(const Accumulators (&acc)[kTiles], Ele
   Biases biases;
   load_biases(biases, bias, co);
 #pragma unroll
-  for (int i = 0; i < P::columns / 4; ++i) {
+  for (int i = 0; i < P::block_n / 4; ++i) {
     const int channel = i / 2 * 8 + i % 2;
-    if (P::out_channels % P::columns == 0 || co + channel < P::out_channels) {
+    if (P::out_channels % P::block_n == 0 || co + channel < P::out_channels) {
       Element* row = to + channel * static_cast<long long>(out_h) * out_w;
 #pragma unroll
-      for (int first = 0; first < P::run; first += P::store) {
+      for (int first = 0; first < P::thread_positions; first += P::store) {
         if (first < left) {
           float values[P::store];
 #pragma unroll
@@ -55,11 +55,11 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[kTiles], 
     load_biases(biases, bias, co);
   }
 #pragma unroll
-  for (int first = 0; first < P::columns / 4; first += P::store) {
+  for (int first = 0; first < P::block_n / 4; first += P::store) {
     const int channel = first * 4;
-    if (P::out_channels % P::columns == 0 || co + channel < P::out_channels) {
+    if (P::out_channels % P::block_n == 0 || co + channel < P::out_channels) {
 #pragma unroll
-      for (int position = 0; position < P::run; ++position) {
+      for (int position = 0; position < P::thread_positions; ++position) {
         if (position < left) {
           float values[P::store];
 #pragma unroll
@@ -81,18 +81,18 @@ __device__ __forceinline__ void put_row(const Accumulators (&acc)[kTiles], Eleme
   Biases biases;
   load_biases(biases, bias, co);
 #pragma unroll
-  for (int i = 0; i < P::columns / 4; ++i) {
-    float values[P::run];
+  for (int i = 0; i < P::block_n / 4; ++i) {
+    float values[P::thread_positions];
 #pragma unroll
-    for (int position = 0; position < P::run; ++position) {
+    for (int position = 0; position < P::thread_positions; ++position) {
       values[position] = epilogue(acc[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? biases[i] : 0);
     }
     Element* row = to + (i / 2 * 8 + i % 2) * kOutPitch;
-    if (P::type == kWgmmaTf32 && P::run == 4) {
+    if (P::type == kWgmmaTf32 && P::thread_positions == 4) {
       *reinterpret_cast<float4*>(row) = make_float4(values[0], values[1], values[2], values[3]);
     } else if (P::type == kWgmmaTf32) {
       *reinterpret_cast<float2*>(row) = make_float2(values[0], values[1]);
-    } else if (P::run == 4) {
+    } else if (P::thread_positions == 4) {
       *reinterpret_cast<uint2*>(row) = make_uint2(pair(values[0], values[1]), pair(values[2], values[3]));
     } else {
       *reinterpret_cast<unsigned int*>(row) = pair(values[0], values[1]);
@@ -107,7 +107,7 @@ __device__ __forceinline__ void take_row(const Element* from, Element* __restric
                                          const int out_w) {
   constexpr int kStep = 128 / kPieces;
 #pragma unroll
-  for (int channel = 0; channel < P::columns; channel += kStep) {
+  for (int channel = 0; channel < P::block_n; channel += kStep) {
     if (channel < left) {
       store_piece(to + channel * static_cast<long long>(out_h) * out_w, from + channel * kOutPitch);
     }

@@ -6,7 +6,7 @@ __host__ __device__ constexpr bool is_operand(int place) {
   bool taken = false;
   for (int kw = 0; kw < P::kernel_w; ++kw) {
     for (int tile = 0; tile < kTiles; ++tile) {
-      taken = taken || place == 2 * tile + (P::padding_w - kFirstColumn - kRunStart) - P::dilation_w * kw;
+      taken = taken || place == 2 * tile + (P::padding_w - kFirstColumn - kLoadStart) - P::dilation_w * kw;
     }
   }
   return taken;
@@ -15,20 +15,20 @@ __host__ __device__ constexpr bool is_operand(int place) {
 // Loads a thread's A fragments of a staged row, for one k-step. `row` is its first position of its first channel.
 // Returns a word that depends on all loads.
 //
-// With several chunks, a chunk begins while products still read the last fragments of the chunk before. The assembler
-// keeps registers of products in flight only in straight code, not across iterations of a loop. An instruction that
-// reads them after the wait keeps them. So the fragments that are loaded after a chunk's first wait, to the same
-// registers, depend on what these held (`reads_before`). `zero` is 0, but the compiler does not know that. It also
-// keeps the two copies of a word in registers of their own.
+// With several k-blocks, a k-block begins while products still read the last fragments of the k-block before. The
+// assembler keeps registers of products in flight only in straight code, not across iterations of a loop. An
+// instruction that reads them after the wait keeps them. So the fragments that are loaded after a k-block's first wait,
+// to the same registers, depend on what these held (`reads_before`). `zero` is 0, but the compiler does not know that.
+// It also keeps the two copies of a word in registers of their own.
 __device__ __forceinline__ unsigned int load_fragments(Fragments& fragments, const Element* row, bool reads_before,
                                                        unsigned int zero) {
-  unsigned int words[2][kRun];  // for the halves of a product's depth
+  unsigned int words[2][kLoadedColumns];  // for the halves of a product's depth
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const Element* from = row + half * kPack * kChannelPitch;
 #pragma unroll
-    for (int i = 0; i < kRun; i += P::run) {
-      if (P::type == kWgmmaTf32 && P::run == 4) {
+    for (int i = 0; i < kLoadedColumns; i += P::thread_positions) {
+      if (P::type == kWgmmaTf32 && P::thread_positions == 4) {
         const uint4 v = *reinterpret_cast<const uint4*>(from + i);
         words[half][i] = operand(v.x);
         words[half][i + 1] = operand(v.y);
@@ -38,7 +38,7 @@ __device__ __forceinline__ unsigned int load_fragments(Fragments& fragments, con
         const uint2 v = *reinterpret_cast<const uint2*>(from + i);
         words[half][i] = operand(v.x);
         words[half][i + 1] = operand(v.y);
-      } else if (P::run == 4) {
+      } else if (P::thread_positions == 4) {
         // Two channels, position by position.
         const uint2 a = *reinterpret_cast<const uint2*>(from + i);
         const uint2 b = *reinterpret_cast<const uint2*>(from + kChannelPitch + i);
@@ -55,18 +55,18 @@ __device__ __forceinline__ unsigned int load_fragments(Fragments& fragments, con
     }
   }
 #pragma unroll
-  for (int i = kFirstWord; i < kFirstWord + P::run + kReach; ++i) {
+  for (int i = kFirstWord; i < kFirstWord + P::thread_positions + kReach; ++i) {
     wgmma_pin_operand(words[0][i]);
     wgmma_pin_operand(words[1][i]);
   }
-  unsigned int read = words[0][kRun - 1] | words[1][kRun - 1];
+  unsigned int read = words[0][kLoadedColumns - 1] | words[1][kLoadedColumns - 1];
 #pragma unroll
-  for (int i = 0; i < kRun - 1; ++i) {
+  for (int i = 0; i < kLoadedColumns - 1; ++i) {
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const unsigned int word = words[j / 2][i + j % 2];
-      fragments[i][j] = kChunks == 1 ? word : word | (reads_before ? fragments[i][j] & zero : j % 2 == 1 ? zero : 0);
-      if (kChunks > 1 && is_operand(i)) {
+      fragments[i][j] = kKBlocks == 1 ? word : word | (reads_before ? fragments[i][j] & zero : j % 2 == 1 ? zero : 0);
+      if (kKBlocks > 1 && is_operand(i)) {
         wgmma_pin_operand(fragments[i][j]);
       }
     }
@@ -76,7 +76,7 @@ __device__ __forceinline__ unsigned int load_fragments(Fragments& fragments, con
 }
 
 // A thread's words with channels last, for the halves of a product's instruction k.
-using Words = unsigned int[2][kRun];
+using Words = unsigned int[2][kLoadedColumns];
 
 // The first of a pair's two words, or the second where the thread takes the pixels crossed: `turn` is then negative.
 __device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int second, const int turn) {
@@ -85,7 +85,7 @@ __device__ __forceinline__ unsigned int pick(unsigned int first, unsigned int se
 
 __device__ __forceinline__ void pin_words(Words& words) {
 #pragma unroll
-  for (int i = 0; i < P::run + kReach; ++i) {
+  for (int i = 0; i < P::thread_positions + kReach; ++i) {
     wgmma_pin_operand(words[0][i]);
     wgmma_pin_operand(words[1][i]);
   }
@@ -97,7 +97,7 @@ __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const Eleme
                                             const bool exists) {
   const Element* other = row + turn;
 #pragma unroll
-  for (int i = 0; i < kRun; i += 2) {
+  for (int i = 0; i < kLoadedColumns; i += 2) {
     const uint4 a = exists ? *reinterpret_cast<const uint4*>(row + i * P::in_channels) : make_uint4(0, 0, 0, 0);
     const uint4 b = exists ? *reinterpret_cast<const uint4*>(other + i * P::in_channels) : make_uint4(0, 0, 0, 0);
     even[0][i] = pick(a.x, b.x, turn);
@@ -117,7 +117,7 @@ __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const Eleme
 __device__ __forceinline__ void load_last_pixels(Words& words, const Element* row, const int turn, const bool exists) {
   const Element* other = row + turn;
 #pragma unroll
-  for (int i = 0; i < kRun; i += 2) {
+  for (int i = 0; i < kLoadedColumns; i += 2) {
     const uint2 a = exists ? *reinterpret_cast<const uint2*>(row + i * P::in_channels) : make_uint2(0, 0);
     const uint2 b = exists ? *reinterpret_cast<const uint2*>(other + i * P::in_channels) : make_uint2(0, 0);
     words[0][i] = pick(a.x, b.x, turn);
@@ -130,9 +130,9 @@ __device__ __forceinline__ void load_last_pixels(Words& words, const Element* ro
 
 // Makes a step's A fragments of its words; each word is in two of them. Returns a word that depends on all loads.
 __device__ __forceinline__ unsigned int arrange(Fragments& fragments, const Words& words) {
-  unsigned int read = words[0][kRun - 1];
+  unsigned int read = words[0][kLoadedColumns - 1];
 #pragma unroll
-  for (int i = 0; i < kRun - 1; ++i) {
+  for (int i = 0; i < kLoadedColumns - 1; ++i) {
     fragments[i][0] = words[0][i];
     fragments[i][1] = words[0][i + 1];
     fragments[i][2] = words[1][i];

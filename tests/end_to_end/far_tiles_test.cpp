@@ -83,9 +83,10 @@ std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
                       ceil_div(positions(shape.out[kWidth], l.axes[kWidth]), integer(plan, "tile_w"));
   }
   if (plan.template_name == "roll_gemm" && flat) {
-    const std::int64_t unit = l.layout == Layout::kNhwc ? integer(plan, "run") : 16 / bytes_of(l.dtype);
+    const std::int64_t unit = l.layout == Layout::kNhwc ? integer(plan, "thread_positions") : 16 / bytes_of(l.dtype);
     const std::int64_t pitch = ceil_div(shape.out[kWidth], unit) * unit;
-    return ceil_div(shape.batch * pitch, 64 * integer(plan, "run")) * ceil_div(shape.out[kHeight], tile_rows(plan));
+    return ceil_div(shape.batch * pitch, 64 * integer(plan, "thread_positions")) *
+           ceil_div(shape.out[kHeight], tile_rows(plan));
   }
   TileGrid grid = tile_grid_of(setup.problem, plan);
   grid.most_tiles = 0;
@@ -391,15 +392,15 @@ const Template kTemplates[] = {{"direct", {"stage_weights: static_cast<long long
                                  "place_of: static_cast<long long>(tile.image + image)"}},  // likewise
                                {"f32x3_gemm", {}},
                                {"halo_gemm",
-                                {"kernel: static_cast<long long>(column_tile)",  // of packed weights
-                                 "flat_tile: const long long image",  // the low 32 bits of its multiple count
-                                 "load_batch: * #ll"}},               // a few channels of a known size
+                                {"kernel: static_cast<long long>(n_tile)",  // of packed weights
+                                 "flat_tile: const long long image",        // the low 32 bits of its multiple count
+                                 "load_batch: * #ll"}},                     // a few channels of a known size
                                {"roll_gemm",
-                                {"kernel: static_cast<long long>(column_tile)",  // of packed weights
-                                 "copy_channels: * #ll",                         // a few channels of a known size
-                                 "take_row: * #ll",                              // likewise
-                                 "copy_pixels: * #ll",                           // a few images of a known size
-                                 "copy_pixels: const long long pixel"}}};        // a strip's
+                                {"kernel: static_cast<long long>(n_tile)",  // of packed weights
+                                 "copy_channels: * #ll",                    // a few channels of a known size
+                                 "take_row: * #ll",                         // likewise
+                                 "copy_pixels: * #ll",                      // a few images of a known size
+                                 "copy_pixels: const long long pixel"}}};   // a strip's
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }

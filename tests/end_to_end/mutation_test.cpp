@@ -35,8 +35,8 @@ struct Case {
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
   std::optional<bool> flat = {}, staged_epilogue = {}, bulk = {};
-  std::optional<std::int64_t> run = {}, columns = {};  // of a block
-  int cluster = 1;                                     // blocks that share a tile's channels
+  std::optional<std::int64_t> thread_positions = {}, block_n = {};  // of a block
+  int cluster = 1;                                                  // blocks that share a tile's channels
 };
 
 Plan plan_of(const Problem& problem, const Case& wanted) {
@@ -48,8 +48,9 @@ Plan plan_of(const Problem& problem, const Case& wanted) {
     };
     return each.template_name == wanted.template_name && is("resident", std::optional(wanted.resident)) &&
            is("ping_pong", std::optional(wanted.ping_pong)) && is("flat", wanted.flat) &&
-           is("staged_epilogue", wanted.staged_epilogue) && is("bulk", wanted.bulk) && is("run", wanted.run) &&
-           is("columns", wanted.columns) && each.cluster == wanted.cluster;
+           is("staged_epilogue", wanted.staged_epilogue) && is("bulk", wanted.bulk) &&
+           is("thread_positions", wanted.thread_positions) && is("block_n", wanted.block_n) &&
+           each.cluster == wanted.cluster;
   });
   if (found == plans.end()) {
     throw std::runtime_error("the planner has no such plan");
@@ -147,7 +148,7 @@ constexpr Case kCases[] = {
     {"roll_gemm_sequence", "roll_gemm",
      "conv_transpose2d 12 -> 5; kernel 2x3; padding 0x1; bias; input 6x4x20; compute tf32", 25, false, false, true, 0,
      true, true, false},
-    {"roll_gemm_exchange", "roll_gemm",
+    {"roll_gemm_staged_epilogue", "roll_gemm",
      "conv_transpose2d 36 -> 13; kernel 3x3; padding 0x1; input 1x5x136; dtype f16; fuse relu", 25, false, false, true,
      0, true, false, true},
     {"roll_gemm_pixels_sequence", "roll_gemm",

@@ -189,8 +189,7 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
   const std::int64_t group_in = layer.in_channels / layer.groups;
   const std::int64_t group_out = layer.out_channels / layer.groups;
   const std::int64_t bytes = layer.dtype == Dtype::kF64 ? 8 : layer.dtype == Dtype::kF32 ? 4 : 2;
-  const bool is_shifted = plan.template_name == "shift_gemm" || plan.template_name == "f32x3_gemm";
-  const std::int64_t block_k = integer(plan, plan.parameters.contains("block_k") ? "block_k" : "chunk");
+  const std::int64_t block_k = integer(plan, "block_k");
   is(block_k < group_in, "several k-blocks");
   is(group_in % block_k != 0, "a k-block in part");
   if (plan.template_name == "direct") {
@@ -201,13 +200,13 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
     kinds.push_back("offsets " + std::get<TypeName>(plan.parameters.at("Offset")).spelling);
     return kinds;
   }
-  const std::int64_t block_n = integer(plan, is_shifted ? "block_n" : "columns");
+  const std::int64_t block_n = integer(plan, "block_n");
   is(block_n < group_out, "several channel tiles");
   is(group_out % block_n != 0, "channels beyond");
   kinds.push_back(fmt::format("store {}", integer(plan, "store")));
   if (plan.template_name == "roll_gemm") {
     const std::int64_t pixel = layer.in_channels * bytes;
-    kinds.push_back(fmt::format("run {}", integer(plan, "run")));
+    kinds.push_back(fmt::format("positions {}", integer(plan, "thread_positions")));
     const Axis& rows = layer.axes[kHeight];
     is(!rows.extent || integer(plan, "rows") < output_extent(rows, *rows.extent), "several segments");
     is(layer.axes[kHeight].extent && *layer.axes[kHeight].extent < layer.axes[kHeight].kernel,
@@ -220,7 +219,7 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
     return kinds;
   }
   is(integer(plan, "phase_rows") < layer.axes[kHeight].stride, "phase rows parted");
-  kinds.push_back(fmt::format("adjacent channels {}", integer(plan, is_shifted ? "adjacent_channels" : "channel_run")));
+  kinds.push_back(fmt::format("adjacent channels {}", integer(plan, "adjacent_channels")));
   kinds.push_back(fmt::format("copies of {}", integer(plan, "copy_bytes")));
   kinds.push_back(fmt::format("k-blocks of {}", block_k));
   if (plan.template_name == "halo_gemm") {

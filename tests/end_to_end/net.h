@@ -37,7 +37,7 @@ struct NetLine {
 
 /// A template with a compute mode and a layout: "roll_gemm f16 nhwc".
 [[nodiscard]] std::string mode_of(const Layer& layer, const Plan& plan);
-/// What the plan is among those of its template: "bulk", "not bulk", "run 4", and the steps of the fuse chain.
+/// What the plan is among those of its template: "bulk", "not bulk", "positions 4", and the steps of the fuse chain.
 [[nodiscard]] std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan);
 
 /// Which pairs of classes, and which kinds of plans, were seen in each mode.

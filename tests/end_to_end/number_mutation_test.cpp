@@ -56,8 +56,7 @@ struct ChosenPlan {
 };
 /// How many stages the input channels of a group come in.
 std::int64_t stages_of(const Layer& layer, const Plan& plan) {
-  const auto block_k =
-      std::get<std::int64_t>(plan.parameters.at(plan.parameters.contains("block_k") ? "block_k" : "chunk"));
+  const auto block_k = std::get<std::int64_t>(plan.parameters.at("block_k"));
   return (layer.in_channels / layer.groups + block_k - 1) / block_k;
 }
 /// The first of the planner's plans that is of this kind.

@@ -49,7 +49,7 @@ TEST(PlanHaloGemm, ImagesMakeOneSequenceOnlyWhereTheTemplateKnowsTheirPitch) {
   }
 }
 
-TEST(PlanHaloGemm, WarpgroupsInTurnHaveMoreStagesThanATileHasChunks) {
+TEST(PlanHaloGemm, PingPongWarpgroupsHaveMoreStagesThanATileHasKBlocks) {
   int ping_pong = 0;
   for (const std::string layer :
        {"conv_transpose2d 64 -> 64; kernel 3x3; input 8x1024x1024", "conv_transpose1d 128 -> 128; kernel 3",
@@ -59,7 +59,7 @@ TEST(PlanHaloGemm, WarpgroupsInTurnHaveMoreStagesThanATileHasChunks) {
       for (const Plan& plan : plans_of(layer + mode)) {
         if (flag(plan, "ping_pong")) {
           ++ping_pong;
-          EXPECT_GT(integer(plan, "stages") * integer(plan, "chunk"), channels) << layer << mode;
+          EXPECT_GT(integer(plan, "stages") * integer(plan, "block_k"), channels) << layer << mode;
         }
       }
     }

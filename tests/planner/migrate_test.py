@@ -21,8 +21,10 @@ def migrate(*arguments):
 NAMES = {"thread_positions": "run", "block_n": "columns", "adjacent_channels": "channel_run", "block_k": "chunk",
          "staged_epilogue": "exchange", "ping_pong": "in_turn"}
 RENAMED = {"direct": {"block_k": "chunk"},
-           "halo_gemm": {"prefetch_stages": "ahead", "ping_pong": "in_turn", "fused_phases": "joined"},
-           "roll_gemm": {"staged_epilogue": "exchange"}}
+           "halo_gemm": {"prefetch_stages": "ahead", "ping_pong": "in_turn", "fused_phases": "joined", "block_n": "columns",
+                         "adjacent_channels": "channel_run", "block_k": "chunk"},
+           "roll_gemm": {"staged_epilogue": "exchange", "thread_positions": "run", "block_n": "columns",
+                         "block_k": "chunk"}}
 GONE = {"split": False, "ahead": True, "add_rows": 0}
 
 

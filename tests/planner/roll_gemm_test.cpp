@@ -75,7 +75,7 @@ TEST(PlanRollGemm, PixelsAreStagedWholeAndStoredTogether) {
                     "; kernel 3x3; input 64x128x128; dtype f16; layout nhwc")
         .front();
   };
-  EXPECT_EQ(integer(first("72 -> 64"), "chunk"), 80);
+  EXPECT_EQ(integer(first("72 -> 64"), "block_k"), 80);
   EXPECT_EQ(integer(first("72 -> 64"), "store"), 8);
   EXPECT_EQ(integer(first("32 -> 36"), "store"), 4);
   EXPECT_EQ(integer(first("32 -> 33"), "store"), 1);
@@ -96,15 +96,16 @@ TEST(PlanRollGemm, ImagesFormOneSequenceWhereStripsWouldBeEmpty) {
 }
 
 // Rows of 25 outputs, whose last one reads 9 positions behind the image's 16: in a sequence images lie 28 apart, in
-// whole 16 bytes, or 26 with channels last and runs of 2.
+// whole 16 bytes, or 26 with channels last and 2 positions per thread.
 TEST(PlanRollGemm, ImagesOfASequenceLieApartByTheirOutputPaddingToo) {
   const std::string layer = "conv_transpose2d 32 -> 32; kernel 3x5; output_padding 0x1; dilation 1x2; input 64x64x16; ";
-  for (const auto& [mode, run, pitch] : {std::tuple("compute tf32", 2, 28), {"compute tf32; layout nhwc", 2, 26}}) {
+  for (const auto& [mode, positions, pitch] :
+       {std::tuple("compute tf32", 2, 28), {"compute tf32; layout nhwc", 2, 26}}) {
     const Problem problem = problem_of(layer + mode);
     int count = 0;
     for (const Plan& plan : plans_of(layer + mode)) {
-      if (flag(plan, "flat") && integer(plan, "run") == run) {
-        EXPECT_EQ(roll_gemm_grid(problem, plan).tile_columns, 64 * run * 25 / pitch) << mode;
+      if (flag(plan, "flat") && integer(plan, "thread_positions") == positions) {
+        EXPECT_EQ(roll_gemm_grid(problem, plan).tile_columns, 64 * positions * 25 / pitch) << mode;
         ++count;
       }
     }
@@ -129,7 +130,7 @@ TEST(PlanRollGemm, PlansFitTheChipAndSayWhatTheyTake) {
         EXPECT_EQ(plan.packed_bytes % 16, 0);
         EXPECT_GE(plan.packed_bytes, bytes_of(problem.layer.dtype) * tap_count(problem.layer) *
                                          problem.layer.in_channels * problem.layer.out_channels);
-        EXPECT_LE(problem.layer.axes[kHeight].kernel * integer(plan, "columns"), 256);
+        EXPECT_LE(problem.layer.axes[kHeight].kernel * integer(plan, "block_n"), 256);
         EXPECT_GT(plan.predicted_seconds.value_or(0), 0);
         const TileGrid grid = roll_gemm_grid(problem, plan);
         EXPECT_LE(grid.blocks_per_tile * grid.most_tiles, 132);

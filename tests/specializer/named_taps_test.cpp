@@ -263,7 +263,7 @@ TEST(NamedTaps, AreTheColumnsOfRollingRows) {
       }
       EXPECT_EQ(count.size(), static_cast<std::size_t>(layer.axes[kWidth].kernel));
       for (const auto& [kw, times] : count) {
-        EXPECT_EQ(times, integer(plan, "run") / 2);
+        EXPECT_EQ(times, integer(plan, "thread_positions") / 2);
       }
     }
   }

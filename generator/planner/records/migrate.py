@@ -16,8 +16,20 @@ NEW = 3
 # Format 3: the parameters of a template, by their names in format 2; None where there is no such parameter any more.
 RENAMED = {
     "direct": {"chunk": "block_k"},
-    "halo_gemm": {"ahead": "prefetch_stages", "in_turn": "ping_pong", "joined": "fused_phases"},
-    "roll_gemm": {"exchange": "staged_epilogue"},
+    "halo_gemm": {
+        "columns": "block_n",
+        "channel_run": "adjacent_channels",
+        "chunk": "block_k",
+        "ahead": "prefetch_stages",
+        "in_turn": "ping_pong",
+        "joined": "fused_phases",
+    },
+    "roll_gemm": {
+        "run": "thread_positions",
+        "columns": "block_n",
+        "chunk": "block_k",
+        "exchange": "staged_epilogue",
+    },
     "shift_gemm": {
         "run": "thread_positions",
         "columns": "block_n",
