@@ -103,6 +103,7 @@ constexpr int kFirstWord = kLeastOffsetW - kFirstColumn - kLoadStart;
 constexpr int kLoadedColumns =
     ceil_div(P::thread_positions + P::padding_w - kFirstColumn - kLoadStart, kVector) * kVector;
 
+static_assert(P::thread_positions == 2 || P::thread_positions == 4, "loads and stores are written for these");
 static_assert(P::stride_h == 1 && P::stride_w == 1 && P::dilation_h == 1, "rows follow one another");
 static_assert(P::channels_last ? P::in_channels % kPack == 0 && kKBlocks == 1 : P::width > 0 && P::width % kPack == 0,
               "rows are whole bulk copies");
