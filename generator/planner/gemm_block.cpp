@@ -45,7 +45,11 @@ Facts facts_of(const Problem& problem, const InputSizes& sizes) {
           .channels_last = layer.layout == Layout::kNhwc};
 }
 
-Result<void> check_groups(const Layer& layer) {
+Result<void> check(const Problem& problem, std::span<const Compute> computes) {
+  if (auto checked = check_tensor_cores(problem, computes); !checked) {
+    return checked;
+  }
+  const Layer& layer = problem.layer;
   const std::int64_t group_in = layer.in_channels / layer.groups, group_out = layer.out_channels / layer.groups;
   if (layer.groups > 1 && group_in < kLeastGroupIn) {
     return fail(fmt::format("groups of {} input channels; tensor cores want {}", group_in, kLeastGroupIn));

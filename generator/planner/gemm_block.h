@@ -145,8 +145,8 @@ struct FactsOf : Facts {
   }
 };
 
-/// Errors: groups with too few channels.
-[[nodiscard]] Result<void> check_groups(const Layer& layer);
+/// Errors: as check_tensor_cores() has them, or groups with too few channels.
+[[nodiscard]] Result<void> check(const Problem& problem, std::span<const Compute> computes);
 
 /// The numbers of phase rows that a block may have.
 [[nodiscard]] std::set<std::int64_t> phase_row_counts(const Facts& facts);

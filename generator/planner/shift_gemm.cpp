@@ -11,7 +11,6 @@
 #include "generator/planner/gemm_block.h"
 #include "generator/planner/layer_parameters.h"
 #include "generator/planner/shift_gemm_block.h"
-#include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
 namespace {
@@ -49,16 +48,10 @@ Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seco
 
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 
-/// Errors: the target, the compute mode or groups that the template does not take.
-Result<void> check(const Problem& problem) {
-  auto checked = check_tensor_cores(problem, kComputes);
-  return checked ? gemm::check_groups(problem.layer) : checked;
-}
-
 }  // namespace
 
 Result<std::vector<Plan>> plans_shift_gemm(const Problem& problem, const ConstantProgram& program) {
-  if (auto checked = check(problem); !checked) {
+  if (auto checked = gemm::check(problem, kComputes); !checked) {
     return std::unexpected(checked.error());
   }
   const Result<Facts> facts = shift_gemm::facts_of(problem, planned_sizes(problem.layer), program);
@@ -75,7 +68,7 @@ Result<std::vector<Plan>> plans_shift_gemm(const Problem& problem, const Constan
 }
 
 Result<std::vector<Plan>> plans_shift_gemm(const Problem& problem) {
-  if (auto checked = check(problem); !checked) {  // before the program is read
+  if (auto checked = gemm::check(problem, kComputes); !checked) {  // before the program is read
     return std::unexpected(checked.error());
   }
   return plans_shift_gemm(problem, own_program());
