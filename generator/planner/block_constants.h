@@ -71,19 +71,29 @@ class BlockConstants {
 
   /// The constants for this block, by their indices in `names`.
   [[nodiscard]] Constants& of(const Block& block) {
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      const BlockMember<Block>& member = members_[i];
-      constants_.set(i, member.flag != nullptr ? std::int64_t{block.*member.flag} : block.*member.integer);
+    if (block != last_) {  // planners ask for many constants of each block
+      set(block);
     }
     return constants_;
   }
 
  private:
   BlockConstants(Constants constants, std::span<const BlockMember<Block>> members)
-      : constants_(std::move(constants)), members_(members) {}
+      : constants_(std::move(constants)), members_(members) {
+    set(last_);
+  }
+
+  void set(const Block& block) {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      const BlockMember<Block>& member = members_[i];
+      constants_.set(i, member.flag != nullptr ? std::int64_t{block.*member.flag} : block.*member.integer);
+    }
+    last_ = block;
+  }
 
   Constants constants_;
   std::span<const BlockMember<Block>> members_;
+  Block last_;  // whose members the constants have
 };
 
 }  // namespace convtgen

@@ -11,6 +11,8 @@ namespace convtgen::f32x3_gemm {
 
 /// The block, as the template's parameters of the same names.
 struct Block : gemm::Block {
+  bool operator==(const Block&) const = default;
+
   bool prefetch = true;
   std::int64_t promote_rows = 0;
 };

@@ -28,6 +28,8 @@ inline constexpr std::size_t kMostPlans = 16;
 
 /// The block, as the templates' parameters of the same names.
 struct Block {
+  bool operator==(const Block&) const = default;
+
   std::int64_t tile_n = 1, tile_h = 0, tile_w = 0, thread_positions = 2;
   std::int64_t block_n = 8, adjacent_channels = 2, store = 1, phase_rows = 1;
   std::int64_t block_k = 16, stages = 2, copy_bytes = 16;

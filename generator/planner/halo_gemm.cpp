@@ -29,6 +29,8 @@ constexpr std::size_t kMostPlans = 8;
 
 /// The block, as the template's parameters of the same names.
 struct Block {
+  bool operator==(const Block&) const = default;
+
   bool flat = false;
   std::int64_t tile_h = 8, tile_w = 8, part_w = 8;
   std::int64_t block_n = 8, adjacent_channels = 1, store = 1, phase_rows = 1;

@@ -38,6 +38,8 @@ double number(std::int64_t value) {
 
 /// The block, as the template's parameters of the same names.
 struct Block {
+  bool operator==(const Block&) const = default;
+
   std::int64_t thread_positions = 2, rows = 1, block_n = 8, store = 1;
   std::int64_t block_k = 16, stages = 2;
   bool flat = false, staged_epilogue = false;

@@ -11,6 +11,8 @@ namespace convtgen::shift_gemm {
 
 /// The block, as the template's parameters of the same names.
 struct Block : gemm::Block {
+  bool operator==(const Block&) const = default;
+
   bool staged_epilogue = false, ping_pong = false;
   std::int64_t cluster = 1;
 };
