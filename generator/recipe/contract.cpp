@@ -13,6 +13,8 @@
 namespace convtgen {
 namespace {
 
+constexpr std::size_t kColumns = 120;
+
 /// A product of a number and names of sizes that are open.
 struct Product {
   std::int64_t factor = 1;
@@ -185,13 +187,25 @@ std::string map_text(const Layer& layer, const Recipe& recipe, const MapRecipe& 
       map.form.fill == TensorMap::Fill::kNan ? "nan" : "zero");
 }
 
-std::string kernel_text(const Layer& layer, const Recipe& recipe, const RecipeKernel& kernel) {
-  std::vector<std::string> arguments;
+/// What a launch gives for all parameters, in lines of at most kColumns. After a comma the next line goes on.
+std::string arguments_text(const Recipe& recipe, const RecipeKernel& kernel) {
+  std::string text = "//     arguments";
+  std::size_t begin = 0;  // of the line
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
-    arguments.push_back(argument_text(recipe, kernel, i));
+    const std::string argument = argument_text(recipe, kernel, i) + (i + 1 < kernel.parameters.size() ? "," : "");
+    if (i > 0 && text.size() - begin + 1 + argument.size() > kColumns) {
+      text += "\n";
+      begin = text.size();
+      text += "//      ";
+    }
+    text += " " + argument;
   }
-  std::string text = fmt::format("//   kernel {}\n//     arguments {}\n//     grid {}; block {}", kernel.symbol,
-                                 fmt::join(arguments, ", "), grid_text(layer, kernel.grid), kernel.threads);
+  return text + "\n";
+}
+
+std::string kernel_text(const Layer& layer, const Recipe& recipe, const RecipeKernel& kernel) {
+  std::string text = fmt::format("//   kernel {}\n{}//     grid {}; block {}", kernel.symbol,
+                                 arguments_text(recipe, kernel), grid_text(layer, kernel.grid), kernel.threads);
   if (kernel.cluster > 1) {
     text += fmt::format("; cluster {} by the source", kernel.cluster);
   }

@@ -216,7 +216,15 @@ Head read_head(std::string_view source) {
   while (!source.empty()) {
     line = until(source, "\n");
     if (take(line, "//     arguments ")) {
-      for (const std::string_view argument : split(line, ", ")) {
+      std::string arguments(line);
+      while (arguments.ends_with(',')) {
+        line = until(source, "\n");
+        if (!take(line, "//       ")) {
+          refuse("no more arguments", line);
+        }
+        arguments += fmt::format(" {}", line);
+      }
+      for (const std::string_view argument : split(arguments, ", ")) {
         head.kernels.back().arguments.push_back(read_argument(argument));
       }
     } else if (take(line, "//     grid ")) {

@@ -238,6 +238,21 @@ TEST_P(Heads, HaveNvccsFlags) {
   EXPECT_TRUE(cubin) << canonical_form(drawn.layer.layer) << ": " << cubin.error().message;
 }
 
+TEST(Head, ArgumentsThatAreLongGoOnInTheNextLine) {
+  const Layer layer = parse_layer("conv_transpose2d 8 -> 8; kernel 3x3; dtype f16; layout nhwc; bias").value();
+  for (const Plan& plan : net_plans(layer).value()) {
+    SCOPED_TRACE(plan.template_name);
+    const KernelSource source = source_of(layer, plan);
+    const std::size_t begin = source.text.find("//     arguments const unsigned short* x, ");
+    ASSERT_NE(begin, std::string::npos);
+    const std::size_t end = source.text.find('\n', begin);
+    EXPECT_LE(end - begin, 120U);
+    EXPECT_EQ(source.text[end - 1], ',');
+    EXPECT_EQ(source.text.substr(end + 1, 9), "//       ");
+    expect_contract(source, layer, {.batch = 2, .extents = {1, 5, 7}});
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Templates, Heads,
                          ::testing::Values("direct", "shift_gemm", "f32x3_gemm", "halo_gemm", "roll_gemm"),
                          [](const ::testing::TestParamInfo<const char*>& info) { return std::string(info.param); });
