@@ -165,16 +165,15 @@ std::vector<PrimitiveNeed> make_table() {
     }
   };
   add("memory", Chip::kAny,
-      {"shared_memory", "shared_address", "shared_align", "load_streaming_4", "load_streaming_8", "load_streaming_16",
-       "load_constant_4", "load_constant_8", "load_constant_16", "store_streaming_4", "store_streaming_8",
+      {"shared_memory", "shared_address", "shared_align", "load_constant_16", "store_streaming_4", "store_streaming_8",
        "store_streaming_16"});
   add("convert", Chip::kAny, {"half_to_float", "float_to_half", "bfloat16_to_float", "float_to_bfloat16"});
-  add("convert", Chip::kSm80, {"float_to_tf32", "floats_to_half2", "floats_to_bfloat162"});
+  add("convert", Chip::kSm80, {"floats_to_half2", "floats_to_bfloat162"});
   add("warp", Chip::kAny, {"lane_id", "warp_uniform", "warp_sum"});
   add("warp", Chip::kSm90, {"elect_one"});
   add("async_copy", Chip::kSm80,
-      {"async_copy_4", "async_copy_8", "async_copy_16", "async_copy_16_l1", "async_copy_commit", "async_copy_wait",
-       "async_copy_wait_all", "async_copy_arrive"});
+      {"async_copy_4", "async_copy_8", "async_copy_16", "async_copy_commit", "async_copy_wait", "async_copy_wait_all",
+       "async_copy_arrive"});
   add("barrier", Chip::kAny, {"named_barrier_sync", "named_barrier_arrive"});
   add("barrier", Chip::kSm80,
       {"mbarrier_init", "mbarrier_invalidate", "mbarrier_arrive", "mbarrier_test", "mbarrier_poll"});

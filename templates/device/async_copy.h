@@ -27,12 +27,6 @@ __device__ __forceinline__ void async_copy_16(void* to, const void* from, unsign
                : "memory");
 }
 
-// Copies as async_copy_16() does, and keeps the bytes in L1 too, for sources that are read again soon.
-__device__ __forceinline__ void async_copy_16_l1(void* to, const void* from, unsigned int bytes) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
-               : "memory");
-}
-
 // Closes a group: all copies of this thread since the last one. An empty group is legal.
 __device__ __forceinline__ void async_copy_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");

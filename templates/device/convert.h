@@ -26,16 +26,6 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
   return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-// To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays.
-//
-// What is known of a NaN is in its other bits: one without any becomes an infinity (so assemblers make the instruction
-// of others). sm_80 and later.
-__device__ __forceinline__ unsigned int float_to_tf32(float value) {
-  unsigned int bits;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
-  return bits;
-}
-
 // Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
 __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   unsigned int bits;

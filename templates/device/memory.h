@@ -25,43 +25,6 @@ __device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned i
   return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);
 }
 
-// Reads 4 bytes (aligned to 4) of global memory that nobody writes while the kernel runs; not kept in L1.
-__device__ __forceinline__ unsigned int load_streaming_4(const void* from) {
-  unsigned int value;
-  asm("ld.global.nc.L1::no_allocate.b32 %0, [%1];" : "=r"(value) : "l"(from));
-  return value;
-}
-
-// Reads 8 bytes (aligned to 8) of global memory that nobody writes while the kernel runs; not kept in L1.
-__device__ __forceinline__ uint2 load_streaming_8(const void* from) {
-  uint2 value;
-  asm("ld.global.nc.L1::no_allocate.v2.b32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(from));
-  return value;
-}
-
-// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs; not kept in L1.
-__device__ __forceinline__ uint4 load_streaming_16(const void* from) {
-  uint4 value;
-  asm("ld.global.nc.L1::no_allocate.v4.b32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-      : "l"(from));
-  return value;
-}
-
-// Reads 4 bytes (aligned to 4) of global memory that nobody writes while the kernel runs, and keeps them in L1.
-__device__ __forceinline__ unsigned int load_constant_4(const void* from) {
-  unsigned int value;
-  asm("ld.global.nc.b32 %0, [%1];" : "=r"(value) : "l"(from));
-  return value;
-}
-
-// Reads 8 bytes (aligned to 8) of global memory that nobody writes while the kernel runs, and keeps them in L1.
-__device__ __forceinline__ uint2 load_constant_8(const void* from) {
-  uint2 value;
-  asm("ld.global.nc.v2.b32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(from));
-  return value;
-}
-
 // Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
 __device__ __forceinline__ uint4 load_constant_16(const void* from) {
   uint4 value;

@@ -304,18 +304,9 @@ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignmen
 
 // The caches are not imitated: a hint changes no value. One access of the whole, so that its alignment is checked.
 typedef unsigned int ConvtgenWord __attribute__((may_alias));
-#define CONVTGEN_HOST_HINTED_LOAD(hint)                            \
-  __forceinline__ unsigned int load_##hint##_4(const void* from) { \
-    return *static_cast<const ConvtgenWord*>(from);                \
-  }                                                                \
-  __forceinline__ uint2 load_##hint##_8(const void* from) {        \
-    return *static_cast<const uint2*>(from);                       \
-  }                                                                \
-  __forceinline__ uint4 load_##hint##_16(const void* from) {       \
-    return *static_cast<const uint4*>(from);                       \
-  }
-CONVTGEN_HOST_HINTED_LOAD(streaming)
-CONVTGEN_HOST_HINTED_LOAD(constant)
+__forceinline__ uint4 load_constant_16(const void* from) {
+  return *static_cast<const uint4*>(from);
+}
 __forceinline__ void store_streaming_4(void* to, unsigned int value) {
   *static_cast<ConvtgenWord*>(to) = value;
 }
@@ -367,12 +358,6 @@ __forceinline__ unsigned short float_to_bfloat16(float value) {
     return 0x7fff;
   }
   return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-
-// Infinities and NaN aren't rounded: a NaN of the 13 low bits alone becomes infinite.
-__forceinline__ unsigned int float_to_tf32(float value) {
-  const unsigned int bits = __float_as_uint(value);
-  return ((bits & 0x7f800000u) == 0x7f800000u ? bits : bits + 0x1000u) & 0xffffe000u;
 }
 
 __forceinline__ unsigned int floats_to_half2(float low, float high) {

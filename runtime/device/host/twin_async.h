@@ -20,7 +20,6 @@ const int convtgen_host_asynchronous = 1;
 CONVTGEN_HOST_ASYNC_COPY(async_copy_4, 4)
 CONVTGEN_HOST_ASYNC_COPY(async_copy_8, 8)
 CONVTGEN_HOST_ASYNC_COPY(async_copy_16, 16)
-CONVTGEN_HOST_ASYNC_COPY(async_copy_16_l1, 16)
 CONVTGEN_HOST_PRIMITIVE void async_copy_commit() {
   return convtgen_host_table.async_copy_commit();
 }
