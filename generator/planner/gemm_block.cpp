@@ -33,9 +33,10 @@ Parameters group_parameters(const Layer& layer) {
 
 Facts facts_of(const Problem& problem, const InputSizes& sizes) {
   const Layer& layer = problem.layer;
+  const Layer group = group_of(layer);
   const std::int64_t bytes = bytes_of(layer.dtype);
-  return {.layer = group_of(layer),
-          .sizes = sizes,
+  return {.layer = group,
+          .shape = shape_of(group, sizes).value_or(Shape{}),
           .groups = layer.groups,
           .target = problem.target,
           .rows = symmetric(layer.axes[kHeight]),
@@ -83,7 +84,7 @@ std::int64_t row_copies(const Block& b, Constants& of_block) {
 }
 
 std::int64_t tiles(const Facts& f, const Block& b, Constants& of_block) {
-  const Shape shape = shape_of(f.layer, f.sizes).value_or(Shape{});
+  const Shape& shape = f.shape;
   const std::int64_t of_image = of_block[kFlat] != 0 ? ceil_div(shape.in[kHeight] * shape.in[kWidth], b.tile_w)
                                                      : ceil_div(shape.out[kHeight], f.rows.stride * b.tile_h) *
                                                            ceil_div(shape.out[kWidth], f.columns.stride * b.tile_w);

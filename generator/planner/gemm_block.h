@@ -112,7 +112,7 @@ template <std::size_t N>
 /// What the choice depends on.
 struct Facts {
   Layer layer;          // one group of it, as if it were all
-  InputSizes sizes;     // that times are predicted for
+  Shape shape;          // of that group, at the sizes that times are predicted for
   std::int64_t groups;  // that there are
   const Target& target;
   Axis rows, columns;
@@ -176,16 +176,21 @@ void choose_store(const Facts& facts, Block& block, std::int64_t channels, std::
 /// As many stages as fit, of at most six, with resident weights if they fit; false where not even two stages do.
 template <typename AnyBlock>
 [[nodiscard]] bool choose_stages(const FactsOf<AnyBlock>& f, AnyBlock& b, bool may_be_resident) {
+  const auto fits = [&](std::int64_t stages) {
+    b.stages = stages;
+    return f.of(b)[kSharedBytes] <= f.target.max_shared_bytes;
+  };
   for (const bool resident : {true, false}) {
     b.resident = resident;
-    if (resident && !may_be_resident) {
+    if ((resident && !may_be_resident) || !fits(2)) {  // most tiles that are tried are too large
       continue;
     }
-    for (b.stages = 6; b.stages >= 2; --b.stages) {
-      if (f.of(b)[kSharedBytes] <= f.target.max_shared_bytes) {
+    for (const std::int64_t stages : {6, 5, 4, 3}) {
+      if (fits(stages)) {
         return true;
       }
     }
+    return fits(2);
   }
   return false;
 }

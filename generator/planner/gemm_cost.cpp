@@ -9,7 +9,7 @@ namespace {
 
 /// The share of the tiles that have rows or columns outside the image, where rows come by bulk copies.
 double padded_share(const Facts& f, const Block& b, Constants& of_block) {
-  const Shape shape = shape_of(f.layer, f.sizes).value_or(Shape{});
+  const Shape& shape = f.shape;
   const auto within = [](std::int64_t extent, std::int64_t tile, bool has_halo) {
     const double count = number(ceil_div(extent, tile));
     return has_halo ? std::max(0.0, count - 2) / count : extent % tile != 0 ? (count - 1) / count : 1.0;
@@ -48,7 +48,7 @@ double bulk_row_cycles(const Facts& f, const Block& b, Constants& of_block, doub
 }
 
 double memory_bytes(const Facts& f, const Block& b, Constants& of_block, double stores) {
-  const Shape shape = shape_of(f.layer, f.sizes).value_or(Shape{});
+  const Shape& shape = f.shape;
   const std::int64_t in_row = of_block[kFlat] != 0 ? shape.in[kHeight] * shape.in[kWidth] : shape.in[kWidth];
   // A sector is written as often as there are stores with a part of it: parts of a thread's outputs with others between
   // them, and the ends of what a warp stores where rows begin anywhere.
