@@ -96,7 +96,8 @@ void choose_sums(const Facts& f, const Aim& aim, Block& b) {
   const std::int64_t channels = std::max<std::int64_t>(1, sums / (b.taps_h * b.taps_w));
   const std::int64_t square = channels >= 64 ? 8 : channels >= 16 ? 4 : channels >= 4 ? 2 : 1;
   b.out_per_thread = even_part(f.group_out, std::min({kMostPerThread, square, f.group_out}));
-  b.in_per_thread = even_part(f.group_in, std::min({kMostPerThread, channels / b.out_per_thread, f.group_in}));
+  const std::int64_t most_in = std::min(kMostPerThread, channels / b.out_per_thread);
+  b.in_per_thread = f.group_in <= most_in ? f.group_in : power_of_two_at_most(most_in);
 }
 
 void choose_threads(const Facts& f, const Aim& aim, Block& b) {

@@ -99,8 +99,8 @@ __device__ __forceinline__ void stage_input(Shared& shared, const Element* __res
   }
 }
 
-// The same of the window that the tile's taps reach, of some output channels. `grad_y` is the first channel of the group
-// in this image.
+// The same for the window that the tile's taps reach, of some output channels. `grad_y` is the first channel of the
+// group in this image.
 __device__ __forceinline__ void stage_window(Shared& shared, const Element* __restrict__ grad_y, int first_out,
                                              int first_row, int first_column, const int out_h, const int out_w) {
 #pragma unroll 2
@@ -125,22 +125,24 @@ __device__ __forceinline__ void stage_window(Shared& shared, const Element* __re
 
 // ---- Products ----
 
+// One thread's accumulators, of each tap.
+using Accumulators = Sum[kThreadTaps][kThreadPairs];
+
 // One tap at one position: an element of x for each input channel times one of grad_y for each output channel.
-__device__ __forceinline__ void multiply_add(Sum (&acc)[kSums], const int tap, const Sum (&x)[P::in_per_thread],
+__device__ __forceinline__ void multiply_add(Sum (&acc)[kThreadPairs], const Sum (&x)[P::in_per_thread],
                                              const Sum* grad_y) {
 #pragma unroll
   for (int out = 0; out < P::out_per_thread; ++out) {
     const Sum value = grad_y[out * kWindowPitch];
 #pragma unroll
     for (int in = 0; in < P::in_per_thread; ++in) {
-      acc[tap * kThreadPairs + in * P::out_per_thread + out] =
-          fma(x[in], value, acc[tap * kThreadPairs + in * P::out_per_thread + out]);
+      acc[in * P::out_per_thread + out] = fma(x[in], value, acc[in * P::out_per_thread + out]);
     }
   }
 }
 
 // A thread's positions of the staged tile, with all taps of a group. The channels are the thread's first ones.
-__device__ __forceinline__ void add_products(Sum (&acc)[kSums], const int tap_group, const Shared& shared,
+__device__ __forceinline__ void add_products(Accumulators& acc, const int tap_group, const Shared& shared,
                                              const int first_pixel, const int in_channel, const int out_channel) {
 #pragma unroll 1
   for (int pixel = first_pixel; pixel < kTilePixels; pixel += P::threads_pixels) {
@@ -158,7 +160,7 @@ __device__ __forceinline__ void add_products(Sum (&acc)[kSums], const int tap_gr
         if (kh / P::taps_h * kTapGroupsW + kw / P::taps_w == tap_group) {
           const int row = kh % P::taps_h;
           const int column = kw % P::taps_w;
-          multiply_add(acc, row * P::taps_w + column, x,
+          multiply_add(acc[row * P::taps_w + column], x,
                        window + (P::dilation_h * row * kStagedColumns + P::dilation_w * column));  // tap ({kh}, {kw})
         }
       }
@@ -270,7 +272,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                  tile_y * P::tile_rows * P::stride_h - P::padding_h + P::dilation_h * first_kh,
                  tile_x * P::tile_columns * P::stride_w - P::padding_w + P::dilation_w * first_kw, out_h, out_w);
     __syncthreads();  // the tile is staged
-    Sum acc[kSums] = {};
+    Accumulators acc = {};
     CONVTGEN_UNROLL
     for (int g = 0; g < kTapGroups; ++g) {
       if (kTapGroups == 1 || tap_group == g) {
@@ -280,7 +282,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     // Sums over all tiles have as many terms as the batch has positions: few at a time keep them accurate.
 #pragma unroll
     for (int i = 0; i < kSums; ++i) {
-      shared.totals[i][thread] += acc[i];
+      shared.totals[i][thread] += acc[i / kThreadPairs][i % kThreadPairs];
     }
   }
   __syncthreads();

@@ -1,5 +1,5 @@
 (program direct_grad_weight
-  (digest "649edf465abade672b37835d999b7e39ec53f6d75a4bbdad5e23aee05b9e94e2")
+  (digest "c2ba7758d77283e06f76bffb83a2572ca95a8a198e6f4670df88f994ecb0b65e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -56,15 +56,10 @@
   (primitive @8 computes (pointer void) shared_memory (uses dynamic_shared_memory) "// The block's dynamic shared memory, 16-byte aligned.\n__device__ __forceinline__ void* shared_memory() {\n  return dynamic_shared_memory;\n}")
   (primitive @15 computes "unsigned int" shared_address (uses) "// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.\n__device__ __forceinline__ unsigned int shared_address(const void* to) {\n  return __cvta_generic_to_shared(to);\n}")
   (primitive @23 computes (pointer "unsigned char") shared_align (uses shared_address) "// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared\n// window.\n__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {\n  const unsigned int address = shared_address(pointer);\n  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);\n}")
-  (primitive @29 computes "unsigned int" load_streaming_4 (uses) "// Reads 4 bytes (aligned to 4) of global memory that nobody writes while the kernel runs; not kept in L1.\n__device__ __forceinline__ unsigned int load_streaming_4(const void* from) {\n  unsigned int value;\n  asm(\"ld.global.nc.L1::no_allocate.b32 %0, [%1];\" : \"=r\"(value) : \"l\"(from));\n  return value;\n}")
-  (primitive @36 computes uint2 load_streaming_8 (uses) "// Reads 8 bytes (aligned to 8) of global memory that nobody writes while the kernel runs; not kept in L1.\n__device__ __forceinline__ uint2 load_streaming_8(const void* from) {\n  uint2 value;\n  asm(\"ld.global.nc.L1::no_allocate.v2.b32 {%0, %1}, [%2];\" : \"=r\"(value.x), \"=r\"(value.y) : \"l\"(from));\n  return value;\n}")
-  (primitive @43 computes uint4 load_streaming_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs; not kept in L1.\n__device__ __forceinline__ uint4 load_streaming_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.L1::no_allocate.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
-  (primitive @52 computes "unsigned int" load_constant_4 (uses) "// Reads 4 bytes (aligned to 4) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ unsigned int load_constant_4(const void* from) {\n  unsigned int value;\n  asm(\"ld.global.nc.b32 %0, [%1];\" : \"=r\"(value) : \"l\"(from));\n  return value;\n}")
-  (primitive @59 computes uint2 load_constant_8 (uses) "// Reads 8 bytes (aligned to 8) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint2 load_constant_8(const void* from) {\n  uint2 value;\n  asm(\"ld.global.nc.v2.b32 {%0, %1}, [%2];\" : \"=r\"(value.x), \"=r\"(value.y) : \"l\"(from));\n  return value;\n}")
-  (primitive @66 computes uint4 load_constant_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint4 load_constant_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
-  (primitive @75 acts void store_streaming_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.cs.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
-  (primitive @80 acts void store_streaming_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {\n  asm volatile(\"st.global.cs.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
-  (primitive @85 acts void store_streaming_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {\n  asm volatile(\"st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
+  (primitive @29 computes uint4 load_constant_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint4 load_constant_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
+  (primitive @38 acts void store_streaming_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.cs.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
+  (primitive @43 acts void store_streaming_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {\n  asm volatile(\"st.global.cs.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
+  (primitive @48 acts void store_streaming_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {\n  asm volatile(\"st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
   (file "device/template.h")
   (function @13 constexpr int ceil_div
     (argument int a)
@@ -172,9 +167,8 @@
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
   (primitive @16 computes float bfloat16_to_float (uses) "__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {\n  return __uint_as_float(static_cast<unsigned int>(bits) << 16);\n}")
   (primitive @21 computes "unsigned short" float_to_bfloat16 (uses) "// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.\n__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {\n  const unsigned int bits = __float_as_uint(value);\n  if ((bits & 0x7fffffffu) > 0x7f800000u) {\n    return 0x7fff;\n  }\n  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n}")
-  (primitive @33 computes "unsigned int" float_to_tf32 (uses) "// To tf32, nearest, ties away from zero: an f32 whose 13 low bits are zero, as bits. Infinity stays.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
-  (primitive @40 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
-  (primitive @47 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @30 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @37 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (file "device/scalar.h")
   (enum @8 ElementKind (kPlain 0) (kF16 1) (kBf16 2))
   (function @10 device P::Sum widen
@@ -235,8 +229,8 @@
               (do @15 (= value (call widen (at x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix)))))))))
       (do @18 (= (at (at (. shared x) channel) pixel) value))))
   (function @104 device void stage_window
-    (comment "The same of the window that the tile's taps reach, of some output channels. `grad_y` is the first channel of the group")
-    (comment "in this image.")
+    (comment "The same for the window that the tile's taps reach, of some output channels. `grad_y` is the first channel of the")
+    (comment "group in this image.")
     (attributes "__forceinline__")
     (argument (reference Shared) shared)
     (argument (restrict (pointer (const Element))) grad_y)
@@ -261,21 +255,22 @@
               (do @15 (= value (call widen (at grad_y (+ (* (+ (* (static_cast Offset co) out_h) oy) out_w) ox)))))))))
       (do @18 (= (at (at (. shared grad_y) channel) pixel) value))))
   (section @126 "Products")
-  (function @129 device void multiply_add
+  (alias @129 Accumulators (array (array Sum kThreadPairs) kThreadTaps)
+    (comment "One thread's accumulators, of each tap."))
+  (function @132 device void multiply_add
     (comment "One tap at one position: an element of x for each input channel times one of grad_y for each output channel.")
     (attributes "__forceinline__")
-    (argument (reference (array Sum kSums)) acc)
-    (argument (const int) tap)
+    (argument (reference (array Sum kThreadPairs)) acc)
     (argument (reference (array (const Sum) P::in_per_thread)) x)
     (argument (pointer (const Sum)) grad_y)
     (for @3 (pragma "unroll") (declare @3 int out 0) (< out P::out_per_thread) (++ out)
       (declare @4 (const Sum) value (at grad_y (* out kWindowPitch)))
       (for @6 (pragma "unroll") (declare @6 int in 0) (< in P::in_per_thread) (++ in)
-        (do @7 (= (at acc (+ (+ (* tap kThreadPairs) (* in P::out_per_thread)) out)) (call fma (at x in) value (at acc (+ (+ (* tap kThreadPairs) (* in P::out_per_thread)) out))))))))
-  (function @143 device void add_products
+        (do @7 (= (at acc (+ (* in P::out_per_thread) out)) (call fma (at x in) value (at acc (+ (* in P::out_per_thread) out))))))))
+  (function @145 device void add_products
     (comment "A thread's positions of the staged tile, with all taps of a group. The channels are the thread's first ones.")
     (attributes "__forceinline__")
-    (argument (reference (array Sum kSums)) acc)
+    (argument (reference Accumulators) acc)
     (argument (const int) tap_group)
     (argument (reference (const Shared)) shared)
     (argument (const int) first_pixel)
@@ -292,10 +287,10 @@
             (then
               (declare @16 (const int) row (% kh P::taps_h))
               (declare @17 (const int) column (% kw P::taps_w))
-              (do @18 (call multiply_add acc (+ (* row P::taps_w) column) x (+ window (+ (* (* P::dilation_h row) kStagedColumns) (* P::dilation_w column))))
+              (do @18 (call multiply_add (at acc (+ (* row P::taps_w) column)) x (+ window (+ (* (* P::dilation_h row) kStagedColumns) (* P::dilation_w column))))
                 (trail "tap ({kh}, {kw})"))))))))
-  (section @169 "Epilogue")
-  (function @172 device void store
+  (section @171 "Epilogue")
+  (function @174 device void store
     (comment "Adds the sums of the threads that share pairs of channels, in their order, and stores them.")
     (attributes "__forceinline__")
     (argument (reference (const Shared)) shared)
@@ -326,7 +321,7 @@
               (do @19 (= (at grad_weight weight) (call narrow sum))))
             (else
               (do @21 (= (at partial (+ (* slice kWeights) weight)) sum))))))))
-  (section @199 "Kernels")
+  (section @201 "Kernels")
   (file "device/channel_sums.h")
   (constant @12 int kBiasThreads 256)
   (constant @14 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
@@ -389,7 +384,7 @@
       (do @4 (+= sum (at partial_bias (+ (* slice P::out_channels) channel)))))
     (return @6 sum))
   (file "direct_grad_weight.cu")
-  (function @203 kernel void add_slices
+  (function @205 kernel void add_slices
     (comment "Adds the slices in their order: a thread a weight, then a thread a channel of the bias.")
     (launch_bounds 256)
     (argument (restrict (pointer (const Sum))) partial)
@@ -408,7 +403,7 @@
         (if @12 (&& P::has_bias (< (- i kAdded) P::out_channels))
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
-  (function @221 kernel void direct_grad_weight
+  (function @223 kernel void direct_grad_weight
     (comment "The products of all weights: (slice, tile of weights).")
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
@@ -462,13 +457,13 @@
       (do @48 (call stage_window shared y_group (* out_tile kTileOut) (+ (- (* (* tile_y P::tile_rows) P::stride_h) P::padding_h) (* P::dilation_h first_kh)) (+ (- (* (* tile_x P::tile_columns) P::stride_w) P::padding_w) (* P::dilation_w first_kw)) out_h out_w))
       (do @51 (call __syncthreads)
         (trail "the tile is staged"))
-      (declare @52 (array Sum kSums) acc (init))
+      (declare @52 Accumulators acc (init))
       (for @54 unrolled (declare @54 int g 0) (< g kTapGroups) (++ g)
         (if @55 (|| (== kTapGroups 1) (== tap_group g))
           (then
             (do @56 (call add_products acc g shared first_pixel in_channel out_channel)))))
       (comment @59 "Sums over all tiles have as many terms as the batch has positions: few at a time keep them accurate.")
       (for @61 (pragma "unroll") (declare @61 int i 0) (< i kSums) (++ i)
-        (do @62 (+= (at (at (. shared totals) i) thread) (at acc i)))))
+        (do @62 (+= (at (at (. shared totals) i) thread) (at (at acc (/ i kThreadPairs)) (% i kThreadPairs))))))
     (do @65 (call __syncthreads))
     (do @66 (call store shared partial grad_weight slice group (* in_tile kTileIn) (* out_tile kTileOut) first_kh first_kw))))
