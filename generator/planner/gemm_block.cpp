@@ -26,7 +26,7 @@ Layer group_of(const Layer& layer) {
 }  // namespace
 
 Parameters group_parameters(const Layer& layer) {
-  Parameters p = layer_parameters(group_of(layer));
+  Parameters p = product_parameters(group_of(layer));
   p.insert({{"groups", layer.groups}});
   return p;
 }

@@ -230,7 +230,7 @@ double predicted(const Facts& f, const Block& b) {
 
 /// All parameters but the block's.
 Parameters parameters_of(const Layer& l) {
-  Parameters p = layer_parameters(l);
+  Parameters p = product_parameters(l);
   p.insert({
       {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
       {"Sum", TypeName{"float"}},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "generator/planner/exchange.h"
 #include "generator/planner/templates.h"
 
 namespace convtgen {
@@ -64,6 +65,9 @@ std::vector<Tensor> tensors_of(const Layer& layer, Direction direction, std::int
 }
 
 LaunchPlan launch_plan_of(const Problem& problem, const Plan& plan) {
+  if (is_exchanged(problem, plan)) {
+    return exchanged_launch(problem, plan, launch_plan_of(exchanged_problem(problem).value(), plan));
+  }
   if (const Template& known = template_of(plan); known.launch != nullptr) {
     return known.launch(problem, plan);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "generator/planner/plan.h"
@@ -27,6 +28,9 @@ struct LaunchPlan {
   std::vector<Tensor> tensors;
   std::vector<MapRecipe> maps;
   std::vector<NamedConstant> constants;
+  /// Parameters of the template's kernels that callers know by another name: {"x", "grad_y"}.
+  std::vector<std::pair<std::string, std::string>> renamed;
+  std::string note;  // a line for readers of the source; may be empty
 };
 
 [[nodiscard]] LaunchPlan launch_plan_of(const Problem& problem, const Plan& plan);

@@ -40,6 +40,12 @@ Parameters layer_parameters(const Layer& l) {
   };
 }
 
+Parameters product_parameters(const Layer& layer) {
+  Parameters p = layer_parameters(layer);
+  p.insert({"weights_exchanged", false});
+  return p;
+}
+
 std::int64_t integer_of(const Plan& plan, std::string_view name) {
   return std::get<std::int64_t>(plan.parameters.find(name)->second);
 }

@@ -8,6 +8,8 @@ namespace convtgen {
 /// Kernel, strides and so on, channels, sizes (-1 where they are open), layouts, bias and fuse chain. Types are the
 /// templates' own.
 [[nodiscard]] Parameters layer_parameters(const Layer& layer);
+/// The same and `weights_exchanged`, which is false: what templates of products on tensor cores have.
+[[nodiscard]] Parameters product_parameters(const Layer& layer);
 
 /// The plan's parameter of this name, which it must have.
 [[nodiscard]] std::int64_t integer_of(const Plan& plan, std::string_view name);

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <ranges>
 #include <utility>
 
 #include "generator/planner/cost.h"
 #include "generator/planner/direct.h"
+#include "generator/planner/exchange.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/launch_plan.h"
 #include "generator/planner/shipped_records.h"
@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the packed weights of a block
 
-/// About the time of a plan of `direct`, which knows no tensor cores.
+/// About the time of a direction's general template, which knows no tensor cores. `direct` is its first plan.
 double direct_seconds(const Problem& problem, const Plan& direct) {
   const auto shape = shape_of(problem.layer, planned_sizes(problem.layer));
   const auto blocks = shape ? grid_blocks(problem, direct, *shape) : Result<std::int64_t>(0);
@@ -30,13 +30,17 @@ double direct_seconds(const Problem& problem, const Plan& direct) {
   }
   const Target& target = problem.target;
   const Cost cost = cost_of(problem, *shape);
+  const CostFactors& factors = target.factors;
+  if (problem.direction != Direction::kForward) {
+    return target.launch_seconds +
+           std::max(cost.flops / (factors.direct_reaches * target.f32_flops), cost.bytes / target.bytes_per_second);
+  }
   const TileGrid grid = tile_grid_of(problem, direct);
   // A block takes as long where parts of its tile lie outside of the output, and the last blocks as long as all.
   const auto whole = static_cast<double>(ceil_div(*blocks, target.multiprocessors) * target.multiprocessors);
   const double tile = static_cast<double>(grid.tile_rows) * static_cast<double>(grid.tile_columns) *
                       static_cast<double>(problem.layer.out_channels) / static_cast<double>(grid.blocks_per_tile);
   const double flops = cost.flops / static_cast<double>(shape->output_elements) * whole * tile;
-  const CostFactors& factors = target.factors;
   const double times = problem.layer.layout == Layout::kNhwc ? factors.direct_moves_nhwc : factors.direct_moves;
   return target.launch_seconds +
          std::max(flops / (factors.direct_reaches * target.f32_flops), times * cost.bytes / target.bytes_per_second);
@@ -62,6 +66,27 @@ Result<std::vector<Plan>> plans_of(const Template& known, const Problem& problem
   return plans;
 }
 
+/// Plans of a template of forward layers for a gradient of the input.
+Result<std::vector<Plan>> exchanged_plans(const Template& known, const Problem& problem) {
+  const auto forward = exchanged_problem(problem);
+  if (!forward) {
+    return std::unexpected(forward.error());
+  }
+  auto plans = plans_of(known, *forward);
+  if (plans) {
+    for (Plan& plan : *plans) {
+      exchange_plan(problem, plan);
+    }
+  }
+  return plans;
+}
+
+/// Whether the template is asked: the first one of forward layers is not, where the gradients' own is as general.
+bool may_take(const Template& known, Direction direction) {
+  return known.direction == direction ||
+         (direction == Direction::kGradInput && known.direction == Direction::kForward && known.seconds != nullptr);
+}
+
 }  // namespace
 
 Result<Candidates> candidates(const Problem& problem) {
@@ -83,16 +108,18 @@ Result<Candidates> candidates(const Problem& problem) {
   }
   // The direction's first template takes all that there are kernels for, so what it refuses is refused. Nothing is
   // predicted of its plans; those of the others are ordered by their cost models, before or after the first of it.
-  auto known =
-      std::views::filter(templates(), [&](const Template& each) { return each.direction == problem.direction; });
-  auto general = plans_of(known.front(), problem);
-  if (!general) {
-    return std::unexpected(general.error());
+  const Template& general = *std::ranges::find(templates(), problem.direction, &Template::direction);
+  auto of_general = plans_of(general, problem);
+  if (!of_general) {
+    return std::unexpected(of_general.error());
   }
-  Candidates out{*std::move(general), {}};
+  Candidates out{*std::move(of_general), {}};
   std::vector<Plan> predicted;
-  for (const Template& each : std::views::drop(known, 1)) {
-    if (auto plans = plans_of(each, problem)) {
+  for (const Template& each : templates()) {
+    if (&each == &general || !may_take(each, problem.direction)) {
+      continue;
+    }
+    if (auto plans = each.direction == problem.direction ? plans_of(each, problem) : exchanged_plans(each, problem)) {
       std::ranges::move(*plans, std::back_inserter(predicted));
     } else {
       out.refusals.push_back({each.name, std::move(plans.error().message)});

@@ -1,5 +1,6 @@
 #include "generator/planner/predict.h"
 
+#include "generator/planner/exchange.h"
 #include "generator/planner/templates.h"
 
 namespace convtgen {
@@ -10,6 +11,9 @@ std::optional<double> predict(const Problem& problem, const Plan& plan, const In
     return std::nullopt;
   }
   const Template& known = template_of(plan);
+  if (is_exchanged(problem, plan)) {
+    return known.seconds(exchanged_problem(problem).value(), plan, exchanged_sizes(problem.layer, sizes));
+  }
   return known.seconds != nullptr ? known.seconds(problem, plan, sizes) : std::nullopt;
 }
 

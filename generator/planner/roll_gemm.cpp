@@ -391,7 +391,7 @@ std::unexpected<Error> why_none(const Facts& f) {
 
 /// All parameters but the block's.
 Parameters parameters_of(const Layer& l) {
-  Parameters p = layer_parameters(l);
+  Parameters p = product_parameters(l);
   p.insert({
       {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
       {"Sum", TypeName{"float"}},

@@ -32,10 +32,10 @@ constexpr std::array<std::string_view, kRoles> kRoleNames = {"x",      "weight",
                                                              "grad_x", "grad_y", "grad_weight", "grad_bias"};
 
 /// The sizes of a call that kernels take, as their parameters are called.
-constexpr std::pair<std::string_view, Quantity> kSizeParameters[] = {{"batch", Quantity::kBatch},
-                                                                     {"depth", Quantity::kInDepth},
-                                                                     {"height", Quantity::kInHeight},
-                                                                     {"width", Quantity::kInWidth}};
+constexpr std::pair<std::string_view, Quantity> kSizeParameters[] = {
+    {"batch", Quantity::kBatch},       {"depth", Quantity::kInDepth},      {"height", Quantity::kInHeight},
+    {"width", Quantity::kInWidth},     {"out_depth", Quantity::kOutDepth}, {"out_height", Quantity::kOutHeight},
+    {"out_width", Quantity::kOutWidth}};
 
 std::int64_t round_to_alignment(std::int64_t bytes) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;

@@ -106,7 +106,7 @@ struct MapRecipe {
 
 /// One parameter of a kernel. Unused ones are gone from the source, so arguments are bound by name.
 struct KernelParameter {
-  std::string name;  // of a role, a region, a map, a constant, or "batch", "depth", "height", "width"
+  std::string name;  // of a role, a region, a map, a constant, "batch", "height" (of the input), "out_height", ...
   std::string type;  // as in the source: "const float*", "int", "TensorMap"
   [[nodiscard]] bool is_tensor_map() const { return type == "TensorMap"; }
   bool operator==(const KernelParameter&) const = default;

@@ -65,10 +65,12 @@ std::string launch_type(Type type) {
   return text_of_type(type);
 }
 
-std::vector<KernelParameter> parameters_of(const Version& kernel) {
+std::vector<KernelParameter> parameters_of(const Version& kernel, const LaunchPlan& launch) {
   std::vector<KernelParameter> parameters;
   for (const ResidualArgument& argument : kernel.arguments) {
-    parameters.push_back({argument.name, launch_type(argument.type)});
+    const auto renamed = std::ranges::find(launch.renamed, argument.name, &std::pair<std::string, std::string>::first);
+    parameters.push_back(
+        {renamed == launch.renamed.end() ? argument.name : renamed->second, launch_type(argument.type)});
   }
   return parameters;
 }
@@ -121,7 +123,7 @@ Result<Evaluated> evaluated(const Globals& globals, std::string_view symbol, std
                                   .threads = threads,
                                   .cluster = planned.cluster,
                                   .shared_bytes = planned.shared_bytes,
-                                  .parameters = parameters_of(version),
+                                  .parameters = parameters_of(version, launch),
                                   .arguments = {},
                                   .grid = grid_of(planned, threads),
                                   .waits = reaches(out.output, version, "grid_dependency_wait"),
@@ -221,13 +223,15 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
   }
   const std::string symbol = fmt::format("convtgen_{}_{}_{}", plan.template_name, direction, hash_of(fields));
   const std::string& architecture = problem.target.architecture;
-  auto done = bound(*globals, symbol, architecture, launch_plan_of(problem, plan));
+  const LaunchPlan launch = launch_plan_of(problem, plan);
+  auto done = bound(*globals, symbol, architecture, launch);
   if (!done) {
     return std::unexpected(done.error());
   }
   const std::string head =
-      fmt::format("// {}\n// {} for {}. Template {}: {}.\n{}", layer, direction, architecture, plan.template_name,
-                  plan.summary, contract_text(problem.layer, done->recipe, architecture));
+      fmt::format("// {}\n// {} for {}. Template {}: {}.\n{}{}", layer, direction, architecture, plan.template_name,
+                  plan.summary, launch.note.empty() ? "" : fmt::format("// {}\n", launch.note),
+                  contract_text(problem.layer, done->recipe, architecture));
   return printed(*std::move(done), head, symbol);
 }
 

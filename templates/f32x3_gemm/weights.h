@@ -15,7 +15,8 @@ __device__ inline int out_channel_at(int n) {
 __device__ inline float weight_in_channel(const float* from, int ci, int co, int place) {
   return (P::in_channels % P::block_k == 0 || ci < P::in_channels) &&
                  (P::out_channels % P::block_n == 0 || co < P::out_channels)
-             ? from[static_cast<long long>(ci) * (P::out_channels * kTaps) + place * weight_tap_step(P::out_channels)]
+             ? from[static_cast<long long>(ci) * multiplied_channel_step(P::out_channels, kTaps) +
+                    place * product_tap_step(P::in_channels, P::out_channels)]
              : 0;
 }
 
@@ -74,7 +75,8 @@ extern "C" __global__ void __launch_bounds__(256)
     const int n_tile = (group * (kPhaseGroups - 1) + index % kPhaseGroups) * kChannelTiles + channel_tile;
     unsigned char* to = packed + static_cast<long long>(n_tile) * kPackedTileBytes;
     const int co = (channel_tile - group * kChannelTiles) * P::block_n + out_channel_at(n);
-    const Element* from = weight + (group * kGroupWeights + static_cast<long long>(co) * weight_channel_step(kTaps));
+    const Element* from = weight + (group * kGroupWeights + first_tap_offset(P::in_channels, kTaps) +
+                                    static_cast<long long>(co) * made_channel_step(P::in_channels, kTaps));
     float values[kHeldKSteps * 16];
     float most = 0;
     for (int turn = 0; turn < kPackTurns; ++turn) {

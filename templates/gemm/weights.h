@@ -8,7 +8,7 @@
 
 using WeightIndex = long long;
 
-#include "device/weight_order.h"
+#include "device/exchanged_weights.h"
 
 constexpr int kAllKSteps = kKBlocks * kKSteps;
 constexpr long long kGroupWeights = static_cast<long long>(P::in_channels) * P::out_channels * kTaps;

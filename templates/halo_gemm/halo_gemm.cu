@@ -27,7 +27,7 @@ using P = Parameters;
 using Element = P::Element;
 using WeightIndex = long long;
 
-#include "device/weight_order.h"
+#include "device/exchanged_weights.h"
 
 __host__ __device__ constexpr int larger(int a, int b) {
   return a > b ? a : b;
@@ -160,8 +160,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
         const int ci = unit * kPack + (P::type == kWgmmaTf32 ? word : 2 * word + half);
         Element value = 0;
         if (exists && (P::in_channels % P::block_k == 0 || ci < P::in_channels)) {
-          value = weight[weight_offset_at(static_cast<long long>(ci), co, kh, kw, P::out_channels, P::kernel_h,
-                                          P::kernel_w)];
+          value = weight[product_weight_offset(static_cast<WeightIndex>(ci), co, kh * P::kernel_w + kw, P::in_channels,
+                                               P::out_channels, P::kernel_h * P::kernel_w)];
         }
         if constexpr (P::type == kWgmmaTf32) {
           halves[half] = operand(__float_as_uint(value));

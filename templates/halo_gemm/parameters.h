@@ -20,6 +20,7 @@ struct Parameters {
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = true;          // x and y are NHWC
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
+  static constexpr bool weights_exchanged = false;  // for gradients of the input: device/exchanged_weights.h
 
   // Rows and columns of the input; -1: an argument of the kernel.
   static constexpr int height = 16;

@@ -28,7 +28,7 @@ using P = Parameters;
 using Element = P::Element;
 using WeightIndex = long long;
 
-#include "device/weight_order.h"
+#include "device/exchanged_weights.h"
 
 constexpr int kConsumers = 256;
 constexpr int kProducers = 128;
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(256)
         Element value = 0;
         if ((P::in_channels % P::block_k == 0 || ci < P::in_channels) &&
             (P::out_channels % P::block_n == 0 || co < P::out_channels)) {
-          value = weight[weight_offset(static_cast<WeightIndex>(ci), co, tap, P::out_channels, kTaps)];
+          value = weight[product_weight_offset(static_cast<WeightIndex>(ci), co, tap, P::in_channels, P::out_channels, kTaps)];
         }
         parts[part] = bits_of(value);
       }

@@ -10,7 +10,7 @@
 __device__ __forceinline__ Element weight_at(const Element* __restrict__ weight, int ci, int co, int tap) {
   return (P::in_channels % P::block_k == 0 || ci < P::in_channels) &&
                  (P::out_channels % P::block_n == 0 || co < P::out_channels)
-             ? weight[weight_offset(static_cast<WeightIndex>(ci), co, tap, P::out_channels, kTaps)]
+             ? weight[product_weight_offset(static_cast<WeightIndex>(ci), co, tap, P::in_channels, P::out_channels, kTaps)]
              : static_cast<Element>(0);
 }
 

@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "48fd86f32d9d4b38fe41eeab730d74e7764c42c55af2535bf47852973658b363")
+  (digest "1816bc13dc6451a3fa0aac1fa23ccda24582420764be58bbc1a8d4b4a921a583")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -15,6 +15,7 @@
   (parameter bool has_bias false)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
+  (parameter bool weights_exchanged false)
   (parameter int height 16)
   (parameter int width 16)
   (type_parameter Element "unsigned short")
@@ -305,6 +306,36 @@
   (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
+  (file "device/exchanged_weights.h")
+  (function @10 device WeightIndex product_weight_offset
+    (comment "The offset of the weight of a channel that is multiplied, a channel that is made, and a tap of `taps`. A group has")
+    (comment "`ins` and `outs` of these channels.")
+    (attributes "inline")
+    (argument WeightIndex ci)
+    (argument int co)
+    (argument int tap)
+    (argument int ins)
+    (argument int outs)
+    (argument int taps)
+    (return @1 (? P::weights_exchanged (call weight_offset (static_cast WeightIndex co) (static_cast int ci) (- (- taps 1) tap) ins taps) (call weight_offset ci co tap outs taps))))
+  (function @18 constexpr "long long" multiplied_channel_step
+    (comment "From a weight to the next one of the channels that are multiplied, of those that are made, and of the taps; and where")
+    (comment "the first tap's is.")
+    (argument int outs)
+    (argument int taps)
+    (return @1 (? P::weights_exchanged (call weight_channel_step taps) (* outs taps))))
+  (function @21 constexpr "long long" made_channel_step
+    (argument int ins)
+    (argument int taps)
+    (return @1 (? P::weights_exchanged (* (static_cast "long long" ins) taps) (call weight_channel_step taps))))
+  (function @24 constexpr int product_tap_step
+    (argument int ins)
+    (argument int outs)
+    (return @1 (? P::weights_exchanged (- (call weight_tap_step ins)) (call weight_tap_step outs))))
+  (function @27 constexpr int first_tap_offset
+    (argument int ins)
+    (argument int taps)
+    (return @1 (? P::weights_exchanged (* (- taps 1) (call weight_tap_step ins)) 0)))
   (file "halo_gemm.cu")
   (function @32 constexpr int larger
     (argument int a)
@@ -405,7 +436,7 @@
             (declare @22 Element value 0)
             (if @23 (&& exists (|| (== (% P::in_channels P::block_k) 0) (< ci P::in_channels)))
               (then
-                (do @24 (= value (at weight (call weight_offset_at (static_cast "long long" ci) co kh kw P::out_channels P::kernel_h P::kernel_w))))))
+                (do @24 (= value (at weight (call product_weight_offset (static_cast WeightIndex ci) co (+ (* kh P::kernel_w) kw) P::in_channels P::out_channels (* P::kernel_h P::kernel_w)))))))
             (if_constexpr @27 (== P::type kWgmmaTf32)
               (then
                 (do @28 (= (at halves half) (call operand (call __float_as_uint value)))))

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "6a403024534df5ec11bc6449f697a430651de6cd95ee5ea9fd839adb135e0402")
+  (digest "0a3f248a71088fb1b4ea4f5fc36b1865ea70996b33ff82dafe94dfa32052cbbd")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -15,6 +15,7 @@
   (parameter bool has_bias false)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
+  (parameter bool weights_exchanged false)
   (parameter int height 512)
   (parameter int width 1024)
   (type_parameter Element float)
@@ -288,6 +289,36 @@
   (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
+  (file "device/exchanged_weights.h")
+  (function @10 device WeightIndex product_weight_offset
+    (comment "The offset of the weight of a channel that is multiplied, a channel that is made, and a tap of `taps`. A group has")
+    (comment "`ins` and `outs` of these channels.")
+    (attributes "inline")
+    (argument WeightIndex ci)
+    (argument int co)
+    (argument int tap)
+    (argument int ins)
+    (argument int outs)
+    (argument int taps)
+    (return @1 (? P::weights_exchanged (call weight_offset (static_cast WeightIndex co) (static_cast int ci) (- (- taps 1) tap) ins taps) (call weight_offset ci co tap outs taps))))
+  (function @18 constexpr "long long" multiplied_channel_step
+    (comment "From a weight to the next one of the channels that are multiplied, of those that are made, and of the taps; and where")
+    (comment "the first tap's is.")
+    (argument int outs)
+    (argument int taps)
+    (return @1 (? P::weights_exchanged (call weight_channel_step taps) (* outs taps))))
+  (function @21 constexpr "long long" made_channel_step
+    (argument int ins)
+    (argument int taps)
+    (return @1 (? P::weights_exchanged (* (static_cast "long long" ins) taps) (call weight_channel_step taps))))
+  (function @24 constexpr int product_tap_step
+    (argument int ins)
+    (argument int outs)
+    (return @1 (? P::weights_exchanged (- (call weight_tap_step ins)) (call weight_tap_step outs))))
+  (function @27 constexpr int first_tap_offset
+    (argument int ins)
+    (argument int taps)
+    (return @1 (? P::weights_exchanged (* (- taps 1) (call weight_tap_step ins)) 0)))
   (file "roll_gemm.cu")
   (constant @33 int kConsumers 256)
   (constant @34 int kProducers 128)
@@ -390,7 +421,7 @@
             (declare @19 Element value 0)
             (if @20 (&& (|| (== (% P::in_channels P::block_k) 0) (< ci P::in_channels)) (|| (== (% P::out_channels P::block_n) 0) (< co P::out_channels)))
               (then
-                (do @22 (= value (at weight (call weight_offset (static_cast WeightIndex ci) co tap P::out_channels kTaps))))))
+                (do @22 (= value (at weight (call product_weight_offset (static_cast WeightIndex ci) co tap P::in_channels P::out_channels kTaps))))))
             (do @24 (= (at parts part) (call bits_of value))))
           (if @26 (== P::type kWgmmaTf32)
             (then

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "d8a2c357c10af52f66037628116cd6fe565933ad143f9fe76c5b94ac4deae27f")
+  (digest "0274fd10c23fff3f22c5922d78d57b1fcd456b26be301f46a9f4552efd76aef8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -16,6 +16,7 @@
   (parameter bool has_bias false)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
+  (parameter bool weights_exchanged false)
   (parameter int height 16)
   (parameter int width 16)
   (type_parameter Element float)
@@ -405,6 +406,36 @@
   (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
+  (file "device/exchanged_weights.h")
+  (function @10 device WeightIndex product_weight_offset
+    (comment "The offset of the weight of a channel that is multiplied, a channel that is made, and a tap of `taps`. A group has")
+    (comment "`ins` and `outs` of these channels.")
+    (attributes "inline")
+    (argument WeightIndex ci)
+    (argument int co)
+    (argument int tap)
+    (argument int ins)
+    (argument int outs)
+    (argument int taps)
+    (return @1 (? P::weights_exchanged (call weight_offset (static_cast WeightIndex co) (static_cast int ci) (- (- taps 1) tap) ins taps) (call weight_offset ci co tap outs taps))))
+  (function @18 constexpr "long long" multiplied_channel_step
+    (comment "From a weight to the next one of the channels that are multiplied, of those that are made, and of the taps; and where")
+    (comment "the first tap's is.")
+    (argument int outs)
+    (argument int taps)
+    (return @1 (? P::weights_exchanged (call weight_channel_step taps) (* outs taps))))
+  (function @21 constexpr "long long" made_channel_step
+    (argument int ins)
+    (argument int taps)
+    (return @1 (? P::weights_exchanged (* (static_cast "long long" ins) taps) (call weight_channel_step taps))))
+  (function @24 constexpr int product_tap_step
+    (argument int ins)
+    (argument int outs)
+    (return @1 (? P::weights_exchanged (- (call weight_tap_step ins)) (call weight_tap_step outs))))
+  (function @27 constexpr int first_tap_offset
+    (argument int ins)
+    (argument int taps)
+    (return @1 (? P::weights_exchanged (* (- taps 1) (call weight_tap_step ins)) 0)))
   (file "gemm/weights.h")
   (constant @13 int kAllKSteps (* kKBlocks kKSteps))
   (constant @14 "long long" kGroupWeights (* (* (static_cast "long long" P::in_channels) P::out_channels) kTaps))
@@ -424,7 +455,7 @@
     (argument int ci)
     (argument int co)
     (argument int tap)
-    (return @1 (? (&& (|| (== (% P::in_channels P::block_k) 0) (< ci P::in_channels)) (|| (== (% P::out_channels P::block_n) 0) (< co P::out_channels))) (at weight (call weight_offset (static_cast WeightIndex ci) co tap P::out_channels kTaps)) (static_cast Element 0))))
+    (return @1 (? (&& (|| (== (% P::in_channels P::block_k) 0) (< ci P::in_channels)) (|| (== (% P::out_channels P::block_n) 0) (< co P::out_channels))) (at weight (call product_weight_offset (static_cast WeightIndex ci) co tap P::in_channels P::out_channels kTaps)) (static_cast Element 0))))
   (function @18 device int operand_row
     (comment "The row of 16 bytes that a column has in one half of a tap's operand.")
     (attributes "__forceinline__")

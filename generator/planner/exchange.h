@@ -1,0 +1,28 @@
+// Gradients of the input by the templates of forward layers. Where the stride is 1, the gradient is itself a transposed
+// convolution, of grad_y by the weights with their channels exchanged and their taps mirrored:
+//   grad_x[ci, i] = sum over co, k of grad_y[co, i - padding + dilation * k] * w[ci, co, k]
+//                 = sum over co, k' of grad_y[co, i + (dilation * (kernel - 1) - padding) - dilation * k'] * w'[co, ci,
+//                 k']
+// with k' = kernel - 1 - k, which is the forward sum with a padding of dilation * (kernel - 1) - padding.
+#pragma once
+
+#include "generator/planner/launch_plan.h"
+#include "generator/planner/plan.h"
+
+namespace convtgen {
+
+/// The forward problem that makes grad_x of grad_y. Its padding may be negative: then no tap reaches the first inputs.
+/// Errors: the problem is no gradient of the input, or its stride is not 1.
+[[nodiscard]] Result<Problem> exchanged_problem(const Problem& problem);
+/// Sizes of its calls.
+[[nodiscard]] InputSizes exchanged_sizes(const Layer& layer, const InputSizes& sizes);
+
+/// Whether the plan is of a template for forward layers, and the problem a gradient.
+[[nodiscard]] bool is_exchanged(const Problem& problem, const Plan& plan);
+
+/// From a plan for the exchanged problem to one for the problem: its weights are read in the other order.
+void exchange_plan(const Problem& problem, Plan& plan);
+/// From the launches of such a plan for the exchanged problem: their x is grad_y, their y is grad_x.
+[[nodiscard]] LaunchPlan exchanged_launch(const Problem& problem, const Plan& plan, LaunchPlan forward);
+
+}  // namespace convtgen
