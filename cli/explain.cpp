@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/layers.h"
 #include "cli/progress.h"
+#include "cli/shapes.h"
 #include "cli/terminal.h"
 #include "generator/language/language.h"
 #include "generator/planner/cost.h"
@@ -18,7 +19,6 @@
 #include "runtime/make/cubin_maker.h"
 #include "runtime/make/shared_store.h"
 #include "runtime/records/record.h"
-#include "runtime/reference/host_array.h"
 
 namespace convtgen::cli {
 namespace {
@@ -165,8 +165,7 @@ Exit print_cost(const PlannedLayer& planned, const SizedLayer& sized, bool is_as
     return failed(shape.error());
   }
   print_row("shapes",
-            fmt::format("x {}, weight {}, y {}", shape_text(input_shape(sized.layer, *shape)),
-                        shape_text(weight_shape(sized.layer)), shape_text(output_shape(sized.layer, *shape))));
+            shapes_text(sized.layer, *shape, planned.problem.direction));
   if (shape->output_elements == 0) {
     print_row("launch", "none: the batch is empty");
     return Exit::kOk;

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/run_inputs.h"
+#include "cli/shapes.h"
 #include "cli/terminal.h"
 #include "runtime/device/open/open.h"
 #include "runtime/make/device_maker.h"
@@ -47,19 +48,57 @@ RunOutcome wrong(const Error& error, Exit exit = Exit::kWrong) {
 
 /// Milliseconds of one call.
 Result<double> measure(Device& device, LoadedLayer& layer, const LayerCall& call, int repeats, double first_run_ms) {
-  if (call.shape.output_elements == 0 || device.kind() == DeviceKind::kHost || repeats == 0) {
+  if (call.is_empty() || device.kind() == DeviceKind::kHost || repeats == 0) {
     return first_run_ms;
   }
   return time_call(device, layer, call, repeats);
 }
 
 Result<void> write_output(const RunOptions& options, Device& device, const Layer& layer, const LayerCall& call) {
-  Result<HostArray> y = read_output(device, layer, call);
-  if (!y) {
-    return std::unexpected(y.error());
+  const Role role = roles_of(layer, call.direction).written.front();
+  Result<HostArray> array = read_output(device, layer, call, role);
+  if (!array) {
+    return std::unexpected(array.error());
   }
-  y->shape = user_shape(layer, y->shape);
-  return write_file(options.out, npy_bytes(*y));
+  array->shape = user_shape(layer, role, array->shape);
+  return write_file(options.out, npy_bytes(*array));
+}
+
+/// What a call computes: multiply-adds, the same of all directions except grad_bias, which adds up grad_y.
+struct Work {
+  double operations;  // multiply-adds, or additions
+  double flops;
+  std::string_view name;
+};
+
+Work work_of(const Layer& layer, const Shape& shape, Direction direction) {
+  if (direction == Direction::kGradBias) {
+    const auto additions = static_cast<double>(shape.output_elements);
+    return {additions, additions, "additions"};
+  }
+  const auto multiplies = static_cast<double>(multiply_adds(layer, shape));
+  return {multiplies, 2 * multiplies, "multiply-adds"};
+}
+
+/// "error" and "checked" of each array that was written; with its name where there are several.
+void print_errors(const Verification& verification, const Layer& layer) {
+  for (const auto& [comparison, sampled, all_borders] : verification.arrays) {
+    const std::string_view name = name_of(comparison.role);
+    std::string error = describe(comparison, layer);
+    if (const std::size_t line = error.find('\n'); line != std::string::npos) {
+      error.replace(line, 1, "\n           ");
+    }
+    fmt::print("  error    {}{}\n", verification.arrays.size() > 1 ? fmt::format("{}: ", name) : "", error);
+    if (!sampled) {
+      continue;
+    }
+    if (comparison.role == Role::kY || comparison.role == Role::kGradX) {
+      fmt::print("  checked  random elements of {} and {} of every image and channel\n", name,
+                 all_borders ? "all border rows and columns" : "samples of the border rows and columns");
+    } else {
+      fmt::print("  checked  random elements of {}\n", name);
+    }
+  }
 }
 
 /// The first plan that can be specialised and compiled, loaded.
@@ -74,8 +113,10 @@ Result<LoadedLayer> load_first(Device& device, KernelMaker& maker, const Problem
 
 RunOutcome run_one(const RunOptions& options, Device& device, KernelMaker& maker, const NamedLayer& named,
                    Direction direction, const Target& target) {
-  std::optional<Progress> progress(std::in_place, fmt::format("{}: making inputs", named.name));
-  const Result<RunInputs> inputs = make_inputs(named.layer, options.input, options.arrays, options.seed);
+  const std::string name =
+      direction == Direction::kForward ? named.name : fmt::format("{}_{}", named.name, name_of(direction));
+  std::optional<Progress> progress(std::in_place, fmt::format("{}: making inputs", name));
+  const Result<RunInputs> inputs = make_inputs(named.layer, direction, options.input, options.arrays, options.seed);
   if (!inputs) {
     return wrong(inputs.error(), Exit::kUsage);
   }
@@ -84,21 +125,21 @@ RunOutcome run_one(const RunOptions& options, Device& device, KernelMaker& maker
   if (!plans) {
     return wrong(plans.error());
   }
-  progress->update(fmt::format("{}: compiling", named.name));
+  progress->update(fmt::format("{}: compiling", name));
   auto layer = load_first(device, maker, problem, *plans);
   if (!layer) {
     return wrong(layer.error());
   }
-  progress->update(fmt::format("{}: running on {}", named.name, device.name()));
+  progress->update(fmt::format("{}: running on {}", name, device.name()));
   auto call = make_call(device, *layer, inputs->sized.sizes, inputs->arrays);
   if (!call) {
     return wrong(call.error());
   }
-  const double multiplies = static_cast<double>(multiply_adds(problem.layer, call->shape));
-  if (device.kind() == DeviceKind::kHost && multiplies > 120 * kHostRate) {
-    print_warning(
-        fmt::format("layer '{}': {} multiply-adds take the host device some {} minutes; --input makes it less",
-                    named.name, count_text(multiplies), static_cast<int>(multiplies / kHostRate / 60)));
+  const Work work = work_of(problem.layer, call->shape, direction);
+  if (device.kind() == DeviceKind::kHost && work.operations > 120 * kHostRate) {
+    print_warning(fmt::format("layer '{}': {} {} take the host device some {} minutes; --input makes it less", name,
+                              count_text(work.operations), work.name,
+                              static_cast<int>(work.operations / kHostRate / 60)));
   }
   const auto start = std::chrono::steady_clock::now();
   if (auto done = run_call(device, *layer, *call); !done) {
@@ -110,7 +151,7 @@ RunOutcome run_one(const RunOptions& options, Device& device, KernelMaker& maker
       return wrong(written.error(), Exit::kUsage);
     }
   }
-  progress->update(fmt::format("{}: computing the definition in fp64", named.name));
+  progress->update(fmt::format("{}: computing the definition in fp64", name));
   VerifyOptions verify;
   verify.samples.seed = options.seed;
   verify.progress = [&](double fraction) { progress->update(fraction); };
@@ -118,34 +159,24 @@ RunOutcome run_one(const RunOptions& options, Device& device, KernelMaker& maker
   if (!verification) {
     return wrong(verification.error());
   }
-  progress->update(fmt::format("{}: timing", named.name));
+  progress->update(fmt::format("{}: timing", name));
   const Result<double> milliseconds = measure(device, *layer, *call, options.repeats, first_run.count());
   if (!milliseconds) {
     return wrong(milliseconds.error());
   }
 
   progress.reset();  // off the terminal before anything is printed
-  const bool passed = verification->comparison.passed();
-  fmt::print("{} on {}: {}\n", bold(stdout, named.name), device.name(),
+  const bool passed = verification->passed();
+  fmt::print("{} on {}: {}\n", bold(stdout, name), device.name(),
              passed ? green(stdout, "verified") : red(stdout, "WRONG"));
   fmt::print("  inputs   {}\n", inputs->origin);
-  fmt::print("  shapes   x {}, weight {}, y {}\n", shape_text(user_shape(problem.layer, inputs->arrays.x.shape)),
-             shape_text(inputs->arrays.weight.shape),
-             shape_text(user_shape(problem.layer, output_shape(problem.layer, call->shape))));
-  std::string error = describe(verification->comparison, problem.layer);
-  if (const std::size_t line = error.find('\n'); line != std::string::npos) {
-    error.replace(line, 1, "\n           ");
-  }
-  fmt::print("  error    {}\n", error);
-  if (verification->sampled) {
-    fmt::print("  checked  random outputs and {} of every image and channel\n",
-               verification->all_borders ? "all border rows and columns" : "samples of the border rows and columns");
-  }
-  if (call->shape.output_elements == 0) {
+  fmt::print("  shapes   {}\n", shapes_text(problem.layer, call->shape, direction));
+  print_errors(*verification, problem.layer);
+  if (call->is_empty()) {
     fmt::print("  time     none: there is nothing to compute\n");
   } else {
     fmt::print("  time     {}, {:.4g} GFLOP/s{}\n", seconds_text(*milliseconds / 1e3),
-               2 * multiplies / (*milliseconds * 1e6),
+               work.flops / (*milliseconds * 1e6),
                device.kind() == DeviceKind::kHost
                    ? " (the host device is made to find faults, not to be fast)"
                    : fmt::format(" (median of {} runs{})", options.repeats,
@@ -164,8 +195,15 @@ Exit run(const RunOptions& options) {
     return exit;
   }
   if ((options.arrays.any() || !options.out.empty()) && layers->size() > 1) {
-    print_error(fmt::format("--x, --w, --bias and --out are for one layer, and there are {}; choose one with --layer",
-                            layers->size()));
+    print_error(fmt::format(
+        "--x, --w, --bias, --grad-y and --out are for one layer, and there are {}; choose one with --layer",
+        layers->size()));
+    return Exit::kUsage;
+  }
+  if (const std::size_t directions = layers->front().layer.directions.size();
+      !options.out.empty() && options.direction.empty() && directions > 1) {
+    print_error(fmt::format("--out is for one direction, and the layer has {}; choose one with --direction",
+                            directions));
     return Exit::kUsage;
   }
   if (auto writable = options.out.empty() ? Result<void>() : check_writable(options.out); !writable) {
@@ -240,7 +278,11 @@ void add_run(CLI::App& app, Exit& exit) {
                    "Weights, (Cin, Cout/groups, KH, KW), or (Cin, KH, KW, Cout/groups) if they are channels_last.")
       ->type_name("NPY");
   verb->add_option("--bias", options->arrays.bias, "Bias, (Cout).")->type_name("NPY");
-  verb->add_option("--out", options->out, "Writes y here.")->type_name("NPY");
+  verb->add_option("--grad-y", options->arrays.grad_y, "Gradient of the output, in the order of --x.")
+      ->type_name("NPY");
+  verb->add_option("--out", options->out,
+                   "Writes the result here: y, grad_x, grad_weight or grad_bias.")
+      ->type_name("NPY");
   verb->add_option("--seed", options->seed, "Of random inputs, samples, and the host device's order of threads.")
       ->check(whole_number())
       ->capture_default_str();
@@ -249,11 +291,13 @@ void add_run(CLI::App& app, Exit& exit) {
       ->capture_default_str();
   verb->footer(R"(
 Arrays are .npy files of the layer's dtype, in C order: float64, float32, float16, and for bf16 ml_dtypes' bfloat16 or
-uint16 with its bits; y is written as the latter.
-Those that are not given are random. Every output is compared; of large layers 100,000 random ones and all borders.
+uint16 with its bits; results are written as the latter.
+Those that are not given are random. Every element of the results is compared; of large y and grad_x 100,000 random ones
+and all borders, of grad_weight and grad_bias as many random ones as have 2^30 terms.
 Examples:
   convtgen run layers.convt --input 1x32x64
   convtgen run layers.convt --layer up --x x.npy --w w.npy --out y.npy
+  convtgen run layers.convt --layer up --direction grad_weight --x x.npy --grad-y g.npy --out grad_weight.npy
   convtgen run -e "conv_transpose2d 8 -> 4; kernel 3; stride 2; input 1x16x16" --device host --seed 7
 Exit codes: 0 verified; 1 a result or a layer is wrong; 2 wrong usage, or no such device or compiler.)");
   verb->callback([options, &exit] { exit = run(*options); });

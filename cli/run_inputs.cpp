@@ -3,34 +3,40 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "cli/npy.h"
+#include "cli/shapes.h"
 #include "cli/terminal.h"
 
 namespace convtgen::cli {
 namespace {
 
-std::size_t height_axis(const Layer& layer) {
-  return layer.layout == Layout::kNhwc ? 1 : 2;
+/// An array that a file may give.
+struct ArrayOption {
+  Role role;
+  std::string_view option;
+  std::string ArrayFiles::* file;
+};
+
+constexpr ArrayOption kArrayOptions[] = {{Role::kX, "--x", &ArrayFiles::x},
+                                         {Role::kWeight, "--w", &ArrayFiles::weight},
+                                         {Role::kBias, "--bias", &ArrayFiles::bias},
+                                         {Role::kGradY, "--grad-y", &ArrayFiles::grad_y}};
+
+/// The path, or empty.
+const std::string& file_of(const ArrayFiles& files, Role role) {
+  return files.*std::ranges::find(kArrayOptions, role, &ArrayOption::role)->file;
 }
 
-/// Puts the height that 1-D users leave out back in, at `axis`.
-void add_height(const Layer& layer, std::vector<std::int64_t>& shape, std::size_t axis) {
+/// Puts the height that 1-D users leave out back in.
+void add_height(const Layer& layer, Role role, std::vector<std::int64_t>& shape) {
   if (layer.dimensions == 1 && shape.size() == 3) {
-    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(height_axis(layer, role)), 1);
   }
 }
 
-std::size_t weight_height_axis(const Layer& layer) {
-  return layer.weight_layout == WeightLayout::kChannelsLast ? 1 : 2;
-}
-
-std::string weight_order_text(const Layer& layer) {
-  const std::string_view taps = layer.dimensions == 3 ? "KD, KH, KW" : "KH, KW";
-  return layer.weight_layout == WeightLayout::kChannelsLast ? fmt::format("(Cin, {}, Cout/groups)", taps)
-                                                            : fmt::format("(Cin, Cout/groups, {})", taps);
-}
-
-std::string order_text(const Layer& layer) {
+std::string image_order_text(const Layer& layer) {
   if (layer.dimensions == 1) {
     return layer.layout == Layout::kNhwc ? "(N, L, C)" : "(N, C, L)";
   }
@@ -40,96 +46,158 @@ std::string order_text(const Layer& layer) {
   return layer.layout == Layout::kNhwc ? "(N, H, W, C)" : "(N, C, H, W)";
 }
 
+std::string order_text(const Layer& layer, Role role) {
+  if (role == Role::kBias) {
+    return "(Cout)";
+  }
+  if (role != Role::kWeight) {
+    return fmt::format("{} for layout {}", image_order_text(layer), name_of(layer.layout));
+  }
+  const std::string_view taps = layer.dimensions == 3 ? "KD, KH, KW" : "KH, KW";
+  return fmt::format("{} for weight_layout {}",
+                     layer.weight_layout == WeightLayout::kChannelsLast ? fmt::format("(Cin, {}, Cout/groups)", taps)
+                                                                        : fmt::format("(Cin, Cout/groups, {})", taps),
+                     name_of(layer.weight_layout));
+}
+
+/// "x and grad_y"
+std::string names_text(const std::vector<Role>& roles) {
+  std::string text;
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    text += i == 0 ? "" : i + 1 < roles.size() ? ", " : " and ";
+    text += name_of(roles[i]);
+  }
+  return text;
+}
+
+/// Errors: a file of what the direction does not read.
+Result<void> check_files(const Layer& layer, Direction direction, const ArrayFiles& files) {
+  const std::vector<Role> read = roles_of(layer, direction).read;
+  for (const auto& [role, option, file] : kArrayOptions) {
+    const std::string& path = files.*file;
+    if (path.empty() || std::ranges::find(read, role) != read.end()) {
+      continue;
+    }
+    if (role == Role::kBias && direction == Direction::kForward) {
+      return fail(fmt::format("{}: a bias was given, and the layer has none; write 'bias' in the layer", path));
+    }
+    return fail(fmt::format("{}: {} gives {}, and {} reads {}; leave it out, or choose another direction with "
+                            "--direction",
+                            path, option, name_of(role), name_of(direction), names_text(read)));
+  }
+  return {};
+}
+
 /// The file's array, if its shape is the one that is wanted.
-Result<HostArray> read_array(const std::string& path, std::string_view name, const Layer& layer,
+Result<HostArray> read_array(const std::string& path, Role role, const Layer& layer,
                              const std::vector<std::int64_t>& wanted) {
   Result<HostArray> array = read_npy(path, layer.dtype);
   if (!array) {
     return array;
   }
-  if (name == "weight") {
-    add_height(layer, array->shape, weight_height_axis(layer));
+  if (role != Role::kBias) {
+    add_height(layer, role, array->shape);
   }
   if (array->shape != wanted) {
-    return fail(
-        fmt::format("{}: {} is {}, and the layer takes {} {}", path, name, shape_text(array->shape), shape_text(wanted),
-                    name == "weight"
-                        ? fmt::format("{} for weight_layout {}", weight_order_text(layer), name_of(layer.weight_layout))
-                        : "(Cout)"));
+    return fail(fmt::format("{}: {} is {}, and the layer takes {} {}", path, name_of(role), shape_text(array->shape),
+                            shape_text(wanted), order_text(layer, role)));
   }
   return array;
 }
 
-/// x and the sizes it has.
-Result<std::pair<HostArray, InputSizes>> read_x(const std::string& path, const Layer& layer) {
-  Result<HostArray> x = read_npy(path, layer.dtype);
-  if (!x) {
-    return std::unexpected(x.error());
+/// The batch and the extents of x or grad_y.
+struct ImageSizes {
+  std::int64_t batch = 0;
+  Extents extents = {1, 1, 1};
+};
+
+Result<std::pair<HostArray, ImageSizes>> read_images(const std::string& path, Role role, const Layer& layer) {
+  Result<HostArray> array = read_npy(path, layer.dtype);
+  if (!array) {
+    return std::unexpected(array.error());
   }
-  const std::vector<std::int64_t> stored = x->shape;
-  add_height(layer, x->shape, height_axis(layer));
+  const std::vector<std::int64_t> stored = array->shape;
+  add_height(layer, role, array->shape);
   const bool last = layer.layout == Layout::kNhwc;
   const std::size_t axes = layer.dimensions == 3 ? 3 : 2;
-  if (x->shape.size() != 2 + axes || x->shape[last ? 1 + axes : 1] != layer.in_channels) {
-    return fail(fmt::format("{}: x is {}, and the layer (layout {}) takes {} with C = {}", path, shape_text(stored),
-                            name_of(layer.layout), order_text(layer), layer.in_channels));
+  const std::int64_t channels = role == Role::kX ? layer.in_channels : layer.out_channels;
+  if (array->shape.size() != 2 + axes || array->shape[last ? 1 + axes : 1] != channels) {
+    return fail(fmt::format("{}: {} is {}, and the layer (layout {}) takes {} with C = {}", path, name_of(role),
+                            shape_text(stored), name_of(layer.layout), image_order_text(layer), channels));
   }
-  InputSizes sizes{.batch = x->shape[0]};
-  std::copy_n(x->shape.begin() + (last ? 1 : 2), axes, sizes.extents.end() - static_cast<std::ptrdiff_t>(axes));
-  return std::pair{*std::move(x), sizes};
+  ImageSizes sizes{.batch = array->shape[0]};
+  std::copy_n(array->shape.begin() + (last ? 1 : 2), axes, sizes.extents.end() - static_cast<std::ptrdiff_t>(axes));
+  if (layer.dimensions == 1 && sizes.extents[kHeight] != 1) {
+    return fail(fmt::format("{}: {} has height {}; a conv_transpose1d takes 1", path, name_of(role),
+                            sizes.extents[kHeight]));
+  }
+  return std::pair{*std::move(array), sizes};
 }
 
-double bytes_in(const Layer& layer, const std::vector<std::int64_t>& shape) {
-  double bytes = bytes_of(layer.dtype);
-  for (const std::int64_t size : shape) {
-    bytes *= static_cast<double>(size);
+/// The input's sizes for those of grad_y: each place more in the input makes the output a stride larger.
+Result<ImageSizes> sizes_before(const std::string& path, const Layer& layer, ImageSizes sizes) {
+  for (const std::size_t axis : axes_of(layer)) {
+    const std::int64_t out = sizes.extents[axis];
+    const std::int64_t stride = layer.axes[axis].stride;
+    const std::int64_t least = output_extent(layer.axes[axis], 1);
+    const std::int64_t in = out < least ? 1 : (out - least) / stride + 1;
+    const std::int64_t given = output_extent(layer.axes[axis], in);
+    if (given != out) {
+      return fail(fmt::format("{}: grad_y has {} {}, and an output of this layer has {} or {} there", path,
+                              axis_name(layer, axis), out, given, given + stride));
+    }
+    sizes.extents[axis] = in;
   }
-  return bytes;
+  return sizes;
 }
 
 /// An allocation that is too large would end the process, or others on the machine.
-Result<void> check_memory(const Layer& layer, const Shape& shape) {
-  const double wanted = bytes_in(layer, input_shape(layer, shape)) + bytes_in(layer, weight_shape(layer));
+Result<void> check_memory(const Layer& layer, const Shape& shape, Direction direction) {
+  const std::vector<Role> read = roles_of(layer, direction).read;
+  double wanted = 0;
+  for (const Role role : read) {
+    double bytes = bytes_of(layer.dtype);
+    for (const std::int64_t size : array_shape(layer, shape, role)) {
+      bytes *= static_cast<double>(size);
+    }
+    wanted += bytes;
+  }
   const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   if (wanted > memory) {
-    return fail(fmt::format("x and weight take {}, and this machine has {} of memory; --input makes x smaller",
-                            bytes_text(wanted), bytes_text(memory)));
+    return fail(fmt::format("{} {} {}, and this machine has {} of memory; --input makes {} smaller", names_text(read),
+                            read.size() > 1 ? "take" : "takes", bytes_text(wanted), bytes_text(memory),
+                            name_of(read.front())));
   }
   return {};
 }
 
 }  // namespace
 
-std::vector<std::int64_t> user_shape(const Layer& layer, std::vector<std::int64_t> shape) {
-  if (layer.dimensions == 1) {
-    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(height_axis(layer)));
-  }
-  return shape;
-}
-
-Result<RunInputs> make_inputs(const Layer& layer, const InputOption& input, const ArrayFiles& files,
-                              std::uint64_t seed) {
-  if (!files.bias.empty() && !layer.bias) {
-    return fail(fmt::format("{}: a bias was given, and the layer has none; write 'bias' in the layer", files.bias));
+Result<RunInputs> make_inputs(const Layer& layer, Direction direction, const InputOption& input,
+                              const ArrayFiles& files, std::uint64_t seed) {
+  if (auto checked = check_files(layer, direction, files); !checked) {
+    return std::unexpected(checked.error());
   }
   InputOption sizes = input;
-  std::optional<HostArray> x;
-  if (!files.x.empty()) {
-    auto read = read_x(files.x, layer);
+  const Role first = files.x.empty() ? Role::kGradY : Role::kX;  // which the sizes come from
+  std::optional<HostArray> images;
+  if (const std::string& path = file_of(files, first); !path.empty()) {
+    auto read = read_images(path, first, layer);
     if (!read) {
       return std::unexpected(read.error());
     }
-    x = std::move(read->first);
-    const auto& [batch, extents] = read->second;
-    std::string text = fmt::format("{}", batch);
+    images = std::move(read->first);
+    const auto given = first == Role::kX ? Result<ImageSizes>(read->second) : sizes_before(path, layer, read->second);
+    if (!given) {
+      return std::unexpected(given.error());
+    }
+    std::string text = fmt::format("{}", given->batch);
     for (const std::size_t axis : axes_of(layer)) {
-      text += fmt::format("x{}", extents[axis]);
+      text += fmt::format("x{}", given->extents[axis]);
     }
     if (!sizes.text.empty() && sizes.text != text) {
-      return fail(fmt::format("{}: x is for --input {}, and --input {} was given", files.x, text, sizes.text));
-    }
-    if (layer.dimensions == 1 && extents[kHeight] != 1) {
-      return fail(fmt::format("{}: x has height {}; a conv_transpose1d takes 1", files.x, extents[kHeight]));
+      return fail(fmt::format("{}: {} is for --input {}, and --input {} was given", path, name_of(first), text,
+                              sizes.text));
     }
     sizes.text = text;
   }
@@ -141,38 +209,27 @@ Result<RunInputs> make_inputs(const Layer& layer, const InputOption& input, cons
   if (!shape) {
     return std::unexpected(shape.error());
   }
-  if (auto enough = check_memory(sized->layer, *shape); !enough) {
+  if (auto enough = check_memory(sized->layer, *shape, direction); !enough) {
     return std::unexpected(enough.error());
   }
   RunInputs inputs{*std::move(sized), *shape, {}, ""};
   const Layer& described = inputs.sized.layer;
-  inputs.arrays = random_inputs(described, *shape, seed);
-  std::string random = x ? "" : "x";
-  if (x) {
-    inputs.arrays.x = *std::move(x);
-    inputs.origin = "x from " + files.x;
-  }
-  const auto read_into = [&](const std::string& path, std::string_view name, const std::vector<std::int64_t>& wanted,
-                             HostArray& into) -> Result<void> {
+  inputs.arrays = random_inputs(described, *shape, seed, direction);
+  std::string random;
+  for (const Role role : roles_of(described, direction).read) {
+    const std::string& path = file_of(files, role);
     if (path.empty()) {
-      random += fmt::format("{}{}", random.empty() ? "" : ", ", name);
-      return {};
+      random += fmt::format("{}{}", random.empty() ? "" : ", ", name_of(role));
+      continue;
     }
-    Result<HostArray> array = read_array(path, name, described, wanted);
+    Result<HostArray> array = role == first && images
+                                  ? Result<HostArray>(*std::move(images))
+                                  : read_array(path, role, described, array_shape(described, *shape, role));
     if (!array) {
       return std::unexpected(array.error());
     }
-    into = *std::move(array);
-    inputs.origin += fmt::format("{}{} from {}", inputs.origin.empty() ? "" : "; ", name, path);
-    return {};
-  };
-  if (auto read = read_into(files.weight, "weight", weight_shape(described), inputs.arrays.weight); !read) {
-    return std::unexpected(read.error());
-  }
-  if (inputs.arrays.bias) {
-    if (auto read = read_into(files.bias, "bias", {described.out_channels}, *inputs.arrays.bias); !read) {
-      return std::unexpected(read.error());
-    }
+    inputs.arrays.set(role, *std::move(array));
+    inputs.origin += fmt::format("{}{} from {}", inputs.origin.empty() ? "" : "; ", name_of(role), path);
   }
   if (!random.empty()) {
     inputs.origin += fmt::format("{}{} random (seed {})", inputs.origin.empty() ? "" : "; ", random, seed);

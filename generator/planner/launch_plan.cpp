@@ -23,43 +23,37 @@ KernelPlan packing_kernel(const Plan& plan) {
 
 std::vector<Tensor> tensors_of(const Layer& layer, Direction direction, std::int64_t alignment) {
   const std::int64_t element = bytes_of(layer.dtype);
-  const std::int64_t wide = std::max(alignment, element);
-  const std::int64_t weights = weight_elements(layer);
-  const Amount in{.factor = layer.in_channels, .per = Quantity::kInPixels};
-  const Amount out{.factor = layer.out_channels, .per = Quantity::kOutPixels};
+  const auto tensor_of = [&](Role role, bool written) {
+    Tensor tensor{.role = role, .alignment = std::max(alignment, element), .written = written};
+    switch (role) {
+      case Role::kX:
+      case Role::kGradX:
+        tensor.elements = {.factor = layer.in_channels, .per = Quantity::kInPixels};
+        break;
+      case Role::kY:
+      case Role::kGradY:
+        tensor.elements = {.factor = layer.out_channels, .per = Quantity::kOutPixels};
+        break;
+      case Role::kWeight:
+      case Role::kGradWeight:
+        tensor.elements = {.constant = weight_elements(layer)};
+        tensor.alignment = element;
+        break;
+      case Role::kBias:
+      case Role::kGradBias:
+        tensor.elements = {.constant = layer.out_channels};
+        tensor.alignment = element;
+        break;
+    }
+    return tensor;
+  };
+  const Roles roles = roles_of(layer, direction);
   std::vector<Tensor> tensors;
-  switch (direction) {
-    case Direction::kForward:
-      tensors = {{.role = Role::kY, .elements = out, .alignment = wide, .written = true},
-                 {.role = Role::kX, .elements = in, .alignment = wide},
-                 {.role = Role::kWeight, .elements = {.constant = weights}, .alignment = element}};
-      if (layer.bias) {
-        tensors.push_back({.role = Role::kBias, .elements = {.constant = layer.out_channels}, .alignment = element});
-      }
-      break;
-    case Direction::kGradInput:
-      tensors = {{.role = Role::kGradX, .elements = in, .alignment = wide, .written = true},
-                 {.role = Role::kGradY, .elements = out, .alignment = wide},
-                 {.role = Role::kWeight, .elements = {.constant = weights}, .alignment = element}};
-      break;
-    case Direction::kGradWeight:
-      tensors = {{.role = Role::kGradWeight, .elements = {.constant = weights}, .alignment = element, .written = true}};
-      if (layer.bias) {
-        tensors.push_back({.role = Role::kGradBias,
-                           .elements = {.constant = layer.out_channels},
-                           .alignment = element,
-                           .written = true});
-      }
-      tensors.push_back({.role = Role::kX, .elements = in, .alignment = wide});
-      tensors.push_back({.role = Role::kGradY, .elements = out, .alignment = wide});
-      break;
-    case Direction::kGradBias:
-      tensors = {{.role = Role::kGradBias,
-                  .elements = {.constant = layer.out_channels},
-                  .alignment = element,
-                  .written = true},
-                 {.role = Role::kGradY, .elements = out, .alignment = wide}};
-      break;
+  for (const Role role : roles.written) {
+    tensors.push_back(tensor_of(role, true));
+  }
+  for (const Role role : roles.read) {
+    tensors.push_back(tensor_of(role, false));
   }
   return tensors;
 }

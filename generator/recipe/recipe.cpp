@@ -116,6 +116,22 @@ std::string_view name_of(Role role) {
   return kRoleNames[static_cast<std::size_t>(role)];
 }
 
+Roles roles_of(const Layer& layer, Direction direction) {
+  switch (direction) {
+    case Direction::kForward:
+      return layer.bias ? Roles{.read = {Role::kX, Role::kWeight, Role::kBias}, .written = {Role::kY}}
+                        : Roles{.read = {Role::kX, Role::kWeight}, .written = {Role::kY}};
+    case Direction::kGradInput:
+      return {.read = {Role::kGradY, Role::kWeight}, .written = {Role::kGradX}};
+    case Direction::kGradWeight:
+      return {.read = {Role::kX, Role::kGradY},
+              .written = layer.bias ? std::vector{Role::kGradWeight, Role::kGradBias} : std::vector{Role::kGradWeight}};
+    case Direction::kGradBias:
+      return {.read = {Role::kGradY}, .written = {Role::kGradBias}};
+  }
+  return {};
+}
+
 std::string_view name_of(Quantity quantity) {
   return kQuantityNames[static_cast<std::size_t>(quantity)].name;
 }

@@ -16,13 +16,18 @@
 
 namespace convtgen {
 
-/// What a tensor is to its layer. Forward: x, weight, bias -> y. Gradient of the input: grad_y, weight -> grad_x.
-/// Gradient of the weights: x, grad_y -> grad_weight, and grad_bias where the layer has a bias. Gradient of the bias
-/// alone: grad_y -> grad_bias.
+/// What a tensor is to its layer.
 enum class Role : std::uint8_t { kX, kWeight, kBias, kY, kGradX, kGradY, kGradWeight, kGradBias };
 inline constexpr std::size_t kRoles = 8;
 /// "x", "grad_weight": kernels' parameters are called so.
 [[nodiscard]] std::string_view name_of(Role role);
+
+/// The tensors of a call, what a direction is named after first.
+struct Roles {
+  std::vector<Role> read, written;
+};
+/// In a direction in which the layer is called.
+[[nodiscard]] Roles roles_of(const Layer& layer, Direction direction);
 
 /// A number that depends on the sizes of a call. "Image": all positions of one image; "pixels": all positions of the
 /// batch.

@@ -68,8 +68,9 @@ struct Tally {
 
 class Judge {
  public:
-  explicit Judge(const Layer& layer)
-      : layer_(layer),
+  Judge(const Layer& layer, Role role)
+      : fuse_(role == Role::kY ? std::span<const Activation>(layer.fuse) : std::span<const Activation>()),
+        dtype_(layer.dtype),
         rounding_(rounding_of(layer.compute)),
         limit_(relative_l2_limit(layer.compute)),
         sum_(layer.dtype == Dtype::kF64 ? Dtype::kF64 : Dtype::kF32) {}
@@ -93,10 +94,10 @@ class Judge {
       return tally;
     }
     // Rounding is monotone: what may come out of the ball lies between its rounded ends.
-    const bool legal = got >= round_to(layer_.dtype, ball.value - ball.radius) &&
-                       got <= round_to(layer_.dtype, ball.value + ball.radius);
+    const bool legal = got >= round_to(dtype_, ball.value - ball.radius) &&
+                       got <= round_to(dtype_, ball.value + ball.radius);
     tally.wrong = legal ? 0 : 1;
-    const double rounding = unit_roundoff(layer_.dtype) * std::abs(ball.value) + least_subnormal(layer_.dtype) / 2;
+    const double rounding = unit_roundoff(dtype_) * std::abs(ball.value) + least_subnormal(dtype_) / 2;
     const double error = std::isfinite(got) ? std::abs(got - ball.value) : kInfinity;
     tally.worst_ratio = error / (ball.radius + rounding);
     if (legal) {
@@ -109,7 +110,7 @@ class Judge {
     }
     tally.error2 = error * error;
     tally.want2 = ball.value * ball.value;
-    const double floor = typical.radius + least_subnormal(layer_.dtype) / 2;
+    const double floor = typical.radius + least_subnormal(dtype_) / 2;
     tally.typical2 = floor * floor;
     tally.typical4 = tally.typical2 * tally.typical2;
     return tally;
@@ -117,10 +118,11 @@ class Judge {
 
  private:
   [[nodiscard]] Ball carry(double sum, double radius) const {
-    return carry_fuse(layer_.fuse, {sum, std::isfinite(sum) ? radius : 0}, sum_);
+    return carry_fuse(fuse_, {sum, std::isfinite(sum) ? radius : 0}, sum_);
   }
 
-  const Layer& layer_;
+  std::span<const Activation> fuse_;
+  Dtype dtype_;
   Rounding rounding_;
   double limit_;
   Dtype sum_;
@@ -145,8 +147,8 @@ double relative_l2_limit(Compute compute) {
 }
 
 Comparison compare(const Layer& layer, const Shape& shape, const Definition& definition, const HostArray& got,
-                   std::span<const std::int64_t> outputs) {
-  const Judge judge(layer);
+                   std::span<const std::int64_t> offsets, Role role) {
+  const Judge judge(layer, role);
   const auto count = static_cast<std::int64_t>(definition.sum.size());
   constexpr std::int64_t kGrain = 1 << 14;
   // One tally a slice, added in order: the sums are the same whatever thread does what.
@@ -164,10 +166,12 @@ Comparison compare(const Layer& layer, const Shape& shape, const Definition& def
   }
 
   Comparison result;
+  result.role = role;
   result.checked = count;
   result.wrong = total.wrong;
   result.relative_l2_limit = relative_l2_limit(layer.compute);
-  if (count > 0) {
+  const bool has_millions_of_terms = without_gradient(role) == Role::kWeight || without_gradient(role) == Role::kBias;
+  if (count > 0 && !has_millions_of_terms) {
     const auto terms = static_cast<double>(std::ranges::max(definition.terms));
     result.relative_l2_limit =
         std::max(result.relative_l2_limit, std::sqrt(terms / 3) * rounding_of(layer.compute).addition);
@@ -188,7 +192,7 @@ Comparison compare(const Layer& layer, const Shape& shape, const Definition& def
   if (total.worst_index >= 0) {
     result.worst = total.worst;
     const auto index = static_cast<std::size_t>(total.worst_index);
-    result.worst->at = output_position(layer, shape, outputs.empty() ? total.worst_index : outputs[index]);
+    result.worst->at = position_of(layer, shape, role, offsets.empty() ? total.worst_index : offsets[index]);
   }
   return result;
 }
@@ -199,10 +203,8 @@ std::string describe(const Comparison& comparison, const Layer& layer) {
                                  comparison.wrong, comparison.checked);
   if (comparison.worst && (comparison.wrong > 0 || !comparison.passed())) {
     const ComparedElement& worst = *comparison.worst;
-    const auto& [n, c, at] = worst.at;
-    const std::string depth = layer.dimensions == 3 ? fmt::format("z={}, ", at[kDepth]) : "";
-    text += fmt::format("\nworst: y[n={}, c={}, {}y={}, x={}] is {:.9g}, should be {:.9g} within {:.3g}", n, c, depth,
-                        at[kHeight], at[kWidth], worst.got, worst.want, worst.bound);
+    text += fmt::format("\nworst: {} is {:.9g}, should be {:.9g} within {:.3g}",
+                        position_text(layer, comparison.role, worst.at), worst.got, worst.want, worst.bound);
   }
   return text;
 }

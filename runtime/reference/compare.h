@@ -18,37 +18,40 @@ namespace convtgen {
 
 /// An element that is off, or came nearest to it.
 struct ComparedElement {
-  OutputPosition at;
+  ElementPosition at;
   double got = 0;
   double want = 0;
   double bound = 0;  // the largest |got - want| that passes, the rounding to the output's dtype not counted
 };
 
 struct Comparison {
+  Role role = Role::kY;  // of the array
   std::int64_t checked = 0;
   std::int64_t wrong = 0;        // elements beyond their bound
-  double relative_l2 = 0;        // |y - ref| / |ref| over the finite elements
+  double relative_l2 = 0;        // |got - ref| / |ref| over the finite elements
   double relative_l2_limit = 0;  // of this data: the compute mode's, or more where sums cancel (see compare())
   std::optional<ComparedElement> worst;
   [[nodiscard]] bool passed() const { return wrong == 0 && relative_l2 <= relative_l2_limit; }
 };
 
-/// Compares `got` (of the layer's dtype) with the definition. `outputs` are the offsets in y's memory that both hold,
-/// in order; empty means all of them.
+/// Compares `got` (of the layer's dtype), which a call has written, with the definition. `offsets` are those of the
+/// array's memory that both hold, in order; empty means all of them.
 ///
-/// Each element must lie within (p + c * sqrt(K) * eps) * magnitude of the sum, carried through the fuse chain and
-/// rounded to the dtype. K is its number of terms, c = 6, eps the unit roundoff of the sum (f32, f64). p is the largest
+/// Each element must lie within (p + c * sqrt(K) * eps) * magnitude of the sum, rounded to the dtype; of y, carried
+/// through the fuse chain before. K is its number of terms, c = 6, eps the unit roundoff of the sum (f32, f64). p is the largest
 /// relative error of a product: 2 * 2^-11 for tf32 (both operands rounded to nearest; truncation may double it),
-/// 3 * 2^-22 for f32x3, 0 for others. NaN matches only NaN, infinities only themselves.
+/// 3 * 2^-22 for f32x3, 0 for others; for grad_bias too, which kernels may form as products with ones. NaN matches only NaN, infinities only themselves.
 ///
 /// The relative L2 error is judged against the compute mode's bound. Where sums cancel much more than sums of random
 /// signs do (a single output near zero, or `fuse add(-c)`), |ref| is no measure of the errors: there it is half the
 /// size that the sums would have with random signs, magnitude / sqrt(K), carried through the chain, and more where few
 /// elements have errors (`fuse hardtanh` leaves alone what is small): 4 standard deviations of their squares' sum.
-/// A sum of thousands of terms may have a relative error of sqrt(K / 3) * eps, as if its terms were added one after the
-/// other: each of the K roundings is at most eps of the sum so far, and a third of that in the mean square.
+/// In y and grad_x a sum of thousands of terms may have a relative error of sqrt(K / 3) * eps, as if its terms were
+/// added one after the other: each of the K roundings is at most eps of the sum so far, and a third of that in the mean
+/// square. Not so in grad_weight and grad_bias, whose sums have millions of terms: kernels must add them up in parts.
 [[nodiscard]] Comparison compare(const Layer& layer, const Shape& shape, const Definition& definition,
-                                 const HostArray& got, std::span<const std::int64_t> outputs = {});
+                                 const HostArray& got, std::span<const std::int64_t> offsets = {},
+                                 Role role = Role::kY);
 
 /// One or two lines for the user: the errors, the bounds, and the worst element.
 [[nodiscard]] std::string describe(const Comparison& comparison, const Layer& layer);

@@ -7,36 +7,77 @@
 #include <thread>
 
 #include "runtime/reference/parallel.h"
+#include "runtime/reference/tap_pairs.h"
 
 namespace convtgen {
 namespace {
 
-std::int64_t offset_in(Layout layout, std::int64_t channels, const Extents& image, const OutputPosition& of) {
-  const auto along_axes = [&](std::int64_t offset) {
-    for (std::size_t axis = 0; axis < kAxes; ++axis) {
-      offset = offset * image[axis] + of.at[axis];
-    }
-    return offset;
-  };
-  return layout == Layout::kNhwc ? along_axes(of.n) * channels + of.c : along_axes(of.n * channels + of.c);
-}
+/// So many terms are added one after the other; then such sums are, of a row, an image and all images. A sum of
+/// millions of terms has few roundings in this way.
+constexpr std::int64_t kSlice = 1024;
 
-std::int64_t product(const Extents& extents) {
-  return extents[kDepth] * extents[kHeight] * extents[kWidth];
-}
+struct Total {
+  double sum = 0, magnitude = 0;
+  std::int64_t terms = 0;
 
-/// The place of a number below product(extents), the last axis fastest.
-Extents place_of(std::int64_t number, const Extents& extents) {
-  Extents place;
-  for (std::size_t axis = kAxes; axis-- > 0; number /= extents[axis]) {
-    place[axis] = number % extents[axis];
+  void add(double term) {
+    sum += term;
+    magnitude += std::abs(term);
+    ++terms;
   }
-  return place;
+  void add(const Total& part) {
+    sum += part.sum;
+    magnitude += part.magnitude;
+    terms += part.terms;
+  }
+};
+
+/// Adds term(0) to term(count - 1).
+template <typename Term>
+void add_slices(std::int64_t count, const Term& term, Total& total) {
+  for (std::int64_t begin = 0; begin < count; begin += kSlice) {
+    Total slice;
+    for (std::int64_t i = begin; i < std::min(count, begin + kSlice); ++i) {
+      slice.add(term(i));
+    }
+    total.add(slice);
+  }
 }
 
-Extents kernel_of(const Layer& layer) {
-  return {layer.axes[kDepth].kernel, layer.axes[kHeight].kernel, layer.axes[kWidth].kernel};
+Definition empty_definition(std::size_t elements) {
+  return {std::vector<double>(elements), std::vector<double>(elements), std::vector<std::int64_t>(elements)};
 }
+
+void set(Definition& definition, std::int64_t element, const Total& total) {
+  const auto at = static_cast<std::size_t>(element);
+  definition.sum[at] = total.sum;
+  definition.magnitude[at] = total.magnitude;
+  definition.terms[at] = total.terms;
+}
+
+/// y and grad_x: images that are made of others.
+struct ImageRoles {
+  explicit ImageRoles(const Layer& layer, const Shape& shape, const LayerInputs& inputs, Role role)
+      : is_forward(role == Role::kY),
+        to(images_of(shape, role)),
+        from(images_of(shape, is_forward ? Role::kX : Role::kGradY)),
+        source(is_forward ? inputs.x : inputs.grad_y),
+        to_group(to.channels / layer.groups),
+        from_group(from.channels / layer.groups),
+        out_group(layer.out_channels / layer.groups) {}
+
+  /// The weight between a channel of what is made and one of what it is made of.
+  [[nodiscard]] WeightPosition weight(std::int64_t to_channel, std::int64_t from_channel, std::int64_t tap) const {
+    return is_forward ? WeightPosition{from_channel, to_channel % out_group, tap}
+                      : WeightPosition{to_channel, from_channel % out_group, tap};
+  }
+
+  bool is_forward;
+  Images to, from;
+  const HostArray& source;
+  std::int64_t to_group, from_group;  // channels of a group
+  std::int64_t out_group;
+};
 
 std::vector<double> decode_all(const HostArray& array) {
   std::vector<double> values(static_cast<std::size_t>(array.size()));
@@ -48,162 +89,224 @@ std::vector<double> decode_all(const HostArray& array) {
   return values;
 }
 
-/// How many (input, tap) pairs of one axis reach each output of that axis.
-std::vector<std::int64_t> count_pairs(const Axis& axis, std::int64_t in, std::int64_t out) {
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(out));
-  for (std::int64_t i = 0; i < in; ++i) {
-    for (std::int64_t k = 0; k < axis.kernel; ++k) {
-      const std::int64_t o = i * axis.stride - axis.padding.before + k * axis.dilation;
-      if (o >= 0 && o < out) {
-        ++counts[static_cast<std::size_t>(o)];
-      }
-    }
-  }
-  return counts;
-}
-
-/// One image and output channel of the result.
-struct Plane {
+/// One image and channel of the result.
+struct PlaneSums {
   std::vector<double> sum, magnitude;
 };
 
-/// Adds w times one input plane to the output plane, shifted by the tap.
-void scatter_tap(const Layer& layer, const Shape& shape, const OutputPosition& source, const std::vector<double>& x,
-                 double w, const Extents& tap, Plane& plane) {
-  // Where the tap brings place `i` of an axis; negative where that is outside of the output.
-  const auto reached = [&](std::size_t index, std::int64_t i) {
-    const Axis& axis = layer.axes[index];
-    const std::int64_t out = i * axis.stride - axis.padding.before + tap[index] * axis.dilation;
-    return out < shape.out[index] ? out : -1;
-  };
-  for (std::int64_t iz = 0; iz < shape.in[kDepth]; ++iz) {
-    const std::int64_t oz = reached(kDepth, iz);
-    for (std::int64_t iy = 0; oz >= 0 && iy < shape.in[kHeight]; ++iy) {
-      const std::int64_t oy = reached(kHeight, iy);
-      for (std::int64_t ix = 0; oy >= 0 && ix < shape.in[kWidth]; ++ix) {
-        const std::int64_t ox = reached(kWidth, ix);
-        if (ox >= 0) {
-          const std::int64_t from =
-              offset_in(layer.layout, shape.in_channels, shape.in, {source.n, source.c, {iz, iy, ix}});
-          const double term = x[static_cast<std::size_t>(from)] * w;
-          const auto to = static_cast<std::size_t>((oz * shape.out[kHeight] + oy) * shape.out[kWidth] + ox);
-          plane.sum[to] += term;
-          plane.magnitude[to] += std::abs(term);
-        }
-      }
+/// Adds w times the source's plane to the other plane, shifted by the tap.
+template <bool kForward>
+void scatter_tap(const TapPairs& pairs, const Extents& tap, double w, const double* source, std::int64_t pitch,
+                 PlaneSums& plane) {
+  const std::int64_t from_step = pitch * (kForward ? 1 : pairs.out_step());
+  const std::int64_t to_step = kForward ? pairs.out_step() : 1;
+  pairs.for_each_row(tap, [&](std::int64_t in, std::int64_t out, std::int64_t count) {
+    const double* const from = source + (kForward ? in : out) * pitch;
+    double* const sum = plane.sum.data() + (kForward ? out : in);
+    double* const magnitude = plane.magnitude.data() + (kForward ? out : in);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double term = from[i * from_step] * w;
+      sum[i * to_step] += term;
+      magnitude[i * to_step] += std::abs(term);
     }
-  }
+  });
 }
 
-/// The input that a tap makes the output of; nothing where there is none.
-std::optional<Extents> input_of(const Layer& layer, const Shape& shape, const Extents& out, const Extents& tap) {
-  Extents in;
-  for (std::size_t i = 0; i < kAxes; ++i) {
-    const Axis& axis = layer.axes[i];
-    const std::int64_t from = out[i] + axis.padding.before - tap[i] * axis.dilation;
-    if (from < 0 || from % axis.stride != 0 || from / axis.stride >= shape.in[i]) {
-      return std::nullopt;
-    }
-    in[i] = from / axis.stride;
-  }
-  return in;
-}
-
-}  // namespace
-
-OutputPosition output_position(const Layer& layer, const Shape& shape, std::int64_t offset) {
-  const std::int64_t channels = shape.out_channels;
-  const std::int64_t pixels = product(shape.out);
-  if (layer.layout == Layout::kNhwc) {
-    return {offset / channels / pixels, offset % channels, place_of(offset / channels % pixels, shape.out)};
-  }
-  return {offset / pixels / channels, offset / pixels % channels, place_of(offset % pixels, shape.out)};
-}
-
-std::int64_t output_offset(const Layer& layer, const Shape& shape, const OutputPosition& position) {
-  return offset_in(layer.layout, shape.out_channels, shape.out, position);
-}
-
-std::int64_t definition_bytes(const Shape& shape) {
-  const std::int64_t planes = shape.batch * shape.out_channels;
-  const std::int64_t threads = std::min<std::int64_t>(planes, std::max(1U, std::thread::hardware_concurrency()));
-  return static_cast<std::int64_t>(sizeof(double)) * (shape.input_elements + 2 * product(shape.out) * threads);
-}
-
-Definition define_all(const Layer& layer, const Shape& shape, const LayerInputs& inputs) {
-  const std::vector<double> x = decode_all(inputs.x);
-  const std::int64_t group_in = layer.in_channels / layer.groups;
-  const std::int64_t group_out = layer.out_channels / layer.groups;
-  std::array<std::vector<std::int64_t>, kAxes> pairs;
+Definition define_images(const Layer& layer, const Shape& shape, const LayerInputs& inputs, Role role) {
+  const ImageRoles roles(layer, shape, inputs, role);
+  const std::vector<double> source = decode_all(roles.source);
+  const TapPairs pairs(layer, shape);
+  std::array<std::vector<std::int64_t>, kAxes> pairs_of;
   for (std::size_t axis = 0; axis < kAxes; ++axis) {
-    pairs[axis] = count_pairs(layer.axes[axis], shape.in[axis], shape.out[axis]);
+    pairs_of[axis] = pairs.pairs_of_places(axis, roles.is_forward);
   }
+  const bool has_bias = roles.is_forward && inputs.bias.has_value();
   const std::int64_t taps = tap_count(layer);
-  const std::int64_t pixels = product(shape.out);
-  const auto outputs = static_cast<std::size_t>(shape.output_elements);
-  Definition result{std::vector<double>(outputs), std::vector<double>(outputs), std::vector<std::int64_t>(outputs)};
+  const auto places = static_cast<std::size_t>(roles.to.places());
+  Definition result = empty_definition(static_cast<std::size_t>(element_count(shape, role)));
 
-  // Each task owns one output plane, so that threads never add to the same element.
-  parallel_for(shape.batch * shape.out_channels, 1, [&](std::int64_t begin, std::int64_t end) {
+  // Each task owns one plane, so that threads never add to the same element.
+  parallel_for(shape.batch * roles.to.channels, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t n = task / shape.out_channels;
-      const std::int64_t co = task % shape.out_channels;
-      const double bias = inputs.bias ? inputs.bias->at(co) : 0.0;
-      const auto size = static_cast<std::size_t>(pixels);
-      Plane plane{std::vector<double>(size, bias), std::vector<double>(size, std::abs(bias))};
-      for (std::int64_t ci = co / group_out * group_in; ci < (co / group_out + 1) * group_in; ++ci) {
+      const std::int64_t n = task / roles.to.channels;
+      const std::int64_t c = task % roles.to.channels;
+      const double bias = has_bias ? inputs.bias->at(c) : 0.0;
+      PlaneSums plane{std::vector<double>(places, bias), std::vector<double>(places, std::abs(bias))};
+      const std::int64_t first = c / roles.to_group * roles.from_group;
+      for (std::int64_t from = first; from < first + roles.from_group; ++from) {
+        const PlaneOffsets offsets = plane_offsets(layer, roles.from, n, from);
         for (std::int64_t tap = 0; tap < taps; ++tap) {
-          const double w = inputs.weight.at(weight_offset(layer, {ci, co % group_out, tap}));
-          scatter_tap(layer, shape, {.n = n, .c = ci}, x, w, place_of(tap, kernel_of(layer)), plane);
+          const double w = inputs.weight.at(weight_offset(layer, roles.weight(c, from, tap)));
+          const auto scatter = roles.is_forward ? scatter_tap<true> : scatter_tap<false>;
+          scatter(pairs, place_of(tap, kernel_of(layer)), w, source.data() + offsets.base, offsets.pitch, plane);
         }
       }
-      for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-        const Extents out = place_of(pixel, shape.out);
-        const auto from = static_cast<std::size_t>(pixel);
-        const auto to = static_cast<std::size_t>(output_offset(layer, shape, {n, co, out}));
-        result.sum[to] = plane.sum[from];
-        result.magnitude[to] = plane.magnitude[from];
-        result.terms[to] = group_in;
+      const PlaneOffsets offsets = plane_offsets(layer, roles.to, n, c);
+      for (std::int64_t place = 0; place < roles.to.places(); ++place) {
+        const Extents at = place_of(place, roles.to.extents);
+        std::int64_t terms = roles.from_group;
         for (std::size_t axis = 0; axis < kAxes; ++axis) {
-          result.terms[to] *= pairs[axis][static_cast<std::size_t>(out[axis])];
+          terms *= pairs_of[axis][static_cast<std::size_t>(at[axis])];
         }
-        result.terms[to] += inputs.bias ? 1 : 0;
+        const auto number = static_cast<std::size_t>(place);
+        set(result, offsets.at(place), {plane.sum[number], plane.magnitude[number], terms + (has_bias ? 1 : 0)});
       }
     }
   });
   return result;
 }
 
-Definition define_at(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
-                     std::span<const std::int64_t> outputs) {
-  const std::int64_t group_in = layer.in_channels / layer.groups;
-  const std::int64_t group_out = layer.out_channels / layer.groups;
+Total gather_image_element(const Layer& layer, const Shape& shape, const LayerInputs& inputs, const ImageRoles& roles,
+                           const ElementPosition& element) {
+  Total total;
+  if (roles.is_forward && inputs.bias) {
+    total.add(inputs.bias->at(element.c));
+  }
+  const std::int64_t first = element.c / roles.to_group * roles.from_group;
+  for (std::int64_t tap = 0; tap < tap_count(layer); ++tap) {
+    const Extents tap_place = place_of(tap, kernel_of(layer));
+    const std::optional<Extents> place = roles.is_forward ? input_of(layer, shape, element.at, tap_place)
+                                                          : output_of(layer, shape, element.at, tap_place);
+    for (std::int64_t from = first; place && from < first + roles.from_group; ++from) {
+      const std::int64_t number = number_of(*place, roles.from.extents);
+      const double value = roles.source.at(plane_offsets(layer, roles.from, element.n, from).at(number));
+      total.add(value * inputs.weight.at(weight_offset(layer, roles.weight(element.c, from, tap))));
+    }
+  }
+  return total;
+}
+
+/// The products of one image that a tap forms of two planes: x(place) and grad_y(place) read them.
+template <typename X, typename GradY>
+Total sum_of_tap(const TapPairs& pairs, const Extents& tap, const X& x, const GradY& grad_y) {
+  Total total;
+  const std::int64_t step = pairs.out_step();
+  pairs.for_each_row(tap, [&](std::int64_t in, std::int64_t out, std::int64_t count) {
+    add_slices(count, [&](std::int64_t i) { return x(in + i) * grad_y(out + i * step); }, total);
+  });
+  return total;
+}
+
+Total gather_weight(const Layer& layer, const Shape& shape, const LayerInputs& inputs, const TapPairs& pairs,
+                    const WeightPosition& weight) {
+  const std::int64_t out_group = layer.out_channels / layer.groups;
+  const std::int64_t co = weight.in / (layer.in_channels / layer.groups) * out_group + weight.out;
+  Total total;
+  for (std::int64_t n = 0; n < shape.batch; ++n) {
+    const PlaneOffsets x = plane_offsets(layer, images_of(shape, Role::kX), n, weight.in);
+    const PlaneOffsets grad_y = plane_offsets(layer, images_of(shape, Role::kGradY), n, co);
+    total.add(sum_of_tap(
+        pairs, place_of(weight.tap, kernel_of(layer)), [&](std::int64_t place) { return inputs.x.at(x.at(place)); },
+        [&](std::int64_t place) { return inputs.grad_y.at(grad_y.at(place)); }));
+  }
+  return total;
+}
+
+void decode_plane(const HostArray& array, const PlaneOffsets& offsets, std::vector<double>& plane) {
+  for (std::size_t place = 0; place < plane.size(); ++place) {
+    plane[place] = array.at(offsets.at(static_cast<std::int64_t>(place)));
+  }
+}
+
+Definition define_weights(const Layer& layer, const Shape& shape, const LayerInputs& inputs) {
+  const TapPairs pairs(layer, shape);
+  const Images x_images = images_of(shape, Role::kX);
+  const Images y_images = images_of(shape, Role::kGradY);
+  const std::int64_t in_group = layer.in_channels / layer.groups;
+  const std::int64_t out_group = layer.out_channels / layer.groups;
   const std::int64_t taps = tap_count(layer);
-  Definition result{std::vector<double>(outputs.size()), std::vector<double>(outputs.size()),
-                    std::vector<std::int64_t>(outputs.size())};
-  parallel_for(static_cast<std::int64_t>(outputs.size()), 64, [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      const OutputPosition output = output_position(layer, shape, outputs[i]);
-      double sum = inputs.bias ? inputs.bias->at(output.c) : 0.0;
-      double magnitude = std::abs(sum);
-      std::int64_t terms = inputs.bias ? 1 : 0;
-      for (std::int64_t tap = 0; tap < taps; ++tap) {
-        const std::optional<Extents> in = input_of(layer, shape, output.at, place_of(tap, kernel_of(layer)));
-        if (!in) {
-          continue;
-        }
-        for (std::int64_t c = 0; c < group_in; ++c) {
-          const std::int64_t ci = output.c / group_out * group_in + c;
-          const double x = inputs.x.at(offset_in(layer.layout, shape.in_channels, shape.in, {output.n, ci, *in}));
-          const double term = x * inputs.weight.at(weight_offset(layer, {ci, output.c % group_out, tap}));
-          sum += term;
-          magnitude += std::abs(term);
-          ++terms;
+  Definition result = empty_definition(static_cast<std::size_t>(shape.weight_elements));
+
+  // Each task owns the taps of a pair of channels. Planes are decoded once for all of them.
+  parallel_for(layer.in_channels * out_group, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<double> x(static_cast<std::size_t>(x_images.places()));
+    std::vector<double> grad_y(static_cast<std::size_t>(y_images.places()));
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t ci = task / out_group;
+      const std::int64_t co = ci / in_group * out_group + task % out_group;
+      std::vector<Total> totals(static_cast<std::size_t>(taps));
+      for (std::int64_t n = 0; n < shape.batch; ++n) {
+        decode_plane(inputs.x, plane_offsets(layer, x_images, n, ci), x);
+        decode_plane(inputs.grad_y, plane_offsets(layer, y_images, n, co), grad_y);
+        for (std::int64_t tap = 0; tap < taps; ++tap) {
+          totals[static_cast<std::size_t>(tap)].add(sum_of_tap(
+              pairs, place_of(tap, kernel_of(layer)), [&](std::int64_t i) { return x[static_cast<std::size_t>(i)]; },
+              [&](std::int64_t o) { return grad_y[static_cast<std::size_t>(o)]; }));
         }
       }
-      result.sum[i] = sum;
-      result.magnitude[i] = magnitude;
-      result.terms[i] = terms;
+      for (std::int64_t tap = 0; tap < taps; ++tap) {
+        set(result, weight_offset(layer, {ci, task % out_group, tap}), totals[static_cast<std::size_t>(tap)]);
+      }
+    }
+  });
+  return result;
+}
+
+Total sum_of_channel(const Layer& layer, const Shape& shape, const LayerInputs& inputs, std::int64_t co) {
+  const Images images = images_of(shape, Role::kGradY);
+  Total total;
+  for (std::int64_t n = 0; n < shape.batch; ++n) {
+    const PlaneOffsets offsets = plane_offsets(layer, images, n, co);
+    Total image;
+    add_slices(images.places(), [&](std::int64_t place) { return inputs.grad_y.at(offsets.at(place)); }, image);
+    total.add(image);
+  }
+  return total;
+}
+
+std::int64_t threads_for(std::int64_t tasks) {
+  return std::min<std::int64_t>(tasks, std::max(1U, std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+std::int64_t definition_bytes(const Layer& layer, const Shape& shape, Role role) {
+  std::int64_t numbers = 0;
+  if (role == Role::kY || role == Role::kGradX) {
+    const Images to = images_of(shape, role);
+    numbers = element_count(shape, role == Role::kY ? Role::kX : Role::kGradY) +
+              2 * to.places() * threads_for(shape.batch * to.channels);
+  } else if (role == Role::kGradWeight) {
+    const std::int64_t planes = images_of(shape, Role::kX).places() + images_of(shape, Role::kGradY).places();
+    const std::int64_t totals = tap_count(layer) * static_cast<std::int64_t>(sizeof(Total) / sizeof(double));
+    numbers = (planes + totals) * threads_for(layer.in_channels * (layer.out_channels / layer.groups));
+  }
+  return static_cast<std::int64_t>(sizeof(double)) * numbers;
+}
+
+Definition define_all(const Layer& layer, const Shape& shape, const LayerInputs& inputs, Role role) {
+  if (role == Role::kGradWeight) {
+    return define_weights(layer, shape, inputs);
+  }
+  if (role != Role::kGradBias) {
+    return define_images(layer, shape, inputs, role);
+  }
+  Definition result = empty_definition(static_cast<std::size_t>(layer.out_channels));
+  parallel_for(layer.out_channels, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t co = begin; co < end; ++co) {
+      set(result, co, sum_of_channel(layer, shape, inputs, co));
+    }
+  });
+  return result;
+}
+
+Definition define_at(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
+                     std::span<const std::int64_t> offsets, Role role) {
+  const TapPairs pairs(layer, shape);
+  const bool is_image = role == Role::kY || role == Role::kGradX;
+  Definition result = empty_definition(offsets.size());
+  parallel_for(static_cast<std::int64_t>(offsets.size()), is_image ? 64 : 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t offset = offsets[static_cast<std::size_t>(i)];
+      if (is_image) {
+        set(result, i,
+            gather_image_element(layer, shape, inputs, ImageRoles(layer, shape, inputs, role),
+                                 position_of(layer, shape, role, offset)));
+      } else if (role == Role::kGradWeight) {
+        set(result, i, gather_weight(layer, shape, inputs, pairs, weight_position(layer, offset)));
+      } else {
+        set(result, i, sum_of_channel(layer, shape, inputs, offset));
+      }
     }
   });
   return result;

@@ -1,4 +1,12 @@
-// The transposed convolution by its definition, in fp64 and written apart from the kernels: what they are held to.
+// The transposed convolution and its gradients by their definition, in fp64 and written apart from the kernels: what
+// they are held to.
+//
+// All of them add over the same pairs of a place i of the input and a place o of the output, for each tap k:
+// o = i * stride - padding before + k * dilation on each axis. With x[n, ci, i], w[ci, co, k] and y[n, co, o]
+// - y adds up x * w, and the bias
+// - grad_x adds up grad_y * w
+// - grad_weight adds up x * grad_y
+// and grad_bias[co] is the sum of grad_y over all n and o.
 #pragma once
 
 #include <cstdint>
@@ -7,39 +15,34 @@
 
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
-#include "runtime/reference/host_array.h"
+#include "generator/recipe/recipe.h"
+#include "runtime/reference/layer_inputs.h"
 
 namespace convtgen {
 
-/// For each of some outputs: the sum before the fuse chain, and what its rounding errors are measured by.
+/// For each of some elements: the sum before the fuse chain, and what its rounding errors are measured by.
 struct Definition {
-  std::vector<double> sum;          // bias + sum of x * w
-  std::vector<double> magnitude;    // |bias| + sum of |x| * |w|
+  std::vector<double> sum;          // of products and of the bias
+  std::vector<double> magnitude;    // the same of their absolute values
   std::vector<std::int64_t> terms;  // summands, the bias among them
 };
 
-/// Bytes of the three for an output.
+/// Bytes of the three for an element.
 inline constexpr std::int64_t kDefinedBytes = 24;
 
 /// Bytes of main memory that define_all() takes beside its inputs and what it returns.
-[[nodiscard]] std::int64_t definition_bytes(const Shape& shape);
+[[nodiscard]] std::int64_t definition_bytes(const Layer& layer, const Shape& shape, Role role);
 
-/// All outputs, in y's memory order. Scatter form: every input element adds its product with every tap to the output
-/// that o = i * stride - padding + k * dilation names on each axis, if there is one. Needs check_inputs() to have
-/// passed.
-[[nodiscard]] Definition define_all(const Layer& layer, const Shape& shape, const LayerInputs& inputs);
+/// All elements of what a call writes (y, grad_x, grad_weight or grad_bias), in its memory order. Needs check_inputs()
+/// to have passed for the direction that writes it. The result does not depend on the number of threads.
+///
+/// y and grad_x in scatter form: every element of the input adds its product with every tap to the output, and the
+/// other way round.
+[[nodiscard]] Definition define_all(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
+                                    Role role = Role::kY);
 
-/// The outputs at these offsets of y's memory. Gather form: looks for the inputs that reach each of them.
+/// The elements at these offsets of its memory. y and grad_x in gather form: looks for what reaches each of them.
 [[nodiscard]] Definition define_at(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
-                                   std::span<const std::int64_t> outputs);
-
-/// Where an offset of y's memory lies.
-struct OutputPosition {
-  std::int64_t n = 0, c = 0;
-  Extents at = {0, 0, 0};  // its place on each axis
-  bool operator==(const OutputPosition&) const = default;
-};
-[[nodiscard]] OutputPosition output_position(const Layer& layer, const Shape& shape, std::int64_t offset);
-[[nodiscard]] std::int64_t output_offset(const Layer& layer, const Shape& shape, const OutputPosition& position);
+                                   std::span<const std::int64_t> offsets, Role role = Role::kY);
 
 }  // namespace convtgen

@@ -64,14 +64,40 @@ Result<std::unique_ptr<Buffer>> poisoned_array(Device& device, std::string_view 
   return buffer;
 }
 
-bool checks_all(const Layer& layer, const Shape& shape, const VerifyOptions& options) {
-  return multiply_adds(layer, shape) <= options.most_for_all && shape.output_elements <= options.most_outputs_for_all;
+void* pointer_to(const Buffer* buffer) {
+  return buffer != nullptr ? reinterpret_cast<void*>(buffer->address()) : nullptr;
+}
+
+bool checks_all(const Layer& layer, const Shape& shape, const VerifyOptions& options, Role role) {
+  const std::int64_t terms = role == Role::kGradBias ? shape.output_elements : multiply_adds(layer, shape);
+  return terms <= options.most_for_all && element_count(shape, role) <= options.most_outputs_for_all;
 }
 
 void append(Definition& to, const Definition& part) {
   to.sum.insert(to.sum.end(), part.sum.begin(), part.sum.end());
   to.magnitude.insert(to.magnitude.end(), part.magnitude.begin(), part.magnitude.end());
   to.terms.insert(to.terms.end(), part.terms.begin(), part.terms.end());
+}
+
+/// `progress` is told the part of this array's work that is done.
+ArrayReference reference_of(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
+                            const VerifyOptions& options, Role role, const std::function<void(double)>& progress) {
+  if (checks_all(layer, shape, options, role)) {
+    return {role, define_all(layer, shape, inputs, role)};
+  }
+  ArrayReference reference{role, {}, choose_samples(layer, shape, options.samples, role)};
+  // Slices, so that progress can be told between them. An element of grad_weight or grad_bias is much work.
+  const std::span<const std::int64_t> offsets = reference.samples->offsets;
+  const bool is_image = role == Role::kY || role == Role::kGradX;
+  const std::size_t slice = std::max<std::size_t>(offsets.size() / 50, is_image ? 4096 : 16);
+  for (std::size_t begin = 0; begin < offsets.size(); begin += slice) {
+    const std::size_t count = std::min(slice, offsets.size() - begin);
+    append(reference.definition, define_at(layer, shape, inputs, offsets.subspan(begin, count), role));
+    if (options.progress) {
+      progress(static_cast<double>(begin + count) / static_cast<double>(offsets.size()));
+    }
+  }
+  return reference;
 }
 
 Result<LoadedLayer> load_made(Device& device, Outcome<MadeKernel> made) {
@@ -108,41 +134,28 @@ Result<LoadedLayer> load_binary(Device& device, const Problem& problem, const Pl
 }
 
 Result<UploadedInputs> upload_inputs(Device& device, const Layer& layer, const InputSizes& sizes,
-                                     const LayerInputs& inputs, const Arrays& given) {
+                                     const LayerInputs& inputs, Direction direction, const Arrays& given) {
   auto shape = shape_of(layer, sizes);
   if (!shape) {
     return std::unexpected(shape.error());
   }
-  if (auto checked = check_inputs(layer, *shape, inputs); !checked) {
+  if (auto checked = check_inputs(layer, *shape, inputs, direction); !checked) {
     return std::unexpected(checked.error());
   }
-  UploadedInputs uploaded{sizes, *shape, nullptr, nullptr, nullptr};
-  const auto put = [&](Role role, const HostArray& array, std::shared_ptr<Buffer>& into) -> Result<void> {
-    const std::string_view name = name_of(role);
-    auto buffer = upload_array(device, name, array, given.of(role));
+  UploadedInputs uploaded{sizes, *shape};
+  for (const Role role : roles_of(layer, direction).read) {
+    auto buffer = upload_array(device, name_of(role), *inputs.of(role), given.of(role));
     if (!buffer) {
       return std::unexpected(buffer.error());
     }
-    into = *std::move(buffer);
-    return {};
-  };
-  if (auto done = put(Role::kX, inputs.x, uploaded.x); !done) {
-    return std::unexpected(done.error());
-  }
-  if (auto done = put(Role::kWeight, inputs.weight, uploaded.weight); !done) {
-    return std::unexpected(done.error());
-  }
-  if (inputs.bias) {
-    if (auto done = put(Role::kBias, *inputs.bias, uploaded.bias); !done) {
-      return std::unexpected(done.error());
-    }
+    uploaded.buffers.set(role, *std::move(buffer));
   }
   return uploaded;
 }
 
 Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const InputSizes& sizes,
                             const LayerInputs& inputs) {
-  auto uploaded = upload_inputs(device, layer.problem.layer, sizes, inputs);
+  auto uploaded = upload_inputs(device, layer.problem.layer, sizes, inputs, layer.problem.direction);
   if (!uploaded) {
     return std::unexpected(uploaded.error());
   }
@@ -150,13 +163,19 @@ Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, const Inpu
 }
 
 Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedInputs inputs, const Arrays& given) {
-  LayerCall call{std::move(inputs), nullptr, nullptr, {}};
-  auto y =
-      poisoned_array(device, "y", call.shape.output_elements * bytes_of(layer.problem.layer.dtype), given.of(Role::kY));
-  if (!y) {
-    return std::unexpected(y.error());
+  LayerCall call{std::move(inputs), layer.problem.direction};
+  Arrays arrays;
+  for (const Tensor& tensor : layer.form.recipe().tensors) {
+    if (tensor.written) {
+      const std::int64_t bytes = element_count(call.shape, tensor.role) * bytes_of(layer.problem.layer.dtype);
+      auto buffer = poisoned_array(device, name_of(tensor.role), bytes, given.of(tensor.role));
+      if (!buffer) {
+        return std::unexpected(buffer.error());
+      }
+      call.buffers.set(tensor.role, *std::move(buffer));
+    }
+    arrays.set(tensor.role, pointer_to(call.buffers.of(tensor.role).get()));
   }
-  call.y = *std::move(y);
   const auto workspace_bytes = layer.form.workspace_bytes(call.shape);
   if (!workspace_bytes) {
     return std::unexpected(workspace_bytes.error());
@@ -168,9 +187,7 @@ Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedIn
     }
     call.workspace = *std::move(workspace);
   }
-  const auto array = [](const auto& buffer) { return buffer ? reinterpret_cast<void*>(buffer->address()) : nullptr; };
-  const Arrays arrays =
-      forward_arrays(array(call.x), array(call.weight), array(call.bias), array(call.y), array(call.workspace));
+  arrays.workspace = pointer_to(call.workspace.get());
   const auto checked = layer.form.call(arrays, call.sizes);
   if (!checked) {
     return std::unexpected(checked.error());
@@ -183,6 +200,10 @@ Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedIn
   return call;
 }
 
+bool LayerCall::is_empty() const {
+  return std::ranges::all_of(launches, [](const Launch& launch) { return launch.blocks == 0; });
+}
+
 Result<void> run_call(Device& device, LoadedLayer& layer, const LayerCall& call) {
   return run_launches(device, layer.kernels, call.launches);
 }
@@ -191,19 +212,20 @@ Result<double> time_call(Device& device, LoadedLayer& layer, const LayerCall& ca
   return time_launches(device, layer.kernels, call.launches, repeats);
 }
 
-Result<HostArray> read_output(Device& device, const Layer& layer, const LayerCall& call) {
-  HostArray y = make_array(layer.dtype, output_shape(layer, call.shape));
-  if (!y.bytes.empty()) {
-    if (auto downloaded = device.download(y.bytes, *call.y); !downloaded) {
-      return fail(fmt::format("y: {}", downloaded.error().message));
+Result<HostArray> read_output(Device& device, const Layer& layer, const LayerCall& call, Role role) {
+  HostArray array = make_array(layer.dtype, array_shape(layer, call.shape, role));
+  if (!array.bytes.empty()) {
+    if (auto downloaded = device.download(array.bytes, *call.buffers.of(role)); !downloaded) {
+      return fail(fmt::format("{}: {}", name_of(role), downloaded.error().message));
     }
   }
-  return y;
+  return array;
 }
 
 Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCall& call,
-                               std::span<const std::int64_t> offsets, std::int64_t piece_bytes) {
+                               std::span<const std::int64_t> offsets, Role role, std::int64_t piece_bytes) {
   const std::int64_t element = bytes_of(layer.dtype);
+  const std::int64_t elements = element_count(call.shape, role);
   const std::int64_t piece = piece_bytes / element;
   HostArray samples = make_array(layer.dtype, {static_cast<std::int64_t>(offsets.size())});
   std::vector<std::byte> bytes;
@@ -211,10 +233,11 @@ Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCa
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     const std::int64_t begin = offsets[i] / piece * piece;
     if (begin != loaded) {
-      bytes.resize(static_cast<std::size_t>(std::min(piece, call.shape.output_elements - begin) * element));
-      auto downloaded = device.download_part(bytes, *call.y, static_cast<std::size_t>(begin * element));
+      bytes.resize(static_cast<std::size_t>(std::min(piece, elements - begin) * element));
+      auto downloaded =
+          device.download_part(bytes, *call.buffers.of(role), static_cast<std::size_t>(begin * element));
       if (!downloaded) {
-        return fail(fmt::format("y: {}", downloaded.error().message));
+        return fail(fmt::format("{}: {}", name_of(role), downloaded.error().message));
       }
       loaded = begin;
     }
@@ -224,54 +247,73 @@ Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCa
   return samples;
 }
 
-VerifyMemory verify_memory(const Layer& layer, const Shape& shape, const VerifyOptions& options) {
+VerifyMemory verify_memory(const Layer& layer, const Shape& shape, const VerifyOptions& options, Direction direction) {
   const std::int64_t element = bytes_of(layer.dtype);
-  if (checks_all(layer, shape, options)) {
-    const std::int64_t reference = shape.output_elements * kDefinedBytes;
-    return {.making = reference + definition_bytes(shape), .checking = reference + shape.output_elements * element};
+  std::int64_t references = 0, making = 0, reading = 0;  // the latter two of one array at a time
+  for (const Role role : roles_of(layer, direction).written) {
+    const std::int64_t elements = element_count(shape, role);
+    if (checks_all(layer, shape, options, role)) {
+      references += elements * kDefinedBytes;
+      making = std::max(making, definition_bytes(layer, shape, role));
+      reading = std::max(reading, elements * element);
+    } else {
+      const std::int64_t samples = most_samples(shape, options.samples, role);
+      // Lists that grow have room for up to twice of what is in them.
+      references += 2 * samples * (kDefinedBytes + static_cast<std::int64_t>(sizeof(std::int64_t)));
+      const std::int64_t piece = std::min(kPieceBytes / element, elements) * element;
+      reading = std::max(reading, samples * element + piece);
+    }
   }
-  const std::int64_t samples = options.samples.random + options.samples.most_borders;
-  // Lists that grow have room for up to twice of what is in them.
-  const std::int64_t reference = 2 * samples * (kDefinedBytes + static_cast<std::int64_t>(sizeof(std::int64_t)));
-  const std::int64_t piece = std::min(kPieceBytes / element, shape.output_elements) * element;
-  return {.making = reference, .checking = reference + samples * element + piece};
+  return {.making = references + making, .checking = references + reading};
 }
 
 Reference make_reference(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
-                         const VerifyOptions& options) {
-  if (checks_all(layer, shape, options)) {
-    return {define_all(layer, shape, inputs), std::nullopt};
-  }
-  Reference reference{{}, choose_samples(layer, shape, options.samples)};
-  // Slices, so that progress can be told between them.
-  const std::span<const std::int64_t> outputs = reference.samples->outputs;
-  const std::size_t slice = std::max<std::size_t>(outputs.size() / 50, 4096);
-  for (std::size_t begin = 0; begin < outputs.size(); begin += slice) {
-    const std::size_t count = std::min(slice, outputs.size() - begin);
-    append(reference.definition, define_at(layer, shape, inputs, outputs.subspan(begin, count)));
-    if (options.progress) {
-      options.progress(static_cast<double>(begin + count) / static_cast<double>(outputs.size()));
-    }
+                         const VerifyOptions& options, Direction direction) {
+  const std::vector<Role> roles = roles_of(layer, direction).written;
+  Reference reference;
+  for (const Role role : roles) {
+    const auto done = static_cast<double>(reference.arrays.size());
+    const auto progress = [&](double fraction) {
+      options.progress((done + fraction) / static_cast<double>(roles.size()));
+    };
+    reference.arrays.push_back(reference_of(layer, shape, inputs, options, role, progress));
   }
   return reference;
 }
 
+bool Verification::passed() const {
+  return std::ranges::all_of(arrays, [](const ArrayVerification& array) { return array.comparison.passed(); });
+}
+
+std::string describe(const Verification& verification, const Layer& layer) {
+  std::string text;
+  for (const ArrayVerification& array : verification.arrays) {
+    const std::string name =
+        verification.arrays.size() > 1 ? fmt::format("{}: ", name_of(array.comparison.role)) : std::string();
+    text += fmt::format("{}{}{}", text.empty() ? "" : "\n", name, describe(array.comparison, layer));
+  }
+  return text;
+}
+
 Result<Verification> verify_call(Device& device, const Layer& layer, const LayerCall& call,
                                  const Reference& reference) {
-  const auto& samples = reference.samples;
-  const Result<HostArray> got =
-      samples ? read_samples(device, layer, call, samples->outputs) : read_output(device, layer, call);
-  if (!got) {
-    return std::unexpected(got.error());
+  Verification verification;
+  for (const auto& [role, definition, samples] : reference.arrays) {
+    const Result<HostArray> got = samples ? read_samples(device, layer, call, samples->offsets, role)
+                                          : read_output(device, layer, call, role);
+    if (!got) {
+      return std::unexpected(got.error());
+    }
+    const std::span<const std::int64_t> offsets = samples ? samples->offsets : std::span<const std::int64_t>();
+    verification.arrays.push_back({compare(layer, call.shape, definition, *got, offsets, role), samples.has_value(),
+                                   !samples || samples->all_borders});
   }
-  const std::span<const std::int64_t> outputs = samples ? samples->outputs : std::span<const std::int64_t>();
-  return Verification{compare(layer, call.shape, reference.definition, *got, outputs), samples.has_value(),
-                      !samples || samples->all_borders};
+  return verification;
 }
 
 Result<Verification> verify_call(Device& device, const Layer& layer, const LayerCall& call, const LayerInputs& inputs,
                                  const VerifyOptions& options) {
-  return verify_call(device, layer, call, make_reference(layer, call.shape, inputs, options));
+  return verify_call(device, layer, call, make_reference(layer, call.shape, inputs, options, call.direction));
 }
 
 Result<LayerRun> run_layer(Device& device, const Problem& problem, const Plan& plan, const InputSizes& sizes,

@@ -8,7 +8,7 @@
 
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
-#include "runtime/reference/host_array.h"
+#include "runtime/reference/layer_inputs.h"
 
 namespace convtgen {
 

@@ -22,13 +22,14 @@ struct Trial {
 
 Result<Trial> make_trial(Device& device, const TuneJob& job, const Shape& shape, const TuneOptions& options) {
   const Layer& layer = job.problem.layer;
-  const LayerInputs inputs = random_inputs(layer, shape, options.seed);
+  const LayerInputs inputs = random_inputs(layer, shape, options.seed, job.problem.direction);
   const Arrays given = used_arrays(device, options);
-  auto uploaded = upload_inputs(device, layer, job.sizes, inputs, given);
+  auto uploaded = upload_inputs(device, layer, job.sizes, inputs, job.problem.direction, given);
   if (!uploaded) {
     return std::unexpected(uploaded.error());
   }
-  return Trial{*std::move(uploaded), given, make_reference(layer, shape, inputs, options.verify)};
+  return Trial{*std::move(uploaded), given,
+               make_reference(layer, shape, inputs, options.verify, job.problem.direction)};
 }
 
 /// Milliseconds of one call. Errors: those of its steps, and a result that is wrong.
@@ -49,8 +50,8 @@ Result<double> measure(Device& device, const Problem& problem, const Plan& plan,
   if (!verification) {
     return std::unexpected(verification.error());
   }
-  if (!verification->comparison.passed()) {
-    return fail(fmt::format("its result is wrong: {}", describe(verification->comparison, problem.layer)));
+  if (!verification->passed()) {
+    return fail(fmt::format("its result is wrong: {}", describe(*verification, problem.layer)));
   }
   // More runs tell no more of a device that is made to find faults.
   return time_call(device, *layer, *call, device.kind() == DeviceKind::kHost ? 1 : options.repeats);

@@ -37,7 +37,9 @@ struct TuneOptions {
   std::uint64_t seed = 1;      // of the inputs and of the outputs that are checked
   bool again = false;          // measure what the store's record has already
   VerifyOptions verify = {
-      .most_for_all = std::int64_t{1} << 26, .samples = {.random = 50'000, .most_borders = 50'000}, .progress = {}};
+      .most_for_all = std::int64_t{1} << 26,
+      .samples = {.random = 50'000, .most_borders = 50'000, .most_terms = std::int64_t{1} << 28},
+      .progress = {}};
   /// Bytes on the device that a job may allocate at a time; 0: what is free there when the job begins. A job that needs
   /// more is skipped: nothing is allocated, nothing measured.
   std::int64_t memory_limit = 0;

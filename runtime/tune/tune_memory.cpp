@@ -52,7 +52,7 @@ TuneMemory tune_memory(const Problem& problem, const Shape& shape, std::int64_t 
     host_inputs = add(host_inputs, tensor.written ? 0 : bytes);
   }
   memory.workspace = given.workspace == nullptr ? workspace : 0;
-  const VerifyMemory verifying = verify_memory(problem.layer, shape, verify);
+  const VerifyMemory verifying = verify_memory(problem.layer, shape, verify, problem.direction);
   memory.host = std::max(add(host_inputs, verifying.making), verifying.checking);
   return memory;
 }

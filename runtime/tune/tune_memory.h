@@ -11,8 +11,8 @@ namespace convtgen {
 struct TuneMemory {
   // On the device; 0 for what the caller gives. The host device's buffers are in main memory too, and its record
   // of written bytes is as large again.
-  std::int64_t inputs = 0;     // x, weight and bias
-  std::int64_t outputs = 0;    // y
+  std::int64_t inputs = 0;     // what calls read: x, weight and bias in the forward direction
+  std::int64_t outputs = 0;    // what they write
   std::int64_t workspace = 0;  // the largest of the candidates'
   std::int64_t timing = 0;     // what Device::time() allocates for itself
 

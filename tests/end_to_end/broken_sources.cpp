@@ -101,8 +101,8 @@ std::string judge(HostDevice& device, const Layer& layer, LoadedLayer& loaded, c
     if (!verified) {
       return "NOT VERIFIED: " + verified.error().message;
     }
-    if (!verified->comparison.passed()) {
-      return fmt::format("seed {}: {}", seed, describe(verified->comparison, layer));
+    if (!verified->passed()) {
+      return fmt::format("seed {}: {}", seed, describe(*verified, layer));
     }
   }
   return "";

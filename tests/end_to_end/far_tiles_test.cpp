@@ -133,8 +133,8 @@ class FarLayer {
         return "small: " + run.error().message;
       }
       const Verification verified = verify_call(*device_, l, call, inputs_).value();
-      if (!verified.comparison.passed()) {
-        return "small: " + describe(verified.comparison, l);
+      if (!verified.passed()) {
+        return "small: " + describe(verified, l);
       }
       want_ = read_output(*device_, l, call).value();
     }

@@ -30,7 +30,7 @@ class PackedByHand : public ::testing::Test {
   [[nodiscard]] std::string judged(const LayerCall& call, const LayerInputs& from) const {
     const auto verified = verify_call(*device_, layer_.problem.layer, call, from);
     EXPECT_TRUE(verified) << verified.error().message;
-    return verified->comparison.passed() ? "" : describe(verified->comparison, layer_.problem.layer);
+    return verified->passed() ? "" : describe(*verified, layer_.problem.layer);
   }
 
   std::unique_ptr<HostDevice> device_ = open_host_device().value();
@@ -171,12 +171,12 @@ TEST_P(PackedPlan, WeightsStayInTheirWorkspaces) {
   LayerCall calls[] = {make_call(*device, *loaded, sizes, inputs[0]).value(),
                        make_call(*device, *loaded, sizes, inputs[1]).value()};
   const auto run = [&](int i) {
-    EXPECT_TRUE(device->poison(*calls[i].y, std::byte{0xff}));
+    EXPECT_TRUE(device->poison(*calls[i].buffers.of(Role::kY), std::byte{0xff}));
     const auto ran = run_call(*device, *loaded, calls[i]);
     ASSERT_TRUE(ran) << ran.error().message;
     const auto verified = verify_call(*device, problem.layer, calls[i], inputs[i]);
     ASSERT_TRUE(verified) << verified.error().message;
-    EXPECT_TRUE(verified->comparison.passed()) << describe(verified->comparison, problem.layer);
+    EXPECT_TRUE(verified->passed()) << describe(*verified, problem.layer);
   };
   for (std::uint64_t seed = 0; seed < 3; ++seed) {  // whatever the order of threads and blocks
     device->set_seed(seed);
@@ -185,7 +185,7 @@ TEST_P(PackedPlan, WeightsStayInTheirWorkspaces) {
   run(1);
   for (LayerCall& call : calls) {
     call.launches[0].blocks = 0;  // as a call without weights
-    EXPECT_TRUE(device->poison(*call.weight, std::byte{0xff}));
+    EXPECT_TRUE(device->poison(*call.buffers.of(Role::kWeight), std::byte{0xff}));
   }
   run(0);
   run(1);

@@ -39,9 +39,10 @@ std::optional<std::string> failure_of(Device& device, const Layer& layer, const 
   if (!run) {
     return run.error().message;
   }
-  const Comparison& comparison = run->verification.comparison;
-  const bool passed = comparison.passed() && (comparison.checked > 0) == (shape->output_elements > 0);
-  return passed ? std::nullopt : std::optional(describe(comparison, layer));
+  const Verification& verification = run->verification;
+  const bool any_checked = verification.arrays.front().comparison.checked > 0;
+  const bool passed = verification.passed() && any_checked == (shape->output_elements > 0);
+  return passed ? std::nullopt : std::optional(describe(verification, layer));
 }
 
 }  // namespace convtgen::testing

@@ -66,8 +66,8 @@ TEST(Compare, TheRoundedDefinitionPasses) {
 TEST(Compare, OneElementOffIsFoundAndNamed) {
   for (const Dtype dtype : {Dtype::kF64, Dtype::kF32, Dtype::kF16, Dtype::kBf16}) {
     Case c = make_case(dtype);
-    const OutputPosition at{1, 2, {0, 7, 4}};
-    const std::int64_t offset = output_offset(c.layer, c.shape, at);
+    const ElementPosition at{1, 2, {0, 7, 4}};
+    const std::int64_t offset = offset_of(c.layer, c.shape, Role::kY, at);
     const double right = c.y.at(offset);
     c.y.set(offset, right + (dtype == Dtype::kF64 ? 1e-12 : dtype == Dtype::kF32 ? 1e-4 : 0.1));
     const Comparison result = compare(c);
@@ -276,7 +276,7 @@ TEST(Compare, SamplesAreNamedByTheirOffsets) {
   HostArray y = make_array(Dtype::kF32, {3}, {c.y.at(3), c.y.at(17) + 1, c.y.at(40)});
   const Comparison result = convtgen::compare(c.layer, c.shape, definition, y, offsets);
   EXPECT_EQ(result.wrong, 1);
-  EXPECT_EQ(output_offset(c.layer, c.shape, result.worst->at), 17);
+  EXPECT_EQ(offset_of(c.layer, c.shape, Role::kY, result.worst->at), 17);
 }
 
 }  // namespace

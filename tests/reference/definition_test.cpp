@@ -7,45 +7,18 @@
 #include <random>
 
 #include "tests/layer/set_axes.h"
+#include "tests/reference/small_layers.h"
 
 namespace convtgen {
 namespace {
 
-Layer random_layer(std::mt19937& random) {
-  const auto draw = [&](std::int64_t low, std::int64_t high) {
-    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
-  };
-  for (;;) {
-    Layer layer;
-    layer.groups = draw(1, 3);
-    layer.in_channels = layer.groups * draw(1, 3);
-    layer.out_channels = layer.groups * draw(1, 3);
-    layer.dimensions = draw(0, 2) == 0 ? 3 : 2;
-    for (const std::size_t axis : axes_of(layer)) {
-      layer.axes[axis] = {.kernel = draw(1, axis == kDepth ? 2 : 5),
-                          .stride = draw(1, 4),
-                          .padding = {draw(0, 3), draw(0, 3)},
-                          .output_padding = draw(0, 2),
-                          .dilation = draw(1, 3),
-                          .extent = draw(1, axis == kDepth ? 3 : 6)};
-    }
-    layer.bias = draw(0, 1) == 1;
-    layer.layout = draw(0, 1) == 1 ? Layout::kNhwc : Layout::kNchw;
-    layer.weight_layout = draw(0, 1) == 1 ? WeightLayout::kChannelsLast : WeightLayout::kContiguous;
-    layer.dtype = static_cast<Dtype>(draw(0, 3));
-    layer.compute = default_compute(layer.dtype);
-    layer.batch = draw(0, 3);
-    if (check_limits(layer).empty()) {
-      return layer;
-    }
-  }
-}
+using testing::small_layer;
 
 TEST(Definition, ScatterAndGatherAgree) {
   std::mt19937 random(20'261'121);
   int with_outputs = 0;
   for (int i = 0; i < 300; ++i) {
-    const Layer layer = random_layer(random);
+    const Layer layer = small_layer(random);
     const Shape shape = *shape_of(layer, *known_sizes(layer));
     const LayerInputs inputs = random_inputs(layer, shape, static_cast<std::uint64_t>(i));
     const Definition all = define_all(layer, shape, inputs);
@@ -104,23 +77,6 @@ TEST(Definition, WeightsAreReadAsTheyLie) {
   EXPECT_EQ(define_all(layer, shape, inputs).sum, (std::vector<double>{2, 6, 10, 4, 8, 12}));
   const std::vector<std::int64_t> all{0, 1, 2, 3, 4, 5};
   EXPECT_EQ(define_at(layer, shape, inputs, all).sum, (std::vector<double>{2, 6, 10, 4, 8, 12}));
-}
-
-TEST(Definition, PositionsAndOffsetsAreInverse) {
-  std::mt19937 random(5);
-  for (int i = 0; i < 50; ++i) {
-    const Layer layer = random_layer(random);
-    const Shape shape = *shape_of(layer, *known_sizes(layer));
-    for (std::int64_t offset = 0; offset < shape.output_elements; ++offset) {
-      const OutputPosition position = output_position(layer, shape, offset);
-      ASSERT_EQ(output_offset(layer, shape, position), offset);
-      ASSERT_LT(position.n, shape.batch);
-      ASSERT_LT(position.c, shape.out_channels);
-      for (std::size_t axis = 0; axis < kAxes; ++axis) {
-        ASSERT_LT(position.at[axis], shape.out[axis]);
-      }
-    }
-  }
 }
 
 }  // namespace

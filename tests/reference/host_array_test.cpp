@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "runtime/reference/numbers.h"
-#include "tests/layer/set_axes.h"
 
 namespace convtgen {
 namespace {
@@ -44,64 +43,6 @@ TEST(HostArray, RandomNumbersDependOnSeedAndIndexAlone) {
   EXPECT_NEAR(squares / 200'000, 4.0 / 3, 0.02);  // variance of a uniform in [-2, 2)
   EXPECT_GE(least, -2.0);
   EXPECT_LE(most, 2.0);
-}
-
-TEST(HostArray, PositionsAndOffsetsOfWeightsAreInverse) {
-  Layer layer;
-  layer.in_channels = 6;
-  layer.out_channels = 4;
-  layer.groups = 2;
-  set_axes(layer, &Axis::kernel, {3, 7});
-  EXPECT_EQ(weight_offset(layer, {.in = 5, .out = 1, .tap = 20}), 6 * 2 * 21 - 1);
-  EXPECT_EQ(weight_offset(layer, {.in = 1, .out = 1, .tap = 3}), 42 + 21 + 3);
-  Layer turned = layer;
-  turned.weight_layout = WeightLayout::kChannelsLast;
-  EXPECT_EQ(weight_offset(turned, {.in = 1, .out = 1, .tap = 3}), 42 + 3 * 2 + 1);
-  for (const Layer& each : {layer, turned}) {
-    for (std::int64_t offset = 0; offset < 6 * 2 * 21; ++offset) {
-      EXPECT_EQ(weight_offset(each, weight_position(each, offset)), offset);
-    }
-  }
-}
-
-TEST(HostArray, InputsHaveTheLayersShapes) {
-  Layer layer;
-  layer.in_channels = 6;
-  layer.out_channels = 4;
-  layer.groups = 2;
-  set_axes(layer, &Axis::kernel, {3, 7});
-  layer.bias = true;
-  layer.dtype = Dtype::kBf16;
-  layer.compute = Compute::kBf16;
-  layer.layout = Layout::kNhwc;
-  const Shape shape = *shape_of(layer, {2, {5, 8}});
-  LayerInputs inputs = random_inputs(layer, shape, 1);
-  EXPECT_EQ(inputs.x.shape, (std::vector<std::int64_t>{2, 5, 8, 6}));
-  EXPECT_EQ(inputs.weight.shape, (std::vector<std::int64_t>{6, 2, 3, 7}));
-  ASSERT_TRUE(inputs.bias);
-  EXPECT_EQ(inputs.bias->shape, (std::vector<std::int64_t>{4}));
-  EXPECT_TRUE(check_inputs(layer, shape, inputs));
-  Layer turned = layer;
-  turned.weight_layout = WeightLayout::kChannelsLast;
-  EXPECT_EQ(weight_shape(turned), (std::vector<std::int64_t>{6, 3, 7, 2}));
-  turned.dimensions = 3;
-  turned.axes[kDepth].kernel = 5;
-  EXPECT_EQ(weight_shape(turned), (std::vector<std::int64_t>{6, 5, 3, 7, 2}));
-
-  LayerInputs wrong = inputs;
-  wrong.bias.reset();
-  EXPECT_NE(check_inputs(layer, shape, wrong).error().message.find("bias"), std::string::npos);
-  wrong = inputs;
-  wrong.x.shape = {2, 6, 5, 8};
-  EXPECT_EQ(check_inputs(layer, shape, wrong).error().message, "x: the array is 2x6x5x8, the layer takes 2x5x8x6");
-  wrong = inputs;
-  wrong.weight.dtype = Dtype::kF16;
-  EXPECT_EQ(check_inputs(layer, shape, wrong).error().message, "weight: the array holds f16, the layer takes bf16");
-  wrong = inputs;
-  wrong.x.bytes.pop_back();
-  EXPECT_FALSE(check_inputs(layer, shape, wrong));
-  layer.bias = false;
-  EXPECT_FALSE(check_inputs(layer, shape, inputs));
 }
 
 }  // namespace

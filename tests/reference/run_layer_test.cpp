@@ -144,9 +144,9 @@ TEST(RunLayer, ArgumentsAreBoundByName) {
     const auto run = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
     ASSERT_TRUE(run) << run.error().message;
     EXPECT_EQ(device.launches, 1);
-    EXPECT_FALSE(run->verification.sampled);
-    EXPECT_EQ(run->verification.comparison.checked, s.shape.output_elements);
-    EXPECT_TRUE(run->verification.comparison.passed()) << describe(run->verification.comparison, s.problem.layer);
+    EXPECT_FALSE(run->verification.arrays.front().sampled);
+    EXPECT_EQ(run->verification.arrays.front().comparison.checked, s.shape.output_elements);
+    EXPECT_TRUE(run->verification.passed()) << describe(run->verification, s.problem.layer);
   }
 }
 
@@ -155,8 +155,8 @@ TEST(RunLayer, OutputsThatNobodyWritesAreFound) {
   const Setting s = setting_of(kStatic, {2, {9, 11}});
   const auto nothing = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
   ASSERT_TRUE(nothing);
-  EXPECT_EQ(nothing->verification.comparison.wrong, s.shape.output_elements);
-  EXPECT_FALSE(nothing->verification.comparison.passed());
+  EXPECT_EQ(nothing->verification.arrays.front().comparison.wrong, s.shape.output_elements);
+  EXPECT_FALSE(nothing->verification.passed());
 
   device.kernel = [&](const Launch& launch) {
     auto* last = reinterpret_cast<float*>(device.argument(launch, "y")) + s.shape.output_elements - 1;
@@ -166,8 +166,8 @@ TEST(RunLayer, OutputsThatNobodyWritesAreFound) {
   };
   const auto all_but_one = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
   ASSERT_TRUE(all_but_one);
-  EXPECT_EQ(all_but_one->verification.comparison.wrong, 1);
-  EXPECT_EQ(all_but_one->verification.comparison.worst->at, (OutputPosition{1, 5, {0, 18, 21}}));
+  EXPECT_EQ(all_but_one->verification.arrays.front().comparison.wrong, 1);
+  EXPECT_EQ(all_but_one->verification.arrays.front().comparison.worst->at, (ElementPosition{1, 5, {0, 18, 21}}));
 }
 
 TEST(RunLayer, LargeLayersAreSampled) {
@@ -187,16 +187,16 @@ TEST(RunLayer, LargeLayersAreSampled) {
   options.progress = [&](double fraction) { told = fraction; };
   const auto right = run_layer(device, s.problem, s.plan, s.sizes, s.inputs, options);
   ASSERT_TRUE(right);
-  EXPECT_TRUE(right->verification.sampled);
-  EXPECT_TRUE(right->verification.all_borders);
-  EXPECT_LT(right->verification.comparison.checked, s.shape.output_elements);
-  EXPECT_TRUE(right->verification.comparison.passed());
+  EXPECT_TRUE(right->verification.arrays.front().sampled);
+  EXPECT_TRUE(right->verification.arrays.front().all_borders);
+  EXPECT_LT(right->verification.arrays.front().comparison.checked, s.shape.output_elements);
+  EXPECT_TRUE(right->verification.passed());
   EXPECT_EQ(told, 1.0);
   border_is_wrong = true;
   const auto wrong = run_layer(device, s.problem, s.plan, s.sizes, s.inputs, options);
   ASSERT_TRUE(wrong);
-  EXPECT_EQ(wrong->verification.comparison.wrong, 1);
-  EXPECT_EQ(wrong->verification.comparison.worst->at, (OutputPosition{0, 0, {0, 5, 0}}));
+  EXPECT_EQ(wrong->verification.arrays.front().comparison.wrong, 1);
+  EXPECT_EQ(wrong->verification.arrays.front().comparison.worst->at, (ElementPosition{0, 0, {0, 5, 0}}));
 }
 
 TEST(RunLayer, CallsMayShareInputsAndAReference) {
@@ -211,7 +211,7 @@ TEST(RunLayer, CallsMayShareInputsAndAReference) {
     VerifyOptions options;
     options.most_for_all = most_for_all;
     const Reference reference = make_reference(layer, s.shape, s.inputs, options);
-    EXPECT_EQ(reference.samples.has_value(), most_for_all == 100);
+    EXPECT_EQ(reference.arrays.front().samples.has_value(), most_for_all == 100);
     for (const bool idle : {false, true, false}) {  // what one call wrote is no result of the next
       device.kernel = [&](const Launch& launch) {
         if (!idle) {
@@ -220,13 +220,13 @@ TEST(RunLayer, CallsMayShareInputsAndAReference) {
       };
       const auto call = make_call(device, *loaded, *inputs);
       ASSERT_TRUE(call) << call.error().message;
-      EXPECT_EQ(call->x, inputs->x);
+      EXPECT_EQ(call->buffers.of(Role::kX), inputs->buffers.of(Role::kX));
       ASSERT_TRUE(run_call(device, *loaded, *call));
       const auto verified = verify_call(device, layer, *call, reference);
       ASSERT_TRUE(verified) << verified.error().message;
-      EXPECT_EQ(verified->sampled, reference.samples.has_value());
-      EXPECT_EQ(verified->comparison.wrong, idle ? verified->comparison.checked : 0);
-      EXPECT_EQ(verified->comparison.passed(), !idle);
+      EXPECT_EQ(verified->arrays.front().sampled, reference.arrays.front().samples.has_value());
+      EXPECT_EQ(verified->arrays.front().comparison.wrong, idle ? verified->arrays.front().comparison.checked : 0);
+      EXPECT_EQ(verified->passed(), !idle);
     }
   }
 }
@@ -239,7 +239,7 @@ TEST(RunLayer, SamplesAreReadInPieces) {
   ASSERT_TRUE(run);
   const HostArray y = *read_output(device, s.problem.layer, run->call);
   const std::vector<std::int64_t> offsets{0, 1, 7, 8, 9, 100, y.size() - 1};
-  const auto samples = read_samples(device, s.problem.layer, run->call, offsets, 4 * 8);
+  const auto samples = read_samples(device, s.problem.layer, run->call, offsets, Role::kY, 4 * 8);
   ASSERT_TRUE(samples) << samples.error().message;
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     EXPECT_EQ(samples->at(static_cast<std::int64_t>(i)), y.at(offsets[i]));
@@ -252,7 +252,7 @@ TEST(RunLayer, AnEmptyBatchLaunchesNothing) {
   const auto run = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_EQ(device.launches, 0);
-  EXPECT_TRUE(run->verification.comparison.passed());
+  EXPECT_TRUE(run->verification.passed());
 }
 
 TEST(RunLayer, ErrorsNameWhatIsWrong) {

@@ -10,7 +10,7 @@
 namespace convtgen {
 namespace {
 
-bool on_border(const Shape& shape, const OutputPosition& position) {
+bool on_border(const Shape& shape, const ElementPosition& position) {
   return std::ranges::any_of(std::array{kHeight, kWidth}, [&](std::size_t axis) {
     return position.at[axis] == 0 || position.at[axis] == shape.out[axis] - 1;
   });
@@ -25,17 +25,17 @@ TEST(Samples, EveryBorderOutputIsAmongThem) {
       const Shape shape = *shape_of(layer, sizes);
       const Samples samples = choose_samples(layer, shape, {.random = 10, .most_borders = 100'000, .seed = 1});
       EXPECT_TRUE(samples.all_borders);
-      EXPECT_TRUE(std::is_sorted(samples.outputs.begin(), samples.outputs.end()));
-      const std::set<std::int64_t> chosen(samples.outputs.begin(), samples.outputs.end());
-      EXPECT_EQ(chosen.size(), samples.outputs.size());
+      EXPECT_TRUE(std::is_sorted(samples.offsets.begin(), samples.offsets.end()));
+      const std::set<std::int64_t> chosen(samples.offsets.begin(), samples.offsets.end());
+      EXPECT_EQ(chosen.size(), samples.offsets.size());
       std::int64_t borders = 0;
       for (std::int64_t offset = 0; offset < shape.output_elements; ++offset) {
-        if (on_border(shape, output_position(layer, shape, offset))) {
+        if (on_border(shape, position_of(layer, shape, Role::kY, offset))) {
           ++borders;
           ASSERT_TRUE(chosen.contains(offset));
         }
       }
-      EXPECT_EQ(samples.border_outputs, borders);
+      EXPECT_EQ(samples.border_elements, borders);
       EXPECT_GE(*chosen.begin(), 0);
       EXPECT_LT(*chosen.rbegin(), shape.output_elements);
     }
@@ -48,14 +48,14 @@ TEST(Samples, AboveTheCapBordersAreSampledAndItSaysSo) {
   const Shape shape = *shape_of(layer, {8, {50, 70}});
   const Samples samples = choose_samples(layer, shape, {.random = 1000, .most_borders = 8000, .seed = 2});
   EXPECT_FALSE(samples.all_borders);
-  EXPECT_EQ(samples.border_outputs, 8 * 64 * (2 * 70 + 2 * 48));
-  EXPECT_LE(samples.outputs.size(), 9000U);
-  EXPECT_GE(samples.outputs.size(), 5000U);
+  EXPECT_EQ(samples.border_elements, 8 * 64 * (2 * 70 + 2 * 48));
+  EXPECT_LE(samples.offsets.size(), 9000U);
+  EXPECT_GE(samples.offsets.size(), 5000U);
   std::int64_t borders = 0;
   std::set<std::int64_t> planes;
   std::set<std::pair<std::int64_t, std::int64_t>> corners;
-  for (const std::int64_t offset : samples.outputs) {
-    const OutputPosition position = output_position(layer, shape, offset);
+  for (const std::int64_t offset : samples.offsets) {
+    const ElementPosition position = position_of(layer, shape, Role::kY, offset);
     borders += on_border(shape, position) ? 1 : 0;
     planes.insert(position.n * 64 + position.c);
     corners.insert({position.at[kHeight], position.at[kWidth]});
@@ -70,14 +70,14 @@ TEST(Samples, AboveTheCapBordersAreSampledAndItSaysSo) {
 TEST(Samples, SeedsAreReplayable) {
   Layer layer;
   const Shape shape = *shape_of(layer, {4, {100, 100}});
-  EXPECT_EQ(choose_samples(layer, shape, {.seed = 9}).outputs, choose_samples(layer, shape, {.seed = 9}).outputs);
-  EXPECT_NE(choose_samples(layer, shape, {.random = 50, .seed = 9}).outputs,
-            choose_samples(layer, shape, {.random = 50, .seed = 10}).outputs);
+  EXPECT_EQ(choose_samples(layer, shape, {.seed = 9}).offsets, choose_samples(layer, shape, {.seed = 9}).offsets);
+  EXPECT_NE(choose_samples(layer, shape, {.random = 50, .seed = 9}).offsets,
+            choose_samples(layer, shape, {.random = 50, .seed = 10}).offsets);
 }
 
 TEST(Samples, NothingOfNothing) {
   Layer layer;
-  EXPECT_TRUE(choose_samples(layer, *shape_of(layer, {0, {4, 4}})).outputs.empty());
+  EXPECT_TRUE(choose_samples(layer, *shape_of(layer, {0, {4, 4}})).offsets.empty());
 }
 
 }  // namespace
