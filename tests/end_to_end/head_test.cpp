@@ -240,7 +240,8 @@ TEST_P(Heads, HaveNvccsFlags) {
 
 TEST(Head, ArgumentsThatAreLongGoOnInTheNextLine) {
   const Layer layer = parse_layer("conv_transpose2d 8 -> 8; kernel 3x3; dtype f16; layout nhwc; bias").value();
-  for (const Plan& plan : net_plans(layer).value()) {
+  const std::vector<Plan> plans = net_plans(layer).value();
+  for (const Plan& plan : plans) {
     SCOPED_TRACE(plan.template_name);
     const KernelSource source = source_of(layer, plan);
     const std::size_t begin = source.text.find("//     arguments const unsigned short* x, ");

@@ -9,16 +9,17 @@
 //   tensor bias: 64 elements, read, 2-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_halo_gemm_forward_c5ab3a4987c696e7_pack
+//   kernel convtgen_halo_gemm_forward_8172d4c0f2452823_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 64; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_halo_gemm_forward_c5ab3a4987c696e7
-//     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y, int batch
+//   kernel convtgen_halo_gemm_forward_8172d4c0f2452823
+//     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y,
+//       int batch
 //     grid 132; block 384; shared 199656
 //     attribute programmatic stream serialization
 
-namespace convtgen_halo_gemm_forward_c5ab3a4987c696e7_source {
+namespace convtgen_halo_gemm_forward_8172d4c0f2452823_source {
 
 // ---- Device primitives ----
 
@@ -197,8 +198,8 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_ss(float (&d)[64], unsigned
 
 constexpr int kConsumers = 256;
 constexpr int kThreads = 384;
-constexpr int kPackers = 256;  // threads of a block that packs weights
-constexpr int kColumns = 128;  // of a product
+constexpr int kPackers = 256;       // threads of a block that packs weights
+constexpr int kInstructionN = 128;  // of a product
 constexpr int kPositions = 64;
 constexpr int kRowPitch = 17;  // used only with a halo of rows
 constexpr int kUnitPitch = 1424;
@@ -206,12 +207,12 @@ constexpr int kItems = 656;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kProductBytes = 4096;       // a B operand
-constexpr int kChunkWeightBytes = 65536;  // a chunk's B operands
-constexpr int kResidentBytes = 131072;    // the weights, at 0; the stages follow
-constexpr int kStageBytes = 11392;        // input; weights if not resident
-constexpr int kBiasOffset = 199424;       // one a channel
-constexpr int kBarrierOffset = 199552;    // mbarriers
+constexpr int kProductBytes = 4096;        // a B operand
+constexpr int kKBlockWeightBytes = 65536;  // a k-block's B operands
+constexpr int kResidentBytes = 131072;     // the weights, at 0; the stages follow
+constexpr int kStageBytes = 11392;         // input; weights if not resident
+constexpr int kBiasOffset = 199424;        // one a channel
+constexpr int kBarrierOffset = 199552;     // mbarriers
 
 // ---- Elements ----
 
@@ -224,14 +225,15 @@ __device__ __forceinline__ unsigned int pair(float low, float high) {
 
 // The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
 __device__ __forceinline__ int column_of(int channel) {
-  const int i = channel / 32 * 8 + channel % 8;  // among the thread's own
+  // Its number among the thread's own.
+  const int i = channel / 32 * 8 + channel % 8;
   const int thread = channel / 8 % 4;
   return i / 2 * 8 + thread * 2 + i % 2;
 }
 
-// Packs the weights as blocks take them: for each column tile and chunk of input channels, product by product.
+// Packs the weights as blocks take them: for each N tile and k-block of input channels, product by product.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_halo_gemm_forward_c5ab3a4987c696e7_pack(const unsigned short* __restrict__ weight,
+    convtgen_halo_gemm_forward_8172d4c0f2452823_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
@@ -304,10 +306,11 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     int column = column_of(co % 32);
     place = kh / 2 * 2 + kw / 2;
     column += (row * 2 + kw % 2) * 32;
-    const int column_tile = co / 32;
-    unsigned char* chunk = packed + (static_cast<long long>(column_tile) * 2 + unit / 8) * kChunkWeightBytes;
-    *reinterpret_cast<uint4*>(chunk + (place * 4 + unit % 8 / 2) * kProductBytes +
-                              (unit % 2 * kColumns + column) * 16) = make_uint4(words[0], words[1], words[2], words[3]);
+    const int n_tile = co / 32;
+    unsigned char* k_block = packed + (static_cast<long long>(n_tile) * 2 + unit / 8) * kKBlockWeightBytes;
+    *reinterpret_cast<uint4*>(k_block + (place * 4 + unit % 8 / 2) * kProductBytes +
+                              (unit % 2 * kInstructionN + column) * 16) =
+        make_uint4(words[0], words[1], words[2], words[3]);
   }
 }
 
@@ -341,7 +344,7 @@ __device__ __forceinline__ Tile staged_tile(int index) {
 
 using Words = unsigned int[8][4];
 
-// Loads a batch of a chunk of input channels of a tile with its halo: zeros where the image or the channels end.
+// Loads a batch of a k-block of input channels of a tile with its halo: zeros where the image or the channels end.
 __device__ __forceinline__ void load_batch(Words& words, const unsigned short* __restrict__ x, const Tile& tile,
                                            int first_channel, int batch_index, int thread, int batch) {
   #pragma unroll
@@ -394,8 +397,8 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[1][1]) {
   }
 }
 
-// Issues all products of one chunk. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's
-// first chunk, whose first products overwrite the accumulators.
+// Issues all products of one k-block. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's
+// first k-block, whose first products overwrite the accumulators.
 __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1][1], const unsigned char* input,
                                                  unsigned long long weights, int later) {
   const unsigned long long a = wgmma_descriptor(input, kUnitPitch, 128, 0);
@@ -481,17 +484,17 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], uns
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_halo_gemm_forward_c5ab3a4987c696e7(const unsigned short* __restrict__ x, const unsigned char* packed,
+    convtgen_halo_gemm_forward_8172d4c0f2452823(const unsigned short* __restrict__ x, const unsigned char* packed,
                                                 const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
                                                 int batch) {
   const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 63) / kPositions);
 
   // The block's output channels and phase rows. Blocks that read the same input have adjacent indices.
-  const int column_tile = blockIdx.x % 2;
+  const int n_tile = blockIdx.x % 2;
   const int first_tile = blockIdx.x / 2;
   const int next_tile = gridDim.x / 2;
-  const int first_out = column_tile % 2 * 32;
-  const unsigned char* own_weights = packed + static_cast<long long>(column_tile) * 131072;
+  const int first_out = n_tile % 2 * 32;
+  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * 131072;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
@@ -519,8 +522,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if (thread == 0) {
       grid_dependency_wait();  // the weights are packed
       mbarrier_arrive_expect(weights_full, kResidentBytes);
-      for (int chunk = 0; chunk < 2; ++chunk) {
-        bulk_load(shared + chunk * kChunkWeightBytes, own_weights + chunk * kChunkWeightBytes, kChunkWeightBytes,
+      for (int k_block = 0; k_block < 2; ++k_block) {
+        bulk_load(shared + k_block * kKBlockWeightBytes, own_weights + k_block * kKBlockWeightBytes, kKBlockWeightBytes,
                   weights_full);
       }
     }
@@ -529,14 +532,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     // Through registers: what is loaded next, a batch before what is written.
     Tile next = staged_tile(first_tile);
     int next_index = first_tile;
-    int next_chunk = 0;
+    int next_k_block = 0;
     int next_batch = 0;
     if (first_tile < tiles) {
       load_batch(words, x, next, 0, 0, thread, batch);
     }
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = staged_tile(index);
-      for (int chunk = 0; chunk < 2; ++chunk) {
+      for (int k_block = 0; k_block < 2; ++k_block) {
         const int stage = issued % 6;
         mbarrier_wait(&empty[stage], (issued / 6 % 2) ^ 1);
         unsigned char* to = stages + stage * kStageBytes;
@@ -545,15 +548,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         ++next_batch;
         if (next_batch == 1) {
           next_batch = 0;
-          ++next_chunk;
+          ++next_k_block;
         }
-        if (next_chunk == 2) {
-          next_chunk = 0;
+        if (next_k_block == 2) {
+          next_k_block = 0;
           next_index += next_tile;
           next = staged_tile(next_index);
         }
         if (next_index < tiles) {
-          load_batch(words, x, next, next_chunk * 64, next_batch, thread, batch);
+          load_batch(words, x, next, next_k_block * 64, next_batch, thread, batch);
         }
         fence_proxy_async();
         mbarrier_arrive(&full[stage]);
@@ -571,16 +574,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     mbarrier_wait(weights_full, 0);
     for (int index = first_tile + warpgroup * next_tile; index < tiles; index += 2 * next_tile) {
       pin(acc);
-      for (int chunk = 0; chunk < 2; ++chunk) {
+      for (int k_block = 0; k_block < 2; ++k_block) {
         const int stage = consumed % 6;
         mbarrier_wait(&full[stage], consumed / 6 % 2);
         const unsigned char* from = stages + stage * kStageBytes;
-        const unsigned char* weights = shared + chunk * kChunkWeightBytes;
+        const unsigned char* weights = shared + k_block * kKBlockWeightBytes;
         wgmma_fence();
-        multiply_k_block(acc, from, wgmma_descriptor(weights, 2048, 128, 0), chunk > 0 ? 1 : 0);
+        multiply_k_block(acc, from, wgmma_descriptor(weights, 2048, 128, 0), k_block > 0 ? 1 : 0);
         wgmma_commit();
-        if (chunk > 0) {
-          wgmma_wait(1);  // the chunk before
+        if (k_block > 0) {
+          wgmma_wait(1);  // the k-block before
           if (lane == 0) {
             mbarrier_arrive(&empty[(consumed - 1) % 6]);
           }
@@ -599,6 +602,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_halo_gemm_forward_c5ab3a4987c696e7_source
-using convtgen_halo_gemm_forward_c5ab3a4987c696e7_source::convtgen_halo_gemm_forward_c5ab3a4987c696e7_pack;
-using convtgen_halo_gemm_forward_c5ab3a4987c696e7_source::convtgen_halo_gemm_forward_c5ab3a4987c696e7;
+}  // namespace convtgen_halo_gemm_forward_8172d4c0f2452823_source
+using convtgen_halo_gemm_forward_8172d4c0f2452823_source::convtgen_halo_gemm_forward_8172d4c0f2452823_pack;
+using convtgen_halo_gemm_forward_8172d4c0f2452823_source::convtgen_halo_gemm_forward_8172d4c0f2452823;

@@ -9,16 +9,16 @@
 //   tensor bias: 32 elements, read, 4-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 86016 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_roll_gemm_forward_e36c1c2cb50c712b_pack
+//   kernel convtgen_roll_gemm_forward_621e9a78c69a9c90_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 21; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_roll_gemm_forward_e36c1c2cb50c712b
+//   kernel convtgen_roll_gemm_forward_621e9a78c69a9c90
 //     arguments const float* x, const unsigned char* packed, const float* bias, float* y, int batch
 //     grid 128; block 384; shared 225416
 //     attribute programmatic stream serialization
 
-namespace convtgen_roll_gemm_forward_e36c1c2cb50c712b_source {
+namespace convtgen_roll_gemm_forward_621e9a78c69a9c90_source {
 
 // ---- Device primitives ----
 
@@ -177,7 +177,7 @@ constexpr int kConsumers = 256;
 constexpr int kProducers = 128;
 constexpr int kThreads = 384;
 constexpr int kStrip = 128;
-constexpr int kColumns = 96;  // of a product
+constexpr int kInstructionN = 96;  // of a product
 constexpr int kTaps = 21;
 constexpr int kStagedColumns = 136;
 constexpr int kChannelPitch = 136;
@@ -198,11 +198,11 @@ __device__ __forceinline__ unsigned int operand(unsigned int word) {
 
 // ---- Packing ----
 
-// Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
-// column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
-// 16 bytes, adjacent threads read adjacent weights.
+// Puts the weights where the products look for them: for each block of output channels, k-block of input channels,
+// kernel column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A
+// thread makes 16 bytes, adjacent threads read adjacent weights.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_roll_gemm_forward_e36c1c2cb50c712b_pack(const float* __restrict__ weight,
+    convtgen_roll_gemm_forward_621e9a78c69a9c90_pack(const float* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   const int index = blockIdx.x * 256 + threadIdx.x;
@@ -210,9 +210,9 @@ extern "C" __global__ void __launch_bounds__(256)
   const int n = index / kTaps % 32;
   const int half = index / 672 % 2;
   const int step = index / 1344 % 4;
-  const int column_tile = index / 5376;
-  if (column_tile < 1) {
-    const int co = column_tile * 32 + n;
+  const int n_tile = index / 5376;
+  if (n_tile < 1) {
+    const int co = n_tile * 32 + n;
     unsigned int words[4];
     #pragma unroll
     for (int word = 0; word < 4; ++word) {
@@ -223,8 +223,8 @@ extern "C" __global__ void __launch_bounds__(256)
       words[word] = operand(parts[0]);
     }
     const int product = tap % 7 * 4 + step;
-    unsigned char* to = packed + static_cast<long long>(column_tile) * kWeightBytes + product * kProductBytes;
-    const int row = half * kColumns + tap / 7 * 32 + n;
+    unsigned char* to = packed + static_cast<long long>(n_tile) * kWeightBytes + product * kProductBytes;
+    const int row = half * kInstructionN + tap / 7 * 32 + n;
     *reinterpret_cast<uint4*>(to + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
   }
 }
@@ -352,9 +352,9 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[1]) {
   }
 }
 
-// All products of one chunk of an input row; `row` is the thread's first position there. The stage is released as soon
-// as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and `zero`
-// leaves nothing of it.
+// All products of one k-block of an input row; `row` is the thread's first position there. The stage is released as
+// soon as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and
+// `zero` leaves nothing of it.
 __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1], Fragments (&fragments)[2], const float* row,
                                                  unsigned long long weights, unsigned long long* empty, int zero) {
   #pragma unroll
@@ -446,7 +446,7 @@ __device__ __forceinline__ void store_row(const Accumulators (&acc)[1], float* _
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_roll_gemm_forward_e36c1c2cb50c712b(const float* __restrict__ x, const unsigned char* packed,
+    convtgen_roll_gemm_forward_621e9a78c69a9c90(const float* __restrict__ x, const unsigned char* packed,
                                                 const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int strips = batch * 8;
   const int tiles = strips * 2;
@@ -551,6 +551,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_roll_gemm_forward_e36c1c2cb50c712b_source
-using convtgen_roll_gemm_forward_e36c1c2cb50c712b_source::convtgen_roll_gemm_forward_e36c1c2cb50c712b_pack;
-using convtgen_roll_gemm_forward_e36c1c2cb50c712b_source::convtgen_roll_gemm_forward_e36c1c2cb50c712b;
+}  // namespace convtgen_roll_gemm_forward_621e9a78c69a9c90_source
+using convtgen_roll_gemm_forward_621e9a78c69a9c90_source::convtgen_roll_gemm_forward_621e9a78c69a9c90_pack;
+using convtgen_roll_gemm_forward_621e9a78c69a9c90_source::convtgen_roll_gemm_forward_621e9a78c69a9c90;

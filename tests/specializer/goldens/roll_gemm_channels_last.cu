@@ -8,16 +8,16 @@
 //   tensor weight: 21504 elements, read, 2-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 43008 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_roll_gemm_forward_36dc40adf37d7764_pack
+//   kernel convtgen_roll_gemm_forward_8f3bafb3259baa6d_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 11; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_roll_gemm_forward_36dc40adf37d7764
+//   kernel convtgen_roll_gemm_forward_8f3bafb3259baa6d
 //     arguments const unsigned short* x, const unsigned char* packed, unsigned short* y, int batch
 //     grid 128; block 384; shared 177288
 //     attribute programmatic stream serialization
 
-namespace convtgen_roll_gemm_forward_36dc40adf37d7764_source {
+namespace convtgen_roll_gemm_forward_8f3bafb3259baa6d_source {
 
 // ---- Device primitives ----
 
@@ -185,7 +185,7 @@ constexpr int kConsumers = 256;
 constexpr int kProducers = 128;
 constexpr int kThreads = 384;
 constexpr int kStrip = 256;
-constexpr int kColumns = 96;  // of a product
+constexpr int kInstructionN = 96;  // of a product
 constexpr int kTaps = 21;
 constexpr int kStagedColumns = 262;
 
@@ -229,11 +229,11 @@ __device__ __forceinline__ int out_channel_at(int n) {
   return i / 8 * 32 + thread * 8 + i % 8;
 }
 
-// Puts the weights where the products look for them: for each block of output channels, chunk of input channels, kernel
-// column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A thread makes
-// 16 bytes, adjacent threads read adjacent weights.
+// Puts the weights where the products look for them: for each block of output channels, k-block of input channels,
+// kernel column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A
+// thread makes 16 bytes, adjacent threads read adjacent weights.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_roll_gemm_forward_36dc40adf37d7764_pack(const unsigned short* __restrict__ weight,
+    convtgen_roll_gemm_forward_8f3bafb3259baa6d_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   const int index = blockIdx.x * 256 + threadIdx.x;
@@ -241,9 +241,9 @@ extern "C" __global__ void __launch_bounds__(256)
   const int n = index / kTaps % 32;
   const int half = index / 672 % 2;
   const int step = index / 1344 % 2;
-  const int column_tile = index / 2688;
-  if (column_tile < 1) {
-    const int co = column_tile * 32 + out_channel_at(n);
+  const int n_tile = index / 2688;
+  if (n_tile < 1) {
+    const int co = n_tile * 32 + out_channel_at(n);
     unsigned int words[4];
     #pragma unroll
     for (int word = 0; word < 4; ++word) {
@@ -257,8 +257,8 @@ extern "C" __global__ void __launch_bounds__(256)
       words[word] = low_halves(parts[0], parts[1]);
     }
     const int product = tap % 7 * 2 + step;
-    unsigned char* to = packed + static_cast<long long>(column_tile) * kWeightBytes + product * kProductBytes;
-    const int row = half * kColumns + tap / 7 * 32 + n;
+    unsigned char* to = packed + static_cast<long long>(n_tile) * kWeightBytes + product * kProductBytes;
+    const int row = half * kInstructionN + tap / 7 * 32 + n;
     *reinterpret_cast<uint4*>(to + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
   }
 }
@@ -413,9 +413,9 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[2]) {
   }
 }
 
-// All products of one chunk of an input row; `row` is the thread's first position there. The stage is released as soon
-// as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and `zero`
-// leaves nothing of it.
+// All products of one k-block of an input row; `row` is the thread's first position there. The stage is released as
+// soon as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and
+// `zero` leaves nothing of it.
 __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[2], Fragments (&fragments)[1],
                                                  const unsigned short* row, unsigned long long weights,
                                                  unsigned long long* empty, int zero, int turn) {
@@ -494,7 +494,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[2], unsig
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_roll_gemm_forward_36dc40adf37d7764(const unsigned short* __restrict__ x, const unsigned char* packed,
+    convtgen_roll_gemm_forward_8f3bafb3259baa6d(const unsigned short* __restrict__ x, const unsigned char* packed,
                                                 unsigned short* __restrict__ y, int batch) {
   const int strips = batch * 4;
   const int tiles = strips * 4;
@@ -604,6 +604,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_roll_gemm_forward_36dc40adf37d7764_source
-using convtgen_roll_gemm_forward_36dc40adf37d7764_source::convtgen_roll_gemm_forward_36dc40adf37d7764_pack;
-using convtgen_roll_gemm_forward_36dc40adf37d7764_source::convtgen_roll_gemm_forward_36dc40adf37d7764;
+}  // namespace convtgen_roll_gemm_forward_8f3bafb3259baa6d_source
+using convtgen_roll_gemm_forward_8f3bafb3259baa6d_source::convtgen_roll_gemm_forward_8f3bafb3259baa6d_pack;
+using convtgen_roll_gemm_forward_8f3bafb3259baa6d_source::convtgen_roll_gemm_forward_8f3bafb3259baa6d;
