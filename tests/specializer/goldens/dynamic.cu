@@ -6,12 +6,12 @@
 //   tensor y: 32 * batch * out_height * out_width elements, written, 4-byte aligned
 //   tensor x: 32 * batch * in_height * in_width elements, read, 4-byte aligned
 //   tensor weight: 21504 elements, read, 4-byte aligned
-//   kernel convtgen_direct_forward_a6e69e42d1926699
+//   kernel convtgen_direct_forward_b4f72aa89831732d
 //     arguments const float* x, const float* weight, float* y, int in_height, int in_width
 //     grid ceil(out_height / 8) * ceil(out_width / 64) * batch; block 256; shared 22272
 //     at most out_height 2147483639, in_height 2147483640, out_width 2147483583, in_width 2147483584
 
-namespace convtgen_direct_forward_a6e69e42d1926699_source {
+namespace convtgen_direct_forward_b4f72aa89831732d_source {
 
 // ---- Device primitives ----
 
@@ -126,7 +126,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_a6e69e42d1926699(const float* __restrict__ x, const float* __restrict__ weight,
+    convtgen_direct_forward_b4f72aa89831732d(const float* __restrict__ x, const float* __restrict__ weight,
                                              float* __restrict__ y, int height, int width) {
   const int tiles_y = (height + 7) / 8;
   const int tiles_x = (width + 63) / 64;
@@ -191,5 +191,5 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   store(acc[0], y_image, channel, m_y, m_x, height, width);
 }
 
-}  // namespace convtgen_direct_forward_a6e69e42d1926699_source
-using convtgen_direct_forward_a6e69e42d1926699_source::convtgen_direct_forward_a6e69e42d1926699;
+}  // namespace convtgen_direct_forward_b4f72aa89831732d_source
+using convtgen_direct_forward_b4f72aa89831732d_source::convtgen_direct_forward_b4f72aa89831732d;

@@ -7,15 +7,22 @@
 //   tensor x: 8192 * batch elements, read, 2-byte aligned
 //   tensor weight: 15360 elements, read, 2-byte aligned
 //   tensor bias: 30 elements, read, 2-byte aligned
-//   kernel convtgen_direct_forward_602126ed2e23c0d8
+//   kernel convtgen_direct_forward_07ea19990a92483b
 //     arguments const unsigned short* x, const unsigned short* weight, const unsigned short* bias, unsigned short* y
 //     grid 2 * batch; block 256; shared 22784
 
-namespace convtgen_direct_forward_602126ed2e23c0d8_source {
+namespace convtgen_direct_forward_07ea19990a92483b_source {
 
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
 
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
   float value;
@@ -27,13 +34,6 @@ __device__ __forceinline__ unsigned short float_to_half(float value) {
   unsigned short bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
   return bits;
-}
-
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
 }
 
 #endif
@@ -144,7 +144,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_602126ed2e23c0d8(const unsigned short* __restrict__ x,
+    convtgen_direct_forward_07ea19990a92483b(const unsigned short* __restrict__ x,
                                              const unsigned short* __restrict__ weight,
                                              const unsigned short* __restrict__ bias, unsigned short* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
@@ -203,5 +203,5 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   store(acc[3], y_image, bias, channel, channels, m_y * 2 + 1, column * 2 + 1);
 }
 
-}  // namespace convtgen_direct_forward_602126ed2e23c0d8_source
-using convtgen_direct_forward_602126ed2e23c0d8_source::convtgen_direct_forward_602126ed2e23c0d8;
+}  // namespace convtgen_direct_forward_07ea19990a92483b_source
+using convtgen_direct_forward_07ea19990a92483b_source::convtgen_direct_forward_07ea19990a92483b;

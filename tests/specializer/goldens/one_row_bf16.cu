@@ -6,16 +6,23 @@
 //   tensor y: 7 * batch * out_width elements, written, 2-byte aligned
 //   tensor x: 5 * batch * in_width elements, read, 2-byte aligned
 //   tensor weight: 315 elements, read, 2-byte aligned
-//   kernel convtgen_direct_forward_4f2ddf8c1d520018
+//   kernel convtgen_direct_forward_25c64c7f42648bc8
 //     arguments const unsigned short* x, const unsigned short* weight, unsigned short* y, int in_width
 //     grid ceil(out_width / 1536) * batch; block 256; shared 11580
 //     at most out_width 2147482111, in_width 715827371
 
-namespace convtgen_direct_forward_4f2ddf8c1d520018_source {
+namespace convtgen_direct_forward_25c64c7f42648bc8_source {
 
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
 
 __device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
   return __uint_as_float(static_cast<unsigned int>(bits) << 16);
@@ -28,13 +35,6 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
     return 0x7fff;
   }
   return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
 }
 
 #endif
@@ -130,7 +130,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_4f2ddf8c1d520018(const unsigned short* __restrict__ x,
+    convtgen_direct_forward_25c64c7f42648bc8(const unsigned short* __restrict__ x,
                                              const unsigned short* __restrict__ weight, unsigned short* __restrict__ y,
                                              int width) {
   const int out_w = (width - 1) * 3 + 9;
@@ -179,5 +179,5 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   store(acc[2], y_image, channel, m_x * 3 + 2, out_w);
 }
 
-}  // namespace convtgen_direct_forward_4f2ddf8c1d520018_source
-using convtgen_direct_forward_4f2ddf8c1d520018_source::convtgen_direct_forward_4f2ddf8c1d520018;
+}  // namespace convtgen_direct_forward_25c64c7f42648bc8_source
+using convtgen_direct_forward_25c64c7f42648bc8_source::convtgen_direct_forward_25c64c7f42648bc8;

@@ -6,11 +6,11 @@
 //   tensor y: 134217728 elements, written, 4-byte aligned
 //   tensor x: 134217728 elements, read, 4-byte aligned
 //   tensor weight: 21504 elements, read, 4-byte aligned
-//   kernel convtgen_direct_forward_7e6a3cfabdc527b3
+//   kernel convtgen_direct_forward_ce632102f225a281
 //     arguments const float* x, const float* weight, float* y
 //     grid 8192; block 256; shared 22272
 
-namespace convtgen_direct_forward_7e6a3cfabdc527b3_source {
+namespace convtgen_direct_forward_ce632102f225a281_source {
 
 // ---- Device primitives ----
 
@@ -122,7 +122,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_7e6a3cfabdc527b3(const float* __restrict__ x, const float* __restrict__ weight,
+    convtgen_direct_forward_ce632102f225a281(const float* __restrict__ x, const float* __restrict__ weight,
                                              float* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const int block = blockIdx.x;
@@ -182,5 +182,5 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   store(acc[0], y_image, channel, m_y, m_x);
 }
 
-}  // namespace convtgen_direct_forward_7e6a3cfabdc527b3_source
-using convtgen_direct_forward_7e6a3cfabdc527b3_source::convtgen_direct_forward_7e6a3cfabdc527b3;
+}  // namespace convtgen_direct_forward_ce632102f225a281_source
+using convtgen_direct_forward_ce632102f225a281_source::convtgen_direct_forward_ce632102f225a281;

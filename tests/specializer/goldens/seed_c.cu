@@ -7,11 +7,11 @@
 //   tensor x: 307200 elements, read, 4-byte aligned
 //   tensor weight: 8064 elements, read, 4-byte aligned
 //   tensor bias: 48 elements, read, 4-byte aligned
-//   kernel convtgen_direct_forward_fb56b2d4b4656800
+//   kernel convtgen_direct_forward_3664292f4c573341
 //     arguments const float* x, const float* weight, const float* bias, float* y
 //     grid 320; block 256; shared 13824
 
-namespace convtgen_direct_forward_fb56b2d4b4656800_source {
+namespace convtgen_direct_forward_3664292f4c573341_source {
 
 // ---- Device primitives ----
 
@@ -105,7 +105,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_fb56b2d4b4656800(const float* __restrict__ x, const float* __restrict__ weight,
+    convtgen_direct_forward_3664292f4c573341(const float* __restrict__ x, const float* __restrict__ weight,
                                              const float* __restrict__ bias, float* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const int block = blockIdx.x;
@@ -172,5 +172,5 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   store(acc[5], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
 }
 
-}  // namespace convtgen_direct_forward_fb56b2d4b4656800_source
-using convtgen_direct_forward_fb56b2d4b4656800_source::convtgen_direct_forward_fb56b2d4b4656800;
+}  // namespace convtgen_direct_forward_3664292f4c573341_source
+using convtgen_direct_forward_3664292f4c573341_source::convtgen_direct_forward_3664292f4c573341;

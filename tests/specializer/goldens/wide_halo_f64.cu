@@ -6,11 +6,11 @@
 //   tensor y: 10019674 elements, written, 8-byte aligned
 //   tensor x: 990 elements, read, 8-byte aligned
 //   tensor weight: 315 elements, read, 8-byte aligned
-//   kernel convtgen_direct_forward_05b5e60a0b2fef26
+//   kernel convtgen_direct_forward_cab6f004a6e538e9
 //     arguments const double* x, const double* weight, double* y
 //     grid 14960; block 32; shared 0
 
-namespace convtgen_direct_forward_05b5e60a0b2fef26_source {
+namespace convtgen_direct_forward_cab6f004a6e538e9_source {
 
 // ---- Constants ----
 
@@ -63,7 +63,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, double* __restric
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 16)
-    convtgen_direct_forward_05b5e60a0b2fef26(const double* __restrict__ x, const double* __restrict__ weight,
+    convtgen_direct_forward_cab6f004a6e538e9(const double* __restrict__ x, const double* __restrict__ weight,
                                              double* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const int block = blockIdx.x;
@@ -148,5 +148,5 @@ extern "C" __global__ void __launch_bounds__(kThreads, 16)
   }
 }
 
-}  // namespace convtgen_direct_forward_05b5e60a0b2fef26_source
-using convtgen_direct_forward_05b5e60a0b2fef26_source::convtgen_direct_forward_05b5e60a0b2fef26;
+}  // namespace convtgen_direct_forward_cab6f004a6e538e9_source
+using convtgen_direct_forward_cab6f004a6e538e9_source::convtgen_direct_forward_cab6f004a6e538e9;
