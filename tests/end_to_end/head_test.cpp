@@ -72,7 +72,7 @@ void expect_contract(const KernelSource& source, const Layer& layer, const Input
     }
   }
   const Call call = form.call(arrays, call_sizes).value();
-  if (call.is_empty()) {
+  if (call.is_empty) {
     return;  // nothing is launched
   }
   ASSERT_EQ(head.kernels.size(), recipe.kernels.size());
