@@ -9,17 +9,17 @@
 //   tensor bias: 64 elements, read, 2-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_halo_gemm_forward_8172d4c0f2452823_pack
+//   kernel convtgen_halo_gemm_forward_ad4b3f0d84b1483f_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 64; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_halo_gemm_forward_8172d4c0f2452823
+//   kernel convtgen_halo_gemm_forward_ad4b3f0d84b1483f
 //     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y,
 //       int batch
 //     grid 132; block 384; shared 199656
 //     attribute programmatic stream serialization
 
-namespace convtgen_halo_gemm_forward_8172d4c0f2452823_source {
+namespace convtgen_halo_gemm_forward_ad4b3f0d84b1483f_source {
 
 // ---- Device primitives ----
 
@@ -233,7 +233,7 @@ __device__ __forceinline__ int column_of(int channel) {
 
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, product by product.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_halo_gemm_forward_8172d4c0f2452823_pack(const unsigned short* __restrict__ weight,
+    convtgen_halo_gemm_forward_ad4b3f0d84b1483f_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
@@ -249,12 +249,12 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       unsigned int halves[2];
       {
         const int ci = unit * 8;
-        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        const unsigned short value = weight[(static_cast<long long>(ci) * 64 + co) * 16 + (kh * 4 + kw)];
         halves[0] = value;
       }
       {
         const int ci = unit * 8 + 1;
-        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        const unsigned short value = weight[(static_cast<long long>(ci) * 64 + co) * 16 + (kh * 4 + kw)];
         halves[1] = value;
       }
       words[0] = halves[0] | (halves[1] << 16);
@@ -263,12 +263,12 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       unsigned int halves[2];
       {
         const int ci = unit * 8 + 2;
-        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        const unsigned short value = weight[(static_cast<long long>(ci) * 64 + co) * 16 + (kh * 4 + kw)];
         halves[0] = value;
       }
       {
         const int ci = unit * 8 + 3;
-        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        const unsigned short value = weight[(static_cast<long long>(ci) * 64 + co) * 16 + (kh * 4 + kw)];
         halves[1] = value;
       }
       words[1] = halves[0] | (halves[1] << 16);
@@ -277,12 +277,12 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       unsigned int halves[2];
       {
         const int ci = unit * 8 + 4;
-        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        const unsigned short value = weight[(static_cast<long long>(ci) * 64 + co) * 16 + (kh * 4 + kw)];
         halves[0] = value;
       }
       {
         const int ci = unit * 8 + 5;
-        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        const unsigned short value = weight[(static_cast<long long>(ci) * 64 + co) * 16 + (kh * 4 + kw)];
         halves[1] = value;
       }
       words[2] = halves[0] | (halves[1] << 16);
@@ -291,12 +291,12 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       unsigned int halves[2];
       {
         const int ci = unit * 8 + 6;
-        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        const unsigned short value = weight[(static_cast<long long>(ci) * 64 + co) * 16 + (kh * 4 + kw)];
         halves[0] = value;
       }
       {
         const int ci = unit * 8 + 7;
-        const unsigned short value = weight[((static_cast<long long>(ci) * 64 + co) * 4 + kh) * 4 + kw];
+        const unsigned short value = weight[(static_cast<long long>(ci) * 64 + co) * 16 + (kh * 4 + kw)];
         halves[1] = value;
       }
       words[3] = halves[0] | (halves[1] << 16);
@@ -484,7 +484,7 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], uns
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_halo_gemm_forward_8172d4c0f2452823(const unsigned short* __restrict__ x, const unsigned char* packed,
+    convtgen_halo_gemm_forward_ad4b3f0d84b1483f(const unsigned short* __restrict__ x, const unsigned char* packed,
                                                 const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
                                                 int batch) {
   const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 63) / kPositions);
@@ -602,6 +602,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_halo_gemm_forward_8172d4c0f2452823_source
-using convtgen_halo_gemm_forward_8172d4c0f2452823_source::convtgen_halo_gemm_forward_8172d4c0f2452823_pack;
-using convtgen_halo_gemm_forward_8172d4c0f2452823_source::convtgen_halo_gemm_forward_8172d4c0f2452823;
+}  // namespace convtgen_halo_gemm_forward_ad4b3f0d84b1483f_source
+using convtgen_halo_gemm_forward_ad4b3f0d84b1483f_source::convtgen_halo_gemm_forward_ad4b3f0d84b1483f_pack;
+using convtgen_halo_gemm_forward_ad4b3f0d84b1483f_source::convtgen_halo_gemm_forward_ad4b3f0d84b1483f;

@@ -9,16 +9,16 @@
 //   tensor bias: 32 elements, read, 4-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 86016 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_roll_gemm_forward_621e9a78c69a9c90_pack
+//   kernel convtgen_roll_gemm_forward_f57fbf1a70f78e9d_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 21; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_roll_gemm_forward_621e9a78c69a9c90
+//   kernel convtgen_roll_gemm_forward_f57fbf1a70f78e9d
 //     arguments const float* x, const unsigned char* packed, const float* bias, float* y, int batch
 //     grid 128; block 384; shared 225416
 //     attribute programmatic stream serialization
 
-namespace convtgen_roll_gemm_forward_621e9a78c69a9c90_source {
+namespace convtgen_roll_gemm_forward_f57fbf1a70f78e9d_source {
 
 // ---- Device primitives ----
 
@@ -202,7 +202,7 @@ __device__ __forceinline__ unsigned int operand(unsigned int word) {
 // kernel column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A
 // thread makes 16 bytes, adjacent threads read adjacent weights.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_roll_gemm_forward_621e9a78c69a9c90_pack(const float* __restrict__ weight,
+    convtgen_roll_gemm_forward_f57fbf1a70f78e9d_pack(const float* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   const int index = blockIdx.x * 256 + threadIdx.x;
@@ -446,7 +446,7 @@ __device__ __forceinline__ void store_row(const Accumulators (&acc)[1], float* _
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_roll_gemm_forward_621e9a78c69a9c90(const float* __restrict__ x, const unsigned char* packed,
+    convtgen_roll_gemm_forward_f57fbf1a70f78e9d(const float* __restrict__ x, const unsigned char* packed,
                                                 const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int strips = batch * 8;
   const int tiles = strips * 2;
@@ -551,6 +551,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_roll_gemm_forward_621e9a78c69a9c90_source
-using convtgen_roll_gemm_forward_621e9a78c69a9c90_source::convtgen_roll_gemm_forward_621e9a78c69a9c90_pack;
-using convtgen_roll_gemm_forward_621e9a78c69a9c90_source::convtgen_roll_gemm_forward_621e9a78c69a9c90;
+}  // namespace convtgen_roll_gemm_forward_f57fbf1a70f78e9d_source
+using convtgen_roll_gemm_forward_f57fbf1a70f78e9d_source::convtgen_roll_gemm_forward_f57fbf1a70f78e9d_pack;
+using convtgen_roll_gemm_forward_f57fbf1a70f78e9d_source::convtgen_roll_gemm_forward_f57fbf1a70f78e9d;

@@ -8,16 +8,16 @@
 //   tensor weight: 21504 elements, read, 2-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 43008 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_roll_gemm_forward_8f3bafb3259baa6d_pack
+//   kernel convtgen_roll_gemm_forward_376e1bc615a5350f_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 11; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_roll_gemm_forward_8f3bafb3259baa6d
+//   kernel convtgen_roll_gemm_forward_376e1bc615a5350f
 //     arguments const unsigned short* x, const unsigned char* packed, unsigned short* y, int batch
 //     grid 128; block 384; shared 177288
 //     attribute programmatic stream serialization
 
-namespace convtgen_roll_gemm_forward_8f3bafb3259baa6d_source {
+namespace convtgen_roll_gemm_forward_376e1bc615a5350f_source {
 
 // ---- Device primitives ----
 
@@ -233,7 +233,7 @@ __device__ __forceinline__ int out_channel_at(int n) {
 // kernel column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A
 // thread makes 16 bytes, adjacent threads read adjacent weights.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_roll_gemm_forward_8f3bafb3259baa6d_pack(const unsigned short* __restrict__ weight,
+    convtgen_roll_gemm_forward_376e1bc615a5350f_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   const int index = blockIdx.x * 256 + threadIdx.x;
@@ -494,7 +494,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[2], unsig
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_roll_gemm_forward_8f3bafb3259baa6d(const unsigned short* __restrict__ x, const unsigned char* packed,
+    convtgen_roll_gemm_forward_376e1bc615a5350f(const unsigned short* __restrict__ x, const unsigned char* packed,
                                                 unsigned short* __restrict__ y, int batch) {
   const int strips = batch * 4;
   const int tiles = strips * 4;
@@ -604,6 +604,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_roll_gemm_forward_8f3bafb3259baa6d_source
-using convtgen_roll_gemm_forward_8f3bafb3259baa6d_source::convtgen_roll_gemm_forward_8f3bafb3259baa6d_pack;
-using convtgen_roll_gemm_forward_8f3bafb3259baa6d_source::convtgen_roll_gemm_forward_8f3bafb3259baa6d;
+}  // namespace convtgen_roll_gemm_forward_376e1bc615a5350f_source
+using convtgen_roll_gemm_forward_376e1bc615a5350f_source::convtgen_roll_gemm_forward_376e1bc615a5350f_pack;
+using convtgen_roll_gemm_forward_376e1bc615a5350f_source::convtgen_roll_gemm_forward_376e1bc615a5350f;
