@@ -17,10 +17,10 @@ constexpr std::int64_t kMostSlices = 256;
 constexpr std::int64_t kBlocksPerSm = 4;  // that are wanted: one has 256 threads
 
 /// The constants of channel_sums.h, which all templates that include it have.
-struct Sums {
+struct ChannelSums {
   std::int64_t threads, tiles;
 };
-Sums sums_of(const Parameters& parameters) {
+ChannelSums channel_sums(const Parameters& parameters) {
   static const ConstantProgram program = ConstantProgram::read(programs::grad_bias()).value();
   constexpr std::array<std::string_view, 2> kNames = {"kBiasThreads", "kBiasTiles"};
   const std::vector<std::int64_t> values = constants_of(program, parameters, kNames).value();
@@ -36,12 +36,12 @@ Parameters parameters_of(const Problem& problem, std::int64_t slices) {
 }  // namespace
 
 std::int64_t bias_slices(const Problem& problem) {
-  const std::int64_t tiles = sums_of(parameters_of(problem, 1)).tiles;
+  const std::int64_t tiles = channel_sums(parameters_of(problem, 1)).tiles;
   return std::clamp<std::int64_t>(ceil_div(kBlocksPerSm * problem.target.multiprocessors, tiles), 1, kMostSlices);
 }
 
 void add_channel_sums(LaunchPlan& launch, const Problem& problem, const Plan& plan) {
-  const Sums sums = sums_of(parameters_of(problem, 1));
+  const ChannelSums sums = channel_sums(parameters_of(problem, 1));
   const std::int64_t slices = integer_of(plan, "bias_slices");
   const std::int64_t bytes = sum_bytes(problem.layer);
   launch.kernels.push_back({.function = "sum_channels",
@@ -58,7 +58,7 @@ Result<std::vector<Plan>> plans_grad_bias(const Problem& problem) {
     return std::unexpected(checked.error());
   }
   const std::int64_t slices = bias_slices(problem);
-  const Sums sums = sums_of(parameters_of(problem, 1));
+  const ChannelSums sums = channel_sums(parameters_of(problem, 1));
   Plan plan;
   plan.template_name = "grad_bias";
   plan.parameters = parameters_of(problem, slices);

@@ -284,9 +284,13 @@ Result<void> check(const Problem& problem) {
     return fail(fmt::format("{} groups; it takes 1", layer.groups));
   }
   for (const std::size_t axis : axes_of(layer)) {
-    if (const Axis& a = layer.axes[axis]; a.stride != 1 && a.dilation != 1 && a.kernel != 1) {
+    const Axis& a = layer.axes[axis];
+    if (a.stride != 1 && a.dilation != 1 && a.kernel != 1) {
       return fail(fmt::format("stride {} and dilation {} in {}; one of them must be 1", a.stride, a.dilation,
                               axis_name(layer, axis)));
+    }
+    if (a.padding.before < 0) {  // of a gradient of the input: tiles begin at the padding
+      return fail(fmt::format("padding {} in {}; it takes 0 and more", a.padding.before, axis_name(layer, axis)));
     }
   }
   return {};

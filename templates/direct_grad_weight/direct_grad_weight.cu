@@ -38,7 +38,7 @@ constexpr int kSliceBlocks = P::groups * kInTiles * kOutTiles * kTapGroups;
 constexpr bool kWholeIn = kGroupIn % kTileIn == 0;  // no tile of channels is ragged
 constexpr bool kWholeOut = kGroupOut % kTileOut == 0;
 
-// Sums of a thread: taps of a group by input and output channels.
+// What a thread sums: taps of a group by input and output channels.
 constexpr int kThreadTaps = P::taps_h * P::taps_w;
 constexpr int kThreadPairs = P::in_per_thread * P::out_per_thread;
 constexpr int kSums = kThreadTaps * kThreadPairs;
@@ -207,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(256)
                Element* __restrict__ grad_weight, Element* __restrict__ grad_bias) {
   constexpr long long kAdded = P::slices == 1 ? 0 : kWeights;
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
-  if (i < kAdded) {
+  if (P::slices > 1 && i < kAdded) {
     Sum sum = 0;
 #pragma unroll 8
     for (int slice = 0; slice < P::slices; ++slice) {
@@ -279,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         add_products(acc, g, shared, first_pixel, in_channel, out_channel);
       }
     }
-    // Sums over all tiles have as many terms as the batch has positions: few at a time keep them accurate.
+    // A sum over all tiles has as many terms as the batch has positions: few at a time keep it accurate.
 #pragma unroll
     for (int i = 0; i < kSums; ++i) {
       shared.totals[i][thread] += acc[i / kThreadPairs][i % kThreadPairs];

@@ -23,6 +23,7 @@ namespace convtgen::testing {
 /// compares all outputs (samples of large ones) with the definition in fp64. Returns what failed, at which stage, or
 /// nothing.
 [[nodiscard]] std::optional<std::string> failure_of(Device& device, const Layer& layer, const InputSizes& sizes,
-                                                    const Plan& plan, std::uint64_t seed);
+                                                    const Plan& plan, std::uint64_t seed,
+                                                    Direction direction = Direction::kForward);
 
 }  // namespace convtgen::testing

@@ -153,12 +153,14 @@ TEST(PlanDirect, OffsetsAre64BitWhereSizesAreOpenOrLarge) {
   EXPECT_EQ(std::get<TypeName>(plan_direct(problem_of(large))->parameters.at("Offset")).spelling, "long long");
 }
 
-TEST(Plan, BackwardDirectionsAreAClearError) {
+TEST(Plan, ADirectionThatTheLayerLacksIsAClearError) {
   Problem problem = problem_of(layer_a());
   problem.direction = Direction::kGradInput;
   const Result<std::vector<Plan>> plans = plan(problem);
   ASSERT_FALSE(plans);
-  EXPECT_EQ(plans.error().message, "directions: there are no kernels for grad_input yet; legal is forward");
+  EXPECT_EQ(
+      plans.error().message,
+      "directions: the layer has forward, and a kernel for grad_input is wanted; legal is a list with grad_input");
 }
 
 TEST(Plan, AnIllegalLayerIsRefused) {
