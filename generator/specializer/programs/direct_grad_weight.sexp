@@ -1,5 +1,5 @@
 (program direct_grad_weight
-  (digest "c2ba7758d77283e06f76bffb83a2572ca95a8a198e6f4670df88f994ecb0b65e")
+  (digest "d591cd30e76bc6c338a3e0ca1381a3267557a64897560b0db63514dd70efdd22")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -393,7 +393,7 @@
     (argument (restrict (pointer Element)) grad_bias)
     (declare_constexpr @3 "long long" kAdded (? (== P::slices 1) 0 kWeights))
     (declare @4 (const "long long") i (+ (* (static_cast "long long" (. blockIdx x)) 256) (. threadIdx x)))
-    (if @5 (< i kAdded)
+    (if @5 (&& (> P::slices 1) (< i kAdded))
       (then
         (declare @6 Sum sum 0)
         (for @8 (pragma "unroll 8") (declare @8 int slice 0) (< slice P::slices) (++ slice)
@@ -462,7 +462,7 @@
         (if @55 (|| (== kTapGroups 1) (== tap_group g))
           (then
             (do @56 (call add_products acc g shared first_pixel in_channel out_channel)))))
-      (comment @59 "Sums over all tiles have as many terms as the batch has positions: few at a time keep them accurate.")
+      (comment @59 "A sum over all tiles has as many terms as the batch has positions: few at a time keep it accurate.")
       (for @61 (pragma "unroll") (declare @61 int i 0) (< i kSums) (++ i)
         (do @62 (+= (at (at (. shared totals) i) thread) (at (at acc (/ i kThreadPairs)) (% i kThreadPairs))))))
     (do @65 (call __syncthreads))
