@@ -3,7 +3,8 @@
 import ctypes
 from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p, sizeof
 
-FORWARD = 0
+# convtgen_direction.
+DIRECTIONS = {"forward": 0, "grad_input": 1, "grad_weight": 2, "grad_bias": 3}
 
 
 class Sizes(Structure):
@@ -72,14 +73,14 @@ class Library:
         self._check(self._c.convtgen_device_open(which.encode(), byref(handle)))
         return handle
 
-    def prepare(self, device, layer):
+    def prepare(self, device, layer, direction="forward"):
         handle = c_void_p()
-        self._check(self._c.convtgen_prepare(device, layer, FORWARD, byref(handle)))
+        self._check(self._c.convtgen_prepare(device, layer, DIRECTIONS[direction], byref(handle)))
         return handle
 
-    def tune(self, device, layer):
+    def tune(self, device, layer, direction="forward"):
         """At the layer's own sizes."""
-        self._check(self._c.convtgen_tune(device, layer, FORWARD, None, None, None))
+        self._check(self._c.convtgen_tune(device, layer, DIRECTIONS[direction], None, None, None))
 
     def workspace(self, kernel, sizes=None):
         """Bytes of the workspace of a launch at (batch, height, width), or at the layer's own sizes."""
@@ -90,8 +91,12 @@ class Library:
     def launch(self, kernel, x, weight, bias, y, workspace, workspace_bytes, stream, sizes=None):
         """At (batch, height, width), or at the layer's own sizes; the arrays are addresses, bias and workspace 0 where
         there is none."""
-        tensors = Tensors(struct_size=sizeof(Tensors), x=x, weight=weight, bias=bias or None, y=y,
-                          workspace=workspace or None, workspace_bytes=workspace_bytes)
+        self.launch_roles(kernel, {"x": x, "weight": weight, "bias": bias or None, "y": y}, workspace, workspace_bytes,
+                          stream, sizes)
+
+    def launch_roles(self, kernel, roles, workspace, workspace_bytes, stream, sizes=None):
+        """The same with addresses by their roles, as a direction has them: {"grad_y": ..., "weight": ..., "grad_x": ...}."""
+        tensors = Tensors(struct_size=sizeof(Tensors), workspace=workspace or None, workspace_bytes=workspace_bytes, **roles)
         self._check(self._c.convtgen_launch(kernel, byref(tensors), _sizes(sizes), stream))
 
     def template(self, kernel):

@@ -14,6 +14,17 @@ def convolve(layer, x, weight, bias):
                                                 layer.groups, layer.dilation)
 
 
+def backward(layer, grad_y, x, weight, direction):
+    """One gradient, or with "both" that of the input and of the weights. Of the weights' with that of the bias, as the
+    layer has one."""
+    wanted = [direction in ("grad_input", "both"), direction in ("grad_weight", "both"),
+              direction in ("grad_weight", "both") and layer.bias]
+    grads = torch.ops.aten.convolution_backward(
+        grad_y, x, weight, [layer.out_channels] if layer.bias else None, layer.stride, layer.padding, layer.dilation,
+        True, layer.output_padding, layer.groups, wanted)
+    return [grad for grad, is_wanted in zip(grads, wanted) if is_wanted]
+
+
 def tensors(layer, mode, layout):
     """Random x, weight, bias. Weights are scaled so that outputs have about the size of inputs."""
     dtype = _DTYPES[MODES[mode]]

@@ -2,12 +2,14 @@
 // fp64.
 //
 // CONVTGEN_TEST_SEED    any text, which chooses the layers of a run (default "1"; tests/run.sh: the sources' digest)
+// CONVTGEN_TEST_LAYERS  how many of each direction and template (default 8)
 // CONVTGEN_TEST_ALL     if set: layers in which all pairs of property classes occur that were drawn
 // CONVTGEN_TEST_DEVICE  host (default) or cuda
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <random>
 
@@ -21,9 +23,14 @@
 namespace convtgen::testing {
 namespace {
 
-constexpr std::size_t kRun = 8;        // layers of a direction and template, unless all are
+constexpr std::size_t kRun = 8;        // layers of a direction and template
 constexpr std::size_t kMost = 400;     // of all
 constexpr std::size_t kPatience = 60;  // drawn layers one after the other that show nothing new
+
+std::size_t number_of_layers() {
+  const char* wanted = std::getenv("CONVTGEN_TEST_LAYERS");
+  return wanted != nullptr ? std::stoul(wanted) : kRun;
+}
 
 struct GradientCase {
   Direction direction;
@@ -78,7 +85,7 @@ class Gradients : public ::testing::TestWithParam<GradientCase> {
   std::vector<Drawn> layers() {
     std::vector<Drawn> all;
     Coverage coverage;
-    for (std::size_t idle = 0; all.size() < (tests_all() ? kMost : kRun) && idle < kPatience; ++idle) {
+    for (std::size_t idle = 0; all.size() < (tests_all() ? kMost : number_of_layers()) && idle < kPatience; ++idle) {
       Drawn drawn = draw();
       const Classes classes = classes_of(drawn.layer);
       const std::string mode = mode_of(drawn.layer.layer, drawn.plan);
@@ -103,7 +110,7 @@ class Gradients : public ::testing::TestWithParam<GradientCase> {
 
 TEST_P(Gradients, MatchTheDefinition) {
   const std::vector<Drawn> chosen = layers();
-  ASSERT_GE(chosen.size(), kRun);
+  ASSERT_GE(chosen.size(), tests_all() ? kRun : number_of_layers());
   parallel_for(static_cast<std::int64_t>(chosen.size()), 1, [&](std::int64_t begin, std::int64_t) {
     const auto& [drawn, plan] = chosen[static_cast<std::size_t>(begin)];
     const auto& [layer, sizes] = drawn;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes pytorch_results.json: transposed convolutions and activations as PyTorch computes them, in float64 on the CPU.
+"""Writes pytorch_results.json: transposed convolutions and activations as PyTorch computes them, in float64 on the CPU;
+and pytorch_gradients.json: the gradients of these convolutions by PyTorch's autograd.
 
-    python3 tests/reference/make_pytorch_results.py tests/reference/pytorch_results.json
+    python3 tests/reference/make_pytorch_results.py tests/reference/pytorch_results.json tests/reference/pytorch_gradients.json
 
-Needs torch (2.5.1 made the committed file) and numpy; the test that reads the file needs neither. Inputs are not stored:
+Needs torch (2.5.1 made the committed results, the gradients tell which made them) and numpy; the test that reads the file needs neither. Inputs are not stored:
 `values()` makes them from integers, and the test makes the same ones.
 """
 
@@ -46,6 +47,9 @@ ACTIVATIONS = {
 }
 
 
+GRADIENTS = []  # of the layers, in their order
+
+
 def layer(dims, cin, cout, kernel, size, batch=1, stride=1, padding=0, output_padding=0, dilation=1, groups=1,
           bias=False, fuse=(), layout="nchw"):
     """One layer as text of the layer language, and what PyTorch makes of it, in the layer's memory order."""
@@ -53,9 +57,9 @@ def layer(dims, cin, cout, kernel, size, batch=1, stride=1, padding=0, output_pa
     kernel, stride, padding, output_padding, dilation, size = map(
         pair, (kernel, stride, padding, output_padding, dilation, size))
     x_shape = (batch, cin, *size) if layout == "nchw" else (batch, *size, cin)
-    x = tensor(x_shape, 1)
-    w = tensor((cin, cout // groups, *kernel), 2)
-    b = tensor((cout,), 3) if bias else None
+    leaf = x = tensor(x_shape, 1).requires_grad_()
+    w = tensor((cin, cout // groups, *kernel), 2).requires_grad_()
+    b = tensor((cout,), 3).requires_grad_() if bias else None
     if layout == "nhwc":
         x = x.movedim(-1, 1)
     transposed = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}[dims]
@@ -84,7 +88,12 @@ def layer(dims, cin, cout, kernel, size, batch=1, stride=1, padding=0, output_pa
     if fuse:
         text.append("fuse " + ", ".join(name + (f"({', '.join(map(str, a))})" if a else "") for name, *a in fuse))
     text += [f"input {by((batch, *size))}", "dtype f64", f"layout {layout}"]
-    return {"layer": "; ".join(text), "y_shape": list(y.shape), "y": numbers(y.reshape(-1).tolist())}
+    result = {"layer": "; ".join(text), "y_shape": list(y.shape), "y": numbers(y.reshape(-1).tolist())}
+    if not fuse:  # gradients are those of the convolution alone
+        names = ["grad_x", "grad_weight"] + (["grad_bias"] if bias else [])
+        grads = torch.autograd.grad(y, [leaf, w] + ([b] if bias else []), tensor(y.shape, 4))
+        GRADIENTS.append({"layer": result["layer"]} | {name: grad.reshape(-1).tolist() for name, grad in zip(names, grads)})
+    return result
 
 
 def numbers(sequence):
@@ -178,9 +187,23 @@ def bits_of(dtype):
     return [b & 0xffff for b in rounded.view(torch.int16).tolist()]
 
 
+def write(path, results):
+    """One value of the top level, or one layer, a line: differences stay readable."""
+    dump = lambda value: json.dumps(value, allow_nan=False)
+    lines = []
+    for key, value in results.items():
+        if key in ("layers", "activations"):
+            lines.append(f"{dump(key)}: [\n  " + ",\n  ".join(map(dump, value)) + "\n]")
+        else:
+            lines.append(f"{dump(key)}: {dump(value)}")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
 def main():
-    results = {
-        "made_by": f"torch {torch.__version__.split('+')[0]}, float64 on the CPU",
+    made_by = f"torch {torch.__version__.split('+')[0]}, float64 on the CPU"
+    write(sys.argv[1], {
+        "made_by": made_by,
         "layers": LAYERS,
         "activation_inputs": numbers(POINTS),
         "activations": [{"step": [name, *arguments],
@@ -189,17 +212,8 @@ def main():
         "floats": numbers(torch.tensor(FLOATS, dtype=torch.float32).tolist()),
         "f16_bits": bits_of(torch.float16),
         "bf16_bits": bits_of(torch.bfloat16),
-    }
-    with open(sys.argv[1], "w", encoding="ascii") as file:
-        # One value of the top level, or one layer, a line: differences stay readable.
-        dump = lambda value: json.dumps(value, allow_nan=False)
-        lines = []
-        for key, value in results.items():
-            if key in ("layers", "activations"):
-                lines.append(f"{dump(key)}: [\n  " + ",\n  ".join(map(dump, value)) + "\n]")
-            else:
-                lines.append(f"{dump(key)}: {dump(value)}")
-        file.write("{\n" + ",\n".join(lines) + "\n}\n")
+    })
+    write(sys.argv[2], {"made_by": made_by, "layers": GRADIENTS})
 
 
 if __name__ == "__main__":

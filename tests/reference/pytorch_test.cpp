@@ -93,6 +93,36 @@ TEST(PyTorch, LayersAgreeWithTheDefinition) {
   EXPECT_GE(changed_orders, 50);
 }
 
+TEST(PyTorch, GradientsAgreeWithTheDefinition) {
+  const auto gradients = nlohmann::json::parse(std::ifstream(CONVTGEN_PYTORCH_GRADIENTS));
+  std::map<Role, int> compared;
+  for (const nlohmann::json& entry : gradients.at("layers")) {
+    const std::string text = entry.at("layer");
+    SCOPED_TRACE(text);
+    const Layer layer = parse_layer(text).value();
+    const Shape shape = *shape_of(layer, *known_sizes(layer));
+    LayerInputs inputs{.x = array(layer.dtype, input_shape(layer, shape), 1),
+                       .weight = array(layer.dtype, weight_shape(layer), 2),
+                       .grad_y = array(layer.dtype, output_shape(layer, shape), 4)};
+    for (const Role role : {Role::kGradX, Role::kGradWeight, Role::kGradBias}) {
+      if (role == Role::kGradBias && !layer.bias) {
+        continue;
+      }
+      const nlohmann::json& wanted = entry.at(std::string(name_of(role)));
+      const Definition definition = define_all(layer, shape, inputs, role);
+      ASSERT_EQ(wanted.size(), definition.sum.size());
+      for (std::size_t i = 0; i < definition.sum.size(); ++i) {
+        ASSERT_NEAR(definition.sum[i], wanted[i].get<double>(), 1e-14 * definition.magnitude[i])
+            << name_of(role) << " " << i;
+      }
+      ++compared[role];
+    }
+  }
+  EXPECT_GE(compared[Role::kGradX], 150);
+  EXPECT_GE(compared[Role::kGradWeight], 150);
+  EXPECT_GE(compared[Role::kGradBias], 50);
+}
+
 TEST(PyTorch, ActivationsAgreeAtSpecialValues) {
   const nlohmann::json& points = results().at("activation_inputs");
   std::set<std::string> names;
