@@ -68,6 +68,14 @@ namespace convtgen {
   FACTOR(roll_tile, 1500, "until a tile's first row has come") \
   FACTOR(roll_tile_nhwc, 200, "with channels last, where it comes while the tile before is multiplied") \
   FACTOR(roll_once, 40, "of a step whose fragments wait for those of the one before") \
+  FACTOR(grad_weight_item, 60, "instructions of a producer for 16 bytes") \
+  FACTOR(grad_weight_word, 3, "the same for each word that is loaded and stored alone") \
+  FACTOR(grad_weight_latency, 1000, "from a batch of loads to registers to the next one") \
+  FACTOR(grad_weight_fragment, 12, "instructions of a warp for an A fragment and its product") \
+  FACTOR(grad_weight_stage, 200, "of a stage's barriers and of the wait for its last products") \
+  FACTOR(grad_weight_begin, 3000, "until a first stage has come") \
+  FACTOR(grad_weight_output, 12, "of a block's results, for each of a thread") \
+  FACTOR(grad_weight_measured, 1.2, "median of measured / predicted") \
   FACTOR(roll_store_nhwc, 2, "with channels last: of a warp's store, on top of what the cache takes")
 // clang-format on
 

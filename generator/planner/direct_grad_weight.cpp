@@ -9,6 +9,7 @@
 #include "generator/planner/block_constants.h"
 #include "generator/planner/cost.h"
 #include "generator/planner/grad_bias.h"
+#include "generator/planner/grad_weight_launch.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/scalar.h"
 
@@ -20,7 +21,6 @@ constexpr std::int64_t kMostThreadsOut = 16;  // so that half a warp shares an e
 constexpr std::int64_t kMostTileColumns = 32;
 constexpr std::int64_t kMostTilePixels = 256;
 constexpr std::int64_t kMostSlices = 1024;
-constexpr std::int64_t kMostPartialBytes = std::int64_t{64} << 20;  // of the sums of slices, beyond one slice
 
 /// What a block is made for. These values are the planner's first choice.
 struct Aim {
@@ -235,34 +235,14 @@ Result<std::vector<Plan>> plans_direct_grad_weight(const Problem& problem) {
 }
 
 LaunchPlan direct_grad_weight_launch(const Problem& problem, const Plan& plan) {
-  const Layer& layer = problem.layer;
   constexpr std::array<std::string_view, 2> kNames = {"kWeights", "kSliceBlocks"};
   const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
-  const std::int64_t weights = values[0];
-  const std::int64_t slices = integer_of(plan, "slices");
-  LaunchPlan launch;
-  launch.tensors = tensors_of(layer, problem.direction, plan.alignment);
-  launch.kernels.push_back(
-      {.function = "direct_grad_weight",
-       .suffix = "",
-       .threads = plan.threads,
-       .shared_bytes = plan.shared_bytes,
-       .grid = {.blocks_per_tile = slices * values[1],
-                .bounds = staged_bounds(layer, integer_of(plan, "tile_rows"), integer_of(plan, "tile_columns"))}});
-  if (slices > 1) {
-    launch.regions.push_back({.name = "partial",
-                              .what = "sums of slices of the positions",
-                              .bytes = {.constant = slices * weights * sum_bytes(layer)}});
-  }
-  if (layer.bias) {
-    add_channel_sums(launch, problem, plan);
-  }
-  const std::int64_t added = (slices > 1 ? weights : 0) + (layer.bias ? layer.out_channels : 0);
-  if (added > 0) {
-    launch.kernels.push_back(
-        {.function = "add_slices", .suffix = "_add", .grid = {.axes = {{{.constant = added}, 1}}}, .per_thread = true});
-  }
-  return launch;
+  return grad_weight_launch(problem, plan,
+                            {.function = "direct_grad_weight",
+                             .blocks = values[1],
+                             .weights = values[0],
+                             .bounds = staged_bounds(problem.layer, integer_of(plan, "tile_rows"),
+                                                     integer_of(plan, "tile_columns"))});
 }
 
 }  // namespace convtgen

@@ -11,6 +11,7 @@
 #include "generator/planner/direct_grad_weight.h"
 #include "generator/planner/f32x3_gemm.h"
 #include "generator/planner/grad_bias.h"
+#include "generator/planner/grad_weight_gemm.h"
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
@@ -32,6 +33,8 @@ constexpr std::array kTemplates = {
              direct_grad_input_launch, nullptr},
     Template{"direct_grad_weight", kGradWeight, programs::direct_grad_weight, plans_direct_grad_weight, nullptr,
              direct_grad_weight_launch, nullptr},
+    Template{"grad_weight_gemm", kGradWeight, programs::grad_weight_gemm, plans_grad_weight_gemm, nullptr,
+             grad_weight_gemm_launch, grad_weight_gemm_seconds},
     Template{"grad_bias", kGradBias, programs::grad_bias, plans_grad_bias, nullptr, grad_bias_launch, nullptr},
 };
 

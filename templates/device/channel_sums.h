@@ -1,12 +1,11 @@
 // The gradient of the bias: sums of grad_y over all positions, by a kernel that adds slices of them and a function that
 // adds these in their order.
-// Needs `Parameters` with out_channels, channels_last and bias_slices, widen() of device/scalar.h, device/call_sizes.h
-// and device/memory.h.
+// Needs `Parameters` with out_channels, channels_last and bias_slices, device/call_sizes.h
+// and device/memory.h; and, above its line, widen() of device/scalar.h or device/element.h.
 #pragma once
 
 #include "device/call_sizes.h"
 #include "device/memory.h"
-#include "device/scalar.h"
 #include "device/template.h"
 
 constexpr int kBiasThreads = 256;

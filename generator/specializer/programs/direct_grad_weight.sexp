@@ -1,5 +1,5 @@
 (program direct_grad_weight
-  (digest "d591cd30e76bc6c338a3e0ca1381a3267557a64897560b0db63514dd70efdd22")
+  (digest "96721dca870f2406288dcee71be5eef262e9dbe8c78660d7c92e8872105005d6")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -323,13 +323,13 @@
               (do @21 (= (at partial (+ (* slice kWeights) weight)) sum))))))))
   (section @201 "Kernels")
   (file "device/channel_sums.h")
-  (constant @12 int kBiasThreads 256)
-  (constant @14 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
-  (constant @17 int kBiasPositions (/ kBiasThreads kBiasChannels))
-  (constant @18 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
-  (constant @19 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
-  (constant @20 int kBiasPiece (* kBiasReads kBiasPositions))
-  (function @23 kernel void sum_channels
+  (constant @11 int kBiasThreads 256)
+  (constant @13 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
+  (constant @16 int kBiasPositions (/ kBiasThreads kBiasChannels))
+  (constant @17 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
+  (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
+  (constant @19 int kBiasPiece (* kBiasReads kBiasPositions))
+  (function @22 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -374,7 +374,7 @@
     (if @41 (&& (< thread kBiasChannels) (< channel P::out_channels))
       (then
         (do @42 (= (at partial_bias (+ (* slice P::out_channels) channel)) (at totals thread))))))
-  (function @70 device P::Sum channel_sum
+  (function @69 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)
@@ -383,8 +383,8 @@
     (for @3 (pragma "unroll 8") (declare @3 int slice 0) (< slice P::bias_slices) (++ slice)
       (do @4 (+= sum (at partial_bias (+ (* slice P::out_channels) channel)))))
     (return @6 sum))
-  (file "direct_grad_weight.cu")
-  (function @205 kernel void add_slices
+  (file "device/add_slices.h")
+  (function @7 kernel void add_slices
     (comment "Adds the slices in their order: a thread a weight, then a thread a channel of the bias.")
     (launch_bounds 256)
     (argument (restrict (pointer (const Sum))) partial)
@@ -403,7 +403,8 @@
         (if @12 (&& P::has_bias (< (- i kAdded) P::out_channels))
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
-  (function @223 kernel void direct_grad_weight
+  (file "direct_grad_weight.cu")
+  (function @207 kernel void direct_grad_weight
     (comment "The products of all weights: (slice, tile of weights).")
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)

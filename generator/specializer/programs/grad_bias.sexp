@@ -1,5 +1,5 @@
 (program grad_bias
-  (digest "5b7c363e86810068a3776aee03d96558db3e07d0ee4b6fe4ab60f02bc4c87a35")
+  (digest "d608fcc62c2be3d74c744f20ea7e9c93572e2950676627aca871c2e88126a21a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -120,13 +120,13 @@
     (argument int dilation)
     (return @1 (- (call floor_div (- (* dilation k) padding) stride))))
   (file "device/channel_sums.h")
-  (constant @12 int kBiasThreads 256)
-  (constant @14 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
-  (constant @17 int kBiasPositions (/ kBiasThreads kBiasChannels))
-  (constant @18 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
-  (constant @19 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
-  (constant @20 int kBiasPiece (* kBiasReads kBiasPositions))
-  (function @23 kernel void sum_channels
+  (constant @11 int kBiasThreads 256)
+  (constant @13 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
+  (constant @16 int kBiasPositions (/ kBiasThreads kBiasChannels))
+  (constant @17 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
+  (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
+  (constant @19 int kBiasPiece (* kBiasReads kBiasPositions))
+  (function @22 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -171,7 +171,7 @@
     (if @41 (&& (< thread kBiasChannels) (< channel P::out_channels))
       (then
         (do @42 (= (at partial_bias (+ (* slice P::out_channels) channel)) (at totals thread))))))
-  (function @70 device P::Sum channel_sum
+  (function @69 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

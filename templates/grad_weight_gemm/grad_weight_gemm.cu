@@ -1,0 +1,155 @@
+// Gradient of the weights on tensor cores (wgmma): products over positions.
+//
+// The gradient of a weight adds up, over all images and input positions i, x there times grad_y at stride * i - padding +
+// dilation * k. So positions are the K of a matrix product: its rows are output channels by taps, its columns input
+// channels. Producers bring a stage of positions of x and the planes of grad_y that the taps reach to shared memory. A
+// tap moves the address from which consumers load the rows' A fragments by whole positions; x is the B operand of all
+// taps. Positions are cut into slices. A block computes some channels and taps over one slice; a second kernel adds the
+// slices in their order, so that results have the same bits in each call.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/barrier.h"
+#include "device/call_sizes.h"
+#include "device/memory.h"
+#include "device/printed.h"
+#include "device/template.h"
+#include "device/tensor_copy.h"
+#include "device/warpgroup.h"
+
+// ---- Elements ----
+#include "device/element.h"
+
+// ---- Tiles and stages ----
+#include "layout.h"
+
+// ---- Producer ----
+#include "staging.h"
+
+#include "products.h"
+
+using WeightIndex = long long;
+#include "pixel_gemm/epilogue.h"
+
+// ---- Kernels ----
+#include "device/channel_sums.h"
+#include "device/add_slices.h"
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    grad_weight_gemm(const Element* __restrict__ x, const Element* __restrict__ grad_y, float* __restrict__ partial,
+                     float* totals, Element* __restrict__ grad_weight, int batch, int height, int width) {
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  const int out_h = output_rows(in_h);
+  const int out_w = output_columns(in_w);
+  const long long row_tiles =
+      (static_cast<long long>(batch) * (in_h + kHaloH) + (P::tile_rows - 1)) / P::tile_rows;
+  const int column_tiles = P::flat ? 1 : (in_w + (P::tile_columns - 1)) / P::tile_columns;
+  const long long tiles = row_tiles * column_tiles;
+
+  // The block's place: weights vary fastest, so that blocks which read the same positions run together.
+  const int block = blockIdx.x;
+  const int slice = P::slices == 1 ? 0 : block / kSliceBlocks;
+  const int tap_group = block % kTapGroups;
+  const int in_tile = block / kTapGroups % kInTiles;
+  const int out_tile = block / (kTapGroups * kInTiles) % kOutTiles;
+  const int group = P::groups == 1 ? 0 : block / (kTapGroups * kInTiles * kOutTiles) % P::groups;
+  const Target target = {slice,
+                         group,
+                         in_tile * P::block_in,
+                         out_tile * P::block_out,
+                         tap_group / kTapGroupsW * P::taps_h,
+                         tap_group % kTapGroupsW * P::taps_w};
+  const long long first_tile = tiles * slice / P::slices;
+  const int count = static_cast<int>(tiles * (slice + 1) / P::slices - first_tile);
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
+  unsigned long long* empty = full + P::stages;
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < P::stages; ++stage) {
+      mbarrier_init(&full[stage], P::producers);
+      mbarrier_init(&empty[stage], kConsumers / 32);
+    }
+  }
+  __syncthreads();
+
+  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
+  if (warpgroup >= P::consumer_groups) {
+    const int thread = threadIdx.x - kConsumers;
+    const int first_ci = group * kGroupIn + target.first_in;
+    const int first_co = group * kGroupOut + target.first_out;
+    const Source source = {
+        x + (P::channels_last ? first_ci : first_ci * (static_cast<long long>(in_h) * in_w)),
+        grad_y + (P::channels_last ? first_co : first_co * (static_cast<long long>(out_h) * out_w)),
+        kGroupIn - target.first_in,
+        kGroupOut - target.first_out,
+        target.first_kh * P::dilation_h - P::padding_h,
+        target.first_kw * P::dilation_w - P::padding_w};
+    Words words;
+    Tile next = tile_at(first_tile, row_tiles, in_h);
+    if (count > 0) {
+      load_batch(words, source, next, 0, thread, batch, in_h, in_w, out_h, out_w);
+    }
+    for (int issued = 0; issued < count; ++issued) {
+      const int stage = issued % P::stages;
+      if (issued >= P::stages) {
+        mbarrier_wait(&empty[stage], (issued / P::stages - 1) % 2);
+      }
+      // The next batch comes while others are multiplied.
+#pragma unroll 1
+      for (int part = 0; part < kBatches; ++part) {
+        store_batch(shared + stage * kStageBytes, words, part, thread);
+        if (part + 1 == kBatches) {
+          next = tile_at(first_tile + issued + 1, row_tiles, in_h);
+        }
+        if (part + 1 < kBatches || issued + 1 < count) {
+          load_batch(words, source, next, part + 1 == kBatches ? 0 : part + 1, thread, batch, in_h, in_w, out_h, out_w);
+        }
+      }
+      fence_proxy_async();
+      mbarrier_arrive(&full[stage]);
+    }
+  } else {
+    const int thread = threadIdx.x;
+    const int lane = thread % 32;
+    const int warp = thread / 32 % 4;  // of the warpgroup
+    int places[kOwnTiles];
+#pragma unroll
+    for (int tile = 0; tile < kOwnTiles; ++tile) {
+      places[tile] = fragment_place((tile * P::consumer_groups + warpgroup) * 4 + warp, lane);
+    }
+    const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;
+    float* own_totals = totals + block * kTotals + thread;
+    Accumulators acc[kOwnTiles] = {};
+    int since = 0;  // stages since the accumulators were promoted
+    bool is_first = true;
+    for (int consumed = 0; consumed < count; ++consumed) {
+      const int stage = consumed % P::stages;
+      mbarrier_wait(&full[stage], consumed / P::stages % 2);
+      pin(acc);
+      if (kEvenTiles || has_all_tiles) {
+        multiply_stage(acc, kOwnTiles, shared + stage * kStageBytes, places);
+      } else {
+        multiply_stage(acc, kOwnTiles - 1, shared + stage * kStageBytes, places);
+      }
+      pin(acc);
+      if (lane == 0) {
+        mbarrier_arrive(&empty[stage]);
+      }
+      if (P::promote_stages > 0) {
+        ++since;
+        if (since == P::promote_stages) {
+          promote(acc, own_totals, is_first);
+          since = 0;
+          is_first = false;
+        }
+      }
+    }
+    if (P::promote_stages > 0 && !is_first) {
+      add_totals(acc, own_totals);
+    }
+    store_block(acc, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup, thread);
+  }
+}

@@ -1,0 +1,92 @@
+// Products over positions, for gradients of weights: what a block makes, and its threads.
+//
+// Along each axis tap a of a block reads grad_y at stride * i + dilation * a + origin for the input position i. Taps at a
+// distance of stride / gcd(stride, dilation) read the same plane of grad_y, every stride-th element of it, moved by whole
+// positions: position c of plane q is grad_y at stride * c + dilation * q + origin.
+#pragma once
+
+#include "device/printed.h"
+#include "device/static_parameters.h"
+#include "device/template.h"
+#include "device/warpgroup.h"
+
+using P = Parameters;
+using Element = P::Element;
+using Sum = P::Sum;
+
+__host__ __device__ constexpr int smaller(int a, int b) {
+  return a < b ? a : b;
+}
+
+constexpr int kConsumers = 128 * P::consumer_groups;
+constexpr int kThreads = kConsumers + P::producers;
+
+constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
+constexpr int kInstructionK = 32 / kBytes;             // positions of one product
+constexpr int kPack = 16 / kBytes;                     // channels of a unit: 16 bytes
+
+constexpr int kKernelTaps = P::kernel_h * P::kernel_w;
+constexpr int kGroupIn = P::in_channels / P::groups;
+constexpr int kGroupOut = P::out_channels / P::groups;
+constexpr long long kWeights = static_cast<long long>(P::in_channels) * kGroupOut * kKernelTaps;
+
+// Blocks of a slice.
+constexpr int kInTiles = ceil_div(kGroupIn, P::block_in);  // of one group
+constexpr int kOutTiles = ceil_div(kGroupOut, P::block_out);
+constexpr int kTapGroupsW = ceil_div(P::kernel_w, P::taps_w);
+constexpr int kTapGroups = ceil_div(P::kernel_h, P::taps_h) * kTapGroupsW;
+constexpr int kSliceBlocks = P::groups * kInTiles * kOutTiles * kTapGroups;
+
+// Planes of grad_y that the taps of a block read, and the taps of a plane, which are kStep positions apart.
+constexpr int kPeriodH = P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h);
+constexpr int kPeriodW = P::stride_w / greatest_common_divisor(P::stride_w, P::dilation_w);
+constexpr int kPlanesH = smaller(P::taps_h, kPeriodH);
+constexpr int kPlanesW = smaller(P::taps_w, kPeriodW);
+constexpr int kStepH = P::dilation_h / greatest_common_divisor(P::stride_h, P::dilation_h);
+constexpr int kStepW = P::dilation_w / greatest_common_divisor(P::stride_w, P::dilation_w);
+constexpr int kHaloH = (ceil_div(P::taps_h, kPeriodH) - 1) * kStepH;
+constexpr int kHaloW = (ceil_div(P::taps_w, kPeriodW) - 1) * kStepW;
+constexpr int kPlanes = kPlanesH * kPlanesW;
+
+// The rows of the products: taps by output channels, in tiles of 64. A warp's 16 rows are of one tap.
+constexpr int kTaps = P::taps_h * P::taps_w;
+constexpr int kRows = kTaps * P::block_out;
+constexpr int kMTiles = ceil_div(kRows, 64);
+constexpr int kOwnTiles = ceil_div(kMTiles, P::consumer_groups);  // of a warpgroup, at most
+constexpr bool kEvenTiles = kMTiles % P::consumer_groups == 0;    // all warpgroups have as many
+
+// Accumulators of a block, as its totals in memory.
+constexpr int kAccumulators = kOwnTiles * P::block_in / 2;  // of a thread
+constexpr long long kTotals = static_cast<long long>(kAccumulators) * kConsumers;
+
+// The results of a block, on their way to memory, take the place of the stages: some input channels at a time.
+constexpr int kTapPitch = P::block_out + 1;
+constexpr int kColumnPitch = kTaps * kTapPitch + floor_mod(4 - kTaps * kTapPitch, 32);
+
+static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
+static_assert(P::block_out % 16 == 0 && P::block_in % 8 == 0 && P::block_in <= 256, "a block has whole products");
+static_assert(kAccumulators <= 160, "the accumulators fit the registers");
+
+// One thread's accumulators of one tile of 64 rows.
+using Accumulators = float[P::block_in / 2];
+
+// The first of 16 rows' tap, of the block's, and output channel. Rows beyond the last repeat its tap; nobody stores
+// them.
+constexpr int kBlocksOfRows = P::block_out / 16;  // of a tap
+__device__ __forceinline__ int tap_of_rows(int rows) {
+  return min(rows / kBlocksOfRows, kTaps - 1);
+}
+__device__ __forceinline__ int channel_of_rows(int rows) {
+  return rows % kBlocksOfRows * 16;
+}
+
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Accumulators (&acc)[kOwnTiles]) {
+#pragma unroll
+  for (int tile = 0; tile < kOwnTiles; ++tile) {
+#pragma unroll
+    for (int i = 0; i < P::block_in / 2; ++i) {
+      wgmma_pin(acc[tile][i]);
+    }
+  }
+}
