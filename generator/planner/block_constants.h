@@ -83,7 +83,8 @@ class BlockConstants {
     set(last_);
   }
 
-  void set(const Block& block) {
+  // Inlined, GCC 12 takes the members of a block without flags for uninitialised.
+  [[gnu::noinline]] void set(const Block& block) {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       const BlockMember<Block>& member = members_[i];
       constants_.set(i, member.flag != nullptr ? std::int64_t{block.*member.flag} : block.*member.integer);

@@ -68,10 +68,12 @@ namespace convtgen {
   FACTOR(roll_tile, 1500, "until a tile's first row has come") \
   FACTOR(roll_tile_nhwc, 200, "with channels last, where it comes while the tile before is multiplied") \
   FACTOR(roll_once, 40, "of a step whose fragments wait for those of the one before") \
-  FACTOR(grad_weight_item, 60, "instructions of a producer for 16 bytes") \
-  FACTOR(grad_weight_word, 3, "the same for each word that is loaded and stored alone") \
-  FACTOR(grad_weight_latency, 1000, "from a batch of loads to registers to the next one") \
+  FACTOR(grad_weight_batch, 60, "instructions of a producer for a batch of loads to registers") \
+  FACTOR(grad_weight_word, 2.5, "the same for each word of a batch, 16 bits") \
+  FACTOR(grad_weight_word_tf32, 5, "the same in tf32, which is rounded and stored word by word") \
+  FACTOR(grad_weight_latency, 1000, "until a batch has come") \
   FACTOR(grad_weight_fragment, 12, "instructions of a warp for an A fragment and its product") \
+  FACTOR(grad_weight_half_fragment, 36, "the same of 16-bit rows, whose positions are put together") \
   FACTOR(grad_weight_stage, 200, "of a stage's barriers and of the wait for its last products") \
   FACTOR(grad_weight_begin, 3000, "until a first stage has come") \
   FACTOR(grad_weight_output, 12, "of a block's results, for each of a thread") \

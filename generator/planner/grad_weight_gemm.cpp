@@ -11,6 +11,7 @@
 #include "generator/planner/cost.h"
 #include "generator/planner/grad_bias.h"
 #include "generator/planner/grad_weight_launch.h"
+#include "generator/planner/grad_weight_plan.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
@@ -25,8 +26,6 @@ constexpr std::int64_t kMostProducts = 96;        // of a warpgroup in a stage, 
 constexpr std::int64_t kLeastStages = 2;
 constexpr std::int64_t kMostStages = 6;
 constexpr std::int64_t kMostRunPixels = 160;      // of a stage
-constexpr std::int64_t kMostWaves = 4;            // that slices are chosen for
-constexpr std::int64_t kMostSums = 16384;         // positions that an accumulator adds before it is promoted
 constexpr std::size_t kMostPlans = 8;
 
 /// Warpgroups that multiply, and threads that bring what they multiply.
@@ -75,9 +74,13 @@ enum Constant : std::size_t {
   kMTiles,
   kOwnTiles,
   kKSteps,
-  kInputItems,
-  kWindowItems,
-  kBatches,
+  kInputPixels,
+  kWindowPixels,
+  kWords,
+  kInputBatches,
+  kWindowBatches,
+  kInputBatch,
+  kWindowBatch,
   kStageBytes,
   kStoredColumns,
   kSharedBytes,
@@ -85,9 +88,9 @@ enum Constant : std::size_t {
   kTotals,
   kAlignment,
 };
-constexpr std::array<std::string_view, 22> kConstants = {
+constexpr std::array<std::string_view, 26> kConstants = {
     "kThreads", "kInstructionK", "kPack",   "kGroupIn",    "kGroupOut",    "kWeights", "kSliceBlocks", "kHaloH",
-    "kHaloW",   "kRows",         "kMTiles", "kOwnTiles",   "kKSteps",      "kInputItems", "kWindowItems", "kBatches",
+    "kHaloW",   "kRows",         "kMTiles", "kOwnTiles",   "kKSteps",      "kInputPixels", "kWindowPixels", "kWords", "kInputBatches", "kWindowBatches", "kInputBatch", "kWindowBatch",
     "kStageBytes", "kStoredColumns", "kSharedBytes", "kAccumulators", "kTotals", "kAlignment"};
 
 struct Facts {
@@ -105,7 +108,7 @@ struct Facts {
 /// Whether a thread has registers for its accumulators and two steps' A fragments. The assembler counts those that each
 /// thread has when the block starts, 168 of 384 threads and 128 of 512; beside accumulators and fragments it wants 20.
 bool fits_registers(const Block& b, Constants& of_block) {
-  const std::int64_t most = b.consumer_groups == 2 && b.producers == 128 ? 148 : 108;
+  const std::int64_t most = b.consumer_groups == 2 && b.producers == 128 ? 148 : 112;
   return of_block[kAccumulators] + 8 * of_block[kOwnTiles] <= most;
 }
 
@@ -122,8 +125,11 @@ double stage_cycles(const Facts& f, const Block& b, Constants& of_block) {
   const auto number = [&](Constant name) { return static_cast<double>(of_block[name]); };
   const double steps = number(kKSteps);
   const double products = steps * number(kMTiles);
-  const double items = number(kInputItems) + number(kWindowItems);
-  const double words = f.channels_last() ? (of_block[kPack] == 4 ? 8 : 0) : 2 * number(kPack);  // of an item
+  const double batches = number(kInputBatches) + number(kWindowBatches);
+  // Words that a thread brings: each is loaded and, but for channels that lie together, stored alone.
+  const double words = number(kWords) * (number(kInputBatches) * number(kInputBatch) +
+                                         number(kWindowBatches) * number(kWindowBatch));
+  const double per_word = of_block[kPack] == 4 ? factors.grad_weight_word_tf32 : factors.grad_weight_word;
   const double warps = static_cast<double>(b.consumer_groups);  // of a scheduler
   // Rows of grad_y with a stride are read with gaps.
   const double gaps = f.channels_last() ? 1 : std::min<double>(static_cast<double>(f.columns.stride), 8);
@@ -132,10 +138,12 @@ double stage_cycles(const Facts& f, const Block& b, Constants& of_block) {
       // A product reads fragments of 64 rows, and block_in columns of 32 bytes.
       .shared_wavefronts = products * (16 + static_cast<double>(b.block_in) / 4) +
                            number(kStageBytes) / sm.shared_bytes_per_cycle,
-      .instructions = items / 32 / 4 * (factors.grad_weight_item + factors.grad_weight_word * words) +
+      .instructions = static_cast<double>(b.producers) / 128 * (batches * factors.grad_weight_batch + words * per_word) +
                       steps * number(kOwnTiles) * warps * factors.grad_weight_fragment,
-      .l2_bytes = 16 * (number(kInputItems) + gaps * number(kWindowItems))};
-  const double latency = number(kBatches) * factors.grad_weight_latency;
+      .l2_bytes = static_cast<double>(f.layer.dtype == Dtype::kF32 ? 4 : 2) *
+                  (number(kInputPixels) * static_cast<double>(b.block_in) +
+                   gaps * number(kWindowPixels) * static_cast<double>(b.block_out))};
+  const double latency = batches * (factors.grad_weight_latency + factors.grad_weight_batch) + words * per_word;
   return std::max(cycles_of(f.target, work), latency) + factors.grad_weight_stage;
 }
 
@@ -170,30 +178,22 @@ bool choose_stages(const Facts& f, Block& b) {
   return false;
 }
 
-/// So many slices that the SMs have about whole waves of blocks, and how often accumulators are promoted: products
-/// truncate what they add.
+/// The number of slices that is predicted to be the fastest.
 void choose_slices(const Facts& f, Block& b, double& seconds) {
-  const std::int64_t blocks = f.of(b)[kSliceBlocks];
-  const std::int64_t tiles = tiles_of(f, b, f.of(b));
-  const std::int64_t bytes = 4 * f.of(b)[kWeights];
-  const std::int64_t promote = std::max<std::int64_t>(1, kMostSums / (f.of(b)[kKSteps] * f.of(b)[kInstructionK]));
-  const bool is_open = !f.layer.batch || !f.rows.extent || !f.columns.extent;
+  Constants& of_block = f.of(b);
+  const SliceFacts facts = {.multiprocessors = f.target.multiprocessors,
+                            .blocks = of_block[kSliceBlocks],
+                            .stages = tiles_of(f, b, of_block),
+                            .stage_positions = of_block[kKSteps] * of_block[kInstructionK],
+                            .weights = of_block[kWeights],
+                            .totals = of_block[kTotals],
+                            .is_open = !f.layer.batch || !f.rows.extent || !f.columns.extent};
   Block best = b;
   seconds = 0;
-  for (std::int64_t waves = 1; waves <= kMostWaves; ++waves) {
+  for (const Slices& choice : slice_choices(facts)) {
     Block next = b;
-    next.slices = std::clamp<std::int64_t>(waves * f.target.multiprocessors / blocks, 1, std::max<std::int64_t>(1, tiles));
-    const auto takes = [&] {
-      return (next.slices > 1 ? next.slices * bytes : 0) +
-             (next.promote_stages > 0 ? next.slices * blocks * f.of(next)[kTotals] * 4 : 0);
-    };
-    next.promote_stages = is_open || ceil_div(tiles, next.slices) > 2 * promote ? promote : 0;
-    while (next.slices > 1 && takes() > kMostPartialBytes) {
-      --next.slices;
-    }
-    if (takes() > kMostPartialBytes) {
-      next.promote_stages = 0;
-    }
+    next.slices = choice.slices;
+    next.promote_stages = choice.promote_stages;
     const double time = predicted(f, next);
     if (seconds == 0 || time < seconds) {
       best = next;
@@ -239,40 +239,13 @@ std::vector<Block> with_tiles(const Facts& f, Block b) {
   return out;
 }
 
-/// Channels that share all of a group's evenly, in multiples.
-std::vector<std::int64_t> parts_of(std::int64_t channels, std::int64_t multiple, std::int64_t most) {
-  std::vector<std::int64_t> out;
-  for (std::int64_t parts = 1; parts <= ceil_div(channels, multiple); parts = parts < 4 ? parts + 1 : parts * 2) {
-    const std::int64_t size = round_up(ceil_div(channels, parts), multiple);
-    if (size <= most && (out.empty() || out.back() != size)) {
-      out.push_back(size);
-    }
-  }
-  return out;
-}
-
-/// Rectangles of taps: whole kernels, or some of their rows, or some of the taps of one.
-std::vector<std::pair<std::int64_t, std::int64_t>> taps_of(const Facts& f) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> out;
-  for (std::int64_t parts = 1; parts <= f.rows.kernel; ++parts) {
-    const std::pair taps = {ceil_div(f.rows.kernel, parts), f.columns.kernel};
-    if (out.empty() || out.back() != taps) {
-      out.push_back(taps);
-    }
-  }
-  for (std::int64_t parts = 2; parts <= f.columns.kernel; parts *= 2) {
-    out.emplace_back(1, ceil_div(f.columns.kernel, parts));
-  }
-  return out;
-}
-
 std::vector<Candidate> candidates(const Facts& f) {
   std::vector<Candidate> out;
   Block b;
   const std::int64_t group_in = f.of(b)[kGroupIn], group_out = f.of(b)[kGroupOut];
-  for (const auto& [taps_h, taps_w] : taps_of(f)) {
-    for (const std::int64_t block_out : parts_of(group_out, 16, 128)) {
-      for (const std::int64_t block_in : parts_of(group_in, 8, kMostBlockIn)) {
+  for (const auto& [taps_h, taps_w] : tap_rectangles(f.rows, f.columns)) {
+    for (const std::int64_t block_out : even_parts(group_out, 16, 128)) {
+      for (const std::int64_t block_in : even_parts(group_in, 8, kMostBlockIn)) {
         for (const auto& [groups, producers] : kWarpgroups) {
           b = {};
           b.taps_h = taps_h;
@@ -406,7 +379,7 @@ Result<std::vector<Plan>> plans_grad_weight_gemm(const Problem& problem, const C
     }
   }
   if (plans.empty()) {
-    return fail_shared_memory(problem.target, "two stages of one row of products", facts->of(Block())[kStageBytes] * 2);
+    return fail_shared_memory(problem.target, "two stages of one row of products", facts->of(Block())[kSharedBytes]);
   }
   return plans;
 }

@@ -338,6 +338,10 @@ Result<TensorMap> CallForm::map(std::size_t index, const Arrays& arrays, const C
     }
     map.sizes[d] = static_cast<std::uint64_t>(*size);
     map.pitches[d] = static_cast<std::uint64_t>(*pitch);
+    if (*size == 0) {  // an empty tensor, of which nothing is copied: a map has one element at the least, and an address
+      map.sizes[d] = 1;
+      map.address = std::max<std::uint64_t>(map.address, kWorkspaceAlignment);
+    }
   }
   if (auto checked = check_tensor_map(map); !checked) {
     return fail(fmt::format("{}: {}", recipe.name, checked.error().message));

@@ -3,6 +3,8 @@
 
 #include "pixel_gemm/problem.h"
 
+constexpr int kThreads = kConsumers + P::producers;
+
 // The positions of a stage, of x and of a plane of grad_y. Rows of all images follow one another, each image with kHaloH
 // rows of zeros at its end.
 constexpr int kInputPitch = P::flat ? P::width + kHaloW : P::tile_columns;

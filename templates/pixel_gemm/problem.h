@@ -19,7 +19,6 @@ __host__ __device__ constexpr int smaller(int a, int b) {
 }
 
 constexpr int kConsumers = 128 * P::consumer_groups;
-constexpr int kThreads = kConsumers + P::producers;
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
 constexpr int kInstructionK = 32 / kBytes;             // positions of one product

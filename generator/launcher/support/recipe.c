@@ -152,8 +152,8 @@ int ns_encode_map(const ns_kernel* kernel, const ns_binary* binary, const ns_cal
   /* The driver's CUtensorMapDataType of u8, u16, u32, f16, bf16, f32, tf32, f64. */
   static const int types[] = {0, 1, 2, 6, 9, 7, 11, 8};
   const ns_map* map = &binary->maps[index];
-  const uint64_t address = map->of_region ? ns_region_address(binary, call, map->which)
-                                          : (uint64_t)(uintptr_t)call->tensors[map->which];
+  uint64_t address = map->of_region ? ns_region_address(binary, call, map->which)
+                                    : (uint64_t)(uintptr_t)call->tensors[map->which];
   uint64_t sizes[5], pitches[5];
   int d, code;
   if (encode == NULL) {
@@ -162,6 +162,10 @@ int ns_encode_map(const ns_kernel* kernel, const ns_binary* binary, const ns_cal
   for (d = 0; d < map->rank; ++d) {
     sizes[d] = (uint64_t)ns_amount_in(&map->sizes[d], call->quantities);
     pitches[d] = (uint64_t)ns_amount_in(&map->pitches[d], call->quantities);
+    if (sizes[d] == 0) { /* an empty tensor, of which nothing is copied: a map has an element and an address */
+      sizes[d] = 1;
+      address = address == 0 ? 128 : address;
+    }
   }
   /* No interleaving; 128 bytes are brought to the L2 cache at once. */
   code = encode(encoded, types[map->element], (uint32_t)map->rank, (void*)(uintptr_t)address, sizes, pitches + 1,

@@ -1,0 +1,66 @@
+#include "generator/planner/grad_weight_plan.h"
+
+#include <algorithm>
+
+#include "generator/planner/grad_weight_launch.h"
+#include "generator/planner/integers.h"
+
+namespace convtgen {
+namespace {
+
+constexpr std::int64_t kMostWaves = 4;      // that slices are chosen for
+constexpr std::int64_t kMostSums = 16384;   // positions that an accumulator adds before it is promoted
+
+}  // namespace
+
+std::vector<std::int64_t> even_parts(std::int64_t channels, std::int64_t multiple, std::int64_t most) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t parts = 1; parts <= ceil_div(channels, multiple); parts = parts < 4 ? parts + 1 : parts * 2) {
+    const std::int64_t size = round_up(ceil_div(channels, parts), multiple);
+    if (size <= most && (out.empty() || out.back() != size)) {
+      out.push_back(size);
+    }
+  }
+  return out;
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> tap_rectangles(const Axis& rows, const Axis& columns) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> out;
+  for (std::int64_t parts = 1; parts <= rows.kernel; ++parts) {
+    const std::pair taps = {ceil_div(rows.kernel, parts), columns.kernel};
+    if (out.empty() || out.back() != taps) {
+      out.push_back(taps);
+    }
+  }
+  for (std::int64_t parts = 2; parts <= columns.kernel; parts *= 2) {
+    out.emplace_back(1, ceil_div(columns.kernel, parts));
+  }
+  return out;
+}
+
+std::vector<Slices> slice_choices(const SliceFacts& facts) {
+  const std::int64_t promote = std::max<std::int64_t>(1, kMostSums / facts.stage_positions);
+  std::vector<Slices> out;
+  for (std::int64_t waves = 1; waves <= kMostWaves; ++waves) {
+    Slices next;
+    next.slices = std::clamp<std::int64_t>(waves * facts.multiprocessors / facts.blocks, 1,
+                                           std::max<std::int64_t>(1, facts.stages));
+    const auto bytes = [&] {
+      return 4 * ((next.slices > 1 ? next.slices * facts.weights : 0) +
+                  (next.promote_stages > 0 ? next.slices * facts.blocks * facts.totals : 0));
+    };
+    next.promote_stages = facts.is_open || ceil_div(facts.stages, next.slices) > 2 * promote ? promote : 0;
+    while (next.slices > 1 && bytes() > kMostPartialBytes) {
+      --next.slices;
+    }
+    if (bytes() > kMostPartialBytes) {
+      next.promote_stages = 0;
+    }
+    if (out.empty() || out.back().slices != next.slices) {
+      out.push_back(next);
+    }
+  }
+  return out;
+}
+
+}  // namespace convtgen

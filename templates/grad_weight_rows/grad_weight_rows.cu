@@ -1,0 +1,157 @@
+// Gradient of the weights on tensor cores (wgmma), NCHW: products over positions, whose rows are copied as they lie.
+//
+// The gradient of a weight adds up, over all images and input positions i, x there times grad_y at stride * i - padding +
+// dilation * k. So positions are the K of a matrix product: its rows are output channels by taps, its columns input
+// channels. Tensor copies bring parts of rows of x, which are K-major B operands, and the rows of grad_y that the taps
+// reach, with zeros where the images end. Consumers load the rows' A fragments from these: a tap moves them by elements.
+// Positions are cut into slices. A block computes some channels and taps over one slice; a second kernel adds the slices
+// in their order, so that results have the same bits in each call.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/barrier.h"
+#include "device/call_sizes.h"
+#include "device/memory.h"
+#include "device/printed.h"
+#include "device/template.h"
+#include "device/tensor_copy.h"
+#include "device/warpgroup.h"
+
+// ---- Elements ----
+#include "device/element.h"
+
+// ---- Tiles and stages ----
+#include "layout.h"
+
+#include "products.h"
+
+using WeightIndex = long long;
+#include "pixel_gemm/epilogue.h"
+
+// ---- Producer ----
+
+// What a block reads: its first channels of x and grad_y, and the origin of its taps.
+struct Source {
+  int in;
+  int out;
+  int origin_h;
+  int origin_w;  // a multiple of 16 bytes, at or before the taps' own
+};
+
+// Issues the copies of a stage: a box for each part of the rows of x, and one of grad_y.
+__device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap& x_map, const TensorMap& grad_y_map,
+                                           unsigned long long* full, const Source& source, int image, int row,
+                                           int column) {
+  mbarrier_arrive_expect(full, kInputBytes + kWindowBytes);
+#pragma unroll
+  for (int box = 0; box < kBoxes; ++box) {
+    tensor_load_4d(stage + box * kBoxBytes, x_map, full, column + box * kBoxPixels, source.in, row, image);
+  }
+  tensor_load_4d(stage + kInputBytes, grad_y_map, full, column * P::stride_w + source.origin_w, source.out,
+                 row * P::stride_h + source.origin_h, image);
+}
+
+// ---- Kernels ----
+#include "device/channel_sums.h"
+
+#include "device/add_slices.h"
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    grad_weight_rows(__grid_constant__ const TensorMap x_map, __grid_constant__ const TensorMap grad_y_map,
+                     float* __restrict__ partial, float* totals, Element* __restrict__ grad_weight, int batch,
+                     int height) {
+  const int in_h = input_rows(height);
+  const int row_tiles = (in_h + (P::tile_rows - 1)) / P::tile_rows;
+  const int column_tiles = (P::width + (P::tile_columns - 1)) / P::tile_columns;
+  const long long tiles = static_cast<long long>(batch) * row_tiles * column_tiles;
+
+  // The block's place: weights vary fastest, so that blocks which read the same positions run together.
+  const int block = blockIdx.x;
+  const int slice = P::slices == 1 ? 0 : block / kSliceBlocks;
+  const int tap_group = block % kTapGroups;
+  const int in_tile = block / kTapGroups % kInTiles;
+  const int out_tile = block / (kTapGroups * kInTiles) % kOutTiles;
+  const int group = P::groups == 1 ? 0 : block / (kTapGroups * kInTiles * kOutTiles) % P::groups;
+  const Target target = {slice,
+                         group,
+                         in_tile * P::block_in,
+                         out_tile * P::block_out,
+                         tap_group / kTapGroupsW * P::taps_h,
+                         tap_group % kTapGroupsW * P::taps_w};
+  const long long first_tile = tiles * slice / P::slices;
+  const int count = static_cast<int>(tiles * (slice + 1) / P::slices - first_tile);
+  const int origin_w = target.first_kw * P::dilation_w - P::padding_w;
+  const int skew = P::taps_w == P::kernel_w ? floor_mod(-P::padding_w, kSkews) : origin_w & (kSkews - 1);
+
+  unsigned char* shared = shared_align(shared_memory(), 1024);
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
+  unsigned long long* empty = full + P::stages;
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < P::stages; ++stage) {
+      mbarrier_init(&full[stage], 1);
+      mbarrier_init(&empty[stage], kConsumers / 32);
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
+  if (warpgroup >= P::consumer_groups) {
+    if (threadIdx.x == kConsumers) {
+      const Source source = {group * kGroupIn + target.first_in, group * kGroupOut + target.first_out,
+                             target.first_kh * P::dilation_h - P::padding_h, origin_w - skew};
+      for (int issued = 0; issued < count; ++issued) {
+        const int stage = issued % P::stages;
+        if (issued >= P::stages) {
+          mbarrier_wait(&empty[stage], (issued / P::stages - 1) % 2);
+        }
+        // Tiles of one column of tiles follow one another.
+        const long long tile = first_tile + issued;
+        copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], source,
+                   static_cast<int>(tile / row_tiles / column_tiles), static_cast<int>(tile % row_tiles) * P::tile_rows,
+                   static_cast<int>(tile / row_tiles % column_tiles) * P::tile_columns);
+      }
+    }
+  } else {
+    const int thread = threadIdx.x;
+    const int lane = thread % 32;
+    const int warp = thread / 32 % 4;  // of the warpgroup
+    Place places[kOwnTiles];
+#pragma unroll
+    for (int tile = 0; tile < kOwnTiles; ++tile) {
+      places[tile] = place_of_rows((tile * P::consumer_groups + warpgroup) * 4 + warp, lane, skew);
+    }
+    const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;
+    float* own_totals = totals + block * kTotals + thread;
+    Accumulators acc[kOwnTiles] = {};
+    int since = 0;  // stages since the accumulators were promoted
+    bool is_first = true;
+    for (int consumed = 0; consumed < count; ++consumed) {
+      const int stage = consumed % P::stages;
+      mbarrier_wait(&full[stage], consumed / P::stages % 2);
+      pin(acc);
+      if (kEvenTiles || has_all_tiles) {
+        multiply_stage(acc, kOwnTiles, shared + stage * kStageBytes, places);
+      } else {
+        multiply_stage(acc, kOwnTiles - 1, shared + stage * kStageBytes, places);
+      }
+      pin(acc);
+      if (lane == 0) {
+        mbarrier_arrive(&empty[stage]);
+      }
+      if (P::promote_stages > 0) {
+        ++since;
+        if (since == P::promote_stages) {
+          promote(acc, own_totals, is_first);
+          since = 0;
+          is_first = false;
+        }
+      }
+    }
+    if (P::promote_stages > 0 && !is_first) {
+      add_totals(acc, own_totals);
+    }
+    store_block(acc, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup, thread);
+  }
+}

@@ -1,0 +1,43 @@
+// The layout of `grad_weight_rows`: the positions of a stage, and shared memory.
+#pragma once
+
+#include "pixel_gemm/problem.h"
+
+constexpr int kThreads = kConsumers + 32;  // a warp issues the copies
+
+// Boxes of x: a part of each row, of all channels of the block, as K-major operands with that swizzle.
+constexpr int kBoxPixels = P::swizzle / kBytes;
+constexpr int kBoxes = P::tile_columns / kBoxPixels;
+constexpr int kOperandBytes = P::block_in * P::swizzle;  // a row's part
+constexpr int kBoxBytes = P::tile_rows * kOperandBytes;
+constexpr int kInputBytes = kBoxes * kBoxBytes;
+
+// The window of grad_y that the taps reach: whole rows, of all channels of the block, as they lie in memory. A copy begins
+// at a multiple of 16 bytes, up to kSkews - 1 elements before the window. A row is an odd multiple of 16 bytes, so that
+// eight channels are in different banks.
+constexpr int kSkews = 16 / kBytes;
+constexpr int kWindowRows = (P::tile_rows - 1) * P::stride_h + P::dilation_h * (P::taps_h - 1) + 1;
+constexpr int kWindowColumns =
+    (P::tile_columns - 1) * P::stride_w + P::dilation_w * (P::taps_w - 1) + 1 +
+    (P::taps_w == P::kernel_w ? floor_mod(-P::padding_w, kSkews) : kSkews - 1);
+constexpr int kWindowPitch = (ceil_div(kWindowColumns, kSkews) / 2 * 2 + 1) * kSkews;
+constexpr int kPitchBytes = kWindowPitch * kBytes;      // of a channel's row
+constexpr int kRowBytes = P::block_out * kPitchBytes;   // of all channels' row
+constexpr int kWindowBytes = kWindowRows * kRowBytes;
+
+constexpr int kRowSteps = P::tile_columns / kInstructionK;  // products of a row
+constexpr int kKSteps = P::tile_rows * kRowSteps;
+
+// Shared memory: swizzles follow addresses in multiples of 1024 bytes.
+constexpr int kStageBytes = ceil_div(kInputBytes + kWindowBytes, 1024) * 1024;
+constexpr int kPipelineBytes = P::stages * kStageBytes;
+constexpr int kStoredColumns = smaller(P::block_in, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
+constexpr int kBarrierOffset = kPipelineBytes;  // mbarriers
+constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
+
+constexpr int kAlignment = 16;  // of x and grad_y, in bytes
+
+static_assert(!P::channels_last && P::width >= 0, "rows lie in memory as they are copied");
+static_assert(P::tile_columns % kBoxPixels == 0 && kBoxPixels % kInstructionK == 0, "boxes are whole products");
+static_assert(kWindowPitch <= 256 && kWindowRows <= 256 && P::tile_rows <= 256, "a copy brings the window");
+static_assert(kStoredColumns >= 8, "the results of eight input channels fit the stages");
