@@ -27,6 +27,8 @@
 // ---- Producer ----
 #include "staging.h"
 
+#include "pixel_gemm/pipeline.h"
+
 #include "products.h"
 
 using WeightIndex = long long;
@@ -48,21 +50,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int column_tiles = P::flat ? 1 : (in_w + (P::tile_columns - 1)) / P::tile_columns;
   const long long tiles = row_tiles * column_tiles;
 
-  // The block's place: weights vary fastest, so that blocks which read the same positions run together.
   const int block = blockIdx.x;
-  const int slice = P::slices == 1 ? 0 : block / kSliceBlocks;
-  const int tap_group = block % kTapGroups;
-  const int in_tile = block / kTapGroups % kInTiles;
-  const int out_tile = block / (kTapGroups * kInTiles) % kOutTiles;
-  const int group = P::groups == 1 ? 0 : block / (kTapGroups * kInTiles * kOutTiles) % P::groups;
-  const Target target = {slice,
-                         group,
-                         in_tile * P::block_in,
-                         out_tile * P::block_out,
-                         tap_group / kTapGroupsW * P::taps_h,
-                         tap_group % kTapGroupsW * P::taps_w};
-  const long long first_tile = tiles * slice / P::slices;
-  const int count = static_cast<int>(tiles * (slice + 1) / P::slices - first_tile);
+  const Target target = target_of(block);
+  const long long first_tile = tiles * target.slice / P::slices;
+  const int count = static_cast<int>(tiles * (target.slice + 1) / P::slices - first_tile);
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
@@ -78,8 +69,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (warpgroup >= P::consumer_groups) {
     const int thread = threadIdx.x - kConsumers;
-    const int first_ci = group * kGroupIn + target.first_in;
-    const int first_co = group * kGroupOut + target.first_out;
+    const int first_ci = target.group * kGroupIn + target.first_in;
+    const int first_co = target.group * kGroupOut + target.first_out;
     const Source source = {
         x + (P::channels_last ? first_ci : first_ci * (static_cast<long long>(in_h) * in_w)),
         grad_y + (P::channels_last ? first_co : first_co * (static_cast<long long>(out_h) * out_w)),
@@ -135,9 +126,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         multiply_stage(acc, kOwnTiles - 1, shared + stage * kStageBytes, places);
       }
       pin(acc);
-      if (lane == 0) {
-        mbarrier_arrive(&empty[stage]);
-      }
+      release_stage(&empty[stage], lane);
       if (P::promote_stages > 0) {
         ++since;
         if (since == P::promote_stages) {

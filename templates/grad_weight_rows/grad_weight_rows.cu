@@ -24,6 +24,8 @@
 // ---- Tiles and stages ----
 #include "layout.h"
 
+#include "pixel_gemm/pipeline.h"
+
 #include "products.h"
 
 using WeightIndex = long long;
@@ -66,21 +68,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int column_tiles = (P::width + (P::tile_columns - 1)) / P::tile_columns;
   const long long tiles = static_cast<long long>(batch) * row_tiles * column_tiles;
 
-  // The block's place: weights vary fastest, so that blocks which read the same positions run together.
   const int block = blockIdx.x;
-  const int slice = P::slices == 1 ? 0 : block / kSliceBlocks;
-  const int tap_group = block % kTapGroups;
-  const int in_tile = block / kTapGroups % kInTiles;
-  const int out_tile = block / (kTapGroups * kInTiles) % kOutTiles;
-  const int group = P::groups == 1 ? 0 : block / (kTapGroups * kInTiles * kOutTiles) % P::groups;
-  const Target target = {slice,
-                         group,
-                         in_tile * P::block_in,
-                         out_tile * P::block_out,
-                         tap_group / kTapGroupsW * P::taps_h,
-                         tap_group % kTapGroupsW * P::taps_w};
-  const long long first_tile = tiles * slice / P::slices;
-  const int count = static_cast<int>(tiles * (slice + 1) / P::slices - first_tile);
+  const Target target = target_of(block);
+  const long long first_tile = tiles * target.slice / P::slices;
+  const int count = static_cast<int>(tiles * (target.slice + 1) / P::slices - first_tile);
   const int origin_w = target.first_kw * P::dilation_w - P::padding_w;
   const int skew = P::taps_w == P::kernel_w ? floor_mod(-P::padding_w, kSkews) : origin_w & (kSkews - 1);
 
@@ -99,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (warpgroup >= P::consumer_groups) {
     if (threadIdx.x == kConsumers) {
-      const Source source = {group * kGroupIn + target.first_in, group * kGroupOut + target.first_out,
+      const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
                              target.first_kh * P::dilation_h - P::padding_h, origin_w - skew};
       for (int issued = 0; issued < count; ++issued) {
         const int stage = issued % P::stages;
@@ -137,9 +128,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         multiply_stage(acc, kOwnTiles - 1, shared + stage * kStageBytes, places);
       }
       pin(acc);
-      if (lane == 0) {
-        mbarrier_arrive(&empty[stage]);
-      }
+      release_stage(&empty[stage], lane);
       if (P::promote_stages > 0) {
         ++since;
         if (since == P::promote_stages) {

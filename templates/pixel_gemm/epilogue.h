@@ -5,6 +5,7 @@
 #include "device/barrier.h"
 #include "device/weight_order.h"
 #include "layout.h"
+#include "pixel_gemm/pipeline.h"
 
 // ---- Epilogue ----
 
@@ -31,16 +32,6 @@ __device__ __forceinline__ void add_totals(Accumulators (&acc)[kOwnTiles], const
     }
   }
 }
-
-// Where a block's results go: the group's first input channel, the block's first channels in the group and its taps.
-struct Target {
-  int slice;
-  int group;
-  int first_in;
-  int first_out;
-  int first_kh;
-  int first_kw;
-};
 
 // Stores the sums of some input channels, which lie in shared memory, in the order of the weights.
 __device__ __forceinline__ void store_columns(const float* columns, int first_column, int count, const Target& target,
