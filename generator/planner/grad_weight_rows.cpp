@@ -99,7 +99,7 @@ struct Facts {
 /// Whether a thread has registers for its accumulators, two steps' A fragments and its places. The assembler counts those
 /// that each thread has when the block starts: 224 of 288 threads, 152 of 416.
 bool fits_registers(const Facts& f, const Block& b, Constants& of_block) {
-  const std::int64_t most = b.consumer_groups == 2 ? 200 : 128;
+  const std::int64_t most = b.consumer_groups == 2 ? 200 : 112;
   const std::int64_t place = f.layer.dtype == Dtype::kF32 ? 1 : 4;
   return of_block[kAccumulators] + (8 + place) * of_block[kOwnTiles] <= most;
 }

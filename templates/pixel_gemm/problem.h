@@ -64,7 +64,7 @@ constexpr int kColumnPitch = kTaps * kTapPitch + floor_mod(4 - kTaps * kTapPitch
 
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(P::block_out % 16 == 0 && P::block_in % 8 == 0 && P::block_in <= 256, "a block has whole products");
-static_assert(kAccumulators <= 160, "the accumulators fit the registers");
+static_assert(kAccumulators <= 192, "the accumulators fit the registers");
 
 // One thread's accumulators of one tile of 64 rows.
 using Accumulators = float[P::block_in / 2];

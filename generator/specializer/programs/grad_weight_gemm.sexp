@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "a02e70883b012abf31c982878fcb8bdc644cbc578c800643b9c222b753a6e849")
+  (digest "a8da21baf4c21b3ea8ff937aa6839a09898f182b6edc957b489f00ca773fefe4")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -311,7 +311,7 @@
   (constant @63 int kColumnPitch (+ (* kTaps kTapPitch) (call floor_mod (- 4 (* kTaps kTapPitch)) 32)))
   (static_assert @65 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
   (static_assert @66 (&& (&& (== (% P::block_out 16) 0) (== (% P::block_in 8) 0)) (<= P::block_in 256)) "a block has whole products")
-  (static_assert @67 (<= kAccumulators 160) "the accumulators fit the registers")
+  (static_assert @67 (<= kAccumulators 192) "the accumulators fit the registers")
   (alias @70 Accumulators (array float (/ P::block_in 2))
     (comment "One thread's accumulators of one tile of 64 rows."))
   (constant @74 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))

@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "15e35eae591cc53899e6199c65b714554c981f0494f086f7cd1338bb7c2dcc3b")
+  (digest "85d6191757e4a302545c4a665cc320bd942746ebcbe4d38c24cebc56049b54fd")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -310,7 +310,7 @@
   (constant @63 int kColumnPitch (+ (* kTaps kTapPitch) (call floor_mod (- 4 (* kTaps kTapPitch)) 32)))
   (static_assert @65 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
   (static_assert @66 (&& (&& (== (% P::block_out 16) 0) (== (% P::block_in 8) 0)) (<= P::block_in 256)) "a block has whole products")
-  (static_assert @67 (<= kAccumulators 160) "the accumulators fit the registers")
+  (static_assert @67 (<= kAccumulators 192) "the accumulators fit the registers")
   (alias @70 Accumulators (array float (/ P::block_in 2))
     (comment "One thread's accumulators of one tile of 64 rows."))
   (constant @74 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
