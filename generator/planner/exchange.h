@@ -1,10 +1,10 @@
-// Gradients of the input by the templates of forward layers. Where the stride is 1, the gradient is itself a transposed
+// Gradients of the input by the templates of forward layers. With stride 1 the gradient is itself a transposed
 // convolution, of grad_y by the weights with their channels exchanged and their taps mirrored:
 //   grad_x[ci, i] = sum over co, k of grad_y[co, stride * i - padding + dilation * k] * w[ci, co, k]
 //                 = sum over co, k' of grad_y[co, stride * i + (dilation * (kernel - 1) - padding) - dilation * k'] *
 //                   w'[co, ci, k']
-// with k' = kernel - 1 - k, which is the forward sum with a padding of dilation * (kernel - 1) - padding. Another stride
-// is the input's: such a sum has one phase, and reads the input at stride * i (Axis::input_stride).
+// with k' = kernel - 1 - k, which is the forward sum with a padding of dilation * (kernel - 1) - padding. With another
+// stride such a sum has one phase, and reads the input at stride * i (Axis::input_stride).
 #pragma once
 
 #include "generator/planner/launch_plan.h"

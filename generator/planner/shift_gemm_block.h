@@ -34,9 +34,9 @@ enum Constant : std::size_t {
   kBatches,
   kLoads,
 };
-inline constexpr auto kConstants = gemm::constants_with(std::array<std::string_view, 9>{
-    "kTileWarps", "kCopyPixels", "kPixelCopies", "kPixelCopyBytes", "kWarpOutputs", "kReceivedBytes",
-    "kHeldFragments", "kBatches", "kLoads"});
+inline constexpr auto kConstants = gemm::constants_with(
+    std::array<std::string_view, 9>{"kTileWarps", "kCopyPixels", "kPixelCopies", "kPixelCopyBytes", "kWarpOutputs",
+                                    "kReceivedBytes", "kHeldFragments", "kBatches", "kLoads"});
 
 using Facts = gemm::FactsOf<Block>;
 

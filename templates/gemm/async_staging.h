@@ -60,8 +60,8 @@ __device__ __forceinline__ long long find_pixel(int pixel, int first_row, int fi
 
 // The thread's pixels. Places of a few pixels, which 32 bits count, are found once a tile; others for each k-block.
 constexpr int kOwnPixels = ceil_div(kPlane, kAtOnce);
-constexpr bool kKeepsPixels = P::channels_last && !P::bulk && kRowBlocks == 1 && kOwnPixels <= 8 && P::height >= 0 && P::width >= 0 &&
-                              static_cast<long long>(P::tile_n) * P::height * P::width <= 0x7fffffff;
+constexpr bool kKeepsPixels = P::channels_last && !P::bulk && kRowBlocks == 1 && kOwnPixels <= 8 && P::height >= 0 &&
+                              P::width >= 0 && static_cast<long long>(P::tile_n) * P::height * P::width <= 0x7fffffff;
 using Pixels = int[kKeepsPixels ? kOwnPixels : 1];
 
 // Issues the copies of the pixels' channels of a k-block: zeros where a pixel is outside, and where channels end.

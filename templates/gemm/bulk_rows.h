@@ -17,8 +17,9 @@ __device__ __forceinline__ int place_in_vector(const Element* __restrict__ x, lo
   return static_cast<int>((reinterpret_cast<unsigned long long>(x) / kBytes + offset) % kVectorElements);
 }
 
-// Staged rows are input_stride_h apart in the image. A producer copies one row of an image in some channels, kRowChannels apart. Every fourth channel has the same skew,
-// so only the source address differs between a producer's copies of a tile, in all of its k-blocks.
+// A producer copies one row of an image in some channels, kRowChannels apart. Every fourth channel has the same skew,
+// so only the source address differs between a producer's copies of a tile, in all of its k-blocks. Staged rows are
+// input_stride_h apart in the image.
 //
 // Lanes of a warp issue one after the other, so all warps take part. Where the copies of a warp are alike, one lane
 // issues all of them, which is quicker (kByWarps): channels have one row in a tile; or there is one image, where a warp
@@ -80,9 +81,10 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
       kSkewed && is_copied &&
       (start + begin < kVectorElements - 1 || start + (kInChannels - 1) * plane + end + (kVectorElements - 1) >
                                                   static_cast<long long>(batch) * kInChannels * plane);
-  const int rows = kWarpRows == 1 ? 1
-                   : is_copied    ? (min(first_row + kStagedRows * P::input_stride_h, in_h) - iy + (kRowWarpsStep - 1)) / kRowWarpsStep
-                                  : 0;
+  const int rows =
+      kWarpRows == 1 ? 1
+      : is_copied ? (min(first_row + kStagedRows * P::input_stride_h, in_h) - iy + (kRowWarpsStep - 1)) / kRowWarpsStep
+                  : 0;
   return {channel,
           x + (start - skew + head + (first_channel + channel) * plane),
           channel * kChannelPitch + (image * kStagedRows + row + kRowWarps * above) * kRowPitch + head,
@@ -115,7 +117,8 @@ __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int cha
 
 // Whether a tile has rows or columns outside the image, which no copy writes.
 __device__ inline bool needs_zero_pad(int first_row, int first_column, int images, const int in_h, const int in_w) {
-  return kByRows && (first_row < 0 || first_row + ((kStagedRows - 1) * P::input_stride_h + 1) > in_h || (P::tile_n > 1 && images < P::tile_n) ||
+  return kByRows && (first_row < 0 || first_row + ((kStagedRows - 1) * P::input_stride_h + 1) > in_h ||
+                     (P::tile_n > 1 && images < P::tile_n) ||
                      (!kSkewed && (first_column < 0 || first_column + kStagedColumns > in_w)));
 }
 

@@ -55,7 +55,8 @@ constexpr int kMostOffsetW = offset_of_tap(0, P::stride_w, P::padding_w, P::dila
 constexpr int kOffsetsH = kRowGroups == 1 ? kMostOffsetH - kLeastOffsetH + 1 : kBlockTapRows;
 
 // Whether each input position makes stride_h * stride_w outputs alone: then an image may be taken as one row.
-constexpr bool kPointwise = P::input_stride_h * P::input_stride_w == 1 && kLeastOffsetH == 0 && kMostOffsetH == 0 && kLeastOffsetW == 0 && kMostOffsetW == 0 &&
+constexpr bool kPointwise = P::input_stride_h * P::input_stride_w == 1 && kLeastOffsetH == 0 && kMostOffsetH == 0 &&
+                            kLeastOffsetW == 0 && kMostOffsetW == 0 &&
                             P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 == P::stride_h &&
                             P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 == P::stride_w;
 constexpr bool kRowOfKnownSize =
@@ -84,12 +85,12 @@ constexpr bool kAllHaveTaps = all_have_taps();
 
 // Rows and columns of the output.
 __host__ __device__ constexpr int output_height(int in_h) {
-  return ((in_h - 1) * P::stride_h + (P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + P::input_stride_h -
-                                      2 * P::padding_h)) /
+  return ((in_h - 1) * P::stride_h +
+          (P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + P::input_stride_h - 2 * P::padding_h)) /
          P::input_stride_h;
 }
 __host__ __device__ constexpr int output_width(int in_w) {
-  return ((in_w - 1) * P::stride_w + (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + P::input_stride_w -
-                                      2 * P::padding_w)) /
+  return ((in_w - 1) * P::stride_w +
+          (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + P::input_stride_w - 2 * P::padding_w)) /
          P::input_stride_w;
 }

@@ -115,8 +115,7 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const Eleme
     for (int i = 0; i < kLoadedColumns; i += kLoadVector) {
       if (kSharesFragments || is_loaded(part, i)) {
         if (P::channels_last) {
-          words[half][i] =
-              operand(*reinterpret_cast<const unsigned int*>(row + staged_pixel(i) + half * (4 / kBytes)));
+          words[half][i] = operand(*reinterpret_cast<const unsigned int*>(row + staged_pixel(i) + half * (4 / kBytes)));
         } else if (P::type == kWgmmaTf32 && kLoadVector == 4) {
           const uint4 v = *reinterpret_cast<const uint4*>(row + half * 4 * kChannelPitch + i);
           words[half][i] = operand(v.x);

@@ -34,7 +34,8 @@ constexpr int kLoadVector = P::channels_last ? 1
                                              : greatest_common_divisor(kThreadColumns, kMostLoaded);
 constexpr int kCopy = P::copy_bytes / kBytes;
 
-// Pixels that come by bulk copies, and others with input strides, lie in groups: of the columns of a thread's positions.
+// Pixels that come by bulk copies, or that positions skip, lie together in groups, of the columns of a thread's
+// positions each.
 constexpr bool kPixelGroups = P::channels_last && (P::bulk || P::input_stride_w > 1);
 
 // Staged rows and columns of an image, with the halo. Columns begin where a copy and a load may begin.
@@ -47,13 +48,13 @@ constexpr int kStagedColumns =
     kStagedColumnsAlign;
 
 // Pitches in elements. Reads of the consumers are free of bank conflicts: (thread in four) * pitch + 8 words each. With
-// input strides there are up to two, where a thread's columns are 8 words or a multiple of 32.
+// input strides a bank is wanted twice where a thread's columns are 8 words, or more than 16.
 constexpr int kRowPitch =
     kSkewed ? ceil_div(kStagedColumns + 16 / kBytes - kLoadVector, 16 / kBytes) * (16 / kBytes) : kStagedColumns;
 constexpr int kImagePlane = kStagedRows * kRowPitch;
 constexpr int kPlane = P::tile_n * kImagePlane;
-constexpr int kChannelPitch =
-    kBytes == 4 ? kPlane + floor_mod((kThreadColumns % 16 == 0 ? 4 : 8) - kPlane, 32) : 2 * (kPlane / 2 + floor_mod(4 - kPlane / 2, 16));
+constexpr int kChannelPitch = kBytes == 4 ? kPlane + floor_mod((kThreadColumns % 16 == 0 ? 4 : 8) - kPlane, 32)
+                                          : 2 * (kPlane / 2 + floor_mod(4 - kPlane / 2, 16));
 constexpr int kPixelWords = P::block_k * kBytes / 4;
 constexpr int kPixelPitch =
     (kPixelWords + floor_mod(4 - kPixelWords, 16 / (P::thread_positions > 2 ? 2 : 1))) * 4 / kBytes;
@@ -63,7 +64,8 @@ __host__ __device__ constexpr int staged_pixel(int pixel) {
   return kPixelGroups ? pixel / kThreadColumns * kPixelGroupPitch + pixel % kThreadColumns * P::block_k
                       : pixel * kPixelPitch;
 }
-constexpr int kInputBytes = (P::channels_last ? staged_pixel(kPlane) : P::block_k * kChannelPitch) * kBytes;  // the input of a stage
+constexpr int kInputBytes =
+    (P::channels_last ? staged_pixel(kPlane) : P::block_k * kChannelPitch) * kBytes;  // the input of a stage
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kLoadVector == 0, "stages are aligned");
 
 // What a thread loads of a staged row: columns from its first position on, with the halo, in whole vectors. And the
@@ -108,7 +110,8 @@ constexpr int kAlignment = kCopyAlignment > P::store * kBytes ? kCopyAlignment :
 
 // The epilogue (gemm/epilogue.h).
 constexpr bool kAddsBias = P::has_bias;
-constexpr bool kStoresFromCorner = false;
+// With input strides a thread may have many channels: the places of all of them would be kept, and spilled.
+constexpr bool kStoresFromCorner = P::input_stride_h * P::input_stride_w > 1;
 
 static_assert(P::tile_n * P::tile_h * P::tile_w == 8 * kTileWarps * P::thread_positions &&
                   P::tile_w % P::thread_positions == 0,

@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "986d009f5553c48c15013c9e0174caa8da6f988dfc4ffb92dadb59717d9f0e33")
+  (digest "7883133db13c284058fac73fba5945eb980a9dd81545551787b98317248785be")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -247,8 +247,8 @@
   (constant @54 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
   (constant @55 int kOffsetsH (? (== kRowGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
   (constant @58 bool kPointwise (&& (&& (&& (&& (&& (&& (== (* P::input_stride_h P::input_stride_w) 1) (== kLeastOffsetH 0)) (== kMostOffsetH 0)) (== kLeastOffsetW 0)) (== kMostOffsetW 0)) (== (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) P::stride_h)) (== (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) P::stride_w)))
-  (constant @61 bool kRowOfKnownSize (&& (&& (&& (> P::height 1) (> P::width 0)) (== (% P::width P::thread_positions) 0)) (<= P::height (/ 0x3fffffff P::width))))
-  (function @65 constexpr bool has_taps
+  (constant @62 bool kRowOfKnownSize (&& (&& (&& (> P::height 1) (> P::width 0)) (== (% P::width P::thread_positions) 0)) (<= P::height (/ 0x3fffffff P::width))))
+  (function @66 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -258,17 +258,17 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @76 constexpr bool all_have_taps
+  (function @77 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @83 bool kAllHaveTaps (call all_have_taps))
-  (function @86 constexpr int output_height
+  (constant @84 bool kAllHaveTaps (call all_have_taps))
+  (function @87 constexpr int output_height
     (comment "Rows and columns of the output.")
     (argument int in_h)
     (return @1 (/ (+ (* (- in_h 1) P::stride_h) (- (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) P::input_stride_h) (* 2 P::padding_h))) P::input_stride_h)))
-  (function @91 constexpr int output_width
+  (function @92 constexpr int output_width
     (argument int in_w)
     (return @1 (/ (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) P::input_stride_w) (* 2 P::padding_w))) P::input_stride_w)))
   (file "element.h")
@@ -685,19 +685,19 @@
     (argument (restrict (pointer (const Element))) x)
     (argument "long long" offset)
     (return @1 (static_cast int (% (+ (/ (reinterpret_cast "unsigned long long" x) kBytes) offset) kVectorElements))))
-  (constant @26 int kImageRows (* P::tile_n kStagedRows) (trail "of a channel"))
-  (constant @27 bool kByWarps (&& kByRows (|| (== kImageRows 1) (&& (&& (! kSkewed) (== P::tile_n 1)) (<= kImageRows 16)))))
-  (constant @28 int kRowWarps (/ kProducers 32))
-  (constant @29 int kRowWarpsStep (* kRowWarps P::input_stride_h) (trail "from a warp's row to its next one, in the image"))
-  (constant @30 int kWarpRows (? kByWarps (call ceil_div kImageRows kRowWarps) 1))
-  (constant @31 int kRowArrivals (? kByWarps kRowWarps kProducers))
-  (constant @32 int kMostRowChannels (? kSkewed (* (/ (/ kRowArrivals kImageRows) 4) 4) (? (&& kByWarps (> kImageRows kRowArrivals)) 1 (/ kRowArrivals kImageRows))))
-  (constant @35 int kRowChannels (? (|| (! kByRows) (>= kMostRowChannels P::block_k)) P::block_k kMostRowChannels))
-  (static_assert @36 (|| (! kByRows) (> kMostRowChannels 0)) "there is a producer for each row")
-  (constant @37 int kRounds (call ceil_div P::block_k kRowChannels))
-  (constant @38 bool kWholeRounds (&& (== (% P::in_channels P::block_k) 0) (== (% P::block_k kRowChannels) 0)))
-  (constant @39 bool kHasSpare (< (* kRowChannels kImageRows) kRowArrivals) (trail "producers without a row"))
-  (record @45 Copy
+  (constant @27 int kImageRows (* P::tile_n kStagedRows) (trail "of a channel"))
+  (constant @28 bool kByWarps (&& kByRows (|| (== kImageRows 1) (&& (&& (! kSkewed) (== P::tile_n 1)) (<= kImageRows 16)))))
+  (constant @29 int kRowWarps (/ kProducers 32))
+  (constant @30 int kRowWarpsStep (* kRowWarps P::input_stride_h) (trail "from a warp's row to its next one, in the image"))
+  (constant @31 int kWarpRows (? kByWarps (call ceil_div kImageRows kRowWarps) 1))
+  (constant @32 int kRowArrivals (? kByWarps kRowWarps kProducers))
+  (constant @33 int kMostRowChannels (? kSkewed (* (/ (/ kRowArrivals kImageRows) 4) 4) (? (&& kByWarps (> kImageRows kRowArrivals)) 1 (/ kRowArrivals kImageRows))))
+  (constant @36 int kRowChannels (? (|| (! kByRows) (>= kMostRowChannels P::block_k)) P::block_k kMostRowChannels))
+  (static_assert @37 (|| (! kByRows) (> kMostRowChannels 0)) "there is a producer for each row")
+  (constant @38 int kRounds (call ceil_div P::block_k kRowChannels))
+  (constant @39 bool kWholeRounds (&& (== (% P::in_channels P::block_k) 0) (== (% P::block_k kRowChannels) 0)))
+  (constant @40 bool kHasSpare (< (* kRowChannels kImageRows) kRowArrivals) (trail "producers without a row"))
+  (record @46 Copy
     (comment "What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no")
     (comment "part of the row is in the image), of `rows` where a warp has several.")
     (field int channel)
@@ -706,7 +706,7 @@
     (field int bytes)
     (field bool at_end)
     (field int rows))
-  (function @57 device Copy find_copy
+  (function @58 device Copy find_copy
     (comment "Finds the copies of a tile of the producer, or the warp, of this number.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) x)
@@ -735,8 +735,8 @@
     (declare @20 (const bool) is_copied (&& (&& (&& (&& (|| (! kHasSpare) (< channel kRowChannels)) (|| (== P::tile_n 1) (< (+ first_image image) batch))) (>= iy 0)) (< iy in_h)) (< begin end)))
     (declare @22 (const bool) at_end (&& (&& kSkewed is_copied) (|| (< (+ start begin) (- kVectorElements 1)) (> (+ (+ (+ start (* (- kInChannels 1) plane)) end) (- kVectorElements 1)) (* (* (static_cast "long long" batch) kInChannels) plane)))))
     (declare @26 (const int) rows (? (== kWarpRows 1) 1 (? is_copied (/ (+ (- (call min (+ first_row (* kStagedRows P::input_stride_h)) in_h) iy) (- kRowWarpsStep 1)) kRowWarpsStep) 0)))
-    (return @29 (init channel (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane))) (+ (+ (* channel kChannelPitch) (* (+ (+ (* image kStagedRows) row) (* kRowWarps above)) kRowPitch)) head) (? is_copied (* (- tail head) kBytes) 0) at_end rows)))
-  (function @97 device void copy_rows
+    (return @30 (init channel (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane))) (+ (+ (* channel kChannelPitch) (* (+ (+ (* image kStagedRows) row) (* kRowWarps above)) kRowPitch)) head) (? is_copied (* (- tail head) kBytes) 0) at_end rows)))
+  (function @99 device void copy_rows
     (comment "Issues a producer's copies of a k-block, of which the layer has so many `channels`.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -754,7 +754,7 @@
             (if @9 (|| kWholeRounds (< (+ (. copy channel) (* round kRowChannels)) channels))
               (then
                 (do @10 (call bulk_load (+ (+ to (. copy to)) (+ (* (* row kRowWarps) kRowPitch) (* (* round kRowChannels) kChannelPitch))) (+ (. copy from) (+ (* row (* (static_cast "long long" kRowWarpsStep) in_w)) (* (* round kRowChannels) plane))) (. copy bytes) full)))))))))
-  (function @117 device bool needs_zero_pad
+  (function @119 device bool needs_zero_pad
     (comment "Whether a tile has rows or columns outside the image, which no copy writes.")
     (attributes "inline")
     (argument int first_row)
@@ -763,7 +763,7 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (&& kByRows (|| (|| (|| (< first_row 0) (> (+ first_row (+ (* (- kStagedRows 1) P::input_stride_h) 1)) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w)))))))
-  (function @125 device void zero_pad
+  (function @128 device void zero_pad
     (comment "Writes zeros to the rows and columns of a stage outside the image, and to channels that the layer has not.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)

@@ -581,26 +581,21 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&
 
 // ---- Epilogue ----
 
-// The thread's i-th channel, whose first is `co`; and how far that is from the first.
-__device__ __forceinline__ int own_channel(int co, int i) {
-  return co + i / 2 * 8 + i % 2;
-}
-
 // Stores a thread's outputs: its positions in all phases, for its channels, from position (m_y, m_x), channel `co` on.
 __device__ __forceinline__ void store_tile(const Accumulators& acc, float* __restrict__ y, int co, int m_y, int m_x) {
+  float* corner = y + (static_cast<long long>(co) * 16 + m_y) * 16 + m_x;
   if (m_y < 16) {
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      const int channel = own_channel(co, i);
-      float* to = y + (static_cast<long long>(channel) * 16 + m_y) * 16;
+      float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 256;
       if (m_x < 16) {
         float values[4];
         #pragma unroll
         for (int v = 0; v < 4; ++v) {
           values[v] = acc[0][v / 2][i / 2 * 4 + v % 2 * 2 + i % 2];
         }
-        store_streaming_16(to + m_x, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
-                                                __float_as_uint(values[2]), __float_as_uint(values[3])));
+        store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                                          __float_as_uint(values[2]), __float_as_uint(values[3])));
       }
     }
   }
