@@ -53,6 +53,12 @@ std::int64_t pairs_of_axis(const Axis& axis, std::int64_t in, std::int64_t out) 
   std::int64_t pairs = 0;
   for (std::int64_t k = 0; k < axis.kernel; ++k) {
     const std::int64_t shift = k * axis.dilation - axis.padding.before;
+    if (axis.input_stride > 1) {  // pairs (o, k) with 0 <= o * input_stride - shift < in
+      const std::int64_t least = std::max<std::int64_t>(0, -floor_div(-shift, axis.input_stride));
+      const std::int64_t most = std::min(out - 1, floor_div(in - 1 + shift, axis.input_stride));
+      pairs = saturated(static_cast<Wide>(pairs) + std::max<std::int64_t>(0, most - least + 1));
+      continue;
+    }
     const std::int64_t first = std::max<std::int64_t>(0, -floor_div(shift, axis.stride));  // ceil(-shift / stride)
     const std::int64_t last = std::min(in - 1, floor_div(out - 1 - shift, axis.stride));
     pairs = saturated(static_cast<Wide>(pairs) + std::max<std::int64_t>(0, last - first + 1));
@@ -118,7 +124,8 @@ std::int64_t output_extent(const Axis& axis, std::int64_t in) {
   const Wide grown = (static_cast<Wide>(in) - 1) * axis.stride;
   const Wide reach = static_cast<Wide>(axis.dilation) * (static_cast<Wide>(axis.kernel) - 1);
   const Wide sum = static_cast<Wide>(saturated(grown)) + saturated(reach);
-  return saturated(sum - axis.padding.before - axis.padding.after + axis.output_padding + 1);
+  return saturated((sum - axis.padding.before - axis.padding.after + axis.output_padding + axis.input_stride) /
+                   axis.input_stride);
 }
 
 std::int64_t tap_count(const Layer& layer) {

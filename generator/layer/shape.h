@@ -48,7 +48,7 @@ struct Shape {
 [[nodiscard]] std::string_view operator_name(const Layer& layer);
 
 /// out = (in - 1) * stride - (padding before + after) + dilation * (kernel - 1) + output_padding + 1 (PyTorch's, whose
-/// padding is the same at both ends);
+/// padding is the same at both ends), divided by input_stride where that is not 1;
 /// not positive where the padding eats everything, and the nearest 64-bit number where the result has more bits.
 [[nodiscard]] std::int64_t output_extent(const Axis& axis, std::int64_t in);
 

@@ -31,6 +31,8 @@ Axis exchanged(const Axis& axis) {
   out.padding.before = reach - axis.padding.before;
   out.padding.after = reach - axis.padding.after + axis.output_padding;
   out.output_padding = 0;
+  out.stride = 1;
+  out.input_stride = axis.stride;
   if (axis.extent) {
     out.extent = output_extent(axis, *axis.extent);
   }
@@ -42,14 +44,7 @@ Axis exchanged(const Axis& axis) {
 Result<Problem> exchanged_problem(const Problem& problem) {
   const Layer& layer = problem.layer;
   if (problem.direction != Direction::kGradInput) {
-    return fail(
-        fmt::format("direction {}; it takes forward and, with stride 1, grad_input", name_of(problem.direction)));
-  }
-  for (const std::size_t axis : axes_of(layer)) {
-    if (layer.axes[axis].stride != 1) {
-      return fail(fmt::format("stride {} in {}; as a gradient of the input it takes 1", layer.axes[axis].stride,
-                              axis_name(layer, axis)));
-    }
+    return fail(fmt::format("direction {}; it takes forward and grad_input", name_of(problem.direction)));
   }
   Problem out{layer, Direction::kForward, problem.target};
   std::swap(out.layer.in_channels, out.layer.out_channels);

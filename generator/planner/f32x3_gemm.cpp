@@ -11,6 +11,7 @@
 #include "generator/planner/f32x3_gemm_block.h"
 #include "generator/planner/gemm_block.h"
 #include "generator/planner/layer_parameters.h"
+#include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
 namespace {
@@ -48,6 +49,9 @@ constexpr std::array kComputes = {Compute::kF32x3};
 
 Result<std::vector<Plan>> plans_f32x3_gemm(const Problem& problem, const ConstantProgram& program) {
   if (auto checked = gemm::check(problem, kComputes); !checked) {
+    return std::unexpected(checked.error());
+  }
+  if (auto checked = check_input_strides(problem.layer); !checked) {
     return std::unexpected(checked.error());
   }
   const Result<Facts> facts = f32x3_gemm::facts_of(problem, planned_sizes(problem.layer), program);

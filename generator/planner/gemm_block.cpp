@@ -27,7 +27,9 @@ Layer group_of(const Layer& layer) {
 
 Parameters group_parameters(const Layer& layer) {
   Parameters p = product_parameters(group_of(layer));
-  p.insert({{"groups", layer.groups}});
+  p.insert({{"groups", layer.groups},
+            {"input_stride_h", layer.axes[kHeight].input_stride},
+            {"input_stride_w", layer.axes[kWidth].input_stride}});
   return p;
 }
 
@@ -59,6 +61,10 @@ Result<void> check(const Problem& problem, std::span<const Compute> computes) {
     return fail(fmt::format("groups of {} output channels; tensor cores want {}", group_out, kLeastGroupOut));
   }
   return {};
+}
+
+bool has_input_strides(const Facts& f) {
+  return f.rows.input_stride > 1 || f.columns.input_stride > 1;
 }
 
 std::set<std::int64_t> phase_row_counts(const Facts& f) {
@@ -182,8 +188,15 @@ TileGrid grid_of(const Problem& problem, const Plan& plan, const ConstantProgram
   const std::int64_t tile_w = integer_of(plan, "tile_w");
   const std::int64_t rows =
       values[1] != 0 ? std::max<std::int64_t>(1, tile_w / *layer.axes[kWidth].extent) : integer_of(plan, "tile_h");
+  // Input positions of a tile, with the halo, to which no image need extend.
+  const auto beyond = [&](std::size_t axis, std::int64_t tile) {
+    const Axis& a = layer.axes[axis];
+    return a.input_stride == 1 ? 0 : tile * a.input_stride + 2 * a.dilation * (a.kernel - 1);
+  };
   return {.stride_h = layer.axes[kHeight].stride,
           .stride_w = layer.axes[kWidth].stride,
+          .beyond_rows = beyond(kHeight, rows),
+          .beyond_columns = beyond(kWidth, tile_w),
           .tile_rows = layer.axes[kHeight].stride * rows,
           .tile_columns = layer.axes[kWidth].stride * tile_w,
           .tile_images = integer_of(plan, "tile_n"),

@@ -150,6 +150,8 @@ struct FactsOf : Facts {
 /// Errors: as check_tensor_cores() has them, or groups with too few channels.
 [[nodiscard]] Result<void> check(const Problem& problem, std::span<const Compute> computes);
 
+/// Whether it is a gradient of the input of a layer with strides.
+[[nodiscard]] bool has_input_strides(const Facts& facts);
 /// The numbers of phase rows that a block may have.
 [[nodiscard]] std::set<std::int64_t> phase_row_counts(const Facts& facts);
 /// Positions that a thread has fragments for.

@@ -17,9 +17,9 @@ double padded_share(const Facts& f, const Block& b, Constants& of_block) {
   if (of_block[kFlat] != 0) {
     return 1 - within(shape.in[kHeight] * shape.in[kWidth], b.tile_w, false);
   }
-  return 1 -
-         within(shape.in[kHeight], b.tile_h, of_block[kOffsetsH] > 1) *
-             (of_block[kSkewed] != 0 ? 1.0 : within(shape.in[kWidth], b.tile_w, of_block[kStagedColumns] > b.tile_w));
+  const std::int64_t width = b.tile_w * f.columns.input_stride;
+  return 1 - within(shape.in[kHeight], b.tile_h * f.rows.input_stride, of_block[kOffsetsH] > 1) *
+                 (of_block[kSkewed] != 0 ? 1.0 : within(shape.in[kWidth], width, of_block[kStagedColumns] > width));
 }
 
 /// Sectors of 32 bytes that rows of `elements` adjacent ones touch, over those that they would fill.
@@ -53,7 +53,8 @@ double memory_bytes(const Facts& f, const Block& b, Constants& of_block, double 
   // A sector is written as often as there are stores with a part of it: parts of a thread's outputs with others between
   // them, and the ends of what a warp stores where rows begin anywhere.
   const std::int64_t together = std::min(b.tile_w, 8 * b.thread_positions) * f.columns.stride;
-  const double read_waste = f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w, in_row), in_row);
+  const double read_waste =
+      f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w * f.columns.input_stride, in_row), in_row);
   const double write_waste =
       f.channels_last ? 1.0 : row_waste(f, std::min(together, shape.out[kWidth]), shape.out[kWidth]);
   const double moved = number(f.groups) * (static_cast<double>(shape.input_elements) * read_waste +

@@ -280,6 +280,9 @@ Result<void> check(const Problem& problem) {
   if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
     return checked;
   }
+  if (auto checked = check_input_strides(layer); !checked) {
+    return checked;
+  }
   if (layer.groups != 1) {
     return fail(fmt::format("{} groups; it takes 1", layer.groups));
   }

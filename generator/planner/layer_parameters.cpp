@@ -46,6 +46,12 @@ Parameters product_parameters(const Layer& layer) {
   return p;
 }
 
+bool is_forward_value(std::string_view name, const ParameterValue& value) {
+  const bool is_stride = name == "input_stride_h" || name == "input_stride_w";
+  return (name == "weights_exchanged" && value == ParameterValue(false)) ||
+         (is_stride && value == ParameterValue(std::int64_t{1}));
+}
+
 std::int64_t integer_of(const Plan& plan, std::string_view name) {
   return std::get<std::int64_t>(plan.parameters.find(name)->second);
 }

@@ -11,6 +11,9 @@ namespace convtgen {
 /// The same and `weights_exchanged`, which is false: what templates of products on tensor cores have.
 [[nodiscard]] Parameters product_parameters(const Layer& layer);
 
+/// Whether it is a parameter of gradients of the input alone, with the value that all forward layers have.
+[[nodiscard]] bool is_forward_value(std::string_view name, const ParameterValue& value);
+
 /// The plan's parameter of this name, which it must have.
 [[nodiscard]] std::int64_t integer_of(const Plan& plan, std::string_view name);
 [[nodiscard]] bool flag_of(const Plan& plan, std::string_view name);

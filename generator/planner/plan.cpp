@@ -164,9 +164,9 @@ Grid TileGrid::grid() const {
           .blocks_per_tile = blocks_per_tile,
           .most_tiles = most_tiles,
           .bounds = {{Quantity::kOutHeight, kIntMax - tile_rows},
-                     {Quantity::kInHeight, (kIntMax - tile_rows) / stride_h + 1},
+                     {Quantity::kInHeight, (kIntMax - tile_rows - beyond_rows) / stride_h + 1},
                      {Quantity::kOutWidth, kIntMax - tile_columns},
-                     {Quantity::kInWidth, (kIntMax - tile_columns) / stride_w + 1}}};
+                     {Quantity::kInWidth, (kIntMax - tile_columns - beyond_columns) / stride_w + 1}}};
 }
 
 }  // namespace convtgen

@@ -72,6 +72,7 @@ struct Candidates {
 /// What the planner knows of the main kernel's grid.
 struct TileGrid {
   std::int64_t stride_h = 1, stride_w = 1;       // the layer's
+  std::int64_t beyond_rows = 0, beyond_columns = 0;  // inputs that a tile counts behind the last, beside tile_rows
   std::int64_t tile_rows = 1, tile_columns = 1;  // outputs that a block makes
   std::int64_t tile_images = 1;                  // whose outputs of that rectangle it makes
   std::int64_t blocks_per_tile = 1;              // for all channels and phases of a tile of one image

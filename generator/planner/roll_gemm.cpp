@@ -432,6 +432,9 @@ Result<void> check(const Problem& problem) {
   if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
     return checked;
   }
+  if (auto checked = check_input_strides(layer); !checked) {
+    return checked;
+  }
   const std::int64_t bytes = bytes_of(layer.dtype);
   const bool channels_last = layer.layout == Layout::kNhwc;
   if (layer.groups != 1) {

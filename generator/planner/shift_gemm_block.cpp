@@ -26,7 +26,7 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
   if (const auto bytes = gemm::widest_copy(f)) {
     b.copy_bytes = *bytes;
     out.push_back(b);
-    if (b.copy_bytes == 16 || (f.bytes == 4 && !f.channels_last)) {
+    if (b.copy_bytes == 16 || (f.bytes == 4 && !f.channels_last && !gemm::has_input_strides(f))) {
       b.copy_bytes = 16;
       b.bulk = true;
       if (!f.channels_last || f.of(b)[kPixelCopyBytes] >= kLeastPixelBytes) {
@@ -49,7 +49,9 @@ bool choose_store(const Facts& f, Block& b) {
 
 /// Positions that a thread holds fragments of at a time.
 std::int64_t fragments(const Facts& f, const Block& b) {
-  return std::min(gemm::fragment_positions(b, f.of(b)), b.thread_positions / 2 * f.columns.kernel);
+  return f.columns.input_stride > 1
+             ? f.of(b)[kHeldFragments]
+             : std::min(gemm::fragment_positions(b, f.of(b)), b.thread_positions / 2 * f.columns.kernel);
 }
 
 /// Registers of a consumer that hold accumulators and two sets of fragments, and how many may: products of more than
@@ -97,6 +99,9 @@ std::optional<Block> completed(const Facts& f, Block b) {
       !fits_registers(f, b)) {
     return std::nullopt;
   }
+  if (f.of(b)[kBatches] == 1 && f.of(b)[gemm::kKSteps] % 2 != 0) {  // batches alternate between two sets of fragments
+    return std::nullopt;
+  }
   if (b.cluster > 1 && (f.of(b)[gemm::kKBlocks] % b.cluster != 0 || b.block_n % (8 * b.cluster) != 0)) {
     return std::nullopt;
   }
@@ -111,6 +116,9 @@ std::optional<Block> completed(const Facts& f, Block b) {
 /// Input channels of a stage.
 std::vector<std::int64_t> block_k_sizes(const Facts& f) {
   std::vector<std::int64_t> sizes = {2 * f.instruction_k};
+  if (gemm::has_input_strides(f)) {
+    sizes.push_back(f.instruction_k);
+  }
   if (f.layer.in_channels > 2 * f.instruction_k) {
     sizes.push_back(4 * f.instruction_k);
   }

@@ -30,9 +30,13 @@ enum Constant : std::size_t {
   kPixelCopyBytes,
   kWarpOutputs,
   kReceivedBytes,
+  kHeldFragments,
+  kBatches,
+  kLoads,
 };
-inline constexpr auto kConstants = gemm::constants_with(std::array<std::string_view, 6>{
-    "kTileWarps", "kCopyPixels", "kPixelCopies", "kPixelCopyBytes", "kWarpOutputs", "kReceivedBytes"});
+inline constexpr auto kConstants = gemm::constants_with(
+    std::array<std::string_view, 9>{"kTileWarps", "kCopyPixels", "kPixelCopies", "kPixelCopyBytes", "kWarpOutputs",
+                                    "kReceivedBytes", "kHeldFragments", "kBatches", "kLoads"});
 
 using Facts = gemm::FactsOf<Block>;
 

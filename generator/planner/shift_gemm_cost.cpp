@@ -60,9 +60,10 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double producer_threads = of(gemm::kProducers);
 
   // Instructions of a scheduler: two warps of consumers and one of producers.
-  const double words = of(gemm::kLoadedColumns);
-  const double read =
-      2 * words / of(gemm::kLoadVector) + 4 * words + 4 * number(gemm::fragment_positions(b, of_block)) + 8;
+  const double words = of(kLoads) * of(gemm::kLoadVector);
+  const double copied = f.columns.input_stride > 1 ? of(gemm::kMTiles) * number(f.columns.kernel)
+                                                   : number(gemm::fragment_positions(b, of_block));  // to fragments
+  const double read = 2 * of(kLoads) + 4 * words + 4 * copied + 8;
   const double copies = b.bulk ? 0.0 : number(of_block[gemm::kInputBytes] / b.copy_bytes) / producer_threads;
   const double issue = warps / 4 * steps * offsets * read + products * 4 + copies * 6 * producer_threads / 128;
 

@@ -20,6 +20,16 @@ Result<void> check_tensor_cores(const Problem& problem, std::span<const Compute>
   return {};
 }
 
+Result<void> check_input_strides(const Layer& layer) {
+  for (const std::size_t axis : axes_of(layer)) {
+    if (layer.axes[axis].input_stride != 1) {
+      return fail(fmt::format("stride {} in {}; as a gradient of the input it takes 1", layer.axes[axis].input_stride,
+                              axis_name(layer, axis)));
+    }
+  }
+  return {};
+}
+
 std::unexpected<Error> fail_extent(const Layer& layer, std::int64_t multiple, std::int64_t bytes) {
   const bool channels_last = layer.layout == Layout::kNhwc;
   const std::string copies = fmt::format("copies of {} bytes take multiples of {}", bytes, multiple);

@@ -11,6 +11,9 @@ namespace convtgen {
 /// Errors: the target has no wgmma, or the layer's compute mode is none of these.
 [[nodiscard]] Result<void> check_tensor_cores(const Problem& problem, std::span<const Compute> computes);
 
+/// Errors: the layer has an input stride, which is the stride of a layer whose gradient is wanted.
+[[nodiscard]] Result<void> check_input_strides(const Layer& layer);
+
 /// Error: pixels with channels last, or else rows, are no whole copies of that many bytes: what is adjacent is to be a
 /// multiple of that many elements.
 [[nodiscard]] std::unexpected<Error> fail_extent(const Layer& layer, std::int64_t multiple, std::int64_t bytes);

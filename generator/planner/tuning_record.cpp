@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "generator/language/language.h"
+#include "generator/planner/layer_parameters.h"
 #include "generator/planner/templates.h"
 
 namespace convtgen {
@@ -190,7 +191,9 @@ Result<ElementsOfFile> elements_of_file(std::string_view text) {
 std::string plan_json(const Plan& plan) {
   Json parameters = Json::object();
   for (const auto& [name, value] : plan.parameters) {
-    parameters[name] = std::visit(ValueJson{}, value);
+    if (!is_forward_value(name, value)) {
+      parameters[name] = std::visit(ValueJson{}, value);
+    }
   }
   return Json{{"template", plan.template_name}, {"parameters", std::move(parameters)}}.dump();
 }

@@ -33,7 +33,8 @@ struct TuningRecord {
   bool operator==(const TuningRecord&) const = default;
 };
 
-/// The template and its parameters as compact JSON. Equal for equal kernels; words for people are no part of it.
+/// The template and its parameters as compact JSON. Equal for equal kernels; words for people are no part of it, nor
+/// are what only gradients of the input have (is_forward_value()): records of before there were such remain valid.
 [[nodiscard]] std::string plan_json(const Plan& plan);
 
 /// The place of the plan that has this plan_json(), if there is one.

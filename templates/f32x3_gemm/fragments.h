@@ -16,7 +16,7 @@ __host__ __device__ constexpr unsigned int used_fragments() {
   unsigned int used = 0;
   for (int kw = 0; kw < P::kernel_w; kw += kFusedPhases) {
     for (int tile = 0; tile < kMTiles; ++tile) {
-      used |= 1u << (2 * tile + fragment_of_tap(kw)) % 32;
+      used |= 1u << (2 * tile + column_of_tap(kw)) % 32;
     }
   }
   return used;

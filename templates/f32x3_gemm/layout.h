@@ -36,6 +36,10 @@ constexpr int kPlane = P::tile_n * kImagePlane;
 constexpr int kChannelPitch = kPlane + floor_mod(4 - kPlane, 16);
 constexpr int kPixelPitch =
     P::block_k + (P::thread_positions > 2 ? floor_mod(4 - P::block_k, 8) : floor_mod(8 - P::block_k, 16));
+// Where a staged pixel lies.
+__host__ __device__ constexpr int staged_pixel(int pixel) {
+  return pixel * kPixelPitch;
+}
 constexpr int kInputElements = !P::channels_last ? P::block_k * kChannelPitch : kPlane * kPixelPitch;
 constexpr int kInputBytes = kInputElements * kBytes;  // the input of a stage
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kLoadVector == 0, "stages are aligned");

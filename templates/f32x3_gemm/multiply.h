@@ -108,11 +108,11 @@ __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments
 #pragma unroll
             for (int kw = 0; kw < P::kernel_w; ++kw) {
               if (kPhaseGroups == 1) {
-                multiply_part(acc, set_of_row(kh), a, fragment_of_tap(0) - kw * P::dilation_w,
+                multiply_part(acc, set_of_row(kh), a, column_of_tap(0) - kw * P::dilation_w,
                               moved(weights, operand_of_tap(kh, 0, 0) + kw * (kKSteps * kProductBytes)),
                               may_begin && kw == 0 ? begun : 1, high);  // taps ({top to bottom}, 0 to {last})
               } else {
-                multiply_part(acc, set_of_row(kh), a, fragment_of_tap(0) - kw * P::dilation_w,
+                multiply_part(acc, set_of_row(kh), a, column_of_tap(0) - kw * P::dilation_w,
                               moved(weights, operand_of_tap(kh, 0, 0) + kw * (kKSteps * kProductBytes)),
                               may_begin && kw == 0 ? begun : 1,
                               high);  // taps {for k from top below end step kPhaseGroups: ({k} + r, 0 to {last})}
@@ -122,7 +122,7 @@ __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments
             CONVTGEN_UNROLL
             for (int kw = 0; kw < P::kernel_w; kw += kFusedPhases) {
               const int set = set_of_row(kh) + set_of_column(kw);
-              const int first = fragment_of_tap(kw);
+              const int first = column_of_tap(kw);
               const int operand = operand_of_tap(kh, kw, 0);
               const bool begins = may_begin && is_first_of_row(kw);
               const int last = kw + kFusedPhases - 1;

@@ -33,7 +33,7 @@ __device__ __forceinline__ void stage_channels(Element* to, const Element* __res
     const int column = place % (kStagedColumns / kCopy) * kCopy;
     const int row = place / (kStagedColumns / kCopy) % kStagedRows;
     const int image = place / (kStagedColumns / kCopy * kStagedRows);
-    const int iy = first_row + row;
+    const int iy = first_row + row * P::input_stride_h;
     const int ix = first_column + column;
     const bool inside = (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
     const int bytes = inside ? min(in_w - ix, kCopy) * kBytes : 0;
@@ -52,7 +52,7 @@ __device__ __forceinline__ void stage_channels(Element* to, const Element* __res
 __device__ __forceinline__ long long find_pixel(int pixel, int first_row, int first_column, int images, const int in_h,
                                                 const int in_w) {
   const int image = pixel / kImagePlane;
-  const int iy = first_row + pixel / kStagedColumns % kStagedRows;
+  const int iy = first_row + pixel / kStagedColumns % kStagedRows * P::input_stride_h;
   const int ix = first_column + pixel % kStagedColumns;
   const bool inside = (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
   return inside ? (static_cast<long long>(image) * in_h + iy) * in_w + ix : -1;
@@ -60,8 +60,8 @@ __device__ __forceinline__ long long find_pixel(int pixel, int first_row, int fi
 
 // The thread's pixels. Places of a few pixels, which 32 bits count, are found once a tile; others for each k-block.
 constexpr int kOwnPixels = ceil_div(kPlane, kAtOnce);
-constexpr bool kKeepsPixels = P::channels_last && !P::bulk && kOwnPixels <= 8 && P::height >= 0 && P::width >= 0 &&
-                              static_cast<long long>(P::tile_n) * P::height * P::width <= 0x7fffffff;
+constexpr bool kKeepsPixels = P::channels_last && !P::bulk && kRowBlocks == 1 && kOwnPixels <= 8 && P::height >= 0 &&
+                              P::width >= 0 && static_cast<long long>(P::tile_n) * P::height * P::width <= 0x7fffffff;
 using Pixels = int[kKeepsPixels ? kOwnPixels : 1];
 
 // Issues the copies of the pixels' channels of a k-block: zeros where a pixel is outside, and where channels end.
@@ -76,7 +76,7 @@ __device__ __forceinline__ void stage_pixels(Element* to, const Element* __restr
       const int pixel = thread / kCopies + j * kAtOnce;
       const long long place = pixels[j];
       if (kPlane % kAtOnce == 0 || pixel < kPlane) {
-        copy_vector(to + pixel * kPixelPitch + own,
+        copy_vector(to + staged_pixel(pixel) + own,
                     place >= 0 && left > 0 ? x + place * kInChannels + first_channel + own : x,
                     place >= 0 && left > 0 ? left * kBytes : 0);
       }
@@ -84,7 +84,7 @@ __device__ __forceinline__ void stage_pixels(Element* to, const Element* __restr
   } else {
     for (int pixel = thread / kCopies; pixel < kPlane; pixel += kAtOnce) {
       const long long place = find_pixel(pixel, first_row, first_column, images, in_h, in_w);
-      copy_vector(to + pixel * kPixelPitch + own,
+      copy_vector(to + staged_pixel(pixel) + own,
                   place >= 0 && left > 0 ? x + place * kInChannels + first_channel + own : x,
                   place >= 0 && left > 0 ? left * kBytes : 0);
     }

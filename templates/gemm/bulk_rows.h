@@ -18,7 +18,8 @@ __device__ __forceinline__ int place_in_vector(const Element* __restrict__ x, lo
 }
 
 // A producer copies one row of an image in some channels, kRowChannels apart. Every fourth channel has the same skew,
-// so only the source address differs between a producer's copies of a tile, in all of its k-blocks.
+// so only the source address differs between a producer's copies of a tile, in all of its k-blocks. Staged rows are
+// input_stride_h apart in the image.
 //
 // Lanes of a warp issue one after the other, so all warps take part. Where the copies of a warp are alike, one lane
 // issues all of them, which is quicker (kByWarps): channels have one row in a tile; or there is one image, where a warp
@@ -26,6 +27,7 @@ __device__ __forceinline__ int place_in_vector(const Element* __restrict__ x, lo
 constexpr int kImageRows = P::tile_n * kStagedRows;  // of a channel
 constexpr bool kByWarps = kByRows && (kImageRows == 1 || (!kSkewed && P::tile_n == 1 && kImageRows <= 16));
 constexpr int kRowWarps = kProducers / 32;
+constexpr int kRowWarpsStep = kRowWarps * P::input_stride_h;  // from a warp's row to its next one, in the image
 constexpr int kWarpRows = kByWarps ? ceil_div(kImageRows, kRowWarps) : 1;
 constexpr int kRowArrivals = kByWarps ? kRowWarps : kProducers;
 constexpr int kMostRowChannels = kSkewed                                 ? kRowArrivals / kImageRows / 4 * 4
@@ -59,8 +61,10 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
   const int channel = producer / kImageRows;
   const int row = producer % kStagedRows;
   const int image = producer / kStagedRows % P::tile_n;
-  const int above = kWarpRows == 1 ? 0 : max(0, kRowWarps - 1 - first_row - row) / kRowWarps;  // rows of a warp
-  const int iy = first_row + row + kRowWarps * above;
+  const int above = kWarpRows == 1 ? 0
+                                   : max(0, kRowWarpsStep - 1 - first_row - row * P::input_stride_h) /
+                                         kRowWarpsStep;  // rows of a warp
+  const int iy = first_row + row * P::input_stride_h + kRowWarpsStep * above;
   // The staged columns of the image, and their vectors, relative to the first one, which is at `start` in channel 0.
   const int begin = max(first_column, 0) - first_column;
   const int end = min(first_column + kStagedColumns, in_w) - first_column;
@@ -77,9 +81,10 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
       kSkewed && is_copied &&
       (start + begin < kVectorElements - 1 || start + (kInChannels - 1) * plane + end + (kVectorElements - 1) >
                                                   static_cast<long long>(batch) * kInChannels * plane);
-  const int rows = kWarpRows == 1 ? 1
-                   : is_copied    ? (min(first_row + kStagedRows, in_h) - iy + (kRowWarps - 1)) / kRowWarps
-                                  : 0;
+  const int rows =
+      kWarpRows == 1 ? 1
+      : is_copied ? (min(first_row + kStagedRows * P::input_stride_h, in_h) - iy + (kRowWarpsStep - 1)) / kRowWarpsStep
+                  : 0;
   return {channel,
           x + (start - skew + head + (first_channel + channel) * plane),
           channel * kChannelPitch + (image * kStagedRows + row + kRowWarps * above) * kRowPitch + head,
@@ -102,7 +107,7 @@ __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int cha
       for (int round = 0; round < kRounds; ++round) {
         if (kWholeRounds || copy.channel + round * kRowChannels < channels) {
           bulk_load(to + copy.to + (row * kRowWarps * kRowPitch + round * kRowChannels * kChannelPitch),
-                    copy.from + (row * (static_cast<long long>(kRowWarps) * in_w) + round * kRowChannels * plane),
+                    copy.from + (row * (static_cast<long long>(kRowWarpsStep) * in_w) + round * kRowChannels * plane),
                     copy.bytes, full);
         }
       }
@@ -112,7 +117,8 @@ __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int cha
 
 // Whether a tile has rows or columns outside the image, which no copy writes.
 __device__ inline bool needs_zero_pad(int first_row, int first_column, int images, const int in_h, const int in_w) {
-  return kByRows && (first_row < 0 || first_row + kStagedRows > in_h || (P::tile_n > 1 && images < P::tile_n) ||
+  return kByRows && (first_row < 0 || first_row + ((kStagedRows - 1) * P::input_stride_h + 1) > in_h ||
+                     (P::tile_n > 1 && images < P::tile_n) ||
                      (!kSkewed && (first_column < 0 || first_column + kStagedColumns > in_w)));
 }
 
@@ -124,7 +130,7 @@ __device__ __forceinline__ void zero_pad(Element* to, int channels, int first_ro
   constexpr int kRows = P::block_k * kImageRows;
   constexpr int kRowThreads = kRows <= 16 ? 8 : kRows <= 32 ? 4 : kRows <= 64 ? 2 : 1;
   for (int i = thread / kRowThreads; i < kRows; i += kProducers / kRowThreads) {
-    const int iy = first_row + i % kStagedRows;
+    const int iy = first_row + i % kStagedRows * P::input_stride_h;
     const int image = i / kStagedRows % P::tile_n;
     const bool is_copied = (P::in_channels % P::block_k == 0 || i / kImageRows < channels) &&
                            (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h;

@@ -3,6 +3,9 @@
 //
 // M is positions of the input (m = output / stride), N output channels of fused phases, K input channels. Each tap
 // serves one phase of the outputs and reads the input at a constant offset from m.
+//
+// A gradient of the input, where the layer has strides, is such products too: there the stride is 1, and a tap reads
+// the input at a constant offset from input_stride * m.
 #pragma once
 
 #include "device/static_parameters.h"
@@ -12,7 +15,11 @@ using P = Parameters;
 
 constexpr int kConsumers = 256;  // threads: two warpgroups
 
-constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
+// With input strides, each kernel row has k-blocks of its own: the rows that it reads are input_stride_h apart.
+static_assert(P::input_stride_h * P::input_stride_w == 1 || P::stride_h * P::stride_w == 1,
+              "a gradient of the input has one phase");
+constexpr int kRowBlocks = P::input_stride_h * P::input_stride_w == 1 ? 1 : P::kernel_h;
+constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k) * kRowBlocks;
 constexpr int kInChannels = P::groups * P::in_channels;  // of a pixel
 constexpr int kOutChannels = P::groups * P::out_channels;
 
@@ -20,8 +27,9 @@ constexpr int kOutChannels = P::groups * P::out_channels;
 constexpr int kTaps = P::kernel_h * P::kernel_w;  // of all blocks
 constexpr int kPhases = P::phase_rows * P::stride_w;
 constexpr int kPhaseGroups = P::stride_h / P::phase_rows;
-constexpr int kBlockTaps = kTaps / kPhaseGroups;
-constexpr int kBlockTapRows = P::kernel_h / kPhaseGroups;
+constexpr int kRowGroups = kPhaseGroups * kRowBlocks;  // that the kernel's rows are divided into
+constexpr int kBlockTaps = kTaps / kRowGroups;
+constexpr int kBlockTapRows = P::kernel_h / kRowGroups;
 static_assert(kPhaseGroups == 1 || (P::phase_rows == 1 && P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "blocks have single phase rows only where each phase row has as many kernel rows");
 
@@ -44,10 +52,11 @@ constexpr int kLeastOffsetH = offset_of_tap(P::kernel_h - 1, P::stride_h, P::pad
 constexpr int kLeastOffsetW = offset_of_tap(P::kernel_w - 1, P::stride_w, P::padding_w, P::dilation_w);
 constexpr int kMostOffsetH = offset_of_tap(0, P::stride_h, P::padding_h, P::dilation_h);
 constexpr int kMostOffsetW = offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w);
-constexpr int kOffsetsH = kPhaseGroups == 1 ? kMostOffsetH - kLeastOffsetH + 1 : kBlockTapRows;
+constexpr int kOffsetsH = kRowGroups == 1 ? kMostOffsetH - kLeastOffsetH + 1 : kBlockTapRows;
 
 // Whether each input position makes stride_h * stride_w outputs alone: then an image may be taken as one row.
-constexpr bool kPointwise = kLeastOffsetH == 0 && kMostOffsetH == 0 && kLeastOffsetW == 0 && kMostOffsetW == 0 &&
+constexpr bool kPointwise = P::input_stride_h * P::input_stride_w == 1 && kLeastOffsetH == 0 && kMostOffsetH == 0 &&
+                            kLeastOffsetW == 0 && kMostOffsetW == 0 &&
                             P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 == P::stride_h &&
                             P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 == P::stride_w;
 constexpr bool kRowOfKnownSize =
@@ -76,8 +85,12 @@ constexpr bool kAllHaveTaps = all_have_taps();
 
 // Rows and columns of the output.
 __host__ __device__ constexpr int output_height(int in_h) {
-  return (in_h - 1) * P::stride_h + (P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h);
+  return ((in_h - 1) * P::stride_h +
+          (P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + P::input_stride_h - 2 * P::padding_h)) /
+         P::input_stride_h;
 }
 __host__ __device__ constexpr int output_width(int in_w) {
-  return (in_w - 1) * P::stride_w + (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
+  return ((in_w - 1) * P::stride_w +
+          (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + P::input_stride_w - 2 * P::padding_w)) /
+         P::input_stride_w;
 }

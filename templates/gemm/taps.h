@@ -5,7 +5,7 @@
 
 // Whether some tap reads the staged rows of this offset, and how many offsets before it some tap reads.
 __host__ __device__ constexpr bool is_used(int offset) {
-  bool used = kPhaseGroups > 1;
+  bool used = kRowGroups > 1;
   for (int kh = 0; kh < P::kernel_h; ++kh) {
     used = used || offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH == offset;
   }
@@ -34,7 +34,7 @@ __host__ __device__ constexpr bool is_first_of_row(int kw) {
 __host__ __device__ constexpr bool is_first(int kh, int kw) {
   bool first = is_first_of_row(kw);
   for (int k = kh + 1; k < kBlockTapRows; ++k) {
-    first = first && kPhaseGroups == 1 &&
+    first = first && kRowGroups == 1 &&
             phase_of_tap(k, P::stride_h, P::padding_h, P::dilation_h) !=
                 phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
   }
@@ -43,11 +43,11 @@ __host__ __device__ constexpr bool is_first(int kh, int kw) {
 
 // The offset of the staged rows that a kernel row reads.
 __host__ __device__ constexpr int offset_of_row(int kh) {
-  return kPhaseGroups > 1 ? kBlockTapRows - 1 - kh
-                          : offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
+  return kRowGroups > 1 ? kBlockTapRows - 1 - kh
+                        : offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
 }
-// The fragment that a tap's products read, for a thread's first position.
-__host__ __device__ constexpr int fragment_of_tap(int kw) {
+// The loaded column that a tap's products read, for a thread's first position.
+__host__ __device__ constexpr int column_of_tap(int kw) {
   return offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) - kFirstColumn - kLoadStart;
 }
 // Where a tap's B operand lies among the weights of a k-block, in bytes.

@@ -12,6 +12,14 @@ __host__ __device__ constexpr int tiles_across(int in_h, int in_w, int out_w) {
                : (out_w + (P::stride_w * P::tile_w - 1)) / (P::stride_w * P::tile_w);
 }
 
+// The first input channel of a k-block, and the first row that it stages, where the tile's first k-block has first_row.
+__device__ inline int first_channel_of(int k_block) {
+  return k_block / kRowBlocks * P::block_k;
+}
+__device__ inline int first_row_of(int k_block, int first_row) {
+  return kRowBlocks == 1 ? first_row : first_row - k_block % kRowBlocks * P::dilation_h;
+}
+
 // A tile's first image, and its first position there.
 struct Tile {
   int image;

@@ -10,7 +10,7 @@ using WeightIndex = long long;
 
 #include "device/exchanged_weights.h"
 
-constexpr int kAllKSteps = kKBlocks * kKSteps;
+constexpr int kAllKSteps = kKBlocks / kRowBlocks * kKSteps;  // of a tap
 constexpr long long kGroupWeights = static_cast<long long>(P::in_channels) * P::out_channels * kTaps;
 
 // The output channel of the block at column n of a product: a thread's accumulators are of adjacent channels.

@@ -6,7 +6,7 @@
 #include "layout.h"
 
 // Adjacent pixels of a row that one copy brings: a group where its channels are adjacent in memory too.
-constexpr int kCopyPixels = P::groups == 1 && P::block_k == P::in_channels ? P::thread_positions : 1;
+constexpr int kCopyPixels = P::groups == 1 && P::block_k == P::in_channels ? kThreadColumns : 1;
 constexpr int kPixelCopies = kPlane / kCopyPixels;
 constexpr int kPixelCopyBytes = kCopyPixels * P::block_k * kBytes;  // of one bulk copy
 
@@ -23,14 +23,14 @@ __device__ __forceinline__ void stage_bulk_pixels(Element* to, const Element* __
     const int copy = first + thread % 32 * (kProducers / 32) + thread / 32;
     const int pixel = copy * kCopyPixels;
     const int image = pixel / kImagePlane;
-    const int iy = first_row + pixel / kStagedColumns % kStagedRows;
+    const int iy = first_row + pixel / kStagedColumns % kStagedRows * P::input_stride_h;
     const int ix = first_column + pixel % kStagedColumns;
     const bool exists = kPixelCopies % kProducers == 0 || copy < kPixelCopies;
     const bool inside = exists && (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h;
     const int begin = inside ? max(ix, 0) : 0;
     const int end = inside ? min(ix + kCopyPixels, in_w) : 0;
     const bool is_whole = end - begin == kCopyPixels && channels == P::block_k;
-    Element* staged = to + pixel / P::thread_positions * kPixelGroupPitch + pixel % P::thread_positions * P::block_k;
+    Element* staged = to + staged_pixel(pixel);
     const int whole = __popc(__ballot_sync(0xffffffffu, is_whole));
     if (thread % 32 == 0) {
       mbarrier_expect(full, whole * kPixelCopyBytes);

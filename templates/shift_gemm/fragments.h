@@ -7,12 +7,68 @@
 #include "layout.h"
 #include "skewed_rows.h"
 
-// The A operands of products whose first position is each of the loaded columns.
-using Fragments = unsigned int[kLoadedColumns - 1][4];
+// Taps of a kernel row whose fragments a thread holds at a time. Without an input stride all: adjacent positions share
+// fragments. With one each tap has its own of each M tile, and registers hold those of some taps.
+constexpr bool kSharesFragments = P::input_stride_w == 1;
+constexpr int kMostHeldFragments = kMTiles * P::block_n > 192 ? 2 : 4;
+constexpr int kMostHeldTaps = ceil_div(kMostHeldFragments, kMTiles);
+constexpr int kHeldTaps = kSharesFragments || P::kernel_w < kMostHeldTaps ? P::kernel_w : kMostHeldTaps;
+constexpr int kTapParts = ceil_div(P::kernel_w, kHeldTaps);  // of a kernel row
 
-// Each staged row has fragments of its own, which a k-step later overwrites. A single row has two, used in turn.
-constexpr int kFragmentSets = kUsedRows > 1 ? kUsedRows : 2;
-static_assert(kUsedRows > 1 || kKSteps % kFragmentSets == 0, "each k-block begins with the same fragments");
+constexpr int kHeldFragments = kSharesFragments ? kLoadedColumns - 1 : kMTiles * kHeldTaps;
+constexpr int kTileFragments = kSharesFragments ? 2 : kHeldTaps;  // from an M tile's to the next one's
+
+// The A operands of products.
+using Fragments = unsigned int[kHeldFragments][4];
+
+// Each part of the taps of a staged row has fragments of its own, which a k-step later overwrites. A single one has
+// two, used in turn.
+constexpr int kBatches = kUsedRows * kTapParts;
+constexpr int kFragmentSets = kBatches > 1 ? kBatches : 2;
+static_assert(kBatches > 1 || kKSteps % kFragmentSets == 0, "each k-block begins with the same fragments");
+
+// The fragment that a tap's products read, in the first M tile.
+__host__ __device__ constexpr int fragment_of_tap(int kw) {
+  return kSharesFragments ? column_of_tap(kw) : kw % kHeldTaps;
+}
+// Whether a part of the taps has a fragment, and the loaded column of its first position.
+__host__ __device__ constexpr bool has_fragment(int part, int fragment) {
+  return kSharesFragments || part * kHeldTaps + fragment % kHeldTaps < P::kernel_w;
+}
+__host__ __device__ constexpr int column_of_fragment(int part, int fragment) {
+  return kSharesFragments
+             ? fragment
+             : column_of_tap(part * kHeldTaps + fragment % kHeldTaps) + fragment / kHeldTaps * (2 * P::input_stride_w);
+}
+// Whether some fragment of a part of the taps has words of this column; and of one of those that are loaded together
+// from it on.
+__host__ __device__ constexpr bool is_read(int part, int column) {
+  bool read = kSharesFragments;
+  for (int i = 0; i < kHeldFragments; ++i) {
+    const int first = column_of_fragment(part, i);
+    read = read || (has_fragment(part, i) && (column == first || column == first + P::input_stride_w));
+  }
+  return read;
+}
+__host__ __device__ constexpr bool is_loaded(int part, int column) {
+  bool loaded = false;
+  for (int i = 0; i < kLoadVector; ++i) {
+    loaded = loaded || is_read(part, column + i);
+  }
+  return loaded;
+}
+
+// Loads of a thread for a staged row, of each half of a product's K.
+__host__ __device__ constexpr int loads_of_row() {
+  int loads = 0;
+  for (int part = 0; part < kTapParts; ++part) {
+    for (int column = 0; column < kLoadedColumns; column += kLoadVector) {
+      loads += is_loaded(part, column) ? 1 : 0;
+    }
+  }
+  return loads;
+}
+constexpr int kLoads = loads_of_row();
 
 // Whether some tap reads the fragment of this loaded column.
 __host__ __device__ constexpr bool is_operand(int column) {
@@ -26,11 +82,19 @@ __host__ __device__ constexpr bool is_operand(int column) {
   return used;
 }
 
+// Two words, of two positions, of two channels' elements: those of `low` and those of `high`.
+__device__ __forceinline__ void interleave(unsigned int* words, unsigned int low, unsigned int high) {
+  words[0] = (low & 0xffffu) | high << 16;
+  words[1] = low >> 16 | (high & 0xffff0000u);
+}
+
 // How registers are kept from one k-block to the next: by predicated-off stores, which read four each.
 constexpr bool kKeptByStores = kOwnKBlocks > 1 && !P::channels_last && P::type != kWgmmaTf32;
 
 // Loads the fragments of a thread's positions of one staged row, for one k-step. `row` is its first position of its
 // first channel.
+//
+// They are those of one part of the taps.
 //
 // A word is part of two fragments. Words are pinned before the fence. Otherwise the compiler makes them between the
 // products, which then run one after the other. (CUDA 13.5's assembler does the same to pinned copies.)
@@ -41,38 +105,48 @@ constexpr bool kKeptByStores = kOwnKBlocks > 1 && !P::channels_last && P::type !
 // k-block's first wait (`reads_before`) depend on the fragments `before`. Words of permutes leave no room for that;
 // there keep_fragments() reads the `last` fragments of the k-block. The two copies of a word are different values then,
 // each with a register of its own. `zero` is 0, which the compiler doesn't know.
-__device__ __forceinline__ void load_fragments(Fragments& fragments, const Element* row, const Fragments& before,
-                                               bool reads_before, bool last, unsigned int zero, const Place& place,
-                                               const int in_w) {
+__device__ __forceinline__ void load_fragments(Fragments& fragments, const Element* row, const int part,
+                                               const Fragments& before, bool reads_before, bool last, unsigned int zero,
+                                               const Place& place, const int in_w) {
   unsigned int words[2][kLoadedColumns];  // for the halves of a product's K
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
     for (int i = 0; i < kLoadedColumns; i += kLoadVector) {
-      if (P::channels_last) {
-        words[half][i] = operand(*reinterpret_cast<const unsigned int*>(
-            row +
-            (P::bulk ? i / P::thread_positions * kPixelGroupPitch + i % P::thread_positions * P::block_k
-                     : i * kPixelPitch) +
-            half * (4 / kBytes)));
-      } else if (P::type == kWgmmaTf32 && kLoadVector == 4) {
-        const uint4 v = *reinterpret_cast<const uint4*>(row + half * 4 * kChannelPitch + i);
-        words[half][i] = operand(v.x);
-        words[half][i + 1] = operand(v.y);
-        words[half][i + 2] = operand(v.z);
-        words[half][i + 3] = operand(v.w);
-      } else if (kLoadVector == 1) {
-        words[half][i] = operand(*reinterpret_cast<const unsigned int*>(row + half * 4 * kChannelPitch + i));
-      } else if (P::type == kWgmmaTf32) {
-        const uint2 v = *reinterpret_cast<const uint2*>(row + half * 4 * kChannelPitch + i);
-        words[half][i] = operand(v.x);
-        words[half][i + 1] = operand(v.y);
-      } else {
-        // Two channels, position by position.
-        const unsigned int low = *reinterpret_cast<const unsigned int*>(row + half * 8 * kChannelPitch + i);
-        const unsigned int high = *reinterpret_cast<const unsigned int*>(row + (half * 8 + 1) * kChannelPitch + i);
-        words[half][i] = (low & 0xffffu) | high << 16;
-        words[half][i + 1] = low >> 16 | (high & 0xffff0000u);
+      if (kSharesFragments || is_loaded(part, i)) {
+        if (P::channels_last) {
+          words[half][i] = operand(*reinterpret_cast<const unsigned int*>(row + staged_pixel(i) + half * (4 / kBytes)));
+        } else if (P::type == kWgmmaTf32 && kLoadVector == 4) {
+          const uint4 v = *reinterpret_cast<const uint4*>(row + half * 4 * kChannelPitch + i);
+          words[half][i] = operand(v.x);
+          words[half][i + 1] = operand(v.y);
+          words[half][i + 2] = operand(v.z);
+          words[half][i + 3] = operand(v.w);
+        } else if (kLoadVector == 1) {
+          words[half][i] = operand(*reinterpret_cast<const unsigned int*>(row + half * 4 * kChannelPitch + i));
+        } else if (P::type == kWgmmaTf32) {
+          const uint2 v = *reinterpret_cast<const uint2*>(row + half * 4 * kChannelPitch + i);
+          words[half][i] = operand(v.x);
+          words[half][i + 1] = operand(v.y);
+        } else if (kLoadVector == 2) {
+          // Two channels, position by position.
+          const unsigned int low = *reinterpret_cast<const unsigned int*>(row + half * 8 * kChannelPitch + i);
+          const unsigned int high = *reinterpret_cast<const unsigned int*>(row + (half * 8 + 1) * kChannelPitch + i);
+          words[half][i] = (low & 0xffffu) | high << 16;
+          words[half][i + 1] = low >> 16 | (high & 0xffff0000u);
+        } else if (kLoadVector == 4) {
+          const uint2 low = *reinterpret_cast<const uint2*>(row + half * 8 * kChannelPitch + i);
+          const uint2 high = *reinterpret_cast<const uint2*>(row + (half * 8 + 1) * kChannelPitch + i);
+          interleave(words[half] + i, low.x, high.x);
+          interleave(words[half] + i + 2, low.y, high.y);
+        } else {
+          const uint4 low = *reinterpret_cast<const uint4*>(row + half * 8 * kChannelPitch + i);
+          const uint4 high = *reinterpret_cast<const uint4*>(row + (half * 8 + 1) * kChannelPitch + i);
+          interleave(words[half] + i, low.x, high.x);
+          interleave(words[half] + i + 2, low.y, high.y);
+          interleave(words[half] + i + 4, low.z, high.z);
+          interleave(words[half] + i + 6, low.w, high.w);
+        }
       }
     }
   }
@@ -87,23 +161,27 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const Eleme
   }
 #pragma unroll
   for (int i = 0; i < kLoadedColumns; ++i) {
-    wgmma_pin_operand(words[0][i]);
-    wgmma_pin_operand(words[1][i]);
+    if (kSharesFragments || is_read(part, i)) {
+      wgmma_pin_operand(words[0][i]);
+      wgmma_pin_operand(words[1][i]);
+    }
   }
 #pragma unroll
-  for (int i = 0; i < kLoadedColumns - 1; ++i) {
+  for (int i = 0; i < kHeldFragments; ++i) {
+    if (kSharesFragments || has_fragment(part, i)) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const unsigned int word = words[j / 2][i + j % 2];
-      if (kOwnKBlocks == 1) {
-        fragments[i][j] = word;
-      } else if (kKeptByStores) {
-        fragments[i][j] = word | (last && j % 2 == 1 ? zero : 0);
-      } else {
-        fragments[i][j] = word | (reads_before ? before[i][j] & zero : j % 2 == 1 ? zero : 0);
-      }
-      if (kOwnKBlocks > 1 && is_operand(i) && (!kKeptByStores || (last && j % 2 == 1))) {
-        wgmma_pin_operand(fragments[i][j]);
+      for (int j = 0; j < 4; ++j) {
+        const unsigned int word = words[j / 2][column_of_fragment(part, i) + j % 2 * P::input_stride_w];
+        if (kOwnKBlocks == 1) {
+          fragments[i][j] = word;
+        } else if (kKeptByStores) {
+          fragments[i][j] = word | (last && j % 2 == 1 ? zero : 0);
+        } else {
+          fragments[i][j] = word | (reads_before ? before[i][j] & zero : j % 2 == 1 ? zero : 0);
+        }
+        if (kOwnKBlocks > 1 && (!kSharesFragments || is_operand(i)) && (!kKeptByStores || (last && j % 2 == 1))) {
+          wgmma_pin_operand(fragments[i][j]);
+        }
       }
     }
   }
@@ -112,8 +190,8 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const Eleme
 // After a k-block's first wait, for the products of the k-block before: reads the fragments of these products.
 __device__ __forceinline__ void keep_fragments(const Fragments& fragments, unsigned int zero) {
 #pragma unroll
-  for (int i = 0; i < kLoadedColumns - 1; ++i) {
-    if (is_operand(i)) {
+  for (int i = 0; i < kHeldFragments; ++i) {
+    if (kSharesFragments ? is_operand(i) : has_fragment(kTapParts - 1, i)) {
       wgmma_keep_operand(fragments[i], zero);
     }
   }

@@ -25,48 +25,57 @@ constexpr bool kFlat = P::bulk && !P::channels_last && P::width * kBytes % 16 !=
 // Bulk copies are whole 16-byte vectors. Rows of other widths begin anywhere in one (gemm/bulk_rows.h).
 constexpr bool kSkewed = P::bulk && !P::channels_last && !kFlat && (P::width < 0 || P::width * kBytes % 16 != 0);
 
+// Columns from a thread's first position to the next thread's.
+constexpr int kThreadColumns = P::thread_positions * P::input_stride_w;
 // Elements that a thread loads together, and those of one copy.
-constexpr int kLoadVector = P::channels_last          ? 1
-                            : kSkewed                 ? (P::width >= 0 && P::width % 2 == 0 ? 2 : 1)
-                            : P::type != kWgmmaTf32   ? 2
-                            : P::thread_positions < 4 ? P::thread_positions
-                                                      : 4;
+constexpr int kMostLoaded = P::type == kWgmmaTf32 ? 4 : P::input_stride_w == 1 ? 2 : 8;
+constexpr int kLoadVector = P::channels_last ? 1
+                            : kSkewed        ? (P::width >= 0 && P::width % 2 == 0 ? 2 : 1)
+                                             : greatest_common_divisor(kThreadColumns, kMostLoaded);
 constexpr int kCopy = P::copy_bytes / kBytes;
+
+// Pixels that come by bulk copies, or that positions skip, lie together in groups, of the columns of a thread's
+// positions each.
+constexpr bool kPixelGroups = P::channels_last && (P::bulk || P::input_stride_w > 1);
 
 // Staged rows and columns of an image, with the halo. Columns begin where a copy and a load may begin.
 constexpr int kFirstColumnAlign = P::channels_last ? 1 : !kSkewed && kCopy > kLoadVector ? kCopy : kLoadVector;
 constexpr int kFirstColumn = floor_div(kLeastOffsetW, kFirstColumnAlign) * kFirstColumnAlign;
 constexpr int kStagedRows = P::tile_h + kOffsetsH - 1;
-constexpr int kStagedColumnsAlign = P::channels_last && P::bulk ? P::thread_positions : kFirstColumnAlign;
+constexpr int kStagedColumnsAlign = kPixelGroups ? kThreadColumns : kFirstColumnAlign;
 constexpr int kStagedColumns =
-    ceil_div(P::tile_w + kMostOffsetW - kFirstColumn, kStagedColumnsAlign) * kStagedColumnsAlign;
+    ceil_div((P::tile_w - 1) * P::input_stride_w + 1 + kMostOffsetW - kFirstColumn, kStagedColumnsAlign) *
+    kStagedColumnsAlign;
 
-// Pitches in elements. Reads of the consumers are free of bank conflicts: (thread in four) * pitch + 8 words each.
+// Pitches in elements. Reads of the consumers are free of bank conflicts: (thread in four) * pitch + 8 words each. With
+// input strides a bank is wanted twice where a thread's columns are 8 words, or more than 16.
 constexpr int kRowPitch =
     kSkewed ? ceil_div(kStagedColumns + 16 / kBytes - kLoadVector, 16 / kBytes) * (16 / kBytes) : kStagedColumns;
 constexpr int kImagePlane = kStagedRows * kRowPitch;
 constexpr int kPlane = P::tile_n * kImagePlane;
-constexpr int kChannelPitch =
-    kBytes == 4 ? kPlane + floor_mod(8 - kPlane, 32) : 2 * (kPlane / 2 + floor_mod(4 - kPlane / 2, 16));
+constexpr int kChannelPitch = kBytes == 4 ? kPlane + floor_mod((kThreadColumns % 16 == 0 ? 4 : 8) - kPlane, 32)
+                                          : 2 * (kPlane / 2 + floor_mod(4 - kPlane / 2, 16));
 constexpr int kPixelWords = P::block_k * kBytes / 4;
 constexpr int kPixelPitch =
     (kPixelWords + floor_mod(4 - kPixelWords, 16 / (P::thread_positions > 2 ? 2 : 1))) * 4 / kBytes;
-// Pixels that come by bulk copies lie together in groups, each of a thread's positions.
-constexpr int kPixelGroupPitch = P::thread_positions * P::block_k + 32 / kBytes;
-constexpr int kInputBytes = (!P::channels_last ? P::block_k * kChannelPitch
-                             : P::bulk         ? kPlane / P::thread_positions * kPixelGroupPitch
-                                               : kPlane * kPixelPitch) *
-                            kBytes;  // the input of a stage
+constexpr int kPixelGroupPitch = kThreadColumns * P::block_k + 32 / kBytes;
+// Where a staged pixel lies.
+__host__ __device__ constexpr int staged_pixel(int pixel) {
+  return kPixelGroups ? pixel / kThreadColumns * kPixelGroupPitch + pixel % kThreadColumns * P::block_k
+                      : pixel * kPixelPitch;
+}
+constexpr int kInputBytes =
+    (P::channels_last ? staged_pixel(kPlane) : P::block_k * kChannelPitch) * kBytes;  // the input of a stage
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kLoadVector == 0, "stages are aligned");
 
 // What a thread loads of a staged row: columns from its first position on, with the halo, in whole vectors. And the
 // distances to the next row offset and k-step.
 constexpr int kLoadStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kLoadVector * kLoadVector;
 constexpr int kLoadedColumns =
-    ceil_div(P::thread_positions + kMostOffsetW - kFirstColumn - kLoadStart, kLoadVector) * kLoadVector;
-constexpr int kRowOffsetPitch = P::channels_last && P::bulk ? kRowPitch / P::thread_positions * kPixelGroupPitch
-                                : P::channels_last          ? kRowPitch * kPixelPitch
-                                                            : kRowPitch;
+    ceil_div((P::thread_positions - 1) * P::input_stride_w + 1 + kMostOffsetW - kFirstColumn - kLoadStart,
+             kLoadVector) *
+    kLoadVector;
+constexpr int kRowOffsetPitch = P::channels_last ? staged_pixel(kRowPitch) : kRowPitch;
 constexpr int kKStepPitch = P::channels_last ? kInstructionK : kInstructionK * kChannelPitch;
 
 constexpr int kAccumulatorSets = kPhaseSets;
@@ -101,7 +110,8 @@ constexpr int kAlignment = kCopyAlignment > P::store * kBytes ? kCopyAlignment :
 
 // The epilogue (gemm/epilogue.h).
 constexpr bool kAddsBias = P::has_bias;
-constexpr bool kStoresFromCorner = false;
+// With input strides a thread may have many channels: the places of all of them would be kept, and spilled.
+constexpr bool kStoresFromCorner = P::input_stride_h * P::input_stride_w > 1;
 
 static_assert(P::tile_n * P::tile_h * P::tile_w == 8 * kTileWarps * P::thread_positions &&
                   P::tile_w % P::thread_positions == 0,
@@ -109,6 +119,7 @@ static_assert(P::tile_n * P::tile_h * P::tile_w == 8 * kTileWarps * P::thread_po
 static_assert(!P::bulk || kSkewed || P::channels_last || (P::copy_bytes == 16 && P::tile_w * kBytes % 16 == 0),
               "rows are whole 16-byte vectors");
 static_assert(!kSkewed || P::type == kWgmmaTf32, "rows that begin anywhere are read word by word");
+static_assert(!kSkewed || P::input_stride_h * P::input_stride_w == 1, "rows that begin anywhere are adjacent");
 static_assert(!P::staged_epilogue ||
                   (!P::channels_last && P::tile_w % (8 * P::thread_positions) == 0 && P::adjacent_channels == 2),
               "a warp's positions are adjacent");

@@ -19,7 +19,7 @@ __device__ __forceinline__ void multiply_tap(Accumulators& acc, int set, const F
                                              unsigned long long weights, int accumulate) {
 #pragma unroll
   for (int tile = 0; tile < kMTiles; ++tile) {
-    wgmma_rs(P::type, kWgmmaMajorK, acc[set][tile], fragments[2 * tile + first], weights, accumulate);
+    wgmma_rs(P::type, kWgmmaMajorK, acc[set][tile], fragments[kTileFragments * tile + first], weights, accumulate);
   }
 }
 
@@ -37,48 +37,51 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&
     CONVTGEN_UNROLL
     for (int offset = 0; offset < kOffsetsH; ++offset) {
       if (is_used(offset)) {
-        const int at = kUsedRows > 1 ? used_before(offset) : k_step % kFragmentSets;
-        load_fragments(fragments[at],
-                       step_rows + staged_row(0, offset) +
-                           (kSkewed ? (place.in_vector + offset * (in_w % kVectorElements)) % kVectorElements : 0),
-                       fragments[kFragmentSets - 1],
-                       kUsedRows > 1 ? k_step == 0 && used_before(offset) == 1 : k_step == 1,
-                       k_step == kKSteps - 1 && used_before(offset) == kUsedRows - 1, zero, place, in_w);
-        wgmma_fence();
         CONVTGEN_UNROLL
-        for (int kh = 0; kh < kBlockTapRows; ++kh) {
-          if (offset_of_row(kh) == offset) {
-            CONVTGEN_UNROLL
-            for (int kw = 0; kw < P::kernel_w; kw += kFusedPhases) {
-              const int set = set_of_tap(kh, kw);
-              const int first = fragment_of_tap(kw);
-              const int operand = operand_of_tap(kh, kw, 0);
-              const bool begins = is_first(kh, kw);
-              const int row = kh * kPhaseGroups;
-              const int last = kw + kFusedPhases - 1;
-              if (kPhaseGroups == 1 && kFusedPhases == 1) {
-                multiply_tap(acc, set, fragments[at], first, moved(step_weights, operand),
-                             begins ? begun : 1);  // tap ({kh}, {kw})
-              } else if (kPhaseGroups == 1) {
-                multiply_tap(acc, set, fragments[at], first, moved(step_weights, operand),
-                             begins ? begun : 1);  // taps ({kh}, {kw} to {last})
-              } else if (kFusedPhases == 1) {
-                multiply_tap(acc, set, fragments[at], first, moved(step_weights, operand),
-                             begins ? begun : 1);  // tap ({row} + r, {kw})
-              } else {
-                multiply_tap(acc, set, fragments[at], first, moved(step_weights, operand),
-                             begins ? begun : 1);  // taps ({row} + r, {kw} to {last})
+        for (int part = 0; part < kTapParts; ++part) {
+          const int batch = used_before(offset) * kTapParts + part;
+          const int at = kBatches > 1 ? batch : k_step % kFragmentSets;
+          load_fragments(fragments[at],
+                         step_rows + staged_row(0, offset) +
+                             (kSkewed ? (place.in_vector + offset * (in_w % kVectorElements)) % kVectorElements : 0),
+                         part, fragments[kFragmentSets - 1], kBatches > 1 ? k_step == 0 && batch == 1 : k_step == 1,
+                         k_step == kKSteps - 1 && batch == kBatches - 1, zero, place, in_w);
+          wgmma_fence();
+          CONVTGEN_UNROLL
+          for (int kh = 0; kh < kBlockTapRows; ++kh) {
+            if (offset_of_row(kh) == offset) {
+              CONVTGEN_UNROLL
+              for (int kw = part * kHeldTaps; kw < P::kernel_w && kw < (part + 1) * kHeldTaps; kw += kFusedPhases) {
+                const int set = set_of_tap(kh, kw);
+                const int first = fragment_of_tap(kw);
+                const int operand = operand_of_tap(kh, kw, 0);
+                const bool begins = is_first(kh, kw);
+                const int row = kh * kRowGroups;
+                const int last = kw + kFusedPhases - 1;
+                if (kRowGroups == 1 && kFusedPhases == 1) {
+                  multiply_tap(acc, set, fragments[at], first, moved(step_weights, operand),
+                               begins ? begun : 1);  // tap ({kh}, {kw})
+                } else if (kRowGroups == 1) {
+                  multiply_tap(acc, set, fragments[at], first, moved(step_weights, operand),
+                               begins ? begun : 1);  // taps ({kh}, {kw} to {last})
+                } else if (kFusedPhases == 1) {
+                  multiply_tap(acc, set, fragments[at], first, moved(step_weights, operand),
+                               begins ? begun : 1);  // tap ({row} + r, {kw})
+                } else {
+                  multiply_tap(acc, set, fragments[at], first, moved(step_weights, operand),
+                               begins ? begun : 1);  // taps ({row} + r, {kw} to {last})
+                }
               }
             }
           }
-        }
-        wgmma_commit();
-        wgmma_wait(1);  // the fragments before may be overwritten
-        if (kKeptByStores && k_step == 0 && used_before(offset) == 0) {
-          keep_fragments(fragments[kFragmentSets - 1], zero);
-        }
-        if (!P::resident && used_before(offset) == 0 && k_step == 0) {
-          warp_arrive(previous, later == 1);
+          wgmma_commit();
+          wgmma_wait(1);  // the fragments before may be overwritten
+          if (kKeptByStores && k_step == 0 && batch == 0) {
+            keep_fragments(fragments[kFragmentSets - 1], zero);
+          }
+          if (!P::resident && batch == 0 && k_step == 0) {
+            warp_arrive(previous, later == 1);
+          }
         }
       }
     }

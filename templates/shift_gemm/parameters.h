@@ -22,6 +22,9 @@ struct Parameters {
   static constexpr bool channels_last = false;         // x and y are NHWC
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
   static constexpr bool weights_exchanged = false;  // for gradients of the input: device/exchanged_weights.h
+  // Of the input, from a position to the next one: the layer's stride in gradients of the input, whose stride is 1.
+  static constexpr int input_stride_h = 1;
+  static constexpr int input_stride_w = 1;
 
   // Rows and columns of the input; -1: an argument of the kernel.
   static constexpr int height = 16;

@@ -44,6 +44,11 @@
 
 constexpr int kFullArrivals = kByRows ? kRowArrivals : P::bulk ? kProducers / 32 : kProducers;
 
+// The number of a producer, or of its warp, that copies rows.
+__device__ inline int row_producer(int warp, int thread) {
+  return kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32;
+}
+
 // Goes on to the stage after those of one tile.
 __device__ __forceinline__ void skip_tile(int& stage, unsigned int& parity) {
   stage += kKBlocks % P::stages;
@@ -84,7 +89,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
   }
   // The block's kernel rows are r, r + {P::stride_h} and so on, r = (its phase row + {P::padding_h}) % {P::stride_h}.
-  const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
+  const int above = kPhaseGroups > 1 ? (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1)
+                    : kRowBlocks > 1 ? kMostOffsetH
+                                     : kLeastOffsetH;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
@@ -137,8 +144,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image =
           x + (tile.image * in_image + first_in * (P::channels_last ? 1 : static_cast<long long>(in_h) * in_w));
-      const int first_row = tile.m_y + above;
-      const int first_column = tile.m_x + kFirstColumn;
+      const int first_row = tile.m_y * P::input_stride_h + above;
+      const int first_column = tile.m_x * P::input_stride_w + kFirstColumn;
       Pixels pixels;
       if (kKeepsPixels) {
 #pragma unroll
@@ -148,12 +155,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
       }
       Copy copy;
-      if (kByRows) {
+      if (kByRows && kRowBlocks == 1) {
         copy = find_copy(x, tile.image, first_in + rank * kOwnKBlocks * P::block_k, first_row, first_column,
-                         kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32, batch, rows,
-                         columns);
+                         row_producer(warp, thread), batch, rows, columns);
       }
-      const bool is_padded = needs_zero_pad(first_row, first_column, batch - tile.image, rows, columns);
+      const bool is_padded =
+          kRowBlocks == 1 && needs_zero_pad(first_row, first_column, batch - tile.image, rows, columns);
       for (int k_block = rank * kOwnKBlocks; k_block < (rank + 1) * kOwnKBlocks; ++k_block) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = stages + stage * kStageBytes;
@@ -162,15 +169,24 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           bulk_load(to + kInputBytes, block_weights + k_block * kKBlockWeightBytes, kKBlockWeightBytes, &full[stage]);
         }
         if (P::bulk && P::channels_last) {
-          stage_bulk_pixels(reinterpret_cast<Element*>(to), image, k_block * P::block_k, first_row, first_column,
-                            thread, batch - tile.image, &full[stage], in_h, in_w);
+          stage_bulk_pixels(reinterpret_cast<Element*>(to), image, first_channel_of(k_block),
+                            first_row_of(k_block, first_row), first_column, thread, batch - tile.image, &full[stage],
+                            in_h, in_w);
         } else if (kByRows) {
           Element* staged = reinterpret_cast<Element*>(to);
           const int channels = P::in_channels % P::block_k == 0
                                    ? P::block_k
-                                   : min(P::in_channels - k_block * P::block_k, static_cast<int>(P::block_k));
-          if ((is_padded && k_block < rank * kOwnKBlocks + P::stages) || channels != P::block_k) {
-            zero_pad(staged, channels, first_row, first_column, thread, batch - tile.image, rows, columns);
+                                   : min(P::in_channels - first_channel_of(k_block), static_cast<int>(P::block_k));
+          if (kRowBlocks > 1) {  // other rows than the k-block before
+            copy = find_copy(x, tile.image, first_in + first_channel_of(k_block), first_row_of(k_block, first_row),
+                             first_column, row_producer(warp, thread), batch, rows, columns);
+          }
+          if ((kRowBlocks > 1 ? needs_zero_pad(first_row_of(k_block, first_row), first_column, batch - tile.image, rows,
+                                               columns)
+                              : is_padded && k_block < rank * kOwnKBlocks + P::stages) ||
+              channels != P::block_k) {
+            zero_pad(staged, channels, first_row_of(k_block, first_row), first_column, thread, batch - tile.image, rows,
+                     columns);
           }
           if (!kByWarps || elect_one()) {
             if (kSkewed && copy.at_end) {
@@ -179,14 +195,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
               copy_rows(staged, copy, channels, &full[stage], plane, columns);
             }
           }
-          copy.from += P::block_k * plane;
+          if (kRowBlocks == 1) {
+            copy.from += P::block_k * plane;
+          }
         } else {
           if (P::channels_last) {
-            stage_pixels(reinterpret_cast<Element*>(to), image, pixels, k_block * P::block_k, first_row, first_column,
-                         thread, batch - tile.image, in_h, in_w);
+            stage_pixels(reinterpret_cast<Element*>(to), image, pixels, first_channel_of(k_block),
+                         first_row_of(k_block, first_row), first_column, thread, batch - tile.image, in_h, in_w);
           } else {
-            stage_channels(reinterpret_cast<Element*>(to), image, k_block * P::block_k, first_row, first_column, thread,
-                           batch - tile.image, in_h, in_w);
+            stage_channels(reinterpret_cast<Element*>(to), image, first_channel_of(k_block),
+                           first_row_of(k_block, first_row), first_column, thread, batch - tile.image, in_h, in_w);
           }
           async_copy_arrive(&full[stage]);
         }
@@ -208,9 +226,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int image = place_in_tile / (P::tile_h * P::tile_w / P::thread_positions);
     const int row = place_in_tile / (P::tile_w / P::thread_positions) % P::tile_h;
     const int column = place_in_tile % (P::tile_w / P::thread_positions) * P::thread_positions;
-    const int position = (image * kStagedRows + row) * kRowPitch + column;
-    const int own = P::channels_last && P::bulk
-                        ? position / P::thread_positions * kPixelGroupPitch + quarter * (8 / kBytes)
+    const int position = (image * kStagedRows + row) * kRowPitch + column * P::input_stride_w;
+    const int own = kPixelGroups ? position / kThreadColumns * kPixelGroupPitch + quarter * (8 / kBytes)
                     : P::channels_last ? position * kPixelPitch + quarter * (8 / kBytes)
                                        : quarter * (4 / kBytes) * kChannelPitch + position;
     const int co = first_out + rank * kStoredChannels + quarter * P::adjacent_channels;

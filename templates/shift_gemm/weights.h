@@ -20,8 +20,13 @@ __device__ __forceinline__ int operand_row(int tap, int k_step, int half, int n)
          tap % kFusedPhases * P::block_n + n;
 }
 
+// The k-block of a k-step, counted over all channels, and of a kernel row.
+__device__ inline int k_block_of(int k_step, int kh) {
+  return kRowBlocks == 1 ? k_step / kKSteps : k_step / kKSteps * kRowBlocks + kh;
+}
+
 constexpr int kRowElements = 16 / kBytes;
-constexpr int kPackedRows = kAllKSteps % 4 == 0 ? 4 : 2;
+constexpr int kPackedRows = greatest_common_divisor(kAllKSteps, 4);
 
 // Packs {kPackedRows} rows of 16 bytes, of successive k-steps, so that their loads are in flight together. Adjacent
 // threads read adjacent weights, of all phase rows.
@@ -34,7 +39,7 @@ __device__ __forceinline__ void pack(const Element* __restrict__ weight, unsigne
   const int channel_tile = index / (kTaps * P::block_n * 2 * (kAllKSteps / kPackedRows));
   if (channel_tile < P::groups * kChannelTiles) {
     const int kh = place / P::kernel_w;
-    const int tap = kPhaseGroups == 1 ? place : kh / kPhaseGroups * P::kernel_w + place % P::kernel_w;
+    const int tap = kRowGroups == 1 ? place : kh / kRowGroups * P::kernel_w + place % P::kernel_w;
     const int phase_row = kPhaseGroups == 1 ? 0 : (kh + P::stride_h - P::padding_h % P::stride_h) % P::stride_h;
     const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
     const int n_tile = (group * (kPhaseGroups - 1) + phase_row) * kChannelTiles + channel_tile;
@@ -57,7 +62,7 @@ __device__ __forceinline__ void pack(const Element* __restrict__ weight, unsigne
                         static_cast<unsigned int>(weight_at(weight, ci + pair + 1, co, place)) << 16;
         }
       }
-      unsigned char* block_weights = tile_weights + k_step / kKSteps * kKBlockWeightBytes;
+      unsigned char* block_weights = tile_weights + k_block_of(k_step, kh) * kKBlockWeightBytes;
       *reinterpret_cast<uint4*>(block_weights + operand_row(tap, k_step % kKSteps, half, n) * 16) =
           make_uint4(words[0], words[1], words[2], words[3]);
     }

@@ -70,5 +70,35 @@ TEST(PlanShiftGemm, BringsPixelsOfManyBytesByBulkCopies) {
   EXPECT_TRUE(bulk("conv_transpose2d 36 -> 128; kernel 3x3; input 8x64x64; dtype f16; layout nhwc").empty());
 }
 
+TEST(PlanShiftGemm, MakesGradientsOfTheInputOfLayersWithStrides) {
+  for (const char* rest :
+       {"kernel 2x2; stride 2x2; input 8x64x64; compute tf32", "kernel 4x4; stride 4x4; input 4x62x54; dtype bf16",
+        "kernel 4x4; stride 2x2; padding 1x1; input 8x32x32; dtype f16; layout nhwc",
+        "kernel 3x3; stride 5x5; dilation 2x2; input 4x9x9; compute tf32; layout nhwc",
+        "kernel 5x5; stride 2x1; input ?x?x?; compute tf32", "kernel 1x16; stride 1x8; input 4x1x64; compute tf32"}) {
+    const auto layer = parse_layer(std::string("conv_transpose2d 256 -> 128; directions grad_input; ") + rest);
+    ASSERT_TRUE(layer) << rest;
+    const Problem problem{*layer, Direction::kGradInput, target_named("sm_90a").value()};
+    const Candidates all = candidates(problem).value();
+    int found = 0;
+    for (const Plan& plan : all.plans) {
+      if (plan.template_name == "shift_gemm") {
+        ++found;
+        EXPECT_EQ(integer(plan, "stride_h") * integer(plan, "stride_w"), 1);
+        EXPECT_EQ(integer(plan, "input_stride_h"), layer->axes[kHeight].stride);
+        EXPECT_EQ(integer(plan, "input_stride_w"), layer->axes[kWidth].stride);
+        EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
+        EXPECT_GE(plan.packed_bytes, weight_elements(*layer) * bytes_of(layer->dtype));
+      }
+    }
+    EXPECT_GT(found, 0) << rest;
+    for (const std::string_view name : {"halo_gemm", "roll_gemm"}) {
+      const auto refusal = std::ranges::find(all.refusals, name, &Refusal::template_name);
+      ASSERT_NE(refusal, all.refusals.end()) << rest;
+      EXPECT_TRUE(refusal->reason.contains("as a gradient of the input it takes 1")) << refusal->reason;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace convtgen

@@ -148,7 +148,7 @@ const Changed kChanged[] = {
      "(call floor_mod (- 8 kStagedColumns) 32)", "(call floor_mod (- 9 kStagedColumns) 32)"},
     {"shift_gemm", plans_shift_gemm,
      "conv_transpose2d 64 -> 32; kernel 4; stride 2; padding 1; input 8x32x32; compute tf32",
-     "(call floor_mod (- 8 kPlane) 32)", "(call floor_mod (- 9 kPlane) 32)"},
+     "(== (% kThreadColumns 16) 0) 4 8) kPlane)", "(== (% kThreadColumns 16) 0) 4 9) kPlane)"},
     {"f32x3_gemm", plans_f32x3_gemm,
      "conv_transpose2d 64 -> 32; kernel 4; stride 2; padding 1; input 8x32x32; compute f32x3",
      "(call floor_mod (- 4 kPlane) 16)", "(call floor_mod (- 5 kPlane) 16)"},

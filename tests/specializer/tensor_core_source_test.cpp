@@ -18,7 +18,7 @@ namespace {
 Problem problem_of(std::string_view layer) {
   const auto parsed = parse_layer(layer);
   EXPECT_TRUE(parsed) << layer;
-  return {*parsed, Direction::kForward, *target_named("sm_90a")};
+  return {*parsed, parsed->directions.front(), *target_named("sm_90a")};
 }
 
 std::string text_of_file(const std::string& path) {
@@ -34,9 +34,11 @@ constexpr std::ptrdiff_t kMostLines = 2000;
 // The template's own first: which plan is the layer's first depends on what was measured.
 Plan plan_of(std::string_view template_name, std::string_view layer) {
   const Problem problem = problem_of(layer);
-  const auto plans = template_named(template_name).value()->plans(problem);
+  auto plans =
+      problem.direction == Direction::kForward ? template_named(template_name).value()->plans(problem) : plan(problem);
   EXPECT_TRUE(plans) << layer << ": " << plans.error().message;
-  return plans ? plans->front() : Plan{};
+  std::erase_if(*plans, [&](const Plan& each) { return each.template_name != template_name; });
+  return plans->empty() ? Plan{} : plans->front();
 }
 
 KernelSource source_of(std::string_view template_name, std::string_view layer) {
@@ -73,6 +75,14 @@ const std::vector<Golden> kGoldens = {
     {"shift_gemm", "shift_gemm",
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute tf32; bias; fuse relu",
      kOthers},
+    {"shift_gemm_grad_input",
+     "shift_gemm",
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute tf32; directions "
+     "grad_input",
+     {"kernel 2x2; stride 2x2; input 8x512x512; dtype f16; directions grad_input",
+      "kernel 3x3; stride 5x2; dilation 2x1; input ?x?x?; compute tf32; directions grad_input",
+      "kernel 5x9; stride 1x4; input 1x9x8; compute tf32; layout nhwc; directions grad_input",
+      "kernel 4x4; stride 4x4; dtype bf16; layout nhwc; input 1x8x8; directions grad_input"}},
     {"f32x3_gemm",
      "f32x3_gemm",
      "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; compute f32x3",

@@ -8,16 +8,16 @@
 //   tensor weight: 21504 elements, read, 4-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 87168 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_f32x3_gemm_forward_5ffe7f21521b7c88_pack
+//   kernel convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 22; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_f32x3_gemm_forward_5ffe7f21521b7c88
+//   kernel convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1
 //     arguments const float* x, const unsigned char* packed, float* y, int batch
 //     grid 132; block 384; shared 222696
 //     attribute programmatic stream serialization
 
-namespace convtgen_f32x3_gemm_forward_5ffe7f21521b7c88_source {
+namespace convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1_source {
 
 // ---- Device primitives ----
 
@@ -286,7 +286,7 @@ __device__ __forceinline__ bool is_finite(float value) {
 
 // Packs the weights by N tile, k-block, tap and k-step: two columns of a B operand each.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_f32x3_gemm_forward_5ffe7f21521b7c88_pack(const float* __restrict__ weight,
+    convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   // Some channels at a time, each with a scale of its own. A thread has a tap of a channel, and some k-steps.
@@ -805,7 +805,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* __res
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    convtgen_f32x3_gemm_forward_5ffe7f21521b7c88(const float* __restrict__ x, const unsigned char* packed,
+    convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1(const float* __restrict__ x, const unsigned char* packed,
                                                  float* __restrict__ y, int batch) {
   const int tiles = batch * 2048;
   // The block's output channels and phase rows. Blocks that read the same input run together.
@@ -918,6 +918,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   }
 }
 
-}  // namespace convtgen_f32x3_gemm_forward_5ffe7f21521b7c88_source
-using convtgen_f32x3_gemm_forward_5ffe7f21521b7c88_source::convtgen_f32x3_gemm_forward_5ffe7f21521b7c88_pack;
-using convtgen_f32x3_gemm_forward_5ffe7f21521b7c88_source::convtgen_f32x3_gemm_forward_5ffe7f21521b7c88;
+}  // namespace convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1_source
+using convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1_source::convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1_pack;
+using convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1_source::convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1;

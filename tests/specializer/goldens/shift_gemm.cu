@@ -9,16 +9,16 @@
 //   tensor bias: 64 elements, read, 4-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 524288 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_shift_gemm_forward_c5f96251a3926287_pack
+//   kernel convtgen_shift_gemm_forward_f6dd1cf6cbb1c170_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 32; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_shift_gemm_forward_c5f96251a3926287
+//   kernel convtgen_shift_gemm_forward_f6dd1cf6cbb1c170
 //     arguments const float* x, const unsigned char* packed, const float* bias, float* y, int batch
 //     grid 132; block 384; shared 164896
 //     attribute programmatic stream serialization
 
-namespace convtgen_shift_gemm_forward_c5f96251a3926287_source {
+namespace convtgen_shift_gemm_forward_f6dd1cf6cbb1c170_source {
 
 // ---- Device primitives ----
 
@@ -247,7 +247,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
 
 // Packs the weights by N tile, k-block, tap and k-step: two columns of a B operand each.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_forward_c5f96251a3926287_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_forward_f6dd1cf6cbb1c170_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
@@ -306,7 +306,7 @@ __device__ __forceinline__ void stage_channels(float* to, const float* __restric
 
 // ---- Products ----
 
-// The A operands of products whose first position is each of the loaded columns.
+// The A operands of products.
 using Fragments = unsigned int[5][4];
 
 // Whether some tap reads the fragment of this loaded column.
@@ -475,7 +475,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* __res
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_shift_gemm_forward_c5f96251a3926287(const float* __restrict__ x, const unsigned char* packed,
+    convtgen_shift_gemm_forward_f6dd1cf6cbb1c170(const float* __restrict__ x, const unsigned char* packed,
                                                  const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int tiles = batch * 2;
   // The block's output channels and phase rows. Blocks that read the same input run together.
@@ -559,6 +559,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_shift_gemm_forward_c5f96251a3926287_source
-using convtgen_shift_gemm_forward_c5f96251a3926287_source::convtgen_shift_gemm_forward_c5f96251a3926287_pack;
-using convtgen_shift_gemm_forward_c5f96251a3926287_source::convtgen_shift_gemm_forward_c5f96251a3926287;
+}  // namespace convtgen_shift_gemm_forward_f6dd1cf6cbb1c170_source
+using convtgen_shift_gemm_forward_f6dd1cf6cbb1c170_source::convtgen_shift_gemm_forward_f6dd1cf6cbb1c170_pack;
+using convtgen_shift_gemm_forward_f6dd1cf6cbb1c170_source::convtgen_shift_gemm_forward_f6dd1cf6cbb1c170;
