@@ -72,6 +72,7 @@ namespace convtgen {
   FACTOR(grad_weight_word, 2.5, "the same for each word of a batch, 16 bits") \
   FACTOR(grad_weight_word_tf32, 5, "the same in tf32, which is rounded and stored word by word") \
   FACTOR(grad_weight_latency, 1000, "until a batch has come") \
+  FACTOR(grad_weight_row_word, 16, "of a thread for each word of a row that it loads, rounds and stores") \
   FACTOR(grad_weight_fragment, 12, "instructions of a warp for an A fragment and its product") \
   FACTOR(grad_weight_half_fragment, 36, "the same of 16-bit rows, whose positions are put together") \
   FACTOR(grad_weight_stage, 200, "of a stage's barriers and of the wait for its last products") \

@@ -38,7 +38,8 @@ struct Block {
   std::int64_t block_out = 16, block_in = 8;
   std::int64_t consumer_groups = 2;
   std::int64_t tile_rows = 1, tile_columns = 64, swizzle = 128;
-  std::int64_t stages = 2;
+  std::int64_t stages = 2, producers = 32;
+  bool input_copies = true, window_copies = true;
   std::int64_t slices = 1, promote_stages = 0;
 };
 
@@ -52,6 +53,9 @@ constexpr std::array kMembers = {
     BlockMember{"tile_columns", &Block::tile_columns},
     BlockMember{"swizzle", &Block::swizzle},
     BlockMember{"stages", &Block::stages},
+    BlockMember{"producers", &Block::producers},
+    BlockMember{"input_copies", &Block::input_copies},
+    BlockMember{"window_copies", &Block::window_copies},
     BlockMember{"slices", &Block::slices},
     BlockMember{"promote_stages", &Block::promote_stages},
 };
@@ -73,16 +77,22 @@ enum Constant : std::size_t {
   kWindowBytes,
   kWindowPitch,
   kWindowRows,
+  kInputBatches,
+  kWindowBatches,
+  kInputTurn,
+  kWindowTurn,
+  kInputLoads,
+  kWindowLoads,
   kStoredColumns,
   kSharedBytes,
   kAccumulators,
   kTotals,
   kAlignment,
 };
-constexpr std::array<std::string_view, 20> kConstants = {
+constexpr std::array<std::string_view, 26> kConstants = {
     "kThreads",     "kBytes",       "kInstructionK",  "kGroupIn",     "kGroupOut",     "kWeights", "kSliceBlocks",
     "kRows",        "kMTiles",      "kOwnTiles",      "kKSteps",      "kInputBytes",   "kWindowBytes",
-    "kWindowPitch", "kWindowRows",  "kStoredColumns", "kSharedBytes", "kAccumulators", "kTotals",  "kAlignment"};
+    "kWindowPitch", "kWindowRows", "kInputBatches", "kWindowBatches", "kInputTurn", "kWindowTurn", "kInputLoads", "kWindowLoads", "kStoredColumns", "kSharedBytes", "kAccumulators", "kTotals",  "kAlignment"};
 
 struct Facts {
   const Layer& layer;
@@ -91,15 +101,17 @@ struct Facts {
   Axis rows = {}, columns = {};
   std::int64_t batch = 0, height = 0, width = 0;  // planned for
   double memory_bytes = 0;                        // that a call moves at the least
+  bool input_copies = false, window_copies = false;  // whether rows of x, and of grad_y, are whole 16 bytes
 
   [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
   [[nodiscard]] bool channels_last() const { return layer.layout == Layout::kNhwc; }
 };
 
 /// Whether a thread has registers for its accumulators, two steps' A fragments and its places. The assembler counts those
-/// that each thread has when the block starts: 224 of 288 threads, 152 of 416.
+/// that each thread has when the block starts: 224 of 288 threads, 168 of 384, 152 of 416, 128 of 512.
 bool fits_registers(const Facts& f, const Block& b, Constants& of_block) {
-  const std::int64_t most = b.consumer_groups == 2 ? 200 : 112;
+  const bool copies_alone = b.producers == 32;
+  const std::int64_t most = b.consumer_groups == 2 ? (copies_alone ? 160 : 148) : (copies_alone ? 112 : 96);
   const std::int64_t place = f.layer.dtype == Dtype::kF32 ? 1 : 4;
   return of_block[kAccumulators] + (8 + place) * of_block[kOwnTiles] <= most;
 }
@@ -126,7 +138,12 @@ double stage_cycles(const Facts& f, const Block& b, Constants& of_block) {
       .instructions = steps * number(kOwnTiles) * static_cast<double>(b.consumer_groups) *
                       (half ? factors.grad_weight_half_fragment : factors.grad_weight_fragment),
       .l2_bytes = number(kInputBytes) + number(kWindowBytes)};
-  return cycles_of(f.target, work) + factors.grad_weight_stage;
+  // Words that come through registers: each takes as long as a thread needs for it.
+  const double batches = number(kInputBatches) + number(kWindowBatches);
+  const double words = number(kInputBatches) * number(kInputTurn) * number(kInputLoads) +
+                       number(kWindowBatches) * number(kWindowTurn) * number(kWindowLoads);
+  const double brought = batches * factors.grad_weight_latency + words * factors.grad_weight_row_word;
+  return std::max(cycles_of(f.target, work), brought) + factors.grad_weight_stage;
 }
 
 /// The time of a call, in seconds.
@@ -226,6 +243,9 @@ std::vector<Candidate> candidates(const Facts& f) {
           b.block_out = block_out;
           b.block_in = block_in;
           b.consumer_groups = groups;
+          b.input_copies = f.input_copies;
+          b.window_copies = f.window_copies;
+          b.producers = b.input_copies && b.window_copies ? 32 : 128;
           if (!fits_registers(f, b, f.of(b))) {
             continue;
           }
@@ -297,14 +317,13 @@ Result<void> check(const Problem& problem) {
     return fail("channels last; it takes NCHW");
   }
   const Axis columns = symmetric(layer.axes[kWidth]);
-  const std::int64_t whole = layer.dtype == Dtype::kF32 ? 4 : 8;
   if (!columns.extent) {
-    return fail("an open width; tensor copies want rows of a known size");
+    return fail("an open width; it takes rows of a known size");
   }
-  for (const auto& [name, width] : {std::pair{"width", *columns.extent},
-                                    std::pair{"output width", output_extent(columns, *columns.extent)}}) {
-    if (width % whole != 0) {
-      return fail(fmt::format("{} {}; tensor copies want rows of whole 16 bytes, multiples of {}", name, width, whole));
+  for (const auto& [name, width] :
+       {std::pair{"width", *columns.extent}, std::pair{"output width", output_extent(columns, *columns.extent)}}) {
+    if (width * bytes_of(layer.dtype) % 4 != 0) {
+      return fail(fmt::format("{} {}; it takes rows of whole words, of even widths", name, width));
     }
   }
   return check_numbers(layer);
@@ -323,6 +342,9 @@ Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const Co
           .batch = sizes.batch,
           .height = sizes.extents[kHeight],
           .width = sizes.extents[kWidth]};
+  const std::int64_t bytes = bytes_of(problem.layer.dtype);
+  f.input_copies = *f.columns.extent * bytes % 16 == 0;
+  f.window_copies = output_extent(f.columns, *f.columns.extent) * bytes % 16 == 0;
   if (const auto shape = shape_of(problem.layer, sizes)) {
     f.memory_bytes = cost_of(problem, *shape).bytes;
   }
@@ -410,7 +432,12 @@ LaunchPlan grad_weight_rows_launch(const Problem& problem, const Plan& plan) {
                          Quantity::kOutHeight, Quantity::kOutImage);
   grad_y.form.box = {static_cast<std::uint32_t>(values[3]), static_cast<std::uint32_t>(integer_of(plan, "block_out")),
                      static_cast<std::uint32_t>(values[4]), 1};
-  launch.maps = {std::move(x), std::move(grad_y)};
+  if (flag_of(plan, "input_copies")) {
+    launch.maps.push_back(std::move(x));
+  }
+  if (flag_of(plan, "window_copies")) {
+    launch.maps.push_back(std::move(grad_y));
+  }
   return launch;
 }
 

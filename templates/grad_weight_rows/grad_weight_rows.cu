@@ -32,27 +32,7 @@ using WeightIndex = long long;
 #include "pixel_gemm/epilogue.h"
 
 // ---- Producer ----
-
-// What a block reads: its first channels of x and grad_y, and the origin of its taps.
-struct Source {
-  int in;
-  int out;
-  int origin_h;
-  int origin_w;  // a multiple of 16 bytes, at or before the taps' own
-};
-
-// Issues the copies of a stage: a box for each part of the rows of x, and one of grad_y.
-__device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap& x_map, const TensorMap& grad_y_map,
-                                           unsigned long long* full, const Source& source, int image, int row,
-                                           int column) {
-  mbarrier_arrive_expect(full, kInputBytes + kWindowBytes);
-#pragma unroll
-  for (int box = 0; box < kBoxes; ++box) {
-    tensor_load_4d(stage + box * kBoxBytes, x_map, full, column + box * kBoxPixels, source.in, row, image);
-  }
-  tensor_load_4d(stage + kInputBytes, grad_y_map, full, column * P::stride_w + source.origin_w, source.out,
-                 row * P::stride_h + source.origin_h, image);
-}
+#include "staging.h"
 
 // ---- Kernels ----
 #include "device/channel_sums.h"
@@ -61,9 +41,11 @@ __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     grad_weight_rows(__grid_constant__ const TensorMap x_map, __grid_constant__ const TensorMap grad_y_map,
-                     float* __restrict__ partial, float* totals, Element* __restrict__ grad_weight, int batch,
-                     int height) {
+                     const Element* __restrict__ x, const Element* __restrict__ grad_y, float* __restrict__ partial,
+                     float* totals, Element* __restrict__ grad_weight, int batch, int height) {
   const int in_h = input_rows(height);
+  const int out_h = output_rows(in_h);
+  const int out_w = output_columns(P::width);
   const int row_tiles = (in_h + (P::tile_rows - 1)) / P::tile_rows;
   const int column_tiles = (P::width + (P::tile_columns - 1)) / P::tile_columns;
   const long long tiles = static_cast<long long>(batch) * row_tiles * column_tiles;
@@ -80,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* empty = full + P::stages;
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], 1);
+      mbarrier_init(&full[stage], (kHasCopies ? 1 : 0) + (kBatches > 0 ? P::producers : 0));
       mbarrier_init(&empty[stage], kConsumers / 32);
     }
     fence_mbarrier_init();
@@ -89,19 +71,44 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (warpgroup >= P::consumer_groups) {
-    if (threadIdx.x == kConsumers) {
-      const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
-                             target.first_kh * P::dilation_h - P::padding_h, origin_w - skew};
+    const int thread = threadIdx.x - kConsumers;
+    const Source source = {target.group * kGroupIn + target.first_in,
+                           target.group * kGroupOut + target.first_out,
+                           kGroupIn - target.first_in,
+                           kGroupOut - target.first_out,
+                           target.first_kh * P::dilation_h - P::padding_h,
+                           origin_w - skew};
+    if (kBatches > 0 || thread == 0) {
+      Words words;
+      if (kBatches > 0 && count > 0) {
+        load_batch(words, x, grad_y, source, tile_at(first_tile, row_tiles, column_tiles), 0, thread, in_h, out_h,
+                   out_w);
+      }
       for (int issued = 0; issued < count; ++issued) {
         const int stage = issued % P::stages;
         if (issued >= P::stages) {
           mbarrier_wait(&empty[stage], (issued / P::stages - 1) % 2);
         }
-        // Tiles of one column of tiles follow one another.
-        const long long tile = first_tile + issued;
-        copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], source,
-                   static_cast<int>(tile / row_tiles / column_tiles), static_cast<int>(tile % row_tiles) * P::tile_rows,
-                   static_cast<int>(tile / row_tiles % column_tiles) * P::tile_columns);
+        Tile tile = tile_at(first_tile + issued, row_tiles, column_tiles);
+        if (kHasCopies && thread == 0) {
+          copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], source, tile);
+        }
+        if (kBatches > 0) {
+          // The next batch comes while others are multiplied.
+#pragma unroll 1
+          for (int part = 0; part < kBatches; ++part) {
+            store_batch(shared + stage * kStageBytes, words, part, thread);
+            if (part + 1 == kBatches) {
+              tile = tile_at(first_tile + issued + 1, row_tiles, column_tiles);
+            }
+            if (part + 1 < kBatches || issued + 1 < count) {
+              load_batch(words, x, grad_y, source, tile, part + 1 == kBatches ? 0 : part + 1, thread, in_h, out_h,
+                         out_w);
+            }
+          }
+          fence_proxy_async();
+          mbarrier_arrive(&full[stage]);
+        }
       }
     }
   } else {

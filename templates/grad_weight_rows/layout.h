@@ -3,7 +3,7 @@
 
 #include "pixel_gemm/problem.h"
 
-constexpr int kThreads = kConsumers + 32;  // a warp issues the copies
+constexpr int kThreads = kConsumers + P::producers;
 
 // Boxes of x: a part of each row, of all channels of the block, as K-major operands with that swizzle.
 constexpr int kBoxPixels = P::swizzle / kBytes;
@@ -13,14 +13,14 @@ constexpr int kBoxBytes = P::tile_rows * kOperandBytes;
 constexpr int kInputBytes = kBoxes * kBoxBytes;
 
 // The window of grad_y that the taps reach: whole rows, of all channels of the block, as they lie in memory. A copy begins
-// at a multiple of 16 bytes, up to kSkews - 1 elements before the window. A row is an odd multiple of 16 bytes, so that
-// eight channels are in different banks.
-constexpr int kSkews = 16 / kBytes;
+// at a multiple of 16 bytes (or of a word), up to kSkews - 1 elements before the window. A row is an odd multiple of 16
+// bytes, so that eight channels are in different banks.
+constexpr int kSkews = (P::window_copies ? 16 : 4) / kBytes;
 constexpr int kWindowRows = (P::tile_rows - 1) * P::stride_h + P::dilation_h * (P::taps_h - 1) + 1;
 constexpr int kWindowColumns =
     (P::tile_columns - 1) * P::stride_w + P::dilation_w * (P::taps_w - 1) + 1 +
     (P::taps_w == P::kernel_w ? floor_mod(-P::padding_w, kSkews) : kSkews - 1);
-constexpr int kWindowPitch = (ceil_div(kWindowColumns, kSkews) / 2 * 2 + 1) * kSkews;
+constexpr int kWindowPitch = (ceil_div(kWindowColumns, kPack) / 2 * 2 + 1) * kPack;
 constexpr int kPitchBytes = kWindowPitch * kBytes;      // of a channel's row
 constexpr int kRowBytes = P::block_out * kPitchBytes;   // of all channels' row
 constexpr int kWindowBytes = kWindowRows * kRowBytes;
@@ -39,5 +39,7 @@ constexpr int kAlignment = 16;  // of x and grad_y, in bytes
 
 static_assert(!P::channels_last && P::width >= 0, "rows lie in memory as they are copied");
 static_assert(P::tile_columns % kBoxPixels == 0 && kBoxPixels % kInstructionK == 0, "boxes are whole products");
+static_assert((P::input_copies && P::window_copies) || P::producers == 128, "a warpgroup brings what copies do not");
+static_assert(P::width * kBytes % (P::input_copies ? 16 : 4) == 0, "rows are whole copies, or whole words");
 static_assert(kWindowPitch <= 256 && kWindowRows <= 256 && P::tile_rows <= 256, "a copy brings the window");
 static_assert(kStoredColumns >= 8, "the results of eight input channels fit the stages");

@@ -46,7 +46,12 @@ struct Parameters {
   static constexpr int tile_columns = 16;
   static constexpr int swizzle = 64;
 
+  // The pipeline: stages; whether tensor copies bring x, and the window of grad_y; the threads that issue them (32), or
+  // bring the others through registers (128).
   static constexpr int stages = 3;
+  static constexpr bool input_copies = true;
+  static constexpr bool window_copies = true;
+  static constexpr int producers = 32;
 
   // Slices of all positions, each of which blocks of its own sum up. After so many stages a block's accumulators are
   // promoted to fp32 totals; 0: never.
