@@ -40,7 +40,7 @@ class Measurement:
         x, weight, bias = tensors(layer, mode, layout)
         y = torch.empty((layer.batch, layer.out_channels, layer.out_height, layer.out_width), dtype=x.dtype,
                         device="cuda").to(memory_format=form)
-        # Sums of the gradients of weights stay near 1, as in f16 they must.
+        # Gradients of weights stay near 1, so that f16 can hold them.
         grad_y = torch.randn(y.shape, device="cuda").to(x.dtype).to(memory_format=form)
         grad_y /= math.sqrt(layer.batch * layer.height * layer.width)
         arrays = {"x": x, "weight": weight, "bias": bias, "y": y, "grad_y": grad_y, "grad_x": torch.empty_like(x),

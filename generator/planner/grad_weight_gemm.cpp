@@ -89,9 +89,11 @@ enum Constant : std::size_t {
   kAlignment,
 };
 constexpr std::array<std::string_view, 26> kConstants = {
-    "kThreads", "kInstructionK", "kPack",   "kGroupIn",    "kGroupOut",    "kWeights", "kSliceBlocks", "kHaloH",
-    "kHaloW",   "kRows",         "kMTiles", "kOwnTiles",   "kKSteps",      "kInputPixels", "kWindowPixels", "kWords", "kInputBatches", "kWindowBatches", "kInputBatch", "kWindowBatch",
-    "kStageBytes", "kStoredColumns", "kSharedBytes", "kAccumulators", "kTotals", "kAlignment"};
+    "kThreads",      "kInstructionK",  "kPack",        "kGroupIn",      "kGroupOut",    "kWeights",
+    "kSliceBlocks",  "kHaloH",         "kHaloW",       "kRows",         "kMTiles",      "kOwnTiles",
+    "kKSteps",       "kInputPixels",   "kWindowPixels", "kWords",       "kInputBatches", "kWindowBatches",
+    "kInputBatch",   "kWindowBatch",   "kStageBytes",  "kStoredColumns", "kSharedBytes", "kAccumulators",
+    "kTotals",       "kAlignment"};
 
 struct Facts {
   const Layer& layer;
@@ -126,7 +128,7 @@ double stage_cycles(const Facts& f, const Block& b, Constants& of_block) {
   const double steps = number(kKSteps);
   const double products = steps * number(kMTiles);
   const double batches = number(kInputBatches) + number(kWindowBatches);
-  // Words that a thread brings: each is loaded and, but for channels that lie together, stored alone.
+  // Words that a thread brings. Each is loaded and stored alone, except where channels are adjacent in memory.
   const double words = number(kWords) * (number(kInputBatches) * number(kInputBatch) +
                                          number(kWindowBatches) * number(kWindowBatch));
   const double per_word = of_block[kPack] == 4 ? factors.grad_weight_word_tf32 : factors.grad_weight_word;
@@ -310,7 +312,6 @@ Plan plan_of(const Problem& problem, const Facts& f, const Candidate& candidate)
       "tensor cores: products over positions of 64 rows of taps and channels x {} channels; {} stages of {}{}",
       b.block_in, b.stages,
       b.flat ? fmt::format("{} whole rows", b.tile_rows) : fmt::format("{}x{} positions", b.tile_rows, b.tile_columns),
-      
       b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "");
   return plan;
 }

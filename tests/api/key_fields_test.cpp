@@ -23,7 +23,8 @@ auto fields_of(Padding& it) {
   return std::tie(before, after);
 }
 auto fields_of(Axis& it) {
-  auto& [kernel, stride, padding, output_padding, dilation, extent] = it;
+  // input_stride is 1 in every layer.
+  auto& [kernel, stride, padding, output_padding, dilation, extent, input_stride] = it;
   return std::tie(kernel, stride, padding, output_padding, dilation, extent);
 }
 auto fields_of(std::array<Axis, kAxes>& it) {
@@ -135,6 +136,9 @@ Layer legal(Layer layer) {
   if (std::ranges::find(computes_of(layer.dtype), layer.compute) == computes_of(layer.dtype).end()) {
     layer.compute = default_compute(layer.dtype);
   }
+  if (layer.directions != kLayer.directions) {
+    layer.fuse.clear();
+  }
   return layer;
 }
 
@@ -169,13 +173,21 @@ TEST(KeyFieldsTest, EveryFieldOfALayerMakesAnotherKey) {
     const Layer changed = legal(layer);
     EXPECT_TRUE(keys.insert(key_of(planned(changed))).second) << canonical_form(changed);
   }
+  // So it was not only the missing activations that changed the key of the layer with other directions.
+  Layer linear = kLayer;
+  linear.fuse.clear();
+  EXPECT_TRUE(keys.insert(key_of(planned(linear))).second);
 }
 
-TEST(KeyFieldsTest, AnotherDirectionHasNoKernelOrAnotherKey) {
-  for (const Direction direction : {Direction::kGradInput, Direction::kGradWeight, Direction::kGradBias}) {
-    const Problem problem{kLayer, direction, *target_named("sm_90a")};
-    const auto plans = plan(problem);
-    EXPECT_TRUE(!plans || key_of(made_of(problem, plans->front()).value()) != key_of(planned(kLayer)))
+TEST(KeyFieldsTest, EveryDirectionHasAnotherKey) {
+  Layer layer = kLayer;
+  layer.fuse.clear();
+  layer.bias = true;
+  layer.directions.assign(all_directions().begin(), all_directions().end());
+  std::set<std::string> keys;
+  for (const Direction direction : layer.directions) {
+    const Problem problem{layer, direction, *target_named("sm_90a")};
+    EXPECT_TRUE(keys.insert(key_of(made_of(problem, plan(problem).value().front()).value())).second)
         << name_of(direction);
   }
 }

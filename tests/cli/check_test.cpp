@@ -57,7 +57,7 @@ TEST(Check, LayersWithoutAKernelAreErrors) {
   write(folder / "a.convt",
         "layer a { conv_transpose2d 4 -> 2; kernel 3 }\n\n  layer b {\n conv_transpose2d 4 -> 2\n kernel 1\n stride "
         "30000 "
-        "}\nlayer c { conv_transpose2d 4 -> 2; kernel 3; directions forward, grad_weight }\n"
+        "}\nlayer c { conv_transpose3d 4 -> 2; kernel 3; directions grad_weight }\n"
         "layer d { conv_transpose2d 4 -> 2; pading 1 }\n");
   const Outcome outcome = convtgen({"check", "a.convt"}, {.folder = folder.path()});
   EXPECT_EQ(outcome.exit, 1);

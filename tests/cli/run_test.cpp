@@ -148,7 +148,7 @@ TEST(Run, SeveralLayersAndTheirErrors) {
   const Folder folder;
   write(folder / "a.convt",
         "defaults { input 1x4x4 }\nlayer a { conv_transpose2d 2 -> 2; kernel 3 }\n"
-        "layer b { conv_transpose2d 2 -> 2; kernel 3; directions grad_weight }\n"
+        "layer b { conv_transpose3d 2 -> 2; kernel 3; directions grad_weight; input 1x4x4x4 }\n"
         "layer c { conv_transpose2d 2 -> 2; kernel 2; stride 2 }\n");
   const Outcome outcome = convtgen({"run", "a.convt", "--device", "host"}, {.folder = folder.path()});
   EXPECT_EQ(outcome.exit, 1);

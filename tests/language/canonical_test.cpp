@@ -19,13 +19,18 @@ TEST(Canonical, TheDesignsExample) {
 
 TEST(Canonical, EveryPropertyInItsPlace) {
   EXPECT_EQ(
-      canonical("directions grad_weight, forward; weight_layout channels_last; layout nhwc; compute tf32; dtype f32; "
+      canonical("directions forward; weight_layout channels_last; layout nhwc; compute tf32; dtype f32; "
                 "fuse relu, scale(0.50), "
                 "clamp(-1e0, 6); bias; input ?x8x?; groups 4; dilation 2; output_padding 1x0; padding 1; stride 2; "
                 "kernel 3; conv_transpose2d 32->48"),
       "conv_transpose2d 32 -> 48; kernel 3x3; stride 2x2; padding 1x1; output_padding 1x0; dilation 2x2; groups 4; "
       "input ?x8x?; bias; fuse relu, scale(0.5), clamp(-1, 6); dtype f32; compute tf32; layout nhwc; "
-      "weight_layout channels_last; directions forward, grad_weight");
+      "weight_layout channels_last");
+  EXPECT_EQ(
+      canonical("directions grad_bias, grad_weight, forward; weight_layout channels_last; bias; kernel 3; "
+                "conv_transpose2d 32->48"),
+      "conv_transpose2d 32 -> 48; kernel 3x3; bias; dtype f32; compute f32; layout nchw; weight_layout channels_last; "
+      "directions forward, grad_weight, grad_bias");
 }
 
 TEST(Canonical, DefaultsAreNotPrinted) {

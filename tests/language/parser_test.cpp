@@ -149,7 +149,7 @@ TEST(Parser, FuseChainsKeepTheirOrder) {
 
 TEST(Parser, DirectionsAreASet) {
   const Layer layer =
-      layer_of("conv_transpose2d 1 -> 1; kernel 1; directions grad_bias, grad_weight, grad_input, forward");
+      layer_of("conv_transpose2d 1 -> 1; kernel 1; bias; directions grad_bias, grad_weight, grad_input, forward");
   EXPECT_EQ(layer.directions,
             (std::vector{Direction::kForward, Direction::kGradInput, Direction::kGradWeight, Direction::kGradBias}));
 }
@@ -157,23 +157,25 @@ TEST(Parser, DirectionsAreASet) {
 TEST(Parser, DefaultsHoldForTheLayersBehindThem) {
   const auto layers = layers_of(R"(
 layer plain { conv_transpose2d 1 -> 1; kernel 2 }
-defaults { kernel 3; bias; dtype f16; fuse relu; input 4x?x?; directions forward, grad_input }
+defaults { kernel 3; bias; dtype f16; fuse relu; input 4x?x? }
 layer first { conv_transpose2d 1 -> 1 }
-layer undone { conv_transpose2d 1 -> 1; kernel 5x1; bias off; dtype f32; fuse none; input ?x?x?; directions forward }
-defaults { kernel 7; groups 1 }
+layer undone { conv_transpose2d 1 -> 1; kernel 5x1; bias off; dtype f32; fuse none; input ?x?x? }
+defaults { kernel 7; groups 1; fuse none; directions forward, grad_input }
 layer second { conv_transpose2d 1 -> 1 }
+layer last { conv_transpose2d 1 -> 1; fuse relu; directions forward }
 )");
-  ASSERT_EQ(layers.size(), 4U);
+  ASSERT_EQ(layers.size(), 5U);
   EXPECT_EQ(canonical_form(layers[0].layer),
             "conv_transpose2d 1 -> 1; kernel 2x2; dtype f32; compute f32; layout nchw");
   EXPECT_EQ(canonical_form(layers[1].layer),
-            "conv_transpose2d 1 -> 1; kernel 3x3; input 4x?x?; bias; fuse relu; dtype f16; compute f16; layout nchw; "
-            "directions forward, grad_input");
+            "conv_transpose2d 1 -> 1; kernel 3x3; input 4x?x?; bias; fuse relu; dtype f16; compute f16; layout nchw");
   EXPECT_EQ(canonical_form(layers[2].layer),
             "conv_transpose2d 1 -> 1; kernel 5x1; dtype f32; compute f32; layout nchw");
   EXPECT_EQ(canonical_form(layers[3].layer),
-            "conv_transpose2d 1 -> 1; kernel 7x7; input 4x?x?; bias; fuse relu; dtype f16; compute f16; layout nchw; "
+            "conv_transpose2d 1 -> 1; kernel 7x7; input 4x?x?; bias; dtype f16; compute f16; layout nchw; "
             "directions forward, grad_input");
+  EXPECT_EQ(canonical_form(layers[4].layer),
+            "conv_transpose2d 1 -> 1; kernel 7x7; input 4x?x?; bias; fuse relu; dtype f16; compute f16; layout nchw");
 }
 
 TEST(Parser, OneDefaultServesBothDimensions) {

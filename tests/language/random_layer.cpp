@@ -109,8 +109,9 @@ class Maker {
     return value;
   }
 
+  // Gradients are of layers without activations, grad_bias of those with a bias.
   void directions(Layer& layer) {
-    const std::int64_t subset = one_in(2) ? 1 : pick_(1, 7);
+    const std::int64_t subset = one_in(2) || !layer.fuse.empty() ? 1 : pick_(1, layer.bias ? 15 : 7);
     layer.directions.clear();
     for (std::size_t i = 0; i < all_directions().size(); ++i) {
       if ((subset >> i & 1) != 0) {

@@ -86,7 +86,7 @@ TEST(RoundTrip, TheLayersReachEveryProperty) {
       ++seen["direction " + std::string(name_of(direction))];
     }
   }
-  EXPECT_EQ(seen.size(), 2U * 12 + 2 + 12 + 4 + 6 + 2 + 2 + 3);
+  EXPECT_EQ(seen.size(), 2U * 12 + 2 + 12 + 4 + 6 + 2 + 2 + 4);
   for (const auto& [property, count] : seen) {
     EXPECT_GE(count, 50) << property;
   }

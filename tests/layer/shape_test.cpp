@@ -51,7 +51,7 @@ TEST(Shape, OutputExtentIsPyTorchs) {
 
 TEST(Shape, PaddingAfterMovesTheOutputsEnd) {
   EXPECT_EQ(output_extent({3, 2, {0, 1}, 0, 1}, 5), 10);
-  for (const Axis axis : {Axis{4, 2, {0, 3}, 1, 1}, Axis{4, 2, {5, 1}, 0, 3}, Axis{1, 1, {0, 2}, 0, 1}}) {
+  for (const Axis& axis : {Axis{4, 2, {0, 3}, 1, 1}, Axis{4, 2, {5, 1}, 0, 3}, Axis{1, 1, {0, 2}, 0, 1}}) {
     const Axis even = symmetric(axis);
     EXPECT_EQ(even.padding, Padding(axis.padding.before));
     for (std::int64_t in = 1; in < 10; ++in) {

@@ -41,7 +41,7 @@ TEST(Gradients, AreAdjoint) {
   std::mt19937 random(20'261'124);
   std::array<int, 4> of_dimensions{};
   int grouped = 0, strided = 0, uneven = 0;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 400; ++i) {
     Layer layer = small_layer(random);
     layer.bias = true;
     const Shape shape = *shape_of(layer, *known_sizes(layer));

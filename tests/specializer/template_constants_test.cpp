@@ -14,6 +14,8 @@
 #include "generator/language/language.h"
 #include "generator/planner/direct.h"
 #include "generator/planner/f32x3_gemm.h"
+#include "generator/planner/grad_weight_gemm.h"
+#include "generator/planner/grad_weight_rows.h"
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
@@ -54,7 +56,17 @@ std::vector<Problem> random_problems(int each) {
     for (int i = 0; i < each; ++i) {
       if (auto drawn = source.next(
               {.compute = computes[static_cast<std::size_t>(i) % computes.size()], .template_name = known.name})) {
-        out.push_back({std::move(drawn->layer), Direction::kForward, target_named("sm_90a").value()});
+        Layer layer = std::move(drawn->layer);
+        if (known.direction != Direction::kForward) {
+          layer.fuse.clear();
+          layer.bias |= known.direction == Direction::kGradBias;
+          layer.directions = {known.direction};
+          if (known.name == "grad_weight_rows" && i % 2 == 0) {  // which takes rows of whole 16 bytes alone
+            layer.layout = Layout::kNchw;
+            layer.axes[kWidth] = {.kernel = 3, .padding = 1, .extent = 8 * (1 + i)};
+          }
+        }
+        out.push_back({std::move(layer), known.direction, target_named("sm_90a").value()});
       }
     }
   }
@@ -106,7 +118,8 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
     }
     ++plans[name];
   });
-  for (const std::string_view name : {"direct", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm"}) {
+  for (const std::string_view name :
+       {"direct", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "grad_weight_gemm", "grad_weight_rows"}) {
     EXPECT_GT(plans[name], 50) << name;
     EXPECT_GT(all_programs().at(name).constants.constant_names().size(), 15U) << name;
   }
@@ -155,6 +168,13 @@ const Changed kChanged[] = {
     {"halo_gemm", plans_halo_gemm,
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc",
      "kUnitPitch (* 16 (+ kPixels", "kUnitPitch (* 16 (+ (+ kPixels 8)"},
+    {"grad_weight_gemm", plans_grad_weight_gemm,
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute tf32; directions "
+     "grad_weight",
+     "(call floor_mod (- 4 kWindowPixels) 32)", "(call floor_mod (- 5 kWindowPixels) 32)"},
+    {"grad_weight_rows", plans_grad_weight_rows,
+     "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; dtype f16; directions grad_weight",
+     "(call ceil_div kWindowColumns kSkews) 2) 2) 1)", "(call ceil_div kWindowColumns kSkews) 2) 2) 3)"},
 };
 
 // A template's pitch is known to its program alone: another one is another plan.
@@ -164,7 +184,8 @@ TEST(TemplateConstants, ThatChangeInTheProgramChangeThePlan) {
     std::string text(template_named(changed.template_name).value()->program());
     const std::size_t at = text.find(changed.before);
     ASSERT_NE(at, std::string::npos);
-    const Problem problem{parse_layer(changed.layer).value(), Direction::kForward, target_named("sm_90a").value()};
+    const Layer layer = parse_layer(changed.layer).value();
+    const Problem problem{layer, layer.directions.front(), target_named("sm_90a").value()};
     const Plan own = changed.plans(problem, ConstantProgram::read(text).value()).value().front();
     EXPECT_EQ(own.shared_bytes,
               template_named(changed.template_name).value()->plans(problem).value().front().shared_bytes);

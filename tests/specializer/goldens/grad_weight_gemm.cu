@@ -1,0 +1,627 @@
+// conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; dtype f16; compute f16; layout nhwc; directions grad_weight
+// grad_weight for sm_90a. Template grad_weight_gemm: a block makes 1x2 taps of 128 by 64 channels; 16 slices; 193.2 KiB shared.
+// Launch
+//   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor grad_weight: 131072 elements, written, 2-byte aligned
+//   tensor grad_bias: 64 elements, written, 2-byte aligned
+//   tensor x: 4194304 elements, read, 16-byte aligned
+//   tensor grad_y: 8388608 elements, read, 16-byte aligned
+//   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
+//   region partial: 8388608 bytes, sums of slices of the positions
+//   region partial_bias: 65536 bytes, sums of slices of grad_y's positions
+//   kernel convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af
+//     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
+//     grid 128; block 512; shared 197808
+//   kernel convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_channels
+//     arguments const unsigned short* grad_y, float* partial_bias, int batch
+//     grid 512; block 256; shared 1024
+//   kernel convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_add
+//     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
+//     grid 513; block 256; shared 0
+
+namespace convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_source {
+
+// ---- Device primitives ----
+
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
+#elif !defined(CONVTGEN_HOST_DEVICE)
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
+__device__ __forceinline__ uint4 load_constant_16(const void* from) {
+  uint4 value;
+  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(from));
+  return value;
+}
+
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
+__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+}
+
+// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
+__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
+  for (unsigned int complete = 0; complete == 0;) {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  }
+}
+
+// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
+__device__ __forceinline__ void named_barrier_sync(int id, int threads) {
+  asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+__device__ __forceinline__ void fence_proxy_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// Orders earlier accesses of registers (accumulators, A) before the products that follow.
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// Closes a group: all products of this warpgroup since the last one.
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still in flight.
+__device__ __forceinline__ void wgmma_wait(int pending) {
+  if (pending == 0) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  }
+  if (pending == 1) {
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  }
+}
+
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
+__device__ __forceinline__ void wgmma_pin(float& value) {
+  asm volatile("" : "+f"(value)::"memory");
+}
+
+// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
+  asm volatile("" : "+r"(word)::"memory");
+}
+
+// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
+  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
+}
+
+// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
+__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
+  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
+}
+
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+__device__ __forceinline__ unsigned short float_to_half(float value) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+
+// Reads four matrices, transposed.
+__device__ __forceinline__ void matrix_load_x4_transposed(unsigned int (&values)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+// d (64x128, f32) = a (64x16) * b (16x128), added to d where `accumulate` is not 0: f16, A in registers, B N-major.
+__device__ __forceinline__ void wgmma_m64n128k16_f16_rs_mn_b(float (&d)[64], const unsigned int (&a)[4], unsigned long long b,
+    int accumulate) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+      "{%64, %65, %66, %67}, %68, p, 1, 1, 1; }"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+        "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+        "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate) : "memory");
+}
+
+#endif
+
+// ---- Constants ----
+
+constexpr int kConsumers = 256;
+constexpr int kGroupIn = 128;
+constexpr int kGroupOut = 64;
+constexpr long long kWeights = 131072ll;
+constexpr int kRows = 128;
+constexpr int kTapPitch = 65;
+constexpr int kColumnPitch = 132;
+constexpr int kThreads = 512;
+constexpr int kPlanePixels = 128;
+constexpr int kWindowPixels = 256;
+constexpr int kInputUnitPitch = 2064;
+constexpr int kWindowUnitPitch = 4112;
+constexpr int kStoredColumns = 128;
+constexpr int kBiasThreads = 256;
+constexpr int kBiasChannels = 32;
+constexpr int kBiasPiece = 64;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputBytes = 33024;
+constexpr int kStageBytes = 65920;
+constexpr int kBarrierOffset = 197760;  // mbarriers
+constexpr int kStepBytes = 256;         // from the input of a product to the next
+
+// ---- Tiles and stages ----
+
+// One thread's accumulators of one tile of 64 rows.
+using Accumulators = float[64];
+
+__device__ __forceinline__ int tap_of_rows(int rows) {
+  return min(rows / 4, 1);
+}
+
+__device__ __forceinline__ int channel_of_rows(int rows) {
+  return rows % 4 * 16;
+}
+
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Accumulators (&acc)[1]) {
+  #pragma unroll
+  for (int i = 0; i < 64; ++i) {
+    wgmma_pin(acc[0][i]);
+  }
+}
+
+// ---- Producer ----
+
+// A stage's place: the image and row of its first row, and its first column.
+struct Tile {
+  int image;
+  int row;
+  int column;
+};
+
+// Tiles of one column of tiles follow one another.
+__device__ __forceinline__ Tile tile_at(long long index, long long row_tiles) {
+  const long long row = index % row_tiles * 8;
+  Tile tile;
+  tile.image = static_cast<int>(row / 16);
+  tile.row = static_cast<int>(row % 16);
+  tile.column = static_cast<int>(index / row_tiles) * 16;
+  return tile;
+}
+
+// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
+struct Source {
+  const unsigned short* x;
+  const unsigned short* grad_y;
+  int origin_h;
+  int origin_w;
+};
+
+using Words = unsigned int[8][4];
+
+// The thread's position and first unit of a batch.
+__device__ __forceinline__ int pixel_of(int batch_index, int thread) {
+  const int own = thread / 32 * 8 + thread % 8;
+  return batch_index * 64 + own;
+}
+
+// Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
+// the next one.
+__device__ __forceinline__ void load_unit(unsigned int (&words)[4], const unsigned short* __restrict__ from,
+                                          bool is_inside) {
+  uint4 loaded = make_uint4(0, 0, 0, 0);
+  if (is_inside) {
+    loaded = load_constant_16(from);
+  }
+  words[0] = loaded.x;
+  words[1] = loaded.y;
+  words[2] = loaded.z;
+  words[3] = loaded.w;
+}
+
+// Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
+// the next one.
+__device__ __forceinline__ void load_unit_2(unsigned int (&words)[4], const unsigned short* __restrict__ from,
+                                            bool is_inside) {
+  uint4 loaded = make_uint4(0, 0, 0, 0);
+  if (is_inside) {
+    loaded = load_constant_16(from);
+  }
+  words[0] = loaded.x;
+  words[1] = loaded.y;
+  words[2] = loaded.z;
+  words[3] = loaded.w;
+}
+
+// Loads a batch of x.
+__device__ __forceinline__ void load_input(Words& words, const Source& source, const Tile& tile, int batch_index,
+                                           int thread, int batch) {
+  const int pixel = pixel_of(batch_index, thread);
+  const int unit = thread / 8 % 4;
+  const int row = tile.row + pixel / 16;
+  const int image = tile.image + row / 16;
+  const int iy = row % 16;
+  const int ix = tile.column + pixel % 16;
+  const bool is_inside = pixel < 128 && image < batch && ix < 16;
+  const unsigned short* from = source.x + static_cast<long long>(image) * 32768;
+  from += (static_cast<long long>(iy) * 16 + ix) * 128 + unit * 8;
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int next = i * 4;  // unit
+    load_unit(words[i], from + next * 8, is_inside);
+  }
+}
+
+// The same of the planes of grad_y.
+__device__ __forceinline__ void load_window(Words& words, const Source& source, const Tile& tile, int batch_index,
+                                            int thread, int batch) {
+  const int pixel = pixel_of(batch_index, thread);
+  const int unit = thread / 8 % 4;
+  const int plane_index = pixel / kPlanePixels;
+  const int row = tile.row + pixel % kPlanePixels / 16;
+  const int column = tile.column + pixel % kPlanePixels % 16;
+  const int image = tile.image + row / 16;
+  const int oy = row % 16 * 2 + plane_index / 2 + source.origin_h;
+  const int ox = column * 2 + plane_index % 2 + source.origin_w;
+  const bool is_inside = pixel < kWindowPixels && image < batch && oy >= 0 && oy < 32 && ox >= 0 && ox < 32;
+  const unsigned short* from = source.grad_y + static_cast<long long>(image) * 65536;
+  from += (static_cast<long long>(oy) * 32 + ox) * 64 + unit * 8;
+  #pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int next = i * 4;  // unit
+    load_unit_2(words[i], from + next * 8, is_inside);
+  }
+}
+
+// Two channels in a word.
+__device__ __forceinline__ uint4 packed_unit(const unsigned int (&words)[4]) {
+  return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+// Writes a batch of x to its stage.
+__device__ __forceinline__ void store_input(unsigned char* input, const Words& words, int batch_index, int thread) {
+  const int pixel = pixel_of(batch_index, thread);
+  const int unit = thread / 8 % 4;
+  unsigned char* to = input + (unit * kInputUnitPitch + pixel * 16);
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int next = i * 4;  // unit
+    *reinterpret_cast<uint4*>(to + next * kInputUnitPitch) = packed_unit(words[i]);
+  }
+}
+
+// The same of grad_y.
+__device__ __forceinline__ void store_window(unsigned char* window, const Words& words, int batch_index, int thread) {
+  const int pixel = pixel_of(batch_index, thread);
+  const int unit = thread / 8 % 4;
+  unsigned char* to = window + (unit * kWindowUnitPitch + pixel * 16);
+  #pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int next = i * 4;  // unit
+    *reinterpret_cast<uint4*>(to + next * kWindowUnitPitch) = packed_unit(words[i]);
+  }
+}
+
+// Loads a batch of a stage: those of x come first.
+__device__ __forceinline__ void load_batch(Words& words, const Source& source, const Tile& tile, int batch_index,
+                                           int thread, int batch) {
+  if (batch_index < 2) {
+    load_input(words, source, tile, batch_index, thread, batch);
+  } else {
+    load_window(words, source, tile, batch_index - 2, thread, batch);
+  }
+}
+
+// Writes a batch to its stage.
+__device__ __forceinline__ void store_batch(unsigned char* stage, const Words& words, int batch_index, int thread) {
+  if (batch_index < 2) {
+    store_input(stage, words, batch_index, thread);
+  } else {
+    store_window(stage + kInputBytes, words, batch_index - 2, thread);
+  }
+}
+
+// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+struct Target {
+  int slice;
+  int group;
+  int first_in;
+  int first_out;
+  int first_kh;
+  int first_kw;
+};
+
+// Weights vary fastest, so that blocks which read the same positions run together.
+__device__ __forceinline__ Target target_of(int block) {
+  const int tap_group = block % 8;
+  Target target;
+  target.slice = block / 8;
+  target.group = 0;
+  target.first_in = 0;
+  target.first_out = 0;
+  target.first_kh = tap_group / 2;
+  target.first_kw = tap_group % 2 * 2;
+  return target;
+}
+
+// Lane 0 arrives for its warp, all of whose lanes have read the stage.
+__device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
+  __syncwarp();
+  if (lane == 0) {
+    mbarrier_arrive(empty);
+  }
+}
+
+// ---- Products ----
+
+// One thread's A fragments of one product of each of its tiles.
+using Fragments = unsigned int[1][4];
+
+// Where the taps of a block read the window: the plane's first position, moved.
+__device__ __forceinline__ int pixel_of_tap(int tap) {
+  const int kh = tap / 2;
+  const int kw = tap % 2;
+  return (kh % 2 * 2 + kw) * kPlanePixels + kh / 2 * 16;
+}
+
+// The thread's own place in the window for 16 rows, in bytes.
+__device__ __forceinline__ int fragment_place(int rows, int lane) {
+  const int pixel = pixel_of_tap(tap_of_rows(rows));
+  const int channel = channel_of_rows(rows);
+  return (channel / 8 + lane / 8 % 2) * kWindowUnitPitch + (pixel + lane % 8 + lane / 16 * 8) * 16;
+}
+
+// Loads an A fragment: 16 rows of the warp by the positions of a product.
+__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* from) {
+  matrix_load_x4_transposed(fragment, from);
+}
+
+// All products of a stage, of a warpgroup that has so many tiles. `places` are the thread's own in the window.
+__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[1], const unsigned char* stage,
+                                               const int (&places)[1]) {
+  const unsigned long long input = wgmma_descriptor(stage, 128, kInputUnitPitch, 0);
+  const unsigned char* window = stage + kInputBytes;
+  Fragments fragments[2];
+  // taps (0 to 3, 0 to 3)
+  #pragma unroll
+  for (int step = 0; step < 8; ++step) {
+    const int pixel = step * 16;
+    load_fragment(fragments[step % 2][0], window + places[0] + pixel * 16);
+    #pragma unroll
+    for (int word = 0; word < 4; ++word) {
+      wgmma_pin_operand(fragments[step % 2][0][word]);
+    }
+    wgmma_fence();
+    wgmma_m64n128k16_f16_rs_mn_b(acc[0], fragments[step % 2][0], wgmma_descriptor_move(input, step * kStepBytes), 1);
+    wgmma_commit();
+    wgmma_wait(1);  // the step before, whose fragments the next one overwrites
+  }
+  wgmma_wait(0);
+}
+
+// ---- Epilogue ----
+
+// Stores the sums of some input channels, which lie in shared memory, in the order of the weights.
+__device__ __forceinline__ void store_columns(const float* columns, const Target& target, float* __restrict__ partial,
+                                              int thread) {
+  #pragma unroll 4
+  for (int i = thread; i < 16384; i += kConsumers) {
+    const int column = i / kRows;
+    const int row = i % kRows;
+    const int tap = row % 2;
+    const int channel = row / 2;
+    const int kh = target.first_kh;
+    const int kw = target.first_kw + tap;
+    const int ci = target.first_in + column;
+    const int co = target.first_out + channel;
+    const float sum = columns[column * kColumnPitch + tap * kTapPitch + channel];
+    const long long weight =
+        (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
+    partial[target.slice * kWeights + weight] = sum;
+  }
+}
+
+// Stores a block's results, through shared memory: some input channels at a time.
+__device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float* columns, const Target& target,
+                                            float* __restrict__ partial, int warpgroup, int thread) {
+  const int lane = thread % 32;
+  named_barrier_sync(1, kConsumers);  // stages, or the columns before, have been read
+  const int rows = warpgroup * 4 + thread / 32 % 4;
+  if (rows < 8) {
+    float* to = columns + lane % 4 * 264 + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
+    #pragma unroll
+    for (int column = 0; column < kStoredColumns; column += 8) {
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[0][column / 2 + i];
+      }
+    }
+  }
+  named_barrier_sync(1, kConsumers);
+  store_columns(columns, target, partial, thread);
+}
+
+// ---- Kernels ----
+
+// (slice, channel): the sums of the channels over one slice of all positions.
+extern "C" __global__ void __launch_bounds__(kBiasThreads)
+    convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_channels(const unsigned short* __restrict__ grad_y,
+                                                                    float* __restrict__ partial_bias, int batch) {
+  const int thread = threadIdx.x;
+  const int slice = blockIdx.x / 2;
+  const int channel = blockIdx.x % 2 * kBiasChannels + thread % kBiasChannels;
+  float total = 0;
+  if (channel < 64) {
+    const long long end = batch * 16ll * (slice + 1) / 256;
+    for (long long piece = batch * 16ll * slice / 256; piece < end; ++piece) {
+      const long long image = piece / 16;
+      const long long first = piece % 16 * kBiasPiece + thread / kBiasChannels;
+      float sum = 0;
+      #pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const long long position = first + i * 8;
+        if (position < 1024) {
+          sum += half_to_float(grad_y[(image * 1024 + position) * 64 + channel]);
+        }
+      }
+      total += sum;
+    }
+  }
+  // The threads of a channel add their totals in a tree.
+  float* totals = static_cast<float*>(shared_memory());
+  totals[thread] = total;
+  #pragma unroll 1
+  for (int step = 128; step >= kBiasChannels; step /= 2) {
+    __syncthreads();
+    if (thread < step) {
+      totals[thread] += totals[thread + step];
+    }
+  }
+  if (thread < kBiasChannels && channel < 64) {
+    partial_bias[slice * 64 + channel] = totals[thread];
+  }
+}
+
+// A channel's sum over all slices.
+__device__ __forceinline__ float channel_sum(const float* __restrict__ partial_bias, int channel) {
+  float sum = 0;
+  #pragma unroll 8
+  for (int slice = 0; slice < 256; ++slice) {
+    sum += partial_bias[slice * 64 + channel];
+  }
+  return sum;
+}
+
+// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+extern "C" __global__ void __launch_bounds__(256)
+    convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_add(const float* __restrict__ partial,
+                                                               const float* __restrict__ partial_bias,
+                                                               unsigned short* __restrict__ grad_weight,
+                                                               unsigned short* __restrict__ grad_bias) {
+  const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
+  if (i < 131072) {
+    float sum = 0;
+    #pragma unroll 8
+    for (int slice = 0; slice < 16; ++slice) {
+      sum += partial[slice * kWeights + i];
+    }
+    grad_weight[i] = float_to_half(sum);
+  } else if (i - 131072 < 64) {
+    grad_bias[i - 131072] = float_to_half(channel_sum(partial_bias, static_cast<int>(i - 131072)));
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af(const unsigned short* __restrict__ x,
+                                                           const unsigned short* __restrict__ grad_y,
+                                                           float* __restrict__ partial, int batch) {
+  const long long row_tiles = (static_cast<long long>(batch) * 16 + 7) / 8;
+
+  const int block = blockIdx.x;
+  const Target target = target_of(block);
+  const long long first_tile = row_tiles * target.slice / 16;
+  const int count = static_cast<int>(row_tiles * (target.slice + 1) / 16 - first_tile);
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
+  unsigned long long* empty = full + 3;
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < 3; ++stage) {
+      mbarrier_init(&full[stage], 256);
+      mbarrier_init(&empty[stage], 8);
+    }
+  }
+  __syncthreads();
+
+  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
+  if (warpgroup >= 2) {
+    const int thread = threadIdx.x - kConsumers;
+    const int first_ci = target.group * kGroupIn + target.first_in;
+    const int first_co = target.group * kGroupOut + target.first_out;
+    const Source source = {x + first_ci, grad_y + first_co, target.first_kh - 1, target.first_kw - 1};
+    Words words;
+    Tile next = tile_at(first_tile, row_tiles);
+    if (count > 0) {
+      load_batch(words, source, next, 0, thread, batch);
+    }
+    for (int issued = 0; issued < count; ++issued) {
+      const int stage = issued % 3;
+      if (issued >= 3) {
+        mbarrier_wait(&empty[stage], (issued / 3 - 1) % 2);
+      }
+      // The next batch comes while others are multiplied.
+      #pragma unroll 1
+      for (int part = 0; part < 6; ++part) {
+        store_batch(shared + stage * kStageBytes, words, part, thread);
+        if (part + 1 == 6) {
+          next = tile_at(first_tile + issued + 1, row_tiles);
+        }
+        if (part + 1 < 6 || issued + 1 < count) {
+          load_batch(words, source, next, part + 1 == 6 ? 0 : part + 1, thread, batch);
+        }
+      }
+      fence_proxy_async();
+      mbarrier_arrive(&full[stage]);
+    }
+  } else {
+    const int thread = threadIdx.x;
+    const int lane = thread % 32;
+    const int warp = thread / 32 % 4;  // of the warpgroup
+    int places[1];
+    places[0] = fragment_place(warpgroup * 4 + warp, lane);
+    Accumulators acc[1] = {};
+    for (int consumed = 0; consumed < count; ++consumed) {
+      const int stage = consumed % 3;
+      mbarrier_wait(&full[stage], consumed / 3 % 2);
+      pin(acc);
+      multiply_stage(acc, shared + stage * kStageBytes, places);
+      pin(acc);
+      release_stage(&empty[stage], lane);
+    }
+    store_block(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
+  }
+}
+
+}  // namespace convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_source
+using convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_source::convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_channels;
+using convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_source::convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_add;
+using convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_source::convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af;

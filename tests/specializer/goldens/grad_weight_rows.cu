@@ -1,0 +1,487 @@
+// conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute tf32; layout nchw; directions grad_weight
+// grad_weight for sm_90a. Template grad_weight_rows: a block makes 3x7 taps of 32 by 32 channels; 132 slices; 208.0 KiB shared.
+// Launch
+//   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor grad_weight: 21504 elements, written, 4-byte aligned
+//   tensor x: 134217728 elements, read, 16-byte aligned
+//   tensor grad_y: 134217728 elements, read, 16-byte aligned
+//   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
+//   region partial: 11354112 bytes, sums of slices of the positions
+//   tensor map x_map of x: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (8, 32, 8, 1), element strides (1, 1, 1, 1), swizzle 32, fill zero
+//   tensor map grad_y_map of grad_y: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (36, 32, 10, 1), element strides (1, 1, 1, 1), swizzle 0, fill zero
+//   kernel convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6
+//     arguments TensorMap x_map, TensorMap grad_y_map, float* partial, int batch
+//     grid 132; block 416; shared 213040
+//   kernel convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_add
+//     arguments const float* partial, float* grad_weight
+//     grid 84; block 256; shared 0
+
+namespace convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_source {
+
+// ---- Device primitives ----
+
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
+#elif !defined(CONVTGEN_HOST_DEVICE)
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared
+// window.
+__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {
+  const unsigned int address = shared_address(pointer);
+  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);
+}
+
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
+__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+}
+
+// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
+__device__ __forceinline__ void fence_mbarrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
+}
+
+// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
+__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
+  for (unsigned int complete = 0; complete == 0;) {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  }
+}
+
+// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
+__device__ __forceinline__ void named_barrier_sync(int id, int threads) {
+  asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// The chip's form of a tensor map (generator/recipe/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
+struct __align__(64) TensorMap {
+  unsigned long long words[16];
+};
+
+// Loads the box at these coordinates of a 4-dimensional map to shared memory.
+__device__ __forceinline__ void tensor_load_4d(void* to, const TensorMap& map, unsigned long long* barrier, int c0,
+                                               int c1, int c2, int c3) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], "
+      "[%2];" ::"r"(shared_address(to)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
+      : "memory");
+}
+
+// Orders earlier accesses of registers (accumulators, A) before the products that follow.
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// Closes a group: all products of this warpgroup since the last one.
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still in flight.
+__device__ __forceinline__ void wgmma_wait(int pending) {
+  if (pending == 0) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  }
+  if (pending == 1) {
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  }
+}
+
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
+__device__ __forceinline__ void wgmma_pin(float& value) {
+  asm volatile("" : "+f"(value)::"memory");
+}
+
+// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
+  asm volatile("" : "+r"(word)::"memory");
+}
+
+// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
+  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
+}
+
+// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
+__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
+  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
+}
+
+// d (64x32, f32) = a (64x8) * b (8x32), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
+__device__ __forceinline__ void wgmma_m64n32k8_tf32_rs(float (&d)[16], const unsigned int (&a)[4], unsigned long long b,
+    int accumulate) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+      "{%16, %17, %18, %19}, %20, p, 1, 1; }"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate) : "memory");
+}
+
+#endif
+
+// ---- Constants ----
+
+constexpr int kConsumers = 384;
+constexpr int kGroupIn = 32;
+constexpr int kGroupOut = 32;
+constexpr long long kWeights = 21504ll;
+constexpr int kTaps = 21;
+constexpr int kRows = 672;
+constexpr int kTapPitch = 33;
+constexpr int kColumnPitch = 708;
+constexpr int kThreads = 416;  // a warp issues the copies
+constexpr int kKSteps = 24;
+constexpr int kStoredColumns = 32;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kOperandBytes = 1024;  // a row's part
+constexpr int kBoxBytes = 8192;
+constexpr int kInputBytes = 24576;
+constexpr int kPitchBytes = 144;  // of a channel's row
+constexpr int kRowBytes = 4608;   // of all channels' row
+constexpr int kStageBytes = 70656;
+constexpr int kBarrierOffset = 211968;  // mbarriers
+
+// ---- Tiles and stages ----
+
+// One thread's accumulators of one tile of 64 rows.
+using Accumulators = float[16];
+
+__device__ __forceinline__ int tap_of_rows(int rows) {
+  return min(rows / 2, 20);
+}
+
+__device__ __forceinline__ int channel_of_rows(int rows) {
+  return rows % 2 * 16;
+}
+
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Accumulators (&acc)[4]) {
+  #pragma unroll
+  for (int tile = 0; tile < 4; ++tile) {
+    #pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      wgmma_pin(acc[tile][i]);
+    }
+  }
+}
+
+// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+struct Target {
+  int slice;
+  int group;
+  int first_in;
+  int first_out;
+  int first_kh;
+  int first_kw;
+};
+
+// Weights vary fastest, so that blocks which read the same positions run together.
+__device__ __forceinline__ Target target_of(int block) {
+  Target target;
+  target.slice = block;
+  target.group = 0;
+  target.first_in = 0;
+  target.first_out = 0;
+  target.first_kh = 0;
+  target.first_kw = 0;
+  return target;
+}
+
+// Lane 0 arrives for its warp, all of whose lanes have read the stage.
+__device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
+  __syncwarp();
+  if (lane == 0) {
+    mbarrier_arrive(empty);
+  }
+}
+
+// ---- Products ----
+
+// One thread's A fragments of one product of each of its tiles.
+using Fragments = unsigned int[4][4];
+
+// A thread's own place in the window, for 16 rows of a tap: bytes of the element, or of the word of two, that its first
+// fragment word begins with. In 16 bits a fragment word has two positions, which need not lie in one word: the other
+// one
+// is in the word `next` bytes on, and both are moved right by bits.
+struct Place {
+  int first;
+  int next;
+  int first_bits;
+  int next_bits;
+};
+
+// `skew` is where the window begins in its rows.
+__device__ __forceinline__ Place place_of_rows(int rows, int lane) {
+  const int tap = tap_of_rows(rows);
+  const int channel = channel_of_rows(rows) + lane / 4;
+  const int element = 1 + tap % 7;
+  const int bytes = tap / 7 * kRowBytes + channel * kPitchBytes;
+  Place place;
+  place.first = bytes + (lane % 4 + element) * 4;
+  place.next = 0;
+  place.first_bits = 0;
+  place.next_bits = 0;
+  return place;
+}
+
+__device__ __forceinline__ unsigned int shared_word(const unsigned char* from) {
+  return *reinterpret_cast<const unsigned int*>(from);
+}
+
+// Loads an A fragment: 16 rows of the warp by the positions of a product. Half of these are 4 elements, or words, on.
+__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* from) {
+  fragment[0] = shared_word(from);
+  fragment[1] = shared_word(from + 1152);
+  fragment[2] = shared_word(from + 16);
+  fragment[3] = shared_word(from + 1168);
+}
+
+// All products of a stage, of a warpgroup that has so many tiles. `places` are the thread's own in the window.
+__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[4], const unsigned char* stage,
+                                               const Place (&places)[4]) {
+  const unsigned long long input = wgmma_descriptor(stage, 0, 256, 32);
+  const unsigned char* window = stage + kInputBytes;
+  Fragments fragments[2];
+  // taps (0 to 2, 0 to 6)
+  #pragma unroll
+  for (int step = 0; step < kKSteps; ++step) {
+    const int row = step / 3;
+    const int pixel = step % 3 * 8;
+    const int part = (pixel / 8 * 8 + row) * kOperandBytes + pixel % 8 * 4;
+    #pragma unroll
+    for (int tile = 0; tile < 4; ++tile) {
+      load_fragment(fragments[step % 2][tile], window + places[tile].first + (row * kRowBytes + pixel * 4));
+      #pragma unroll
+      for (int word = 0; word < 4; ++word) {
+        wgmma_pin_operand(fragments[step % 2][tile][word]);
+      }
+    }
+    wgmma_fence();
+    #pragma unroll
+    for (int tile = 0; tile < 4; ++tile) {
+      wgmma_m64n32k8_tf32_rs(acc[tile], fragments[step % 2][tile], wgmma_descriptor_move(input, part), 1);
+    }
+    wgmma_commit();
+    wgmma_wait(1);  // the step before, whose fragments the next one overwrites
+  }
+  wgmma_wait(0);
+}
+
+// All products of a stage, of a warpgroup that has so many tiles. `places` are the thread's own in the window.
+__device__ __forceinline__ void multiply_stage_2(Accumulators (&acc)[4], const unsigned char* stage,
+                                                 const Place (&places)[4]) {
+  const unsigned long long input = wgmma_descriptor(stage, 0, 256, 32);
+  const unsigned char* window = stage + kInputBytes;
+  Fragments fragments[2];
+  // taps (0 to 2, 0 to 6)
+  #pragma unroll
+  for (int step = 0; step < kKSteps; ++step) {
+    const int row = step / 3;
+    const int pixel = step % 3 * 8;
+    const int part = (pixel / 8 * 8 + row) * kOperandBytes + pixel % 8 * 4;
+    #pragma unroll
+    for (int tile = 0; tile < 3; ++tile) {
+      load_fragment(fragments[step % 2][tile], window + places[tile].first + (row * kRowBytes + pixel * 4));
+      #pragma unroll
+      for (int word = 0; word < 4; ++word) {
+        wgmma_pin_operand(fragments[step % 2][tile][word]);
+      }
+    }
+    wgmma_fence();
+    #pragma unroll
+    for (int tile = 0; tile < 3; ++tile) {
+      wgmma_m64n32k8_tf32_rs(acc[tile], fragments[step % 2][tile], wgmma_descriptor_move(input, part), 1);
+    }
+    wgmma_commit();
+    wgmma_wait(1);  // the step before, whose fragments the next one overwrites
+  }
+  wgmma_wait(0);
+}
+
+// ---- Epilogue ----
+
+// Stores the sums of some input channels, which lie in shared memory, in the order of the weights.
+__device__ __forceinline__ void store_columns(const float* columns, const Target& target, float* __restrict__ partial,
+                                              int thread) {
+  #pragma unroll 4
+  for (int i = thread; i < 21504; i += kConsumers) {
+    const int column = i / kRows;
+    const int row = i % kRows;
+    const int tap = row % kTaps;
+    const int channel = row / kTaps;
+    const int kh = target.first_kh + tap / 7;
+    const int kw = target.first_kw + tap % 7;
+    const int ci = target.first_in + column;
+    const int co = target.first_out + channel;
+    const float sum = columns[column * kColumnPitch + tap * kTapPitch + channel];
+    const long long weight =
+        (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
+    partial[target.slice * kWeights + weight] = sum;
+  }
+}
+
+// Stores a block's results, through shared memory: some input channels at a time.
+__device__ __forceinline__ void store_block(const Accumulators (&acc)[4], float* columns, const Target& target,
+                                            float* __restrict__ partial, int warpgroup, int thread) {
+  const int lane = thread % 32;
+  named_barrier_sync(1, kConsumers);  // stages, or the columns before, have been read
+  #pragma unroll
+  for (int tile = 0; tile < 4; ++tile) {
+    const int rows = (tile * 3 + warpgroup) * 4 + thread / 32 % 4;
+    if (rows < 42) {
+      float* to = columns + lane % 4 * 1416 + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
+      #pragma unroll
+      for (int column = 0; column < kStoredColumns; column += 8) {
+        #pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[tile][column / 2 + i];
+        }
+      }
+    }
+  }
+  named_barrier_sync(1, kConsumers);
+  store_columns(columns, target, partial, thread);
+}
+
+// ---- Producer ----
+
+// What a block reads: its first channels of x and grad_y, and the origin of its taps.
+struct Source {
+  int in;
+  int out;
+  int origin_h;
+  int origin_w;  // a multiple of 16 bytes, at or before the taps' own
+};
+
+// Issues the copies of a stage: a box for each part of the rows of x, and one of grad_y.
+__device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap& x_map, const TensorMap& grad_y_map,
+                                           unsigned long long* full, const Source& source, int image, int row,
+                                           int column) {
+  mbarrier_arrive_expect(full, 70656);
+  #pragma unroll
+  for (int box = 0; box < 3; ++box) {
+    tensor_load_4d(stage + box * kBoxBytes, x_map, full, column + box * 8, source.in, row, image);
+  }
+  tensor_load_4d(stage + kInputBytes, grad_y_map, full, column + source.origin_w, source.out, row + source.origin_h,
+                 image);
+}
+
+// ---- Kernels ----
+
+// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+extern "C" __global__ void __launch_bounds__(256)
+    convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_add(const float* __restrict__ partial,
+                                                               float* __restrict__ grad_weight) {
+  const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
+  if (i < 21504) {
+    float sum = 0;
+    #pragma unroll 8
+    for (int slice = 0; slice < 132; ++slice) {
+      sum += partial[slice * kWeights + i];
+    }
+    grad_weight[i] = sum;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6(__grid_constant__ const TensorMap x_map,
+                                                           __grid_constant__ const TensorMap grad_y_map,
+                                                           float* __restrict__ partial, int batch) {
+  const long long tiles = static_cast<long long>(batch) * 2752;
+
+  const int block = blockIdx.x;
+  const Target target = target_of(block);
+  const long long first_tile = tiles * target.slice / 132;
+  const int count = static_cast<int>(tiles * (target.slice + 1) / 132 - first_tile);
+  const int origin_w = target.first_kw - 3;
+
+  unsigned char* shared = shared_align(shared_memory(), 1024);
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
+  unsigned long long* empty = full + 3;
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < 3; ++stage) {
+      mbarrier_init(&full[stage], 1);
+      mbarrier_init(&empty[stage], 12);
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
+  if (warpgroup >= 3) {
+    if (threadIdx.x == kConsumers) {
+      const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
+                             target.first_kh - 1, origin_w - 1};
+      for (int issued = 0; issued < count; ++issued) {
+        const int stage = issued % 3;
+        if (issued >= 3) {
+          mbarrier_wait(&empty[stage], (issued / 3 - 1) % 2);
+        }
+        // Tiles of one column of tiles follow one another.
+        const long long tile = first_tile + issued;
+        copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], source, static_cast<int>(tile / 2752),
+                   static_cast<int>(tile % 64) * 8, static_cast<int>(tile / 64 % 43) * 24);
+      }
+    }
+  } else {
+    const int thread = threadIdx.x;
+    const int lane = thread % 32;
+    const int warp = thread / 32 % 4;  // of the warpgroup
+    Place places[4];
+    #pragma unroll
+    for (int tile = 0; tile < 4; ++tile) {
+      places[tile] = place_of_rows((tile * 3 + warpgroup) * 4 + warp, lane);
+    }
+    const bool has_all_tiles = warpgroup < 2;
+    Accumulators acc[4] = {};
+    for (int consumed = 0; consumed < count; ++consumed) {
+      const int stage = consumed % 3;
+      mbarrier_wait(&full[stage], consumed / 3 % 2);
+      pin(acc);
+      if (has_all_tiles) {
+        multiply_stage(acc, shared + stage * kStageBytes, places);
+      } else {
+        multiply_stage_2(acc, shared + stage * kStageBytes, places);
+      }
+      pin(acc);
+      release_stage(&empty[stage], lane);
+    }
+    store_block(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
+  }
+}
+
+}  // namespace convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_source
+using convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_source::convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_add;
+using convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_source::convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6;
