@@ -78,6 +78,7 @@ namespace convtgen {
   FACTOR(grad_weight_stage, 200, "of a stage's barriers and of the wait for its last products") \
   FACTOR(grad_weight_begin, 3000, "until a first stage has come") \
   FACTOR(grad_weight_output, 12, "of a block's results, for each of a thread") \
+  FACTOR(f32x3_grad_weight_value, 7, "instructions of a producer for a value that is loaded, scaled and split") \
   FACTOR(grad_weight_measured, 1.2, "median of measured / predicted") \
   FACTOR(roll_store_nhwc, 2, "with channels last: of a warp's store, on top of what the cache takes")
 // clang-format on

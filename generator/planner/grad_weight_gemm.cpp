@@ -25,7 +25,6 @@ constexpr std::int64_t kMostBlockIn = 256;        // columns of a product
 constexpr std::int64_t kMostProducts = 96;        // of a warpgroup in a stage, which the compiler unrolls
 constexpr std::int64_t kLeastStages = 2;
 constexpr std::int64_t kMostStages = 6;
-constexpr std::int64_t kMostRunPixels = 160;      // of a stage
 constexpr std::size_t kMostPlans = 8;
 
 /// Warpgroups that multiply, and threads that bring what they multiply.
@@ -213,30 +212,13 @@ struct Candidate {
 /// The positions of a stage that may suit a block's channels and taps.
 std::vector<Block> with_tiles(const Facts& f, Block b) {
   std::vector<Block> out;
-  const std::int64_t k = f.of(b)[kInstructionK];
-  b.flat = false;
-  const std::int64_t whole = round_up(f.width, k);
-  std::vector<std::int64_t> columns = {k, 2 * k, 4 * k, 8 * k};
-  columns.push_back(whole);
-  columns.push_back(round_up(ceil_div(f.width, 2), k));
-  std::ranges::sort(columns);
-  columns.erase(std::ranges::unique(columns).begin(), columns.end());
-  for (const std::int64_t column : columns) {
-    for (std::int64_t rows = 1; rows * column <= kMostRunPixels && column <= whole; rows *= 2) {
-      b.tile_columns = column;
-      b.tile_rows = rows;
-      out.push_back(b);
-    }
-  }
-  b.flat = f.columns.extent.has_value();
-  b.tile_columns = k;
-  const std::int64_t pitch = f.width + f.of(b)[kHaloW];
-  for (std::int64_t rows = 1; b.flat && rows * pitch <= kMostRunPixels && rows <= 32; ++rows) {
-    b.tile_rows = rows;
-    // Nothing but whole products, or nearly so.
-    if (round_up(rows * pitch, k) * 10 <= 11 * rows * pitch || rows == 1) {
-      out.push_back(b);
-    }
+  Constants& of_block = f.of(b);
+  for (const StageShape& shape :
+       stage_shapes(f.width, f.columns.extent.has_value(), of_block[kHaloW], of_block[kInstructionK])) {
+    b.flat = shape.flat;
+    b.tile_rows = shape.rows;
+    b.tile_columns = shape.columns;
+    out.push_back(b);
   }
   return out;
 }

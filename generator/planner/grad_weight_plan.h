@@ -1,5 +1,5 @@
-// What the planners of templates for gradients of weights choose in the same way: which channels and taps a block makes,
-// and into how many slices all positions are cut.
+// What the planners of templates for gradients of weights choose in the same way: which channels and taps a block
+// makes, and into how many slices all positions are cut.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,16 @@ namespace convtgen {
 
 /// Rectangles of taps, rows x columns: whole kernels, or some of their rows, or some of the taps of one.
 [[nodiscard]] std::vector<std::pair<std::int64_t, std::int64_t>> tap_rectangles(const Axis& rows, const Axis& columns);
+
+/// The positions of a stage: rows x columns of them, or `flat`: whole rows, one after the other.
+struct StageShape {
+  bool flat = false;
+  std::int64_t rows = 1, columns = 16;
+};
+
+/// Shapes that may suit rows of `width` positions, with `halo` more where they are whole, and products of `k`
+/// positions.
+[[nodiscard]] std::vector<StageShape> stage_shapes(std::int64_t width, bool is_known, std::int64_t halo, std::int64_t k);
 
 /// What the choice of slices depends on.
 struct SliceFacts {

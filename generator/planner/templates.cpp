@@ -10,6 +10,7 @@
 #include "generator/planner/direct_grad_input.h"
 #include "generator/planner/direct_grad_weight.h"
 #include "generator/planner/f32x3_gemm.h"
+#include "generator/planner/f32x3_grad_weight.h"
 #include "generator/planner/grad_bias.h"
 #include "generator/planner/grad_weight_gemm.h"
 #include "generator/planner/grad_weight_rows.h"
@@ -38,6 +39,8 @@ constexpr std::array kTemplates = {
              grad_weight_gemm_launch, grad_weight_gemm_seconds},
     Template{"grad_weight_rows", kGradWeight, programs::grad_weight_rows, plans_grad_weight_rows, nullptr,
              grad_weight_rows_launch, grad_weight_rows_seconds},
+    Template{"f32x3_grad_weight", kGradWeight, programs::f32x3_grad_weight, plans_f32x3_grad_weight, nullptr,
+             f32x3_grad_weight_launch, f32x3_grad_weight_seconds},
     Template{"grad_bias", kGradBias, programs::grad_bias, plans_grad_bias, nullptr, grad_bias_launch, nullptr},
 };
 

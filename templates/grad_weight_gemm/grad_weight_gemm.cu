@@ -29,6 +29,8 @@
 
 #include "pixel_gemm/pipeline.h"
 
+#include "pixel_gemm/staging.h"
+
 #include "products.h"
 
 using WeightIndex = long long;
@@ -68,40 +70,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (warpgroup >= P::consumer_groups) {
-    const int thread = threadIdx.x - kConsumers;
-    const int first_ci = target.group * kGroupIn + target.first_in;
-    const int first_co = target.group * kGroupOut + target.first_out;
-    const Source source = {
-        x + (P::channels_last ? first_ci : first_ci * (static_cast<long long>(in_h) * in_w)),
-        grad_y + (P::channels_last ? first_co : first_co * (static_cast<long long>(out_h) * out_w)),
-        kGroupIn - target.first_in,
-        kGroupOut - target.first_out,
-        target.first_kh * P::dilation_h - P::padding_h,
-        target.first_kw * P::dilation_w - P::padding_w};
-    Words words;
-    Tile next = tile_at(first_tile, row_tiles, in_h);
-    if (count > 0) {
-      load_batch(words, source, next, 0, thread, batch, in_h, in_w, out_h, out_w);
-    }
-    for (int issued = 0; issued < count; ++issued) {
-      const int stage = issued % P::stages;
-      if (issued >= P::stages) {
-        mbarrier_wait(&empty[stage], (issued / P::stages - 1) % 2);
-      }
-      // The next batch comes while others are multiplied.
-#pragma unroll 1
-      for (int part = 0; part < kBatches; ++part) {
-        store_batch(shared + stage * kStageBytes, words, part, thread);
-        if (part + 1 == kBatches) {
-          next = tile_at(first_tile + issued + 1, row_tiles, in_h);
-        }
-        if (part + 1 < kBatches || issued + 1 < count) {
-          load_batch(words, source, next, part + 1 == kBatches ? 0 : part + 1, thread, batch, in_h, in_w, out_h, out_w);
-        }
-      }
-      fence_proxy_async();
-      mbarrier_arrive(&full[stage]);
-    }
+    bring_stages(shared, full, empty, x, grad_y, target, first_tile, count, row_tiles, threadIdx.x - kConsumers, batch,
+                 in_h, in_w, out_h, out_w);
   } else {
     const int thread = threadIdx.x;
     const int lane = thread % 32;

@@ -14,14 +14,6 @@ using Fragments = unsigned int[kOwnTiles][4];
 constexpr int kPixelBytes = P::type == kWgmmaTf32 ? 4 : 16;                     // of a position in the window
 constexpr int kStepBytes = P::type == kWgmmaTf32 ? 2 * kQuadPitch : 256;        // from the input of a product to the next
 
-// Where the taps of a block read the window: the plane's first position, moved.
-__device__ __forceinline__ int pixel_of_tap(int tap) {
-  const int kh = tap / P::taps_w;
-  const int kw = tap % P::taps_w;
-  return (kh % kPeriodH * kPlanesW + kw % kPeriodW) * kPlanePixels + kh / kPeriodH * kStepH * kRowPitch +
-         kw / kPeriodW * kStepW;
-}
-
 // The thread's own place in the window for 16 rows, in bytes.
 __device__ __forceinline__ int fragment_place(int rows, int lane) {
   const int pixel = pixel_of_tap(tap_of_rows(rows));

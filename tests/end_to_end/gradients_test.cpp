@@ -139,6 +139,7 @@ INSTANTIATE_TEST_SUITE_P(Templates, Gradients,
                                            GradientCase{Direction::kGradWeight, "direct_grad_weight"},
                                            GradientCase{Direction::kGradWeight, "grad_weight_gemm"},
                                            GradientCase{Direction::kGradWeight, "grad_weight_rows"},
+                                           GradientCase{Direction::kGradWeight, "f32x3_grad_weight"},
                                            GradientCase{Direction::kGradBias, "grad_bias"}),
                          [](const ::testing::TestParamInfo<GradientCase>& info) {
                            return fmt::format("{}_{}", name_of(info.param.direction), info.param.template_name);

@@ -1,0 +1,11 @@
+// Elements of `f32x3_grad_weight` in memory: fp32.
+#pragma once
+
+#include "pixel_gemm/problem.h"
+
+__device__ __forceinline__ float widen(Element value) {
+  return value;
+}
+__device__ __forceinline__ Element narrow(float value) {
+  return value;
+}

@@ -1,0 +1,137 @@
+// Gradient of the weights as accurate as fp32, on tensor cores (wgmma): products over positions of values that are
+// split.
+//
+// Each value of x and grad_y, with a scale for its channel that is a power of two, is a high and a low part in f16. Of
+// two values three products are made: of both high parts, and of each high with the other low part. Accumulators of
+// these are promoted to fp32 totals in registers.
+//
+// The gradient of a weight adds up, over all images and input positions i, x there times grad_y at stride * i - padding
+// + dilation * k. So positions are the K of a matrix product: its rows are output channels by taps, its columns input
+// channels. A kernel before it finds the largest magnitude of each channel. Producers bring a stage of positions of x
+// and the planes of grad_y that the taps reach to shared memory, and split them. A tap moves the address from which
+// consumers load the rows' A fragments by whole positions; x is the B operand of all taps. Positions are cut into
+// slices. A block computes some channels and taps over one slice; a last kernel adds the slices in their order, so that
+// results have the same bits in each call.
+//
+// Of values down to 2^-28 of their channel's largest 22 bits are kept; of those below, at most 2^-50 of that largest is
+// lost. An infinity or a NaN makes all sums that it is a term of infinite or NaN, as the definition has them, except
+// that an infinity times a value below 2^-39 of its channel's largest, or times the zeros around an image, makes NaN.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/barrier.h"
+#include "device/call_sizes.h"
+#include "device/memory.h"
+#include "device/printed.h"
+#include "device/split.h"
+#include "device/template.h"
+#include "device/tensor_copy.h"
+#include "device/warpgroup.h"
+
+// ---- Elements ----
+#include "element.h"
+
+// ---- Tiles and stages ----
+#include "layout.h"
+
+// ---- Scales ----
+#include "scales.h"
+
+// ---- Producer ----
+#include "staging.h"
+
+#include "pixel_gemm/pipeline.h"
+
+#include "pixel_gemm/staging.h"
+
+#include "products.h"
+
+using WeightIndex = long long;
+#include "pixel_gemm/epilogue.h"
+
+// ---- Kernels ----
+#include "device/channel_sums.h"
+#include "device/add_slices.h"
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    f32x3_grad_weight(const Element* __restrict__ x, const Element* __restrict__ grad_y, float* __restrict__ partial,
+                      const float* __restrict__ maxima, Element* __restrict__ grad_weight, int batch, int height,
+                      int width) {
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  const int out_h = output_rows(in_h);
+  const int out_w = output_columns(in_w);
+  const long long row_tiles =
+      (static_cast<long long>(batch) * (in_h + kHaloH) + (P::tile_rows - 1)) / P::tile_rows;
+  const int column_tiles = P::flat ? 1 : (in_w + (P::tile_columns - 1)) / P::tile_columns;
+  const long long tiles = row_tiles * column_tiles;
+
+  const int block = blockIdx.x;
+  const Target target = target_of(block);
+  const long long first_tile = tiles * target.slice / P::slices;
+  const int count = static_cast<int>(tiles * (target.slice + 1) / P::slices - first_tile);
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
+  unsigned long long* empty = full + P::stages;
+  float* scales = reinterpret_cast<float*>(shared + kScalesOffset);
+  find_scales(scales, maxima, target.group * kGroupIn + target.first_in, kGroupIn - target.first_in,
+              target.group * kGroupOut + target.first_out, kGroupOut - target.first_out, threadIdx.x);
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < P::stages; ++stage) {
+      mbarrier_init(&full[stage], P::producers);
+      mbarrier_init(&empty[stage], kConsumers / 32);
+    }
+  }
+  __syncthreads();
+
+  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
+  if (warpgroup >= P::consumer_groups) {
+    bring_stages(shared, full, empty, x, grad_y, target, first_tile, count, row_tiles, threadIdx.x - kConsumers, batch,
+                 in_h, in_w, out_h, out_w);
+  } else {
+    const int thread = threadIdx.x;
+    const int lane = thread % 32;
+    const int warp = thread / 32 % 4;  // of the warpgroup
+    int places[kOwnTiles];
+#pragma unroll
+    for (int tile = 0; tile < kOwnTiles; ++tile) {
+      places[tile] = fragment_place((tile * P::consumer_groups + warpgroup) * 4 + warp, lane);
+    }
+    const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;
+    Accumulators high[kOwnTiles] = {};
+    Accumulators low[kOwnTiles] = {};
+    Accumulators sums[kOwnTiles] = {};
+    int since = 0;     // stages since high parts were promoted
+    int promoted = 0;  // promotions of high parts since one of low parts
+    for (int consumed = 0; consumed < count; ++consumed) {
+      const int stage = consumed % P::stages;
+      mbarrier_wait(&full[stage], consumed / P::stages % 2);
+      pin(high);
+      pin(low);
+      if (kEvenTiles || has_all_tiles) {
+        multiply_stage(high, low, kOwnTiles, shared + stage * kStageBytes, places);
+      } else {
+        multiply_stage(high, low, kOwnTiles - 1, shared + stage * kStageBytes, places);
+      }
+      pin(high);
+      pin(low);
+      release_stage(&empty[stage], lane);
+      ++since;
+      if (since == kPromoteStages) {
+        promote_high(sums, high);
+        since = 0;
+        ++promoted;
+        if (promoted == kPromoteLow) {
+          promote_low(sums, low);
+          promoted = 0;
+        }
+      }
+    }
+    promote_high(sums, high);
+    promote_low(sums, low);
+    unscale(sums, scales, warpgroup, thread);
+    store_block(sums, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup, thread);
+  }
+}

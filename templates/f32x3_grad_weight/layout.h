@@ -1,0 +1,40 @@
+// The layout of `f32x3_grad_weight`: shared memory.
+#pragma once
+
+#include "device/split.h"
+#include "pixel_gemm/positions.h"
+
+constexpr int kThreads = kConsumers + P::producers;
+
+// Shared memory of a stage: high parts of x, low parts, then those of grad_y. A position has 16 bytes in each unit of
+// channels; products take x as an MN-major operand. Odd pitches keep stores and loads free of bank conflicts.
+constexpr int kInputUnitPitch = 16 * (kInputPixels / 2 * 2 + 1);
+constexpr int kWindowUnitPitch = 16 * (kWindowPixels / 2 * 2 + 1);
+constexpr int kInputBytes = kInputUnits * kInputUnitPitch;  // of high parts, and of low ones
+constexpr int kWindowBytes = kWindowUnits * kWindowUnitPitch;
+constexpr int kWindowOffset = 2 * kInputBytes;  // of grad_y in a stage
+constexpr int kStageBytes = 2 * (kInputBytes + kWindowBytes);
+constexpr int kPipelineBytes = P::stages * kStageBytes;
+
+// Input channels whose results fit the stages.
+constexpr int kStoredColumns = smaller(P::block_in, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
+
+// The scales of the block's channels of x, then of grad_y; mbarriers.
+constexpr int kScalesOffset = kPipelineBytes;
+constexpr int kBarrierOffset = kScalesOffset + 4 * (P::block_in + P::block_out);
+constexpr int kSharedBytes = kBarrierOffset + 2 * P::stages * 8;
+
+// Tensor cores truncate each sum. A model that truncates two bits below the last place gives, for 16 products in one
+// accumulator, at most 1.5e-6 of a sum of terms of one sign and 3.4e-7 of one of random signs (docs/kernel-notes.md).
+// So the accumulators of high parts are promoted to fp32 totals after at most 16 k-steps. Those of products with a low
+// part are 2^-11 of these or less: 32 promotions are 1024 such products, which lose at most 1024 * 2^-23 of them and so
+// 2^-24 of a sum.
+constexpr int kMostTerms = 16;
+constexpr int kPromoteStages = kMostTerms / kKSteps;  // stages after which high parts are promoted
+constexpr int kPromoteLow = 32;                       // promotions of high parts after which low parts are promoted
+
+constexpr int kAlignment = P::channels_last ? 16 : 4;  // of x and grad_y, in bytes
+
+static_assert(kKSteps <= kMostTerms, "a stage has no more products than one promotion");
+static_assert(kStoredColumns >= 8, "the results of eight input channels fit the stages");
+static_assert(3 * kAccumulators <= 144, "two sets of accumulators and the totals fit the registers");

@@ -1,0 +1,74 @@
+// Part of the template `f32x3_grad_weight`: how producers load a unit of channels at a position, split and store it.
+#pragma once
+
+#include "device/memory.h"
+#include "layout.h"
+
+constexpr int kWords = kPack;  // of a unit
+constexpr int kMostUnits = 8;  // of a batch: 64 registers
+using Words = float[kMostUnits][kWords];
+
+// Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
+// the next one.
+__device__ __forceinline__ void load_unit(float (&words)[kWords], const Element* __restrict__ from, bool is_inside,
+                                          int left, const bool is_whole, const long long plane) {
+  if (P::channels_last) {
+    uint4 first = make_uint4(0, 0, 0, 0);
+    uint4 second = make_uint4(0, 0, 0, 0);
+    if (is_inside && (is_whole || left > 0)) {
+      first = load_constant_16(from);
+      second = load_constant_16(from + 4);
+    }
+    words[0] = __uint_as_float(first.x);
+    words[1] = __uint_as_float(first.y);
+    words[2] = __uint_as_float(first.z);
+    words[3] = __uint_as_float(first.w);
+    words[4] = __uint_as_float(second.x);
+    words[5] = __uint_as_float(second.y);
+    words[6] = __uint_as_float(second.z);
+    words[7] = __uint_as_float(second.w);
+  } else {
+#pragma unroll
+    for (int c = 0; c < kPack; ++c) {
+      words[c] = is_inside && (is_whole || c < left) ? from[c * plane] : 0;
+    }
+  }
+}
+
+// Where a unit lies, in bytes.
+__device__ __forceinline__ int input_place(int pixel, int unit) {
+  return unit * kInputUnitPitch + pixel * 16;
+}
+__device__ __forceinline__ int window_place(int pixel, int unit) {
+  return unit * kWindowUnitPitch + pixel * 16;
+}
+
+// Writes the high parts of a unit, and its low parts so many bytes on. `scales` are those of its channels.
+__device__ __forceinline__ void store_split(unsigned char* to, const int low_offset, const float (&words)[kWords],
+                                            const float* scales) {
+  const float4 first = *reinterpret_cast<const float4*>(scales);
+  const float4 second = *reinterpret_cast<const float4*>(scales + 4);
+  const float scaled[kWords] = {words[0] * first.x,  words[1] * first.y,  words[2] * first.z,  words[3] * first.w,
+                                words[4] * second.x, words[5] * second.y, words[6] * second.z, words[7] * second.w};
+  unsigned int high[4];
+  unsigned int low[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    high[i] = floats_to_half2(scaled[2 * i], scaled[2 * i + 1]);
+    low[i] = low_parts(scaled[2 * i], scaled[2 * i + 1], high[i]);
+  }
+  *reinterpret_cast<uint4*>(to) = make_uint4(high[0], high[1], high[2], high[3]);
+  *reinterpret_cast<uint4*>(to + low_offset) = make_uint4(low[0], low[1], low[2], low[3]);
+}
+
+// Writes the unit that is `next` units behind the one at `to`, which is the block's unit `unit`.
+__device__ __forceinline__ void store_input_unit(unsigned char* to, const float (&words)[kWords], int unit,
+                                                 const int next) {
+  const float* scales = reinterpret_cast<const float*>(static_cast<unsigned char*>(shared_memory()) + kScalesOffset);
+  store_split(to + next * kInputUnitPitch, kInputBytes, words, scales + (unit + next) * kPack);
+}
+__device__ __forceinline__ void store_window_unit(unsigned char* to, const float (&words)[kWords], int unit,
+                                                  const int next) {
+  const float* scales = reinterpret_cast<const float*>(static_cast<unsigned char*>(shared_memory()) + kScalesOffset);
+  store_split(to + next * kWindowUnitPitch, kWindowBytes, words, scales + (P::block_in + (unit + next) * kPack));
+}
