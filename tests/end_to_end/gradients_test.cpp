@@ -138,6 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Templates, Gradients,
                                            GradientCase{Direction::kGradInput, "roll_gemm"},
                                            GradientCase{Direction::kGradWeight, "direct_grad_weight"},
                                            GradientCase{Direction::kGradWeight, "grad_weight_gemm"},
+                                           GradientCase{Direction::kGradWeight, "grad_weight_pixels"},
                                            GradientCase{Direction::kGradWeight, "grad_weight_rows"},
                                            GradientCase{Direction::kGradBias, "grad_bias"}),
                          [](const ::testing::TestParamInfo<GradientCase>& info) {
