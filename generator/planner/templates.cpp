@@ -13,6 +13,7 @@
 #include "generator/planner/f32x3_grad_weight.h"
 #include "generator/planner/grad_bias.h"
 #include "generator/planner/grad_weight_gemm.h"
+#include "generator/planner/grad_weight_pixels.h"
 #include "generator/planner/grad_weight_rows.h"
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/roll_gemm.h"
@@ -37,6 +38,8 @@ constexpr std::array kTemplates = {
              direct_grad_weight_launch, nullptr},
     Template{"grad_weight_gemm", kGradWeight, programs::grad_weight_gemm, plans_grad_weight_gemm, nullptr,
              grad_weight_gemm_launch, grad_weight_gemm_seconds},
+    Template{"grad_weight_pixels", kGradWeight, programs::grad_weight_pixels, plans_grad_weight_pixels, nullptr,
+             grad_weight_pixels_launch, grad_weight_pixels_seconds},
     Template{"grad_weight_rows", kGradWeight, programs::grad_weight_rows, plans_grad_weight_rows, nullptr,
              grad_weight_rows_launch, grad_weight_rows_seconds},
     Template{"f32x3_grad_weight", kGradWeight, programs::f32x3_grad_weight, plans_f32x3_grad_weight, nullptr,
