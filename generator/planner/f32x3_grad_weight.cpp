@@ -44,6 +44,7 @@ struct Block {
   bool flat = false;
   std::int64_t tile_rows = 1, tile_columns = 16;
   std::int64_t stages = 2, producers = 128;
+  bool shared_totals = false;
   std::int64_t slices = 1;
 };
 
@@ -58,6 +59,7 @@ constexpr std::array kMembers = {
     BlockMember{"tile_columns", &Block::tile_columns},
     BlockMember{"stages", &Block::stages},
     BlockMember{"producers", &Block::producers},
+    BlockMember{"shared_totals", &Block::shared_totals},
     BlockMember{"slices", &Block::slices},
 };
 
@@ -107,11 +109,11 @@ struct Facts {
 };
 
 /// Whether a thread has registers for two sets of accumulators, totals and two k-steps' A fragments of both parts. The
-/// assembler counts those that each thread has when the block starts, 168 of 384 threads and 128 of 512; it wants 36
+/// assembler counts those that each thread has when the block starts, 168 of 384 threads and 128 of 512; it wants 32
 /// for the rest.
 bool fits_registers(const Block& b, Constants& of_block) {
-  const std::int64_t most = b.consumer_groups == 2 && b.producers == 128 ? 132 : 92;
-  return 3 * of_block[kAccumulators] + 16 * of_block[kOwnTiles] <= most;
+  const std::int64_t most = b.consumer_groups == 2 && b.producers == 128 ? 136 : 96;
+  return (b.shared_totals ? 2 : 3) * of_block[kAccumulators] + 16 * of_block[kOwnTiles] <= most;
 }
 
 /// Stages of all positions.
@@ -135,11 +137,14 @@ double stage_cycles(const Facts& f, const Block& b, Constants& of_block) {
   // Rows of grad_y with a stride are read with gaps.
   const double gaps = f.channels_last() ? 1 : std::min<double>(static_cast<double>(f.columns.stride), 8);
   const double promoted = 2 * number(kAccumulators) / number(kPromoteStages);  // instructions of a warp
+  // Totals in shared memory are read and written.
+  const double total_wavefronts =
+      b.shared_totals ? 2 * 4 * warps * number(kAccumulators) / number(kPromoteStages) : 0;
   const StageWork work = {
       .tensor_cycles = kSplitProducts * products * product_cycles(f.target, b.block_in),
       // Fragments of 64 rows are read of both parts; each product reads block_in columns of 32 bytes.
       .shared_wavefronts = products * (32 + kSplitProducts * static_cast<double>(b.block_in) / 4) +
-                           number(kStageBytes) / sm.shared_bytes_per_cycle,
+                           number(kStageBytes) / sm.shared_bytes_per_cycle + total_wavefronts,
       .instructions =
           static_cast<double>(b.producers) / 128 *
               (batches * factors.grad_weight_batch + values * factors.f32x3_grad_weight_value) +
@@ -219,7 +224,8 @@ std::vector<Block> with_tiles(const Facts& f, Block b) {
   std::vector<Block> out;
   Constants& of_block = f.of(b);
   for (const StageShape& shape :
-       stage_shapes(f.width, f.columns.extent.has_value(), of_block[kHaloW], of_block[kInstructionK])) {
+       stage_shapes(f.width, f.columns.extent.has_value(), of_block[kHaloW], of_block[kInstructionK],
+                    kMostSteps * of_block[kInstructionK])) {
     b.flat = shape.flat;
     b.tile_rows = shape.rows;
     b.tile_columns = shape.columns;
@@ -243,6 +249,7 @@ std::vector<Candidate> candidates(const Facts& f) {
           b.block_in = block_in;
           b.consumer_groups = groups;
           b.producers = producers;
+          b.shared_totals = !fits_registers(b, f.of(b));
           if (!fits_registers(b, f.of(b))) {
             continue;
           }

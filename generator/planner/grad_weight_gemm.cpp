@@ -25,6 +25,7 @@ constexpr std::int64_t kMostBlockIn = 256;        // columns of a product
 constexpr std::int64_t kMostProducts = 96;        // of a warpgroup in a stage, which the compiler unrolls
 constexpr std::int64_t kLeastStages = 2;
 constexpr std::int64_t kMostStages = 6;
+constexpr std::int64_t kMostRunPixels = 160;      // of a stage
 constexpr std::size_t kMostPlans = 8;
 
 /// Warpgroups that multiply, and threads that bring what they multiply.
@@ -214,7 +215,8 @@ std::vector<Block> with_tiles(const Facts& f, Block b) {
   std::vector<Block> out;
   Constants& of_block = f.of(b);
   for (const StageShape& shape :
-       stage_shapes(f.width, f.columns.extent.has_value(), of_block[kHaloW], of_block[kInstructionK])) {
+       stage_shapes(f.width, f.columns.extent.has_value(), of_block[kHaloW], of_block[kInstructionK],
+                    kMostRunPixels)) {
     b.flat = shape.flat;
     b.tile_rows = shape.rows;
     b.tile_columns = shape.columns;

@@ -11,8 +11,6 @@ namespace {
 constexpr std::int64_t kMostWaves = 4;      // that slices are chosen for
 constexpr std::int64_t kMostSums = 16384;   // positions that an accumulator adds before it is promoted
 
-constexpr std::int64_t kMostRunPixels = 160;  // of a stage
-
 }  // namespace
 
 std::vector<std::int64_t> even_parts(std::int64_t channels, std::int64_t multiple, std::int64_t most) {
@@ -40,19 +38,23 @@ std::vector<std::pair<std::int64_t, std::int64_t>> tap_rectangles(const Axis& ro
   return out;
 }
 
-std::vector<StageShape> stage_shapes(std::int64_t width, bool is_known, std::int64_t halo, std::int64_t k) {
+std::vector<StageShape> stage_shapes(std::int64_t width, bool is_known, std::int64_t halo, std::int64_t k,
+                                     std::int64_t most) {
   std::vector<StageShape> out;
   const std::int64_t whole = round_up(width, k);
   std::vector<std::int64_t> all_columns = {k, 2 * k, 4 * k, 8 * k, whole, round_up(ceil_div(width, 2), k)};
+  if (most > 8 * k) {
+    all_columns.push_back(16 * k);
+  }
   std::ranges::sort(all_columns);
   all_columns.erase(std::ranges::unique(all_columns).begin(), all_columns.end());
   for (const std::int64_t columns : all_columns) {
-    for (std::int64_t rows = 1; rows * columns <= kMostRunPixels && columns <= whole; rows *= 2) {
+    for (std::int64_t rows = 1; rows * columns <= most && columns <= whole; rows *= 2) {
       out.push_back({false, rows, columns});
     }
   }
   const std::int64_t pitch = width + halo;
-  for (std::int64_t rows = 1; is_known && rows * pitch <= kMostRunPixels && rows <= 32; ++rows) {
+  for (std::int64_t rows = 1; is_known && rows * pitch <= most && rows <= 32; ++rows) {
     // Nothing but whole products, or nearly so.
     if (round_up(rows * pitch, k) * 10 <= 11 * rows * pitch || rows == 1) {
       out.push_back({true, rows, k});

@@ -22,9 +22,10 @@ struct StageShape {
   std::int64_t rows = 1, columns = 16;
 };
 
-/// Shapes that may suit rows of `width` positions, with `halo` more where they are whole, and products of `k`
-/// positions.
-[[nodiscard]] std::vector<StageShape> stage_shapes(std::int64_t width, bool is_known, std::int64_t halo, std::int64_t k);
+/// Shapes of at most `most` positions that may suit rows of `width`, with `halo` more where they are whole, and
+/// products of `k` positions.
+[[nodiscard]] std::vector<StageShape> stage_shapes(std::int64_t width, bool is_known, std::int64_t halo, std::int64_t k,
+                                                   std::int64_t most);
 
 /// What the choice of slices depends on.
 struct SliceFacts {

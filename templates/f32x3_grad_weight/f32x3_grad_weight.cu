@@ -3,7 +3,7 @@
 //
 // Each value of x and grad_y, with a scale for its channel that is a power of two, is a high and a low part in f16. Of
 // two values three products are made: of both high parts, and of each high with the other low part. Accumulators of
-// these are promoted to fp32 totals in registers.
+// these are promoted to fp32 totals.
 //
 // The gradient of a weight adds up, over all images and input positions i, x there times grad_y at stride * i - padding
 // + dilation * k. So positions are the K of a matrix product: its rows are output channels by taps, its columns input
@@ -102,7 +102,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;
     Accumulators high[kOwnTiles] = {};
     Accumulators low[kOwnTiles] = {};
-    Accumulators sums[kOwnTiles] = {};
+    Accumulators sums[kOwnTiles] = {};  // where they are not in shared memory
+    float4* own_totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + thread;
+    if (P::shared_totals) {
+      clear_totals(own_totals);
+    }
     int since = 0;     // stages since high parts were promoted
     int promoted = 0;  // promotions of high parts since one of low parts
     for (int consumed = 0; consumed < count; ++consumed) {
@@ -120,17 +124,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       release_stage(&empty[stage], lane);
       ++since;
       if (since == kPromoteStages) {
-        promote_high(sums, high);
+        promote_high(sums, own_totals, high);
         since = 0;
         ++promoted;
         if (promoted == kPromoteLow) {
-          promote_low(sums, low);
+          promote_low(sums, own_totals, low);
           promoted = 0;
         }
       }
     }
-    promote_high(sums, high);
-    promote_low(sums, low);
+    promote_high(sums, own_totals, high);
+    promote_low(sums, own_totals, low);
+    if (P::shared_totals) {
+      fetch_totals(sums, own_totals);
+    }
     unscale(sums, scales, warpgroup, thread);
     store_block(sums, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup, thread);
   }

@@ -19,9 +19,11 @@ constexpr int kPipelineBytes = P::stages * kStageBytes;
 // Input channels whose results fit the stages.
 constexpr int kStoredColumns = smaller(P::block_in, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
 
-// The scales of the block's channels of x, then of grad_y; mbarriers.
+// The scales of the block's channels of x, then of grad_y; the fp32 totals, four of a thread together; mbarriers.
 constexpr int kScalesOffset = kPipelineBytes;
-constexpr int kBarrierOffset = kScalesOffset + 4 * (P::block_in + P::block_out);
+constexpr int kTotalsOffset = kScalesOffset + 4 * (P::block_in + P::block_out);
+constexpr int kTotalsBytes = P::shared_totals ? 4 * kAccumulators * kConsumers : 0;
+constexpr int kBarrierOffset = kTotalsOffset + kTotalsBytes;
 constexpr int kSharedBytes = kBarrierOffset + 2 * P::stages * 8;
 
 // Tensor cores truncate each sum. A model that truncates two bits below the last place gives, for 16 products in one
@@ -37,4 +39,4 @@ constexpr int kAlignment = P::channels_last ? 16 : 4;  // of x and grad_y, in by
 
 static_assert(kKSteps <= kMostTerms, "a stage has no more products than one promotion");
 static_assert(kStoredColumns >= 8, "the results of eight input channels fit the stages");
-static_assert(3 * kAccumulators <= 144, "two sets of accumulators and the totals fit the registers");
+static_assert((P::shared_totals ? 2 : 3) * kAccumulators <= 144, "accumulators and totals fit the registers");

@@ -49,6 +49,9 @@ struct Parameters {
   static constexpr int stages = 2;
   static constexpr int producers = 128;
 
+  // Whether fp32 totals of the accumulators are in shared memory: else in registers.
+  static constexpr bool shared_totals = false;
+
   // Slices of all positions, each of which blocks of its own sum up.
   static constexpr int slices = 4;
   // The same of each channel, for the largest magnitude, and for the gradient of the bias.
