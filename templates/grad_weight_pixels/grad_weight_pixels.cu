@@ -32,31 +32,38 @@
 using WeightIndex = long long;
 #include "pixel_gemm/epilogue.h"
 
-#include "pixel_gemm/consumer.h"
-
 // ---- Producer ----
 
-// What a block reads: its first channels of x and grad_y, and the origin of its taps.
+// What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.
 struct Source {
   int in;
   int out;
   int origin_h;
   int origin_w;
+  long long first_tile;
+  int row_tiles;  // of an image
+  int column_tiles;
 };
 
-// Issues the copies of a stage: the boxes of x, and those of each plane of grad_y.
-__device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap& x_map, const TensorMap& grad_y_map,
-                                           unsigned long long* full, const Source& source, int image, int row,
-                                           int column) {
-  mbarrier_arrive_expect(full, kCopiedBytes);
+// Issues the copies of a tile of the slice: the boxes of x, and those of each plane of grad_y.
+__device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
+                                          unsigned long long* full, const Source& source, int issued) {
+  // Tiles of one column of tiles follow one another.
+  const long long tile = source.first_tile + issued;
+  const int image = static_cast<int>(tile / source.row_tiles / source.column_tiles) * P::tile_images;
+  const int row = static_cast<int>(tile % source.row_tiles) * P::tile_rows;
+  const int column = static_cast<int>(tile / source.row_tiles % source.column_tiles) * P::tile_columns;
+  unsigned char* stage = shared + issued % P::stages * kStageBytes;
+  unsigned long long* barrier = &full[issued % P::stages];
+  mbarrier_arrive_expect(barrier, kCopiedBytes);
 #pragma unroll
   for (int box = 0; box < kInBoxes; ++box) {
-    tensor_load_4d(stage + box * kInputBoxBytes, x_map, full, source.in + box * kInBox, column, row, image);
+    tensor_load_4d(stage + box * kInputBoxBytes, x_map, barrier, source.in + box * kInBox, column, row, image);
   }
 #pragma unroll
   for (int box = 0; box < kPlanes * kOutBoxes; ++box) {
     const int plane = box / kOutBoxes;
-    tensor_load_4d(stage + kInputBytes + box * kPlaneBoxBytes, grad_y_map, full,
+    tensor_load_4d(stage + kInputBytes + box * kPlaneBoxBytes, grad_y_map, barrier,
                    source.out + box % kOutBoxes * kOutBox,
                    column * P::stride_w + source.origin_w + plane % kPlanesW * P::dilation_w,
                    row * P::stride_h + source.origin_h + plane / kPlanesW * P::dilation_h, image);
@@ -81,14 +88,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     grad_weight_pixels(__grid_constant__ const TensorMap x_map, __grid_constant__ const TensorMap grad_y_map,
                        float* __restrict__ partial, float* totals, Element* __restrict__ grad_weight, int batch,
                        int height, int width) {
-  const int in_h = input_rows(height);
-  const int row_tiles = (in_h + (P::tile_rows - 1)) / P::tile_rows;
+  const int block = blockIdx.x;
+  const Target target = target_of(block);
+  const int row_tiles = (input_rows(height) + (P::tile_rows - 1)) / P::tile_rows;
   const int column_tiles = P::flat ? 1 : (input_columns(width) + (P::tile_columns - 1)) / P::tile_columns;
   const long long image_tiles = (static_cast<long long>(batch) + (P::tile_images - 1)) / P::tile_images;
   const long long tiles = image_tiles * row_tiles * column_tiles;
-
-  const int block = blockIdx.x;
-  const Target target = target_of(block);
   const long long first_tile = tiles * target.slice / P::slices;
   const int count = static_cast<int>(tiles * (target.slice + 1) / P::slices - first_tile);
 
@@ -112,32 +117,60 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
-  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
-  if (warpgroup >= P::consumer_groups) {
-    if (threadIdx.x == kConsumers) {
-      const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
-                             target.first_kh * P::dilation_h - P::padding_h,
-                             target.first_kw * P::dilation_w - P::padding_w};
-      for (int issued = 0; issued < count; ++issued) {
-        const int stage = issued % P::stages;
-        if (issued >= P::stages) {
-          mbarrier_wait(&empty[stage], (issued / P::stages - 1) % 2);
-        }
-        // Tiles of one column of tiles follow one another.
-        const long long tile = first_tile + issued;
-        copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], source,
-                   static_cast<int>(tile / row_tiles / column_tiles) * P::tile_images,
-                   static_cast<int>(tile % row_tiles) * P::tile_rows,
-                   static_cast<int>(tile / row_tiles % column_tiles) * P::tile_columns);
+  const Source source = {target.group * kGroupIn + target.first_in,
+                         target.group * kGroupOut + target.first_out,
+                         target.first_kh * P::dilation_h - P::padding_h,
+                         target.first_kw * P::dilation_w - P::padding_w,
+                         first_tile,
+                         row_tiles,
+                         column_tiles};
+  if (threadIdx.x == 0) {
+    for (int issued = 0; issued < min(count, P::stages); ++issued) {
+      copy_tile(shared, x_map, grad_y_map, full, source, issued);
+    }
+  }
+
+  const int thread = threadIdx.x;
+  const int warpgroup = __shfl_sync(0xffffffffu, thread / 128, 0);
+  Place places[kOwnTiles];
+#pragma unroll
+  for (int tile = 0; tile < kOwnTiles; ++tile) {
+    places[tile] = place_of_rows((tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4, thread % 32);
+  }
+  const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;
+  float* own_totals = totals + block * kTotals + thread;
+  Accumulators acc[kOwnTiles] = {};
+  int since = 0;  // stages since the accumulators were promoted
+  bool is_first = true;
+  for (int consumed = 0; consumed < count; ++consumed) {
+    // A stage is issued again some stages after this warp has read it: other warps may lag behind it.
+    const int next = consumed - kIssueLag + P::stages;
+    if (thread == 0 && consumed >= kIssueLag && next < count) {
+      mbarrier_wait(&empty[next % P::stages], (next / P::stages - 1) % 2);
+      copy_tile(shared, x_map, grad_y_map, full, source, next);
+    }
+    __syncwarp();
+    const int stage = consumed % P::stages;
+    mbarrier_wait(&full[stage], consumed / P::stages % 2);
+    pin(acc);
+    if (kEvenTiles || has_all_tiles) {
+      multiply_stage(acc, kOwnTiles, shared, stage * kStageBytes, places);
+    } else {
+      multiply_stage(acc, kOwnTiles - 1, shared, stage * kStageBytes, places);
+    }
+    pin(acc);
+    release_stage(&empty[stage], thread % 32);
+    if (P::promote_stages > 0) {
+      ++since;
+      if (since == P::promote_stages) {
+        promote(acc, own_totals, is_first);
+        since = 0;
+        is_first = false;
       }
     }
-  } else {
-    const int thread = threadIdx.x;
-    Place places[kOwnTiles];
-#pragma unroll
-    for (int tile = 0; tile < kOwnTiles; ++tile) {
-      places[tile] = place_of_rows((tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4, thread % 32);
-    }
-    consume_stages(places, shared, full, empty, count, target, block, partial, totals, grad_weight, warpgroup);
   }
+  if (P::promote_stages > 0 && !is_first) {
+    add_totals(acc, own_totals);
+  }
+  store_block(acc, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup, thread);
 }

@@ -3,7 +3,10 @@
 
 #include "pixel_gemm/problem.h"
 
-constexpr int kThreads = kConsumers + 32;  // a warp issues the copies
+// One of the threads that multiply also issues the copies: a warp beside them would take registers from all, since the
+// assembler shares them among whole warpgroups.
+constexpr int kThreads = kConsumers;
+constexpr int kIssueLag = 2;  // stages from a stage's last read to its next copies
 
 // The channels of a box, whose bytes are its swizzle: 64, 32 or 16.
 __host__ __device__ constexpr int box_channels(int channels) {
@@ -55,4 +58,5 @@ static_assert(P::block_in % 16 == 0, "a box has a swizzle");
 static_assert(P::flat || P::tile_columns % kInstructionK == 0, "a row of a stage is whole products");
 static_assert(!P::flat || P::width >= 0, "the pitch of whole rows is known");
 static_assert(P::flat || P::tile_images == 1, "images share flat stages alone");
+static_assert(P::stages > kIssueLag, "a stage is copied before it is wanted");
 static_assert(kStoredColumns >= 8, "the results of eight input channels fit the stages");

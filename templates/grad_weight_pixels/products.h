@@ -10,7 +10,7 @@
 // One thread's A fragments of one product of each of its tiles.
 using Fragments = unsigned int[kOwnTiles][4];
 
-// A thread's own place in the window for 16 rows of a tap, in bytes before the swizzle.
+// A thread's own place in a stage's window for 16 rows of a tap, in bytes before the swizzle.
 using Place = int;
 
 __device__ __forceinline__ Place place_of_rows(int rows, int lane) {
@@ -28,11 +28,15 @@ __device__ __forceinline__ int swizzled(int place) {
   return place ^ (place >> 3 & (kOutSwizzle - 16));
 }
 
-// All products of a stage, of a warpgroup that has so many tiles. `places` are the thread's own in the window.
+// All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`, whole
+// patterns of swizzles; `places` are the thread's own in the window.
+//
+// A swizzle is found from a place in shared memory, not in the stage. The compiler would keep places in all rows of a
+// stage in registers otherwise, since no stage would change them.
 __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[kOwnTiles], const int tiles,
-                                               const unsigned char* stage, const Place (&places)[kOwnTiles]) {
-  const unsigned long long input = wgmma_descriptor(stage, kInputBoxBytes, 8 * kInSwizzle, kInSwizzle);
-  const unsigned char* window = stage + kInputBytes;
+                                               const unsigned char* shared, int offset,
+                                               const Place (&places)[kOwnTiles]) {
+  const unsigned long long input = wgmma_descriptor(shared + offset, kInputBoxBytes, 8 * kInSwizzle, kInSwizzle);
   Fragments fragments[2];
   constexpr int kLastRow = P::kernel_h - 1;
   constexpr int kLastColumn = P::kernel_w - 1;
@@ -44,7 +48,8 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[kOwnTiles], c
     const int part = step % kRunSteps * kInstructionK * kOutSwizzle;
 #pragma unroll
     for (int tile = 0; tile < tiles; ++tile) {
-      matrix_load_x4_transposed(fragments[step % 2][tile], window + swizzled(places[tile] + run) + part);
+      matrix_load_x4_transposed(fragments[step % 2][tile],
+                                shared + swizzled(offset + places[tile] + (kInputBytes + run)) + part);
 #pragma unroll
       for (int word = 0; word < 4; ++word) {
         wgmma_pin_operand(fragments[step % 2][tile][word]);
