@@ -109,7 +109,7 @@ struct Facts {
 /// Whether a thread has registers for its accumulators, two steps' A fragments and its places: of 256 threads each has
 /// 255, of 384 threads 168.
 bool fits_registers(const Block& b, Constants& of_block) {
-  const std::int64_t most = b.consumer_groups == 2 ? 200 : 124;
+  const std::int64_t most = b.consumer_groups == 2 ? 220 : 124;
   return of_block[kAccumulators] + 9 * of_block[kOwnTiles] <= most;
 }
 
