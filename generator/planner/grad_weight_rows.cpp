@@ -108,7 +108,7 @@ struct Facts {
 };
 
 /// Whether a thread has registers for its accumulators, two steps' A fragments and its places. The assembler counts those
-/// that each thread has when the block starts: 224 of 288 threads, 168 of 384, 152 of 416, 128 of 512.
+/// that each thread has when the block starts: 168 of up to 384 threads, 128 of up to 512.
 bool fits_registers(const Facts& f, const Block& b, Constants& of_block) {
   const bool copies_alone = b.producers == 32;
   const std::int64_t most = b.consumer_groups == 2 ? (copies_alone ? 160 : 148) : (copies_alone ? 112 : 96);
