@@ -28,15 +28,17 @@ constexpr const char* kLayers[] = {
     "64 -> 32; kernel 2x2; stride 2x2; input 8x128x128; bias",
     "32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024",
 };
-constexpr const char* kModes[] = {"; compute tf32", "; dtype f16", "; dtype bf16; layout nhwc",
-                                  "; compute tf32; layout nhwc"};
+constexpr std::pair<const char*, const char*> kModes[] = {{"; compute tf32", "grad_weight_rows"},
+                                                          {"; dtype f16", "grad_weight_rows"},
+                                                          {"; dtype bf16; layout nhwc", "grad_weight_pixels"},
+                                                          {"; compute tf32; layout nhwc", "grad_weight_gemm"},
+                                                          {"; compute f32x3", "f32x3_grad_weight"}};
 
 TEST(PlanGradWeight, TensorCoresAreTheFirstChoiceOfTheBenchmarksLayers) {
   for (const std::string layer : kLayers) {
-    for (const std::string mode : kModes) {
+    for (const auto& [mode, template_name] : kModes) {
       const Plan first = plan(grad_weight_of(layer + mode)).value().front();
-      EXPECT_TRUE(first.template_name == "grad_weight_gemm" || first.template_name == "grad_weight_rows")
-          << layer << mode << ": " << first.template_name;
+      EXPECT_EQ(first.template_name, template_name) << layer << mode;
       EXPECT_EQ(plan(grad_weight_of(layer + mode, "sm_80")).value().front().template_name, "direct_grad_weight");
     }
   }
@@ -44,7 +46,7 @@ TEST(PlanGradWeight, TensorCoresAreTheFirstChoiceOfTheBenchmarksLayers) {
 
 TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
   for (const std::string layer : kLayers) {
-    for (const std::string mode : kModes) {
+    for (const auto& [mode, first_choice] : kModes) {
       const Problem problem = grad_weight_of(layer + mode);
       const Layer& of = problem.layer;
       for (const auto plans_of : {static_cast<Result<std::vector<Plan>> (*)(const Problem&)>(plans_grad_weight_gemm),
@@ -107,11 +109,10 @@ TEST(PlanGradWeight, RefusalsNameThePropertyAndTheLimit) {
        "12 input channels; with channels last it takes multiples of 8", "channels last; it takes NCHW"},
       {"16 -> 12; kernel 3; groups 2; compute tf32; layout nhwc",
        "6 output channels of a group; with channels last it takes multiples of 4", "channels last; it takes NCHW"},
-      {"16 -> 16; kernel 3; dtype f16", "", "an open width; tensor copies want rows of a known size"},
-      {"16 -> 16; kernel 3; padding 1; dtype f16; input 1x8x12", "",
-       "width 12; tensor copies want rows of whole 16 bytes, multiples of 8"},
-      {"16 -> 16; kernel 3; compute tf32; input 1x8x8", "",
-       "output width 10; tensor copies want rows of whole 16 bytes, multiples of 4"},
+      {"16 -> 16; kernel 3; dtype f16", "", "an open width; it takes rows of a known size"},
+      {"16 -> 16; kernel 3; padding 1; dtype f16; input 1x8x13", "",
+       "width 13; it takes rows of whole words, of even widths"},
+      {"16 -> 16; kernel 4; dtype f16; input 1x8x8", "", "output width 11; it takes rows of whole words, of even widths"},
   };
   const auto reason_of = [](const Result<std::vector<Plan>>& plans) { return plans ? "" : plans.error().message; };
   for (const RefusedGradient& each : kAll) {

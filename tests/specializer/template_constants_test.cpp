@@ -174,7 +174,7 @@ const Changed kChanged[] = {
      "(call floor_mod (- 4 kWindowPixels) 32)", "(call floor_mod (- 5 kWindowPixels) 32)"},
     {"grad_weight_rows", plans_grad_weight_rows,
      "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; dtype f16; directions grad_weight",
-     "(call ceil_div kWindowColumns kSkews) 2) 2) 1)", "(call ceil_div kWindowColumns kSkews) 2) 2) 3)"},
+     "(call ceil_div kWindowColumns kPack) 2) 2) 1)", "(call ceil_div kWindowColumns kPack) 2) 2) 3)"},
 };
 
 // A template's pitch is known to its program alone: another one is another plan.

@@ -171,9 +171,9 @@ constexpr long long kWeights = 131072ll;
 constexpr int kRows = 128;
 constexpr int kTapPitch = 65;
 constexpr int kColumnPitch = 132;
-constexpr int kThreads = 512;
 constexpr int kPlanePixels = 128;
 constexpr int kWindowPixels = 256;
+constexpr int kThreads = 512;
 constexpr int kInputUnitPitch = 2064;
 constexpr int kWindowUnitPitch = 4112;
 constexpr int kStoredColumns = 128;
@@ -184,6 +184,7 @@ constexpr int kBiasPiece = 64;
 // ---- Shared memory and packed weights, in bytes ----
 
 constexpr int kInputBytes = 33024;
+constexpr int kWindowOffset = 33024;  // of grad_y in a stage
 constexpr int kStageBytes = 65920;
 constexpr int kBarrierOffset = 197760;  // mbarriers
 constexpr int kStepBytes = 256;         // from the input of a product to the next
@@ -209,40 +210,16 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[1]) {
   }
 }
 
+// Where the taps of a block read the window: the plane's first position, moved.
+__device__ __forceinline__ int pixel_of_tap(int tap) {
+  const int kh = tap / 2;
+  const int kw = tap % 2;
+  return (kh % 2 * 2 + kw) * kPlanePixels + kh / 2 * 16;
+}
+
 // ---- Producer ----
 
-// A stage's place: the image and row of its first row, and its first column.
-struct Tile {
-  int image;
-  int row;
-  int column;
-};
-
-// Tiles of one column of tiles follow one another.
-__device__ __forceinline__ Tile tile_at(long long index, long long row_tiles) {
-  const long long row = index % row_tiles * 8;
-  Tile tile;
-  tile.image = static_cast<int>(row / 16);
-  tile.row = static_cast<int>(row % 16);
-  tile.column = static_cast<int>(index / row_tiles) * 16;
-  return tile;
-}
-
-// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
-struct Source {
-  const unsigned short* x;
-  const unsigned short* grad_y;
-  int origin_h;
-  int origin_w;
-};
-
 using Words = unsigned int[8][4];
-
-// The thread's position and first unit of a batch.
-__device__ __forceinline__ int pixel_of(int batch_index, int thread) {
-  const int own = thread / 32 * 8 + thread % 8;
-  return batch_index * 64 + own;
-}
 
 // Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
 // the next one.
@@ -270,6 +247,91 @@ __device__ __forceinline__ void load_unit_2(unsigned int (&words)[4], const unsi
   words[1] = loaded.y;
   words[2] = loaded.z;
   words[3] = loaded.w;
+}
+
+// Two channels in a word.
+__device__ __forceinline__ uint4 packed_unit(const unsigned int (&words)[4]) {
+  return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+// Where a unit lies, in bytes.
+__device__ __forceinline__ int input_place(int pixel, int unit) {
+  return unit * kInputUnitPitch + pixel * 16;
+}
+
+__device__ __forceinline__ int window_place(int pixel, int unit) {
+  return unit * kWindowUnitPitch + pixel * 16;
+}
+
+// Writes the unit that is `next` units behind the one at `to`.
+__device__ __forceinline__ void store_input_unit(unsigned char* to, const unsigned int (&words)[4], int next) {
+  *reinterpret_cast<uint4*>(to + next * kInputUnitPitch) = packed_unit(words);
+}
+
+__device__ __forceinline__ void store_window_unit(unsigned char* to, const unsigned int (&words)[4], int next) {
+  *reinterpret_cast<uint4*>(to + next * kWindowUnitPitch) = packed_unit(words);
+}
+
+// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+struct Target {
+  int slice;
+  int group;
+  int first_in;
+  int first_out;
+  int first_kh;
+  int first_kw;
+};
+
+// Weights vary fastest, so that blocks which read the same positions run together.
+__device__ __forceinline__ Target target_of(int block) {
+  const int tap_group = block % 8;
+  Target target;
+  target.slice = block / 8;
+  target.group = 0;
+  target.first_in = 0;
+  target.first_out = 0;
+  target.first_kh = tap_group / 2;
+  target.first_kw = tap_group % 2 * 2;
+  return target;
+}
+
+// Lane 0 arrives for its warp, all of whose lanes have read the stage.
+__device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
+  __syncwarp();
+  if (lane == 0) {
+    mbarrier_arrive(empty);
+  }
+}
+
+// A stage's place: the image and row of its first row, and its first column.
+struct Tile {
+  int image;
+  int row;
+  int column;
+};
+
+// Tiles of one column of tiles follow one another.
+__device__ __forceinline__ Tile tile_at(long long index, long long row_tiles) {
+  const long long row = index % row_tiles * 8;
+  Tile tile;
+  tile.image = static_cast<int>(row / 16);
+  tile.row = static_cast<int>(row % 16);
+  tile.column = static_cast<int>(index / row_tiles) * 16;
+  return tile;
+}
+
+// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
+struct Source {
+  const unsigned short* x;
+  const unsigned short* grad_y;
+  int origin_h;
+  int origin_w;
+};
+
+// The thread's position and first unit of a batch.
+__device__ __forceinline__ int pixel_of(int batch_index, int thread) {
+  const int own = thread / 32 * 8 + thread % 8;
+  return batch_index * 64 + own;
 }
 
 // Loads a batch of x.
@@ -312,20 +374,15 @@ __device__ __forceinline__ void load_window(Words& words, const Source& source, 
   }
 }
 
-// Two channels in a word.
-__device__ __forceinline__ uint4 packed_unit(const unsigned int (&words)[4]) {
-  return make_uint4(words[0], words[1], words[2], words[3]);
-}
-
 // Writes a batch of x to its stage.
 __device__ __forceinline__ void store_input(unsigned char* input, const Words& words, int batch_index, int thread) {
   const int pixel = pixel_of(batch_index, thread);
   const int unit = thread / 8 % 4;
-  unsigned char* to = input + (unit * kInputUnitPitch + pixel * 16);
+  unsigned char* to = input + input_place(pixel, unit);
   #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int next = i * 4;  // unit
-    *reinterpret_cast<uint4*>(to + next * kInputUnitPitch) = packed_unit(words[i]);
+    store_input_unit(to, words[i], next);
   }
 }
 
@@ -333,11 +390,11 @@ __device__ __forceinline__ void store_input(unsigned char* input, const Words& w
 __device__ __forceinline__ void store_window(unsigned char* window, const Words& words, int batch_index, int thread) {
   const int pixel = pixel_of(batch_index, thread);
   const int unit = thread / 8 % 4;
-  unsigned char* to = window + (unit * kWindowUnitPitch + pixel * 16);
+  unsigned char* to = window + window_place(pixel, unit);
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int next = i * 4;  // unit
-    *reinterpret_cast<uint4*>(to + next * kWindowUnitPitch) = packed_unit(words[i]);
+    store_window_unit(to, words[i], next);
   }
 }
 
@@ -356,38 +413,42 @@ __device__ __forceinline__ void store_batch(unsigned char* stage, const Words& w
   if (batch_index < 2) {
     store_input(stage, words, batch_index, thread);
   } else {
-    store_window(stage + kInputBytes, words, batch_index - 2, thread);
+    store_window(stage + kWindowOffset, words, batch_index - 2, thread);
   }
 }
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
-struct Target {
-  int slice;
-  int group;
-  int first_in;
-  int first_out;
-  int first_kh;
-  int first_kw;
-};
-
-// Weights vary fastest, so that blocks which read the same positions run together.
-__device__ __forceinline__ Target target_of(int block) {
-  const int tap_group = block % 8;
-  Target target;
-  target.slice = block / 8;
-  target.group = 0;
-  target.first_in = 0;
-  target.first_out = 0;
-  target.first_kh = tap_group / 2;
-  target.first_kw = tap_group % 2 * 2;
-  return target;
-}
-
-// Lane 0 arrives for its warp, all of whose lanes have read the stage.
-__device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
-  __syncwarp();
-  if (lane == 0) {
-    mbarrier_arrive(empty);
+// All stages of a block's slice: `count` tiles from `first_tile` on, by one of the producers.
+__device__ __forceinline__ void bring_stages(unsigned char* shared, unsigned long long* full, unsigned long long* empty,
+                                             const unsigned short* __restrict__ x,
+                                             const unsigned short* __restrict__ grad_y, const Target& target,
+                                             long long first_tile, int count, long long row_tiles, int thread,
+                                             int batch) {
+  const int first_ci = target.group * kGroupIn + target.first_in;
+  const int first_co = target.group * kGroupOut + target.first_out;
+  const Source source = {x + first_ci, grad_y + first_co, target.first_kh - 1, target.first_kw - 1};
+  Words words;
+  Tile next = tile_at(first_tile, row_tiles);
+  if (count > 0) {
+    load_batch(words, source, next, 0, thread, batch);
+  }
+  for (int issued = 0; issued < count; ++issued) {
+    const int stage = issued % 3;
+    if (issued >= 3) {
+      mbarrier_wait(&empty[stage], (issued / 3 - 1) % 2);
+    }
+    // The next batch comes while others are multiplied.
+    #pragma unroll 1
+    for (int part = 0; part < 6; ++part) {
+      store_batch(shared + stage * kStageBytes, words, part, thread);
+      if (part + 1 == 6) {
+        next = tile_at(first_tile + issued + 1, row_tiles);
+      }
+      if (part + 1 < 6 || issued + 1 < count) {
+        load_batch(words, source, next, part + 1 == 6 ? 0 : part + 1, thread, batch);
+      }
+    }
+    fence_proxy_async();
+    mbarrier_arrive(&full[stage]);
   }
 }
 
@@ -395,13 +456,6 @@ __device__ __forceinline__ void release_stage(unsigned long long* empty, int lan
 
 // One thread's A fragments of one product of each of its tiles.
 using Fragments = unsigned int[1][4];
-
-// Where the taps of a block read the window: the plane's first position, moved.
-__device__ __forceinline__ int pixel_of_tap(int tap) {
-  const int kh = tap / 2;
-  const int kw = tap % 2;
-  return (kh % 2 * 2 + kw) * kPlanePixels + kh / 2 * 16;
-}
 
 // The thread's own place in the window for 16 rows, in bytes.
 __device__ __forceinline__ int fragment_place(int rows, int lane) {
@@ -574,34 +628,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (warpgroup >= 2) {
-    const int thread = threadIdx.x - kConsumers;
-    const int first_ci = target.group * kGroupIn + target.first_in;
-    const int first_co = target.group * kGroupOut + target.first_out;
-    const Source source = {x + first_ci, grad_y + first_co, target.first_kh - 1, target.first_kw - 1};
-    Words words;
-    Tile next = tile_at(first_tile, row_tiles);
-    if (count > 0) {
-      load_batch(words, source, next, 0, thread, batch);
-    }
-    for (int issued = 0; issued < count; ++issued) {
-      const int stage = issued % 3;
-      if (issued >= 3) {
-        mbarrier_wait(&empty[stage], (issued / 3 - 1) % 2);
-      }
-      // The next batch comes while others are multiplied.
-      #pragma unroll 1
-      for (int part = 0; part < 6; ++part) {
-        store_batch(shared + stage * kStageBytes, words, part, thread);
-        if (part + 1 == 6) {
-          next = tile_at(first_tile + issued + 1, row_tiles);
-        }
-        if (part + 1 < 6 || issued + 1 < count) {
-          load_batch(words, source, next, part + 1 == 6 ? 0 : part + 1, thread, batch);
-        }
-      }
-      fence_proxy_async();
-      mbarrier_arrive(&full[stage]);
-    }
+    bring_stages(shared, full, empty, x, grad_y, target, first_tile, count, row_tiles, threadIdx.x - kConsumers, batch);
   } else {
     const int thread = threadIdx.x;
     const int lane = thread % 32;

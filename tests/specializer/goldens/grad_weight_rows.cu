@@ -10,14 +10,14 @@
 //   region partial: 11354112 bytes, sums of slices of the positions
 //   tensor map x_map of x: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (8, 32, 8, 1), element strides (1, 1, 1, 1), swizzle 32, fill zero
 //   tensor map grad_y_map of grad_y: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (36, 32, 10, 1), element strides (1, 1, 1, 1), swizzle 0, fill zero
-//   kernel convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6
+//   kernel convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad
 //     arguments TensorMap x_map, TensorMap grad_y_map, float* partial, int batch
 //     grid 132; block 416; shared 213040
-//   kernel convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_add
+//   kernel convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_add
 //     arguments const float* partial, float* grad_weight
 //     grid 84; block 256; shared 0
 
-namespace convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_source {
+namespace convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_source {
 
 // ---- Device primitives ----
 
@@ -158,7 +158,7 @@ constexpr int kTaps = 21;
 constexpr int kRows = 672;
 constexpr int kTapPitch = 33;
 constexpr int kColumnPitch = 708;
-constexpr int kThreads = 416;  // a warp issues the copies
+constexpr int kThreads = 416;
 constexpr int kKSteps = 24;
 constexpr int kStoredColumns = 32;
 
@@ -377,32 +377,49 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[4], float*
 
 // ---- Producer ----
 
-// What a block reads: its first channels of x and grad_y, and the origin of its taps.
+// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
 struct Source {
   int in;
   int out;
   int origin_h;
-  int origin_w;  // a multiple of 16 bytes, at or before the taps' own
+  int origin_w;  // where a copy may begin, at or before the taps' own
 };
+
+// A stage's first position.
+struct Tile {
+  int image;
+  int row;
+  int column;
+};
+
+// Tiles of one column of tiles follow one another.
+__device__ __forceinline__ Tile tile_at(long long index) {
+  Tile tile;
+  tile.image = static_cast<int>(index / 2752);
+  tile.row = static_cast<int>(index % 64) * 8;
+  tile.column = static_cast<int>(index / 64 % 43) * 24;
+  return tile;
+}
+
+// ---- By tensor copies ----
 
 // Issues the copies of a stage: a box for each part of the rows of x, and one of grad_y.
 __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap& x_map, const TensorMap& grad_y_map,
-                                           unsigned long long* full, const Source& source, int image, int row,
-                                           int column) {
+                                           unsigned long long* full, const Source& source, const Tile& tile) {
   mbarrier_arrive_expect(full, 70656);
   #pragma unroll
   for (int box = 0; box < 3; ++box) {
-    tensor_load_4d(stage + box * kBoxBytes, x_map, full, column + box * 8, source.in, row, image);
+    tensor_load_4d(stage + box * kBoxBytes, x_map, full, tile.column + box * 8, source.in, tile.row, tile.image);
   }
-  tensor_load_4d(stage + kInputBytes, grad_y_map, full, column + source.origin_w, source.out, row + source.origin_h,
-                 image);
+  tensor_load_4d(stage + kInputBytes, grad_y_map, full, tile.column + source.origin_w, source.out,
+                 tile.row + source.origin_h, tile.image);
 }
 
 // ---- Kernels ----
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_add(const float* __restrict__ partial,
+    convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_add(const float* __restrict__ partial,
                                                                float* __restrict__ grad_weight) {
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (i < 21504) {
@@ -416,7 +433,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6(__grid_constant__ const TensorMap x_map,
+    convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad(__grid_constant__ const TensorMap x_map,
                                                            __grid_constant__ const TensorMap grad_y_map,
                                                            float* __restrict__ partial, int batch) {
   const long long tiles = static_cast<long long>(batch) * 2752;
@@ -441,18 +458,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (warpgroup >= 3) {
-    if (threadIdx.x == kConsumers) {
-      const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
-                             target.first_kh - 1, origin_w - 1};
+    const int thread = threadIdx.x - kConsumers;
+    const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
+                           target.first_kh - 1, origin_w - 1};
+    if (thread == 0) {
       for (int issued = 0; issued < count; ++issued) {
         const int stage = issued % 3;
         if (issued >= 3) {
           mbarrier_wait(&empty[stage], (issued / 3 - 1) % 2);
         }
-        // Tiles of one column of tiles follow one another.
-        const long long tile = first_tile + issued;
-        copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], source, static_cast<int>(tile / 2752),
-                   static_cast<int>(tile % 64) * 8, static_cast<int>(tile / 64 % 43) * 24);
+        Tile tile = tile_at(first_tile + issued);
+        if (thread == 0) {
+          copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], source, tile);
+        }
       }
     }
   } else {
@@ -482,6 +500,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_source
-using convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_source::convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_add;
-using convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6_source::convtgen_grad_weight_rows_grad_weight_1302b27ae75e08b6;
+}  // namespace convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_source
+using convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_source::convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_add;
+using convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_source::convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad;

@@ -1,5 +1,5 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f32; compute tf32; layout nchw; directions grad_input
-// grad_input for sm_90a. Template shift_gemm: a block makes 16x16 outputs of 128 channels; 16 taps; 217.5 KiB shared.
+// grad_input for sm_90a. Template shift_gemm: a block makes 8x16 outputs of 128 channels; 16 taps; 210.1 KiB shared.
 // In the code x is grad_y and y is grad_x; channels are exchanged and taps mirrored: tap (0, 0) is the last one.
 // Launch
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
@@ -9,16 +9,16 @@
 //   tensor weight: 131072 elements, read, 4-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 524288 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_shift_gemm_grad_input_23f0214ef7c1e1c6_pack
+//   kernel convtgen_shift_gemm_grad_input_c3bf306a40c089cb_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 32; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_shift_gemm_grad_input_23f0214ef7c1e1c6
+//   kernel convtgen_shift_gemm_grad_input_c3bf306a40c089cb
 //     arguments const float* grad_y, const unsigned char* packed, float* grad_x, int batch
-//     grid 128; block 384; shared 222768
+//     grid 132; block 384; shared 215104
 //     attribute programmatic stream serialization
 
-namespace convtgen_shift_gemm_grad_input_23f0214ef7c1e1c6_source {
+namespace convtgen_shift_gemm_grad_input_c3bf306a40c089cb_source {
 
 // ---- Device primitives ----
 
@@ -38,11 +38,9 @@ __device__ __forceinline__ unsigned int shared_address(const void* to) {
   return __cvta_generic_to_shared(to);
 }
 
-// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
-__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
-  asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
-               "r"(value.w)
-               : "memory");
+// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.
+__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {
+  asm volatile("st.global.cs.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
 }
 
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
@@ -185,17 +183,17 @@ constexpr int kInstructionN = 128;
 constexpr int kThreads = 384;
 constexpr int kStagedColumns = 40;
 constexpr int kRowPitch = 40;
-constexpr int kChannelPitch = 648;
-constexpr int kKStepPitch = 5184;
-constexpr int kSetAccumulators = 128;
+constexpr int kChannelPitch = 328;
+constexpr int kKStepPitch = 2624;
+constexpr int kSetAccumulators = 64;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kInputBytes = 41472;         // the input of a stage
+constexpr int kInputBytes = 20992;         // the input of a stage
 constexpr int kKBlockWeightBytes = 32768;  // a k-block's B operands
 constexpr int kPackedTileBytes = 524288;   // of an N tile: all k-blocks
-constexpr int kStageBytes = 74240;         // input; weights if not resident
-constexpr int kBarrierOffset = 222720;     // mbarriers
+constexpr int kStageBytes = 53760;         // input; weights if not resident
+constexpr int kBarrierOffset = 215040;     // mbarriers
 
 // ---- Elements ----
 
@@ -257,7 +255,7 @@ __device__ __forceinline__ void pack(const float* __restrict__ weight, unsigned 
 
 // Packs the weights by N tile, k-block, tap and k-step: two columns of a B operand each.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_shift_gemm_grad_input_23f0214ef7c1e1c6_pack(const float* __restrict__ weight,
+    convtgen_shift_gemm_grad_input_c3bf306a40c089cb_pack(const float* __restrict__ weight,
                                                          unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
@@ -267,7 +265,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // Goes on to the next stage; the parity changes when the ring begins anew.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
-  stage = stage == 2 ? 0 : stage + 1;
+  stage = stage == 3 ? 0 : stage + 1;
   parity ^= stage == 0 ? 1 : 0;
 }
 
@@ -287,7 +285,7 @@ struct Tile {
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
-  return {index, 0, 0};
+  return {index / 2, index % 2 * 8, 0};
 }
 
 // ---- Producer ----
@@ -304,8 +302,8 @@ struct Copy {
 // Finds the copies of a tile of the producer, or the warp, of this number.
 __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_channel,
                                           int first_row, int first_column, int producer) {
-  const int channel = producer / 16;
-  const int row = producer % 16;
+  const int channel = producer / 8;
+  const int row = producer % 8;
   const int above = max(0, 7 - first_row - row * 2) / 8;  // rows of a warp
   const int iy = first_row + row * 2 + 8 * above;
   // The staged columns of the image, and their vectors, relative to the first one, which is at `start` in channel 0.
@@ -313,7 +311,7 @@ __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first
   const int end = min(first_column + kStagedColumns, 32) - first_column;
   const long long start = static_cast<long long>(first_image) * 65536 + static_cast<long long>(iy) * 32 + first_column;
   const bool is_copied = iy >= 0 && iy < 32 && begin < end;
-  const int rows = is_copied ? (min(first_row + 32, 32) - iy + 7) / 8 : 0;
+  const int rows = is_copied ? (min(first_row + 16, 32) - iy + 7) / 8 : 0;
   return {x + (start + begin + (first_channel + channel) * 1024ll),
           channel * kChannelPitch + (row + 4 * above) * kRowPitch + begin, is_copied ? (end - begin) * 4 : 0, rows};
 }
@@ -333,15 +331,15 @@ __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned 
 
 // Whether a tile has rows or columns outside the image, which no copy writes.
 __device__ __forceinline__ bool needs_zero_pad(int first_row, int first_column) {
-  return first_row < 0 || first_row + 31 > 32 || (first_column < 0 || first_column + kStagedColumns > 32);
+  return first_row < 0 || first_row + 15 > 32 || (first_column < 0 || first_column + kStagedColumns > 32);
 }
 
 // Writes zeros to the rows and columns of a stage outside the image, and to channels that the layer has not.
 __device__ __forceinline__ void zero_pad(float* to, int first_row, int first_column, int thread) {
-  for (int i = thread; i < 256; i += 128) {
-    const int iy = first_row + i % 16 * 2;
+  for (int i = thread; i < 128; i += 128) {
+    const int iy = first_row + i % 8 * 2;
     const bool is_copied = iy >= 0 && iy < 32;
-    float* staged = to + i / 16 * kChannelPitch + i % 16 * kRowPitch;
+    float* staged = to + i / 8 * kChannelPitch + i % 8 * kRowPitch;
     for (int column = 0; column < kRowPitch; column += 4) {
       const int ix = first_column + column;
       if (!is_copied || ix < 0 || ix >= 32) {
@@ -356,37 +354,38 @@ __device__ __forceinline__ void zero_pad(float* to, int first_row, int first_col
 // ---- Products ----
 
 // The A operands of products.
-using Fragments = unsigned int[2][4];
+using Fragments = unsigned int[4][4];
 
 // Whether some fragment of a part of the taps has words of this column; and of one of those that are loaded together
 // from it on.
-__device__ bool is_read(int part, int column) {
+__device__ bool is_read(int column) {
   bool read = false;
-  for (int i = 0; i < 2; ++i) {
-    const int first = -floor_div(part - 2) + 4 + i * 4;
-    read = read || (part < 4 && (column == first || column == first + 2));
+  for (int i = 0; i < 4; ++i) {
+    const int first = -floor_div(i % 4 - 2) + 4 + i / 4 * 4;
+    read = read || (column == first || column == first + 2);
   }
   return read;
 }
 
-__device__ bool is_loaded(int part, int column) {
+__device__ bool is_loaded(int column) {
   bool loaded = false;
   for (int i = 0; i < 4; ++i) {
-    loaded = loaded || is_read(part, column + i);
+    loaded = loaded || is_read(column + i);
   }
   return loaded;
 }
 
 // Loads the fragments of a thread's positions of one staged row, for one k-step. `row` is its first position of its
 // first channel.
-__device__ __forceinline__ void load_fragments(Fragments& fragments, const float* row, unsigned int zero) {
-  unsigned int words[2][16];  // for the halves of a product's K
+__device__ __forceinline__ void load_fragments(Fragments& fragments, const float* row, const Fragments& before,
+                                               bool reads_before, unsigned int zero) {
+  unsigned int words[2][12];  // for the halves of a product's K
   #pragma unroll
   for (int half = 0; half < 2; ++half) {
     #pragma unroll
-    for (int i = 0; i < 16; i += 4) {
-      if (is_loaded(0, i)) {
-        const uint4 v = *reinterpret_cast<const uint4*>(row + half * 2592 + i);
+    for (int i = 0; i < 12; i += 4) {
+      if (is_loaded(i)) {
+        const uint4 v = *reinterpret_cast<const uint4*>(row + half * 1312 + i);
         words[half][i] = operand(v.x);
         words[half][i + 1] = operand(v.y);
         words[half][i + 2] = operand(v.z);
@@ -395,157 +394,48 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const float
     }
   }
   #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    if (is_read(0, i)) {
+  for (int i = 0; i < 12; ++i) {
+    if (is_read(i)) {
       wgmma_pin_operand(words[0][i]);
       wgmma_pin_operand(words[1][i]);
     }
   }
   #pragma unroll
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 4; ++i) {
     #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const unsigned int word = words[j / 2][-floor_div(-2) + 4 + i * 4 + j % 2 * 2];
-      fragments[i][j] = word | (j % 2 == 1 ? zero : 0);
-      wgmma_pin_operand(fragments[i][j]);
-    }
-  }
-}
-
-// Loads the fragments of a thread's positions of one staged row, for one k-step. `row` is its first position of its
-// first channel.
-__device__ __forceinline__ void load_fragments_2(Fragments& fragments, const float* row, const Fragments& before,
-                                                 bool reads_before, unsigned int zero) {
-  unsigned int words[2][16];  // for the halves of a product's K
-  #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    #pragma unroll
-    for (int i = 0; i < 16; i += 4) {
-      if (is_loaded(1, i)) {
-        const uint4 v = *reinterpret_cast<const uint4*>(row + half * 2592 + i);
-        words[half][i] = operand(v.x);
-        words[half][i + 1] = operand(v.y);
-        words[half][i + 2] = operand(v.z);
-        words[half][i + 3] = operand(v.w);
-      }
-    }
-  }
-  #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    if (is_read(1, i)) {
-      wgmma_pin_operand(words[0][i]);
-      wgmma_pin_operand(words[1][i]);
-    }
-  }
-  #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const unsigned int word = words[j / 2][-floor_div(-1) + 4 + i * 4 + j % 2 * 2];
+      const unsigned int word = words[j / 2][-floor_div(i - 2) + 4 + j % 2 * 2];
       fragments[i][j] = word | (reads_before ? before[i][j] & zero : j % 2 == 1 ? zero : 0);
       wgmma_pin_operand(fragments[i][j]);
     }
   }
 }
 
-// Loads the fragments of a thread's positions of one staged row, for one k-step. `row` is its first position of its
-// first channel.
-__device__ __forceinline__ void load_fragments_3(Fragments& fragments, const float* row, unsigned int zero) {
-  unsigned int words[2][16];  // for the halves of a product's K
-  #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    #pragma unroll
-    for (int i = 0; i < 16; i += 4) {
-      if (is_loaded(2, i)) {
-        const uint4 v = *reinterpret_cast<const uint4*>(row + half * 2592 + i);
-        words[half][i] = operand(v.x);
-        words[half][i + 1] = operand(v.y);
-        words[half][i + 2] = operand(v.z);
-        words[half][i + 3] = operand(v.w);
-      }
-    }
-  }
-  #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    if (is_read(2, i)) {
-      wgmma_pin_operand(words[0][i]);
-      wgmma_pin_operand(words[1][i]);
-    }
-  }
-  #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const unsigned int word = words[j / 2][-floor_div(0) + 4 + i * 4 + j % 2 * 2];
-      fragments[i][j] = word | (j % 2 == 1 ? zero : 0);
-      wgmma_pin_operand(fragments[i][j]);
-    }
-  }
-}
-
-// Loads the fragments of a thread's positions of one staged row, for one k-step. `row` is its first position of its
-// first channel.
-__device__ __forceinline__ void load_fragments_4(Fragments& fragments, const float* row, unsigned int zero) {
-  unsigned int words[2][16];  // for the halves of a product's K
-  #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    #pragma unroll
-    for (int i = 0; i < 16; i += 4) {
-      if (is_loaded(3, i)) {
-        const uint4 v = *reinterpret_cast<const uint4*>(row + half * 2592 + i);
-        words[half][i] = operand(v.x);
-        words[half][i + 1] = operand(v.y);
-        words[half][i + 2] = operand(v.z);
-        words[half][i + 3] = operand(v.w);
-      }
-    }
-  }
-  #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    if (is_read(3, i)) {
-      wgmma_pin_operand(words[0][i]);
-      wgmma_pin_operand(words[1][i]);
-    }
-  }
-  #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const unsigned int word = words[j / 2][-floor_div(1) + 4 + i * 4 + j % 2 * 2];
-      fragments[i][j] = word | (j % 2 == 1 ? zero : 0);
-      wgmma_pin_operand(fragments[i][j]);
-    }
-  }
-}
-
 // By sets of fused phases and by instruction tiles of 64 positions.
-using Accumulators = float[1][2][64];
+using Accumulators = float[1][1][64];
 
 // The i-th of them.
 __device__ __forceinline__ float& acc_at(Accumulators& acc, int i) {
-  return acc[i / kSetAccumulators][i / 64 % 2][i % 64];
+  return acc[i / kSetAccumulators][0][i % 64];
 }
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
 __device__ __forceinline__ void pin(Accumulators& acc) {
   #pragma unroll
-  for (int i = 0; i < 128; ++i) {
+  for (int i = 0; i < 64; ++i) {
     wgmma_pin(acc_at(acc, i));
   }
 }
 
 // A tap's products, for all M tiles. They begin their accumulators where `accumulate` is 0.
-__device__ __forceinline__ void multiply_tap(Accumulators& acc, const Fragments& fragments, unsigned long long weights,
-                                             int accumulate) {
-  #pragma unroll
-  for (int tile = 0; tile < 2; ++tile) {
-    wgmma_m64n128k8_tf32_rs(acc[0][tile], fragments[tile], weights, accumulate);
-  }
+__device__ __forceinline__ void multiply_tap(Accumulators& acc, const Fragments& fragments, int first,
+                                             unsigned long long weights, int accumulate) {
+  wgmma_m64n128k8_tf32_rs(acc[0][0], fragments[first], weights, accumulate);
 }
 
 // All products of one k-block, from the thread's first position in the staged input on. In a tile's first k-block
 // `later` is 0. In others the stage at `previous` is released as soon as its products are done.
-__device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&fragments)[4], const float* rows,
+__device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&fragments)[2], const float* rows,
                                                  unsigned long long weights, int later, unsigned long long* previous,
                                                  unsigned int zero) {
   #pragma unroll
@@ -553,29 +443,17 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&
     const float* step_rows = rows + k_step * kKStepPitch;
     const unsigned long long step_weights = weights + k_step * 256;
     const int begun = k_step > 0 ? 1 : later;
-    load_fragments(fragments[0], step_rows, zero);
+    load_fragments(fragments[k_step], step_rows, fragments[1], k_step == 1, zero);
     wgmma_fence();
-    multiply_tap(acc, fragments[0], step_weights, begun);  // tap (0 + r, 0)
+    multiply_tap(acc, fragments[k_step], 0, step_weights, begun);     // tap (0 + r, 0)
+    multiply_tap(acc, fragments[k_step], 1, step_weights + 512, 1);   // tap (0 + r, 1)
+    multiply_tap(acc, fragments[k_step], 2, step_weights + 1024, 1);  // tap (0 + r, 2)
+    multiply_tap(acc, fragments[k_step], 3, step_weights + 1536, 1);  // tap (0 + r, 3)
     wgmma_commit();
     wgmma_wait(1);  // the fragments before may be overwritten
     if (k_step == 0) {
       warp_arrive(previous, later == 1);
     }
-    load_fragments_2(fragments[1], step_rows, fragments[3], k_step == 0, zero);
-    wgmma_fence();
-    multiply_tap(acc, fragments[1], step_weights + 512, 1);  // tap (0 + r, 1)
-    wgmma_commit();
-    wgmma_wait(1);  // the fragments before may be overwritten
-    load_fragments_3(fragments[2], step_rows, zero);
-    wgmma_fence();
-    multiply_tap(acc, fragments[2], step_weights + 1024, 1);  // tap (0 + r, 2)
-    wgmma_commit();
-    wgmma_wait(1);  // the fragments before may be overwritten
-    load_fragments_4(fragments[3], step_rows, zero);
-    wgmma_fence();
-    multiply_tap(acc, fragments[3], step_weights + 1536, 1);  // tap (0 + r, 3)
-    wgmma_commit();
-    wgmma_wait(1);  // the fragments before may be overwritten
   }
 }
 
@@ -589,13 +467,12 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* __res
     for (int i = 0; i < 32; ++i) {
       float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 256;
       if (m_x < 16) {
-        float values[4];
+        float values[2];
         #pragma unroll
-        for (int v = 0; v < 4; ++v) {
-          values[v] = acc[0][v / 2][i / 2 * 4 + v % 2 * 2 + i % 2];
+        for (int v = 0; v < 2; ++v) {
+          values[v] = acc[0][0][i / 2 * 4 + v * 2 + i % 2];
         }
-        store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
-                                          __float_as_uint(values[2]), __float_as_uint(values[3])));
+        store_streaming_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
       }
     }
   }
@@ -604,17 +481,18 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* __res
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_shift_gemm_grad_input_23f0214ef7c1e1c6(const float* __restrict__ x, const unsigned char* packed,
+    convtgen_shift_gemm_grad_input_c3bf306a40c089cb(const float* __restrict__ x, const unsigned char* packed,
                                                     float* __restrict__ y, int batch) {
+  const int tiles = batch * 2;
   // The block's output channels and phase rows. Blocks that read the same input run together.
   const int first_tile = blockIdx.x;
   const int next_tile = gridDim.x;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
-  unsigned long long* empty = full + 3;
+  unsigned long long* empty = full + 4;
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < 3; ++stage) {
+    for (int stage = 0; stage < 4; ++stage) {
       mbarrier_init(&full[stage], 5);
       mbarrier_init(&empty[stage], 8);
     }
@@ -631,7 +509,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int stage = 0;
     unsigned int parity = 1;
-    for (int index = first_tile; index < batch; index += next_tile) {
+    for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
       const int first_row = tile.m_y * 2 + 2;
       const int first_column = tile.m_x * 2 - 4;
@@ -662,36 +540,36 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int quarter = lane % 4;
     const int place_in_tile = warp * 8 + lane / 4;
     const int image = place_in_tile / 64;
-    const int row = place_in_tile / 4 % 16;
-    const int column = place_in_tile % 4 * 4;
-    const int position = (image * 16 + row) * kRowPitch + column * 2;
+    const int row = place_in_tile / 8 % 8;
+    const int column = place_in_tile % 8 * 2;
+    const int position = (image * 8 + row) * kRowPitch + column * 2;
     const int own = quarter * kChannelPitch + position;
     const int co = quarter * 2;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // which the compiler doesn't know to be 0
     Accumulators acc = {};
     int stage = 0;
     unsigned int parity = 0;
-    for (int index = first_tile; index < batch; index += next_tile) {
+    for (int index = first_tile; index < tiles; index += next_tile) {
       pin(acc);
-      Fragments fragments[4] = {};
+      Fragments fragments[2] = {};
       for (int k_block = 0; k_block < 16; ++k_block) {
         mbarrier_wait(&full[stage], parity);
         const unsigned char* from = shared + stage * kStageBytes;
         const unsigned char* weights = from + kInputBytes;
         multiply_k_block(acc, fragments, reinterpret_cast<const float*>(from) + own,
                          wgmma_descriptor(weights, 2048, 128, 0), k_block > 0 ? 1 : 0,
-                         &empty[stage == 0 ? 2 : stage - 1], zero);
+                         &empty[stage == 0 ? 3 : stage - 1], zero);
         next_stage(stage, parity);
       }
       wgmma_wait(0);
       pin(acc);
-      warp_arrive(&empty[stage == 0 ? 2 : stage - 1], true);
+      warp_arrive(&empty[stage == 0 ? 3 : stage - 1], true);
       const Tile tile = tile_at(index);
       store_tile(acc, y + (tile.image + image) * 32768ll, co, tile.m_y + row, tile.m_x + column);
     }
   }
 }
 
-}  // namespace convtgen_shift_gemm_grad_input_23f0214ef7c1e1c6_source
-using convtgen_shift_gemm_grad_input_23f0214ef7c1e1c6_source::convtgen_shift_gemm_grad_input_23f0214ef7c1e1c6_pack;
-using convtgen_shift_gemm_grad_input_23f0214ef7c1e1c6_source::convtgen_shift_gemm_grad_input_23f0214ef7c1e1c6;
+}  // namespace convtgen_shift_gemm_grad_input_c3bf306a40c089cb_source
+using convtgen_shift_gemm_grad_input_c3bf306a40c089cb_source::convtgen_shift_gemm_grad_input_c3bf306a40c089cb_pack;
+using convtgen_shift_gemm_grad_input_c3bf306a40c089cb_source::convtgen_shift_gemm_grad_input_c3bf306a40c089cb;
