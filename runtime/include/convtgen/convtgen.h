@@ -106,7 +106,11 @@ typedef struct convtgen_layer convtgen_layer;
 #define CONVTGEN_DYNAMIC (-1)
 
 /** What a kernel computes. Each direction takes and gives tensors of certain roles (convtgen_tensors). */
-typedef enum convtgen_direction {
+typedef enum convtgen_direction
+#ifdef __cplusplus
+    : int /* each int is a value of it, so that a wrong one is an error and not undefined */
+#endif
+{
   CONVTGEN_FORWARD = 0,     /**< x, weight, bias -> y */
   CONVTGEN_GRAD_INPUT = 1,  /**< grad_y, weight -> grad_x */
   CONVTGEN_GRAD_WEIGHT = 2, /**< x, grad_y -> grad_weight, and grad_bias where the layer has a bias */
