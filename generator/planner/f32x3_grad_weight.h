@@ -17,7 +17,8 @@ namespace convtgen {
 /// The same with another program than the template's own, whose layout plans then have.
 [[nodiscard]] Result<std::vector<Plan>> plans_f32x3_grad_weight(const Problem& problem, const ConstantProgram& program);
 
-/// The largest magnitudes of channels, the products, the sums of grad_y where the layer has a bias, and the addition of slices.
+/// The largest magnitudes of channels, the products, the sums of grad_y where the layer has a bias, and the addition of
+/// slices.
 [[nodiscard]] LaunchPlan f32x3_grad_weight_launch(const Problem& problem, const Plan& plan);
 
 /// About the seconds of a call at these sizes.

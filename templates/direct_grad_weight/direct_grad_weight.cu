@@ -1,10 +1,10 @@
-// Gradient of the weights by definition, with that of the bias: FMA arithmetic, a tile of x and the window of grad_y that
-// it reaches in shared memory.
+// Gradient of the weights by definition, with that of the bias: FMA arithmetic, a tile of x and the window of grad_y
+// that it reaches in shared memory.
 //
 // The gradient of a weight adds up, over all images and input positions (iy, ix), x there times grad_y at
 // iy * stride - padding + kh * dilation (and as much along the row). The positions are cut into tiles, and these into
-// slices. A block computes a tile of weights, by some input channels, output channels and taps, over one slice. A second
-// kernel adds the slices in their order, so that results have the same bits in each call.
+// slices. A block computes a tile of weights, by some input channels, output channels and taps, over one slice. A
+// second kernel adds the slices in their order, so that results have the same bits in each call.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -44,8 +44,8 @@ constexpr int kThreadPairs = P::in_per_thread * P::out_per_thread;
 constexpr int kSums = kThreadTaps * kThreadPairs;
 constexpr int kPairThreads = P::threads_in * P::threads_out;
 
-// The window of grad_y that the taps of a group reach from a tile of positions. Odd pitches of channels spread them over
-// the banks of shared memory.
+// The window of grad_y that the taps of a group reach from a tile of positions. Odd pitches of channels spread them
+// over the banks of shared memory.
 constexpr int kTilePixels = P::tile_rows * P::tile_columns;
 constexpr int kInputPitch = kTilePixels / 2 * 2 + 1;
 constexpr int kStagedRows = (P::tile_rows - 1) * P::stride_h + P::dilation_h * (P::taps_h - 1) + 1;
@@ -171,15 +171,17 @@ __device__ __forceinline__ void add_products(Accumulators& acc, const int tap_gr
 // ---- Epilogue ----
 
 // Adds the sums of the threads that share pairs of channels, in their order, and stores them.
-__device__ __forceinline__ void store(const Shared& shared, Sum* __restrict__ partial, Element* __restrict__ grad_weight,
-                                      int slice, int group, int first_in, int first_out, int first_kh, int first_kw) {
+__device__ __forceinline__ void store(const Shared& shared, Sum* __restrict__ partial,
+                                      Element* __restrict__ grad_weight, int slice, int group, int first_in,
+                                      int first_out, int first_kh, int first_kw) {
   for (int i = threadIdx.x; i < kSums * kPairThreads; i += kThreads) {
     const int sum_index = i / kPairThreads;
     const int thread = i % kPairThreads;
     const int tap = sum_index / kThreadPairs;
     const int kh = first_kh + tap / P::taps_w;
     const int kw = first_kw + tap % P::taps_w;
-    const int ci = first_in + thread / P::threads_out * P::in_per_thread + sum_index / P::out_per_thread % P::in_per_thread;
+    const int ci =
+        first_in + thread / P::threads_out * P::in_per_thread + sum_index / P::out_per_thread % P::in_per_thread;
     const int co = first_out + thread % P::threads_out * P::out_per_thread + sum_index % P::out_per_thread;
     if (kh < P::kernel_h && kw < P::kernel_w && (kWholeIn || ci < kGroupIn) && (kWholeOut || co < kGroupOut)) {
       Sum sum = 0;
@@ -187,8 +189,8 @@ __device__ __forceinline__ void store(const Shared& shared, Sum* __restrict__ pa
       for (int other = thread; other < kThreads; other += kPairThreads) {
         sum += shared.totals[sum_index][other];
       }
-      const long long weight =
-          weight_offset_at(static_cast<long long>(group) * kGroupIn + ci, co, kh, kw, kGroupOut, P::kernel_h, P::kernel_w);
+      const long long weight = weight_offset_at(static_cast<long long>(group) * kGroupIn + ci, co, kh, kw, kGroupOut,
+                                                P::kernel_h, P::kernel_w);
       if (P::slices == 1) {
         grad_weight[weight] = narrow(sum);
       } else {

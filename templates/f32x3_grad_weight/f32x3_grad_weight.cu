@@ -52,6 +52,7 @@ using WeightIndex = long long;
 
 // ---- Kernels ----
 #include "device/channel_sums.h"
+
 #include "device/add_slices.h"
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
@@ -62,8 +63,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int in_w = input_columns(width);
   const int out_h = output_rows(in_h);
   const int out_w = output_columns(in_w);
-  const long long row_tiles =
-      (static_cast<long long>(batch) * (in_h + kHaloH) + (P::tile_rows - 1)) / P::tile_rows;
+  const long long row_tiles = (static_cast<long long>(batch) * (in_h + kHaloH) + (P::tile_rows - 1)) / P::tile_rows;
   const int column_tiles = P::flat ? 1 : (in_w + (P::tile_columns - 1)) / P::tile_columns;
   const long long tiles = row_tiles * column_tiles;
 

@@ -63,9 +63,8 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&high)[kOwnTiles], 
 // A thread's totals: in registers, or in shared memory at `place`.
 __device__ __forceinline__ float4 load_totals(const Accumulators (&totals)[kOwnTiles], const float4* place,
                                               const int tile, const int i) {
-  return P::shared_totals
-             ? place[(tile * (P::block_in / 2) + i) / 4 * kConsumers]
-             : make_float4(totals[tile][i], totals[tile][i + 1], totals[tile][i + 2], totals[tile][i + 3]);
+  return P::shared_totals ? place[(tile * (P::block_in / 2) + i) / 4 * kConsumers]
+                          : make_float4(totals[tile][i], totals[tile][i + 1], totals[tile][i + 2], totals[tile][i + 3]);
 }
 __device__ __forceinline__ void store_totals(Accumulators (&totals)[kOwnTiles], float4* place, const int tile,
                                              const int i, const float4& four) {

@@ -11,9 +11,9 @@ constexpr int kScanReads = 8;  // of a thread, that are in flight together
 // With channels last adjacent threads read four channels each, of up to 32. Else a row of threads reads positions of
 // one image, and several rows read several images where these are small.
 constexpr int kScanPixels = P::height < 0 || P::width < 0 ? 1 << 30 : P::height * P::width;
-constexpr int kScanLanes = P::channels_last ? (smaller(P::in_channels, P::out_channels) >= 32   ? 8
-                                               : smaller(P::in_channels, P::out_channels) >= 16 ? 4
-                                                                                                : 2)
+constexpr int kScanLanes = P::channels_last                 ? (smaller(P::in_channels, P::out_channels) >= 32   ? 8
+                                                               : smaller(P::in_channels, P::out_channels) >= 16 ? 4
+                                                                                                                : 2)
                            : kScanPixels <= 16 * kScanReads ? 16
                            : kScanPixels <= 64 * kScanReads ? 64
                                                             : 256;

@@ -1,7 +1,7 @@
 // Gradient of the weights on tensor cores (wgmma): products over positions.
 //
-// The gradient of a weight adds up, over all images and input positions i, x there times grad_y at stride * i - padding +
-// dilation * k. So positions are the K of a matrix product: its rows are output channels by taps, its columns input
+// The gradient of a weight adds up, over all images and input positions i, x there times grad_y at stride * i - padding
+// + dilation * k. So positions are the K of a matrix product: its rows are output channels by taps, its columns input
 // channels. Producers bring a stage of positions of x and the planes of grad_y that the taps reach to shared memory. A
 // tap moves the address from which consumers load the rows' A fragments by whole positions; x is the B operand of all
 // taps. Positions are cut into slices. A block computes some channels and taps over one slice; a second kernel adds the
@@ -31,13 +31,14 @@
 
 #include "pixel_gemm/staging.h"
 
-#include "products.h"
+#include "pixel_gemm/multiply.h"
 
 using WeightIndex = long long;
 #include "pixel_gemm/epilogue.h"
 
 // ---- Kernels ----
 #include "device/channel_sums.h"
+
 #include "device/add_slices.h"
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
@@ -47,8 +48,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int in_w = input_columns(width);
   const int out_h = output_rows(in_h);
   const int out_w = output_columns(in_w);
-  const long long row_tiles =
-      (static_cast<long long>(batch) * (in_h + kHaloH) + (P::tile_rows - 1)) / P::tile_rows;
+  const long long row_tiles = (static_cast<long long>(batch) * (in_h + kHaloH) + (P::tile_rows - 1)) / P::tile_rows;
   const int column_tiles = P::flat ? 1 : (in_w + (P::tile_columns - 1)) / P::tile_columns;
   const long long tiles = row_tiles * column_tiles;
 
@@ -76,10 +76,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int thread = threadIdx.x;
     const int lane = thread % 32;
     const int warp = thread / 32 % 4;  // of the warpgroup
-    int places[kOwnTiles];
+    Place places[kOwnTiles];
 #pragma unroll
     for (int tile = 0; tile < kOwnTiles; ++tile) {
-      places[tile] = fragment_place((tile * P::consumer_groups + warpgroup) * 4 + warp, lane);
+      places[tile] = place_of_rows((tile * P::consumer_groups + warpgroup) * 4 + warp, lane);
     }
     const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;
     float* own_totals = totals + block * kTotals + thread;
@@ -91,9 +91,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       mbarrier_wait(&full[stage], consumed / P::stages % 2);
       pin(acc);
       if (kEvenTiles || has_all_tiles) {
-        multiply_stage(acc, kOwnTiles, shared + stage * kStageBytes, places);
+        multiply_stage(acc, kOwnTiles, shared, stage * kStageBytes, places);
       } else {
-        multiply_stage(acc, kOwnTiles - 1, shared + stage * kStageBytes, places);
+        multiply_stage(acc, kOwnTiles - 1, shared, stage * kStageBytes, places);
       }
       pin(acc);
       release_stage(&empty[stage], lane);

@@ -5,9 +5,9 @@
 
 constexpr int kThreads = kConsumers + P::producers;
 
-// Shared memory of a stage. In 16 bits a position has 16 bytes in each unit of channels, of x as of grad_y: products take
-// x as an MN-major operand. In tf32 four positions of a channel are 16 bytes of x, a K-major operand, and grad_y lies in
-// rows of positions. Pitches keep copies and loads free of bank conflicts.
+// Shared memory of a stage. In 16 bits a position has 16 bytes in each unit of channels, of x as of grad_y: products
+// take x as an MN-major operand. In tf32 four positions of a channel are 16 bytes of x, a K-major operand, and grad_y
+// lies in rows of positions. Pitches keep copies and loads free of bank conflicts.
 constexpr int kInputUnitPitch = 16 * (kInputPixels / 2 * 2 + 1);
 constexpr int kQuadPitch = 16 * (P::block_in + 1);  // tf32: from four positions of x to the next four
 constexpr int kWindowUnitPitch = 16 * (kWindowPixels / 2 * 2 + 1);

@@ -40,8 +40,8 @@ struct Parameters {
   static constexpr int block_in = 128;
   static constexpr int consumer_groups = 2;
 
-  // The positions of a stage: tile_rows rows of tile_columns positions, or `flat`: whole rows, one after the other, with
-  // as many zeros between them as taps reach.
+  // The positions of a stage: tile_rows rows of tile_columns positions, or `flat`: whole rows, one after the other,
+  // with as many zeros between them as taps reach.
   static constexpr bool flat = false;
   static constexpr int tile_rows = 4;
   static constexpr int tile_columns = 16;

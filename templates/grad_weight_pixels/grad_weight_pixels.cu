@@ -27,7 +27,7 @@
 
 #include "pixel_gemm/pipeline.h"
 
-#include "products.h"
+#include "pixel_gemm/multiply.h"
 
 using WeightIndex = long long;
 #include "pixel_gemm/epilogue.h"

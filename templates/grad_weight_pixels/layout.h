@@ -42,8 +42,7 @@ constexpr int kInputBoxBytes = kKSteps * kInstructionK * kInSwizzle;
 constexpr int kPlaneBoxBytes = ceil_div(kPlaneEnd * kOutSwizzle, 128) * 128;
 constexpr int kInputBytes = ceil_div(kInBoxes * kInputBoxBytes, 1024) * 1024;
 constexpr int kWindowBytes = kPlanes * kOutBoxes * kPlaneBoxBytes;
-constexpr int kCopiedBytes =
-    kInBoxes * kInputPixels * kInSwizzle + kPlanes * kOutBoxes * kPlanePixels * kOutSwizzle;
+constexpr int kCopiedBytes = kInBoxes * kInputPixels * kInSwizzle + kPlanes * kOutBoxes * kPlanePixels * kOutSwizzle;
 constexpr int kStageBytes = ceil_div(kInputBytes + kWindowBytes, 1024) * 1024;
 constexpr int kPipelineBytes = P::stages * kStageBytes;
 constexpr int kStoredColumns = smaller(P::block_in, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);

@@ -1,4 +1,4 @@
-// Part of the template `grad_weight_pixels`: products of a stage, by the consumer warpgroups.
+// Part of the template `grad_weight_pixels`: the operands of a stage's products.
 #pragma once
 
 #include "device/matrix_load.h"
@@ -7,8 +7,7 @@
 
 // ---- Products ----
 
-// One thread's A fragments of one product of each of its tiles.
-using Fragments = unsigned int[kOwnTiles][4];
+constexpr int kOtherRegisters = 36;  // of a thread, beside accumulators and fragments
 
 // A thread's own place in a stage's window for 16 rows of a tap, in bytes before the swizzle.
 using Place = int;
@@ -28,41 +27,24 @@ __device__ __forceinline__ int swizzled(int place) {
   return place ^ (place >> 3 & (kOutSwizzle - 16));
 }
 
-// All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`, whole
-// patterns of swizzles; `places` are the thread's own in the window.
+// Loads an A fragment: 16 rows of the warp by the positions of a step.
 //
-// A swizzle is found from a place in shared memory, not in the stage. The compiler would keep places in all rows of a
-// stage in registers otherwise, since no stage would change them.
-__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[kOwnTiles], const int tiles,
-                                               const unsigned char* shared, int offset,
-                                               const Place (&places)[kOwnTiles]) {
-  const unsigned long long input = wgmma_descriptor(shared + offset, kInputBoxBytes, 8 * kInSwizzle, kInSwizzle);
-  Fragments fragments[2];
-  constexpr int kLastRow = P::kernel_h - 1;
-  constexpr int kLastColumn = P::kernel_w - 1;
-  // taps (0 to {kLastRow}, 0 to {kLastColumn})
-#pragma unroll
-  for (int step = 0; step < kKSteps; ++step) {
-    // Steps of a run are whole patterns of the swizzle apart; its rows need not be.
-    const int run = step / kRunSteps * kWindowPitch * kOutSwizzle;
-    const int part = step % kRunSteps * kInstructionK * kOutSwizzle;
-#pragma unroll
-    for (int tile = 0; tile < tiles; ++tile) {
-      matrix_load_x4_transposed(fragments[step % 2][tile],
-                                shared + swizzled(offset + places[tile] + (kInputBytes + run)) + part);
-#pragma unroll
-      for (int word = 0; word < 4; ++word) {
-        wgmma_pin_operand(fragments[step % 2][tile][word]);
-      }
-    }
-    wgmma_fence();
-#pragma unroll
-    for (int tile = 0; tile < tiles; ++tile) {
-      wgmma_rs(P::type, kWgmmaMajorMn, acc[tile], fragments[step % 2][tile],
-               wgmma_descriptor_move(input, step * kInstructionK * kInSwizzle), 1);
-    }
-    wgmma_commit();
-    wgmma_wait(1);  // the step before, whose fragments the next one overwrites
-  }
-  wgmma_wait(0);
+// The stage is `offset` bytes into `shared`, whole patterns of swizzles. A swizzle is found from a place in shared
+// memory, not in the stage. The compiler would keep places in all rows of a stage in registers otherwise, since no
+// stage would change them.
+__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
+                                              const int step, const Place& place) {
+  // Steps of a run are whole patterns of the swizzle apart; its rows need not be.
+  const int run = step / kRunSteps * kWindowPitch * kOutSwizzle;
+  const int part = step % kRunSteps * kInstructionK * kOutSwizzle;
+  matrix_load_x4_transposed(fragment, shared + swizzled(offset + place + (kInputBytes + run)) + part);
+}
+
+// The B operands: the input of the first step, and bytes from there to another step's.
+constexpr int kInputMajor = kWgmmaMajorMn;
+__device__ __forceinline__ unsigned long long input_descriptor(const unsigned char* stage) {
+  return wgmma_descriptor(stage, kInputBoxBytes, 8 * kInSwizzle, kInSwizzle);
+}
+__device__ __forceinline__ int input_of_step(const int step) {
+  return step * kInstructionK * kInSwizzle;
 }

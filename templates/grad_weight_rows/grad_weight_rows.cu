@@ -1,11 +1,11 @@
 // Gradient of the weights on tensor cores (wgmma), NCHW: products over positions, whose rows are copied as they lie.
 //
-// The gradient of a weight adds up, over all images and input positions i, x there times grad_y at stride * i - padding +
-// dilation * k. So positions are the K of a matrix product: its rows are output channels by taps, its columns input
+// The gradient of a weight adds up, over all images and input positions i, x there times grad_y at stride * i - padding
+// + dilation * k. So positions are the K of a matrix product: its rows are output channels by taps, its columns input
 // channels. Tensor copies bring parts of rows of x, which are K-major B operands, and the rows of grad_y that the taps
-// reach, with zeros where the images end. Consumers load the rows' A fragments from these: a tap moves them by elements.
-// Positions are cut into slices. A block computes some channels and taps over one slice; a second kernel adds the slices
-// in their order, so that results have the same bits in each call.
+// reach, with zeros where the images end. Consumers load the rows' A fragments from these: a tap moves them by
+// elements. Positions are cut into slices. A block computes some channels and taps over one slice; a second kernel adds
+// the slices in their order, so that results have the same bits in each call.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -26,7 +26,7 @@
 
 #include "pixel_gemm/pipeline.h"
 
-#include "products.h"
+#include "pixel_gemm/multiply.h"
 
 using WeightIndex = long long;
 #include "pixel_gemm/epilogue.h"
@@ -130,9 +130,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       mbarrier_wait(&full[stage], consumed / P::stages % 2);
       pin(acc);
       if (kEvenTiles || has_all_tiles) {
-        multiply_stage(acc, kOwnTiles, shared + stage * kStageBytes, places);
+        multiply_stage(acc, kOwnTiles, shared, stage * kStageBytes, places);
       } else {
-        multiply_stage(acc, kOwnTiles - 1, shared + stage * kStageBytes, places);
+        multiply_stage(acc, kOwnTiles - 1, shared, stage * kStageBytes, places);
       }
       pin(acc);
       release_stage(&empty[stage], lane);

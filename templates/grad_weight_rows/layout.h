@@ -12,17 +12,16 @@ constexpr int kOperandBytes = P::block_in * P::swizzle;  // a row's part
 constexpr int kBoxBytes = P::tile_rows * kOperandBytes;
 constexpr int kInputBytes = kBoxes * kBoxBytes;
 
-// The window of grad_y that the taps reach: whole rows, of all channels of the block, as they lie in memory. A copy begins
-// at a multiple of 16 bytes (or of a word), up to kSkews - 1 elements before the window. A row is an odd multiple of 16
-// bytes, so that eight channels are in different banks.
+// The window of grad_y that the taps reach: whole rows, of all channels of the block, as they lie in memory. A copy
+// begins at a multiple of 16 bytes (or of a word), up to kSkews - 1 elements before the window. A row is an odd
+// multiple of 16 bytes, so that eight channels are in different banks.
 constexpr int kSkews = (P::window_copies ? 16 : 4) / kBytes;
 constexpr int kWindowRows = (P::tile_rows - 1) * P::stride_h + P::dilation_h * (P::taps_h - 1) + 1;
-constexpr int kWindowColumns =
-    (P::tile_columns - 1) * P::stride_w + P::dilation_w * (P::taps_w - 1) + 1 +
-    (P::taps_w == P::kernel_w ? floor_mod(-P::padding_w, kSkews) : kSkews - 1);
+constexpr int kWindowColumns = (P::tile_columns - 1) * P::stride_w + P::dilation_w * (P::taps_w - 1) + 1 +
+                               (P::taps_w == P::kernel_w ? floor_mod(-P::padding_w, kSkews) : kSkews - 1);
 constexpr int kWindowPitch = (ceil_div(kWindowColumns, kPack) / 2 * 2 + 1) * kPack;
-constexpr int kPitchBytes = kWindowPitch * kBytes;      // of a channel's row
-constexpr int kRowBytes = P::block_out * kPitchBytes;   // of all channels' row
+constexpr int kPitchBytes = kWindowPitch * kBytes;     // of a channel's row
+constexpr int kRowBytes = P::block_out * kPitchBytes;  // of all channels' row
 constexpr int kWindowBytes = kWindowRows * kRowBytes;
 
 constexpr int kRowSteps = P::tile_columns / kInstructionK;  // products of a row

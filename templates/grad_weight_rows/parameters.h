@@ -40,8 +40,8 @@ struct Parameters {
   static constexpr int block_in = 128;
   static constexpr int consumer_groups = 2;
 
-  // The positions of a stage: tile_rows rows of tile_columns positions. Boxes of `swizzle` bytes of a row (32, 64 or 128)
-  // bring x.
+  // The positions of a stage: tile_rows rows of tile_columns positions. Boxes of `swizzle` bytes of a row (32, 64 or
+  // 128) bring x.
   static constexpr int tile_rows = 4;
   static constexpr int tile_columns = 16;
   static constexpr int swizzle = 64;

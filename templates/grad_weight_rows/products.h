@@ -1,4 +1,4 @@
-// Part of the template `grad_weight_rows`: products of a stage, by the consumer warpgroups.
+// Part of the template `grad_weight_rows`: the operands of a stage's products.
 #pragma once
 
 #include "device/memory.h"
@@ -7,12 +7,11 @@
 
 // ---- Products ----
 
-// One thread's A fragments of one product of each of its tiles.
-using Fragments = unsigned int[kOwnTiles][4];
+constexpr int kOtherRegisters = 32;  // of a thread, beside accumulators and fragments
 
 // A thread's own place in the window, for 16 rows of a tap: bytes of the element, or of the word of two, that its first
-// fragment word begins with. In 16 bits a fragment word has two positions, which need not lie in one word: the other one
-// is in the word `next` bytes on, and both are moved right by bits.
+// fragment word begins with. In 16 bits a fragment word has two positions, which need not lie in one word: the other
+// one is in the word `next` bytes on, and both are moved right by bits.
 struct Place {
   int first;
   int next;
@@ -54,47 +53,27 @@ __device__ __forceinline__ unsigned int fragment_word(const unsigned char* from,
   }
 }
 
-// Loads an A fragment: 16 rows of the warp by the positions of a product. Half of these are 4 elements, or words, on.
-__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* from,
-                                              const Place& place) {
+// Loads an A fragment: 16 rows of the warp by the positions of a step. Half of these are 4 elements, or words, on.
+//
+// The stage is `offset` bytes into `shared`.
+__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
+                                              const int step, const Place& place) {
   constexpr int kHalfBytes = 16 * P::stride_w;
+  const int row = step / kRowSteps * P::stride_h * kRowBytes;
+  const int pixel = step % kRowSteps * kInstructionK * P::stride_w * kBytes;
+  const unsigned char* from = shared + offset + kInputBytes + place.first + (row + pixel);
   fragment[0] = fragment_word(from, place);
   fragment[1] = fragment_word(from + 8 * kPitchBytes, place);
   fragment[2] = fragment_word(from + kHalfBytes, place);
   fragment[3] = fragment_word(from + (8 * kPitchBytes + kHalfBytes), place);
 }
 
-// All products of a stage, of a warpgroup that has so many tiles. `places` are the thread's own in the window.
-__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[kOwnTiles], const int tiles,
-                                               const unsigned char* stage, const Place (&places)[kOwnTiles]) {
-  const unsigned long long input = wgmma_descriptor(stage, 0, 8 * P::swizzle, P::swizzle);
-  const unsigned char* window = stage + kInputBytes;
-  Fragments fragments[2];
-  constexpr int kLastRow = P::kernel_h - 1;
-  constexpr int kLastColumn = P::kernel_w - 1;
-  // taps (0 to {kLastRow}, 0 to {kLastColumn})
-#pragma unroll
-  for (int step = 0; step < kKSteps; ++step) {
-    const int row = step / kRowSteps;
-    const int pixel = step % kRowSteps * kInstructionK;
-    const int part = (pixel / kBoxPixels * P::tile_rows + row) * kOperandBytes + pixel % kBoxPixels * kBytes;
-#pragma unroll
-    for (int tile = 0; tile < tiles; ++tile) {
-      load_fragment(fragments[step % 2][tile],
-                    window + places[tile].first + (row * P::stride_h * kRowBytes + pixel * P::stride_w * kBytes),
-                    places[tile]);
-#pragma unroll
-      for (int word = 0; word < 4; ++word) {
-        wgmma_pin_operand(fragments[step % 2][tile][word]);
-      }
-    }
-    wgmma_fence();
-#pragma unroll
-    for (int tile = 0; tile < tiles; ++tile) {
-      wgmma_rs(P::type, kWgmmaMajorK, acc[tile], fragments[step % 2][tile], wgmma_descriptor_move(input, part), 1);
-    }
-    wgmma_commit();
-    wgmma_wait(1);  // the step before, whose fragments the next one overwrites
-  }
-  wgmma_wait(0);
+// The B operands: the input of the first step, and bytes from there to another step's.
+constexpr int kInputMajor = kWgmmaMajorK;
+__device__ __forceinline__ unsigned long long input_descriptor(const unsigned char* stage) {
+  return wgmma_descriptor(stage, 0, 8 * P::swizzle, P::swizzle);
+}
+__device__ __forceinline__ int input_of_step(const int step) {
+  const int pixel = step % kRowSteps * kInstructionK;
+  return (pixel / kBoxPixels * P::tile_rows + step / kRowSteps) * kOperandBytes + pixel % kBoxPixels * kBytes;
 }

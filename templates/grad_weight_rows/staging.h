@@ -90,8 +90,7 @@ __device__ __forceinline__ void load_input(Words& words, const Element* __restri
     const int row = (batch_index * kInputTurn + turn) * (P::producers / kInputLanes) + thread / kInputLanes;
     const int channel = row % P::block_in;
     const int iy = tile.row + row / P::block_in;
-    const bool exists =
-        row < kInputRows && iy < in_h && (kGroupIn % P::block_in == 0 || channel < source.ins);
+    const bool exists = row < kInputRows && iy < in_h && (kGroupIn % P::block_in == 0 || channel < source.ins);
     const Element* from =
         x + ((static_cast<long long>(tile.image) * P::in_channels + source.in + channel) * in_h + iy) * P::width;
 #pragma unroll
@@ -113,8 +112,8 @@ __device__ __forceinline__ void store_input(unsigned char* input, const Words& w
 #pragma unroll
     for (int load = 0; load < kInputLoads; ++load) {
       const int word = thread % kInputLanes + load * 32;
-      const int place = word / (kBoxPixels / kWordElements) * kBoxBytes + row * P::swizzle +
-                        word % (kBoxPixels / kWordElements) * 4;
+      const int place =
+          word / (kBoxPixels / kWordElements) * kBoxBytes + row * P::swizzle + word % (kBoxPixels / kWordElements) * 4;
       if (row < kInputRows && (kInputWords % kInputLanes == 0 || word < kInputWords)) {
         *reinterpret_cast<unsigned int*>(input + (place ^ place / 128 % (P::swizzle / 16) * 16)) =
             operand(words[turn * kInputLoads + load]);

@@ -73,7 +73,8 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[kOwnTiles]
     for (int tile = 0; tile < kOwnTiles; ++tile) {
       const int rows = (tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4;
       if (rows < kTaps * kBlocksOfRows) {
-        float* to = columns + lane % 4 * 2 * kColumnPitch + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
+        float* to =
+            columns + lane % 4 * 2 * kColumnPitch + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
 #pragma unroll
         for (int column = 0; column < kStoredColumns; column += 8) {
           if (first + column < P::block_in) {

@@ -1,8 +1,8 @@
 // Products over positions, for gradients of weights: what a block makes, and its threads.
 //
-// Along each axis tap a of a block reads grad_y at stride * i + dilation * a + origin for the input position i. Taps at a
-// distance of stride / gcd(stride, dilation) read the same plane of grad_y, every stride-th element of it, moved by whole
-// positions: position c of plane q is grad_y at stride * c + dilation * q + origin.
+// Along each axis tap a of a block reads grad_y at stride * i + dilation * a + origin for the input position i. Taps at
+// a distance of stride / gcd(stride, dilation) read the same plane of grad_y, every stride-th element of it, moved by
+// whole positions: position c of plane q is grad_y at stride * c + dilation * q + origin.
 #pragma once
 
 #include "device/printed.h"

@@ -187,7 +187,7 @@ constexpr int kInputBytes = 33024;
 constexpr int kWindowOffset = 33024;  // of grad_y in a stage
 constexpr int kStageBytes = 65920;
 constexpr int kBarrierOffset = 197760;  // mbarriers
-constexpr int kStepBytes = 256;         // from the input of a product to the next
+constexpr int kStepBytes = 256;         // from the input of a step to the next
 
 // ---- Tiles and stages ----
 
@@ -454,38 +454,47 @@ __device__ __forceinline__ void bring_stages(unsigned char* shared, unsigned lon
 
 // ---- Products ----
 
-// One thread's A fragments of one product of each of its tiles.
-using Fragments = unsigned int[1][4];
-
-// The thread's own place in the window for 16 rows, in bytes.
-__device__ __forceinline__ int fragment_place(int rows, int lane) {
+__device__ __forceinline__ int place_of_rows(int rows, int lane) {
   const int pixel = pixel_of_tap(tap_of_rows(rows));
   const int channel = channel_of_rows(rows);
   return (channel / 8 + lane / 8 % 2) * kWindowUnitPitch + (pixel + lane % 8 + lane / 16 * 8) * 16;
 }
 
-// Loads an A fragment: 16 rows of the warp by the positions of a product.
-__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* from) {
+// Loads an A fragment: 16 rows of the warp by the positions of a step.
+__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
+                                              int step, const int& place) {
+  const int pixel = step * 16;
+  const unsigned char* from = shared + offset + kInputBytes + place + pixel * 16;
   matrix_load_x4_transposed(fragment, from);
 }
 
-// All products of a stage, of a warpgroup that has so many tiles. `places` are the thread's own in the window.
-__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[1], const unsigned char* stage,
+__device__ __forceinline__ unsigned long long input_descriptor(const unsigned char* stage) {
+  return wgmma_descriptor(stage, 128, kInputUnitPitch, 0);
+}
+
+__device__ __forceinline__ int input_of_step(int step) {
+  return step * kStepBytes;
+}
+
+// One thread's A fragments of what is issued at once.
+using Fragments = unsigned int[1][4];
+
+// All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
+// are the thread's own in the window.
+__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[1], const unsigned char* shared, int offset,
                                                const int (&places)[1]) {
-  const unsigned long long input = wgmma_descriptor(stage, 128, kInputUnitPitch, 0);
-  const unsigned char* window = stage + kInputBytes;
+  const unsigned long long input = input_descriptor(shared + offset);
   Fragments fragments[2];
   // taps (0 to 3, 0 to 3)
   #pragma unroll
   for (int step = 0; step < 8; ++step) {
-    const int pixel = step * 16;
-    load_fragment(fragments[step % 2][0], window + places[0] + pixel * 16);
+    load_fragment(fragments[step % 2][0], shared, offset, step, places[0]);
     #pragma unroll
     for (int word = 0; word < 4; ++word) {
       wgmma_pin_operand(fragments[step % 2][0][word]);
     }
     wgmma_fence();
-    wgmma_m64n128k16_f16_rs_mn_b(acc[0], fragments[step % 2][0], wgmma_descriptor_move(input, step * kStepBytes), 1);
+    wgmma_m64n128k16_f16_rs_mn_b(acc[0], fragments[step % 2][0], wgmma_descriptor_move(input, input_of_step(step)), 1);
     wgmma_commit();
     wgmma_wait(1);  // the step before, whose fragments the next one overwrites
   }
@@ -634,13 +643,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int lane = thread % 32;
     const int warp = thread / 32 % 4;  // of the warpgroup
     int places[1];
-    places[0] = fragment_place(warpgroup * 4 + warp, lane);
+    places[0] = place_of_rows(warpgroup * 4 + warp, lane);
     Accumulators acc[1] = {};
     for (int consumed = 0; consumed < count; ++consumed) {
       const int stage = consumed % 3;
       mbarrier_wait(&full[stage], consumed / 3 % 2);
       pin(acc);
-      multiply_stage(acc, shared + stage * kStageBytes, places);
+      multiply_stage(acc, shared, stage * kStageBytes, places);
       pin(acc);
       release_stage(&empty[stage], lane);
     }

@@ -228,13 +228,9 @@ __device__ __forceinline__ void release_stage(unsigned long long* empty, int lan
 
 // ---- Products ----
 
-// One thread's A fragments of one product of each of its tiles.
-using Fragments = unsigned int[4][4];
-
 // A thread's own place in the window, for 16 rows of a tap: bytes of the element, or of the word of two, that its first
 // fragment word begins with. In 16 bits a fragment word has two positions, which need not lie in one word: the other
-// one
-// is in the word `next` bytes on, and both are moved right by bits.
+// one is in the word `next` bytes on, and both are moved right by bits.
 struct Place {
   int first;
   int next;
@@ -260,29 +256,42 @@ __device__ __forceinline__ unsigned int shared_word(const unsigned char* from) {
   return *reinterpret_cast<const unsigned int*>(from);
 }
 
-// Loads an A fragment: 16 rows of the warp by the positions of a product. Half of these are 4 elements, or words, on.
-__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* from) {
+// Loads an A fragment: 16 rows of the warp by the positions of a step. Half of these are 4 elements, or words, on.
+__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
+                                              int step, const Place& place) {
+  const int row = step / 3 * kRowBytes;
+  const int pixel = step % 3 * 32;
+  const unsigned char* from = shared + offset + kInputBytes + place.first + (row + pixel);
   fragment[0] = shared_word(from);
   fragment[1] = shared_word(from + 1152);
   fragment[2] = shared_word(from + 16);
   fragment[3] = shared_word(from + 1168);
 }
 
-// All products of a stage, of a warpgroup that has so many tiles. `places` are the thread's own in the window.
-__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[4], const unsigned char* stage,
+__device__ __forceinline__ unsigned long long input_descriptor(const unsigned char* stage) {
+  return wgmma_descriptor(stage, 0, 256, 32);
+}
+
+__device__ __forceinline__ int input_of_step(int step) {
+  const int pixel = step % 3 * 8;
+  return (pixel / 8 * 8 + step / 3) * kOperandBytes + pixel % 8 * 4;
+}
+
+// One thread's A fragments of what is issued at once.
+using Fragments = unsigned int[4][4];
+
+// All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
+// are the thread's own in the window.
+__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[4], const unsigned char* shared, int offset,
                                                const Place (&places)[4]) {
-  const unsigned long long input = wgmma_descriptor(stage, 0, 256, 32);
-  const unsigned char* window = stage + kInputBytes;
+  const unsigned long long input = input_descriptor(shared + offset);
   Fragments fragments[2];
   // taps (0 to 2, 0 to 6)
   #pragma unroll
   for (int step = 0; step < kKSteps; ++step) {
-    const int row = step / 3;
-    const int pixel = step % 3 * 8;
-    const int part = (pixel / 8 * 8 + row) * kOperandBytes + pixel % 8 * 4;
     #pragma unroll
     for (int tile = 0; tile < 4; ++tile) {
-      load_fragment(fragments[step % 2][tile], window + places[tile].first + (row * kRowBytes + pixel * 4));
+      load_fragment(fragments[step % 2][tile], shared, offset, step, places[tile]);
       #pragma unroll
       for (int word = 0; word < 4; ++word) {
         wgmma_pin_operand(fragments[step % 2][tile][word]);
@@ -291,7 +300,8 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[4], const uns
     wgmma_fence();
     #pragma unroll
     for (int tile = 0; tile < 4; ++tile) {
-      wgmma_m64n32k8_tf32_rs(acc[tile], fragments[step % 2][tile], wgmma_descriptor_move(input, part), 1);
+      wgmma_m64n32k8_tf32_rs(acc[tile], fragments[step % 2][tile], wgmma_descriptor_move(input, input_of_step(step)),
+                             1);
     }
     wgmma_commit();
     wgmma_wait(1);  // the step before, whose fragments the next one overwrites
@@ -299,21 +309,18 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[4], const uns
   wgmma_wait(0);
 }
 
-// All products of a stage, of a warpgroup that has so many tiles. `places` are the thread's own in the window.
-__device__ __forceinline__ void multiply_stage_2(Accumulators (&acc)[4], const unsigned char* stage,
+// All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
+// are the thread's own in the window.
+__device__ __forceinline__ void multiply_stage_2(Accumulators (&acc)[4], const unsigned char* shared, int offset,
                                                  const Place (&places)[4]) {
-  const unsigned long long input = wgmma_descriptor(stage, 0, 256, 32);
-  const unsigned char* window = stage + kInputBytes;
+  const unsigned long long input = input_descriptor(shared + offset);
   Fragments fragments[2];
   // taps (0 to 2, 0 to 6)
   #pragma unroll
   for (int step = 0; step < kKSteps; ++step) {
-    const int row = step / 3;
-    const int pixel = step % 3 * 8;
-    const int part = (pixel / 8 * 8 + row) * kOperandBytes + pixel % 8 * 4;
     #pragma unroll
     for (int tile = 0; tile < 3; ++tile) {
-      load_fragment(fragments[step % 2][tile], window + places[tile].first + (row * kRowBytes + pixel * 4));
+      load_fragment(fragments[step % 2][tile], shared, offset, step, places[tile]);
       #pragma unroll
       for (int word = 0; word < 4; ++word) {
         wgmma_pin_operand(fragments[step % 2][tile][word]);
@@ -322,7 +329,8 @@ __device__ __forceinline__ void multiply_stage_2(Accumulators (&acc)[4], const u
     wgmma_fence();
     #pragma unroll
     for (int tile = 0; tile < 3; ++tile) {
-      wgmma_m64n32k8_tf32_rs(acc[tile], fragments[step % 2][tile], wgmma_descriptor_move(input, part), 1);
+      wgmma_m64n32k8_tf32_rs(acc[tile], fragments[step % 2][tile], wgmma_descriptor_move(input, input_of_step(step)),
+                             1);
     }
     wgmma_commit();
     wgmma_wait(1);  // the step before, whose fragments the next one overwrites
@@ -489,9 +497,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       mbarrier_wait(&full[stage], consumed / 3 % 2);
       pin(acc);
       if (has_all_tiles) {
-        multiply_stage(acc, shared + stage * kStageBytes, places);
+        multiply_stage(acc, shared, stage * kStageBytes, places);
       } else {
-        multiply_stage_2(acc, shared + stage * kStageBytes, places);
+        multiply_stage_2(acc, shared, stage * kStageBytes, places);
       }
       pin(acc);
       release_stage(&empty[stage], lane);

@@ -1,0 +1,243 @@
+#include "generator/planner/grad_weight_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/planner/cost.h"
+#include "generator/planner/grad_bias.h"
+#include "generator/planner/grad_weight_launch.h"
+#include "generator/planner/grad_weight_plan.h"
+#include "generator/planner/integers.h"
+#include "generator/planner/roofline.h"
+#include "generator/planner/scalar.h"
+#include "generator/planner/tensor_cores.h"
+
+namespace convtgen::grad_weight {
+namespace {
+
+constexpr std::int64_t kMostBlockOut = 128;
+constexpr std::size_t kMostPlans = 8;
+
+/// The time of a call, in seconds.
+double predicted(const Traits& of, const Facts& f, const Block& b) {
+  const CostFactors& factors = f.target.factors;
+  const double cycles = of.stage_cycles(f, b);
+  const double stages = static_cast<double>(ceil_div(of.tiles(f, b), b.slices));
+  Constants& of_block = f.of(b);
+  const auto number = [&](std::size_t name) { return static_cast<double>(of_block[name]); };
+  const auto slices = static_cast<double>(b.slices);
+  const double blocks = number(kSliceBlocks) * slices;
+  const double outputs =
+      number(kRows) * static_cast<double>(b.block_in) / (128 * static_cast<double>(b.consumer_groups));  // of a thread
+  const double sum_bytes = b.slices > 1 ? 8 * slices * number(kWeights) : 0;  // written and read again
+  // Where the largest magnitudes are found before, all that is read is read twice.
+  const double before = of.splits ? f.memory_bytes / f.target.bytes_per_second : 0;
+  return before +
+         seconds_of(
+             f.target,
+             {.launches = (b.slices > 1 ? 2.0 : 1.0) + (of.splits ? 1 : 0),
+              .waves = static_cast<double>(ceil_div(static_cast<std::int64_t>(blocks), f.target.multiprocessors)),
+              .wave_cycles = stages * cycles + factors.grad_weight_begin + factors.grad_weight_output * outputs,
+              .memory_bytes = f.memory_bytes + sum_bytes / 2,
+              .hidden_less = factors.hidden_less,
+              .measured = factors.grad_weight_measured});
+}
+
+/// As many stages as fit; false where too few do.
+bool choose_stages(const Traits& of, const Facts& f, Block& b) {
+  for (b.stages = of.most_stages; b.stages >= of.least_stages; --b.stages) {
+    if (f.of(b)[kSharedBytes] <= f.target.max_shared_bytes && f.of(b)[kStoredColumns] >= 8) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The number of slices that is predicted to be the fastest.
+void choose_slices(const Traits& of, const Facts& f, Block& b, double& seconds) {
+  const std::int64_t tiles = of.tiles(f, b);
+  Constants& of_block = f.of(b);
+  // Split values are promoted within a stage, to totals that take no memory.
+  const SliceFacts facts = {.multiprocessors = f.target.multiprocessors,
+                            .blocks = of_block[kSliceBlocks],
+                            .stages = tiles,
+                            .stage_positions = of_block[kKSteps] * of_block[kInstructionK],
+                            .weights = of_block[kWeights],
+                            .totals = of.splits ? 0 : of_block[kTotals],
+                            .is_open = !f.layer.batch || !f.rows.extent || !f.columns.extent};
+  Block best(b);
+  seconds = 0;
+  for (const Slices& choice : slice_choices(facts)) {
+    Block next = b;
+    next.slices = choice.slices;
+    next.promote_stages = of.splits ? 0 : choice.promote_stages;
+    const double time = predicted(of, f, next);
+    if (seconds == 0 || time < seconds) {
+      best = next;
+      seconds = time;
+    }
+  }
+  b = best;
+}
+
+struct Candidate {
+  Block block;
+  double seconds = 0;
+};
+
+std::vector<Candidate> candidates(const Traits& of, const Facts& f) {
+  std::vector<Candidate> out;
+  Block b = of.smallest;
+  const std::int64_t group_in = f.of(b)[kGroupIn], group_out = f.of(b)[kGroupOut];
+  for (const auto& [taps_h, taps_w] : tap_rectangles(f.rows, f.columns)) {
+    for (const std::int64_t block_out : even_parts(group_out, 16, kMostBlockOut)) {
+      for (const std::int64_t block_in : even_parts(group_in, of.in_multiple, of.most_in)) {
+        b = of.smallest;
+        b.taps_h = taps_h;
+        b.taps_w = taps_w;
+        b.block_out = block_out;
+        b.block_in = block_in;
+        for (const Block& warpgroups : of.warpgroups(f, b)) {
+          if (!of.fits_registers(f, warpgroups)) {
+            continue;
+          }
+          Candidate best;
+          for (Block tile : of.positions(f, warpgroups)) {
+            double seconds = 0;
+            if (of.fits_stage(f, tile) && choose_stages(of, f, tile)) {
+              choose_slices(of, f, tile, seconds);
+              if (best.seconds == 0 || seconds < best.seconds) {
+                best = {tile, seconds};
+              }
+            }
+          }
+          if (best.seconds > 0) {
+            out.push_back(best);
+          }
+        }
+      }
+    }
+  }
+  std::ranges::stable_sort(out, {}, &Candidate::seconds);
+  return out;
+}
+
+Parameters parameters_of(const Traits& of, const Problem& problem) {
+  Parameters p = scalar_parameters(problem.layer, problem.direction);
+  for (const std::string_view name : {"Offset", "element_kind"}) {
+    p.erase(p.find(name));
+  }
+  const Dtype dtype = problem.layer.dtype;
+  p.insert({{"type", std::int64_t{of.splits || dtype == Dtype::kF16 ? 0
+                                  : dtype == Dtype::kBf16           ? 1
+                                                                    : 2}},
+            {"bias_slices", problem.layer.bias ? bias_slices(problem) : 1}});
+  if (of.splits) {
+    p.emplace("scan_slices", std::int64_t{1});
+  } else {
+    p.emplace("store", std::int64_t{1});
+  }
+  return p;
+}
+
+Plan plan_of(const Traits& of, const Problem& problem, const Facts& f, const Candidate& candidate) {
+  const Block& b = candidate.block;
+  Constants& of_block = f.of(b);
+  Plan plan;
+  plan.template_name = of.name;
+  plan.predicted_seconds = candidate.seconds;
+  plan.parameters = parameters_of(of, problem);
+  add_block<Block>(plan.parameters, b, of.members);
+  plan.threads = static_cast<int>(of_block[kThreads]);
+  plan.shared_bytes = of_block[kSharedBytes];
+  plan.alignment = of_block[kAlignment];
+  plan.summary =
+      fmt::format("a block makes {}x{} taps of {} by {} channels; {} slice{}; {:.1f} KiB shared", b.taps_h, b.taps_w,
+                  std::min(b.block_in, of_block[kGroupIn]), std::min(b.block_out, of_block[kGroupOut]), b.slices,
+                  b.slices == 1 ? "" : "s", static_cast<double>(plan.shared_bytes) / 1024.0);
+  plan.reason = fmt::format(
+      "tensor cores{}: products over positions of 64 rows of taps and channels x {} channels; {} stages of {}{}",
+      of.splits ? ", values in two parts" : "", b.block_in, b.stages, of.positions_text(b),
+      b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "");
+  return plan;
+}
+
+Result<Facts> facts_of(const Traits& of, const Problem& problem, const InputSizes& sizes,
+                       const ConstantProgram& program) {
+  auto constants = BlockConstants<Block>::make(program, parameters_of(of, problem), of.members, of.constants);
+  if (!constants) {
+    return std::unexpected(std::move(constants.error()));
+  }
+  Facts f{.layer = problem.layer,
+          .target = problem.target,
+          .constants = *std::move(constants),
+          .rows = symmetric(problem.layer.axes[kHeight]),
+          .columns = symmetric(problem.layer.axes[kWidth]),
+          .batch = sizes.batch,
+          .height = sizes.extents[kHeight],
+          .width = sizes.extents[kWidth]};
+  if (const auto shape = shape_of(problem.layer, sizes)) {
+    f.memory_bytes = cost_of(problem, *shape).bytes;
+  }
+  return f;
+}
+
+}  // namespace
+
+std::int64_t thread_registers(std::int64_t threads) {
+  return std::min<std::int64_t>(255, round_down(65536 / round_up(threads, 128), 8));
+}
+
+Result<std::vector<Plan>> plans(const Traits& of, const Problem& problem, const ConstantProgram& program) {
+  if (auto checked = of.check(problem); !checked) {
+    return std::unexpected(checked.error());
+  }
+  const Result<Facts> facts = facts_of(of, problem, planned_sizes(problem.layer), program);
+  if (!facts) {
+    return std::unexpected(facts.error());
+  }
+  std::vector<Plan> plans;
+  for (const Candidate& candidate : candidates(of, *facts)) {
+    const Block& b = candidate.block;
+    const auto bounds = staged_bounds(problem.layer, b.tile_rows, b.tile_columns);
+    if (facts->of(b)[kSliceBlocks] <= kIntMax / b.slices && check_bounds(problem.layer, bounds)) {
+      plans.push_back(plan_of(of, problem, *facts, candidate));
+    }
+    if (plans.size() == kMostPlans) {
+      break;
+    }
+  }
+  if (plans.empty()) {
+    return fail_shared_memory(problem.target, of.smallest_stages, facts->of(of.smallest)[kSharedBytes]);
+  }
+  return plans;
+}
+
+Result<std::vector<Plan>> plans(const Traits& of, const Problem& problem) {
+  if (auto checked = of.check(problem); !checked) {  // before the program is read
+    return std::unexpected(checked.error());
+  }
+  return plans(of, problem, of.program());
+}
+
+LaunchPlan launch(const Traits& of, const Problem& problem, const Plan& plan) {
+  constexpr std::array<std::string_view, 3> kNames = {"kWeights", "kSliceBlocks", "kTotals"};
+  const std::vector<std::int64_t> values = constants_of(of.program(), plan.parameters, kNames).value();
+  const bool promotes = !of.splits && integer_of(plan, "promote_stages") > 0;
+  return grad_weight_launch(
+      problem, plan,
+      {.function = std::string(of.name),
+       .blocks = values[1],
+       .weights = values[0],
+       .totals_bytes = promotes ? integer_of(plan, "slices") * values[1] * values[2] * 4 : 0,
+       .bounds = staged_bounds(problem.layer, integer_of(plan, "tile_rows"), integer_of(plan, "tile_columns"))});
+}
+
+std::optional<double> call_seconds(const Traits& of, const Problem& problem, const Plan& plan,
+                                   const InputSizes& sizes) {
+  const Result<Facts> facts = facts_of(of, problem, sizes, of.program());
+  return facts ? std::optional(predicted(of, *facts, block_of<Block>(plan, of.members))) : std::nullopt;
+}
+
+}  // namespace convtgen::grad_weight
