@@ -17,6 +17,11 @@ std::string directions_text(std::span<const Direction> directions) {
   return names;
 }
 
+Layer in_direction(Layer layer, Direction direction) {
+  layer.directions = {direction};
+  return layer;
+}
+
 Result<void> check_direction(const Layer& layer, Direction wanted) {
   if (std::ranges::find(layer.directions, wanted) != layer.directions.end()) {
     return {};

@@ -201,9 +201,7 @@ std::optional<std::size_t> find_plan(std::span<const Plan> plans, std::string_vi
 }
 
 std::string record_layer(const Layer& layer, Direction direction) {
-  Layer one = layer;
-  one.directions = {direction};
-  return canonical_form(one);
+  return canonical_form(in_direction(layer, direction));
 }
 
 const Measurement* best_of(const TuningRecord& record) {
