@@ -234,7 +234,7 @@ typedef struct convtgen_tensors {
   const void* grad_y;
   void* grad_x;
   void* grad_weight;
-  void* grad_bias; /**< NULL where it is not wanted */
+  void* grad_bias; /**< of CONVTGEN_GRAD_WEIGHT too, where the layer has a bias */
   void* workspace;
   size_t workspace_bytes; /**< that there are */
 } convtgen_tensors;
