@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/npy.h"
 #include "tests/cli/process.h"
 
 namespace convtgen::test {
@@ -57,6 +58,46 @@ TEST_F(DirectionsTest, RunVerifiesEachByItsDefinition) {
   const Outcome one = call({"run", "up.convt", "--device", "host", "--direction", "grad_weight"});
   EXPECT_EQ(one.exit, 0) << one.err;
   EXPECT_THAT(one.out, AllOf(HasSubstr("0 of 216 checked"), HasSubstr("0 of 6 checked"))) << "grad_bias comes along";
+}
+
+TEST_F(DirectionsTest, ArraysOfGradientsGoInAndOutThroughNpy) {
+  const auto save = [&](const std::string& name, std::vector<std::int64_t> shape, const std::vector<double>& values) {
+    write(folder_ / name, cli::npy_bytes(make_array(Dtype::kF32, std::move(shape), values)));
+  };
+  save("x.npy", {1, 1, 2}, {1, 10});
+  save("w.npy", {1, 1, 3}, {1, 2, 3});
+  save("g.npy", {1, 1, 5}, {1, -1, 2, 0, 3});
+  const auto run = [&](const std::string& direction, const std::vector<std::string>& arrays) {
+    std::vector<std::string> words{"run",
+                                   "--device",
+                                   "host",
+                                   "--out",
+                                   "out.npy",
+                                   "-e",
+                                   "conv_transpose1d 1 -> 1; kernel 3; stride 2; bias; directions " + direction};
+    words.insert(words.end(), arrays.begin(), arrays.end());
+    return call(words);
+  };
+  const auto expect = [&](const std::string& direction, const std::vector<std::string>& arrays,
+                          const std::vector<std::int64_t>& shape, const std::vector<double>& values) {
+    const Outcome outcome = run(direction, arrays);
+    ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+    const auto out = cli::read_npy(folder_ / "out.npy", Dtype::kF32);
+    ASSERT_TRUE(out) << out.error().message;
+    EXPECT_EQ(out->shape, shape) << direction;
+    EXPECT_EQ(out->bytes, make_array(Dtype::kF32, shape, values).bytes) << direction;
+  };
+  expect("grad_input", {"--grad-y", "g.npy", "--w", "w.npy"}, {1, 1, 2}, {5, 11});
+  expect("grad_weight", {"--x", "x.npy", "--grad-y", "g.npy"}, {1, 1, 3}, {21, -1, 32});
+  expect("grad_bias", {"--grad-y", "g.npy"}, {1}, {5});
+
+  const Outcome weight = run("grad_weight", {"--x", "x.npy", "--w", "w.npy"});
+  EXPECT_EQ(weight.exit, 2);
+  EXPECT_THAT(weight.err, HasSubstr("w.npy: --w gives weight, and grad_weight reads x and grad_y; leave it out"));
+  save("g.npy", {1, 1, 6}, {1, 2, 3, 4, 5, 6});
+  const Outcome length = run("grad_input", {"--grad-y", "g.npy", "--w", "w.npy"});
+  EXPECT_EQ(length.exit, 2);
+  EXPECT_THAT(length.err, HasSubstr("g.npy: grad_y has length 6, and an output of this layer has 5 or 7 there"));
 }
 
 TEST_F(DirectionsTest, TuneMeasuresEach) {
