@@ -4,8 +4,8 @@ include_guard(GLOBAL)
 
 # _convtgen_read_layers(<caller> <file> [<direction>...])
 # Sets in the caller's scope: layer_names, in the order of the file; for each, layer_<name>_text, the defaults before it
-# and itself without comments, and layer_<name>_directions. Directions that are given take the place of each layer's own,
-# in both. `caller` begins the errors.
+# and itself without comments, and layer_<name>_directions. Directions that are given take the place of each layer's
+# own, in both. `caller` begins the errors.
 function(_convtgen_read_layers caller file)
   file(READ "${file}" text)
   # What means the same becomes the same text, so that a new comment or other blanks remake nothing. Line ends stay until

@@ -8,8 +8,8 @@
 //     kernel.launch(convtgen::Tensors::forward(x, weight, nullptr, y, workspace, kernel.workspace(sizes)), sizes,
 //     stream);
 //
-// Gradients: Device::prepare() takes a direction, and Tensors has a function for each. examples/api/training_step.cpp is
-// a training step.
+// Gradients: Device::prepare() takes a direction, and Tensors has a function for each.
+// examples/api/training_step.cpp is a training step.
 #ifndef CONVTGEN_CONVTGEN_HPP
 #define CONVTGEN_CONVTGEN_HPP
 
