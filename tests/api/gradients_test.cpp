@@ -1,5 +1,7 @@
 // Gradients through the public API: their numbers on the host device, and what a wrong call is told.
+#include <algorithm>
 #include <array>
+#include <string>
 #include <vector>
 
 #include "tests/api/fake_gpu.h"

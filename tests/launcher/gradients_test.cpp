@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
 #include "tests/launcher/host_call.h"
 #include "tests/launcher/over_fake_driver.h"
 

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
+
 #include "generator/launcher/names.h"
 #include "runtime/device/host/host_device.h"
 #include "tests/launcher/host_call.h"
