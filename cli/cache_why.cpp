@@ -8,6 +8,7 @@
 #include "cli/layers.h"
 #include "cli/terminal.h"
 #include "generator/language/language.h"
+#include "generator/layer/directions.h"
 #include "runtime/compile/nvrtc_search.h"
 #include "runtime/make/cubin_maker.h"
 #include "runtime/make/shared_store.h"
@@ -79,7 +80,7 @@ Result<void> tell(const std::shared_ptr<Store>& store, const std::string& name, 
   if (!made) {
     return fail(made.error().message);
   }
-  const std::string label = canonical_form(problem.layer);
+  const std::string label = canonical_form(in_direction(problem.layer, problem.direction));
   const std::string head = fmt::format("{}, {} for {}{}", name, name_of(problem.direction), problem.target.architecture,
                                        chip.empty() ? "" : " on " + chip);
   // The runtime, too, looks for a cubin first, then for PTX that it made where NVRTC did not know the chip.

@@ -177,7 +177,7 @@ Exit print_cost(const PlannedLayer& planned, const SizedLayer& sized, bool is_as
   print_row("launch", fmt::format("{} blocks of {} threads", *blocks, planned.plan.threads));
   const Cost cost = cost_of(planned.problem, *shape);
   print_row("flops", fmt::format("{}flop (a multiply-add is two)", count_text(cost.flops)));
-  print_row("bytes", fmt::format("{} (x, weights, bias and y once)", bytes_text(cost.bytes)));
+  print_row("bytes", fmt::format("{} (each tensor once)", bytes_text(cost.bytes)));
   print_row("floor",
             fmt::format("{} on {}: no kernel is faster, for its {}", seconds_text(cost.floor_seconds),
                         planned.problem.target.architecture, cost.memory_bound ? "memory traffic" : "arithmetic"));

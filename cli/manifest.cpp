@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "generator/language/language.h"
+#include "generator/layer/directions.h"
 #include "runtime/store/digest.h"
 
 namespace convtgen::cli {
@@ -137,7 +138,7 @@ std::string hex_digest(const std::string& bytes) {
 
 Json product_json(const Product& product) {
   Json json = {{"layer", product.layer},
-               {"text", canonical_form(product.problem.layer)},
+               {"text", canonical_form(in_direction(product.problem.layer, product.problem.direction))},
                {"direction", name_of(product.problem.direction)},
                {"architecture", product.architecture},
                {"symbol", product.source.symbol},

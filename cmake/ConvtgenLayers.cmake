@@ -2,9 +2,10 @@
 # judged here: `convtgen check` does that, in the build, with the file's own lines.
 include_guard(GLOBAL)
 
-# _convtgen_read_layers(<caller> <file>)
+# _convtgen_read_layers(<caller> <file> [<direction>...])
 # Sets in the caller's scope: layer_names, in the order of the file; for each, layer_<name>_text, the defaults before it
-# and itself without comments, and layer_<name>_directions. `caller` begins the errors.
+# and itself without comments, and layer_<name>_directions. Directions that are given take the place of each layer's
+# own, in both. `caller` begins the errors.
 function(_convtgen_read_layers caller file)
   file(READ "${file}" text)
   # What means the same becomes the same text, so that a new comment or other blanks remake nothing. Line ends stay until
@@ -49,7 +50,12 @@ function(_convtgen_read_layers caller file)
     if(name IN_LIST names)
       _convtgen_wrong_file("${caller}" "${file}" "${file}:${line}: a second layer '${name}'; give them different names")
     endif()
-    if(NOT directions)
+    if(ARGN)
+      set(directions ${ARGN})
+      string(REGEX REPLACE "(^|\n)directions [^\n]*" "" properties "${properties}")
+      list(JOIN directions ", " words)
+      string(APPEND properties "\ndirections ${words}")
+    elseif(NOT directions)
       set(directions ${default_directions})
     endif()
     list(APPEND names ${name})

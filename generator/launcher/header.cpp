@@ -11,6 +11,8 @@
 #include "generator/language/language.h"
 #include "generator/launcher/names.h"
 #include "generator/launcher/signature.h"
+#include "generator/layer/directions.h"
+#include "generator/recipe/recipe.h"
 
 namespace convtgen {
 namespace {
@@ -40,9 +42,9 @@ std::string size_text(const Size& known, const char* name) {
   return known ? fmt::format("{}", *known) : std::string(name);
 }
 
-// "x (batch, 64, height, width), weight (64, 32, 4, 4), bias (32), y (batch, 32, ...)."; with weights that are channels
-// last "weight (64, 4, 4, 32; output channels last)".
-std::string arrays_text(const Layer& layer) {
+// "x (batch, 64, height, width), weight (64, 32, 4, 4), bias (32) -> y (batch, 32, ...)."; with weights that are
+// channels last "weight (64, 4, 4, 32; output channels last)".
+std::string arrays_text(const Layer& layer, Direction direction) {
   std::vector<std::string> in, kernel, out;
   for (const std::size_t index : axes_of(layer)) {
     const Axis& axis = layer.axes[index];
@@ -62,8 +64,30 @@ std::string arrays_text(const Layer& layer) {
       layer.weight_layout == WeightLayout::kContiguous
           ? fmt::format("({}, {}, {})", layer.in_channels, group_out, fmt::join(kernel, ", "))
           : fmt::format("({}, {}, {}; output channels last)", layer.in_channels, fmt::join(kernel, ", "), group_out);
-  return fmt::format("x {}, weight {}{}, y {}.", image(layer.in_channels, in), weight,
-                     layer.bias ? fmt::format(", bias ({})", layer.out_channels) : "", image(layer.out_channels, out));
+  const auto shape = [&](Role role) {
+    switch (role) {
+      case Role::kX:
+      case Role::kGradX:
+        return image(layer.in_channels, in);
+      case Role::kY:
+      case Role::kGradY:
+        return image(layer.out_channels, out);
+      case Role::kWeight:
+      case Role::kGradWeight:
+        return weight;
+      default:
+        return fmt::format("({})", layer.out_channels);
+    }
+  };
+  const auto list = [&](const std::vector<Role>& roles) {
+    std::vector<std::string> texts;
+    for (const Role role : roles) {
+      texts.push_back(fmt::format("{} {}", name_of(role), shape(role)));
+    }
+    return fmt::format("{}", fmt::join(texts, ", "));
+  };
+  const Roles roles = roles_of(layer, direction);
+  return fmt::format("{} -> {}.", list(roles.read), list(roles.written));
 }
 
 // CUDA's 16-bit floats, whose headers programs need not have.
@@ -86,9 +110,9 @@ std::string element_note(Dtype dtype) {
 
 std::string kernel_declarations(const LayerSet& set, const SetKernel& kernel) {
   const Signature signature = signature_of(set, kernel);
-  std::string text =
-      comment({fmt::format("{}, {}: {}.", kernel.layer_name, name_of(kernel.direction), canonical_form(kernel.layer)),
-               arrays_text(kernel.layer) + element_note(kernel.layer.dtype)});
+  std::string text = comment({fmt::format("{}, {}: {}.", kernel.layer_name, name_of(kernel.direction),
+                                          canonical_form(in_direction(kernel.layer, kernel.direction))),
+                              arrays_text(kernel.layer, kernel.direction) + element_note(kernel.layer.dtype)});
   for (const CFunction& function : functions_of(set, signature)) {
     text += prototype(function, signature.function) + ";\n";
   }
@@ -161,7 +185,8 @@ std::string header_text(const LayerSet& set, const std::vector<SetKernel>& kerne
       R"(/* The layers of "{name}". Made by convtgen.
  *
  * Each layer has one function a direction, which puts one call on a stream and returns an {name}_status, 0 where all is
- * well. Arrays are without gaps and on the GPU (in host memory on the host device, see {name}_use_host()); sizes are those
+ * well. Its comment lists the arrays that it reads -> those that it writes; grad_x is the gradient of x, and so on.
+ * Arrays are without gaps and on the GPU (in host memory on the host device, see {name}_use_host()); sizes are those
  * of x, and only those that the layer leaves open; stream is a CUstream or cudaStream_t, null for the default stream.
  * Functions may be called from any thread. The first call in a context loads the kernel; no later one locks, allocates
  * or loads anything, and it can be captured in a CUDA graph.

@@ -12,6 +12,7 @@
 #include "generator/launcher/names.h"
 #include "generator/launcher/recipe_text.h"
 #include "generator/launcher/signature.h"
+#include "generator/layer/directions.h"
 
 namespace convtgen {
 namespace {
@@ -163,7 +164,8 @@ std::string form_text(const Writer& writer, std::size_t binaries) {
       fmt::arg("weight", weight_elements(layer)), fmt::arg("bias", layer.bias ? layer.out_channels : 0),
       fmt::arg("bytes", bytes_of(layer.dtype)), fmt::arg("tensors", tensors_text(writer.large, tensors_of_all(writer))),
       fmt::arg("binaries", binaries), fmt::arg("host", host), fmt::arg("layer", writer.kernel.layer_name),
-      fmt::arg("direction", name_of(writer.kernel.direction)), fmt::arg("text", canonical_form(layer)),
+      fmt::arg("direction", name_of(writer.kernel.direction)),
+      fmt::arg("text", canonical_form(in_direction(layer, writer.kernel.direction))),
       fmt::arg("architectures", architecture_names(writer)));
 }
 
@@ -220,7 +222,8 @@ std::string declarations_text(const Writer& writer) {
 
 std::string head_text(const Writer& writer, std::string_view what) {
   return fmt::format("/* {}\n * {} of {}. Made by convtgen. */\n#include \"{}_support.h\"\n\n",
-                     canonical_form(writer.kernel.layer), what, writer.stem, writer.name);
+                     canonical_form(in_direction(writer.kernel.layer, writer.kernel.direction)), what, writer.stem,
+                     writer.name);
 }
 
 /// "compute_80,code=sm_80" for nvcc's -gencode arch=.

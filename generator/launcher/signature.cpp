@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "generator/launcher/names.h"
+#include "generator/recipe/recipe.h"
 
 namespace convtgen {
 namespace {
@@ -37,11 +38,13 @@ Signature signature_of(const LayerSet& set, const SetKernel& kernel) {
   signature.function = set.name_space + "_" + stem_of(kernel.layer_name, kernel.direction);
   const std::string written = fmt::format("{}*", element_type(layer.dtype));
   const std::string read = "const " + written;
-  signature.arrays = {{read, "x"}, {read, "weight"}};
-  if (layer.bias) {
-    signature.arrays.push_back({read, "bias"});
+  const Roles roles = roles_of(layer, kernel.direction);
+  for (const Role role : roles.read) {
+    signature.arrays.push_back({read, std::string(name_of(role))});
   }
-  signature.arrays.push_back({written, "y"});
+  for (const Role role : roles.written) {
+    signature.arrays.push_back({written, std::string(name_of(role))});
+  }
   const auto size = [&](const Size& known, std::string_view name) -> std::string {
     if (known) {
       return "-1";

@@ -17,7 +17,7 @@ struct CParameter {
 /// What the functions of a kernel take.
 struct Signature {
   std::string function;            // "net_up_forward"
-  std::vector<CParameter> arrays;  // by their roles: "x", "weight", "bias" where the layer has one, "y"
+  std::vector<CParameter> arrays;  // by their roles, those that are read first: "x", "weight", "bias", "y"
   std::vector<CParameter> sizes;   // those that the layer leaves open: "batch", "height", "width" or "length"
   // What a call of the general function gives: "batch", or "-1" where it is known.
   std::string batch;

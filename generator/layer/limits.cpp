@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "generator/layer/directions.h"
 #include "generator/layer/shape.h"
 
 namespace convtgen {
@@ -275,10 +276,7 @@ class Checker {
   }
 
   void check_directions() {
-    std::string names;
-    for (const Direction direction : all_directions()) {
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(direction));
-    }
+    const std::string names = directions_text(all_directions());
     if (layer_.directions.empty()) {
       add("directions", fmt::format("directions must name at least one of {}", names));
     }

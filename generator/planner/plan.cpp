@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "generator/layer/directions.h"
 #include "generator/planner/cost.h"
 #include "generator/planner/direct.h"
 #include "generator/planner/exchange.h"
@@ -90,17 +91,11 @@ bool may_take(const Template& known, Direction direction) {
 }  // namespace
 
 Result<Candidates> candidates(const Problem& problem) {
-  const std::vector<Direction>& directions = problem.layer.directions;
-  if (std::ranges::find(directions, problem.direction) == directions.end()) {
-    std::string names;
-    for (const Direction direction : directions) {
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(direction));
-    }
-    return fail(fmt::format("directions: the layer has {0}, and a kernel for {1} is wanted; legal is a list with {1}",
-                            names, name_of(problem.direction)));
-  }
   if (const std::vector<Violation> violations = check_limits(problem.layer); !violations.empty()) {
     return fail(violations.front().message);
+  }
+  if (auto checked = check_direction(problem.layer, problem.direction); !checked) {
+    return std::unexpected(std::move(checked.error()));
   }
   if (problem.layer.dimensions > 2) {
     return fail(fmt::format("{}: no template takes three axes yet; legal are conv_transpose1d and conv_transpose2d",

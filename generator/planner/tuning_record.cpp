@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "generator/language/language.h"
+#include "generator/layer/directions.h"
 #include "generator/planner/layer_parameters.h"
 #include "generator/planner/templates.h"
 
@@ -44,11 +45,7 @@ Result<Direction> direction_of(const std::string& name) {
   if (const auto direction = direction_named(name)) {
     return *direction;
   }
-  std::string names;
-  for (const Direction known : all_directions()) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(known));
-  }
-  return fail(fmt::format("there is no direction '{}'; there are: {}", name, names));
+  return fail(fmt::format("there is no direction '{}'; there are: {}", name, directions_text(all_directions())));
 }
 
 // What to do with a record of another format.
@@ -204,9 +201,7 @@ std::optional<std::size_t> find_plan(std::span<const Plan> plans, std::string_vi
 }
 
 std::string record_layer(const Layer& layer, Direction direction) {
-  Layer one = layer;
-  one.directions = {direction};
-  return canonical_form(one);
+  return canonical_form(in_direction(layer, direction));
 }
 
 const Measurement* best_of(const TuningRecord& record) {

@@ -41,6 +41,10 @@ bool is_multiple(const void* address, std::int64_t of) {
   return (reinterpret_cast<std::uintptr_t>(address) & static_cast<std::uintptr_t>(of - 1)) == 0;
 }
 
+bool is_of_bias(Role role) {
+  return role == Role::kBias || role == Role::kGradBias;
+}
+
 // "y, x and weight"
 std::string tensor_names(const Recipe& recipe) {
   std::string names;
@@ -147,13 +151,15 @@ Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call, Tens
   for (std::size_t role = 0; role < kRoles; ++role) {
     if (!takes_[role] && arrays.tensors[role] != nullptr) {
       const auto name = name_of(static_cast<Role>(role));
-      return fail(role == static_cast<std::size_t>(Role::kBias)
-                      ? fmt::format("{0} must be null: the layer has no {0}", name)
+      return fail(!layer_.bias && is_of_bias(static_cast<Role>(role))
+                      ? fmt::format("{} must be null: the layer has no bias", name)
                       : fmt::format("{} must be null: the call has {}", name, tensor_names(recipe_)));
     }
   }
-  if (takes_[static_cast<std::size_t>(Role::kBias)] && arrays.of(Role::kBias) == nullptr) {
-    return fail("bias is null, and the layer has a bias");
+  for (const Role role : {Role::kBias, Role::kGradBias}) {
+    if (takes_[static_cast<std::size_t>(role)] && arrays.of(role) == nullptr) {
+      return fail(fmt::format("{} is null, and the layer has a bias", name_of(role)));
+    }
   }
   std::array<Array, kRoles> written;  // NOLINT: filled up to written_count
   std::size_t written_count = 0;

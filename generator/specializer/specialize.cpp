@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "generator/language/language.h"
+#include "generator/layer/directions.h"
 #include "generator/planner/templates.h"
 #include "generator/program/program_text.h"
 #include "generator/recipe/contract.h"
@@ -214,7 +215,7 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
   if (!globals) {
     return std::unexpected(globals.error());
   }
-  const std::string layer = canonical_form(problem.layer);
+  const std::string layer = canonical_form(in_direction(problem.layer, problem.direction));
   const std::string direction(name_of(problem.direction));
   std::vector<std::string> fields = {layer, direction, problem.target.architecture, plan.template_name};
   for (const auto& [name, value] : plan.parameters) {

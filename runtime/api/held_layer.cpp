@@ -1,11 +1,9 @@
 #include "runtime/api/held_layer.h"
 
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <string_view>
+#include <fmt/format.h>
 
 #include "generator/language/language.h"
+#include "generator/layer/directions.h"
 
 namespace convtgen::api {
 namespace {
@@ -14,14 +12,6 @@ static_assert(static_cast<int>(Direction::kForward) == CONVTGEN_FORWARD);
 static_assert(static_cast<int>(Direction::kGradInput) == CONVTGEN_GRAD_INPUT);
 static_assert(static_cast<int>(Direction::kGradWeight) == CONVTGEN_GRAD_WEIGHT);
 static_assert(static_cast<int>(Direction::kGradBias) == CONVTGEN_GRAD_BIAS);
-
-std::string names_of(std::span<const Direction> directions) {
-  std::vector<std::string_view> names;
-  for (const Direction each : directions) {
-    names.push_back(name_of(each));
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
 
 }  // namespace
 
@@ -42,10 +32,8 @@ Outcome<const jit::KernelKey*> HeldLayer::key(convtgen_direction direction) cons
     return fail_with(Status::kInvalidArgument,
                      fmt::format("direction is {}; legal are 0 to {}", number, all_directions().size() - 1));
   }
-  const std::string_view wanted = name_of(all_directions()[static_cast<std::size_t>(number)]);
-  return fail_with(Status::kInvalidArgument,
-                   fmt::format("direction: {0} is wanted, and the layer has {1}; 'directions {1}, {0}' has both",
-                               wanted, names_of(layer_.directions)));
+  const auto checked = check_direction(layer_, all_directions()[static_cast<std::size_t>(number)]);
+  return fail_with(Status::kInvalidArgument, checked.error());
 }
 
 }  // namespace convtgen::api

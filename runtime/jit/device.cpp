@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "generator/language/language.h"
+#include "generator/layer/directions.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/jit/dump.h"
 #include "runtime/make/choose.h"
@@ -44,8 +45,7 @@ Failure cancelled() {
 
 }  // namespace
 
-KernelKey::KernelKey(Layer layer, Direction direction) : layer_(std::move(layer)) {
-  layer_.directions = {direction};
+KernelKey::KernelKey(Layer layer, Direction direction) : layer_(in_direction(std::move(layer), direction)) {
   text_ = canonical_form(layer_);
   hash_ = std::hash<std::string>()(text_);
 }

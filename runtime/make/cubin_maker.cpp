@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "generator/language/language.h"
+#include "generator/layer/directions.h"
 #include "runtime/compile/identity.h"
 #include "runtime/compile/slow_compile.h"
 #include "runtime/make/choose.h"
@@ -159,7 +160,7 @@ bool CubinMaker::take(MadeKernel& made, const Wanted& wanted, std::string_view b
 
 KeptKernel CubinMaker::kept(const MadeKernel& made, BinaryKind kind, const Wanted& wanted, const Compiler& compiler) {
   return {.key = binary_key(made, kind, compiler.identity),
-          .label = canonical_form(made.problem.layer),
+          .label = canonical_form(in_direction(made.problem.layer, made.problem.direction)),
           .take = [this, wanted](MadeKernel& kernel, std::string_view bytes) { return take(kernel, wanted, bytes); },
           .compile = {}};
 }

@@ -139,11 +139,12 @@ TEST_F(LaunchTest, DirectionsAndTheirTensorsAreChecked) {
   const Device device("cuda");
   const Layer layer(kOpenLayer);
   expect_error(thrown_by([&] { (void)device.prepare(layer, CONVTGEN_GRAD_INPUT); }), CONVTGEN_INVALID_ARGUMENT,
-               "direction: grad_input is wanted, and the layer has forward; 'directions forward, grad_input' has both");
+               "directions: the layer has forward, and a kernel for grad_input is wanted; legal is 'directions forward, "
+               "grad_input'");
   expect_error(thrown_by([&] { (void)device.prepare(layer, static_cast<convtgen_direction>(4)); }),
                CONVTGEN_INVALID_ARGUMENT, "direction is 4; legal are 0 to 3");
   expect_error(thrown_by([&] { device.run(layer, some_tensors(), {1, 5, 7}, nullptr, CONVTGEN_GRAD_WEIGHT); }),
-               CONVTGEN_INVALID_ARGUMENT, "grad_weight is wanted");
+               CONVTGEN_INVALID_ARGUMENT, "a kernel for grad_weight is wanted");
   const Layer volume("conv_transpose3d 8 -> 6; kernel 4; directions forward, grad_input");
   expect_error(thrown_by([&] { (void)device.prepare(volume, CONVTGEN_GRAD_INPUT); }), CONVTGEN_UNSUPPORTED,
                "conv_transpose3d");

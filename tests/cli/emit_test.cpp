@@ -110,7 +110,7 @@ TEST(PlanLayers, WantADirectionOfTheLayer) {
   const Outcome outcome =
       convtgen({"emit", "--direction", "forward", "-e", "conv_transpose2d 8 -> 8; kernel 3; directions grad_input"});
   EXPECT_EQ(outcome.exit, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("legal is a list with forward"));
+  EXPECT_THAT(outcome.err, HasSubstr("legal is 'directions forward, grad_input'"));
 }
 
 TEST(Emit, SeveralArchitecturesAndOneFile) {

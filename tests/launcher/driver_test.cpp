@@ -175,7 +175,7 @@ TEST_F(LaunchedByDriver, WrongCalls) {
   EXPECT_EQ(launch(kernels[1], {.x = x, .weight = w, .bias = b, .y = y}, {-1, {-1, -1, -1}}), 1);
   EXPECT_EQ(set_.last_error(), "int_forward: bias must be null: the layer has no bias");
   EXPECT_EQ(launch(kernels[1], {.x = x, .weight = w, .y = y, .grad_x = y}, {-1, {-1, -1, -1}}), 1);
-  EXPECT_EQ(set_.last_error(), "int_forward: grad_x must be null: the forward has no grad_x");
+  EXPECT_EQ(set_.last_error(), "int_forward: grad_x must be null: the call has y, x and weight");
   EXPECT_EQ(launch(kernels[1], tensors, {-1, {-1, 9, -1}}), 1);
   EXPECT_EQ(set_.last_error(), "int_forward: height 9 contradicts the layer, whose height is 8");
   EXPECT_EQ(launch(kernels[1], tensors, {-1, {2, 8, -1}}), 1);

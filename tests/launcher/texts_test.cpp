@@ -70,14 +70,47 @@ TEST(LauncherTexts, FunctionsTakeTheSizesThatAreOpen) {
   EXPECT_THAT(header, HasSubstr("int net_fixed_forward_sizes(net_sizes* sizes);"));
   EXPECT_THAT(header, HasSubstr("size_t net_fixed_forward_workspace(void);"));
   EXPECT_THAT(header, HasSubstr("size_t net_open_forward_workspace(int64_t batch, int64_t width);"));
-  EXPECT_THAT(header, HasSubstr("x (2, 4, 8, 8), weight (4, 2, 3, 3), y (2, 2, 10, 10)."));
-  EXPECT_THAT(header, HasSubstr("x (3, length, 4), weight (4, 2, 3), y (3, out_length, 2)."));
-  EXPECT_THAT(header, HasSubstr("x (2, 4, 8, 8), weight (4, 3, 5, 2; output channels last), y (2, 2, 10, 12)."));
+  EXPECT_THAT(header, HasSubstr("x (2, 4, 8, 8), weight (4, 2, 3, 3) -> y (2, 2, 10, 10)."));
+  EXPECT_THAT(header, HasSubstr("x (3, length, 4), weight (4, 2, 3) -> y (3, out_length, 2)."));
+  EXPECT_THAT(header, HasSubstr("x (2, 4, 8, 8), weight (4, 3, 5, 2; output channels last) -> y (2, 2, 10, 12)."));
   EXPECT_THAT(header, HasSubstr("inline int fixed_forward("));
   EXPECT_THAT(text_of(*files, "net_support.c"), HasSubstr("&net_line_forward_kernel,"));
   for (const TextFile& file : *files) {
     EXPECT_FALSE(std::regex_search(file.text, std::regex("\\b(ns|NS)_|\"(support|common).h\""))) << file.name;
   }
+}
+
+TEST(LauncherTexts, EachDirectionTakesItsTensors) {
+  const auto header = [](const char* properties) {
+    const Layer layer =
+        parse_layer(std::string("conv_transpose2d 4 -> 2; kernel 3; input ?x8x8; ") + properties).value();
+    std::vector<SetKernel> kernels;
+    for (const Direction direction : layer.directions) {
+      kernels.push_back({"up", layer, direction});
+    }
+    return text_of(shared_files(some_set(), kernels).value(), "net.h");
+  };
+  const std::string biased = header("bias; directions forward, grad_input, grad_weight, grad_bias");
+  EXPECT_THAT(biased,
+              HasSubstr("int net_up_forward(const float* x, const float* weight, const float* bias, float* y, "));
+  EXPECT_THAT(biased, HasSubstr("int net_up_grad_input(const float* grad_y, const float* weight, float* grad_x, "));
+  EXPECT_THAT(biased, HasSubstr("int net_up_grad_weight(const float* x, const float* grad_y, float* grad_weight, "
+                                "float* grad_bias, void* workspace,"));
+  EXPECT_THAT(biased, HasSubstr("int net_up_grad_bias(const float* grad_y, float* grad_bias, void* workspace,"));
+  EXPECT_THAT(biased, HasSubstr("int net_up_grad_weight_sizes(int64_t batch, net_sizes* sizes);"));
+  EXPECT_THAT(biased, HasSubstr("x (batch, 4, 8, 8), weight (4, 2, 3, 3), bias (2) -> y (batch, 2, 10, 10)."));
+  EXPECT_THAT(biased, HasSubstr("grad_y (batch, 2, 10, 10), weight (4, 2, 3, 3) -> grad_x (batch, 4, 8, 8)."));
+  EXPECT_THAT(biased,
+              HasSubstr("x (batch, 4, 8, 8), grad_y (batch, 2, 10, 10) -> grad_weight (4, 2, 3, 3), grad_bias (2)."));
+  EXPECT_THAT(biased, HasSubstr("grad_y (batch, 2, 10, 10) -> grad_bias (2)."));
+  EXPECT_THAT(biased, HasSubstr("inline int up_grad_input("));
+
+  const std::string half = header("directions grad_weight; dtype f16; weight_layout channels_last");
+  EXPECT_THAT(half,
+              HasSubstr("int net_up_grad_weight(const uint16_t* x, const uint16_t* grad_y, uint16_t* grad_weight, "
+                        "void* workspace,"));
+  EXPECT_THAT(half, HasSubstr("-> grad_weight (4, 3, 3, 2; output channels last)."));
+  EXPECT_THAT(half, HasSubstr("inline int up_grad_weight(const __half* x, const __half* grad_y, __half* grad_weight, "));
 }
 
 TEST(LauncherTexts, LinesFitThePage) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "generator/layer/directions.h"
 #include "generator/layer/shape.h"
 #include "tests/layer/set_axes.h"
 
@@ -243,6 +244,42 @@ TEST(Limits, OfTypesAndDirections) {
       "directions | directions must stand once each, in the order forward, grad_input, grad_weight, grad_bias";
   EXPECT_EQ(broken([](Layer& l) { l.directions = {Direction::kForward, Direction::kForward}; }), Lines{order});
   EXPECT_EQ(broken([](Layer& l) { l.directions = {Direction::kGradInput, Direction::kForward}; }), Lines{order});
+}
+
+TEST(Limits, GradientsAreOfTheConvolutionAlone) {
+  const std::string fused =
+      "fuse | fuse: gradients are those of the convolution alone; leave the activations out of the layer and apply "
+      "them outside of it";
+  const auto fuse = [](Layer& l) { l.fuse = {{ActivationKind::kRelu, 0, 0}}; };
+  EXPECT_EQ(broken(fuse), Lines{});
+  for (const Direction direction : {Direction::kGradInput, Direction::kGradWeight}) {
+    EXPECT_EQ(broken([&](Layer& l) { l.directions = {Direction::kForward, direction}; }), Lines{});
+    EXPECT_EQ(broken([&](Layer& l) { fuse(l), l.directions = {Direction::kForward, direction}; }), Lines{fused});
+  }
+  EXPECT_EQ(broken([](Layer& l) { l.directions = {Direction::kGradBias}; }),
+            Lines{"directions | directions: grad_bias is of layers with 'bias'"});
+  EXPECT_EQ(broken([](Layer& l) { l.bias = true, l.directions = {Direction::kGradBias}; }), Lines{});
+}
+
+TEST(Directions, OneThatTheLayerLacksIsToldWithTheListThatIsLegal) {
+  const auto refusal = [](const Layer& layer, Direction wanted) {
+    const auto checked = check_direction(layer, wanted);
+    return checked ? std::string() : checked.error().message;
+  };
+  Layer layer = legal_layer();
+  layer.directions = {Direction::kGradInput};
+  EXPECT_EQ(refusal(layer, Direction::kGradInput), "");
+  EXPECT_EQ(refusal(layer, Direction::kForward),
+            "directions: the layer has grad_input, and a kernel for forward is wanted; legal is 'directions forward, "
+            "grad_input'");
+  layer.directions = {Direction::kForward, Direction::kGradWeight};
+  EXPECT_EQ(refusal(layer, Direction::kGradInput),
+            "directions: the layer has forward, grad_weight, and a kernel for grad_input is wanted; legal is "
+            "'directions forward, grad_input, grad_weight'");
+  EXPECT_EQ(refusal(layer, Direction::kGradBias), "directions: grad_bias is of layers with 'bias'");
+  layer.directions = {Direction::kForward};
+  layer.fuse = {{ActivationKind::kRelu, 0, 0}};
+  EXPECT_TRUE(refusal(layer, Direction::kGradInput).starts_with("fuse: gradients are those of the convolution alone"));
 }
 
 TEST(Limits, AllViolationsAreFound) {

@@ -11,7 +11,7 @@ case $example in
   api)
     configure "$project" build
     quietly cmake --build build
-    for program in one_layer generator_network generator_network_static; do
+    for program in one_layer generator_network generator_network_static training_step; do
       quietly "build/$program" host
     done
     ;;

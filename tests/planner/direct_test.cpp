@@ -160,7 +160,8 @@ TEST(Plan, ADirectionThatTheLayerLacksIsAClearError) {
   ASSERT_FALSE(plans);
   EXPECT_EQ(
       plans.error().message,
-      "directions: the layer has forward, and a kernel for grad_input is wanted; legal is a list with grad_input");
+      "directions: the layer has forward, and a kernel for grad_input is wanted; legal is 'directions forward, "
+      "grad_input'");
 }
 
 TEST(Plan, AnIllegalLayerIsRefused) {

@@ -44,6 +44,33 @@ TEST(PlanGradWeight, TensorCoresAreTheFirstChoiceOfTheBenchmarksLayers) {
   }
 }
 
+/// What docs/language.md says of the workspace: it does not grow with the call either.
+TEST(PlanGradWeight, WorkspacesAreSmallWhateverTheLayerIs) {
+  constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+  std::int64_t largest = 0;
+  for (const std::string layer :
+       {"512 -> 512; kernel 4; stride 2; padding 1; input 64x64x64; bias", "2048 -> 2048; kernel 4; stride 2; bias",
+        "8192 -> 16; kernel 3; input 8x32x32", "16 -> 8192; kernel 3; bias", "64 -> 64; kernel 3; input ?x?x?; bias",
+        "32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; bias"}) {
+    for (const std::string mode :
+         {"; dtype f64", "; compute tf32", "; dtype f16", "; dtype bf16; layout nhwc", "; compute f32x3"}) {
+      const Problem problem = grad_weight_of(layer + mode);
+      const std::vector<Plan> plans = plan(problem).value();
+      for (const Plan& each : plans) {
+        std::int64_t others = 0, sums = 0;
+        for (const Region& region : launch_plan_of(problem, each).regions) {
+          EXPECT_EQ(region.bytes.factor, 0);
+          (region.name == "partial" || region.name == "totals" ? sums : others) += region.bytes.constant;
+        }
+        EXPECT_LE(sums, 64 * kMiB) << layer << mode << ": " << each.template_name << ", " << each.summary;
+        EXPECT_LE(others, kMiB) << layer << mode << ": " << each.template_name << ", " << each.summary;
+        largest = std::max(largest, sums);
+      }
+    }
+  }
+  EXPECT_GT(largest, 32 * kMiB) << "the bound is not reached: layers that need more are missing here";
+}
+
 TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
   for (const std::string layer : kLayers) {
     for (const auto& [mode, first_choice] : kModes) {

@@ -215,8 +215,22 @@ static int ns_may_omit_weight(const ns_kernel* kernel) {
   return 0;
 }
 
+static const char* const ns_role_names[] = {"x", "weight", "bias", "y", "grad_x", "grad_y", "grad_weight", "grad_bias"};
+
+/* "grad_x, grad_y and weight": the tensors that a call has. */
+static const char* ns_tensor_names(const ns_form* form) {
+  static __thread char text[128];
+  size_t length = 0;
+  int i;
+  for (i = 0; i < form->tensor_count && length < sizeof text; ++i) {
+    const char* between = i == 0 ? "" : i + 1 < form->tensor_count ? ", " : " and ";
+    length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", between,
+                               ns_role_names[form->tensors[i].role]);
+  }
+  return text;
+}
+
 static int ns_check_arrays(const ns_kernel* kernel, const ns_call* call) {
-  static const char* const names[] = {"x", "weight", "bias", "y", "grad_x", "grad_y", "grad_weight", "grad_bias"};
   const ns_form* form = kernel->form;
   ns_array arrays[NS_ROLES];
   int taken[NS_ROLES] = {0};
@@ -226,14 +240,18 @@ static int ns_check_arrays(const ns_kernel* kernel, const ns_call* call) {
   }
   for (i = 0; i < NS_ROLES; ++i) {
     if (!taken[i] && call->tensors[i] != NULL) {
-      return ns_fail(NS_INVALID_ARGUMENT, "%s: %s must be null: the %s has no %s", kernel->name, names[i],
-                     i == NS_BIAS ? "layer" : kernel->direction, names[i]);
+      if (form->bias_elements == 0 && (i == NS_BIAS || i == NS_GRAD_BIAS)) {
+        return ns_fail(NS_INVALID_ARGUMENT, "%s: %s must be null: the layer has no bias", kernel->name,
+                       ns_role_names[i]);
+      }
+      return ns_fail(NS_INVALID_ARGUMENT, "%s: %s must be null: the call has %s", kernel->name, ns_role_names[i],
+                     ns_tensor_names(form));
     }
   }
   for (i = 0; i < form->tensor_count; ++i) {
     const ns_tensor* tensor = &form->tensors[i];
     const void* begin = call->tensors[tensor->role];
-    const char* name = names[tensor->role];
+    const char* name = ns_role_names[tensor->role];
     const int64_t elements = ns_amount_in(&tensor->elements, call->quantities);
     ns_array* array = &arrays[count];
     if (elements == 0 || (tensor->role == NS_WEIGHT && begin == NULL && ns_may_omit_weight(kernel))) {

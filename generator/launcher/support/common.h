@@ -63,7 +63,7 @@ typedef struct ns_kernel {
   const char* name;          /* "up_forward": its function is ns_up_forward() */
   const char* layer;         /* "up" */
   const char* direction;     /* "forward" */
-  const char* text;          /* the layer in its canonical form */
+  const char* text;          /* the layer in its canonical form, with this direction alone */
   const char* architectures; /* what it is built for: "sm_80 sm_90a compute_80", of which the last is PTX */
   const struct ns_form* form;
 } ns_kernel;

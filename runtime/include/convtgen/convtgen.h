@@ -224,7 +224,8 @@ typedef struct convtgen_kernel convtgen_kernel;
  * first. A call with `weight` NULL uses the workspace as an earlier call of this kernel with weights has left it, so
  * that a caller whose weights stay the same packs them once; a kernel that packs no weights needs a `weight` in every
  * call. Calls that may run at the same time, as those in two streams, need workspaces of their own, unless `weight` is
- * NULL in both and all bytes of the workspace are kept. */
+ * NULL in both and all bytes of the workspace are kept. CONVTGEN_GRAD_WEIGHT and CONVTGEN_GRAD_BIAS have sums of parts
+ * of the call there, which no other call reads. */
 typedef struct convtgen_tensors {
   size_t struct_size; /**< to be set to sizeof(convtgen_tensors) */
   const void* x;
@@ -234,7 +235,7 @@ typedef struct convtgen_tensors {
   const void* grad_y;
   void* grad_x;
   void* grad_weight;
-  void* grad_bias; /**< NULL where it is not wanted */
+  void* grad_bias; /**< of CONVTGEN_GRAD_WEIGHT too, where the layer has a bias */
   void* workspace;
   size_t workspace_bytes; /**< that there are */
 } convtgen_tensors;

@@ -7,6 +7,9 @@
 //     const convtgen::Sizes sizes(batch, height, width);
 //     kernel.launch(convtgen::Tensors::forward(x, weight, nullptr, y, workspace, kernel.workspace(sizes)), sizes,
 //     stream);
+//
+// Gradients: Device::prepare() takes a direction, and Tensors has a function for each.
+// examples/api/training_step.cpp is a training step.
 #ifndef CONVTGEN_CONVTGEN_HPP
 #define CONVTGEN_CONVTGEN_HPP
 
@@ -72,11 +75,45 @@ struct Tensors : convtgen_tensors {
   /// is 0.
   [[nodiscard]] static Tensors forward(const void* x, const void* weight, const void* bias, void* y,
                                        void* workspace = nullptr, std::size_t workspace_bytes = 0) noexcept {
-    Tensors tensors;
+    Tensors tensors = with_workspace(workspace, workspace_bytes);
     tensors.x = x;
     tensors.weight = weight;
     tensors.bias = bias;
     tensors.y = y;
+    return tensors;
+  }
+  /// Those of a CONVTGEN_GRAD_INPUT call, which reads grad_y and weight and writes grad_x.
+  [[nodiscard]] static Tensors input_gradient(const void* grad_y, const void* weight, void* grad_x,
+                                              void* workspace = nullptr, std::size_t workspace_bytes = 0) noexcept {
+    Tensors tensors = with_workspace(workspace, workspace_bytes);
+    tensors.grad_y = grad_y;
+    tensors.weight = weight;
+    tensors.grad_x = grad_x;
+    return tensors;
+  }
+  /// Those of a CONVTGEN_GRAD_WEIGHT call, which reads x and grad_y and writes grad_weight and, where the layer has a
+  /// bias, grad_bias; else that is null.
+  [[nodiscard]] static Tensors weight_gradient(const void* x, const void* grad_y, void* grad_weight, void* grad_bias,
+                                               void* workspace = nullptr, std::size_t workspace_bytes = 0) noexcept {
+    Tensors tensors = with_workspace(workspace, workspace_bytes);
+    tensors.x = x;
+    tensors.grad_y = grad_y;
+    tensors.grad_weight = grad_weight;
+    tensors.grad_bias = grad_bias;
+    return tensors;
+  }
+  /// Those of a CONVTGEN_GRAD_BIAS call, which reads grad_y and writes grad_bias.
+  [[nodiscard]] static Tensors bias_gradient(const void* grad_y, void* grad_bias, void* workspace = nullptr,
+                                             std::size_t workspace_bytes = 0) noexcept {
+    Tensors tensors = with_workspace(workspace, workspace_bytes);
+    tensors.grad_y = grad_y;
+    tensors.grad_bias = grad_bias;
+    return tensors;
+  }
+
+ private:
+  static Tensors with_workspace(void* workspace, std::size_t workspace_bytes) noexcept {
+    Tensors tensors;
     tensors.workspace = workspace;
     tensors.workspace_bytes = workspace_bytes;
     return tensors;
@@ -178,6 +215,7 @@ class Device {
   [[nodiscard]] std::string name() const { return convtgen_device_name(handle_); }
   [[nodiscard]] bool is_host() const noexcept { return convtgen_device_is_host(handle_) != 0; }
 
+  /// convtgen_prepare(). Throws CONVTGEN_INVALID_ARGUMENT for a direction that the layer lacks.
   [[nodiscard]] Kernel prepare(const Layer& layer, convtgen_direction direction = CONVTGEN_FORWARD) const {
     convtgen_kernel* kernel = nullptr;
     check(convtgen_prepare(handle_, layer.handle(), direction, &kernel));
@@ -191,14 +229,27 @@ class Device {
   /// `progress` throws cancels the rest and comes out here.
   [[nodiscard]] std::vector<Kernel> prepare_all(const std::vector<const Layer*>& layers, int threads = 0,
                                                 const Progress& progress = {}) const {
+    return prepare_all(layers, std::vector<convtgen_direction>(layers.size(), CONVTGEN_FORWARD), threads, progress);
+  }
+  /// The same with a direction for each layer: layers[i] in directions[i]. Throws CONVTGEN_INVALID_ARGUMENT also where
+  /// the lists differ in length.
+  [[nodiscard]] std::vector<Kernel> prepare_all(const std::vector<const Layer*>& layers,
+                                                const std::vector<convtgen_direction>& directions, int threads = 0,
+                                                const Progress& progress = {}) const {
+    if (directions.size() != layers.size()) {
+      throw Error(CONVTGEN_INVALID_ARGUMENT, "directions has " + std::to_string(directions.size()) +
+                                                 " places; legal is one for each of the " +
+                                                 std::to_string(layers.size()) + " layers");
+    }
     std::vector<const convtgen_layer*> handles;
     for (const Layer* layer : layers) {
       handles.push_back(layer != nullptr ? layer->handle() : nullptr);
     }
     std::vector<convtgen_kernel*> made(layers.size(), nullptr);
     Telling telling{progress, nullptr};
-    const convtgen_status status = convtgen_prepare_all(handle_, handles.data(), nullptr, handles.size(), threads,
-                                                        progress ? &Telling::tell : nullptr, &telling, made.data());
+    const convtgen_status status =
+        convtgen_prepare_all(handle_, handles.data(), directions.data(), handles.size(), threads,
+                             progress ? &Telling::tell : nullptr, &telling, made.data());
     std::vector<Kernel> kernels;
     kernels.reserve(made.size());
     for (convtgen_kernel* kernel : made) {
