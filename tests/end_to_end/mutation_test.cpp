@@ -37,6 +37,10 @@ struct Case {
   std::optional<bool> flat = {}, staged_epilogue = {}, bulk = {};
   std::optional<std::int64_t> thread_positions = {}, block_n = {};  // of a block
   int cluster = 1;                                                  // blocks that share a tile's channels
+  // Of gradients of the weights: whether copies bring x, and the window of grad_y; the chip's SMs, which are few, so
+  // that there are few slices, whose stages are used again.
+  std::optional<bool> input_copies = {}, window_copies = {};
+  int multiprocessors = 132;
 };
 
 Plan plan_of(const Problem& problem, const Case& wanted) {
@@ -50,6 +54,7 @@ Plan plan_of(const Problem& problem, const Case& wanted) {
            is("ping_pong", std::optional(wanted.ping_pong)) && is("flat", wanted.flat) &&
            is("staged_epilogue", wanted.staged_epilogue) && is("bulk", wanted.bulk) &&
            is("thread_positions", wanted.thread_positions) && is("block_n", wanted.block_n) &&
+           is("input_copies", wanted.input_copies) && is("window_copies", wanted.window_copies) &&
            each.cluster == wanted.cluster;
   });
   if (found == plans.end()) {
@@ -62,9 +67,10 @@ void expect_all_needed(const Case& one) {
   SCOPED_TRACE(fmt::format("replay: CONVTGEN_TEST_ONLY='{}' mutation_test", one.name));
   const Layer layer = parse_layer(one.layer).value();
   const InputSizes sizes = known_sizes(layer).value();
-  const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
+  Problem problem{layer, layer.directions.front(), target_named("sm_90a").value()};
+  problem.target.multiprocessors = one.multiprocessors;
   const Plan plan = plan_of(problem, one);
-  const LayerInputs inputs = random_inputs(layer, shape_of(layer, sizes).value(), 3);
+  const LayerInputs inputs = random_inputs(layer, shape_of(layer, sizes).value(), 3, problem.direction);
   const KernelSource source = specialize(problem, plan).value();
   const std::int64_t blocks = one.few_blocks ? tile_grid_of(problem, plan).blocks_per_tile : 0;
   const Broken all = broken(source.text, one.bound_checks, &chosen);
@@ -168,7 +174,58 @@ constexpr Case kCases[] = {
      false,
      {},
      4,
-     16}};
+     16},
+    {.name = "grad_weight_gemm_pixels",
+     .template_name = "grad_weight_gemm",
+     .layer = "conv_transpose2d 24 -> 16; kernel 2x3; stride 2x1; padding 0x1; bias; input 3x5x9; dtype f16; layout "
+              "nhwc; directions grad_weight",
+     .least_mutants = 15,
+     .multiprocessors = 1},
+    {.name = "grad_weight_gemm_registers",
+     .template_name = "grad_weight_gemm",
+     .layer = "conv_transpose2d 12 -> 20; kernel 2x3; stride 2x1; padding 0x1; input 3x5x9; compute tf32; directions "
+              "grad_weight",
+     .least_mutants = 15,
+     .multiprocessors = 1},
+    {.name = "grad_weight_rows_copies",
+     .template_name = "grad_weight_rows",
+     .layer = "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 2x9x24; dtype f16; directions grad_weight",
+     .least_mutants = 15,
+     .input_copies = true,
+     .window_copies = true,
+     .multiprocessors = 1},
+    {.name = "grad_weight_rows_registers",
+     .template_name = "grad_weight_rows",
+     .layer = "conv_transpose2d 12 -> 20; kernel 2x3; stride 1x2; input 2x9x17; compute tf32; directions grad_weight",
+     .least_mutants = 15,
+     .input_copies = false,
+     .multiprocessors = 1},
+    {.name = "grad_weight_pixels_tiles",
+     .template_name = "grad_weight_pixels",
+     .layer = "conv_transpose2d 24 -> 16; kernel 2x3; stride 2x1; padding 0x1; input 2x6x18; dtype bf16; layout nhwc; "
+              "directions grad_weight",
+     .least_mutants = 15,
+     .flat = false,
+     .multiprocessors = 1},
+    {.name = "grad_weight_pixels_sequence",
+     .template_name = "grad_weight_pixels",
+     .layer = "conv_transpose2d 24 -> 16; kernel 2x3; stride 2x1; padding 0x1; input 5x3x5; dtype f16; layout nhwc; "
+              "directions grad_weight",
+     .least_mutants = 15,
+     .flat = true,
+     .multiprocessors = 1},
+    {.name = "f32x3_grad_weight_registers",
+     .template_name = "f32x3_grad_weight",
+     .layer = "conv_transpose2d 12 -> 20; kernel 2x3; stride 2x1; padding 0x1; bias; input 3x5x9; compute f32x3; "
+              "directions grad_weight",
+     .least_mutants = 15,
+     .multiprocessors = 1},
+    {.name = "f32x3_grad_weight_pixels",
+     .template_name = "f32x3_grad_weight",
+     .layer = "conv_transpose2d 24 -> 16; kernel 2x3; padding 0x1; input 3x5x9; compute f32x3; layout nhwc; directions "
+              "grad_weight",
+     .least_mutants = 15,
+     .multiprocessors = 1}};
 constexpr std::size_t kSample = 6;
 
 std::vector<Candidate> candidates() {
