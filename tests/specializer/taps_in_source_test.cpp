@@ -96,6 +96,18 @@ std::size_t functions_of_taps(const std::string& source) {
   return static_cast<std::size_t>(std::max<std::ptrdiff_t>(all, 1));
 }
 
+/// The taps that a source names. In one of a layer with input and output exchanged, blocks have a kernel row each where
+/// the layer has strides, and a line at its head tells of mirrored taps.
+Taps taps_named(const Problem& problem, std::string source) {
+  const std::string mirrored = ": tap (0, 0) is the last one.";
+  const std::size_t at = source.find(mirrored);
+  const bool is_exchanged = at != std::string::npos;
+  if (is_exchanged) {
+    source.erase(at, mirrored.size());
+  }
+  return taps_in_source(problem.layer, source, is_exchanged ? problem.layer.axes[kHeight].kernel : 0);
+}
+
 class TapsInSource : public testing::TestWithParam<Case> {};
 
 TEST_P(TapsInSource, AreThoseOfTheLayerEachOnce) {
@@ -114,7 +126,7 @@ TEST_P(TapsInSource, AreThoseOfTheLayerEachOnce) {
     ++made;
     const Result<KernelSource> source = specialize(problem, *first);
     ASSERT_TRUE(source) << source.error().message;
-    Taps named = taps_in_source(problem.layer, source->text);
+    Taps named = taps_named(problem, source->text);
     Taps expected = taps_of(problem.layer);
     const std::size_t times = direction == Direction::kGradWeight ? functions_of_taps(source->text) : 1;
     for (auto& [phase, taps] : named) {
