@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "8ba4574132ff59d869eb437bf3f606d0349294a190e410ff832ad2fd4318f6ce")
+  (digest "9adb0def524fc4e5d216c4304d80c842a29859babf0ec1225ddac0b81a12af6a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -738,7 +738,7 @@
     (argument (const int) in_h)
     (argument (const int) out_h)
     (argument (const int) out_w)
-    (if @4 (< batch_index kInputBatches)
+    (if @4 (|| (== kWindowBatches 0) (< batch_index kInputBatches))
       (then
         (do @5 (call load_input words x source tile batch_index thread in_h)))
       (else
@@ -750,7 +750,7 @@
     (argument (reference (const Words)) words)
     (argument int batch_index)
     (argument int thread)
-    (if @1 (< batch_index kInputBatches)
+    (if @1 (|| (== kWindowBatches 0) (< batch_index kInputBatches))
       (then
         (do @2 (call store_input stage words batch_index thread)))
       (else
