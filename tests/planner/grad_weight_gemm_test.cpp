@@ -87,7 +87,8 @@ TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
   EXPECT_EQ(planned.size(), std::size(kTemplates));
 }
 
-// Copies of tensors bring the stages of grad_weight_pixels: the launch has a map of each operand, whose box is a stage's.
+// Copies of tensors bring the stages of grad_weight_pixels: the launch has a map of each operand, whose box is a
+// stage's.
 TEST(PlanGradWeight, PixelsComeByTensorCopies) {
   for (const std::string layer : kLayers) {
     const Problem problem = grad_weight_of(layer + "; dtype f16; layout nhwc");
@@ -125,8 +126,8 @@ TEST(PlanGradWeight, ChannelsOfF32x3AreScannedFirst) {
         EXPECT_EQ(maxima->bytes, (Amount{.constant = parameter(each, "scan_slices") * channels * 4}));
         // Two sets of accumulators, and totals beside them unless these are in shared memory.
         const std::int64_t rows = parameter(each, "taps_h") * parameter(each, "taps_w") * parameter(each, "block_out");
-        const std::int64_t own_tiles = ((rows + 63) / 64 + parameter(each, "consumer_groups") - 1) /
-                                       parameter(each, "consumer_groups");
+        const std::int64_t own_tiles =
+            ((rows + 63) / 64 + parameter(each, "consumer_groups") - 1) / parameter(each, "consumer_groups");
         const std::int64_t sets = std::get<bool>(each.parameters.at("shared_totals")) ? 2 : 3;
         EXPECT_LE(sets * own_tiles * parameter(each, "block_in") / 2, 136);
       }
@@ -170,7 +171,8 @@ TEST(PlanGradWeight, RefusalsNameThePropertyAndTheLimit) {
       {"16 -> 16; kernel 3; dtype f16", "", "an open width; it takes rows of a known size"},
       {"16 -> 16; kernel 3; padding 1; dtype f16; input 1x8x13", "",
        "width 13; it takes rows of whole words, of even widths"},
-      {"16 -> 16; kernel 4; dtype f16; input 1x8x8", "", "output width 11; it takes rows of whole words, of even widths"},
+      {"16 -> 16; kernel 4; dtype f16; input 1x8x8", "",
+       "output width 11; it takes rows of whole words, of even widths"},
   };
   const auto reason_of = [](const Result<std::vector<Plan>>& plans) { return plans ? "" : plans.error().message; };
   for (const RefusedGradient& each : kAll) {
