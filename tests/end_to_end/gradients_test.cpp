@@ -32,63 +32,22 @@ std::size_t number_of_layers() {
   return wanted != nullptr ? std::stoul(wanted) : kRun;
 }
 
-struct GradientCase {
-  Direction direction;
-  const char* template_name;
-};
-
-class Gradients : public ::testing::TestWithParam<GradientCase> {
+class Gradients : public ::testing::TestWithParam<DirectedTemplate> {
  protected:
-  /// A layer with one of the template's plans for the gradient.
-  struct Drawn {
-    RandomLayer layer;
-    Plan plan;
-  };
-
   explicit Gradients()
       : random_(
-            seeded_by(fmt::format("{} {} {}", name_of(GetParam().direction), GetParam().template_name, test_seed()))),
-        source_(random_()) {}
+            seeded_by(fmt::format("{} {} {}", name_of(GetParam().direction), GetParam().template_name, test_seed()))) {}
 
-  Drawn draw() {
-    for (;;) {
-      Wanted wanted = random_wish(random_);
-      wanted.template_name = is_exchanged() ? GetParam().template_name : "direct";
-      std::optional<RandomLayer> drawn = source_.next(wanted);
-      if (!drawn) {
-        continue;
-      }
-      Layer& layer = drawn->layer;
-      layer.fuse.clear();
-      layer.bias |= GetParam().direction == Direction::kGradBias;
-      layer.directions = {GetParam().direction};
-      if (is_exchanged()) {
-        std::swap(layer.in_channels, layer.out_channels);
-        if (!takes_strides() || random_() % 4 == 0) {
-          for (Axis& axis : layer.axes) {
-            axis.stride = 1;
-            axis.output_padding = std::min(axis.output_padding, axis.dilation - 1);
-          }
-        }
-      }
-      const auto shape = shape_of(layer, drawn->sizes);
-      if (!check_limits(layer).empty() || !shape) {
-        continue;
-      }
-      auto plans = plan({layer, GetParam().direction, target_named("sm_90a").value()}).value_or(std::vector<Plan>());
-      std::erase_if(plans, [](const Plan& each) { return each.template_name != GetParam().template_name; });
-      if (!plans.empty()) {
-        return {*drawn, plans[random_() % plans.size()]};
-      }
-    }
+  DrawnPlan draw() {
+    return draw_plan(random_, GetParam().template_name, [](const Layer&) { return true; }, GetParam().direction);
   }
 
   /// Layers of a run: some, or as many as show new pairs of classes.
-  std::vector<Drawn> layers() {
-    std::vector<Drawn> all;
+  std::vector<DrawnPlan> layers() {
+    std::vector<DrawnPlan> all;
     Coverage coverage;
     for (std::size_t idle = 0; all.size() < (tests_all() ? kMost : number_of_layers()) && idle < kPatience; ++idle) {
-      Drawn drawn = draw();
+      DrawnPlan drawn = draw();
       const Classes classes = classes_of(drawn.layer);
       const std::string mode = mode_of(drawn.layer.layer, drawn.plan);
       if (!tests_all() || !coverage.missing_pairs(mode, classes).empty()) {
@@ -101,20 +60,11 @@ class Gradients : public ::testing::TestWithParam<GradientCase> {
   }
 
  private:
-  /// Whether the template is one of forward layers.
-  static bool is_exchanged() {
-    return template_named(GetParam().template_name).value()->direction == Direction::kForward;
-  }
-
-  /// Whether it also makes the gradients of layers with strides.
-  static bool takes_strides() { return GetParam().template_name == std::string_view("shift_gemm"); }
-
   std::mt19937_64 random_;
-  LayerSource source_;
 };
 
 TEST_P(Gradients, MatchTheDefinition) {
-  const std::vector<Drawn> chosen = layers();
+  const std::vector<DrawnPlan> chosen = layers();
   ASSERT_GE(chosen.size(), tests_all() ? kRun : number_of_layers());
   parallel_for(static_cast<std::int64_t>(chosen.size()), 1, [&](std::int64_t begin, std::int64_t) {
     const auto& [drawn, plan] = chosen[static_cast<std::size_t>(begin)];
@@ -130,21 +80,8 @@ TEST_P(Gradients, MatchTheDefinition) {
   fmt::print("  {} layers\n", chosen.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Templates, Gradients,
-                         ::testing::Values(GradientCase{Direction::kGradInput, "direct_grad_input"},
-                                           GradientCase{Direction::kGradInput, "shift_gemm"},
-                                           GradientCase{Direction::kGradInput, "f32x3_gemm"},
-                                           GradientCase{Direction::kGradInput, "halo_gemm"},
-                                           GradientCase{Direction::kGradInput, "roll_gemm"},
-                                           GradientCase{Direction::kGradWeight, "direct_grad_weight"},
-                                           GradientCase{Direction::kGradWeight, "grad_weight_gemm"},
-                                           GradientCase{Direction::kGradWeight, "grad_weight_pixels"},
-                                           GradientCase{Direction::kGradWeight, "grad_weight_rows"},
-                                           GradientCase{Direction::kGradWeight, "f32x3_grad_weight"},
-                                           GradientCase{Direction::kGradBias, "grad_bias"}),
-                         [](const ::testing::TestParamInfo<GradientCase>& info) {
-                           return fmt::format("{}_{}", name_of(info.param.direction), info.param.template_name);
-                         });
+INSTANTIATE_TEST_SUITE_P(Templates, Gradients, ::testing::ValuesIn(gradient_templates()),
+                         [](const ::testing::TestParamInfo<DirectedTemplate>& info) { return name_of(info.param); });
 
 }  // namespace
 }  // namespace convtgen::testing

@@ -14,6 +14,7 @@
 #include "generator/language/language.h"
 #include "generator/planner/templates.h"
 #include "generator/recipe/call_form.h"
+#include "runtime/reference/layer_arrays.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/head.h"
 #include "tests/end_to_end/net.h"
@@ -31,13 +32,38 @@ Sizes open_sizes(const InputSizes& sizes) {
           {"in_width", sizes.extents[kWidth]}};
 }
 
-KernelSource source_of(const Layer& layer, const Plan& plan) {
-  return specialize({layer, Direction::kForward, target_named("sm_90a").value()}, plan).value();
+KernelSource source_of(const Layer& layer, const Plan& plan, Direction direction = Direction::kForward) {
+  return specialize({layer, direction, target_named("sm_90a").value()}, plan).value();
 }
 
 /// Addresses that no alignment refuses and that do not overlap.
 std::uint64_t address_of(std::size_t array) {
   return (array + 1) << 40;
+}
+
+/// A tensor map as the head describes it, of what lies at that address.
+TensorMap map_of(const HeadMap& said, const Sizes& sizes, std::uint64_t address) {
+  using enum TensorMap::Element;
+  static const std::map<std::string, TensorMap::Element> kElements = {{"u8", kU8},     {"u16", kU16},   {"u32", kU32},
+                                                                      {"f16", kF16},   {"bf16", kBf16}, {"f32", kF32},
+                                                                      {"tf32", kTf32}, {"f64", kF64}};
+  static const std::map<std::int64_t, TensorMap::Swizzle> kSwizzles = {{0, TensorMap::Swizzle::kNone},
+                                                                       {32, TensorMap::Swizzle::k32},
+                                                                       {64, TensorMap::Swizzle::k64},
+                                                                       {128, TensorMap::Swizzle::k128}};
+  TensorMap map{.element = kElements.at(said.element),
+                .rank = static_cast<int>(said.sizes.size()),
+                .address = address,
+                .swizzle = kSwizzles.at(said.swizzle),
+                .fill = said.fill == "nan" ? TensorMap::Fill::kNan : TensorMap::Fill::kZero};
+  for (std::size_t i = 0; i < said.sizes.size(); ++i) {
+    // A map has at least one element on each axis.
+    map.sizes[i] = static_cast<std::uint64_t>(std::max<std::int64_t>(evaluate(said.sizes[i], sizes), 1));
+    map.pitches[i] = i == 0 ? 0 : static_cast<std::uint64_t>(evaluate(said.pitches.at(i - 1), sizes));
+    map.box[i] = static_cast<std::uint32_t>(evaluate(said.box.at(i), sizes));
+    map.steps[i] = static_cast<std::uint32_t>(evaluate(said.steps.at(i), sizes));
+  }
+  return map;
 }
 
 /// What the head says of a call, held to what the recipe makes of it.
@@ -75,6 +101,15 @@ void expect_contract(const KernelSource& source, const Layer& layer, const Input
   if (call.is_empty) {
     return;  // nothing is launched
   }
+  ASSERT_EQ(head.maps.size(), recipe.maps.size());
+  for (std::size_t i = 0; i < recipe.maps.size(); ++i) {
+    const HeadMap& said = head.maps[i];
+    EXPECT_EQ(said.name, recipe.maps[i].name);
+    ASSERT_TRUE(values.contains(said.of)) << said.of;
+    TensorMap map = form.map(i, arrays, call).value();
+    map.pitches[0] = 0;  // not used
+    EXPECT_EQ(map_of(said, sizes, values[said.of]), map) << said.name;
+  }
   ASSERT_EQ(head.kernels.size(), recipe.kernels.size());
   for (std::size_t k = 0; k < recipe.kernels.size(); ++k) {
     const HeadKernel& said = head.kernels[k];
@@ -90,6 +125,10 @@ void expect_contract(const KernelSource& source, const Layer& layer, const Input
     for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
       const auto& [type, value] = said.arguments[i];
       EXPECT_EQ(type, kernel.parameters[i].type);
+      if (kernel.arguments[i].kind == KernelArgument::Kind::kMap) {
+        EXPECT_EQ(value, recipe.maps[kernel.arguments[i].index].name) << said.symbol;
+        continue;
+      }
       const auto known = values.find(value);
       const std::uint64_t slot =
           known != values.end() ? known->second : static_cast<std::uint64_t>(evaluate(value, sizes));
@@ -104,14 +143,26 @@ void expect_contract(const KernelSource& source, const Layer& layer, const Input
   }
 }
 
-class Heads : public ::testing::TestWithParam<const char*> {};
+class Heads : public ::testing::TestWithParam<DirectedTemplate> {
+ protected:
+  /// Random numbers of this test of the template.
+  static std::mt19937_64 random_of(std::string_view test) {
+    return seeded_by(fmt::format("{} {} {}", test, test_seed(), name_of(GetParam())));
+  }
+  static DrawnPlan draw(std::mt19937_64& random) {
+    return draw_plan(random, GetParam().template_name, [](const Layer&) { return true; }, GetParam().direction);
+  }
+  static KernelSource source_of_drawn(const DrawnPlan& drawn) {
+    return source_of(drawn.layer.layer, drawn.plan, GetParam().direction);
+  }
+};
 
 TEST_P(Heads, SayWhatTheRecipeSays) {
-  std::mt19937_64 random = seeded_by(fmt::format("{} {}", test_seed(), GetParam()));
+  std::mt19937_64 random = random_of("recipe");
   for (int i = 0; i < (tests_all() ? 100 : 10); ++i) {
-    const DrawnPlan drawn = draw_plan(random, GetParam(), [](const Layer&) { return true; });
+    const DrawnPlan drawn = draw(random);
     SCOPED_TRACE(canonical_form(drawn.layer.layer));
-    expect_contract(source_of(drawn.layer.layer, drawn.plan), drawn.layer.layer, drawn.layer.sizes);
+    expect_contract(source_of_drawn(drawn), drawn.layer.layer, drawn.layer.sizes);
   }
 }
 
@@ -154,9 +205,12 @@ Result<Binary> compiled(Device& device, const KernelSource& source, const Head& 
                 .kernels = kernels_in(source)};
 }
 
-/// Runs a call of the source by its head alone. Returns y, or what went wrong.
-Result<HostArray> run_by_head(Device& device, const std::string& text, const Layer& layer, const InputSizes& call_sizes,
-                              const LayerInputs& inputs) {
+/// What the call of the source wrote, by the names in its head.
+using Written = std::map<std::string, HostArray>;
+
+/// Runs a call of the source by its head alone. Returns what it wrote, or what went wrong.
+Result<Written> run_by_head(Device& device, const std::string& text, const Layer& layer, const InputSizes& call_sizes,
+                            const LayerInputs& inputs) {
   const Head head = read_head(text);
   const Sizes sizes = sizes_of(head, open_sizes(call_sizes));
   const KernelSource source = known_by_its_head(text, head);
@@ -164,16 +218,18 @@ Result<HostArray> run_by_head(Device& device, const std::string& text, const Lay
   if (!binary) {
     return std::unexpected(binary.error());
   }
+  const std::map<std::string, const HostArray*> read = {{"x", inputs.of(Role::kX)},
+                                                        {"weight", inputs.of(Role::kWeight)},
+                                                        {"bias", inputs.of(Role::kBias)},
+                                                        {"grad_y", inputs.of(Role::kGradY)}};
   std::map<std::string, std::unique_ptr<Buffer>> buffers;
   std::map<std::string, std::uint64_t> values;
   for (const HeadTensor& tensor : head.tensors) {
     const auto bytes = static_cast<std::size_t>(evaluate(tensor.elements, sizes) * bytes_of(layer.dtype));
     auto& buffer = buffers[tensor.name] = device.allocate(bytes).value();
     values[tensor.name] = buffer->address();
-    const auto done = tensor.written            ? device.poison(*buffer, std::byte{0xff})
-                      : tensor.name == "x"      ? device.upload(*buffer, inputs.x.bytes)
-                      : tensor.name == "weight" ? device.upload(*buffer, inputs.weight.bytes)
-                                                : device.upload(*buffer, inputs.bias.value().bytes);
+    const auto done =
+        tensor.written ? device.poison(*buffer, std::byte{0xff}) : device.upload(*buffer, read.at(tensor.name)->bytes);
     if (!done) {
       return std::unexpected(done.error());
     }
@@ -188,8 +244,16 @@ Result<HostArray> run_by_head(Device& device, const std::string& text, const Lay
                   .threads = static_cast<int>(said.threads),
                   .shared_bytes = said.shared_bytes,
                   .arguments = {}};
+    if (launch.blocks == 0) {
+      continue;
+    }
     launch.pdl_buffer = said.overlaps ? workspace->address() : 0;
     for (const HeadArgument& argument : said.arguments) {
+      if (const auto map = std::ranges::find(head.maps, argument.value, &HeadMap::name); map != head.maps.end()) {
+        launch.tensor_maps.push_back({launch.arguments.size(), map_of(*map, sizes, values.at(map->of))});
+        launch.arguments.push_back(0);
+        continue;
+      }
       const auto known = values.find(argument.value);
       launch.arguments.push_back(known != values.end() ? known->second
                                                        : static_cast<std::uint64_t>(evaluate(argument.value, sizes)));
@@ -203,27 +267,42 @@ Result<HostArray> run_by_head(Device& device, const std::string& text, const Lay
       return std::unexpected(ran.error());
     }
   }
-  HostArray y = make_array(layer.dtype, output_shape(layer, shape_of(layer, call_sizes).value()));
-  if (auto read = device.download(y.bytes, *buffers["y"]); !read) {
-    return std::unexpected(read.error());
+  Written written;
+  const Shape shape = shape_of(layer, call_sizes).value();
+  for (const Role role : {Role::kY, Role::kGradX, Role::kGradWeight, Role::kGradBias}) {
+    const std::string name(name_of(role));
+    if (buffers.contains(name)) {
+      HostArray& array = written[name] = make_array(layer.dtype, array_shape(layer, shape, role));
+      if (auto done = device.download(array.bytes, *buffers[name]); !done) {
+        return std::unexpected(done.error());
+      }
+    }
   }
-  return y;
+  return written;
 }
 
 TEST_P(Heads, AreEnoughToLaunchTheSource) {
-  std::mt19937_64 random = seeded_by(fmt::format("launch {} {}", test_seed(), GetParam()));
+  std::mt19937_64 random = random_of("launch");
+  const Direction direction = GetParam().direction;
   const std::unique_ptr<Device> device = test_device(0);
   ASSERT_NE(device, nullptr);
-  for (int i = 0; i < (tests_all() || test_on_gpu() ? 10 : 2); ++i) {
-    const DrawnPlan drawn = draw_plan(random, GetParam(), [](const Layer&) { return true; });
+  for (int i = 0; i < (tests_all() || test_on_gpu() ? 10 : direction == Direction::kForward ? 2 : 1); ++i) {
+    const DrawnPlan drawn = draw(random);
     const auto& [layer, sizes] = drawn.layer;
     SCOPED_TRACE(canonical_form(layer));
     const Shape shape = shape_of(layer, sizes).value();
-    const LayerInputs inputs = random_inputs(layer, shape, random());
-    const auto y = run_by_head(*device, source_of(layer, drawn.plan).text, layer, sizes, inputs);
-    ASSERT_TRUE(y) << y.error().message;
-    const Comparison comparison = compare(layer, shape, define_all(layer, shape, inputs), *y);
-    EXPECT_TRUE(comparison.passed()) << describe(comparison, layer);
+    const LayerInputs inputs = random_inputs(layer, shape, random(), direction);
+    const auto written = run_by_head(*device, source_of_drawn(drawn).text, layer, sizes, inputs);
+    ASSERT_TRUE(written) << written.error().message;
+    const std::vector<Role> roles = roles_of(layer, direction).written;
+    EXPECT_EQ(written->size(), roles.size());
+    for (const Role role : roles) {
+      const auto got = written->find(std::string(name_of(role)));
+      ASSERT_NE(got, written->end()) << name_of(role);
+      const Comparison comparison =
+          compare(layer, shape, define_all(layer, shape, inputs, role), got->second, {}, role);
+      EXPECT_TRUE(comparison.passed()) << describe(comparison, layer);
+    }
   }
 }
 
@@ -231,9 +310,9 @@ TEST_P(Heads, HaveNvccsFlags) {
   if (nvcc().empty()) {
     GTEST_SKIP() << kNoNvcc;
   }
-  std::mt19937_64 random = seeded_by(fmt::format("nvcc {} {}", test_seed(), GetParam()));
-  const DrawnPlan drawn = draw_plan(random, GetParam(), [](const Layer&) { return true; });
-  const std::string text = source_of(drawn.layer.layer, drawn.plan).text;
+  std::mt19937_64 random = random_of("nvcc");
+  const DrawnPlan drawn = draw(random);
+  const std::string text = source_of_drawn(drawn).text;
   const auto cubin = compiled_by_nvcc(text, read_head(text));
   EXPECT_TRUE(cubin) << canonical_form(drawn.layer.layer) << ": " << cubin.error().message;
 }
@@ -254,9 +333,16 @@ TEST(Head, ArgumentsThatAreLongGoOnInTheNextLine) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Templates, Heads,
-                         ::testing::Values("direct", "shift_gemm", "f32x3_gemm", "halo_gemm", "roll_gemm"),
-                         [](const ::testing::TestParamInfo<const char*>& info) { return std::string(info.param); });
+std::vector<DirectedTemplate> all_templates() {
+  std::vector<DirectedTemplate> all = gradient_templates();
+  for (const char* name : {"direct", "shift_gemm", "f32x3_gemm", "halo_gemm", "roll_gemm"}) {
+    all.push_back({Direction::kForward, name});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Templates, Heads, ::testing::ValuesIn(all_templates()),
+                         [](const ::testing::TestParamInfo<DirectedTemplate>& info) { return name_of(info.param); });
 
 }  // namespace
 }  // namespace convtgen::testing

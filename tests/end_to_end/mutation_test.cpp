@@ -12,6 +12,7 @@
 
 #include "generator/language/language.h"
 #include "tests/end_to_end/broken_sources.h"
+#include "tests/end_to_end/through_the_chain.h"
 #include "tests/sample/sample.h"
 
 namespace convtgen::testing {
@@ -30,13 +31,18 @@ struct Case {
   bool bound_checks = true;
   /// Mutants that the host device can't tell: it takes a fence after the issue of a copy for one after its end. And
   /// those that only do what needn't be done, or do it sooner: of `shift_gemm`'s bulk copies and their zeros, and of
-  /// scales that would do.
+  /// scales that would do. Of gradients of the weights: slices of no positions; a wait for a stage that is empty at
+  /// first; loads of what nobody stores, and products of rows that nobody stores; in `grad_weight_pixels` a warp that
+  /// need not be together before products here, and in flat stages two fences for barriers; in `grad_weight_rows` a
+  /// fence for copies where there are none.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
   std::optional<bool> flat = {}, staged_epilogue = {}, bulk = {};
   std::optional<std::int64_t> thread_positions = {}, block_n = {};  // of a block
   int cluster = 1;                                                  // blocks that share a tile's channels
+  // Parameters that the plan gets, as "stages 2, slices 1": a small block, so that a small layer uses stages again.
+  const char* block = "";
 };
 
 Plan plan_of(const Problem& problem, const Case& wanted) {
@@ -55,16 +61,16 @@ Plan plan_of(const Problem& problem, const Case& wanted) {
   if (found == plans.end()) {
     throw std::runtime_error("the planner has no such plan");
   }
-  return *found;
+  return with_block(*found, wanted.block);
 }
 
 void expect_all_needed(const Case& one) {
   SCOPED_TRACE(fmt::format("replay: CONVTGEN_TEST_ONLY='{}' mutation_test", one.name));
   const Layer layer = parse_layer(one.layer).value();
   const InputSizes sizes = known_sizes(layer).value();
-  const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
+  const Problem problem{layer, layer.directions.front(), target_named("sm_90a").value()};
   const Plan plan = plan_of(problem, one);
-  const LayerInputs inputs = random_inputs(layer, shape_of(layer, sizes).value(), 3);
+  const LayerInputs inputs = random_inputs(layer, shape_of(layer, sizes).value(), 3, problem.direction);
   const KernelSource source = specialize(problem, plan).value();
   const std::int64_t blocks = one.few_blocks ? tile_grid_of(problem, plan).blocks_per_tile : 0;
   const Broken all = broken(source.text, one.bound_checks, &chosen);
@@ -168,7 +174,78 @@ constexpr Case kCases[] = {
      false,
      {},
      4,
-     16}};
+     16},
+    {.name = "grad_weight_gemm_pixels",
+     .template_name = "grad_weight_gemm",
+     .layer = "conv_transpose2d 24 -> 24; kernel 3x3; stride 2x1; padding 1x1; bias; input 3x5x9; dtype f16; layout "
+              "nhwc; directions grad_weight",
+     .least_mutants = 20,
+     .unseen = 5,
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows 4, tile_columns 16, "
+              "stages 2, producers 128, slices 2, bias_slices 2"},
+    {.name = "grad_weight_gemm_registers",
+     .template_name = "grad_weight_gemm",
+     .layer = "conv_transpose2d 12 -> 20; kernel 3x3; stride 2x1; padding 1x1; input 3x5x9; compute tf32; directions "
+              "grad_weight",
+     .least_mutants = 20,
+     .unseen = 5,
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 1, tile_rows 4, stages 2, "
+              "producers 128, slices 1"},
+    {.name = "grad_weight_rows_copies",
+     .template_name = "grad_weight_rows",
+     .layer = "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 2x9x24; dtype f16; directions grad_weight",
+     .least_mutants = 20,
+     .unseen = 2,
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, tile_rows 2, tile_columns 32, stages "
+              "2, slices 2"},
+    {.name = "grad_weight_rows_mixed",
+     .template_name = "grad_weight_rows",
+     .layer = "conv_transpose2d 12 -> 20; kernel 3x4; stride 1x2; padding 1x1; input 1x7x18; compute tf32; directions "
+              "grad_weight",
+     .least_mutants = 20,
+     .bound_checks = false,
+
+     .block = "taps_h 3, taps_w 4, block_out 16, block_in 8, consumer_groups 2, tile_rows 2, tile_columns 16, swizzle "
+              "64, stages 2, slices 1"},
+    {.name = "grad_weight_rows_registers",
+     .template_name = "grad_weight_rows",
+     .layer = "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 1x7x17; compute tf32; directions grad_weight",
+     .least_mutants = 20,
+     .unseen = 8,
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, tile_rows 2, tile_columns 16, swizzle "
+              "64, stages 2, slices 2"},
+    {.name = "grad_weight_pixels_tiles",
+     .template_name = "grad_weight_pixels",
+     .layer = "conv_transpose2d 24 -> 24; kernel 3x3; stride 2x1; padding 0x1; input 3x6x9; dtype bf16; layout nhwc; "
+              "directions grad_weight",
+     .least_mutants = 20,
+     .unseen = 2,
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_images 1, tile_rows 3, "
+              "tile_columns 16, stages 3, slices 1"},
+    {.name = "grad_weight_pixels_sequence",
+     .template_name = "grad_weight_pixels",
+     .layer = "conv_transpose2d 24 -> 24; kernel 3x3; stride 2x1; padding 0x1; input 9x3x5; dtype f16; layout nhwc; "
+              "directions grad_weight",
+     .least_mutants = 20,
+     .unseen = 2,
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 1, tile_images 2, tile_rows 3, "
+              "tile_columns 16, stages 3, slices 1"},
+    {.name = "f32x3_grad_weight_registers",
+     .template_name = "f32x3_grad_weight",
+     .layer = "conv_transpose2d 10 -> 12; kernel 3x3; stride 2x1; padding 1x1; input 3x5x9; compute f32x3; directions "
+              "grad_weight",
+     .least_mutants = 20,
+     .unseen = 5,
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 0, tile_rows 4, tile_columns 16, "
+              "stages 2, producers 128, slices 1, scan_slices 2"},
+    {.name = "f32x3_grad_weight_pixels",
+     .template_name = "f32x3_grad_weight",
+     .layer = "conv_transpose2d 16 -> 24; kernel 3x3; padding 1x1; input 2x6x9; compute f32x3; layout nhwc; directions "
+              "grad_weight",
+     .least_mutants = 20,
+     .unseen = 6,
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 1, tile_rows 4, stages 2, "
+              "producers 128, slices 1, scan_slices 2"}};
 constexpr std::size_t kSample = 6;
 
 std::vector<Candidate> candidates() {

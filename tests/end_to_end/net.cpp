@@ -338,22 +338,67 @@ std::vector<RandomLayer> questions(std::uint64_t part) {
   return layers;
 }
 
+namespace {
+
+/// Whether a template of forward layers makes the gradient, of the layer with its input and output exchanged.
+bool is_exchanged(std::string_view template_name, Direction direction) {
+  return template_named(template_name).value()->direction != direction;
+}
+
+/// Makes a layer drawn for forward calls one for the direction. `template_name` takes the exchanged layer.
+void turn_to(Direction direction, std::string_view template_name, std::mt19937_64& random, Layer& layer) {
+  layer.fuse.clear();
+  layer.bias |= direction == Direction::kGradBias;
+  layer.directions = {direction};
+  if (is_exchanged(template_name, direction)) {
+    std::swap(layer.in_channels, layer.out_channels);
+    if (template_name != "shift_gemm" || random() % 4 == 0) {  // the one that takes strides
+      for (Axis& axis : layer.axes) {
+        axis.stride = 1;
+        axis.output_padding = std::min(axis.output_padding, axis.dilation - 1);
+      }
+    }
+  }
+}
+
+}  // namespace
+
 DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
-                    const std::function<bool(const Layer&)>& has) {
+                    const std::function<bool(const Layer&)>& has, Direction direction) {
   LayerSource source(random());
+  const bool is_forward = direction == Direction::kForward;
   for (;;) {
     Wanted wanted = random_wish(random);
-    wanted.template_name = template_name;
-    const std::optional<RandomLayer> drawn = source.next(wanted);
-    if (!drawn || !has(drawn->layer)) {
+    wanted.template_name = is_forward || is_exchanged(template_name, direction) ? template_name : "direct";
+    std::optional<RandomLayer> drawn = source.next(wanted);
+    if (drawn && !is_forward) {
+      turn_to(direction, template_name, random, drawn->layer);
+    }
+    if (!drawn || !has(drawn->layer) || !check_limits(drawn->layer).empty() || !shape_of(drawn->layer, drawn->sizes)) {
       continue;
     }
-    std::vector<Plan> plans = net_plans(drawn->layer).value_or(std::vector<Plan>());
+    std::vector<Plan> plans =
+        plan({drawn->layer, direction, target_named("sm_90a").value()}).value_or(std::vector<Plan>());
     std::erase_if(plans, [&](const Plan& plan) { return plan.template_name != template_name; });
     if (!plans.empty()) {
       return {*drawn, plans[random() % plans.size()]};
     }
   }
+}
+
+std::string name_of(const DirectedTemplate& directed) {
+  return directed.direction == Direction::kForward
+             ? directed.template_name
+             : fmt::format("{}_{}", name_of(directed.direction), directed.template_name);
+}
+
+std::vector<DirectedTemplate> gradient_templates() {
+  return {{Direction::kGradInput, "direct_grad_input"}, {Direction::kGradInput, "shift_gemm"},
+          {Direction::kGradInput, "f32x3_gemm"},        {Direction::kGradInput, "halo_gemm"},
+          {Direction::kGradInput, "roll_gemm"},         {Direction::kGradWeight, "direct_grad_weight"},
+          {Direction::kGradWeight, "grad_weight_gemm"}, {Direction::kGradWeight, "grad_weight_pixels"},
+          {Direction::kGradWeight, "grad_weight_rows"}, {Direction::kGradWeight, "f32x3_grad_weight"},
+          {Direction::kGradBias, "grad_bias"}};
 }
 
 std::string words(const std::pair<Coverage::Class, Coverage::Class>& pair) {

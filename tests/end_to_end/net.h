@@ -79,9 +79,21 @@ struct DrawnPlan {
   RandomLayer layer;
   Plan plan;
 };
-/// A random layer that `has` is true of and that this template takes, with one of the template's plans of it.
+/// A random layer that `has` is true of and that this template takes, with one of the template's plans of it. In
+/// another direction than forward the layer has this one alone and no fuse chain.
 [[nodiscard]] DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
-                                  const std::function<bool(const Layer&)>& has);
+                                  const std::function<bool(const Layer&)>& has,
+                                  Direction direction = Direction::kForward);
+
+/// A template in a direction of which it makes plans. It says nothing of the layers that the template takes.
+struct DirectedTemplate {
+  Direction direction = Direction::kForward;
+  const char* template_name = "";
+};
+/// "direct", "grad_input_shift_gemm": as a test's name.
+[[nodiscard]] std::string name_of(const DirectedTemplate& directed);
+/// All templates of gradients, and those of forward layers that make gradients of the input.
+[[nodiscard]] std::vector<DirectedTemplate> gradient_templates();
 
 /// "stride_h=2 & padding_w=at the reach".
 [[nodiscard]] std::string words(const std::pair<Coverage::Class, Coverage::Class>& pair);

@@ -5,18 +5,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <optional>
+#include <random>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "generator/language/language.h"
 #include "runtime/device/host/host_device.h"
+#include "runtime/reference/layer_arrays.h"
 #include "runtime/reference/run_layer.h"
 #include "runtime/reference/telling_inputs.h"
+#include "tests/end_to_end/through_the_chain.h"
 #include "tests/end_to_end/wrong_numbers.h"
 #include "tests/sample/sample.h"
 
@@ -32,6 +39,7 @@ struct Kind {
   const char* has;  // words of the source that the kind is known by
   std::int64_t least_stages = 1;
   int multiprocessors = 132;  // the fewer, the fuller are tiles
+  const char* block = "";     // with_block(): of gradients
 };
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
   return info.param.name;
@@ -61,10 +69,15 @@ std::int64_t stages_of(const Layer& layer, const Plan& plan) {
 }
 /// The first of the planner's plans that is of this kind.
 ChosenPlan chosen_plan(const Kind& kind) {
-  Problem problem{parse_layer(kind.layer).value(), Direction::kForward, target_named("sm_90a").value()};
+  const Layer layer = parse_layer(kind.layer).value();
+  Problem problem{layer, layer.directions.front(), target_named("sm_90a").value()};
   problem.target.multiprocessors = kind.multiprocessors;
   const std::vector<Plan> plans = plan(problem).value();
   for (const Plan& plan : plans) {
+    if (plan.template_name == kind.template_name && problem.direction == Direction::kGradWeight) {
+      const Plan small = with_block(plan, kind.block);
+      return {problem, small, specialize(problem, small).value()};
+    }
     if (plan.template_name == kind.template_name && stages_of(problem.layer, plan) >= kind.least_stages) {
       if (KernelSource source = specialize(problem, plan).value(); source.text.contains(kind.has)) {
         return {problem, plan, std::move(source)};
@@ -88,12 +101,15 @@ class NumberMutation {
     plan_ = std::move(found.plan);
     source_ = std::move(found.source);
     layer_ = problem_.layer;
+    role_ = roles_of(layer_, problem_.direction).written.front();
     sizes_ = known_sizes(layer_).value();
     shape_ = shape_of(layer_, sizes_).value();
   }
 
   void expect_each_scale_matters();
   void expect_each_rounding_matters();
+  void expect_each_channel_scale_matters();
+  void expect_each_gradient_rounding_matters();
 
  private:
   /// The results of the source are right with all of these inputs, those of each mutant wrong with some.
@@ -108,18 +124,21 @@ class NumberMutation {
     }
     std::vector<Definition> definitions;
     std::ranges::transform(all, std::back_inserter(definitions),
-                           [&](const Telling& each) { return define_all(layer_, shape_, each.inputs); });
+                           [&](const Telling& each) { return define_all(layer_, shape_, each.inputs, role_); });
     /// Empty where the results are right.
     const auto judge = [&](std::size_t which) -> std::string {
       auto call = make_call(*device, *loaded, sizes_, all[which].inputs).value();
-      call.launches.back().blocks = tile_grid_of(problem_, plan_).blocks_per_tile;
+      if (role_ == Role::kY) {
+        call.launches.back().blocks = tile_grid_of(problem_, plan_).blocks_per_tile;
+      }
       if (const auto ran = run_call(*device, *loaded, call); !ran) {
         return fmt::format("{}: {}", all[which].name, ran.error().message);
       }
       const Definition& want = definitions[which];
-      const HostArray got = read_output(*device, layer_, call).value();
+      const HostArray got = read_output(*device, layer_, call, role_).value();
       const Bound bound = all[which].bound;
-      if (const Comparison found = compare(layer_, shape_, want, got); bound == Bound::kOfMode && !found.passed()) {
+      if (const Comparison found = compare(layer_, shape_, want, got, {}, role_);
+          bound == Bound::kOfMode && !found.passed()) {
         return fmt::format("{}: {}", all[which].name, describe(found, layer_));
       }
       for (std::int64_t i = 0; bound != Bound::kOfMode && i < got.size(); ++i) {
@@ -154,6 +173,7 @@ class NumberMutation {
   KernelSource source_;
   InputSizes sizes_;
   Shape shape_;
+  Role role_ = Role::kY;  // of the results
 };
 
 void NumberMutation::expect_each_scale_matters() {
@@ -207,6 +227,94 @@ void NumberMutation::expect_each_rounding_matters() {
                     {"weights between", truncation_inputs(layer_, shape_, 1, Truncated::kWeight)}});
 }
 
+/// Elements of x or grad_y by a random number of their own and their channel.
+using OfChannel = std::function<double(std::mt19937_64& random, std::int64_t channel)>;
+LayerInputs gradient_inputs(const Layer& layer, const Shape& shape, std::uint64_t seed, const OfChannel& x,
+                            const OfChannel& grad_y) {
+  std::mt19937_64 random(seed);
+  LayerInputs inputs;
+  for (const auto& [role, element] : {std::pair(Role::kX, x), std::pair(Role::kGradY, grad_y)}) {
+    HostArray array = make_array(layer.dtype, array_shape(layer, shape, role));
+    for (std::int64_t i = 0; i < array.size(); ++i) {
+      array.set(i, element(random, position_of(layer, shape, role, i).c));
+    }
+    inputs.set(role, std::move(array));
+  }
+  return inputs;
+}
+
+double uniform(std::mt19937_64& random) {
+  return static_cast<double>(random() >> 11) * 0x1p-52 - 1.0;
+}
+
+/// Makes all of a channel's elements but one zero, by an index that depends on the channel.
+void keep_one_of_each_channel(const Layer& layer, const Shape& shape, Role role, HostArray& array) {
+  const std::int64_t places = array.size() / images_of(shape, role).channels;
+  std::map<std::int64_t, std::int64_t> seen;  // elements of a channel
+  for (std::int64_t i = 0; i < array.size(); ++i) {
+    const std::int64_t channel = position_of(layer, shape, role, i).c;
+    if (seen[channel]++ != (channel * 37 + 11) % places) {
+      array.set(i, 0);
+    }
+  }
+}
+
+void NumberMutation::expect_each_channel_scale_matters() {
+  std::vector<Telling> all;
+  const auto power = [](std::int64_t exponent) { return std::exp2(static_cast<double>(exponent)); };
+  // Each result is one element of x or grad_y times a power of two, or zero. Of a channel few are the largest, all
+  // others have 22 significant bits and lie in [2^-28, 2^-27) of these.
+  const auto range_of = [&](std::int64_t exponent, std::int64_t step) {
+    return [=](std::mt19937_64& random, std::int64_t channel) {
+      const double fraction = 1 + static_cast<double>(random() % (1 << 21) | 1) * 0x1p-21;
+      const double magnitude = power(exponent + step * (channel % 5));
+      return (random() % 2 == 0 ? -1 : 1) * magnitude * (random() % 64 == 0 ? 1 : 0x1p-28 * fraction);
+    };
+  };
+  const auto powers = [&](std::int64_t exponent) {
+    return [=](std::mt19937_64& /*random*/, std::int64_t channel) { return power(exponent + channel % 3); };
+  };
+  for (const auto& [x, step, grad_y] : {std::tuple(0, 3, 0), std::tuple(-30, 1, -50), std::tuple(60, -7, 1)}) {
+    all.push_back(
+        {"exact x", gradient_inputs(layer_, shape_, all.size(), range_of(x, step), powers(grad_y)), Bound::kExact});
+    keep_one_of_each_channel(layer_, shape_, Role::kGradY, all.back().inputs.grad_y);
+    all.push_back({"exact grad_y", gradient_inputs(layer_, shape_, all.size(), powers(grad_y), range_of(x, step)),
+                   Bound::kExact});
+    keep_one_of_each_channel(layer_, shape_, Role::kX, all.back().inputs.x);
+  }
+  // One in 16 elements is the largest float below the channel's power of two.
+  const auto spread = [&](std::vector<std::int64_t> exponents) {
+    return [=](std::mt19937_64& random, std::int64_t channel) {
+      const double value = random() % 16 == 0 ? 1 - 0x1p-24 : uniform(random);
+      return power(exponents[static_cast<std::size_t>(channel) % exponents.size()]) * value;
+    };
+  };
+  all.push_back({"by the mode", gradient_inputs(layer_, shape_, 1, spread({0, 1, -90}), spread({0, 40}))});
+  all.push_back({"denormals", gradient_inputs(layer_, shape_, 2, spread({-140, -126, 0}), spread({100, 90, -20}))});
+  all.push_back({"small results", gradient_inputs(layer_, shape_, 3, spread({-60, -61}), spread({-50, -55, -48}))});
+  for (const Role role : {Role::kX, Role::kGradY}) {
+    all.push_back(
+        {fmt::format("infinite {}", name_of(role)), gradient_inputs(layer_, shape_, 4, spread({0}), spread({0, 3}))});
+    HostArray& array = role == Role::kX ? all.back().inputs.x : all.back().inputs.grad_y;
+    for (std::int64_t i = 7; i < array.size(); i += array.size() / 4 | 1) {  // most results stay finite
+      array.set(i, i % 3 == 0 ? std::nan("") : i % 2 == 0 ? -INFINITY : INFINITY);
+    }
+  }
+  expect_all_wrong(with_wrong_channel_scales(source_.text, &chosen), all);
+}
+
+void NumberMutation::expect_each_gradient_rounding_matters() {
+  const auto number = [](std::int64_t low) {
+    return [=](std::mt19937_64& random, std::int64_t /*channel*/) {
+      return 1 + static_cast<double>(static_cast<std::int64_t>(random() % 64) << 13 | low) * 0x1p-23;
+    };
+  };
+  constexpr std::int64_t kOnes = 0x1fff;
+  expect_all_wrong(with_wrong_gradient_rounding(source_.text, &chosen),
+                   {{"x between", gradient_inputs(layer_, shape_, 1, number(kOnes), number(kOnes >> 1))},
+                    {"grad_y between", gradient_inputs(layer_, shape_, 2, number(kOnes >> 1), number(kOnes))}});
+}
+
 constexpr Kind kSplit[] = {
     {"ProducersWithTotals", "f32x3_gemm", "conv_transpose2d 68 -> 8; kernel 2x2; input 2x7x12; compute f32x3",
      "float& total_at", 3},
@@ -235,6 +343,31 @@ constexpr Kind kTf32[] = {
      ""},
 };
 
+// Windows that end where products do, so that no zero is multiplied by an infinity.
+constexpr Kind kChannelScales[] = {
+    {"Channels", "f32x3_grad_weight",
+     "conv_transpose2d 10 -> 12; kernel 2x2; stride 2x2; input 2x17x16; compute f32x3; directions grad_weight", "", 1,
+     4,
+     "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows 1, tile_columns 16, stages "
+     "2, "
+     "producers 128, slices 1, scan_slices 2"},
+    {"ChannelsLastInTotals", "f32x3_grad_weight",
+     "conv_transpose2d 16 -> 24; kernel 2x2; stride 2x2; input 2x17x16; compute f32x3; layout nhwc; directions "
+     "grad_weight",
+     "", 1, 4,
+     "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows 1, tile_columns 16, stages "
+     "2, "
+     "producers 128, shared_totals 1, slices 1, scan_slices 2"},
+};
+constexpr Kind kGradientsOfTf32[] = {
+    {"Gemm", "grad_weight_gemm",
+     "conv_transpose2d 10 -> 12; kernel 2x2; input 1x4x12; compute tf32; directions grad_weight", ""},
+    {"GemmChannelsLast", "grad_weight_gemm",
+     "conv_transpose2d 12 -> 16; kernel 2x2; input 1x4x12; compute tf32; layout nhwc; directions grad_weight", ""},
+    {"Rows", "grad_weight_rows",
+     "conv_transpose2d 10 -> 12; kernel 3x3; padding 1x1; input 1x4x13; compute tf32; directions grad_weight", ""},
+};
+
 // A change for which no source has a place would never be tried.
 TEST(NumberMutations, EveryOneHasAPlaceInSomeSource) {
   std::set<std::string> scales, rounding;
@@ -251,6 +384,38 @@ TEST(NumberMutations, EveryOneHasAPlaceInSomeSource) {
     EXPECT_TRUE(rounding.contains(name)) << name;
   }
 }
+
+TEST(NumberMutations, EveryOneOfGradientsHasAPlaceInSomeSource) {
+  std::set<std::string> scales, rounding;
+  for (const Kind& kind : kChannelScales) {
+    scales.merge(names_in(with_wrong_channel_scales(chosen_plan(kind).source.text, &chosen)));
+  }
+  for (const Kind& kind : kGradientsOfTf32) {
+    rounding.merge(names_in(with_wrong_gradient_rounding(chosen_plan(kind).source.text, &chosen)));
+  }
+  for (const std::string& name : names_of_wrong_channel_scales()) {
+    EXPECT_TRUE(scales.contains(name)) << name;
+  }
+  for (const std::string& name : names_of_wrong_gradient_rounding()) {
+    EXPECT_TRUE(rounding.contains(name)) << name;
+  }
+}
+
+class GradientRounding : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(GradientRounding, OfEachOperandMatters) {
+  NumberMutation(GetParam()).expect_each_gradient_rounding_matters();
+}
+
+INSTANTIATE_TEST_SUITE_P(Tf32, GradientRounding, ::testing::ValuesIn(kGradientsOfTf32), name_of);
+
+class ChannelScales : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(ChannelScales, EachMattersForSomeInput) {
+  NumberMutation(GetParam()).expect_each_channel_scale_matters();
+}
+
+INSTANTIATE_TEST_SUITE_P(F32x3, ChannelScales, ::testing::ValuesIn(kChannelScales), name_of);
 
 class Rounding : public ::testing::TestWithParam<Kind> {};
 

@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
+#include <regex>
 #include <string_view>
+#include <vector>
 
+#include "generator/planner/templates.h"
+#include "generator/program/constants.h"
 #include "runtime/device/cuda/cuda_device.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/reference/run_layer.h"
@@ -25,6 +30,24 @@ std::unique_ptr<Device> test_device(int workers) {
     return nullptr;
   }
   return *std::move(device);
+}
+
+Plan with_block(Plan plan, std::string_view block) {
+  static const std::regex parameter(R"((\w+) (\d+))");
+  const std::string text(block);
+  for (std::sregex_iterator found(text.begin(), text.end(), parameter), none; found != none; ++found) {
+    ParameterValue& value = plan.parameters.at(found->str(1));
+    const std::int64_t number = std::stoll(found->str(2));
+    value = std::holds_alternative<bool>(value) ? ParameterValue(number != 0) : ParameterValue(number);
+  }
+  if (!block.empty()) {
+    constexpr std::array<std::string_view, 2> kNames = {"kThreads", "kSharedBytes"};
+    const auto program = ConstantProgram::read(template_of(plan).program()).value();
+    const std::vector<std::int64_t> layout = constants_of(program, plan.parameters, kNames).value();
+    plan.threads = static_cast<int>(layout[0]);
+    plan.shared_bytes = layout[1];
+  }
+  return plan;
 }
 
 std::optional<std::string> failure_of(Device& device, const Layer& layer, const InputSizes& sizes, const Plan& plan,

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
@@ -18,6 +19,10 @@ namespace convtgen::testing {
 /// `workers` bounds the host device's threads.
 [[nodiscard]] std::unique_ptr<Device> test_device(int workers);
 [[nodiscard]] bool test_on_gpu();
+
+/// A plan with other values of some parameters, "stages 2, flat 1", and the threads and the shared memory that they
+/// take. Throws where the template has none of that name.
+[[nodiscard]] Plan with_block(Plan plan, std::string_view block);
 
 /// Specialises, compiles and runs this plan of the layer with random inputs of the seed on poisoned outputs, and
 /// compares all outputs (samples of large ones) with the definition in fp64. Returns what failed, at which stage, or

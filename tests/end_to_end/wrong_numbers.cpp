@@ -84,6 +84,46 @@ constexpr Change kRounding[] = {
     {"weights truncated", R"(= operand\((__float_as_uint\([^;]*\)|parts\[0\])\);)", "= MUTANT ? $1 : operand($1);"},
 };
 
+// Of `f32x3_grad_weight`, whose channels have a scale each.
+constexpr Change kChannelScales[] = {
+    // The scale of a channel, from its largest magnitude.
+    {"a scale of half", R"(\b141(?=\)* - __float_as_int\(most\)))", "(MUTANT ? 140 : $&)"},
+    {"a scale of twice", R"(\b141(?=\)* - __float_as_int\(most\)))", "(MUTANT ? 142 : $&)"},
+    {"a scale of any size", R"(\b126(?=, [^;]*__float_as_int\(most\)))", "(MUTANT ? 1000 : $&)"},
+    {"infinities scanned", R"(fmaf\(b, 0, b\))", "(MUTANT ? b : $&)"},
+    {"other threads of a warp not scanned", R"(largest_of_warp\(most\.x\))", "(MUTANT ? most.x : $&)"},
+    {"other warps or rows not scanned", R"(largest = fmaxf\(largest, found)", "if (!MUTANT || largest == 0) $&"},
+    {"half of a thread's values not scanned", R"(most\.x = larger_finite)", "if (!MUTANT || i % 2 == 0) $&"},
+    {"another of four channels not scanned", R"(most\.w = larger_finite)", "if (!MUTANT) $&"},
+    {"other slices not scanned", R"(most = fmaxf\(most, maxima)", "if (!MUTANT || slice == 0) $&"},
+    // Where it is read.
+    {"the scale of the first channel", R"(scale_of_channel\(maxima, (?!int)channel)",
+     "scale_of_channel(maxima, (MUTANT ? 0 : channel)"},
+    {"the scale of x not undone", R"(exponent_of\(scales\[)", "(MUTANT ? 0 : 1) * $&"},
+    {"the scale of grad_y not undone", R"(exponent_of\(of_rows\[)", "(MUTANT ? 0 : 1) * $&"},
+    {"odd exponents", R"(power_of_two\(e - e / 2\))", "power_of_two(MUTANT ? e / 2 : e - e / 2)"},
+    {"factors that are no floats", R"(x \* factors_of\(e\)\.x \* factors_of\(e\)\.y)",
+     "(MUTANT ? x * power_of_two(e) : $&)"},
+    // Low parts, and the end.
+    {"low parts of x forgotten", R"(wgmma_\w*\(low\[[^;]*low_input, 1\);)", "if (!MUTANT) $&"},
+    {"low parts of grad_y forgotten", R"(wgmma_\w*\(low\[[^;]*high_input, 1\);)", "if (!MUTANT) $&"},
+    {"low parts not added", R"(fmaf\(low, 0\.00048828125f, total\))", "(MUTANT ? total : $&)"},
+    {"low parts of half their size", R"(0\.00048828125f(?=, total))", "(MUTANT ? 0.000244140625f : $&)"},
+    {"low parts of infinities", R"(is_finite\(total\) \?)", "MUTANT || $&"},
+    {"accumulators go on after a promotion", R"(high\[\w+\]\[i \+ k\] = 0;)", "if (!MUTANT) $&"},
+    {"the last high parts forgotten", R"(promote_high\([^;{]*\);(?=\s*promote_low\())", "if (!MUTANT) $&"},
+    {"the last low parts forgotten", R"((promote_high\([^;{]*\);\s*)(promote_low\([^;{]*\);))", "$1 if (!MUTANT) $2"},
+};
+
+// Of the gradient of the weights. `grad_weight_gemm` writes x in vectors of four positions, `grad_weight_rows` to
+// `input`.
+constexpr Change kGradientRounding[] = {
+    {"all truncated", R"(\b0\.00048828125f(?=, __uint_as_float\(word\)))", "(MUTANT ? 0 : $&)"},
+    {"x truncated", R"((input \+ [^;=]*= |c\) \* 16\) = )operand\(([^;]*)\);)", "$1(MUTANT ? $2 : operand($2));"},
+    {"grad_y truncated", R"((window \+ [^;=]*= |c\) \* (?!16\))\w+\) = )operand\(([^;]*)\);)",
+     "$1(MUTANT ? $2 : operand($2));"},
+};
+
 Switched switched(const std::string& text, std::span<const Change> changes, const volatile int* chosen) {
   // What stands before is the device primitives.
   const std::size_t guard = text.find("#endif");
@@ -115,6 +155,22 @@ Switched with_wrong_scales(const std::string& text, const volatile int* chosen) 
 
 Switched with_wrong_rounding(const std::string& text, const volatile int* chosen) {
   return switched(text, kRounding, chosen);
+}
+
+Switched with_wrong_channel_scales(const std::string& text, const volatile int* chosen) {
+  return switched(text, kChannelScales, chosen);
+}
+
+Switched with_wrong_gradient_rounding(const std::string& text, const volatile int* chosen) {
+  return switched(text, kGradientRounding, chosen);
+}
+
+std::vector<std::string> names_of_wrong_channel_scales() {
+  return names_of(kChannelScales);
+}
+
+std::vector<std::string> names_of_wrong_gradient_rounding() {
+  return names_of(kGradientRounding);
 }
 
 std::vector<std::string> names_of_wrong_scales() {

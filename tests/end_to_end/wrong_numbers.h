@@ -18,8 +18,14 @@ struct Switched {
 /// Mutants of the rounding of operands to tf32.
 [[nodiscard]] Switched with_wrong_rounding(const std::string& text, const volatile int* chosen);
 
-/// The names of all mutants of either kind.
+/// The same of the gradient of the weights: of the scales of f32x3's channels, and of the rounding to tf32.
+[[nodiscard]] Switched with_wrong_channel_scales(const std::string& text, const volatile int* chosen);
+[[nodiscard]] Switched with_wrong_gradient_rounding(const std::string& text, const volatile int* chosen);
+
+/// The names of all mutants of a kind.
 [[nodiscard]] std::vector<std::string> names_of_wrong_scales();
 [[nodiscard]] std::vector<std::string> names_of_wrong_rounding();
+[[nodiscard]] std::vector<std::string> names_of_wrong_channel_scales();
+[[nodiscard]] std::vector<std::string> names_of_wrong_gradient_rounding();
 
 }  // namespace convtgen::testing

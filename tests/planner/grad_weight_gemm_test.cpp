@@ -3,9 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <string>
 
 #include "generator/language/language.h"
+#include "generator/planner/f32x3_grad_weight.h"
 #include "generator/planner/grad_weight_launch.h"
+#include "generator/planner/grad_weight_pixels.h"
 #include "generator/planner/grad_weight_plan.h"
 #include "generator/planner/grad_weight_rows.h"
 
@@ -71,25 +76,30 @@ TEST(PlanGradWeight, WorkspacesAreSmallWhateverTheLayerIs) {
   EXPECT_GT(largest, 32 * kMiB) << "the bound is not reached: layers that need more are missing here";
 }
 
+using PlansOf = Result<std::vector<Plan>> (*)(const Problem&);
+constexpr PlansOf kTemplates[] = {plans_grad_weight_gemm, plans_grad_weight_rows, plans_grad_weight_pixels,
+                                  plans_f32x3_grad_weight};
+
 TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
+  std::map<std::string, int> planned;
   for (const std::string layer : kLayers) {
     for (const auto& [mode, first_choice] : kModes) {
       const Problem problem = grad_weight_of(layer + mode);
       const Layer& of = problem.layer;
-      for (const auto plans_of : {static_cast<Result<std::vector<Plan>> (*)(const Problem&)>(plans_grad_weight_gemm),
-                                  static_cast<Result<std::vector<Plan>> (*)(const Problem&)>(plans_grad_weight_rows)}) {
+      for (const PlansOf plans_of : kTemplates) {
         const auto plans = plans_of(problem);
         if (!plans) {
           continue;
         }
         EXPECT_LE(plans->size(), 8u);
+        ++planned[plans->front().template_name];
         double before = 0;
         for (const Plan& each : *plans) {
           SCOPED_TRACE(layer + mode + ": " + each.summary);
           EXPECT_LE(each.shared_bytes, problem.target.max_shared_bytes);
           EXPECT_GE(each.predicted_seconds.value_or(0), before) << "best first";
           before = each.predicted_seconds.value_or(0);
-          const std::int64_t producers = each.parameters.contains("producers") ? parameter(each, "producers") : 32;
+          const std::int64_t producers = each.parameters.contains("producers") ? parameter(each, "producers") : 0;
           EXPECT_EQ(each.threads, parameter(each, "consumer_groups") * 128 + producers);
           EXPECT_LE(parameter(each, "taps_h"), of.axes[kHeight].kernel);
           EXPECT_LE(parameter(each, "taps_w"), of.axes[kWidth].kernel);
@@ -98,6 +108,55 @@ TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
           EXPECT_TRUE(parameter(each, "slices") == 1 ||
                       parameter(each, "slices") * weights * 4 <= kMostPartialBytes + weights * 4);
         }
+      }
+    }
+  }
+  EXPECT_EQ(planned.size(), std::size(kTemplates));
+}
+
+// Copies of tensors bring the stages of grad_weight_pixels: the launch has a map of each operand, whose box is a
+// stage's.
+TEST(PlanGradWeight, PixelsComeByTensorCopies) {
+  for (const std::string layer : kLayers) {
+    const Problem problem = grad_weight_of(layer + "; dtype f16; layout nhwc");
+    const std::vector<Plan> plans = plans_grad_weight_pixels(problem).value();
+    for (const Plan& each : plans) {
+      SCOPED_TRACE(each.summary);
+      const LaunchPlan launch = grad_weight_pixels_launch(problem, each);
+      ASSERT_EQ(launch.maps.size(), 2u);
+      for (const MapRecipe& map : launch.maps) {
+        for (int axis = 0; axis < map.form.rank; ++axis) {
+          EXPECT_LE(map.form.box[static_cast<std::size_t>(axis)], 256u);
+        }
+        EXPECT_EQ(map.form.box[0] * 2, static_cast<unsigned>(swizzle_bytes(map.form.swizzle)));
+      }
+      EXPECT_EQ(launch.maps[1].form.steps[1], static_cast<unsigned>(problem.layer.axes[kWidth].stride));
+      EXPECT_EQ(launch.maps[1].form.steps[2], static_cast<unsigned>(problem.layer.axes[kHeight].stride));
+      EXPECT_GE(parameter(each, "stages"), 3) << "a stage is copied two stages after its last read";
+    }
+  }
+}
+
+// f32x3 finds the scale of each channel first, by blocks for all channels and slices.
+TEST(PlanGradWeight, ChannelsOfF32x3AreScannedFirst) {
+  for (const std::string layer : kLayers) {
+    for (const char* layout : {"nchw", "nhwc"}) {
+      const Problem problem = grad_weight_of(layer + "; compute f32x3; layout " + layout);
+      const std::vector<Plan> plans = plans_f32x3_grad_weight(problem).value();
+      for (const Plan& each : plans) {
+        SCOPED_TRACE(each.summary);
+        const LaunchPlan launch = f32x3_grad_weight_launch(problem, each);
+        EXPECT_EQ(launch.kernels.front().function, "scan_channels");
+        const auto maxima = std::ranges::find(launch.regions, "maxima", &Region::name);
+        ASSERT_NE(maxima, launch.regions.end());
+        const std::int64_t channels = problem.layer.in_channels + problem.layer.out_channels;
+        EXPECT_EQ(maxima->bytes, (Amount{.constant = parameter(each, "scan_slices") * channels * 4}));
+        // Two sets of accumulators, and totals beside them unless these are in shared memory.
+        const std::int64_t rows = parameter(each, "taps_h") * parameter(each, "taps_w") * parameter(each, "block_out");
+        const std::int64_t own_tiles =
+            ((rows + 63) / 64 + parameter(each, "consumer_groups") - 1) / parameter(each, "consumer_groups");
+        const std::int64_t sets = std::get<bool>(each.parameters.at("shared_totals")) ? 2 : 3;
+        EXPECT_LE(sets * own_tiles * parameter(each, "block_in") / 2, 136);
       }
     }
   }
@@ -139,13 +198,51 @@ TEST(PlanGradWeight, RefusalsNameThePropertyAndTheLimit) {
       {"16 -> 16; kernel 3; dtype f16", "", "an open width; it takes rows of a known size"},
       {"16 -> 16; kernel 3; padding 1; dtype f16; input 1x8x13", "",
        "width 13; it takes rows of whole words, of even widths"},
-      {"16 -> 16; kernel 4; dtype f16; input 1x8x8", "", "output width 11; it takes rows of whole words, of even widths"},
+      {"16 -> 16; kernel 4; dtype f16; input 1x8x8", "",
+       "output width 11; it takes rows of whole words, of even widths"},
   };
   const auto reason_of = [](const Result<std::vector<Plan>>& plans) { return plans ? "" : plans.error().message; };
   for (const RefusedGradient& each : kAll) {
     const Problem problem = grad_weight_of(each.layer, each.architecture);
     EXPECT_EQ(reason_of(plans_grad_weight_gemm(problem)), each.of_gemm) << each.layer;
     EXPECT_EQ(reason_of(plans_grad_weight_rows(problem)), each.of_rows) << each.layer;
+  }
+}
+
+struct RefusedByOthers {
+  const char* layer;
+  const char* of_pixels;
+  const char* of_f32x3;
+  const char* architecture = "sm_90a";
+};
+
+TEST(PlanGradWeight, RefusalsOfPixelsAndF32x3NameThePropertyAndTheLimit) {
+  const RefusedByOthers kAll[] = {
+      {"16 -> 16; kernel 3; dtype f16; layout nhwc; input 1x8x8",
+       "architecture sm_80; wgmma is an instruction of sm_90a", "architecture sm_80; wgmma is an instruction of sm_90a",
+       "sm_80"},
+      {"16 -> 16; kernel 3; compute tf32; layout nhwc", "compute tf32; it takes f16, bf16",
+       "compute tf32; it takes f32x3"},
+      {"16 -> 16; kernel 3; dtype f16", "NCHW; it takes channels last", "compute f16; it takes f32x3"},
+      {"12 -> 16; kernel 3; dtype bf16; layout nhwc",
+       "12 input channels; tensor copies want whole 16 bytes, multiples of 8", "compute bf16; it takes f32x3"},
+      {"32 -> 24; kernel 3; groups 2; dtype f16; layout nhwc",
+       "12 output channels of a group; tensor copies want whole 16 bytes, multiples of 8",
+       "compute f16; it takes f32x3"},
+      {"16 -> 16; kernel 3; stride 1x9; dtype f16; layout nhwc",
+       "stride 9; a tensor copy's elements are at most 8 apart", "compute f16; it takes f32x3"},
+      {"16 -> 12; kernel 3; compute f32x3; layout nhwc", "compute f32x3; it takes f16, bf16",
+       "12 output channels; with channels last it takes multiples of 8"},
+      {"24 -> 16; kernel 3; groups 2; compute f32x3; layout nhwc", "compute f32x3; it takes f16, bf16",
+       "12 input channels of a group; with channels last it takes multiples of 8"},
+      {"16 -> 12; kernel 3; compute f32x3", "compute f32x3; it takes f16, bf16", ""},
+      {"16 -> 16; kernel 3; stride 8; dtype f16; layout nhwc", "", "compute f16; it takes f32x3"},
+  };
+  const auto reason_of = [](const Result<std::vector<Plan>>& plans) { return plans ? "" : plans.error().message; };
+  for (const RefusedByOthers& each : kAll) {
+    const Problem problem = grad_weight_of(each.layer, each.architecture);
+    EXPECT_EQ(reason_of(plans_grad_weight_pixels(problem)), each.of_pixels) << each.layer;
+    EXPECT_EQ(reason_of(plans_f32x3_grad_weight(problem)), each.of_f32x3) << each.layer;
   }
 }
 

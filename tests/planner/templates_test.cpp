@@ -35,7 +35,12 @@ TEST(Templates, AreFoundByTheirNames) {
     names.insert(known.name);
   }
   EXPECT_EQ(names.size(), templates().size());
-  EXPECT_EQ(templates().front().name, "direct");
+  // The first of each direction takes every layer.
+  for (const auto& [direction, name] :
+       {std::pair(Direction::kForward, "direct"), std::pair(Direction::kGradInput, "direct_grad_input"),
+        std::pair(Direction::kGradWeight, "direct_grad_weight"), std::pair(Direction::kGradBias, "grad_bias")}) {
+    EXPECT_EQ(std::ranges::find(templates(), direction, &Template::direction)->name, name);
+  }
 }
 
 TEST(Templates, AnUnknownNameIsAnErrorThatListsThem) {
@@ -43,7 +48,9 @@ TEST(Templates, AnUnknownNameIsAnErrorThatListsThem) {
   ASSERT_FALSE(unknown);
   EXPECT_THAT(
       unknown.error().message,
-      StartsWith("there is no template 'indirect'; there are: direct, shift_gemm, f32x3_gemm, roll_gemm, halo_gemm"));
+      StartsWith("there is no template 'indirect'; there are: direct, shift_gemm, f32x3_gemm, roll_gemm, halo_gemm, "
+                 "direct_grad_input, direct_grad_weight, grad_weight_gemm, grad_weight_pixels, grad_weight_rows, "
+                 "f32x3_grad_weight, grad_bias"));
   EXPECT_FALSE(template_named(""));
 
   // A plan that no planner made is never taken for one of another template.
@@ -127,13 +134,20 @@ const Refused kRefused[] = {
 INSTANTIATE_TEST_SUITE_P(Each, Reasons, ::testing::ValuesIn(kRefused));
 
 // What a reason says there is too much of is more than the limit that it names.
-TEST(Reasons, AreTrueOfRandomLayers) {
+class ReasonsOfDirection : public ::testing::TestWithParam<Direction> {};
+TEST_P(ReasonsOfDirection, AreTrueOfRandomLayers) {
+  const Direction direction = GetParam();
   const std::regex most(R"((\d+)[^;0-9]*; (?:at most|tensor cores want) (\d+))");
   const std::regex bytes(R"(take ([\d.]+) KiB .* has ([\d.]+) KiB)");
   convtgen::testing::LayerSource source(20261124);
   int compared = 0;
-  for (int i = 0; i < 3000; ++i) {
-    const Problem problem{source.next().layer, Direction::kForward, target_named("sm_90a").value()};
+  const int layers = direction == Direction::kGradInput ? 400 : 3000;  // whose plans take longer
+  for (int i = 0; i < layers; ++i) {
+    Problem problem{source.next().layer, direction, target_named("sm_90a").value()};
+    if (direction != Direction::kForward) {
+      problem.layer.fuse.clear();
+      problem.layer.directions = {direction};
+    }
     SCOPED_TRACE(canonical_form(problem.layer));
     const auto all = candidates(problem);
     ASSERT_TRUE(all) << all.error().message;
@@ -141,8 +155,10 @@ TEST(Reasons, AreTrueOfRandomLayers) {
     for (const Plan& each : all->plans) {
       planned.insert(each.template_name);
     }
+    // Of gradients of the input also those of forward layers that are for tensor cores.
+    const auto own = std::ranges::count(templates(), direction, &Template::direction);
     EXPECT_EQ(planned.size() + all->refusals.size(),
-              static_cast<std::size_t>(std::ranges::count(templates(), Direction::kForward, &Template::direction)));
+              static_cast<std::size_t>(own + (direction == Direction::kGradInput ? 4 : 0)));
     for (const Refusal& refusal : all->refusals) {
       EXPECT_FALSE(planned.contains(refusal.template_name));
       EXPECT_FALSE(refusal.reason.empty());
@@ -158,8 +174,11 @@ TEST(Reasons, AreTrueOfRandomLayers) {
       }
     }
   }
-  EXPECT_GT(compared, 100);
+  EXPECT_GT(compared, direction == Direction::kForward ? 100 : 50);
 }
+
+INSTANTIATE_TEST_SUITE_P(Directions, ReasonsOfDirection, ::testing::Values(Direction::kForward, Direction::kGradInput),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
 
 }  // namespace
 }  // namespace convtgen

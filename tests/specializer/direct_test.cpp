@@ -1,4 +1,5 @@
-// The template `direct` made into source: properties that hold for every layer, and the source of six layers as files.
+// The template `direct`, and those that are as plain for gradients, made into source: properties that hold for every
+// layer, and the source of some layers as files.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +10,7 @@
 #include <sstream>
 
 #include "generator/language/language.h"
-#include "generator/planner/direct.h"
+#include "generator/planner/templates.h"
 #include "generator/specializer/kernel_source.h"
 
 namespace convtgen {
@@ -36,17 +37,29 @@ constexpr Golden kGoldens[] = {
      "conv_transpose2d 5 -> 7; kernel 3x3; stride 5x5; dilation 400x400; input 2x9x11; dtype f64; fuse scale(0.5)",
      "sm_120"},
     {"one_row_bf16.cu", "conv_transpose1d 5 -> 7; kernel 9; stride 3; groups 1; dtype bf16; fuse mish", "sm_100"},
+    {"direct_grad_input.cu",
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; directions grad_input",
+     "sm_80"},
+    {"direct_grad_weight.cu",
+     "conv_transpose2d 64 -> 3; kernel 4x4; stride 2x2; padding 1x1; input ?x32x32; dtype f16; layout nhwc; bias; "
+     "directions grad_weight",
+     "sm_75"},
+    {"grad_bias.cu", "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; bias; directions grad_bias",
+     "sm_90a"},
 };
 
 KernelSource source_of(std::string_view layer, std::string_view architecture) {
   const auto parsed = parse_layer(layer);
   EXPECT_TRUE(parsed) << layer;
-  const Problem problem{*parsed, Direction::kForward, *target_named(architecture)};
-  const Result<Plan> plan = plan_direct(problem);
-  EXPECT_TRUE(plan) << plan.error().message;
-  Result<KernelSource> source = specialize(problem, *plan);
+  const Problem problem{*parsed, parsed->directions.front(), *target_named(architecture)};
+  const auto plain = std::ranges::find(templates(), problem.direction, &Template::direction);  // the first of each
+  const Result<std::vector<Plan>> plans = plain->plans(problem);
+  EXPECT_TRUE(plans) << plans.error().message;
+  const Plan& plan = plans->front();
+  Result<KernelSource> source = specialize(problem, plan);
   EXPECT_TRUE(source) << source.error().message;
-  EXPECT_EQ(source->main().threads, plan->threads);
+  EXPECT_TRUE(
+      std::ranges::any_of(source->recipe.kernels, [&](const auto& kernel) { return kernel.threads == plan.threads; }));
   return source.value_or(KernelSource{});
 }
 
@@ -94,15 +107,20 @@ TEST_P(Direct, StandsAlone) {
   EXPECT_NE(source.text.find(source.symbol + "("), std::string::npos);
   EXPECT_EQ(lines.at(0), "// " + canonical_form(*parse_layer(GetParam().layer)));
   for (const std::string& line : lines) {
-    EXPECT_TRUE(line.size() <= 120 || line.starts_with("//")) << line;
+    EXPECT_TRUE(line.size() <= 120 || line.starts_with("//") || line.starts_with("using ")) << line;
     EXPECT_FALSE(line.ends_with(' ')) << line;
   }
-  EXPECT_GT(std::ranges::count_if(source.template_lines, [](int line) { return line > 0; }), 20);
+  const bool is_short = source.recipe.tensor(Role::kGradBias) == &source.recipe.tensors.front();  // two short kernels
+  EXPECT_GT(std::ranges::count_if(source.template_lines, [](int line) { return line > 0; }), is_short ? 8 : 20);
 }
 
 TEST_P(Direct, WritesOutEveryTap) {
   const Layer layer = *parse_layer(GetParam().layer);
   const std::string text = source_of(GetParam().layer, GetParam().architecture).text;
+  if (layer.directions.front() == Direction::kGradBias) {
+    EXPECT_FALSE(text.contains("// tap ")) << "no weight is read";
+    return;
+  }
   for (int kh = 0; kh < layer.axes[kHeight].kernel; ++kh) {
     for (int kw = 0; kw < layer.axes[kWidth].kernel; ++kw) {
       const std::string tap = fmt::format("// tap ({}, {})\n", kh, kw);

@@ -46,7 +46,8 @@ Numbers numbers_of(const std::string& text) {
 
 }  // namespace
 
-std::map<Phase, std::vector<Tap>> taps_in_source(const Layer& layer, std::string_view source) {
+std::map<Phase, std::vector<Tap>> taps_in_source(const Layer& layer, std::string_view source, std::int64_t rows_of_r) {
+  const std::int64_t all_of_r = rows_of_r > 0 ? rows_of_r : layer.axes[kHeight].stride;
   static const std::regex list(R"(\btaps?((?: \(\d[^()]*, \d[^()]*\))+))");
   static const std::regex tap(R"(\((\d+(?: to \d+)?(?: \+ r)?), (\d+(?: to \d+)?)\))");
   const std::string comments = comments_of(source);
@@ -56,7 +57,7 @@ std::map<Phase, std::vector<Tap>> taps_in_source(const Layer& layer, std::string
     for (std::sregex_iterator t(taps.begin(), taps.end(), tap); t != end; ++t) {
       const Numbers rows = numbers_of((*t)[1]), columns = numbers_of((*t)[2]);
       for (std::int64_t row = rows.first; row <= rows.last; ++row) {
-        for (std::int64_t r = 0; r < (rows.behind_r ? layer.axes[kHeight].stride : 1); ++r) {
+        for (std::int64_t r = 0; r < (rows.behind_r ? all_of_r : 1); ++r) {
           for (std::int64_t column = columns.first; column <= columns.last; ++column) {
             const Tap each{row + r, column};
             out[phase_of(layer, each)].push_back(each);

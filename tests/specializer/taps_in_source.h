@@ -19,8 +19,9 @@ using Tap = std::pair<std::int64_t, std::int64_t>;    // row and column
 using Phase = std::pair<std::int64_t, std::int64_t>;  // of rows and of columns
 
 /// All taps that a source names, as often and in the order in which it does, by their phases in the layer. Taps that
-/// the layer hasn't are there too.
-[[nodiscard]] std::map<Phase, std::vector<Tap>> taps_in_source(const Layer& layer, std::string_view source);
+/// the layer hasn't are there too. `rows_of_r` kernel rows are meant by ` + r`; 0: one for each phase row.
+[[nodiscard]] std::map<Phase, std::vector<Tap>> taps_in_source(const Layer& layer, std::string_view source,
+                                                               std::int64_t rows_of_r = 0);
 
 /// The taps of a layer, each once.
 [[nodiscard]] std::map<Phase, std::vector<Tap>> taps_of(const Layer& layer);

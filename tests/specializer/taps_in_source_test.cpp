@@ -1,4 +1,5 @@
-// Sources of random layers name each of the layer's taps once, in every template.
+// Sources of random layers name each of the layer's taps once, in every template. A source of a gradient may hold a
+// function of products twice, for warpgroups with different numbers of tiles: each of them names all taps.
 #include "tests/specializer/taps_in_source.h"
 
 #include <fmt/format.h>
@@ -7,6 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <regex>
 #include <string>
 
 #include "generator/language/language.h"
@@ -67,35 +71,99 @@ std::string text_of(const Taps& taps) {
   return out;
 }
 
-class TapsInSource : public testing::TestWithParam<const char*> {};
+/// A template in a direction of which it makes plans.
+using Case = std::pair<Direction, const char*>;
+std::string name_of_case(const testing::TestParamInfo<Case>& info) {
+  const auto& [direction, template_name] = info.param;
+  return direction == Direction::kForward ? template_name : fmt::format("{}_{}", name_of(direction), template_name);
+}
+
+/// The template's first plan of a layer; nothing where it takes none of that layer.
+std::optional<Plan> first_plan(const Template& known, const Problem& problem) {
+  if (known.direction == problem.direction) {
+    const auto plans = known.plans(problem);
+    return plans && !plans->empty() ? std::optional(plans->front()) : std::nullopt;
+  }
+  const auto plans = plan(problem);  // which exchanges input and output
+  const auto found = std::ranges::find(plans.value(), known.name, &Plan::template_name);
+  return found != plans->end() ? std::optional(*found) : std::nullopt;
+}
+
+/// How many functions of a source make all products of its taps.
+std::size_t functions_of_taps(const std::string& source) {
+  static const std::regex function(R"(void multiply_stage\w*\()");
+  const auto all = std::distance(std::sregex_iterator(source.begin(), source.end(), function), std::sregex_iterator());
+  return static_cast<std::size_t>(std::max<std::ptrdiff_t>(all, 1));
+}
+
+/// The taps that a source names. In one of a layer with input and output exchanged, blocks have a kernel row each where
+/// the layer has strides, and a line at its head tells of mirrored taps.
+Taps taps_named(const Problem& problem, std::string source) {
+  const std::string mirrored = ": tap (0, 0) is the last one.";
+  const std::size_t at = source.find(mirrored);
+  const bool is_exchanged = at != std::string::npos;
+  if (is_exchanged) {
+    source.erase(at, mirrored.size());
+  }
+  return taps_in_source(problem.layer, source, is_exchanged ? problem.layer.axes[kHeight].kernel : 0);
+}
+
+class TapsInSource : public testing::TestWithParam<Case> {};
 
 TEST_P(TapsInSource, AreThoseOfTheLayerEachOnce) {
-  const Template& known = *template_named(GetParam()).value();
+  const auto& [direction, template_name] = GetParam();
+  const Template& known = *template_named(template_name).value();
   const int wanted = std::getenv("CONVTGEN_TEST_ALL") != nullptr ? 100 : 5;
   int made = 0;
   for (std::uint64_t seed = 1; made < wanted; ++seed) {
     ASSERT_LT(seed, 100'000u) << "the template takes none of these layers";
-    const Problem problem{some_layer(testing_support::seeded(seed)), Direction::kForward,
-                          target_named("sm_90a").value()};
-    const auto plans = known.plans(problem);
-    if (!plans || plans->empty()) {
+    Problem problem{some_layer(testing_support::seeded(seed)), direction, target_named("sm_90a").value()};
+    problem.layer.directions = {direction};
+    const std::optional<Plan> first = first_plan(known, problem);
+    if (!first) {
       continue;
     }
     ++made;
-    const Result<KernelSource> source = specialize(problem, plans->front());
+    const Result<KernelSource> source = specialize(problem, *first);
     ASSERT_TRUE(source) << source.error().message;
-    Taps named = taps_in_source(problem.layer, source->text);
+    Taps named = taps_named(problem, source->text);
+    Taps expected = taps_of(problem.layer);
+    const std::size_t times = direction == Direction::kGradWeight ? functions_of_taps(source->text) : 1;
     for (auto& [phase, taps] : named) {
       std::ranges::sort(taps);
     }
-    EXPECT_EQ(text_of(named), text_of(taps_of(problem.layer)))
-        << canonical_form(problem.layer) << ": " << plans->front().summary;
+    for (auto& [phase, taps] : expected) {
+      const std::vector<Tap> once = taps;
+      for (std::size_t i = 1; i < times; ++i) {
+        taps.insert(taps.end(), once.begin(), once.end());
+      }
+      std::ranges::sort(taps);
+    }
+    EXPECT_EQ(text_of(named), text_of(expected)) << canonical_form(problem.layer) << ": " << first->summary;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Templates, TapsInSource,
-                         testing::Values("direct", "f32x3_gemm", "halo_gemm", "roll_gemm", "shift_gemm"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Templates, TapsInSource,
+    testing::Values(Case{Direction::kForward, "direct"}, Case{Direction::kForward, "f32x3_gemm"},
+                    Case{Direction::kForward, "halo_gemm"}, Case{Direction::kForward, "roll_gemm"},
+                    Case{Direction::kForward, "shift_gemm"}, Case{Direction::kGradInput, "direct_grad_input"},
+                    Case{Direction::kGradInput, "f32x3_gemm"}, Case{Direction::kGradInput, "halo_gemm"},
+                    Case{Direction::kGradInput, "roll_gemm"}, Case{Direction::kGradInput, "shift_gemm"},
+                    Case{Direction::kGradWeight, "direct_grad_weight"},
+                    Case{Direction::kGradWeight, "grad_weight_gemm"},
+                    Case{Direction::kGradWeight, "grad_weight_pixels"},
+                    Case{Direction::kGradWeight, "grad_weight_rows"},
+                    Case{Direction::kGradWeight, "f32x3_grad_weight"}),
+    name_of_case);
+
+// The gradient of the bias has no taps.
+TEST(TapsInSourceText, AreNoneOfGradBias) {
+  const Layer layer = parse_layer("conv_transpose2d 16 -> 8; kernel 3x3; bias; directions grad_bias").value();
+  const Problem problem{layer, Direction::kGradBias, target_named("sm_90a").value()};
+  const KernelSource source = specialize(problem, plan(problem).value().front()).value();
+  EXPECT_EQ(taps_in_source(layer, source.text), Taps());
+}
 
 TEST(TapsInSourceText, IsReadAsItIsWritten) {
   const Layer layer = parse_layer("conv_transpose2d 4 -> 4; kernel 4x3; stride 2x1; padding 0").value();

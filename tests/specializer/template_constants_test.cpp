@@ -14,7 +14,9 @@
 #include "generator/language/language.h"
 #include "generator/planner/direct.h"
 #include "generator/planner/f32x3_gemm.h"
+#include "generator/planner/f32x3_grad_weight.h"
 #include "generator/planner/grad_weight_gemm.h"
+#include "generator/planner/grad_weight_pixels.h"
 #include "generator/planner/grad_weight_rows.h"
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/roll_gemm.h"
@@ -61,6 +63,12 @@ std::vector<Problem> random_problems(int each) {
           layer.fuse.clear();
           layer.bias |= known.direction == Direction::kGradBias;
           layer.directions = {known.direction};
+          if (known.name == "grad_weight_pixels" && i % 2 == 0) {  // which takes channels last in 16 bits alone
+            layer.dtype = Dtype::kBf16;
+            layer.compute = Compute::kBf16;
+            layer.layout = Layout::kNhwc;
+            layer.in_channels = layer.out_channels = layer.groups * 8 * (1 + i % 5);
+          }
           if (known.name == "grad_weight_rows" && i % 2 == 0) {  // which takes rows of whole 16 bytes alone
             layer.layout = Layout::kNchw;
             layer.axes[kWidth] = {.kernel = 3, .padding = 1, .extent = 8 * (1 + i)};
@@ -119,9 +127,10 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
     ++plans[name];
   });
   for (const std::string_view name :
-       {"direct", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "grad_weight_gemm", "grad_weight_rows"}) {
+       {"direct", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "direct_grad_input", "direct_grad_weight",
+        "grad_weight_gemm", "grad_weight_rows", "grad_weight_pixels", "f32x3_grad_weight"}) {
     EXPECT_GT(plans[name], 50) << name;
-    EXPECT_GT(all_programs().at(name).constants.constant_names().size(), 15U) << name;
+    EXPECT_GT(all_programs().at(name).constants.constant_names().size(), 14U) << name;
   }
   EXPECT_LT(ended, compared / 1000);
 }
@@ -175,6 +184,14 @@ const Changed kChanged[] = {
     {"grad_weight_rows", plans_grad_weight_rows,
      "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; dtype f16; directions grad_weight",
      "(call ceil_div kWindowColumns kPack) 2) 2) 1)", "(call ceil_div kWindowColumns kPack) 2) 2) 3)"},
+    {"grad_weight_pixels", plans_grad_weight_pixels,
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; "
+     "directions grad_weight",
+     "(* kPlaneEnd kOutSwizzle) 128) 128)", "(* kPlaneEnd kOutSwizzle) 4096) 4096)"},
+    {"f32x3_grad_weight", plans_f32x3_grad_weight,
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute f32x3; directions "
+     "grad_weight",
+     "kInputUnitPitch (* 16 (+ (* (/ kInputPixels 2) 2) 1))", "kInputUnitPitch (* 16 (+ (* (/ kInputPixels 2) 2) 3))"},
 };
 
 // A template's pitch is known to its program alone: another one is another plan.

@@ -95,6 +95,19 @@ const std::vector<Golden> kGoldens = {
      "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; compute tf32; directions grad_weight",
      {"kernel 3x3; padding 1x1; input 8x512x512; dtype f16; directions grad_weight",
       "kernel 4x4; stride 2x2; padding 1x1; input ?x?x64; compute tf32; bias; directions grad_weight"}},
+    {"grad_weight_pixels",
+     "grad_weight_pixels",
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; bias; "
+     "directions grad_weight",
+     {"kernel 3x3; input 8x512x512; dtype f16; layout nhwc; directions grad_weight",
+      "kernel 3x3; stride 2x2; input ?x?x?; dtype bf16; layout nhwc; bias; directions grad_weight",
+      "kernel 5x5; dilation 3x1; input 5x3x5; dtype bf16; layout nhwc; directions grad_weight"}},
+    {"f32x3_grad_weight",
+     "f32x3_grad_weight",
+     "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; compute f32x3; directions grad_weight",
+     {"kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute f32x3; bias; directions grad_weight",
+      "kernel 3x3; stride 2x2; input ?x?x?; compute f32x3; layout nhwc; directions grad_weight",
+      "kernel 5x5; dilation 3x1; input 1x9x8; compute f32x3; layout nhwc; bias; directions grad_weight"}},
     {"f32x3_gemm",
      "f32x3_gemm",
      "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; compute f32x3",
@@ -155,7 +168,7 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
 }
 
 // What is emitted for the layers that are measured: the first plan of each template.
-class SourceLength : public ::testing::TestWithParam<std::pair<Dtype, Compute>> {};
+class SourceLength : public ::testing::TestWithParam<std::tuple<Direction, std::pair<Dtype, Compute>>> {};
 
 TEST_P(SourceLength, OfTheBenchmarksLayersHasItsBound) {
   for (const char* const path : {CONVTGEN_BENCHMARK_LAYERS, CONVTGEN_OUTSIDE_LAYERS}) {
@@ -163,8 +176,10 @@ TEST_P(SourceLength, OfTheBenchmarksLayersHasItsBound) {
     ASSERT_FALSE(layers.empty());
     for (const NamedLayer& named : layers) {
       for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
-        Problem problem{named.layer, Direction::kForward, *target_named("sm_90a")};
-        std::tie(problem.layer.dtype, problem.layer.compute) = GetParam();
+        const auto& [direction, mode] = GetParam();
+        Problem problem{named.layer, direction, *target_named("sm_90a")};
+        std::tie(problem.layer.dtype, problem.layer.compute) = mode;
+        problem.layer.directions = {direction};
         problem.layer.layout = layout;
         std::vector<std::string> seen;
         const std::vector<Plan> plans = plan(problem).value();
@@ -184,11 +199,15 @@ TEST_P(SourceLength, OfTheBenchmarksLayersHasItsBound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, SourceLength,
-                         ::testing::Values(std::pair{Dtype::kF32, Compute::kTf32},
-                                           std::pair{Dtype::kF16, Compute::kF16},
-                                           std::pair{Dtype::kBf16, Compute::kBf16},
-                                           std::pair{Dtype::kF32, Compute::kF32x3}),
-                         [](const auto& info) { return std::string(name_of(info.param.second)); });
+                         ::testing::Combine(::testing::Values(Direction::kForward, Direction::kGradWeight),
+                                            ::testing::Values(std::pair{Dtype::kF32, Compute::kTf32},
+                                                              std::pair{Dtype::kF16, Compute::kF16},
+                                                              std::pair{Dtype::kBf16, Compute::kBf16},
+                                                              std::pair{Dtype::kF32, Compute::kF32x3})),
+                         [](const auto& info) {
+                           const Compute compute = std::get<1>(info.param).second;
+                           return std::string(name_of(std::get<0>(info.param))) + "_" + std::string(name_of(compute));
+                         });
 
 // A block has all weights of some output channels, the fewer the more these have.
 TEST(PackingOfF32x3, HasABlockForEachShareOfTheOutputChannels) {

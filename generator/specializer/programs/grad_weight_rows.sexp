@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "6509e328b4d6c3231fb49dd7c36802653fd8629e89333305ed8b60b4873df2d6")
+  (digest "e9d4e701197ba4d6a2acf945c457d83c0e1b11ac588309beb69883c6933fccb5")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -768,7 +768,7 @@
     (argument (const int) in_h)
     (argument (const int) out_h)
     (argument (const int) out_w)
-    (if @4 (< batch_index kInputBatches)
+    (if @4 (|| (== kWindowBatches 0) (< batch_index kInputBatches))
       (then
         (do @5 (call load_input words x source tile batch_index thread in_h)))
       (else
@@ -780,7 +780,7 @@
     (argument (reference (const Words)) words)
     (argument int batch_index)
     (argument int thread)
-    (if @1 (< batch_index kInputBatches)
+    (if @1 (|| (== kWindowBatches 0) (< batch_index kInputBatches))
       (then
         (do @2 (call store_input stage words batch_index thread)))
       (else

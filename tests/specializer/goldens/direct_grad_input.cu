@@ -1,0 +1,174 @@
+// conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f32; compute f32; layout nchw; directions grad_input
+// grad_input for sm_80. Template direct_grad_input: a block makes 16x16 inputs of 32 channels; 16 taps; 27.1 KiB shared.
+// Launch
+//   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
+//   compile: nvcc -gencode arch=compute_80,code=sm_80
+//   tensor grad_x: 4194304 elements, written, 4-byte aligned
+//   tensor grad_y: 8388608 elements, read, 4-byte aligned
+//   tensor weight: 131072 elements, read, 4-byte aligned
+//   kernel convtgen_direct_grad_input_grad_input_56efc374cc7aab63
+//     arguments const float* grad_y, const float* weight, float* grad_x
+//     grid 512; block 256; shared 27776
+
+namespace convtgen_direct_grad_input_grad_input_56efc374cc7aab63_source {
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+#endif
+
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kGroupOut = 64;
+constexpr int kTileChannels = 32;
+constexpr int kStagedRows = 34;
+constexpr int kStagedColumns = 34;
+
+// ---- Staging ----
+
+struct Stage {
+  float rows[4][34][36];
+  float weights[4][16][32];
+};
+
+// Copies a k-block of output channels to shared memory, with all that the tile's taps read: zeros where the image or
+// the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that
+// are staged.
+__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ grad_y, int first_channel) {
+  // more would spill
+  #pragma unroll 3
+  for (int i = threadIdx.x; i < 4624; i += kThreads) {
+    // Adjacent threads read adjacent memory.
+    const int channel = i / 1156;
+    const int row = i / kStagedColumns % kStagedRows;
+    const int column = i % kStagedColumns;
+    const int co = first_channel + channel;
+    const int oy = row - 1;
+    const int ox = column - 1;
+    float value = 0;
+    if (oy >= 0 && oy < 32 && ox >= 0 && ox < 32) {
+      value = grad_y[(co * 32 + oy) * 32 + ox];
+    }
+    stage.rows[channel][row][column] = value;
+  }
+}
+
+// Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group
+// ends. `weight` is the first input channel of the group.
+__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel,
+                                              int first_in) {
+  // more would spill
+  #pragma unroll 3
+  for (int i = threadIdx.x; i < 2048; i += kThreads) {
+    const int tap = i % 16;
+    const int k_channel = i / 16 % 4;
+    const int channel = i / 64;
+    const int co = first_channel + k_channel;
+    const int ci = first_in + channel;
+    const float value = weight[(ci * kGroupOut + co) * 16 + tap];
+    stage.weights[k_channel][tap][channel] = value;
+  }
+}
+
+// ---- Products ----
+
+// One thread's accumulators.
+using Accumulators = float[8][2][2];
+
+// One tap: every stride-th element of a staged rectangle times one weight for each channel.
+__device__ __forceinline__ void multiply_add(Accumulators& acc, const float* grad_y, const float* weights) {
+  #pragma unroll
+  for (int channel = 0; channel < 8; ++channel) {
+    #pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      #pragma unroll
+      for (int column = 0; column < 2; ++column) {
+        acc[channel][row][column] = fma(grad_y[row * 72 + column * 2], weights[channel], acc[channel][row][column]);
+      }
+    }
+  }
+}
+
+// ---- Epilogue ----
+
+// Stores what a thread made. `grad_x` is the image, ci the first channel, (iy, ix) the first position.
+__device__ __forceinline__ void store(const Accumulators& acc, float* __restrict__ grad_x, int ci, int iy, int ix) {
+  #pragma unroll
+  for (int channel = 0; channel < 8; ++channel) {
+    #pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      #pragma unroll
+      for (int column = 0; column < 2; ++column) {
+        const int in_row = iy + row;
+        const int in_column = ix + column;
+        const float value = acc[channel][row][column];
+        grad_x[((ci + channel) * 16 + in_row) * 16 + in_column] = value;
+      }
+    }
+  }
+}
+
+// ---- Kernel ----
+
+extern "C" __global__ void __launch_bounds__(kThreads, 2)
+    convtgen_direct_grad_input_grad_input_56efc374cc7aab63(const float* __restrict__ grad_y,
+                                                           const float* __restrict__ weight,
+                                                           float* __restrict__ grad_x) {
+  // The block's place: channels vary fastest, so that blocks which read the same part of grad_y run together.
+  const int block = blockIdx.x;
+  const int channel_tile = block % 4;
+  const int tile = block / 4;
+
+  // The thread's place in the block: first column and row of its positions, first of its channels.
+  const int thread = threadIdx.x;
+  const int column = thread % 8 * 2;
+  const int row = thread / 8 % 8 * 2;
+  const int channel = thread / 64 * 8;
+  const int first_in = channel_tile * kTileChannels;
+
+  // Bases are 64-bit; every offset from them fits its type.
+  const long long image_channel = static_cast<long long>(tile) * 64;
+  const float* y_group = grad_y + image_channel * 1024;
+  float* x_image = grad_x + static_cast<long long>(tile) * 32768;
+
+  Accumulators acc = {};
+  Stage& stage = *static_cast<Stage*>(shared_memory());
+  for (int first_out = 0; first_out < kGroupOut; first_out += 4) {
+    __syncthreads();  // all threads have read the k-block before
+    stage_rows(stage, y_group, first_out);
+    stage_weights(stage, weight, first_out, first_in);
+    __syncthreads();  // the k-block is staged
+    #pragma unroll 1
+    for (int c = 0; c < 4; ++c) {
+      multiply_add(acc, &stage.rows[c][row * 2][column * 2], &stage.weights[c][0][channel]);           // tap (0, 0)
+      multiply_add(acc, &stage.rows[c][row * 2][column * 2 + 1], &stage.weights[c][1][channel]);       // tap (0, 1)
+      multiply_add(acc, &stage.rows[c][row * 2][column * 2 + 2], &stage.weights[c][2][channel]);       // tap (0, 2)
+      multiply_add(acc, &stage.rows[c][row * 2][column * 2 + 3], &stage.weights[c][3][channel]);       // tap (0, 3)
+      multiply_add(acc, &stage.rows[c][row * 2 + 1][column * 2], &stage.weights[c][4][channel]);       // tap (1, 0)
+      multiply_add(acc, &stage.rows[c][row * 2 + 1][column * 2 + 1], &stage.weights[c][5][channel]);   // tap (1, 1)
+      multiply_add(acc, &stage.rows[c][row * 2 + 1][column * 2 + 2], &stage.weights[c][6][channel]);   // tap (1, 2)
+      multiply_add(acc, &stage.rows[c][row * 2 + 1][column * 2 + 3], &stage.weights[c][7][channel]);   // tap (1, 3)
+      multiply_add(acc, &stage.rows[c][row * 2 + 2][column * 2], &stage.weights[c][8][channel]);       // tap (2, 0)
+      multiply_add(acc, &stage.rows[c][row * 2 + 2][column * 2 + 1], &stage.weights[c][9][channel]);   // tap (2, 1)
+      multiply_add(acc, &stage.rows[c][row * 2 + 2][column * 2 + 2], &stage.weights[c][10][channel]);  // tap (2, 2)
+      multiply_add(acc, &stage.rows[c][row * 2 + 2][column * 2 + 3], &stage.weights[c][11][channel]);  // tap (2, 3)
+      multiply_add(acc, &stage.rows[c][row * 2 + 3][column * 2], &stage.weights[c][12][channel]);      // tap (3, 0)
+      multiply_add(acc, &stage.rows[c][row * 2 + 3][column * 2 + 1], &stage.weights[c][13][channel]);  // tap (3, 1)
+      multiply_add(acc, &stage.rows[c][row * 2 + 3][column * 2 + 2], &stage.weights[c][14][channel]);  // tap (3, 2)
+      multiply_add(acc, &stage.rows[c][row * 2 + 3][column * 2 + 3], &stage.weights[c][15][channel]);  // tap (3, 3)
+    }
+  }
+  store(acc, x_image, first_in + channel, row, column);
+}
+
+}  // namespace convtgen_direct_grad_input_grad_input_56efc374cc7aab63_source
+using convtgen_direct_grad_input_grad_input_56efc374cc7aab63_source::convtgen_direct_grad_input_grad_input_56efc374cc7aab63;

@@ -1,0 +1,850 @@
+// conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute f32x3; layout nchw; directions grad_weight
+// grad_weight for sm_90a. Template f32x3_grad_weight: a block makes 3x7 taps of 32 by 16 channels; 66 slices; 216.0 KiB shared.
+// Launch
+//   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor grad_weight: 21504 elements, written, 4-byte aligned
+//   tensor x: 134217728 elements, read, 4-byte aligned
+//   tensor grad_y: 134217728 elements, read, 4-byte aligned
+//   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
+//   region partial: 5677056 bytes, sums of slices of the positions
+//   region maxima: 4096 bytes, the largest magnitudes of channels, by slices of the positions
+//   kernel convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_scan
+//     arguments const float* x, const float* grad_y, float* maxima, int batch
+//     grid 1024; block 256; shared 32
+//   kernel convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae
+//     arguments const float* x, const float* grad_y, float* partial, const float* maxima, int batch
+//     grid 132; block 512; shared 221232
+//   kernel convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_add
+//     arguments const float* partial, float* grad_weight
+//     grid 84; block 256; shared 0
+
+namespace convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_source {
+
+// ---- Device primitives ----
+
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
+#elif !defined(CONVTGEN_HOST_DEVICE)
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
+__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+}
+
+// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
+__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
+  for (unsigned int complete = 0; complete == 0;) {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  }
+}
+
+// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
+__device__ __forceinline__ void named_barrier_sync(int id, int threads) {
+  asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
+  unsigned int bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
+// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+__device__ __forceinline__ void fence_proxy_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// Orders earlier accesses of registers (accumulators, A) before the products that follow.
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// Closes a group: all products of this warpgroup since the last one.
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still in flight.
+__device__ __forceinline__ void wgmma_wait(int pending) {
+  if (pending == 0) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  }
+  if (pending == 1) {
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  }
+}
+
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
+__device__ __forceinline__ void wgmma_pin(float& value) {
+  asm volatile("" : "+f"(value)::"memory");
+}
+
+// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
+  asm volatile("" : "+r"(word)::"memory");
+}
+
+// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
+  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
+}
+
+// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
+__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
+  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
+}
+
+// Reads four matrices, transposed.
+__device__ __forceinline__ void matrix_load_x4_transposed(unsigned int (&values)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+// d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B N-major.
+__device__ __forceinline__ void wgmma_m64n32k16_f16_rs_mn_b(float (&d)[16], const unsigned int (&a)[4], unsigned long long b,
+    int accumulate) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+      "{%16, %17, %18, %19}, %20, p, 1, 1, 1; }"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate) : "memory");
+}
+
+#endif
+
+// ---- Constants ----
+
+constexpr float kLowScale = 2048.0f;
+constexpr int kConsumers = 384;
+constexpr int kGroupIn = 32;
+constexpr int kGroupOut = 32;
+constexpr int kTaps = 21;
+constexpr int kRows = 336;
+constexpr int kTapPitch = 17;
+constexpr int kColumnPitch = 388;
+constexpr int kInputPitch = 32;
+constexpr int kRowPitch = 38;  // of a plane
+constexpr int kPlanePixels = 380;
+constexpr int kInputUnitPitch = 4112;
+constexpr int kWindowUnitPitch = 6096;
+constexpr int kScanLanes = 256;
+constexpr int kScanTilesIn = 32;
+constexpr int kScanTiles = 64;
+constexpr int kScannedChannels = 64;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputBytes = 16448;  // of high parts, and of low ones
+constexpr int kWindowBytes = 12192;
+constexpr int kWindowOffset = 32896;  // of grad_y in a stage
+constexpr int kStageBytes = 57280;
+constexpr int kScalesOffset = 171840;
+constexpr int kTotalsOffset = 172032;
+constexpr int kBarrierOffset = 221184;
+
+// The larger of a and |b|; infinities and NaN don't count.
+__device__ __forceinline__ float larger_finite(float a, float b) {
+  return fmaxf(a, fabsf(fmaf(b, 0, b)));
+}
+
+// The largest of a warp's values, none of them negative or NaN: their bits are in the same order. Collective.
+__device__ __forceinline__ float largest_of_warp(float value) {
+  return __uint_as_float(__reduce_max_sync(0xffffffffu, __float_as_uint(value)));
+}
+
+// The exponent of the scale that takes `most` to at least 2^14 and below 2^15; of denormals as far as floats go.
+__device__ __forceinline__ int scale_exponent(float most) {
+  return min(126, 141 - __float_as_int(most) / 0x800000);
+}
+
+// 2^exponent, -126 to 127.
+__device__ __forceinline__ float power_of_two(int exponent) {
+  return __int_as_float((exponent + 127) * 0x800000);
+}
+
+// Two factors that make 2^e, which may be no float.
+__device__ __forceinline__ float2 factors_of(int e) {
+  return {power_of_two(e / 2), power_of_two(e - e / 2)};
+}
+
+__device__ __forceinline__ float scaled_by(float x, int e) {
+  return x * factors_of(e).x * factors_of(e).y;
+}
+
+__device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
+  return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 0xffff)), -2048.0f, a * kLowScale),
+                         fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * kLowScale));
+}
+
+__device__ __forceinline__ bool is_finite(float value) {
+  return fabsf(value) <= 3.4028235e+38f;
+}
+
+// ---- Elements ----
+
+// One thread's accumulators of one tile of 64 rows.
+using Accumulators = float[16];
+
+__device__ __forceinline__ int tap_of_rows(int rows) {
+  return min(rows, 20);
+}
+
+__device__ __forceinline__ int channel_of_rows() {
+  return 0;
+}
+
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
+__device__ __forceinline__ void pin(Accumulators (&acc)[2]) {
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    #pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      wgmma_pin(acc[tile][i]);
+    }
+  }
+}
+
+// ---- Tiles and stages ----
+
+// Where the taps of a block read the window: the plane's first position, moved.
+__device__ __forceinline__ int pixel_of_tap(int tap) {
+  const int kh = tap / 7;
+  const int kw = tap % 7;
+  return kh * kRowPitch + kw;
+}
+
+// ---- Scales ----
+
+// The largest finite magnitudes that a thread finds in its part of a slice.
+__device__ __forceinline__ float4 scan_slice(const float* __restrict__ from, int tile, int slice, int batch,
+                                             int thread) {
+  float4 most = make_float4(0, 0, 0, 0);
+  const long long end = batch * 256ll * (slice + 1) / 16;
+  for (long long piece = batch * 256ll * slice / 16 + thread / kScanLanes; piece < end; ++piece) {
+    const long long image = piece / 256;
+    const long long position = piece % 256 * 2048 + thread % kScanLanes;
+    const float* next = from + (image * 32 + tile) * 524288 + position;
+    float read[8];
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      read[i] = next[i * kScanLanes];
+    }
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      most.x = larger_finite(most.x, read[i]);
+    }
+  }
+  return most;
+}
+
+// (slice, channel): the largest finite magnitude in one slice of a channel of x, then of grad_y.
+extern "C" __global__ void __launch_bounds__(256)
+    convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_scan(const float* __restrict__ x,
+                                                                 const float* __restrict__ grad_y,
+                                                                 float* __restrict__ maxima, int batch) {
+  const int thread = threadIdx.x;
+  const int slice = blockIdx.x / kScanTiles;
+  const int tile = blockIdx.x % kScanTiles;
+  const bool is_input = tile < kScanTilesIn;
+  const float4 most = is_input ? scan_slice(x, tile, slice, batch, thread)
+                      : scan_slice(grad_y, tile - kScanTilesIn, slice, batch, thread);
+  // Those of a channel: in NCHW first of a warp.
+  float* found = static_cast<float*>(shared_memory());
+  float* to = maxima + slice * kScannedChannels + (is_input ? 0 : 32);
+  const int first = is_input ? tile : tile - kScanTilesIn;
+  const float of_warp = largest_of_warp(most.x);
+  if (thread % 32 == 0) {
+    found[thread / 32] = of_warp;
+  }
+  __syncthreads();
+  if (thread == 0) {
+    float largest = 0;
+    #pragma unroll
+    for (int warp = 0; warp < 8; ++warp) {
+      largest = fmaxf(largest, found[warp]);
+    }
+    to[first] = largest;
+  }
+}
+
+// The scale of a channel: what brings its largest finite magnitude to at least 2^14 and below 2^15.
+__device__ __forceinline__ float scale_of_channel(const float* __restrict__ maxima, int channel) {
+  float most = 0;
+  #pragma unroll 8
+  for (int slice = 0; slice < 16; ++slice) {
+    most = fmaxf(most, maxima[slice * kScannedChannels + channel]);
+  }
+  return power_of_two(scale_exponent(most));
+}
+
+// The scales of the block's channels, and 1 for those beyond the group's last. All threads share them.
+__device__ __forceinline__ void find_scales(float* scales, const float* __restrict__ maxima, int first_in, int ins,
+                                            int first_out, int outs, int thread) {
+  for (int i = thread; i < 48; i += 512) {
+    const int channel = i < 32 ? i : i - 32;
+    const bool is_there = channel < (i < 32 ? ins : outs);
+    scales[i] = is_there ? scale_of_channel(maxima, channel + (i < 32 ? first_in : 32 + first_out)) : 1;
+  }
+}
+
+__device__ __forceinline__ int exponent_of(float scale) {
+  return __float_as_int(scale) / 0x800000 - 127;
+}
+
+// Undoes the scales of a thread's totals, of its rows' and columns' channels.
+__device__ __forceinline__ void unscale(Accumulators (&totals)[2], const float* scales, int thread) {
+  const int lane = thread % 32;
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    const float* of_rows = scales + (32 + channel_of_rows() + lane / 4);
+    #pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      totals[tile][i] = scaled_by(totals[tile][i],
+                                  -exponent_of(of_rows[i / 2 % 2 * 8]) -
+                                  exponent_of(scales[i / 4 * 8 + lane % 4 * 2 + i % 2]));
+    }
+  }
+}
+
+// ---- Producer ----
+
+using Words = float[8][8];
+
+// Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
+// the next one.
+__device__ __forceinline__ void load_unit(float (&words)[8], const float* __restrict__ from, bool is_inside) {
+  #pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    words[c] = is_inside ? from[c * 524288ll] : 0;
+  }
+}
+
+// Where a unit lies, in bytes.
+__device__ __forceinline__ int input_place(int pixel, int unit) {
+  return unit * kInputUnitPitch + pixel * 16;
+}
+
+__device__ __forceinline__ int window_place(int pixel, int unit) {
+  return unit * kWindowUnitPitch + pixel * 16;
+}
+
+// Writes the high parts of a unit, and its low parts so many bytes on. `scales` are those of its channels.
+__device__ __forceinline__ void store_split(unsigned char* to, const float (&words)[8], const float* scales) {
+  const float4 first = *reinterpret_cast<const float4*>(scales);
+  const float4 second = *reinterpret_cast<const float4*>(scales + 4);
+  const float scaled[8] = {words[0] * first.x, words[1] * first.y, words[2] * first.z, words[3] * first.w,
+                           words[4] * second.x, words[5] * second.y, words[6] * second.z, words[7] * second.w};
+  unsigned int high[4];
+  unsigned int low[4];
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    high[i] = floats_to_half2(scaled[2 * i], scaled[2 * i + 1]);
+    low[i] = low_parts(scaled[2 * i], scaled[2 * i + 1], high[i]);
+  }
+  *reinterpret_cast<uint4*>(to) = make_uint4(high[0], high[1], high[2], high[3]);
+  *reinterpret_cast<uint4*>(to + 16448) = make_uint4(low[0], low[1], low[2], low[3]);
+}
+
+// Writes the high parts of a unit, and its low parts so many bytes on. `scales` are those of its channels.
+__device__ __forceinline__ void store_split_2(unsigned char* to, const float (&words)[8], const float* scales) {
+  const float4 first = *reinterpret_cast<const float4*>(scales);
+  const float4 second = *reinterpret_cast<const float4*>(scales + 4);
+  const float scaled[8] = {words[0] * first.x, words[1] * first.y, words[2] * first.z, words[3] * first.w,
+                           words[4] * second.x, words[5] * second.y, words[6] * second.z, words[7] * second.w};
+  unsigned int high[4];
+  unsigned int low[4];
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    high[i] = floats_to_half2(scaled[2 * i], scaled[2 * i + 1]);
+    low[i] = low_parts(scaled[2 * i], scaled[2 * i + 1], high[i]);
+  }
+  *reinterpret_cast<uint4*>(to) = make_uint4(high[0], high[1], high[2], high[3]);
+  *reinterpret_cast<uint4*>(to + 12192) = make_uint4(low[0], low[1], low[2], low[3]);
+}
+
+// Writes the unit that is `next` units behind the one at `to`, which is the block's unit `unit`.
+__device__ __forceinline__ void store_input_unit(unsigned char* to, const float (&words)[8], int unit, int next) {
+  const float* scales = reinterpret_cast<const float*>(static_cast<unsigned char*>(shared_memory()) + kScalesOffset);
+  store_split(to + next * kInputUnitPitch, words, scales + (unit + next) * 8);
+}
+
+__device__ __forceinline__ void store_window_unit(unsigned char* to, const float (&words)[8], int unit, int next) {
+  const float* scales = reinterpret_cast<const float*>(static_cast<unsigned char*>(shared_memory()) + kScalesOffset);
+  store_split_2(to + next * kWindowUnitPitch, words, scales + (32 + (unit + next) * 8));
+}
+
+// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+struct Target {
+  int slice;
+  int group;
+  int first_in;
+  int first_out;
+  int first_kh;
+  int first_kw;
+};
+
+// Weights vary fastest, so that blocks which read the same positions run together.
+__device__ __forceinline__ Target target_of(int block) {
+  const int out_tile = block % 2;
+  Target target;
+  target.slice = block / 2;
+  target.group = 0;
+  target.first_in = 0;
+  target.first_out = out_tile * 16;
+  target.first_kh = 0;
+  target.first_kw = 0;
+  return target;
+}
+
+// Lane 0 arrives for its warp, all of whose lanes have read the stage.
+__device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
+  __syncwarp();
+  if (lane == 0) {
+    mbarrier_arrive(empty);
+  }
+}
+
+// A stage's place: the image and row of its first row, and its first column.
+struct Tile {
+  int image;
+  int row;
+  int column;
+};
+
+// Tiles of one column of tiles follow one another.
+__device__ __forceinline__ Tile tile_at(long long index, long long row_tiles) {
+  const long long row = index % row_tiles * 8;
+  Tile tile;
+  tile.image = static_cast<int>(row / 514);
+  tile.row = static_cast<int>(row % 514);
+  tile.column = static_cast<int>(index / row_tiles) * 32;
+  return tile;
+}
+
+// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
+struct Source {
+  const float* x;
+  const float* grad_y;
+  int origin_h;
+  int origin_w;
+};
+
+// The thread's position and first unit of a batch.
+__device__ __forceinline__ int pixel_of(int batch_index, int thread) {
+  const int own = thread % 128;
+  return batch_index * 128 + own;
+}
+
+// Loads a batch of x.
+__device__ __forceinline__ void load_input(Words& words, const Source& source, const Tile& tile, int batch_index,
+                                           int thread, int batch) {
+  const int pixel = pixel_of(batch_index, thread);
+  const int unit = thread / 128;
+  const int row = tile.row + pixel / kInputPitch;
+  const int image = tile.image + row / 514;
+  const int iy = row % 514;
+  const int ix = tile.column + pixel % kInputPitch;
+  const bool is_inside = pixel < 256 && image < batch && iy < 512 && ix < 1024;
+  const float* from = source.x + static_cast<long long>(image) * 16777216;
+  from += unit * 8 * 524288ll + static_cast<long long>(iy) * 1024 + ix;
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    load_unit(words[i], from + i * 8 * 524288ll, is_inside);
+  }
+}
+
+// The same of the planes of grad_y.
+__device__ __forceinline__ void load_window(Words& words, const Source& source, const Tile& tile, int batch_index,
+                                            int thread, int batch) {
+  const int pixel = pixel_of(batch_index, thread);
+  const int unit = thread / 128;
+  const int plane_index = pixel / kPlanePixels;
+  const int row = tile.row + pixel % kPlanePixels / kRowPitch;
+  const int column = tile.column + pixel % kPlanePixels % kRowPitch;
+  const int image = tile.image + row / 514;
+  const int oy = row % 514 + plane_index + source.origin_h;
+  const int ox = column + source.origin_w;
+  const bool is_inside = pixel < 380 && image < batch && oy >= 0 && oy < 512 && ox >= 0 && ox < 1024;
+  const float* from = source.grad_y + static_cast<long long>(image) * 16777216;
+  from += unit * 8 * 524288ll + static_cast<long long>(oy) * 1024 + ox;
+  #pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    load_unit(words[i], from + i * 8 * 524288ll, is_inside);
+  }
+}
+
+// Writes a batch of x to its stage.
+__device__ __forceinline__ void store_input(unsigned char* input, const Words& words, int batch_index, int thread) {
+  const int pixel = pixel_of(batch_index, thread);
+  const int unit = thread / 128;
+  unsigned char* to = input + input_place(pixel, unit);
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    store_input_unit(to, words[i], unit, i);
+  }
+}
+
+// The same of grad_y.
+__device__ __forceinline__ void store_window(unsigned char* window, const Words& words, int batch_index, int thread) {
+  const int pixel = pixel_of(batch_index, thread);
+  const int unit = thread / 128;
+  unsigned char* to = window + window_place(pixel, unit);
+  if (pixel < 380) {
+    #pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      store_window_unit(to, words[i], unit, i);
+    }
+  }
+}
+
+// Loads a batch of a stage: those of x come first.
+__device__ __forceinline__ void load_batch(Words& words, const Source& source, const Tile& tile, int batch_index,
+                                           int thread, int batch) {
+  if (batch_index < 2) {
+    load_input(words, source, tile, batch_index, thread, batch);
+  } else {
+    load_window(words, source, tile, batch_index - 2, thread, batch);
+  }
+}
+
+// Writes a batch to its stage.
+__device__ __forceinline__ void store_batch(unsigned char* stage, const Words& words, int batch_index, int thread) {
+  if (batch_index < 2) {
+    store_input(stage, words, batch_index, thread);
+  } else {
+    store_window(stage + kWindowOffset, words, batch_index - 2, thread);
+  }
+}
+
+// All stages of a block's slice: `count` tiles from `first_tile` on, by one of the producers.
+__device__ __forceinline__ void bring_stages(unsigned char* shared, unsigned long long* full, unsigned long long* empty,
+                                             const float* __restrict__ x, const float* __restrict__ grad_y,
+                                             const Target& target, long long first_tile, int count, long long row_tiles,
+                                             int thread, int batch) {
+  const int first_ci = target.group * kGroupIn + target.first_in;
+  const int first_co = target.group * kGroupOut + target.first_out;
+  const Source source =
+      {x + first_ci * 524288ll, grad_y + first_co * 524288ll, target.first_kh - 1, target.first_kw - 3};
+  Words words;
+  Tile next = tile_at(first_tile, row_tiles);
+  if (count > 0) {
+    load_batch(words, source, next, 0, thread, batch);
+  }
+  for (int issued = 0; issued < count; ++issued) {
+    const int stage = issued % 3;
+    if (issued >= 3) {
+      mbarrier_wait(&empty[stage], (issued / 3 - 1) % 2);
+    }
+    // The next batch comes while others are multiplied.
+    #pragma unroll 1
+    for (int part = 0; part < 5; ++part) {
+      store_batch(shared + stage * kStageBytes, words, part, thread);
+      if (part + 1 == 5) {
+        next = tile_at(first_tile + issued + 1, row_tiles);
+      }
+      if (part + 1 < 5 || issued + 1 < count) {
+        load_batch(words, source, next, part + 1 == 5 ? 0 : part + 1, thread, batch);
+      }
+    }
+    fence_proxy_async();
+    mbarrier_arrive(&full[stage]);
+  }
+}
+
+// ---- Products ----
+
+// One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts.
+using Fragments = unsigned int[4][4];
+
+// The thread's own place in the window for 16 rows, in bytes.
+__device__ __forceinline__ int fragment_place(int rows, int lane) {
+  return (channel_of_rows() / 8 + lane / 8 % 2) * kWindowUnitPitch +
+         (pixel_of_tap(tap_of_rows(rows)) + lane % 8 + lane / 16 * 8) * 16;
+}
+
+// All products of a stage, of a warpgroup that has so many tiles: of high parts, and of high with low parts.
+__device__ __forceinline__ void multiply_stage(Accumulators (&high)[2], Accumulators (&low)[2],
+                                               const unsigned char* stage, const int (&places)[2]) {
+  const unsigned long long input = wgmma_descriptor(stage, 128, kInputUnitPitch, 0);
+  const unsigned char* window = stage + kWindowOffset;
+  Fragments fragments[2];
+  // taps (0 to 2, 0 to 6)
+  #pragma unroll
+  for (int step = 0; step < 16; ++step) {
+    const int pixel = step / 2 * kRowPitch + step % 2 * 16;
+    #pragma unroll
+    for (int tile = 0; tile < 2; ++tile) {
+      #pragma unroll
+      for (int part = 0; part < 2; ++part) {
+        matrix_load_x4_transposed(fragments[step % 2][2 * tile + part],
+                                  window + places[tile] + (part * kWindowBytes + pixel * 16));
+        #pragma unroll
+        for (int word = 0; word < 4; ++word) {
+          wgmma_pin_operand(fragments[step % 2][2 * tile + part][word]);
+        }
+      }
+    }
+    wgmma_fence();
+    const unsigned long long high_input = wgmma_descriptor_move(input, step * 256);
+    const unsigned long long low_input = wgmma_descriptor_move(input, kInputBytes + step * 256);
+    #pragma unroll
+    for (int tile = 0; tile < 2; ++tile) {
+      wgmma_m64n32k16_f16_rs_mn_b(low[tile], fragments[step % 2][2 * tile + 1], high_input, 1);
+      wgmma_m64n32k16_f16_rs_mn_b(high[tile], fragments[step % 2][2 * tile], high_input, 1);
+      wgmma_m64n32k16_f16_rs_mn_b(low[tile], fragments[step % 2][2 * tile], low_input, 1);
+    }
+    wgmma_commit();
+    wgmma_wait(1);  // the step before, whose fragments the next one overwrites
+  }
+  wgmma_wait(0);
+}
+
+// A thread's totals: in registers, or in shared memory at `place`.
+__device__ __forceinline__ float4 load_totals(const float4* place, int tile, int i) {
+  return place[(tile * 16 + i) / 4 * kConsumers];
+}
+
+__device__ __forceinline__ void store_totals(float4* place, int tile, int i, const float4& four) {
+  place[(tile * 16 + i) / 4 * kConsumers] = four;
+}
+
+// Adds accumulators of high parts to the totals, and begins them anew.
+__device__ __forceinline__ void promote_high(float4* place, Accumulators (&high)[2]) {
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    #pragma unroll
+    for (int i = 0; i < 16; i += 4) {
+      float4 four = load_totals(place, tile, i);
+      four.x += high[tile][i];
+      four.y += high[tile][i + 1];
+      four.z += high[tile][i + 2];
+      four.w += high[tile][i + 3];
+      store_totals(place, tile, i, four);
+      #pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        high[tile][i + k] = 0;
+      }
+    }
+  }
+}
+
+// A total with an accumulator of low parts. Infinities have none: a total that isn't finite is the result.
+__device__ __forceinline__ float with_low(float total, float low) {
+  return is_finite(total) ? fmaf(low, 0.00048828125f, total) : total;
+}
+
+// Adds accumulators of low parts to the totals, and begins them anew.
+__device__ __forceinline__ void promote_low(float4* place, Accumulators (&low)[2]) {
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    #pragma unroll
+    for (int i = 0; i < 16; i += 4) {
+      float4 four = load_totals(place, tile, i);
+      four.x = with_low(four.x, low[tile][i]);
+      four.y = with_low(four.y, low[tile][i + 1]);
+      four.z = with_low(four.z, low[tile][i + 2]);
+      four.w = with_low(four.w, low[tile][i + 3]);
+      store_totals(place, tile, i, four);
+      #pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        low[tile][i + k] = 0;
+      }
+    }
+  }
+}
+
+// Totals in shared memory, at first.
+__device__ __forceinline__ void clear_totals(float4* place) {
+  #pragma unroll
+  for (int i = 0; i < 32; i += 4) {
+    place[i / 4 * kConsumers] = make_float4(0, 0, 0, 0);
+  }
+}
+
+// Totals in shared memory, at last.
+__device__ __forceinline__ void fetch_totals(Accumulators (&totals)[2], const float4* place) {
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    #pragma unroll
+    for (int i = 0; i < 16; i += 4) {
+      const float4 four = place[(tile * 16 + i) / 4 * kConsumers];
+      totals[tile][i] = four.x;
+      totals[tile][i + 1] = four.y;
+      totals[tile][i + 2] = four.z;
+      totals[tile][i + 3] = four.w;
+    }
+  }
+}
+
+// ---- Epilogue ----
+
+// Stores the sums of some input channels, which lie in shared memory, in the order of the weights.
+__device__ __forceinline__ void store_columns(const float* columns, const Target& target, float* __restrict__ partial,
+                                              int thread) {
+  #pragma unroll 4
+  for (int i = thread; i < 10752; i += kConsumers) {
+    const int column = i / kRows;
+    const int row = i % kRows;
+    const int tap = row % kTaps;
+    const int channel = row / kTaps;
+    const int kh = target.first_kh + tap / 7;
+    const int kw = target.first_kw + tap % 7;
+    const int ci = target.first_in + column;
+    const int co = target.first_out + channel;
+    const float sum = columns[column * kColumnPitch + tap * kTapPitch + channel];
+    const long long weight =
+        (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
+    partial[target.slice * 21504ll + weight] = sum;
+  }
+}
+
+// Stores a block's results, through shared memory: some input channels at a time.
+__device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float* columns, const Target& target,
+                                            float* __restrict__ partial, int warpgroup, int thread) {
+  const int lane = thread % 32;
+  named_barrier_sync(1, kConsumers);  // stages, or the columns before, have been read
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    const int rows = (tile * 3 + warpgroup) * 4 + thread / 32 % 4;
+    if (rows < 21) {
+      float* to = columns + lane % 4 * 776 + tap_of_rows(rows) * kTapPitch + channel_of_rows() + lane / 4;
+      #pragma unroll
+      for (int column = 0; column < 32; column += 8) {
+        #pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[tile][column / 2 + i];
+        }
+      }
+    }
+  }
+  named_barrier_sync(1, kConsumers);
+  store_columns(columns, target, partial, thread);
+}
+
+// ---- Kernels ----
+
+// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+extern "C" __global__ void __launch_bounds__(256)
+    convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_add(const float* __restrict__ partial,
+                                                                float* __restrict__ grad_weight) {
+  const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
+  if (i < 21504) {
+    float sum = 0;
+    #pragma unroll 8
+    for (int slice = 0; slice < 66; ++slice) {
+      sum += partial[slice * 21504ll + i];
+    }
+    grad_weight[i] = sum;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(512, 1)
+    convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae(const float* __restrict__ x,
+                                                            const float* __restrict__ grad_y,
+                                                            float* __restrict__ partial,
+                                                            const float* __restrict__ maxima, int batch) {
+  const long long row_tiles = (static_cast<long long>(batch) * 514 + 7) / 8;
+  const long long tiles = row_tiles * 32;
+
+  const int block = blockIdx.x;
+  const Target target = target_of(block);
+  const long long first_tile = tiles * target.slice / 66;
+  const int count = static_cast<int>(tiles * (target.slice + 1) / 66 - first_tile);
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
+  unsigned long long* empty = full + 3;
+  float* scales = reinterpret_cast<float*>(shared + kScalesOffset);
+  find_scales(scales, maxima, target.group * kGroupIn + target.first_in, kGroupIn - target.first_in,
+              target.group * kGroupOut + target.first_out, kGroupOut - target.first_out, threadIdx.x);
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < 3; ++stage) {
+      mbarrier_init(&full[stage], 128);
+      mbarrier_init(&empty[stage], 12);
+    }
+  }
+  __syncthreads();
+
+  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
+  if (warpgroup >= 3) {
+    bring_stages(shared, full, empty, x, grad_y, target, first_tile, count, row_tiles, threadIdx.x - kConsumers, batch);
+  } else {
+    const int thread = threadIdx.x;
+    const int lane = thread % 32;
+    const int warp = thread / 32 % 4;  // of the warpgroup
+    int places[2];
+    #pragma unroll
+    for (int tile = 0; tile < 2; ++tile) {
+      places[tile] = fragment_place((tile * 3 + warpgroup) * 4 + warp, lane);
+    }
+    Accumulators high[2] = {};
+    Accumulators low[2] = {};
+    Accumulators sums[2] = {};  // where they are not in shared memory
+    float4* own_totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + thread;
+    clear_totals(own_totals);
+    int since = 0;     // stages since high parts were promoted
+    int promoted = 0;  // promotions of high parts since one of low parts
+    for (int consumed = 0; consumed < count; ++consumed) {
+      const int stage = consumed % 3;
+      mbarrier_wait(&full[stage], consumed / 3 % 2);
+      pin(high);
+      pin(low);
+      multiply_stage(high, low, shared + stage * kStageBytes, places);
+      pin(high);
+      pin(low);
+      release_stage(&empty[stage], lane);
+      ++since;
+      if (since == 1) {
+        promote_high(own_totals, high);
+        since = 0;
+        ++promoted;
+        if (promoted == 32) {
+          promote_low(own_totals, low);
+          promoted = 0;
+        }
+      }
+    }
+    promote_high(own_totals, high);
+    promote_low(own_totals, low);
+    fetch_totals(sums, own_totals);
+    unscale(sums, scales, thread);
+    store_block(sums, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
+  }
+}
+
+}  // namespace convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_source
+using convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_source::convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_scan;
+using convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_source::convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_add;
+using convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_source::convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae;
