@@ -267,9 +267,6 @@ __device__ __forceinline__ void release_stage(unsigned long long* empty, int lan
 
 // ---- Products ----
 
-// One thread's A fragments of one product of each of its tiles.
-using Fragments = unsigned int[2][4];
-
 __device__ __forceinline__ int place_of_rows(int rows, int lane) {
   const int tap = tap_of_rows(rows);
   const int kh = tap / 4;
@@ -285,21 +282,37 @@ __device__ __forceinline__ int swizzled(int place) {
   return place ^ ((place >> 3) & 16);
 }
 
-// All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`, whole
-// patterns of swizzles; `places` are the thread's own in the window.
+// Loads an A fragment: 16 rows of the warp by the positions of a step.
+__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
+                                              int step, const int& place) {
+  // Steps of a run are whole patterns of the swizzle apart; its rows need not be.
+  const int run = step * 544;
+  matrix_load_x4_transposed(fragment, shared + swizzled(offset + place + (kInputBytes + run)));
+}
+
+__device__ __forceinline__ unsigned long long input_descriptor(const unsigned char* stage) {
+  return wgmma_descriptor(stage, kInputBoxBytes, 1024, kInSwizzle);
+}
+
+__device__ __forceinline__ int input_of_step(int step) {
+  return step * 2048;
+}
+
+// One thread's A fragments of what is issued at once.
+using Fragments = unsigned int[2][4];
+
+// All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
+// are the thread's own in the window.
 __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[2], const unsigned char* shared, int offset,
                                                const int (&places)[2]) {
-  const unsigned long long input = wgmma_descriptor(shared + offset, kInputBoxBytes, 1024, kInSwizzle);
+  const unsigned long long input = input_descriptor(shared + offset);
   Fragments fragments[2];
   // taps (0 to 3, 0 to 3)
   #pragma unroll
   for (int step = 0; step < 8; ++step) {
-    // Steps of a run are whole patterns of the swizzle apart; its rows need not be.
-    const int run = step * 544;
     #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
-      matrix_load_x4_transposed(fragments[step % 2][tile],
-                                shared + swizzled(offset + places[tile] + (kInputBytes + run)));
+      load_fragment(fragments[step % 2][tile], shared, offset, step, places[tile]);
       #pragma unroll
       for (int word = 0; word < 4; ++word) {
         wgmma_pin_operand(fragments[step % 2][tile][word]);
@@ -308,7 +321,8 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[2], const uns
     wgmma_fence();
     #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
-      wgmma_m64n128k16_f16_rs_mn_b(acc[tile], fragments[step % 2][tile], wgmma_descriptor_move(input, step * 2048), 1);
+      wgmma_m64n128k16_f16_rs_mn_b(acc[tile], fragments[step % 2][tile],
+                                   wgmma_descriptor_move(input, input_of_step(step)), 1);
     }
     wgmma_commit();
     wgmma_wait(1);  // the step before, whose fragments the next one overwrites
