@@ -32,6 +32,8 @@
 using WeightIndex = long long;
 #include "pixel_gemm/epilogue.h"
 
+#include "pixel_gemm/consume.h"
+
 // ---- Producer ----
 
 // What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.
@@ -135,13 +137,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   Place places[kOwnTiles];
 #pragma unroll
   for (int tile = 0; tile < kOwnTiles; ++tile) {
-    places[tile] = place_of_rows((tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4, thread % 32);
+    const int rows = (tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4;
+    places[tile] = place_of_rows(rows, thread % 32);
   }
-  const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;
-  float* own_totals = totals + block * kTotals + thread;
+  Promotions promotions = {totals + block * kTotals + thread, 0, true};
   Accumulators acc[kOwnTiles] = {};
-  int since = 0;  // stages since the accumulators were promoted
-  bool is_first = true;
   for (int consumed = 0; consumed < count; ++consumed) {
     // A stage is issued again some stages after this warp has read it: other warps may lag behind it.
     const int next = consumed - kIssueLag + P::stages;
@@ -150,27 +150,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       copy_tile(shared, x_map, grad_y_map, full, source, next);
     }
     __syncwarp();
-    const int stage = consumed % P::stages;
-    mbarrier_wait(&full[stage], consumed / P::stages % 2);
-    pin(acc);
-    if (kEvenTiles || has_all_tiles) {
-      multiply_stage(acc, kOwnTiles, shared, stage * kStageBytes, places);
-    } else {
-      multiply_stage(acc, kOwnTiles - 1, shared, stage * kStageBytes, places);
-    }
-    pin(acc);
-    release_stage(&empty[stage], thread % 32);
-    if (P::promote_stages > 0) {
-      ++since;
-      if (since == P::promote_stages) {
-        promote(acc, own_totals, is_first);
-        since = 0;
-        is_first = false;
-      }
-    }
+    consume_stage(acc, places, promotions, shared, full, empty, consumed, warpgroup, thread % 32);
   }
-  if (P::promote_stages > 0 && !is_first) {
-    add_totals(acc, own_totals);
-  }
-  store_block(acc, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup, thread);
+  store_sums(acc, promotions, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup, thread);
 }

@@ -30,7 +30,7 @@ __device__ __forceinline__ void stage_bulk_pixels(Element* to, const Element* __
     const int begin = inside ? max(ix, 0) : 0;
     const int end = inside ? min(ix + kCopyPixels, in_w) : 0;
     const bool is_whole = end - begin == kCopyPixels && channels == P::block_k;
-    Element* staged = to + staged_pixel(pixel);
+    Element* staged = to + staged_group(pixel) + staged_in_group(pixel);
     const int whole = __popc(__ballot_sync(0xffffffffu, is_whole));
     if (thread % 32 == 0) {
       mbarrier_expect(full, whole * kPixelCopyBytes);

@@ -59,10 +59,15 @@ constexpr int kPixelWords = P::block_k * kBytes / 4;
 constexpr int kPixelPitch =
     (kPixelWords + floor_mod(4 - kPixelWords, 16 / (P::thread_positions > 2 ? 2 : 1))) * 4 / kBytes;
 constexpr int kPixelGroupPitch = kThreadColumns * P::block_k + 32 / kBytes;
-// Where a staged pixel lies.
+// Where a staged pixel lies: its group, and its place there.
+__host__ __device__ constexpr int staged_group(int pixel) {
+  return kPixelGroups ? pixel / kThreadColumns * kPixelGroupPitch : 0;
+}
+__host__ __device__ constexpr int staged_in_group(int pixel) {
+  return kPixelGroups ? pixel % kThreadColumns * P::block_k : pixel * kPixelPitch;
+}
 __host__ __device__ constexpr int staged_pixel(int pixel) {
-  return kPixelGroups ? pixel / kThreadColumns * kPixelGroupPitch + pixel % kThreadColumns * P::block_k
-                      : pixel * kPixelPitch;
+  return staged_group(pixel) + staged_in_group(pixel);
 }
 constexpr int kInputBytes =
     (P::channels_last ? staged_pixel(kPlane) : P::block_k * kChannelPitch) * kBytes;  // the input of a stage

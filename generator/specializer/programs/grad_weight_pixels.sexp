@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "69cb5bed65901e2fc24cf73f8f5d63a700f62aed6e74cfd7e9ab2dee35493f77")
+  (digest "4356a4ddf038fa79c3e632e9a078744d1cc8d671fc2b1ba0f30bbe6f5649b5fe")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -609,9 +609,63 @@
                     (do @18 (= (at to (+ (* (+ column (% i 2)) kColumnPitch) (* (/ i 2) 8))) (at (at acc tile) (+ (/ (+ first column) 2) i)))))))))))
       (do @24 (call named_barrier_sync 1 kConsumers))
       (do @25 (call store_columns columns first (call min kStoredColumns (- P::block_in first)) target partial grad_weight thread))))
+  (file "pixel_gemm/consume.h")
+  (section @9 "Consumers")
+  (record @12 Promotions
+    (comment "The promotions of a thread's accumulators to totals in memory.")
+    (field (pointer float) totals)
+    (field int since (trail "stages since the last one"))
+    (field bool is_first (trail "there was none yet")))
+  (function @19 device void consume_stage
+    (comment "Multiplies what the stage of this number brought, and releases it. Promotes the accumulators where that is due.")
+    (attributes "__forceinline__")
+    (argument (reference (array Accumulators kOwnTiles)) acc)
+    (argument (reference (array (const Place) kOwnTiles)) places)
+    (argument (reference Promotions) promotions)
+    (argument (pointer (const "unsigned char")) shared)
+    (argument (pointer "unsigned long long") full)
+    (argument (pointer "unsigned long long") empty)
+    (argument int consumed)
+    (argument int warpgroup)
+    (argument int lane)
+    (declare @4 (const int) stage (% consumed P::stages))
+    (do @5 (call mbarrier_wait (& (at full stage)) (% (/ consumed P::stages) 2)))
+    (do @6 (call pin acc))
+    (declare @7 (const bool) has_all_tiles (< warpgroup (- kMTiles (* (- kOwnTiles 1) P::consumer_groups)))
+      (trail "others have one less"))
+    (if @8 (|| kEvenTiles has_all_tiles)
+      (then
+        (do @9 (call multiply_stage acc kOwnTiles shared (* stage kStageBytes) places)))
+      (else
+        (do @11 (call multiply_stage acc (- kOwnTiles 1) shared (* stage kStageBytes) places))))
+    (do @13 (call pin acc))
+    (do @14 (call release_stage (& (at empty stage)) lane))
+    (if @15 (> P::promote_stages 0)
+      (then
+        (do @16 (++ (. promotions since)))
+        (if @17 (== (. promotions since) P::promote_stages)
+          (then
+            (do @18 (call promote acc (. promotions totals) (. promotions is_first)))
+            (do @19 (= (. promotions since) 0))
+            (do @20 (= (. promotions is_first) false)))))))
+  (function @45 device void store_sums
+    (comment "Stores what a warpgroup has summed up.")
+    (attributes "__forceinline__")
+    (argument (reference (array Accumulators kOwnTiles)) acc)
+    (argument (reference (const Promotions)) promotions)
+    (argument (pointer float) columns)
+    (argument (reference (const Target)) target)
+    (argument (restrict (pointer float)) partial)
+    (argument (restrict (pointer Element)) grad_weight)
+    (argument int warpgroup)
+    (argument int thread)
+    (if @3 (&& (> P::promote_stages 0) (! (. promotions is_first)))
+      (then
+        (do @4 (call add_totals acc (. promotions totals)))))
+    (do @6 (call store_block acc columns target partial grad_weight warpgroup thread)))
   (file "grad_weight_pixels.cu")
-  (section @35 "Producer")
-  (record @38 Source
+  (section @37 "Producer")
+  (record @40 Source
     (comment "What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.")
     (field int in)
     (field int out)
@@ -620,7 +674,7 @@
     (field "long long" first_tile)
     (field int row_tiles (trail "of an image"))
     (field int column_tiles))
-  (function @49 device void copy_tile
+  (function @51 device void copy_tile
     (comment "Issues the copies of a tile of the slice: the boxes of x, and those of each plane of grad_y.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
@@ -642,7 +696,7 @@
     (for @15 (pragma "unroll") (declare @15 int box 0) (< box (* kPlanes kOutBoxes)) (++ box)
       (declare @16 (const int) plane (/ box kOutBoxes))
       (do @17 (call tensor_load_4d (+ (+ stage kInputBytes) (* box kPlaneBoxBytes)) grad_y_map barrier (+ (. source out) (* (% box kOutBoxes) kOutBox)) (+ (+ (* column P::stride_w) (. source origin_w)) (* (% plane kPlanesW) P::dilation_w)) (+ (+ (* row P::stride_h) (. source origin_h)) (* (/ plane kPlanesW) P::dilation_h)) image))))
-  (function @74 device void zero_tails
+  (function @76 device void zero_tails
     (comment "Zeros behind what copies bring to each of some boxes, which products read. No copy overwrites them.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") boxes)
@@ -652,7 +706,7 @@
     (for @1 plain (declare @1 int box 0) (< box count) (++ box)
       (for @2 plain (declare @2 int i (+ copied (* (static_cast int (. threadIdx x)) 16))) (< i bytes) (+= i (* kThreads 16))
         (do @3 (= (* (reinterpret_cast (pointer uint4) (+ (+ boxes (* box bytes)) i))) (call make_uint4 0 0 0 0))))))
-  (section @82 "Kernels")
+  (section @84 "Kernels")
   (file "device/channel_sums.h")
   (constant @11 int kBiasThreads 256)
   (constant @13 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
@@ -735,7 +789,7 @@
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
   (file "grad_weight_pixels.cu")
-  (function @87 kernel void grad_weight_pixels
+  (function @89 kernel void grad_weight_pixels
     (launch_bounds kThreads 1)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) grad_y_map grid_constant)
@@ -781,40 +835,17 @@
     (declare @47 (const int) warpgroup (call __shfl_sync 0xffffffffu (/ thread 128) 0))
     (declare @48 (array Place kOwnTiles) places)
     (for @50 (pragma "unroll") (declare @50 int tile 0) (< tile kOwnTiles) (++ tile)
-      (do @51 (= (at places tile) (call place_of_rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)) (% thread 32)))))
-    (declare @53 (const bool) has_all_tiles (< warpgroup (- kMTiles (* (- kOwnTiles 1) P::consumer_groups))))
-    (declare @54 (pointer float) own_totals (+ (+ totals (* block kTotals)) thread))
+      (declare @51 (const int) rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)))
+      (do @52 (= (at places tile) (call place_of_rows rows (% thread 32)))))
+    (declare @54 Promotions promotions (init (+ (+ totals (* block kTotals)) thread) 0 true))
     (declare @55 (array Accumulators kOwnTiles) acc (init))
-    (declare @56 int since 0
-      (trail "stages since the accumulators were promoted"))
-    (declare @57 bool is_first true)
-    (for @58 plain (declare @58 int consumed 0) (< consumed count) (++ consumed)
-      (comment @59 "A stage is issued again some stages after this warp has read it: other warps may lag behind it.")
-      (declare @60 (const int) next (+ (- consumed kIssueLag) P::stages))
-      (if @61 (&& (&& (== thread 0) (>= consumed kIssueLag)) (< next count))
+    (for @56 plain (declare @56 int consumed 0) (< consumed count) (++ consumed)
+      (comment @57 "A stage is issued again some stages after this warp has read it: other warps may lag behind it.")
+      (declare @58 (const int) next (+ (- consumed kIssueLag) P::stages))
+      (if @59 (&& (&& (== thread 0) (>= consumed kIssueLag)) (< next count))
         (then
-          (do @62 (call mbarrier_wait (& (at empty (% next P::stages))) (% (- (/ next P::stages) 1) 2)))
-          (do @63 (call copy_tile shared x_map grad_y_map full source next))))
-      (do @65 (call __syncwarp))
-      (declare @66 (const int) stage (% consumed P::stages))
-      (do @67 (call mbarrier_wait (& (at full stage)) (% (/ consumed P::stages) 2)))
-      (do @68 (call pin acc))
-      (if @69 (|| kEvenTiles has_all_tiles)
-        (then
-          (do @70 (call multiply_stage acc kOwnTiles shared (* stage kStageBytes) places)))
-        (else
-          (do @72 (call multiply_stage acc (- kOwnTiles 1) shared (* stage kStageBytes) places))))
-      (do @74 (call pin acc))
-      (do @75 (call release_stage (& (at empty stage)) (% thread 32)))
-      (if @76 (> P::promote_stages 0)
-        (then
-          (do @77 (++ since))
-          (if @78 (== since P::promote_stages)
-            (then
-              (do @79 (call promote acc own_totals is_first))
-              (do @80 (= since 0))
-              (do @81 (= is_first false)))))))
-    (if @85 (&& (> P::promote_stages 0) (! is_first))
-      (then
-        (do @86 (call add_totals acc own_totals))))
-    (do @88 (call store_block acc (reinterpret_cast (pointer float) shared) target partial grad_weight warpgroup thread))))
+          (do @60 (call mbarrier_wait (& (at empty (% next P::stages))) (% (- (/ next P::stages) 1) 2)))
+          (do @61 (call copy_tile shared x_map grad_y_map full source next))))
+      (do @63 (call __syncwarp))
+      (do @64 (call consume_stage acc places promotions shared full empty consumed warpgroup (% thread 32))))
+    (do @66 (call store_sums acc promotions (reinterpret_cast (pointer float) shared) target partial grad_weight warpgroup thread))))

@@ -543,6 +543,26 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float*
   store_columns(columns, target, partial, thread);
 }
 
+// ---- Consumers ----
+
+// Multiplies what the stage of this number brought, and releases it. Promotes the accumulators where that is due.
+__device__ __forceinline__ void consume_stage(Accumulators (&acc)[1], const int (&places)[1],
+                                              const unsigned char* shared, unsigned long long* full,
+                                              unsigned long long* empty, int consumed, int lane) {
+  const int stage = consumed % 3;
+  mbarrier_wait(&full[stage], consumed / 3 % 2);
+  pin(acc);
+  multiply_stage(acc, shared, stage * kStageBytes, places);
+  pin(acc);
+  release_stage(&empty[stage], lane);
+}
+
+// Stores what a warpgroup has summed up.
+__device__ __forceinline__ void store_sums(Accumulators (&acc)[1], float* columns, const Target& target,
+                                           float* __restrict__ partial, int warpgroup, int thread) {
+  store_block(acc, columns, target, partial, warpgroup, thread);
+}
+
 // ---- Kernels ----
 
 // (slice, channel): the sums of the channels over one slice of all positions.
@@ -640,20 +660,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     bring_stages(shared, full, empty, x, grad_y, target, first_tile, count, row_tiles, threadIdx.x - kConsumers, batch);
   } else {
     const int thread = threadIdx.x;
-    const int lane = thread % 32;
-    const int warp = thread / 32 % 4;  // of the warpgroup
     int places[1];
-    places[0] = place_of_rows(warpgroup * 4 + warp, lane);
+    const int rows = warpgroup * 4 + thread / 32 % 4;
+    places[0] = place_of_rows(rows, thread % 32);
     Accumulators acc[1] = {};
     for (int consumed = 0; consumed < count; ++consumed) {
-      const int stage = consumed % 3;
-      mbarrier_wait(&full[stage], consumed / 3 % 2);
-      pin(acc);
-      multiply_stage(acc, shared, stage * kStageBytes, places);
-      pin(acc);
-      release_stage(&empty[stage], lane);
+      consume_stage(acc, places, shared, full, empty, consumed, thread % 32);
     }
-    store_block(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
+    store_sums(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
   }
 }
 

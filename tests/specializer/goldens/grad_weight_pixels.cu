@@ -375,6 +375,26 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
   store_columns(columns, target, partial, thread);
 }
 
+// ---- Consumers ----
+
+// Multiplies what the stage of this number brought, and releases it. Promotes the accumulators where that is due.
+__device__ __forceinline__ void consume_stage(Accumulators (&acc)[2], const int (&places)[2],
+                                              const unsigned char* shared, unsigned long long* full,
+                                              unsigned long long* empty, int consumed, int lane) {
+  const int stage = consumed % 4;
+  mbarrier_wait(&full[stage], consumed / 4 % 2);
+  pin(acc);
+  multiply_stage(acc, shared, stage * kStageBytes, places);
+  pin(acc);
+  release_stage(&empty[stage], lane);
+}
+
+// Stores what a warpgroup has summed up.
+__device__ __forceinline__ void store_sums(Accumulators (&acc)[2], float* columns, const Target& target,
+                                           float* __restrict__ partial, int warpgroup, int thread) {
+  store_block(acc, columns, target, partial, warpgroup, thread);
+}
+
 // ---- Producer ----
 
 // What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.
@@ -517,7 +537,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   int places[2];
   #pragma unroll
   for (int tile = 0; tile < 2; ++tile) {
-    places[tile] = place_of_rows((tile * 2 + warpgroup) * 4 + thread / 32 % 4, thread % 32);
+    const int rows = (tile * 2 + warpgroup) * 4 + thread / 32 % 4;
+    places[tile] = place_of_rows(rows, thread % 32);
   }
   Accumulators acc[2] = {};
   for (int consumed = 0; consumed < count; ++consumed) {
@@ -528,14 +549,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       copy_tile(shared, x_map, grad_y_map, full, source, next);
     }
     __syncwarp();
-    const int stage = consumed % 4;
-    mbarrier_wait(&full[stage], consumed / 4 % 2);
-    pin(acc);
-    multiply_stage(acc, shared, stage * kStageBytes, places);
-    pin(acc);
-    release_stage(&empty[stage], thread % 32);
+    consume_stage(acc, places, shared, full, empty, consumed, thread % 32);
   }
-  store_block(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
+  store_sums(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
 }
 
 }  // namespace convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3_source

@@ -383,6 +383,31 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[4], float*
   store_columns(columns, target, partial, thread);
 }
 
+// ---- Consumers ----
+
+// Multiplies what the stage of this number brought, and releases it. Promotes the accumulators where that is due.
+__device__ __forceinline__ void consume_stage(Accumulators (&acc)[4], const Place (&places)[4],
+                                              const unsigned char* shared, unsigned long long* full,
+                                              unsigned long long* empty, int consumed, int warpgroup, int lane) {
+  const int stage = consumed % 3;
+  mbarrier_wait(&full[stage], consumed / 3 % 2);
+  pin(acc);
+  const bool has_all_tiles = warpgroup < 2;  // others have one less
+  if (has_all_tiles) {
+    multiply_stage(acc, shared, stage * kStageBytes, places);
+  } else {
+    multiply_stage_2(acc, shared, stage * kStageBytes, places);
+  }
+  pin(acc);
+  release_stage(&empty[stage], lane);
+}
+
+// Stores what a warpgroup has summed up.
+__device__ __forceinline__ void store_sums(Accumulators (&acc)[4], float* columns, const Target& target,
+                                           float* __restrict__ partial, int warpgroup, int thread) {
+  store_block(acc, columns, target, partial, warpgroup, thread);
+}
+
 // ---- Producer ----
 
 // What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
@@ -483,28 +508,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
   } else {
     const int thread = threadIdx.x;
-    const int lane = thread % 32;
-    const int warp = thread / 32 % 4;  // of the warpgroup
     Place places[4];
     #pragma unroll
     for (int tile = 0; tile < 4; ++tile) {
-      places[tile] = place_of_rows((tile * 3 + warpgroup) * 4 + warp, lane);
+      const int rows = (tile * 3 + warpgroup) * 4 + thread / 32 % 4;
+      places[tile] = place_of_rows(rows, thread % 32);
     }
-    const bool has_all_tiles = warpgroup < 2;
     Accumulators acc[4] = {};
     for (int consumed = 0; consumed < count; ++consumed) {
-      const int stage = consumed % 3;
-      mbarrier_wait(&full[stage], consumed / 3 % 2);
-      pin(acc);
-      if (has_all_tiles) {
-        multiply_stage(acc, shared, stage * kStageBytes, places);
-      } else {
-        multiply_stage_2(acc, shared, stage * kStageBytes, places);
-      }
-      pin(acc);
-      release_stage(&empty[stage], lane);
+      consume_stage(acc, places, shared, full, empty, consumed, warpgroup, thread % 32);
     }
-    store_block(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
+    store_sums(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
   }
 }
 

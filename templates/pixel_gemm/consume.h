@@ -1,0 +1,52 @@
+// What the consumer warpgroups do, for gradients of weights by products over positions: stage by stage, and at last.
+#pragma once
+
+#include "device/barrier.h"
+#include "pixel_gemm/epilogue.h"
+#include "pixel_gemm/multiply.h"
+#include "pixel_gemm/pipeline.h"
+
+// ---- Consumers ----
+
+// The promotions of a thread's accumulators to totals in memory.
+struct Promotions {
+  float* totals;
+  int since;      // stages since the last one
+  bool is_first;  // there was none yet
+};
+
+// Multiplies what the stage of this number brought, and releases it. Promotes the accumulators where that is due.
+__device__ __forceinline__ void consume_stage(Accumulators (&acc)[kOwnTiles], const Place (&places)[kOwnTiles],
+                                              Promotions& promotions, const unsigned char* shared,
+                                              unsigned long long* full, unsigned long long* empty, int consumed,
+                                              int warpgroup, int lane) {
+  const int stage = consumed % P::stages;
+  mbarrier_wait(&full[stage], consumed / P::stages % 2);
+  pin(acc);
+  const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;  // others have one less
+  if (kEvenTiles || has_all_tiles) {
+    multiply_stage(acc, kOwnTiles, shared, stage * kStageBytes, places);
+  } else {
+    multiply_stage(acc, kOwnTiles - 1, shared, stage * kStageBytes, places);
+  }
+  pin(acc);
+  release_stage(&empty[stage], lane);
+  if (P::promote_stages > 0) {
+    ++promotions.since;
+    if (promotions.since == P::promote_stages) {
+      promote(acc, promotions.totals, promotions.is_first);
+      promotions.since = 0;
+      promotions.is_first = false;
+    }
+  }
+}
+
+// Stores what a warpgroup has summed up.
+__device__ __forceinline__ void store_sums(Accumulators (&acc)[kOwnTiles], const Promotions& promotions, float* columns,
+                                           const Target& target, float* __restrict__ partial,
+                                           Element* __restrict__ grad_weight, int warpgroup, int thread) {
+  if (P::promote_stages > 0 && !promotions.is_first) {
+    add_totals(acc, promotions.totals);
+  }
+  store_block(acc, columns, target, partial, grad_weight, warpgroup, thread);
+}
