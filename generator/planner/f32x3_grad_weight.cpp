@@ -10,6 +10,7 @@
 #include "generator/planner/cost.h"
 #include "generator/planner/grad_weight_plan.h"
 #include "generator/planner/grad_weight_search.h"
+#include "generator/planner/grad_weight_staging.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
@@ -27,18 +28,13 @@ constexpr double kSplitProducts = 3;     // that make one of fp32
 constexpr std::int64_t kScanBlocks = 8;  // of an SM that look for the largest magnitudes: 2048 threads
 constexpr std::int64_t kMostScanSlices = 32;
 
-/// Warpgroups that multiply, and threads that bring what they multiply.
-constexpr std::array<std::pair<std::int64_t, std::int64_t>, 3> kWarpgroups = {{{2, 128}, {2, 256}, {3, 128}}};
-
 constexpr std::array kOwnMembers = {Member{"flat", &Block::flat}, Member{"producers", &Block::producers},
                                     Member{"shared_totals", &Block::shared_totals}};
 constexpr auto kAllMembers = joined(kMembers, kOwnMembers);
 
 /// The template's own constants that are wanted.
 enum OwnConstant : std::size_t {
-  kHaloH = kOwnConstants,
-  kHaloW,
-  kPromoteStages,
+  kPromoteStages = kOwnConstants,
   kInputPixels,
   kWindowPixels,
   kInputBatches,
@@ -47,9 +43,9 @@ enum OwnConstant : std::size_t {
   kWindowBatch,
   kStageBytes,
 };
-constexpr std::array<std::string_view, 10> kOwnNames = {
-    "kHaloH",        "kHaloW",         "kPromoteStages", "kInputPixels", "kWindowPixels",
-    "kInputBatches", "kWindowBatches", "kInputBatch",    "kWindowBatch", "kStageBytes"};
+constexpr std::array<std::string_view, 8> kOwnNames = {"kPromoteStages", "kInputPixels",   "kWindowPixels",
+                                                       "kInputBatches",  "kWindowBatches", "kInputBatch",
+                                                       "kWindowBatch",   "kStageBytes"};
 constexpr auto kAllConstants = joined(kConstants, kOwnNames);
 
 /// Two sets of accumulators, totals, a step's A fragments of both parts, and 48 for the rest.
@@ -59,21 +55,11 @@ bool fits_registers(const Facts& f, const Block& b) {
 }
 
 std::vector<Block> warpgroups(const Facts& f, Block b) {
-  std::vector<Block> out;
-  for (const auto& [groups, producers] : kWarpgroups) {
-    b.consumer_groups = groups;
-    b.producers = producers;
-    b.shared_totals = false;
-    b.shared_totals = !fits_registers(f, b);
-    out.push_back(b);
+  std::vector<Block> out = producing_warpgroups(b);
+  for (Block& each : out) {
+    each.shared_totals = !fits_registers(f, each);
   }
   return out;
-}
-
-std::int64_t tiles(const Facts& f, const Block& b) {
-  Constants& of_block = f.of(b);
-  return ceil_div(f.batch * (f.height + of_block[kHaloH]), b.tile_rows) *
-         (b.flat ? 1 : ceil_div(f.width, b.tile_columns));
 }
 
 double stage_cycles(const Facts& f, const Block& b) {
@@ -87,9 +73,7 @@ double stage_cycles(const Facts& f, const Block& b) {
   // Values that a thread brings: each is loaded, scaled and split.
   const double values = static_cast<double>(kPack) *
                         (number(kInputBatches) * number(kInputBatch) + number(kWindowBatches) * number(kWindowBatch));
-  const double warps = static_cast<double>(b.consumer_groups);  // of a scheduler
-  // Rows of grad_y with a stride are read with gaps.
-  const double gaps = f.channels_last() ? 1 : std::min<double>(static_cast<double>(f.columns.stride), 8);
+  const double warps = static_cast<double>(b.consumer_groups);                 // of a scheduler
   const double promoted = 2 * number(kAccumulators) / number(kPromoteStages);  // instructions of a warp
   // Totals in shared memory are read and written.
   const double total_wavefronts = b.shared_totals ? 2 * 4 * warps * number(kAccumulators) / number(kPromoteStages) : 0;
@@ -102,32 +86,18 @@ double stage_cycles(const Facts& f, const Block& b) {
                           (batches * factors.grad_weight_batch + values * factors.f32x3_grad_weight_value) +
                       warps * (steps * number(kOwnTiles) * 2 * factors.grad_weight_fragment + promoted),
       .l2_bytes = 4 * (number(kInputPixels) * static_cast<double>(b.block_in) +
-                       gaps * number(kWindowPixels) * static_cast<double>(b.block_out))};
+                       produced_gaps(f) * number(kWindowPixels) * static_cast<double>(b.block_out))};
   const double latency =
       batches * (factors.grad_weight_latency + factors.grad_weight_batch) + values * factors.f32x3_grad_weight_value;
   return std::max(cycles_of(f.target, work), latency) + factors.grad_weight_stage;
 }
 
 std::vector<Block> positions(const Facts& f, Block b) {
-  std::vector<Block> out;
-  Constants& of_block = f.of(b);
-  for (const StageShape& shape : stage_shapes(f.width, f.columns.extent.has_value(), of_block[kHaloW],
-                                              of_block[kInstructionK], kMostSteps * of_block[kInstructionK])) {
-    b.flat = shape.flat;
-    b.tile_rows = shape.rows;
-    b.tile_columns = shape.columns;
-    out.push_back(b);
-  }
-  return out;
+  return produced_positions(f, b, kMostSteps * f.of(b)[kInstructionK]);
 }
 
 bool fits_stage(const Facts& f, const Block& b) {
   return f.of(b)[kKSteps] <= kMostSteps;
-}
-
-std::string positions_text(const Block& b) {
-  return b.flat ? fmt::format("{} whole rows", b.tile_rows)
-                : fmt::format("{}x{} positions", b.tile_rows, b.tile_columns);
 }
 
 Result<void> check(const Problem& problem) {
@@ -135,12 +105,8 @@ Result<void> check(const Problem& problem) {
   if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
     return checked;
   }
-  for (const auto& [name, channels] :
-       {std::pair{"input", layer.in_channels / layer.groups}, std::pair{"output", layer.out_channels / layer.groups}}) {
-    if (layer.layout == Layout::kNhwc && channels % kPack != 0) {
-      return fail(fmt::format("{} {} channels{}; with channels last it takes multiples of {}", channels, name,
-                              layer.groups > 1 ? " of a group" : "", kPack));
-    }
+  if (auto checked = check_channels_last(layer, kPack); !checked) {
+    return checked;
   }
   return check_numbers(layer);
 }
@@ -162,9 +128,9 @@ constexpr Traits kTraits = {.name = "f32x3_grad_weight",
                             .positions = positions,
                             .fits_registers = fits_registers,
                             .fits_stage = fits_stage,
-                            .tiles = tiles,
+                            .tiles = produced_tiles,
                             .stage_cycles = stage_cycles,
-                            .positions_text = positions_text};
+                            .positions_text = produced_text};
 
 /// As many slices as keep the chip's threads busy that look for the largest magnitudes.
 void choose_scan_slices(const Problem& problem, Plan& plan) {

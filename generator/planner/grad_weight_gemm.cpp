@@ -10,6 +10,7 @@
 #include "generator/planner/cost.h"
 #include "generator/planner/grad_weight_plan.h"
 #include "generator/planner/grad_weight_search.h"
+#include "generator/planner/grad_weight_staging.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
@@ -24,9 +25,6 @@ constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16}
 constexpr std::int64_t kMostProducts = 96;    // of a warpgroup in a stage, which the compiler unrolls
 constexpr std::int64_t kMostPositions = 160;  // of a stage
 
-/// Warpgroups that multiply, and threads that bring what they multiply.
-constexpr std::array<std::pair<std::int64_t, std::int64_t>, 3> kWarpgroups = {{{2, 128}, {2, 256}, {3, 128}}};
-
 constexpr std::array kOwnMembers = {Member{"flat", &Block::flat}, Member{"producers", &Block::producers},
                                     Member{"promote_stages", &Block::promote_stages}};
 constexpr auto kAllMembers = joined(kMembers, kOwnMembers);
@@ -34,8 +32,6 @@ constexpr auto kAllMembers = joined(kMembers, kOwnMembers);
 /// The template's own constants that are wanted.
 enum OwnConstant : std::size_t {
   kPack = kOwnConstants,
-  kHaloH,
-  kHaloW,
   kInputPixels,
   kWindowPixels,
   kWords,
@@ -45,19 +41,13 @@ enum OwnConstant : std::size_t {
   kWindowBatch,
   kStageBytes,
 };
-constexpr std::array<std::string_view, 11> kOwnNames = {
-    "kPack",         "kHaloH",         "kHaloW",      "kInputPixels", "kWindowPixels", "kWords",
-    "kInputBatches", "kWindowBatches", "kInputBatch", "kWindowBatch", "kStageBytes"};
+constexpr std::array<std::string_view, 9> kOwnNames = {"kPack",       "kInputPixels",  "kWindowPixels",
+                                                       "kWords",      "kInputBatches", "kWindowBatches",
+                                                       "kInputBatch", "kWindowBatch",  "kStageBytes"};
 constexpr auto kAllConstants = joined(kConstants, kOwnNames);
 
 std::vector<Block> warpgroups(const Facts&, Block b) {
-  std::vector<Block> out;
-  for (const auto& [groups, producers] : kWarpgroups) {
-    b.consumer_groups = groups;
-    b.producers = producers;
-    out.push_back(b);
-  }
-  return out;
+  return producing_warpgroups(b);
 }
 
 /// Whether a thread has registers for its accumulators and fragments. The assembler counts those that each thread has
@@ -67,12 +57,6 @@ bool fits_registers(const Facts& f, const Block& b) {
   Constants& of = f.of(b);
   const std::int64_t together = of[kAccumulators] + 8 * of[kOwnTiles];
   return b.consumer_groups == 2 && b.producers == 128 ? together <= 148 : together <= 112 && of[kAccumulators] <= 88;
-}
-
-std::int64_t tiles(const Facts& f, const Block& b) {
-  Constants& of_block = f.of(b);
-  return ceil_div(f.batch * (f.height + of_block[kHaloH]), b.tile_rows) *
-         (b.flat ? 1 : ceil_div(f.width, b.tile_columns));
 }
 
 double stage_cycles(const Facts& f, const Block& b) {
@@ -88,8 +72,6 @@ double stage_cycles(const Facts& f, const Block& b) {
       number(kWords) * (number(kInputBatches) * number(kInputBatch) + number(kWindowBatches) * number(kWindowBatch));
   const double per_word = of_block[kPack] == 4 ? factors.grad_weight_word_tf32 : factors.grad_weight_word;
   const double warps = static_cast<double>(b.consumer_groups);  // of a scheduler
-  // Rows of grad_y with a stride are read with gaps.
-  const double gaps = f.channels_last() ? 1 : std::min<double>(static_cast<double>(f.columns.stride), 8);
   const StageWork work = {.tensor_cycles = products * product_cycles(f.target, b.block_in),
                           // A product reads fragments of 64 rows, and block_in columns of 32 bytes.
                           .shared_wavefronts = products * (16 + static_cast<double>(b.block_in) / 4) +
@@ -99,22 +81,13 @@ double stage_cycles(const Facts& f, const Block& b) {
                                           steps * number(kOwnTiles) * warps * factors.grad_weight_fragment,
                           .l2_bytes = static_cast<double>(f.layer.dtype == Dtype::kF32 ? 4 : 2) *
                                       (number(kInputPixels) * static_cast<double>(b.block_in) +
-                                       gaps * number(kWindowPixels) * static_cast<double>(b.block_out))};
+                                       produced_gaps(f) * number(kWindowPixels) * static_cast<double>(b.block_out))};
   const double latency = batches * (factors.grad_weight_latency + factors.grad_weight_batch) + words * per_word;
   return std::max(cycles_of(f.target, work), latency) + factors.grad_weight_stage;
 }
 
 std::vector<Block> positions(const Facts& f, Block b) {
-  std::vector<Block> out;
-  Constants& of_block = f.of(b);
-  for (const StageShape& shape :
-       stage_shapes(f.width, f.columns.extent.has_value(), of_block[kHaloW], of_block[kInstructionK], kMostPositions)) {
-    b.flat = shape.flat;
-    b.tile_rows = shape.rows;
-    b.tile_columns = shape.columns;
-    out.push_back(b);
-  }
-  return out;
+  return produced_positions(f, b, kMostPositions);
 }
 
 bool fits_stage(const Facts& f, const Block& b) {
@@ -122,23 +95,13 @@ bool fits_stage(const Facts& f, const Block& b) {
   return of[kKSteps] * of[kOwnTiles] <= kMostProducts;
 }
 
-std::string positions_text(const Block& b) {
-  return b.flat ? fmt::format("{} whole rows", b.tile_rows)
-                : fmt::format("{}x{} positions", b.tile_rows, b.tile_columns);
-}
-
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
   if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
     return checked;
   }
-  const std::int64_t pack = layer.dtype == Dtype::kF32 ? 4 : 8;
-  for (const auto& [name, channels] :
-       {std::pair{"input", layer.in_channels / layer.groups}, std::pair{"output", layer.out_channels / layer.groups}}) {
-    if (layer.layout == Layout::kNhwc && channels % pack != 0) {
-      return fail(fmt::format("{} {} channels{}; with channels last it takes multiples of {}", channels, name,
-                              layer.groups > 1 ? " of a group" : "", pack));
-    }
+  if (auto checked = check_channels_last(layer, layer.dtype == Dtype::kF32 ? 4 : 8); !checked) {
+    return checked;
   }
   return check_numbers(layer);
 }
@@ -158,9 +121,9 @@ constexpr Traits kTraits = {.name = "grad_weight_gemm",
                             .positions = positions,
                             .fits_registers = fits_registers,
                             .fits_stage = fits_stage,
-                            .tiles = tiles,
+                            .tiles = produced_tiles,
                             .stage_cycles = stage_cycles,
-                            .positions_text = positions_text};
+                            .positions_text = produced_text};
 
 }  // namespace
 

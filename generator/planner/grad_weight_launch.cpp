@@ -23,9 +23,8 @@ LaunchPlan grad_weight_launch(const Problem& problem, const Plan& plan, GradWeig
                               .bytes = {.constant = slices * products.weights * sum_bytes(layer)}});
   }
   if (products.totals_bytes > 0) {
-    launch.regions.push_back({.name = "totals",
-                              .what = "fp32 totals of the blocks",
-                              .bytes = {.constant = products.totals_bytes}});
+    launch.regions.push_back(
+        {.name = "totals", .what = "fp32 totals of the blocks", .bytes = {.constant = products.totals_bytes}});
   }
   if (layer.bias) {
     add_channel_sums(launch, problem, plan);

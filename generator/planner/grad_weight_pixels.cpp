@@ -10,6 +10,7 @@
 #include "generator/planner/cost.h"
 #include "generator/planner/grad_weight_plan.h"
 #include "generator/planner/grad_weight_search.h"
+#include "generator/planner/grad_weight_staging.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
@@ -33,9 +34,7 @@ constexpr auto kAllMembers = joined(kMembers, kOwnMembers);
 
 /// The template's own constants that are wanted.
 enum OwnConstant : std::size_t {
-  kHaloH = kOwnConstants,
-  kHaloW,
-  kInBoxes,
+  kInBoxes = kOwnConstants,
   kOutBoxes,
   kPlanes,
   kInputPitch,
@@ -46,9 +45,9 @@ enum OwnConstant : std::size_t {
   kPlanePixels,
   kCopiedBytes,
 };
-constexpr std::array<std::string_view, 12> kOwnNames = {"kHaloH",       "kHaloW",      "kInBoxes",     "kOutBoxes",
-                                                        "kPlanes",      "kInputPitch", "kInputRows",   "kInputPixels",
-                                                        "kWindowPitch", "kWindowRows", "kPlanePixels", "kCopiedBytes"};
+constexpr std::array<std::string_view, 10> kOwnNames = {"kInBoxes",     "kOutBoxes",    "kPlanes",      "kInputPitch",
+                                                        "kInputRows",   "kInputPixels", "kWindowPitch", "kWindowRows",
+                                                        "kPlanePixels", "kCopiedBytes"};
 constexpr auto kAllConstants = joined(kConstants, kOwnNames);
 
 std::vector<Block> warpgroups(const Facts&, Block b) {
@@ -222,22 +221,16 @@ LaunchPlan grad_weight_pixels_launch(const Problem& problem, const Plan& plan) {
   // Channels, positions of a row, rows, images. Of grad_y the positions of a plane are a stride apart.
   const auto map = [&](std::string name, Role role, std::int64_t channels, Quantity width, Quantity height,
                        Quantity image, std::array<std::int64_t, 3> box, std::array<std::int64_t, 2> steps) {
+    const auto span = [](std::int64_t size, std::int64_t step) { return (size - 1) * step + 1; };
     MapRecipe recipe{.name = std::move(name), .role = role};
-    recipe.form.element = layer.dtype == Dtype::kF16 ? TensorMap::Element::kF16 : TensorMap::Element::kBf16;
-    recipe.form.rank = 4;
+    recipe.form =
+        map_form(layer.dtype, {box[0], span(box[1], steps[0]), span(box[2], steps[1]), integer_of(plan, "tile_images")},
+                 box[0] * bytes);
+    recipe.form.steps = {1, static_cast<std::uint32_t>(steps[0]), static_cast<std::uint32_t>(steps[1]), 1, 1};
     recipe.sizes = {Amount{.constant = channels}, Amount{.factor = 1, .per = width}, Amount{.factor = 1, .per = height},
                     Amount{.factor = 1, .per = Quantity::kBatch}};
     recipe.pitches = {Amount{}, Amount{.constant = channels * bytes}, Amount{.factor = channels * bytes, .per = width},
                       Amount{.factor = channels * bytes, .per = image}};
-    const auto span = [](std::int64_t size, std::int64_t step) {
-      return static_cast<std::uint32_t>((size - 1) * step + 1);
-    };
-    recipe.form.box = {static_cast<std::uint32_t>(box[0]), span(box[1], steps[0]), span(box[2], steps[1]),
-                       static_cast<std::uint32_t>(integer_of(plan, "tile_images"))};
-    recipe.form.steps = {1, static_cast<std::uint32_t>(steps[0]), static_cast<std::uint32_t>(steps[1]), 1, 1};
-    recipe.form.swizzle = box[0] == 64   ? TensorMap::Swizzle::k128
-                          : box[0] == 32 ? TensorMap::Swizzle::k64
-                                         : TensorMap::Swizzle::k32;
     return recipe;
   };
   MapRecipe x = map("x_map", Role::kX, layer.in_channels, Quantity::kInWidth, Quantity::kInHeight, Quantity::kInImage,

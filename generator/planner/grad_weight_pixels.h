@@ -16,13 +16,13 @@ namespace convtgen {
 [[nodiscard]] Result<std::vector<Plan>> plans_grad_weight_pixels(const Problem& problem);
 /// The same with another program than the template's own, whose layout plans then have.
 [[nodiscard]] Result<std::vector<Plan>> plans_grad_weight_pixels(const Problem& problem,
-                                                                  const ConstantProgram& program);
+                                                                 const ConstantProgram& program);
 
 /// The products, the sums of grad_y where the layer has a bias, and the addition of slices.
 [[nodiscard]] LaunchPlan grad_weight_pixels_launch(const Problem& problem, const Plan& plan);
 
 /// About the seconds of a call at these sizes.
 [[nodiscard]] std::optional<double> grad_weight_pixels_seconds(const Problem& problem, const Plan& plan,
-                                                             const InputSizes& sizes);
+                                                               const InputSizes& sizes);
 
 }  // namespace convtgen

@@ -8,8 +8,8 @@
 namespace convtgen {
 namespace {
 
-constexpr std::int64_t kMostWaves = 4;      // that slices are chosen for
-constexpr std::int64_t kMostSums = 16384;   // positions that an accumulator adds before it is promoted
+constexpr std::int64_t kMostWaves = 4;     // that slices are chosen for
+constexpr std::int64_t kMostSums = 16384;  // positions that an accumulator adds before it is promoted
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include "generator/planner/cost.h"
 #include "generator/planner/grad_weight_plan.h"
 #include "generator/planner/grad_weight_search.h"
+#include "generator/planner/grad_weight_staging.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
@@ -196,28 +197,19 @@ LaunchPlan grad_weight_rows_launch(const Problem& problem, const Plan& plan) {
   const Axis columns = symmetric(layer.axes[kWidth]);
   // Elements of a row, channels, rows, images: the channels of a row follow one another in a box.
   const auto map = [&](std::string name, Role role, std::int64_t width, std::int64_t channels, Quantity height,
-                       Quantity image) {
-    MapRecipe recipe{.name = std::move(name), .role = role};
-    recipe.form.element = layer.dtype == Dtype::kF16    ? TensorMap::Element::kF16
-                          : layer.dtype == Dtype::kBf16 ? TensorMap::Element::kBf16
-                                                        : TensorMap::Element::kTf32;
-    recipe.form.rank = 4;
+                       Quantity image, const std::array<std::int64_t, 4>& box, std::int64_t swizzled) {
+    MapRecipe recipe{.name = std::move(name), .role = role, .form = map_form(layer.dtype, box, swizzled)};
     recipe.sizes = {Amount{.constant = width}, Amount{.constant = channels}, Amount{.factor = 1, .per = height},
                     Amount{.factor = 1, .per = Quantity::kBatch}};
     recipe.pitches = {Amount{}, Amount{.factor = bytes, .per = image}, Amount{.constant = width * bytes},
                       Amount{.factor = channels * bytes, .per = image}};
     return recipe;
   };
-  MapRecipe x = map("x_map", Role::kX, *columns.extent, layer.in_channels, Quantity::kInHeight, Quantity::kInImage);
-  x.form.box = {static_cast<std::uint32_t>(swizzle / bytes), static_cast<std::uint32_t>(integer_of(plan, "block_in")),
-                static_cast<std::uint32_t>(integer_of(plan, "tile_rows")), 1};
-  x.form.swizzle = swizzle == 128  ? TensorMap::Swizzle::k128
-                   : swizzle == 64 ? TensorMap::Swizzle::k64
-                                   : TensorMap::Swizzle::k32;
-  MapRecipe grad_y = map("grad_y_map", Role::kGradY, output_extent(columns, *columns.extent), layer.out_channels,
-                         Quantity::kOutHeight, Quantity::kOutImage);
-  grad_y.form.box = {static_cast<std::uint32_t>(values[0]), static_cast<std::uint32_t>(integer_of(plan, "block_out")),
-                     static_cast<std::uint32_t>(values[1]), 1};
+  MapRecipe x = map("x_map", Role::kX, *columns.extent, layer.in_channels, Quantity::kInHeight, Quantity::kInImage,
+                    {swizzle / bytes, integer_of(plan, "block_in"), integer_of(plan, "tile_rows"), 1}, swizzle);
+  MapRecipe grad_y =
+      map("grad_y_map", Role::kGradY, output_extent(columns, *columns.extent), layer.out_channels, Quantity::kOutHeight,
+          Quantity::kOutImage, {values[0], integer_of(plan, "block_out"), values[1], 1}, 0);
   if (flag_of(plan, "input_copies")) {
     out.maps.push_back(std::move(x));
   }

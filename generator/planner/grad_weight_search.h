@@ -59,6 +59,8 @@ enum Constant : std::size_t {
   kGroupOut,
   kWeights,
   kSliceBlocks,
+  kHaloH,
+  kHaloW,
   kRows,
   kMTiles,
   kOwnTiles,
@@ -71,8 +73,8 @@ enum Constant : std::size_t {
   kOwnConstants,
 };
 inline constexpr std::array<std::string_view, kOwnConstants> kConstants = {
-    "kThreads",       "kInstructionK", "kGroupIn",      "kGroupOut", "kWeights",
-    "kSliceBlocks",   "kRows",         "kMTiles",       "kOwnTiles", "kKSteps",
+    "kThreads",       "kInstructionK", "kGroupIn",      "kGroupOut", "kWeights",  "kSliceBlocks",
+    "kHaloH",         "kHaloW",        "kRows",         "kMTiles",   "kOwnTiles", "kKSteps",
     "kStoredColumns", "kSharedBytes",  "kAccumulators", "kTotals",   "kAlignment"};
 
 /// One list behind the other.
