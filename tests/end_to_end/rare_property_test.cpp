@@ -22,7 +22,7 @@
 namespace convtgen::testing {
 namespace {
 
-constexpr std::size_t kRun = 3;  // layers of a property and a template, unless all are
+constexpr std::size_t kRun = 3;  // layers of a property and a template, unless all are; of gradients one
 
 /// Padding that differs at the two ends of an axis.
 bool is_uneven(const Layer& layer) {
@@ -43,14 +43,16 @@ struct RareProperty {
 constexpr RareProperty kRareProperties[] = {{"UnevenPadding", 500, is_uneven},
                                             {"ChannelsLastWeights", 200, has_turned_weights}};
 
-using Case = std::tuple<RareProperty, const char*>;
+using Case = std::tuple<RareProperty, DirectedTemplate>;
 class RareProperties : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RareProperties, MatchTheDefinition) {
-  const auto& [property, template_name] = GetParam();
-  const std::string name = template_name;
+  const auto& [property, directed] = GetParam();
+  const std::string name = name_of(directed);
   std::mt19937_64 random = seeded_by(test_seed());
-  const std::size_t count = tests_all() ? static_cast<std::size_t>(property.layers) : kRun;
+  const std::size_t count = tests_all()                                 ? static_cast<std::size_t>(property.layers)
+                            : directed.direction == Direction::kForward ? kRun
+                                                                        : 1;
   std::set<int> numbers;
   while (numbers.size() < count) {
     numbers.insert(static_cast<int>(random() % static_cast<std::uint64_t>(property.layers)));
@@ -61,11 +63,12 @@ TEST_P(RareProperties, MatchTheDefinition) {
   parallel_for(static_cast<std::int64_t>(chosen.size()), 1, [&](std::int64_t begin, std::int64_t) {
     const int number = chosen[static_cast<std::size_t>(begin)];
     std::mt19937_64 own = seeded_by(fmt::format("{} {} {}", property.name, name, number));
-    const DrawnPlan drawn = draw_plan(own, name, property.has);
+    const DrawnPlan drawn = draw_plan(own, directed.template_name, property.has, directed.direction);
     const std::unique_ptr<Device> device = test_device(1);
     ASSERT_NE(device, nullptr);
     const auto& [layer, sizes] = drawn.layer;
-    const auto failure = failure_of(*device, layer, sizes, drawn.plan, static_cast<std::uint64_t>(number));
+    const auto failure =
+        failure_of(*device, layer, sizes, drawn.plan, static_cast<std::uint64_t>(number), directed.direction);
     const std::lock_guard lock(mutex);
     ++counts[mode_of(layer, drawn.plan) + (layer.groups > 1 ? ", groups" : "")];
     EXPECT_FALSE(failure) << fmt::format("{} {}: {} at {}x{}x{}; {}: {}", name, number, canonical_form(layer),
@@ -77,12 +80,20 @@ TEST_P(RareProperties, MatchTheDefinition) {
   }
 }
 
+std::vector<DirectedTemplate> all_templates() {
+  std::vector<DirectedTemplate> all = gradient_templates();
+  std::erase_if(all,
+                [](const DirectedTemplate& each) { return each.direction == Direction::kGradBias; });  // no weights
+  for (const char* template_name : {"direct", "shift_gemm", "f32x3_gemm", "halo_gemm", "roll_gemm"}) {
+    all.push_back({Direction::kForward, template_name});
+  }
+  return all;
+}
+
 INSTANTIATE_TEST_SUITE_P(Templates, RareProperties,
-                         ::testing::Combine(::testing::ValuesIn(kRareProperties),
-                                            ::testing::Values("direct", "shift_gemm", "f32x3_gemm", "halo_gemm",
-                                                              "roll_gemm")),
+                         ::testing::Combine(::testing::ValuesIn(kRareProperties), ::testing::ValuesIn(all_templates())),
                          [](const ::testing::TestParamInfo<Case>& info) {
-                           return fmt::format("{}_{}", std::get<0>(info.param).name, std::get<1>(info.param));
+                           return fmt::format("{}_{}", std::get<0>(info.param).name, name_of(std::get<1>(info.param)));
                          });
 
 }  // namespace

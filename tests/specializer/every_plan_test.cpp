@@ -102,21 +102,27 @@ std::string evaluated(const Problem& /*problem*/, const Plan& plan) {
   return globals ? "" : globals.error().message;
 }
 
-Problem problem_of(Layer layer) {
-  return {std::move(layer), Direction::kForward, target_named("sm_90a").value()};
+/// The layer in a direction; a gradient has no fuse chain.
+Problem problem_of(Layer layer, Direction direction) {
+  layer.directions = {direction};
+  if (direction != Direction::kForward) {
+    layer.fuse.clear();
+  }
+  return {std::move(layer), direction, target_named("sm_90a").value()};
 }
 
 /// What is wrong with the first `most` plans of a layer, a line each.
-std::string judge_plans(const Layer& layer, const Judge& judge, std::size_t most) {
-  const Problem problem = problem_of(layer);
+std::string judge_plans(const Layer& layer, const Judge& judge, std::size_t most,
+                        Direction direction = Direction::kForward) {
+  const Problem problem = problem_of(layer, direction);
   const Result<std::vector<Plan>> plans = plan(problem);
   if (!plans) {
-    return fmt::format("{}: {}\n", canonical_form(layer), plans.error().message);
+    return fmt::format("{}: {}\n", canonical_form(problem.layer), plans.error().message);
   }
   std::string wrong;
   for (std::size_t i = 0; i < std::min(most, plans->size()); ++i) {
     if (const std::string why = judge(problem, (*plans)[i]); !why.empty()) {
-      wrong += fmt::format("{}: plan {} ({}, {}): {}\n", canonical_form(layer), i, (*plans)[i].template_name,
+      wrong += fmt::format("{}: plan {} ({}, {}): {}\n", canonical_form(problem.layer), i, (*plans)[i].template_name,
                            (*plans)[i].summary, why);
     }
   }
@@ -124,14 +130,15 @@ std::string judge_plans(const Layer& layer, const Judge& judge, std::size_t most
 }
 
 /// Judges the plans of random layers, on all cores.
-void expect_right(std::uint64_t seed, int layers, const Judge& judge, std::size_t most = 1000) {
+void expect_right(std::uint64_t seed, int layers, const Judge& judge, std::size_t most = 1000,
+                  Direction direction = Direction::kForward) {
   std::atomic<int> next = 0;
   std::mutex mutex;
   std::string wrong;
   const auto work = [&] {
     for (int i = next++; i < layers; i = next++) {
       const Layer layer = tensor_core_layer(testing_support::seeded(seed + static_cast<std::uint64_t>(i)));
-      if (const std::string text = judge_plans(layer, judge, most); !text.empty()) {
+      if (const std::string text = judge_plans(layer, judge, most, direction); !text.empty()) {
         const std::lock_guard lock(mutex);
         wrong += text;
       }
@@ -162,6 +169,18 @@ TEST(EveryPlan, OfRandomLayersIsSpecialised) {
 
 TEST(EveryPlan, ThatComesFirstIsSpecialised) {
   expect_right(1'000'000, tests_all() ? 2 * kAll : 200, specialised, 1);
+}
+
+// Gradients of the input have the plans of forward layers with input and output exchanged, which the planner takes
+// longer for.
+TEST(EveryPlan, OfGradientsKeepsItsTemplatesAssertions) {
+  expect_right(2'000'000, tests_all() ? kAll : 500, evaluated, 1000, Direction::kGradWeight);
+  expect_right(3'000'000, tests_all() ? kAll : 80, evaluated, 1000, Direction::kGradInput);
+}
+
+TEST(EveryPlan, OfGradientsIsSpecialised) {
+  expect_right(2'000'000, tests_all() ? kAll : 12, specialised, 1000, Direction::kGradWeight);
+  expect_right(3'000'000, tests_all() ? kAll : 8, specialised, 1000, Direction::kGradInput);
 }
 
 // Layers that had a plan which its template refused, or which took its static functions more steps than they may.
