@@ -131,6 +131,11 @@ bool fits_stage(const Facts& f, const Block& b) {
   return of[kKSteps] * of[kOwnTiles] <= kMostProducts && of[kWindowPitch] <= kMostBox && of[kWindowRows] <= kMostBox;
 }
 
+std::string why_none(const Facts& f, const Block& smallest) {
+  return fmt::format("{} positions of a row reach {} columns of grad_y; at most {}, which a tensor copy brings",
+                     smallest.tile_columns, f.of(smallest)[kWindowPitch], kMostBox);
+}
+
 std::string positions_text(const Block& b) {
   return fmt::format("{}x{} positions", b.tile_rows, b.tile_columns);
 }
@@ -165,7 +170,7 @@ constexpr Traits kTraits = {.name = "grad_weight_rows",
                             .program = own_program,
                             .members = kAllMembers,
                             .constants = kAllConstants,
-                            .smallest = {.producers = 32, .tile_columns = 64},
+                            .smallest = {.producers = 32, .tile_columns = 16, .swizzle = 32},
                             .smallest_stages = "two stages of one row of products",
                             .most_stages = 8,
                             .check = check,
@@ -173,6 +178,7 @@ constexpr Traits kTraits = {.name = "grad_weight_rows",
                             .positions = positions,
                             .fits_registers = fits_registers,
                             .fits_stage = fits_stage,
+                            .why_none = why_none,
                             .tiles = tiles,
                             .stage_cycles = stage_cycles,
                             .positions_text = positions_text};

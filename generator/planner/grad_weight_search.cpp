@@ -198,15 +198,24 @@ Result<std::vector<Plan>> plans(const Traits& of, const Problem& problem, const 
     return std::unexpected(facts.error());
   }
   std::vector<Plan> plans;
+  std::optional<Error> out_of_bounds;
   for (const Candidate& candidate : candidates(of, *facts)) {
     const Block& b = candidate.block;
     const auto bounds = staged_bounds(problem.layer, b.tile_rows, b.tile_columns);
-    if (facts->of(b)[kSliceBlocks] <= kIntMax / b.slices && check_bounds(problem.layer, bounds)) {
+    if (auto checked = check_bounds(problem.layer, bounds); !checked) {
+      out_of_bounds = std::move(checked.error());
+    } else if (facts->of(b)[kSliceBlocks] <= kIntMax / b.slices) {
       plans.push_back(plan_of(of, problem, *facts, candidate));
     }
     if (plans.size() == kMostPlans) {
       break;
     }
+  }
+  if (plans.empty() && out_of_bounds) {
+    return std::unexpected(*std::move(out_of_bounds));
+  }
+  if (plans.empty() && of.why_none != nullptr && !of.fits_stage(*facts, of.smallest)) {
+    return fail(of.why_none(*facts, of.smallest));
   }
   if (plans.empty()) {
     return fail_shared_memory(problem.target, of.smallest_stages, facts->of(of.smallest)[kSharedBytes]);

@@ -122,6 +122,8 @@ struct Traits {
   bool (*fits_registers)(const Facts& f, const Block& b) = nullptr;
   /// Whether a block's stages are within the template's limits, except for their number.
   bool (*fits_stage)(const Facts& f, const Block& b) = nullptr;
+  /// Why even the smallest block's stage is beyond them, in words; where limits depend on the layer.
+  std::string (*why_none)(const Facts& f, const Block& smallest) = nullptr;
   /// The number of stages of all positions.
   std::int64_t (*tiles)(const Facts& f, const Block& b) = nullptr;
   /// The cycles of a stage.

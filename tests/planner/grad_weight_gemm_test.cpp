@@ -230,7 +230,7 @@ TEST(PlanGradWeight, RefusalsOfPixelsAndF32x3NameThePropertyAndTheLimit) {
        "12 output channels of a group; tensor copies want whole 16 bytes, multiples of 8",
        "compute f16; it takes f32x3"},
       {"16 -> 16; kernel 3; stride 1x9; dtype f16; layout nhwc",
-       "stride 9; a tensor copy's elements are at most 8 apart", "compute f16; it takes f32x3"},
+       "stride 9; at most 8, which the elements of a tensor copy are apart", "compute f16; it takes f32x3"},
       {"16 -> 12; kernel 3; compute f32x3; layout nhwc", "compute f32x3; it takes f16, bf16",
        "12 output channels; with channels last it takes multiples of 8"},
       {"24 -> 16; kernel 3; groups 2; compute f32x3; layout nhwc", "compute f32x3; it takes f16, bf16",
