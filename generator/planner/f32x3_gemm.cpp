@@ -51,9 +51,6 @@ Result<std::vector<Plan>> plans_f32x3_gemm(const Problem& problem, const Constan
   if (auto checked = gemm::check(problem, kComputes); !checked) {
     return std::unexpected(checked.error());
   }
-  if (auto checked = check_input_strides(problem.layer); !checked) {
-    return std::unexpected(checked.error());
-  }
   const Result<Facts> facts = f32x3_gemm::facts_of(problem, planned_sizes(problem.layer), program);
   if (!facts) {
     return std::unexpected(facts.error());

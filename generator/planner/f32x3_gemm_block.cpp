@@ -1,5 +1,7 @@
 #include "generator/planner/f32x3_gemm_block.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -11,6 +13,7 @@ namespace convtgen::f32x3_gemm {
 namespace {
 
 constexpr std::int64_t kMostRegisters = 168;
+constexpr std::int64_t kMostColumns = 32;  // that a thread loads of a row: a bit for each
 constexpr std::int64_t kMostBlockK = 128;
 constexpr std::int64_t kMostImages = 32;  // of a tile: a lane for each
 
@@ -33,16 +36,19 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
 /// are serialised by the assembler (C7512).
 std::int64_t registers_of(const Facts& f, const Block& b) {
   Constants& of_block = f.of(b);
-  return of_block[kParts] * gemm::accumulators(b, of_block) + 2 * 4 * gemm::fragment_positions(b, of_block);
+  return of_block[kParts] * gemm::accumulators(b, of_block) + 2 * 4 * of_block[kFragmentColumns];
 }
 
 /// With a prefetch, what low parts are made from waits while products run, in registers. Chooses that, and returns
 /// whether the registers suffice.
 bool choose_prefetch(const Facts& f, Block& b) {
-  const std::int64_t waiting = f.channels_last ? 4 * (gemm::fragment_positions(b, f.of(b)) + 3) : 0;
+  const std::int64_t waiting = f.channels_last ? 4 * (f.of(b)[kFragmentColumns] + 3) : 0;
   const std::int64_t wanted = registers_of(f, b);
-  b.prefetch = f.of(b)[kConsumersSplit] != 0 || wanted + waiting <= kMostRegisters;
-  return wanted <= kMostRegisters;
+  const bool splits = f.of(b)[kConsumersSplit] != 0;
+  b.prefetch = splits || wanted + waiting <= kMostRegisters;
+  // With input strides, consumers that split what they load keep the next values: four for each column.
+  const std::int64_t values = gemm::has_input_strides(f) && splits ? 4 * f.of(b)[gemm::kLoadedColumns] : 0;
+  return wanted + values <= kMostRegisters;
 }
 
 /// Whether bulk copies have whole vectors and there is a producer for each row of a channel. Two producer warpgroups
@@ -82,7 +88,7 @@ std::int64_t products(const Facts& f, const Block& b) {
 std::optional<Block> completed(const Facts& f, Block b) {
   Constants& of_block = f.of(b);
   if ((b.block_k > f.instruction_k && of_block[kKBlockTerms] > of_block[kMostTerms]) ||
-      products(f, b) > gemm::kMostProducts || !choose_prefetch(f, b)) {
+      products(f, b) > gemm::kMostProducts || of_block[gemm::kLoadedColumns] > kMostColumns || !choose_prefetch(f, b)) {
     return std::nullopt;
   }
   gemm::choose_store(f, b, b.block_n, b.thread_positions * f.columns.stride);
@@ -163,6 +169,10 @@ std::unexpected<Error> why_none(const Facts& f) {
   least = copied.front();
   if (products(f, least) > gemm::kMostProducts) {
     return gemm::fail_products(f.layer, products(f, least));
+  }
+  if (const std::int64_t columns = f.of(least)[gemm::kLoadedColumns]; columns > kMostColumns) {
+    return fail(
+        fmt::format("two adjacent positions and their taps reach {} columns; at most {}", columns, kMostColumns));
   }
   if (registers_of(f, least) > kMostRegisters) {
     return gemm::fail_registers(f, registers_of(f, least), kMostRegisters);

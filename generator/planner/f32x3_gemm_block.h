@@ -25,13 +25,14 @@ inline constexpr auto kMembers = gemm::members_with(std::array{
 enum Constant : std::size_t {
   kParts = gemm::kCommonConstants,
   kConsumersSplit,
+  kFragmentColumns,
   kKeepsPixels,
   kMostTerms,
   kRowTerms,
   kKBlockTerms,
 };
-inline constexpr auto kConstants = gemm::constants_with(std::array<std::string_view, 6>{
-    "kParts", "kConsumersSplit", "kKeepsPixels", "kMostTerms", "kRowTerms", "kKBlockTerms"});
+inline constexpr auto kConstants = gemm::constants_with(std::array<std::string_view, 7>{
+    "kParts", "kConsumersSplit", "kFragmentColumns", "kKeepsPixels", "kMostTerms", "kRowTerms", "kKBlockTerms"});
 
 using Facts = gemm::FactsOf<Block>;
 

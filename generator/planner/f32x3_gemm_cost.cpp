@@ -36,7 +36,7 @@ double tile_cycles(const Facts& f, const Block& b) {
 
   // Instructions of a scheduler: two warps of consumers and one of producers.
   const double words = of(gemm::kLoadedColumns);
-  const double read = 4 * words / of(gemm::kLoadVector) + 8 * number(gemm::fragment_positions(b, of_block)) + 16 +
+  const double read = 4 * words / of(gemm::kLoadVector) + 8 * of(kFragmentColumns) + 16 +
                       (splits ? 4 * words + 2 * words * f.target.factors.f32x3_consumer_split : 0);
   const double copies = b.bulk ? 0.0 : number(of_block[gemm::kInputBytes] / b.copy_bytes) / threads;
   const double outputs = number(b.phase_rows * f.columns.stride * b.thread_positions * b.block_n) / 4;  // of a thread

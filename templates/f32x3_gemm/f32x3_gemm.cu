@@ -69,7 +69,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
   }
   // The block's kernel rows are r, r + {P::stride_h} and so on, r = (its phase row + {P::padding_h}) % {P::stride_h}.
-  const int above = kPhaseGroups == 1 ? kLeastOffsetH : (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1);
+  const int above = kPhaseGroups > 1 ? (phase_row + P::padding_h) / P::stride_h - (kOffsetsH - 1)
+                    : kRowBlocks > 1 ? kMostOffsetH
+                                     : kLeastOffsetH;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
@@ -112,8 +114,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image =
           x + (tile.image * in_image + first_in * (P::channels_last ? 1 : static_cast<long long>(in_h) * in_w));
-      const int first_row = tile.m_y + above;
-      const int first_column = tile.m_x + kFirstColumn;
+      const int first_row = tile.m_y * P::input_stride_h + above;
+      const int first_column = tile.m_x * P::input_stride_w + kFirstColumn;
       Pixels pixels;
       if (kKeepsPixels) {
 #pragma unroll
@@ -123,12 +125,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
       }
       Copy copy;
-      if (kByRows) {
-        copy = find_copy(x, tile.image, first_in, first_row, first_column,
-                         kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32, batch, rows,
+      if (kByRows && kRowBlocks == 1) {
+        copy = find_copy(x, tile.image, first_in, first_row, first_column, row_producer(warp, thread), batch, rows,
                          columns);
       }
-      const bool is_padded = needs_zero_pad(first_row, first_column, batch - tile.image, rows, columns);
+      const bool is_padded =
+          kRowBlocks == 1 && needs_zero_pad(first_row, first_column, batch - tile.image, rows, columns);
       for (int k_block = 0; k_block < kKBlocks; ++k_block) {
         while (P::bulk ? issued.stages > 0 && (drains || is_complete(&landed[issued.oldest], issued.parity) ||
                                                !is_complete(&empty[stage], parity))
@@ -148,21 +150,31 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           Element* staged = reinterpret_cast<Element*>(to);
           const int channels = P::in_channels % P::block_k == 0
                                    ? P::block_k
-                                   : min(P::in_channels - k_block * P::block_k, static_cast<int>(P::block_k));
-          if ((is_padded && k_block < P::stages) || channels != P::block_k) {
-            zero_pad(staged, channels, first_row, first_column, thread, batch - tile.image, rows, columns);
+                                   : min(P::in_channels - first_channel_of(k_block), static_cast<int>(P::block_k));
+          if (kRowBlocks > 1) {  // other rows than the k-block before
+            copy = find_copy(x, tile.image, first_in + first_channel_of(k_block), first_row_of(k_block, first_row),
+                             first_column, row_producer(warp, thread), batch, rows, columns);
+          }
+          if ((kRowBlocks > 1 ? needs_zero_pad(first_row_of(k_block, first_row), first_column, batch - tile.image, rows,
+                                               columns)
+                              : is_padded && k_block < P::stages) ||
+              channels != P::block_k) {
+            zero_pad(staged, channels, first_row_of(k_block, first_row), first_column, thread, batch - tile.image, rows,
+                     columns);
           }
           if (!kByWarps || elect_one()) {
             copy_rows(staged, copy, channels, &landed[stage], plane, columns);
           }
-          copy.from += P::block_k * plane;
+          if (kRowBlocks == 1) {
+            copy.from += P::block_k * plane;
+          }
         } else {
           if (P::channels_last) {
-            stage_pixels(reinterpret_cast<Element*>(to), image, pixels, k_block * P::block_k, first_row, first_column,
-                         thread, batch - tile.image, in_h, in_w);
+            stage_pixels(reinterpret_cast<Element*>(to), image, pixels, first_channel_of(k_block),
+                         first_row_of(k_block, first_row), first_column, thread, batch - tile.image, in_h, in_w);
           } else {
-            stage_channels(reinterpret_cast<Element*>(to), image, k_block * P::block_k, first_row, first_column, thread,
-                           batch - tile.image, in_h, in_w);
+            stage_channels(reinterpret_cast<Element*>(to), image, first_channel_of(k_block),
+                           first_row_of(k_block, first_row), first_column, thread, batch - tile.image, in_h, in_w);
           }
           async_copy_arrive(&landed[stage]);
         }
@@ -184,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int image = place_in_tile / (P::tile_h * P::tile_w / P::thread_positions);
     const int row = place_in_tile / (P::tile_w / P::thread_positions) % P::tile_h;
     const int column = place_in_tile % (P::tile_w / P::thread_positions) * P::thread_positions;
-    const int position = (image * kStagedRows + row) * kRowPitch + column;
+    const int position = (image * kStagedRows + row) * kRowPitch + column * P::input_stride_w;
     const int own = P::channels_last ? position * kPixelPitch + quarter * 4 : quarter * 2 * kChannelPitch + position;
     const int co = first_out + quarter * P::adjacent_channels;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // which the compiler doesn't know to be 0

@@ -7,8 +7,11 @@
 #include "layout.h"
 
 // The A operands of products whose first position is each of the loaded columns.
-using Fragments = unsigned int[kLoadedColumns - 1][4];
+using Fragments = unsigned int[kLoadedColumns - P::input_stride_w][4];
 using Words = unsigned int[2][kLoadedColumns];  // for the halves of a product's K
+
+// Columns from an M tile's first position to the next one's.
+constexpr int kTileColumns = 2 * P::input_stride_w;
 
 // The fragments that some tap reads, each by the bit of its loaded column.
 static_assert(kLoadedColumns <= 32, "a bit for each fragment");
@@ -16,7 +19,7 @@ __host__ __device__ constexpr unsigned int used_fragments() {
   unsigned int used = 0;
   for (int kw = 0; kw < P::kernel_w; kw += kFusedPhases) {
     for (int tile = 0; tile < kMTiles; ++tile) {
-      used |= 1u << (2 * tile + column_of_tap(kw)) % 32;
+      used |= 1u << (kTileColumns * tile + column_of_tap(kw)) % 32;
     }
   }
   return used;
@@ -42,7 +45,7 @@ __device__ __forceinline__ void make_fragments(Fragments& a, const Words& words,
   for (int i = 4 * kFirstUsed; i < 4 * kUsedEnd; ++i) {
     if (kAllUsedBetween || is_fragment_used(i / 4)) {
       unsigned int& word = a[i / 4][i % 4];
-      word = words[i % 4 / 2][i / 4 + i % 2] | (is_read ? word & zero : i % 2 == 1 ? zero : 0);
+      word = words[i % 4 / 2][i / 4 + i % 2 * P::input_stride_w] | (is_read ? word & zero : i % 2 == 1 ? zero : 0);
       wgmma_pin_operand(word);
     }
   }

@@ -19,15 +19,18 @@ static_assert(!P::bulk || (!P::channels_last && P::copy_bytes == 16 && P::tile_w
                            (kFlat || (P::width >= 0 && P::width * kBytes % 16 == 0))),
               "rows are whole 16-byte vectors");
 
+// Columns from a thread's first position to the next thread's.
+constexpr int kThreadColumns = P::thread_positions * P::input_stride_w;
 // Elements that a thread loads together, and those of one copy.
-constexpr int kLoadVector = P::channels_last ? 1 : P::thread_positions < 4 ? P::thread_positions : 4;
+constexpr int kLoadVector = P::channels_last ? 1 : greatest_common_divisor(kThreadColumns, 4);
 constexpr int kCopy = P::copy_bytes / kBytes;
 
 // Staged rows and columns of an image, with the halo. Columns begin where a copy and a load may begin.
 constexpr int kColumnAlign = P::channels_last ? 1 : kCopy > kLoadVector ? kCopy : kLoadVector;
 constexpr int kFirstColumn = floor_div(kLeastOffsetW, kColumnAlign) * kColumnAlign;
 constexpr int kStagedRows = P::tile_h + kOffsetsH - 1;
-constexpr int kStagedColumns = ceil_div(P::tile_w + kMostOffsetW - kFirstColumn, kColumnAlign) * kColumnAlign;
+constexpr int kStagedColumns =
+    ceil_div((P::tile_w - 1) * P::input_stride_w + 1 + kMostOffsetW - kFirstColumn, kColumnAlign) * kColumnAlign;
 
 // Pitches in elements. Reads of the consumers are free of bank conflicts.
 constexpr int kRowPitch = kStagedColumns;
@@ -35,7 +38,7 @@ constexpr int kImagePlane = kStagedRows * kRowPitch;
 constexpr int kPlane = P::tile_n * kImagePlane;
 constexpr int kChannelPitch = kPlane + floor_mod(4 - kPlane, 16);
 constexpr int kPixelPitch =
-    P::block_k + (P::thread_positions > 2 ? floor_mod(4 - P::block_k, 8) : floor_mod(8 - P::block_k, 16));
+    P::block_k + (kThreadColumns > 2 ? floor_mod(4 - P::block_k, 8) : floor_mod(8 - P::block_k, 16));
 // Where a staged pixel lies.
 __host__ __device__ constexpr int staged_pixel(int pixel) {
   return pixel * kPixelPitch;
@@ -48,7 +51,11 @@ static_assert(kInputBytes % 16 == 0 && kStagedColumns % kLoadVector == 0, "stage
 // distances to the next row offset and k-step.
 constexpr int kLoadStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kLoadVector * kLoadVector;
 constexpr int kLoadedColumns =
-    ceil_div(P::thread_positions + kMostOffsetW - kFirstColumn - kLoadStart, kLoadVector) * kLoadVector;
+    ceil_div((P::thread_positions - 1) * P::input_stride_w + 1 + kMostOffsetW - kFirstColumn - kLoadStart,
+             kLoadVector) *
+    kLoadVector;
+// The loaded columns from the first that begins a fragment to the last.
+constexpr int kFragmentColumns = (P::thread_positions - 2) * P::input_stride_w + 1 + kMostOffsetW - kLeastOffsetW;
 constexpr int kRowOffsetPitch = P::channels_last ? kRowPitch * kPixelPitch : kRowPitch;
 constexpr int kKStepPitch = P::channels_last ? kInstructionK : kInstructionK * kChannelPitch;
 
@@ -58,16 +65,17 @@ static_assert(kParts * kPhases * kMTiles * P::block_n <= 256, "the accumulators 
 
 // Who splits values into high and low parts. The producers split what is staged, once for all taps that share it. Where
 // rows of taps share no input, and threads load little halo, the consumers split what they load.
-constexpr bool kConsumersSplit = kOffsetsH == 1 && kLoadedColumns <= 2 * P::thread_positions;
+constexpr bool kConsumersSplit = kOffsetsH == 1 && kLoadedColumns <= 2 * kThreadColumns;
 constexpr bool kProducersSplit = !kConsumersSplit;
 // With three stages or fewer, release each stage right after its last read: no products are in flight then.
 constexpr bool kReleasesAtOnce = kProducersSplit && !P::resident && P::stages <= 3 && P::promote_rows == 0;
-// Two producer warpgroups if the consumers need at most 136 registers, or if many small copies are to be issued and the
-// consumers keep nothing for products in flight.
-constexpr bool kFewRegisters = kParts * kPhases * kMTiles * P::block_n / 2 +
-                                   8 * (P::thread_positions - 1 + kMostOffsetW - kLeastOffsetW) + 4 * kLoadedColumns <=
-                               136;
-constexpr bool kTwoProducers = kProducersSplit && (kFewRegisters || (kReleasesAtOnce && !P::bulk && !P::channels_last));
+// Two producer warpgroups if the consumers need at most 136 registers (with input strides 104), or if many small copies
+// are to be issued and the consumers keep nothing for products in flight.
+constexpr bool kStrided = P::input_stride_h * P::input_stride_w > 1;
+constexpr bool kFewRegisters =
+    kParts * kPhases * kMTiles * P::block_n / 2 + 8 * kFragmentColumns + 4 * kLoadedColumns <= (kStrided ? 104 : 136);
+constexpr bool kTwoProducers =
+    kProducersSplit && (kFewRegisters || (kReleasesAtOnce && !P::bulk && !P::channels_last && !kStrided));
 constexpr int kProducers = kTwoProducers ? 256 : 128;  // threads
 constexpr int kThreads = kConsumers + kProducers;
 

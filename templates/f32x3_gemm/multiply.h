@@ -25,10 +25,10 @@ __device__ __forceinline__ void multiply_part(Accumulators& acc, int set, const 
                                               unsigned long long weights, int accumulate, bool high) {
 #pragma unroll
   for (int tile = 0; tile < kMTiles; ++tile) {
-    wgmma_rs(kWgmmaF16, kWgmmaMajorK, acc[high ? set : kPhaseSets + set][tile], a[2 * tile + first], weights,
+    wgmma_rs(kWgmmaF16, kWgmmaMajorK, acc[high ? set : kPhaseSets + set][tile], a[kTileColumns * tile + first], weights,
              accumulate);
     if (high) {
-      wgmma_rs(kWgmmaF16, kWgmmaMajorK, acc[kPhaseSets + set][tile], a[2 * tile + first], moved(weights, kOperandBytes),
+      wgmma_rs(kWgmmaF16, kWgmmaMajorK, acc[kPhaseSets + set][tile], a[kTileColumns * tile + first], moved(weights, kOperandBytes),
                1);
     }
   }
@@ -100,14 +100,14 @@ __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments
       for (int kh = 0; kh < (kUniform ? 1 : kBlockTapRows); ++kh) {
         if (kUniform || used_before(offset_of_row(kh)) == read) {
           const bool may_begin = P::promote_rows > 0 || kUniform || is_first(kh, 0);
-          const int top = kh * kPhaseGroups;  // the kernel rows of these products
-          const int end = (kUniform ? kBlockTapRows : kh + 1) * kPhaseGroups;
-          const int bottom = end - kPhaseGroups;
+          const int top = kh * kRowGroups;  // the kernel rows of these products
+          const int end = (kUniform ? kBlockTapRows : kh + 1) * kRowGroups;
+          const int bottom = end - kRowGroups;
           if (P::stride_w == 1 && P::kernel_w > 2) {
             const int last = P::kernel_w - 1;
 #pragma unroll
             for (int kw = 0; kw < P::kernel_w; ++kw) {
-              if (kPhaseGroups == 1) {
+              if (kRowGroups == 1) {
                 multiply_part(acc, set_of_row(kh), a, column_of_tap(0) - kw * P::dilation_w,
                               moved(weights, operand_of_tap(kh, 0, 0) + kw * (kKSteps * kProductBytes)),
                               may_begin && kw == 0 ? begun : 1, high);  // taps ({top to bottom}, 0 to {last})
@@ -115,7 +115,7 @@ __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments
                 multiply_part(acc, set_of_row(kh), a, column_of_tap(0) - kw * P::dilation_w,
                               moved(weights, operand_of_tap(kh, 0, 0) + kw * (kKSteps * kProductBytes)),
                               may_begin && kw == 0 ? begun : 1,
-                              high);  // taps {for k from top below end step kPhaseGroups: ({k} + r, 0 to {last})}
+                              high);  // taps {for k from top below end step kRowGroups: ({k} + r, 0 to {last})}
               }
             }
           } else {
@@ -126,9 +126,9 @@ __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments
               const int operand = operand_of_tap(kh, kw, 0);
               const bool begins = may_begin && is_first_of_row(kw);
               const int last = kw + kFusedPhases - 1;
-              if (kPhaseGroups > 1) {
+              if (kRowGroups > 1) {
                 multiply_part(acc, set, a, first, moved(weights, operand), begins ? begun : 1,
-                              high);  // taps {for k from top below end step kPhaseGroups: ({k} + r, {kw to last})}
+                              high);  // taps {for k from top below end step kRowGroups: ({k} + r, {kw to last})}
               } else if (top < bottom || kw < last) {
                 multiply_part(acc, set, a, first, moved(weights, operand), begins ? begun : 1,
                               high);  // taps ({top to bottom}, {kw to last})

@@ -29,10 +29,11 @@ __device__ inline int place_of_tap(int tap, int phase_row) {
 
 // How many adjacent channels a block of 256 threads packs together. The more, the longer are the vectors that it reads
 // and writes. But a thread is to have no more than four k-steps, and the chip 128 blocks.
-constexpr int kTapKSteps = kAllKSteps * kBlockTaps;
+constexpr int kPackedTaps = kBlockTaps * kRowBlocks;  // of an N tile, in all its k-blocks
+constexpr int kTapKSteps = kAllKSteps * kPackedTaps;
 constexpr int pack_channels() {
   int channels = 2;
-  while (channels < 8 && (channels * kTapKSteps < 64 || (kAllKSteps <= 4 * (128 / (channels * kBlockTaps)) &&
+  while (channels < 8 && (channels * kTapKSteps < 64 || (kAllKSteps <= 4 * (128 / (channels * kPackedTaps)) &&
                                                          kNTiles * P::block_n / channels >= 256))) {
     channels *= 2;
   }
@@ -47,15 +48,15 @@ constexpr int kPackedRows = kThreadRows > 1 ? kThreadRows : 1;
 // How many k-steps of a channel, in all taps, the threads have at a time; whether registers hold all that a thread
 // reads, and how many k-steps these are, or else the number of turns.
 constexpr int kPackLanes = 256 / kPackChannels;
-constexpr int kKStepLanes = kPackLanes / kBlockTaps;
+constexpr int kKStepLanes = kPackLanes / kPackedTaps;
 constexpr bool kHeld = kAllKSteps <= 8 * kKStepLanes;
 constexpr int kHeldKSteps = kHeld ? ceil_div(kAllKSteps, kKStepLanes) : 1;
 constexpr int kPackTurns = kHeld ? 1 : ceil_div(kTapKSteps, kPackLanes);
-constexpr bool kAllLanes = kHeld && kPackLanes % kBlockTaps == 0 && kAllKSteps % kKStepLanes == 0;
+constexpr bool kAllLanes = kHeld && kPackLanes % kPackedTaps == 0 && kAllKSteps % kKStepLanes == 0;
 
 // The k-step of a lane's i-th value.
 __device__ inline int k_step_of(int lane, int i) {
-  return lane / kBlockTaps + (kHeldKSteps == 1 ? 0 : i / 16 * kKStepLanes);
+  return lane / kPackedTaps + (kHeldKSteps == 1 ? 0 : i / 16 * kKStepLanes);
 }
 
 // Packs the weights by N tile, k-block, tap and k-step: two columns of a B operand each.
@@ -87,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(256)
             (kAllLanes ? k_step_of(lane + turn * kPackLanes, i) : k_step_of(lane + turn * kPackLanes, i) % kAllKSteps) *
                     kInstructionK +
                 (kHeldKSteps == 1 ? i : i % 16),
-            co, place_of_tap((lane + turn * kPackLanes) % kBlockTaps, index));
+            co, place_of_tap((lane + turn * kPackLanes) % kPackedTaps, index));
         most = larger_finite(most, values[i]);
       }
     }
@@ -109,12 +110,13 @@ extern "C" __global__ void __launch_bounds__(256)
     for (int turn = 0; turn < kPackTurns; ++turn) {
 #pragma unroll
       for (int held = 0; held < kHeldKSteps; ++held) {
-        if (kAllLanes || lane + turn * kPackLanes + held * (kBlockTaps * kKStepLanes) < kTapKSteps) {
-          const int tap = (lane + turn * kPackLanes) % kBlockTaps;
-          const int k_step = (lane + turn * kPackLanes) / kBlockTaps + held * kKStepLanes;
-          uint4* row = reinterpret_cast<uint4*>(to + k_step / kKSteps * kKBlockWeightBytes) +
-                       ((tap / kFusedPhases * kKSteps + k_step % kKSteps) * (kParts * 2 * kInstructionN) +
-                        tap % kFusedPhases * P::block_n + n);
+        if (kAllLanes || lane + turn * kPackLanes + held * (kPackedTaps * kKStepLanes) < kTapKSteps) {
+          const int tap = (lane + turn * kPackLanes) % kPackedTaps;
+          const int k_step = (lane + turn * kPackLanes) / kPackedTaps + held * kKStepLanes;
+          const int place = kRowBlocks == 1 ? tap : tap % P::kernel_w;  // among the taps of its k-block
+          uint4* row = reinterpret_cast<uint4*>(to + k_block_of(k_step, tap / P::kernel_w) * kKBlockWeightBytes) +
+                       ((place / kFusedPhases * kKSteps + k_step % kKSteps) * (kParts * 2 * kInstructionN) +
+                        place % kFusedPhases * P::block_n + n);
 #pragma unroll
           for (int half = 0; half < 2; ++half) {
             SplitPair pairs[4];

@@ -39,6 +39,11 @@ constexpr int kRounds = ceil_div(P::block_k, kRowChannels);
 constexpr bool kWholeRounds = P::in_channels % P::block_k == 0 && P::block_k % kRowChannels == 0;
 constexpr bool kHasSpare = kRowChannels * kImageRows < kRowArrivals;  // producers without a row
 
+// The number of a producer, or of its warp, that copies rows.
+__device__ inline int row_producer(int warp, int thread) {
+  return kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32;
+}
+
 // What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no
 // part of the row is in the image), of `rows` where a warp has several.
 //

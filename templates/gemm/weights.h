@@ -13,6 +13,11 @@ using WeightIndex = long long;
 constexpr int kAllKSteps = kKBlocks / kRowBlocks * kKSteps;  // of a tap
 constexpr long long kGroupWeights = static_cast<long long>(P::in_channels) * P::out_channels * kTaps;
 
+// The k-block of a k-step, counted over all channels, and of a kernel row.
+__device__ inline int k_block_of(int k_step, int kh) {
+  return kRowBlocks == 1 ? k_step / kKSteps : k_step / kKSteps * kRowBlocks + kh;
+}
+
 // The output channel of the block at column n of a product: a thread's accumulators are of adjacent channels.
 __device__ __forceinline__ int channel_of_column(int n) {
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own

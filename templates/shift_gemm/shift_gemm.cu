@@ -44,11 +44,6 @@
 
 constexpr int kFullArrivals = kByRows ? kRowArrivals : P::bulk ? kProducers / 32 : kProducers;
 
-// The number of a producer, or of its warp, that copies rows.
-__device__ inline int row_producer(int warp, int thread) {
-  return kByWarps ? warp - kConsumers / 32 : thread % 32 * (kProducers / 32) + thread / 32;
-}
-
 // Goes on to the stage after those of one tile.
 __device__ __forceinline__ void skip_tile(int& stage, unsigned int& parity) {
   stage += kKBlocks % P::stages;

@@ -20,11 +20,6 @@ __device__ __forceinline__ int operand_row(int tap, int k_step, int half, int n)
          tap % kFusedPhases * P::block_n + n;
 }
 
-// The k-block of a k-step, counted over all channels, and of a kernel row.
-__device__ inline int k_block_of(int k_step, int kh) {
-  return kRowBlocks == 1 ? k_step / kKSteps : k_step / kKSteps * kRowBlocks + kh;
-}
-
 constexpr int kRowElements = 16 / kBytes;
 constexpr int kPackedRows = greatest_common_divisor(kAllKSteps, 4);
 

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "d924dbf44185ae618019ac3b098fd171a740752b9fcfdc2a1188f70ec8237d6b")
+  (digest "6177780bcd54f3824d5f8c3de8b4aeafb1747586f7a3a20189d2688fd0bdd025")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -458,7 +458,13 @@
   (file "gemm/weights.h")
   (constant @13 int kAllKSteps (* (/ kKBlocks kRowBlocks) kKSteps) (trail "of a tap"))
   (constant @14 "long long" kGroupWeights (* (* (static_cast "long long" P::in_channels) P::out_channels) kTaps))
-  (function @17 device int channel_of_column
+  (function @17 device int k_block_of
+    (comment "The k-block of a k-step, counted over all channels, and of a kernel row.")
+    (attributes "inline")
+    (argument int k_step)
+    (argument int kh)
+    (return @1 (? (== kRowBlocks 1) (/ k_step kKSteps) (+ (* (/ k_step kKSteps) kRowBlocks) kh))))
+  (function @22 device int channel_of_column
     (comment "The output channel of the block at column n of a product: a thread's accumulators are of adjacent channels.")
     (attributes "__forceinline__")
     (argument int n)
@@ -483,15 +489,9 @@
     (argument int half)
     (argument int n)
     (return @1 (+ (+ (+ (* (+ (* (/ tap kFusedPhases) kKSteps) k_step) (* 2 kInstructionN)) (* half kInstructionN)) (* (% tap kFusedPhases) P::block_n)) n)))
-  (function @24 device int k_block_of
-    (comment "The k-block of a k-step, counted over all channels, and of a kernel row.")
-    (attributes "inline")
-    (argument int k_step)
-    (argument int kh)
-    (return @1 (? (== kRowBlocks 1) (/ k_step kKSteps) (+ (* (/ k_step kKSteps) kRowBlocks) kh))))
-  (constant @28 int kRowElements (/ 16 kBytes))
-  (constant @29 int kPackedRows (call greatest_common_divisor kAllKSteps 4))
-  (function @33 device void pack
+  (constant @23 int kRowElements (/ 16 kBytes))
+  (constant @24 int kPackedRows (call greatest_common_divisor kAllKSteps 4))
+  (function @28 device void pack
     (comment "Packs {kPackedRows} rows of 16 bytes, of successive k-steps, so that their loads are in flight together. Adjacent")
     (comment "threads read adjacent weights, of all phase rows.")
     (attributes "__forceinline__")
@@ -527,7 +527,7 @@
                 (do @28 (= (at words word) (| (static_cast "unsigned int" (call weight_at weight (+ ci pair) co place)) (<< (static_cast "unsigned int" (call weight_at weight (+ (+ ci pair) 1) co place)) 16)))))))
           (declare @32 (pointer "unsigned char") block_weights (+ tile_weights (* (call k_block_of k_step kh) kKBlockWeightBytes)))
           (do @33 (= (* (reinterpret_cast (pointer uint4) (+ block_weights (* (call operand_row tap (% k_step kKSteps) half n) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3))))))))
-  (function @76 kernel void pack_weights
+  (function @71 kernel void pack_weights
     (comment "Packs the weights by N tile, k-block, tap and k-step: two columns of a B operand each.")
     (launch_bounds 256)
     (argument (restrict (pointer (const Element))) weight)
@@ -761,7 +761,13 @@
   (constant @38 int kRounds (call ceil_div P::block_k kRowChannels))
   (constant @39 bool kWholeRounds (&& (== (% P::in_channels P::block_k) 0) (== (% P::block_k kRowChannels) 0)))
   (constant @40 bool kHasSpare (< (* kRowChannels kImageRows) kRowArrivals) (trail "producers without a row"))
-  (record @46 Copy
+  (function @43 device int row_producer
+    (comment "The number of a producer, or of its warp, that copies rows.")
+    (attributes "inline")
+    (argument int warp)
+    (argument int thread)
+    (return @1 (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32)))))
+  (record @51 Copy
     (comment "What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no")
     (comment "part of the row is in the image), of `rows` where a warp has several.")
     (field int channel)
@@ -770,7 +776,7 @@
     (field int bytes)
     (field bool at_end)
     (field int rows))
-  (function @58 device Copy find_copy
+  (function @63 device Copy find_copy
     (comment "Finds the copies of a tile of the producer, or the warp, of this number.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) x)
@@ -800,7 +806,7 @@
     (declare @22 (const bool) at_end (&& (&& kSkewed is_copied) (|| (< (+ start begin) (- kVectorElements 1)) (> (+ (+ (+ start (* (- kInChannels 1) plane)) end) (- kVectorElements 1)) (* (* (static_cast "long long" batch) kInChannels) plane)))))
     (declare @26 (const int) rows (? (== kWarpRows 1) 1 (? is_copied (/ (+ (- (call min (+ first_row (* kStagedRows P::input_stride_h)) in_h) iy) (- kRowWarpsStep 1)) kRowWarpsStep) 0)))
     (return @30 (init channel (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane))) (+ (+ (* channel kChannelPitch) (* (+ (+ (* image kStagedRows) row) (* kRowWarps above)) kRowPitch)) head) (? is_copied (* (- tail head) kBytes) 0) at_end rows)))
-  (function @99 device void copy_rows
+  (function @104 device void copy_rows
     (comment "Issues a producer's copies of a k-block, of which the layer has so many `channels`.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -818,7 +824,7 @@
             (if @9 (|| kWholeRounds (< (+ (. copy channel) (* round kRowChannels)) channels))
               (then
                 (do @10 (call bulk_load (+ (+ to (. copy to)) (+ (* (* row kRowWarps) kRowPitch) (* (* round kRowChannels) kChannelPitch))) (+ (. copy from) (+ (* row (* (static_cast "long long" kRowWarpsStep) in_w)) (* (* round kRowChannels) plane))) (. copy bytes) full)))))))))
-  (function @119 device bool needs_zero_pad
+  (function @124 device bool needs_zero_pad
     (comment "Whether a tile has rows or columns outside the image, which no copy writes.")
     (attributes "inline")
     (argument int first_row)
@@ -827,7 +833,7 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (&& kByRows (|| (|| (|| (< first_row 0) (> (+ first_row (+ (* (- kStagedRows 1) P::input_stride_h) 1)) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w)))))))
-  (function @128 device void zero_pad
+  (function @133 device void zero_pad
     (comment "Writes zeros to the rows and columns of a stage outside the image, and to channels that the layer has not.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -1481,13 +1487,7 @@
   (file "shift_gemm.cu")
   (section @43 "Kernel")
   (constant @45 int kFullArrivals (? kByRows kRowArrivals (? P::bulk (/ kProducers 32) kProducers)))
-  (function @48 device int row_producer
-    (comment "The number of a producer, or of its warp, that copies rows.")
-    (attributes "inline")
-    (argument int warp)
-    (argument int thread)
-    (return @1 (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32)))))
-  (function @53 device void skip_tile
+  (function @48 device void skip_tile
     (comment "Goes on to the stage after those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1498,7 +1498,7 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @62 kernel void shift_gemm
+  (function @57 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)
