@@ -170,12 +170,12 @@ std::unexpected<Error> why_none(const Facts& f) {
   if (products(f, least) > gemm::kMostProducts) {
     return gemm::fail_products(f.layer, products(f, least));
   }
+  if (registers_of(f, least) > kMostRegisters) {
+    return gemm::fail_registers(f, registers_of(f, least), kMostRegisters);
+  }
   if (const std::int64_t columns = f.of(least)[gemm::kLoadedColumns]; columns > kMostColumns) {
     return fail(
         fmt::format("two adjacent positions and their taps reach {} columns; at most {}", columns, kMostColumns));
-  }
-  if (registers_of(f, least) > kMostRegisters) {
-    return gemm::fail_registers(f, registers_of(f, least), kMostRegisters);
   }
   return gemm::fail_stages(f, gemm::least_shared_bytes(f, least, 64 * least.thread_positions));
 }

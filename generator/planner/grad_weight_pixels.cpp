@@ -172,7 +172,8 @@ Result<void> check(const Problem& problem) {
   }
   for (const std::size_t axis : {kHeight, kWidth}) {
     if (const std::int64_t stride = symmetric(layer.axes[axis]).stride; stride > kMostStep) {
-      return fail(fmt::format("stride {}; at most {}, which the elements of a tensor copy are apart", stride, kMostStep));
+      return fail(
+          fmt::format("stride {}; at most {}, which the elements of a tensor copy are apart", stride, kMostStep));
     }
   }
   return check_numbers(layer);

@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int rows = (tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4;
     places[tile] = place_of_rows(rows, thread % 32);
   }
-  Promotions promotions = {totals + block * kTotals + thread, 0, true};
+  float* own_totals = totals + block * kTotals + thread;
   Accumulators acc[kOwnTiles] = {};
   for (int consumed = 0; consumed < count; ++consumed) {
     // A stage is issued again some stages after this warp has read it: other warps may lag behind it.
@@ -150,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       copy_tile(shared, x_map, grad_y_map, full, source, next);
     }
     __syncwarp();
-    consume_stage(acc, places, promotions, shared, full, empty, consumed, warpgroup, thread % 32);
+    consume_stage(acc, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
   }
-  store_sums(acc, promotions, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup, thread);
+  store_sums(acc, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup, thread);
 }

@@ -121,11 +121,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const int rows = (tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4;
       places[tile] = place_of_rows(rows, thread % 32, skew);
     }
-    Promotions promotions = {totals + block * kTotals + thread, 0, true};
+    float* own_totals = totals + block * kTotals + thread;
     Accumulators acc[kOwnTiles] = {};
     for (int consumed = 0; consumed < count; ++consumed) {
-      consume_stage(acc, places, promotions, shared, full, empty, consumed, warpgroup, thread % 32);
+      consume_stage(acc, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
     }
-    store_sums(acc, promotions, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup, thread);
+    store_sums(acc, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup,
+               thread);
   }
 }

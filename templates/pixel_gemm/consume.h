@@ -8,18 +8,11 @@
 
 // ---- Consumers ----
 
-// The promotions of a thread's accumulators to totals in memory.
-struct Promotions {
-  float* totals;
-  int since;      // stages since the last one
-  bool is_first;  // there was none yet
-};
-
-// Multiplies what the stage of this number brought, and releases it. Promotes the accumulators where that is due.
+// Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals
+// in memory where that is due.
 __device__ __forceinline__ void consume_stage(Accumulators (&acc)[kOwnTiles], const Place (&places)[kOwnTiles],
-                                              Promotions& promotions, const unsigned char* shared,
-                                              unsigned long long* full, unsigned long long* empty, int consumed,
-                                              int warpgroup, int lane) {
+                                              float* totals, const unsigned char* shared, unsigned long long* full,
+                                              unsigned long long* empty, int consumed, int warpgroup, int lane) {
   const int stage = consumed % P::stages;
   mbarrier_wait(&full[stage], consumed / P::stages % 2);
   pin(acc);
@@ -31,22 +24,19 @@ __device__ __forceinline__ void consume_stage(Accumulators (&acc)[kOwnTiles], co
   }
   pin(acc);
   release_stage(&empty[stage], lane);
-  if (P::promote_stages > 0) {
-    ++promotions.since;
-    if (promotions.since == P::promote_stages) {
-      promote(acc, promotions.totals, promotions.is_first);
-      promotions.since = 0;
-      promotions.is_first = false;
+  if constexpr (P::promote_stages > 0) {
+    if ((consumed + 1) % P::promote_stages == 0) {
+      promote(acc, totals, consumed < P::promote_stages);
     }
   }
 }
 
-// Stores what a warpgroup has summed up.
-__device__ __forceinline__ void store_sums(Accumulators (&acc)[kOwnTiles], const Promotions& promotions, float* columns,
-                                           const Target& target, float* __restrict__ partial,
+// Stores what a warpgroup has summed up over so many stages.
+__device__ __forceinline__ void store_sums(Accumulators (&acc)[kOwnTiles], const float* totals, int stages,
+                                           float* columns, const Target& target, float* __restrict__ partial,
                                            Element* __restrict__ grad_weight, int warpgroup, int thread) {
-  if (P::promote_stages > 0 && !promotions.is_first) {
-    add_totals(acc, promotions.totals);
+  if (P::promote_stages > 0 && stages >= P::promote_stages) {
+    add_totals(acc, totals);
   }
   store_block(acc, columns, target, partial, grad_weight, warpgroup, thread);
 }

@@ -2,8 +2,8 @@
 //
 // The template's products.h has what depends on how a stage lies in shared memory: a thread's Place in the window of
 // grad_y for 16 rows, load_fragment() from there, input_descriptor() of the input of a stage's first step, and
-// input_of_step(), the bytes from there to another step's; and kOtherRegisters, which a thread wants beside
-// accumulators and fragments.
+// input_of_step(), the bytes from there to another step's; kInputMajor, the order of that operand; and kOtherRegisters,
+// which a thread wants beside accumulators and fragments.
 #pragma once
 
 #include "device/warpgroup.h"

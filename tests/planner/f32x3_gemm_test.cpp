@@ -80,5 +80,33 @@ TEST(PlanF32x3Gemm, PlansFitTheChip) {
   }
 }
 
+TEST(PlanF32x3Gemm, MakesGradientsOfTheInputOfLayersWithStrides) {
+  for (const char* rest : {"kernel 2x2; stride 2x2; input 8x64x64", "kernel 4x4; stride 2x2; padding 1x1; layout nhwc",
+                           "kernel 3x3; stride 5x5; dilation 2x2; input 4x9x9; layout nhwc",
+                           "kernel 5x5; stride 2x1; input ?x?x?", "kernel 1x4; stride 1x2; input 4x1x64"}) {
+    const auto layer =
+        parse_layer(std::string("conv_transpose2d 256 -> 128; compute f32x3; directions grad_input; ") + rest);
+    ASSERT_TRUE(layer) << rest;
+    const Problem problem{*layer, Direction::kGradInput, target_named("sm_90a").value()};
+    const std::vector<Plan> plans = plan(problem).value();
+    const auto found = std::ranges::find(plans, "f32x3_gemm", &Plan::template_name);
+    ASSERT_NE(found, plans.end()) << rest;
+    EXPECT_EQ(integer(*found, "stride_h") * integer(*found, "stride_w"), 1);
+    EXPECT_EQ(integer(*found, "input_stride_h"), layer->axes[kHeight].stride);
+    EXPECT_EQ(integer(*found, "input_stride_w"), layer->axes[kWidth].stride);
+  }
+}
+
+// A thread loads the columns between two adjacent positions too, into a word with a bit for each.
+TEST(PlanF32x3Gemm, RefusesStridesOfMoreColumnsThanAWordHasBits) {
+  const auto layer = parse_layer(
+      "conv_transpose2d 64 -> 64; kernel 2; stride 1x40; input 4x9x9; compute f32x3; directions grad_input");
+  ASSERT_TRUE(layer);
+  const Candidates all = candidates({*layer, Direction::kGradInput, target_named("sm_90a").value()}).value();
+  const auto refusal = std::ranges::find(all.refusals, "f32x3_gemm", &Refusal::template_name);
+  ASSERT_NE(refusal, all.refusals.end());
+  EXPECT_TRUE(refusal->reason.contains("reach 44 columns; at most 32")) << refusal->reason;
+}
+
 }  // namespace
 }  // namespace convtgen

@@ -200,12 +200,12 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const uns
 
 constexpr float kLowScale = 2048.0f;
 constexpr int kConsumers = 256;  // threads: two warpgroups
-constexpr int kBlockTaps = 21;
 constexpr int kInstructionN = 32;
 constexpr int kStagedColumns = 40;
 constexpr int kRowPitch = 40;
 constexpr int kChannelPitch = 404;
 constexpr int kProducers = 128;  // threads
+constexpr int kPackedTaps = 21;  // of an N tile, in all its k-blocks
 constexpr int kLinePitch = 808;
 constexpr int kLineVectors = 100;
 constexpr int kSetAccumulators = 32;
@@ -301,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(256)
     float most = 0;
     #pragma unroll
     for (int i = 0; i < 16; ++i) {
-      values[i] = from[static_cast<long long>(lane / kBlockTaps % 2 * 16 + i) * 672 + lane % kBlockTaps];
+      values[i] = from[static_cast<long long>(lane / kPackedTaps % 2 * 16 + i) * 672 + lane % kPackedTaps];
       most = larger_finite(most, values[i]);
     }
     for (int mask = 16; mask >= 2; mask /= 2) {
@@ -320,8 +320,8 @@ extern "C" __global__ void __launch_bounds__(256)
       reinterpret_cast<int*>(to + kWeightBytes)[n] = exponent;
     }
     if (lane < 42) {
-      const int tap = lane % kBlockTaps;
-      const int k_step = lane / kBlockTaps;
+      const int tap = lane % kPackedTaps;
+      const int k_step = lane / kPackedTaps;
       uint4* row = reinterpret_cast<uint4*>(to + k_step * kKBlockWeightBytes) + (tap * 128 + n);
       #pragma unroll
       for (int half = 0; half < 2; ++half) {

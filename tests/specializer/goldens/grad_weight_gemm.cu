@@ -545,7 +545,8 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float*
 
 // ---- Consumers ----
 
-// Multiplies what the stage of this number brought, and releases it. Promotes the accumulators where that is due.
+// Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals
+// in memory where that is due.
 __device__ __forceinline__ void consume_stage(Accumulators (&acc)[1], const int (&places)[1],
                                               const unsigned char* shared, unsigned long long* full,
                                               unsigned long long* empty, int consumed, int lane) {
@@ -557,7 +558,7 @@ __device__ __forceinline__ void consume_stage(Accumulators (&acc)[1], const int 
   release_stage(&empty[stage], lane);
 }
 
-// Stores what a warpgroup has summed up.
+// Stores what a warpgroup has summed up over so many stages.
 __device__ __forceinline__ void store_sums(Accumulators (&acc)[1], float* columns, const Target& target,
                                            float* __restrict__ partial, int warpgroup, int thread) {
   store_block(acc, columns, target, partial, warpgroup, thread);
