@@ -214,6 +214,6 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&
     state.rows += kRows;
   }
   if (!P::resident && kEndsIdle) {
-    warp_arrive(empty, true);
+    warp_arrive(empty, kRowBlocks == 1 || (state.exponent & zero) == 0);  // once the exponent was loaded
   }
 }

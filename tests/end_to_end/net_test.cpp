@@ -28,7 +28,7 @@ namespace {
 constexpr std::uint64_t kLayers = 8, kFailedLayers = 4;
 constexpr std::uint64_t kParts = kQuestionParts / 10;
 #else
-constexpr std::uint64_t kLayers = 20, kFailedLayers = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kLayers = 15, kFailedLayers = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t kParts = kQuestionParts;
 #endif
 constexpr const char* kNet = CONVTGEN_NET_FOLDER "/net_layers.txt";

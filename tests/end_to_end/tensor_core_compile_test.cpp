@@ -259,7 +259,7 @@ std::vector<testing::Candidate> all_candidates() {
 }
 
 constexpr std::size_t kSample = 32;
-constexpr std::size_t kParts = 12;  // tests that share the sample, so that they run side by side
+constexpr std::size_t kParts = 6;  // tests that share the sample, so that they run side by side
 
 class PlansForPtxas : public ::testing::TestWithParam<std::size_t> {};
 
