@@ -193,7 +193,7 @@ TEST_F(GradientsTest, DirectionsThatTheLayerLacks) {
                CONVTGEN_INVALID_ARGUMENT,
                "layers[1]: directions: the layer has forward, and a kernel for grad_input is wanted");
   expect_error(thrown_by([&] {
-                 (void)device.prepare_all({&trained, &forward}, {{CONVTGEN_GRAD_INPUT}});
+                 (void)device.prepare_all({&trained, &forward}, std::vector{CONVTGEN_GRAD_INPUT});
                }),
                CONVTGEN_INVALID_ARGUMENT, "directions has 1 places; legal is one for each of the 2 layers");
 }
