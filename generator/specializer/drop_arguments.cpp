@@ -97,7 +97,8 @@ bool drop_constant_arguments(Output& output, const Changes& changes) {
   return changed;
 }
 
-void drop_unused_arguments(Output& output) {
+bool drop_unused_arguments(Output& output) {
+  bool any = false;
   for (bool changed = true; changed;) {
     changed = false;
     for (Version& version : output.versions) {
@@ -116,10 +117,11 @@ void drop_unused_arguments(Output& output) {
       }
       if (!places.empty()) {
         erase_arguments(version, own->second, places);
-        changed = true;
+        changed = any = true;
       }
     }
   }
+  return any;
 }
 
 }  // namespace convtgen

@@ -47,10 +47,11 @@ Result<Output> Evaluator::run(std::span<const WantedKernel> kernels) {
     return std::unexpected(*error_);
   }
   while (drop_constant_arguments(output, changes_) || drop_unused_fields(output)) {
-    for (Version& version : output.versions) {
-      simplify(version.body, version.arguments, changes_);
-    }
-    drop_unused_arguments(output);
+    do {  // what was computed for an argument alone goes with it
+      for (Version& version : output.versions) {
+        simplify(version.body, version.arguments, changes_);
+      }
+    } while (drop_unused_arguments(output));
   }
   for (Version& version : output.versions) {
     rename_shadowing(version.body, version.arguments);

@@ -133,7 +133,8 @@ void rename_shadowing(std::vector<Residual>& body, const std::vector<ResidualArg
 /// the functions may hold what is known now.
 bool drop_constant_arguments(Output& output, const Changes& changes);
 /// Takes out arguments that a function no longer names. What calls hand over for them changes nothing.
-void drop_unused_arguments(Output& output);
+/// True if there was any.
+bool drop_unused_arguments(Output& output);
 
 /// Takes out of the records what no function reads. True if there was any: then functions may compute it in vain.
 bool drop_unused_fields(Output& output);
