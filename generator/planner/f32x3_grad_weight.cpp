@@ -86,7 +86,7 @@ double stage_cycles(const Facts& f, const Block& b) {
                           (batches * factors.grad_weight_batch + values * factors.f32x3_grad_weight_value) +
                       warps * (steps * number(kOwnTiles) * 2 * factors.grad_weight_fragment + promoted),
       .l2_bytes = 4 * (number(kInputPixels) * static_cast<double>(b.block_in) +
-                       produced_gaps(f) * number(kWindowPixels) * static_cast<double>(b.block_out))};
+                       elements_read(f) * number(kWindowPixels) * static_cast<double>(b.block_out))};
   const double latency =
       batches * (factors.grad_weight_latency + factors.grad_weight_batch) + values * factors.f32x3_grad_weight_value;
   return std::max(cycles_of(f.target, work), latency) + factors.grad_weight_stage;

@@ -81,7 +81,7 @@ double stage_cycles(const Facts& f, const Block& b) {
                                           steps * number(kOwnTiles) * warps * factors.grad_weight_fragment,
                           .l2_bytes = static_cast<double>(f.layer.dtype == Dtype::kF32 ? 4 : 2) *
                                       (number(kInputPixels) * static_cast<double>(b.block_in) +
-                                       produced_gaps(f) * number(kWindowPixels) * static_cast<double>(b.block_out))};
+                                       elements_read(f) * number(kWindowPixels) * static_cast<double>(b.block_out))};
   const double latency = batches * (factors.grad_weight_latency + factors.grad_weight_batch) + words * per_word;
   return std::max(cycles_of(f.target, work), latency) + factors.grad_weight_stage;
 }

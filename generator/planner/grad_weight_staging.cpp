@@ -44,7 +44,7 @@ std::string produced_text(const Block& b) {
                 : fmt::format("{}x{} positions", b.tile_rows, b.tile_columns);
 }
 
-double produced_gaps(const Facts& f) {
+double elements_read(const Facts& f) {
   return f.channels_last() ? 1 : std::min<double>(static_cast<double>(f.columns.stride), 8);
 }
 

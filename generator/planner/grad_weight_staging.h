@@ -19,8 +19,8 @@ namespace convtgen::grad_weight {
 [[nodiscard]] std::vector<Block> produced_positions(const Facts& f, Block b, std::int64_t most);
 [[nodiscard]] std::int64_t produced_tiles(const Facts& f, const Block& b);
 [[nodiscard]] std::string produced_text(const Block& b);
-/// Elements of grad_y that are read for each one that is wanted: rows with a stride are read with gaps.
-[[nodiscard]] double produced_gaps(const Facts& f);
+/// Elements of grad_y that are read for each one that is needed: sectors of memory hold those between two of a stride.
+[[nodiscard]] double elements_read(const Facts& f);
 
 /// Errors: with channels last, the channels of a group are no multiple of those that are loaded together.
 [[nodiscard]] Result<void> check_channels_last(const Layer& layer, std::int64_t pack);

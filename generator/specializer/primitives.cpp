@@ -169,7 +169,7 @@ std::vector<PrimitiveNeed> make_table() {
        "store_streaming_16"});
   add("convert", Chip::kAny, {"half_to_float", "float_to_half", "bfloat16_to_float", "float_to_bfloat16"});
   add("convert", Chip::kSm80, {"floats_to_half2", "floats_to_bfloat162"});
-  add("warp", Chip::kAny, {"lane_id", "warp_uniform", "warp_sum"});
+  add("warp", Chip::kAny, {"lane_id", "warp_uniform"});
   add("warp", Chip::kSm90, {"elect_one"});
   add("async_copy", Chip::kSm80,
       {"async_copy_4", "async_copy_8", "async_copy_16", "async_copy_commit", "async_copy_wait", "async_copy_wait_all",

@@ -20,13 +20,3 @@ __device__ __forceinline__ bool elect_one() {
   asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
   return elected != 0;
 }
-
-// The sum over the warp, in all lanes, with the same bits in all lanes and runs. Collective.
-//
-// Halves are added from a distance of 16 lanes down to 1.
-__device__ __forceinline__ float warp_sum(float value) {
-  for (int distance = 16; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(0xffffffffu, value, distance);
-  }
-  return value;
-}

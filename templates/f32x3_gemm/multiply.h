@@ -28,8 +28,8 @@ __device__ __forceinline__ void multiply_part(Accumulators& acc, int set, const 
     wgmma_rs(kWgmmaF16, kWgmmaMajorK, acc[high ? set : kPhaseSets + set][tile], a[kTileColumns * tile + first], weights,
              accumulate);
     if (high) {
-      wgmma_rs(kWgmmaF16, kWgmmaMajorK, acc[kPhaseSets + set][tile], a[kTileColumns * tile + first], moved(weights, kOperandBytes),
-               1);
+      wgmma_rs(kWgmmaF16, kWgmmaMajorK, acc[kPhaseSets + set][tile], a[kTileColumns * tile + first],
+               moved(weights, kOperandBytes), 1);
     }
   }
 }

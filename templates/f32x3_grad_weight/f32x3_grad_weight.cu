@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       pin(low);
       if (kEvenTiles || has_all_tiles) {
         multiply_stage(high, low, kOwnTiles, shared + stage * kStageBytes, places);
-      } else {
+      } else if constexpr (kOwnTiles > 1) {
         multiply_stage(high, low, kOwnTiles - 1, shared + stage * kStageBytes, places);
       }
       pin(high);

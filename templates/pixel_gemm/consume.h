@@ -19,7 +19,7 @@ __device__ __forceinline__ void consume_stage(Accumulators (&acc)[kOwnTiles], co
   const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;  // others have one less
   if (kEvenTiles || has_all_tiles) {
     multiply_stage(acc, kOwnTiles, shared, stage * kStageBytes, places);
-  } else {
+  } else if constexpr (kOwnTiles > 1) {
     multiply_stage(acc, kOwnTiles - 1, shared, stage * kStageBytes, places);
   }
   pin(acc);

@@ -1,5 +1,5 @@
-// f32x3's gradient of the weights on numbers that tell: it keeps what fp32 keeps. Scales belong to channels, so channels
-// may have any magnitudes. A result has as many terms as the batch has positions.
+// f32x3's gradient of the weights on numbers that tell: it keeps what fp32 keeps. Scales belong to channels, so
+// channels may have any magnitudes. A result has as many terms as the batch has positions.
 //
 // CONVTGEN_TEST_DEVICE  host (default) or cuda, whose tensor cores truncate what they add
 #include <fmt/format.h>

@@ -118,15 +118,12 @@ std::vector<Case> convert_cases() {
 
 std::vector<Case> warp_cases() {
   Case any;
-  any.name = "warp_lane_uniform_sum";
+  any.name = "warp_lane_uniform";
   any.threads = 64;
-  any.inputs = {random_words(64, 3)};
-  any.body = R"(extern "C" __global__ void __launch_bounds__(64) kernel(const unsigned int* __restrict__ x,
-                                                        unsigned int* __restrict__ out) {
+  any.body = R"(extern "C" __global__ void __launch_bounds__(64) kernel(unsigned int* __restrict__ out) {
   const int t = threadIdx.x;
   out[t] = lane_id();
   out[64 + t] = warp_uniform(t / 32);
-  out[128 + t] = __float_as_uint(warp_sum(static_cast<float>(x[t] >> 8) * 0.001f));
 }
 )";
   for (std::uint32_t t = 0; t < 64; ++t) {
@@ -134,22 +131,6 @@ std::vector<Case> warp_cases() {
   }
   for (std::uint32_t t = 0; t < 64; ++t) {
     any.want.push_back(t / 32);
-  }
-  for (std::size_t warp = 0; warp < 2; ++warp) {
-    std::vector<float> values(32);
-    for (std::size_t lane = 0; lane < 32; ++lane) {
-      values[lane] = static_cast<float>(any.inputs[0][32 * warp + lane] >> 8) * 0.001f;
-    }
-    for (std::size_t distance = 16; distance > 0; distance /= 2) {
-      std::vector<float> next(32);
-      for (std::size_t lane = 0; lane < 32; ++lane) {
-        next[lane] = values[lane] + values[lane ^ distance];
-      }
-      values = next;
-    }
-    for (const float value : values) {
-      any.want.push_back(bits_of(value));
-    }
   }
   Case elect;
   elect.name = "warp_elect_one";

@@ -1,5 +1,5 @@
 (program f32x3_grad_weight
-  (digest "9bf179eb933cb3d82065bc39907499c45c4580eee0b51d1ef691cb0c50be0cbb")
+  (digest "be69e6acb8122cd080f86a9eba4c9005521276644d13a25b6427bf109acc674f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -132,7 +132,6 @@
   (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
   (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
   (primitive @18 acts bool elect_one (uses) "// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.\n__device__ __forceinline__ bool elect_one() {\n  unsigned int elected;\n  asm volatile(\"{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }\" : \"=r\"(elected)::\"memory\");\n  return elected != 0;\n}")
-  (primitive @27 computes float warp_sum (uses) "// The sum over the warp, in all lanes, with the same bits in all lanes and runs. Collective.\n__device__ __forceinline__ float warp_sum(float value) {\n  for (int distance = 16; distance > 0; distance /= 2) {\n    value += __shfl_xor_sync(0xffffffffu, value, distance);\n  }\n  return value;\n}")
   (file "device/split.h")
   (constant @11 float kLowScale 2048)
   (function @14 device float larger_finite
@@ -1223,7 +1222,9 @@
             (then
               (do @60 (call multiply_stage high low kOwnTiles (+ shared (* stage kStageBytes)) places)))
             (else
-              (do @62 (call multiply_stage high low (- kOwnTiles 1) (+ shared (* stage kStageBytes)) places))))
+              (if_constexpr @61 (> kOwnTiles 1)
+                (then
+                  (do @62 (call multiply_stage high low (- kOwnTiles 1) (+ shared (* stage kStageBytes)) places))))))
           (do @64 (call pin high))
           (do @65 (call pin low))
           (do @66 (call release_stage (& (at empty stage)) lane))

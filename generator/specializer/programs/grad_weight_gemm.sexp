@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "17d19f60b16616fdd81bcb4c6582022f2e228f0f8ae059603c433fe9bf43c11b")
+  (digest "3ddc3da1f8ed38109237bcaa5ecd0d74a9e68f4f1c5cd20eaf04e883704b60e2")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -935,7 +935,9 @@
       (then
         (do @8 (call multiply_stage acc kOwnTiles shared (* stage kStageBytes) places)))
       (else
-        (do @10 (call multiply_stage acc (- kOwnTiles 1) shared (* stage kStageBytes) places))))
+        (if_constexpr @9 (> kOwnTiles 1)
+          (then
+            (do @10 (call multiply_stage acc (- kOwnTiles 1) shared (* stage kStageBytes) places))))))
     (do @12 (call pin acc))
     (do @13 (call release_stage (& (at empty stage)) lane))
     (if_constexpr @14 (> P::promote_stages 0)

@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "edb4ffc35e4c6f2b5c4d4c1594aa6d285c84e03c6999aa971acb6e2df2cd0c22")
+  (digest "e0c224cfda04365e859999b3d6afbe825d0cbb8243e46171262cdfbb28d7b931")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -633,7 +633,9 @@
       (then
         (do @8 (call multiply_stage acc kOwnTiles shared (* stage kStageBytes) places)))
       (else
-        (do @10 (call multiply_stage acc (- kOwnTiles 1) shared (* stage kStageBytes) places))))
+        (if_constexpr @9 (> kOwnTiles 1)
+          (then
+            (do @10 (call multiply_stage acc (- kOwnTiles 1) shared (* stage kStageBytes) places))))))
     (do @12 (call pin acc))
     (do @13 (call release_stage (& (at empty stage)) lane))
     (if_constexpr @14 (> P::promote_stages 0)

@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "638930b73dc6703c44aa74a2dd593ef61baa24347e5c133bb7deddd35e68b0c8")
+  (digest "155c7c39fd47dd24e6884ad914f956d756b1d850df2d724eefd34031d9f5ff05")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -640,7 +640,9 @@
       (then
         (do @8 (call multiply_stage acc kOwnTiles shared (* stage kStageBytes) places)))
       (else
-        (do @10 (call multiply_stage acc (- kOwnTiles 1) shared (* stage kStageBytes) places))))
+        (if_constexpr @9 (> kOwnTiles 1)
+          (then
+            (do @10 (call multiply_stage acc (- kOwnTiles 1) shared (* stage kStageBytes) places))))))
     (do @12 (call pin acc))
     (do @13 (call release_stage (& (at empty stage)) lane))
     (if_constexpr @14 (> P::promote_stages 0)

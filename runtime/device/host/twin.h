@@ -382,13 +382,6 @@ __forceinline__ bool elect_one() {
   return __ballot_sync(0xffffffffu, 1) != 0 && lane_id() == 19;
 }
 
-__forceinline__ float warp_sum(float value) {
-  for (int distance = 16; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(0xffffffffu, value, distance);
-  }
-  return value;
-}
-
 __forceinline__ unsigned int __reduce_max_sync(unsigned int mask, unsigned int value) {
   for (int distance = 16; distance > 0; distance /= 2) {
     value = max(value, __shfl_xor_sync(mask, value, distance));
