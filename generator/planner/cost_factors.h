@@ -73,6 +73,11 @@ namespace convtgen {
   FACTOR(grad_weight_word_tf32, 5, "the same in tf32, which is rounded and stored word by word") \
   FACTOR(grad_weight_latency, 1000, "until a batch has come") \
   FACTOR(grad_weight_row_word, 16, "of a thread for each word of a row that it loads, rounds and stores") \
+  FACTOR(grad_weight_row_copy, 75, "of a tensor copy of a row where lanes issue one after the other") \
+  FACTOR(grad_weight_turn, 60, "the same to turn a word of eight channels' rows into two positions, 16 bits") \
+  FACTOR(grad_weight_turn_tf32, 36, "the same of four channels' rows, in tf32") \
+  FACTOR(f32x3_grad_weight_turn, 65, "the same of eight channels' rows, whose values are split") \
+  FACTOR(grad_weight_turn_cycles, 5, "of a producer for each of these instructions") \
   FACTOR(grad_weight_fragment, 12, "instructions of a warp for an A fragment and its product") \
   FACTOR(grad_weight_half_fragment, 36, "the same of 16-bit rows, whose positions are put together") \
   FACTOR(grad_weight_stage, 200, "of a stage's barriers and of the wait for its last products") \

@@ -28,9 +28,8 @@ constexpr double kSplitProducts = 3;     // that make one of fp32
 constexpr std::int64_t kScanBlocks = 8;  // of an SM that look for the largest magnitudes: 2048 threads
 constexpr std::int64_t kMostScanSlices = 32;
 
-constexpr std::array kOwnMembers = {Member{"flat", &Block::flat}, Member{"producers", &Block::producers},
-                                    Member{"shared_totals", &Block::shared_totals}};
-constexpr auto kAllMembers = joined(kMembers, kOwnMembers);
+constexpr std::array kOwnMembers = {Member{"shared_totals", &Block::shared_totals}};
+constexpr auto kAllMembers = joined(joined(kMembers, kProducedMembers), kOwnMembers);
 
 /// The template's own constants that are wanted.
 enum OwnConstant : std::size_t {
@@ -42,11 +41,12 @@ enum OwnConstant : std::size_t {
   kInputBatch,
   kWindowBatch,
   kStageBytes,
+  kOfRows,
 };
 constexpr std::array<std::string_view, 8> kOwnNames = {"kPromoteStages", "kInputPixels",   "kWindowPixels",
                                                        "kInputBatches",  "kWindowBatches", "kInputBatch",
                                                        "kWindowBatch",   "kStageBytes"};
-constexpr auto kAllConstants = joined(kConstants, kOwnNames);
+constexpr auto kAllConstants = joined(joined(kConstants, kOwnNames), kRowNames);
 
 /// Two sets of accumulators, totals, a step's A fragments of both parts, and 48 for the rest.
 bool fits_registers(const Facts& f, const Block& b) {
@@ -55,7 +55,7 @@ bool fits_registers(const Facts& f, const Block& b) {
 }
 
 std::vector<Block> warpgroups(const Facts& f, Block b) {
-  std::vector<Block> out = producing_warpgroups(b);
+  std::vector<Block> out = producing_warpgroups(f, b);
   for (Block& each : out) {
     each.shared_totals = !fits_registers(f, each);
   }
@@ -69,10 +69,17 @@ double stage_cycles(const Facts& f, const Block& b) {
   const auto number = [&](std::size_t name) { return static_cast<double>(of_block[name]); };
   const double steps = number(kKSteps);
   const double products = steps * number(kMTiles);
-  const double batches = number(kInputBatches) + number(kWindowBatches);
   // Values that a thread brings: each is loaded, scaled and split.
   const double values = static_cast<double>(kPack) *
                         (number(kInputBatches) * number(kInputBatch) + number(kWindowBatches) * number(kWindowBatch));
+  const Brought brought =
+      brought_by_threads(f, b,
+                         {.batches = number(kInputBatches) + number(kWindowBatches),
+                          .batch_instructions = values * factors.f32x3_grad_weight_value,
+                          .elements = number(kInputPixels) * static_cast<double>(b.block_in) +
+                                      elements_read(f) * number(kWindowPixels) * static_cast<double>(b.block_out),
+                          .turn_instructions = factors.f32x3_grad_weight_turn},
+                         kOfRows);
   const double warps = static_cast<double>(b.consumer_groups);                 // of a scheduler
   const double promoted = 2 * number(kAccumulators) / number(kPromoteStages);  // instructions of a warp
   // Totals in shared memory are read and written.
@@ -81,15 +88,11 @@ double stage_cycles(const Facts& f, const Block& b) {
       .tensor_cycles = kSplitProducts * products * product_cycles(f.target, b.block_in),
       // Fragments of 64 rows are read of both parts; each product reads block_in columns of 32 bytes.
       .shared_wavefronts = products * (32 + kSplitProducts * static_cast<double>(b.block_in) / 4) +
-                           number(kStageBytes) / sm.shared_bytes_per_cycle + total_wavefronts,
-      .instructions = static_cast<double>(b.producers) / 128 *
-                          (batches * factors.grad_weight_batch + values * factors.f32x3_grad_weight_value) +
-                      warps * (steps * number(kOwnTiles) * 2 * factors.grad_weight_fragment + promoted),
-      .l2_bytes = 4 * (number(kInputPixels) * static_cast<double>(b.block_in) +
-                       elements_read(f) * number(kWindowPixels) * static_cast<double>(b.block_out))};
-  const double latency =
-      batches * (factors.grad_weight_latency + factors.grad_weight_batch) + values * factors.f32x3_grad_weight_value;
-  return std::max(cycles_of(f.target, work), latency) + factors.grad_weight_stage;
+                           (number(kStageBytes) + brought.shared_bytes) / sm.shared_bytes_per_cycle + total_wavefronts,
+      .instructions =
+          brought.instructions + warps * (steps * number(kOwnTiles) * 2 * factors.grad_weight_fragment + promoted),
+      .l2_bytes = brought.l2_bytes};
+  return std::max(cycles_of(f.target, work), brought.cycles) + factors.grad_weight_stage;
 }
 
 std::vector<Block> positions(const Facts& f, Block b) {
@@ -97,7 +100,7 @@ std::vector<Block> positions(const Facts& f, Block b) {
 }
 
 bool fits_stage(const Facts& f, const Block& b) {
-  return f.of(b)[kKSteps] <= kMostSteps;
+  return f.of(b)[kKSteps] <= kMostSteps && fits_rows(f, b, kOfRows);
 }
 
 Result<void> check(const Problem& problem) {
@@ -163,6 +166,7 @@ LaunchPlan f32x3_grad_weight_launch(const Problem& problem, const Plan& plan) {
   constexpr std::array<std::string_view, 3> kNames = {"kScanTiles", "kScanSharedBytes", "kScannedChannels"};
   const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
   LaunchPlan out = launch(kTraits, problem, plan);
+  out.maps = row_maps(problem, plan, own_program());
   const std::int64_t slices = integer_of(plan, "scan_slices");
   out.kernels.insert(out.kernels.begin(), {.function = "scan_channels",
                                            .suffix = "_scan",

@@ -25,9 +25,8 @@ constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16}
 constexpr std::int64_t kMostProducts = 96;    // of a warpgroup in a stage, which the compiler unrolls
 constexpr std::int64_t kMostPositions = 160;  // of a stage
 
-constexpr std::array kOwnMembers = {Member{"flat", &Block::flat}, Member{"producers", &Block::producers},
-                                    Member{"promote_stages", &Block::promote_stages}};
-constexpr auto kAllMembers = joined(kMembers, kOwnMembers);
+constexpr std::array kOwnMembers = {Member{"promote_stages", &Block::promote_stages}};
+constexpr auto kAllMembers = joined(joined(kMembers, kProducedMembers), kOwnMembers);
 
 /// The template's own constants that are wanted.
 enum OwnConstant : std::size_t {
@@ -40,14 +39,15 @@ enum OwnConstant : std::size_t {
   kInputBatch,
   kWindowBatch,
   kStageBytes,
+  kOfRows,
 };
 constexpr std::array<std::string_view, 9> kOwnNames = {"kPack",       "kInputPixels",  "kWindowPixels",
                                                        "kWords",      "kInputBatches", "kWindowBatches",
                                                        "kInputBatch", "kWindowBatch",  "kStageBytes"};
-constexpr auto kAllConstants = joined(kConstants, kOwnNames);
+constexpr auto kAllConstants = joined(joined(kConstants, kOwnNames), kRowNames);
 
-std::vector<Block> warpgroups(const Facts&, Block b) {
-  return producing_warpgroups(b);
+std::vector<Block> warpgroups(const Facts& f, Block b) {
+  return producing_warpgroups(f, b);
 }
 
 /// Whether a thread has registers for its accumulators and fragments. The assembler counts those that each thread has
@@ -64,26 +64,29 @@ double stage_cycles(const Facts& f, const Block& b) {
   const SmRates& sm = f.target.sm;
   const CostFactors& factors = f.target.factors;
   const auto number = [&](std::size_t name) { return static_cast<double>(of_block[name]); };
+  const bool tf32 = of_block[kPack] == 4;
   const double steps = number(kKSteps);
   const double products = steps * number(kMTiles);
-  const double batches = number(kInputBatches) + number(kWindowBatches);
   // Words that a thread brings. Each is loaded and stored alone, except where channels are adjacent in memory.
   const double words =
       number(kWords) * (number(kInputBatches) * number(kInputBatch) + number(kWindowBatches) * number(kWindowBatch));
-  const double per_word = of_block[kPack] == 4 ? factors.grad_weight_word_tf32 : factors.grad_weight_word;
+  const Brought brought = brought_by_threads(
+      f, b,
+      {.batches = number(kInputBatches) + number(kWindowBatches),
+       .batch_instructions = words * (tf32 ? factors.grad_weight_word_tf32 : factors.grad_weight_word),
+       .elements = number(kInputPixels) * static_cast<double>(b.block_in) +
+                   elements_read(f) * number(kWindowPixels) * static_cast<double>(b.block_out),
+       .turn_instructions = tf32 ? factors.grad_weight_turn_tf32 : factors.grad_weight_turn},
+      kOfRows);
   const double warps = static_cast<double>(b.consumer_groups);  // of a scheduler
-  const StageWork work = {.tensor_cycles = products * product_cycles(f.target, b.block_in),
-                          // A product reads fragments of 64 rows, and block_in columns of 32 bytes.
-                          .shared_wavefronts = products * (16 + static_cast<double>(b.block_in) / 4) +
-                                               number(kStageBytes) / sm.shared_bytes_per_cycle,
-                          .instructions = static_cast<double>(b.producers) / 128 *
-                                              (batches * factors.grad_weight_batch + words * per_word) +
-                                          steps * number(kOwnTiles) * warps * factors.grad_weight_fragment,
-                          .l2_bytes = static_cast<double>(f.layer.dtype == Dtype::kF32 ? 4 : 2) *
-                                      (number(kInputPixels) * static_cast<double>(b.block_in) +
-                                       elements_read(f) * number(kWindowPixels) * static_cast<double>(b.block_out))};
-  const double latency = batches * (factors.grad_weight_latency + factors.grad_weight_batch) + words * per_word;
-  return std::max(cycles_of(f.target, work), latency) + factors.grad_weight_stage;
+  const StageWork work = {
+      .tensor_cycles = products * product_cycles(f.target, b.block_in),
+      // A product reads fragments of 64 rows, and block_in columns of 32 bytes.
+      .shared_wavefronts = products * (16 + static_cast<double>(b.block_in) / 4) +
+                           (number(kStageBytes) + brought.shared_bytes) / sm.shared_bytes_per_cycle,
+      .instructions = brought.instructions + steps * number(kOwnTiles) * warps * factors.grad_weight_fragment,
+      .l2_bytes = brought.l2_bytes};
+  return std::max(cycles_of(f.target, work), brought.cycles) + factors.grad_weight_stage;
 }
 
 std::vector<Block> positions(const Facts& f, Block b) {
@@ -92,7 +95,7 @@ std::vector<Block> positions(const Facts& f, Block b) {
 
 bool fits_stage(const Facts& f, const Block& b) {
   Constants& of = f.of(b);
-  return of[kKSteps] * of[kOwnTiles] <= kMostProducts;
+  return of[kKSteps] * of[kOwnTiles] <= kMostProducts && fits_rows(f, b, kOfRows);
 }
 
 Result<void> check(const Problem& problem) {
@@ -136,7 +139,9 @@ Result<std::vector<Plan>> plans_grad_weight_gemm(const Problem& problem) {
 }
 
 LaunchPlan grad_weight_gemm_launch(const Problem& problem, const Plan& plan) {
-  return launch(kTraits, problem, plan);
+  LaunchPlan out = launch(kTraits, problem, plan);
+  out.maps = row_maps(problem, plan, own_program());
+  return out;
 }
 
 std::optional<double> grad_weight_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {

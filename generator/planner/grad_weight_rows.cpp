@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 #include "convtgen_template_programs_embedded.h"
@@ -203,7 +204,7 @@ LaunchPlan grad_weight_rows_launch(const Problem& problem, const Plan& plan) {
   const Axis columns = symmetric(layer.axes[kWidth]);
   // Elements of a row, channels, rows, images: the channels of a row follow one another in a box.
   const auto map = [&](std::string name, Role role, std::int64_t width, std::int64_t channels, Quantity height,
-                       Quantity image, const std::array<std::int64_t, 4>& box, std::int64_t swizzled) {
+                       Quantity image, std::initializer_list<std::int64_t> box, std::int64_t swizzled) {
     MapRecipe recipe{.name = std::move(name), .role = role, .form = map_form(layer.dtype, box, swizzled)};
     recipe.sizes = {Amount{.constant = width}, Amount{.constant = channels}, Amount{.factor = 1, .per = height},
                     Amount{.factor = 1, .per = Quantity::kBatch}};

@@ -17,7 +17,7 @@ namespace convtgen::grad_weight {
 namespace {
 
 constexpr std::int64_t kMostBlockOut = 128;
-constexpr std::size_t kMostPlans = 8;
+constexpr std::size_t kMostPlans = 16;
 
 /// The time of a call, in seconds.
 double predicted(const Traits& of, const Facts& f, const Block& b) {

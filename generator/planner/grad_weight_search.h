@@ -32,6 +32,7 @@ struct Block {
   std::int64_t tile_images = 1, tile_rows = 1, tile_columns = 16, swizzle = 128;
   bool input_copies = true, window_copies = true;
   bool shared_totals = false;
+  std::int64_t row_stages = 0;
   std::int64_t stages = 2;
   std::int64_t slices = 1, promote_stages = 0;
 };
@@ -135,7 +136,7 @@ struct Traits {
 /// Registers of each thread when the block starts: 65,536 shared evenly, by warpgroups.
 [[nodiscard]] std::int64_t thread_registers(std::int64_t threads);
 
-/// Plans for a problem of grad_weight with a template's own program or another one, best first, at most 8. Errors: why
+/// Plans for a problem of grad_weight with a template's own program or another one, best first, at most 16. Errors: why
 /// there is none, naming the property of the layer and the limit.
 [[nodiscard]] Result<std::vector<Plan>> plans(const Traits& of, const Problem& problem);
 [[nodiscard]] Result<std::vector<Plan>> plans(const Traits& of, const Problem& problem, const ConstantProgram& program);

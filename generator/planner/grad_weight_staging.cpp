@@ -8,15 +8,77 @@
 
 #include "generator/planner/grad_weight_plan.h"
 #include "generator/planner/integers.h"
+#include "generator/planner/scalar.h"
 
 namespace convtgen::grad_weight {
 
-std::vector<Block> producing_warpgroups(Block b) {
+namespace {
+
+constexpr std::int64_t kMostRowStages = 2;
+
+constexpr std::int64_t kMostBox = 256;  // elements of an axis that a tensor copy brings
+
+/// Whether rows of NCHW can be copied as they lie: whole words, at places that are known before.
+bool has_rows_of_words(const Facts& f) {
+  const std::optional<std::int64_t> width = f.columns.extent;
+  const std::int64_t bytes = bytes_of(f.layer.dtype);
+  return !f.channels_last() && f.rows.extent && width && *width * bytes % 4 == 0 &&
+         output_extent(f.columns, *width) * bytes % 4 == 0;
+}
+
+}  // namespace
+
+bool fits_rows(const Facts& f, const Block& b, std::size_t first) {
+  if (b.row_stages == 0) {
+    return true;
+  }
+  Constants& of = f.of(b);
+  const std::int64_t input_period = of[first + kInputPeriod];
+  const std::int64_t window_period = of[first + kWindowPeriod];
+  const std::int64_t input = input_period * *f.rows.extent * *f.columns.extent;
+  const std::int64_t window =
+      window_period * output_extent(f.rows, *f.rows.extent) * output_extent(f.columns, *f.columns.extent);
+  return of[kGroupIn] % input_period == 0 && of[kGroupOut] % window_period == 0 && of[first + kInputBox] <= kMostBox &&
+         of[first + kWindowBox] <= kMostBox && of[first + kRowsOfSlot] <= b.producers &&
+         std::max(input, window) <= kIntMax;
+}
+
+std::vector<MapRecipe> row_maps(const Problem& problem, const Plan& plan, const ConstantProgram& program) {
+  if (integer_of(plan, "row_stages") == 0) {
+    return {};
+  }
+  const std::vector<std::int64_t> of_rows = constants_of(program, plan.parameters, kRowNames).value();
+  const Layer& layer = problem.layer;
+  const std::int64_t bytes = bytes_of(layer.dtype);
+  // All elements of so many channels, and such groups of channels of all images.
+  const auto map = [&](std::string name, Role role, std::int64_t channels, std::int64_t image, std::int64_t period,
+                       std::int64_t box, std::int64_t block) {
+    MapRecipe recipe{.name = std::move(name), .role = role, .form = map_form(layer.dtype, {box, block / period}, 0)};
+    if (layer.dtype == Dtype::kF32) {
+      recipe.form.element = TensorMap::Element::kF32;  // who turns rows rounds
+    }
+    recipe.sizes = {Amount{.constant = period * image}, Amount{.factor = channels / period, .per = Quantity::kBatch}};
+    recipe.pitches = {Amount{}, Amount{.constant = period * image * bytes}};
+    return recipe;
+  };
+  const Axis rows = symmetric(layer.axes[kHeight]);
+  const Axis columns = symmetric(layer.axes[kWidth]);
+  return {map("x_map", Role::kX, layer.in_channels, *rows.extent * *columns.extent, of_rows[kInputPeriod],
+              of_rows[kInputBox], integer_of(plan, "block_in")),
+          map("grad_y_map", Role::kGradY, layer.out_channels,
+              output_extent(rows, *rows.extent) * output_extent(columns, *columns.extent), of_rows[kWindowPeriod],
+              of_rows[kWindowBox], integer_of(plan, "block_out"))};
+}
+
+std::vector<Block> producing_warpgroups(const Facts& f, Block b) {
   std::vector<Block> out;
-  for (const auto& [groups, producers] : {std::pair{2, 128}, std::pair{2, 256}, std::pair{3, 128}}) {
-    b.consumer_groups = groups;
-    b.producers = producers;
-    out.push_back(b);
+  for (std::int64_t row_stages = 0; row_stages <= (has_rows_of_words(f) ? kMostRowStages : 0); ++row_stages) {
+    b.row_stages = row_stages;
+    for (const auto& [groups, producers] : {std::pair{2, 128}, std::pair{2, 256}, std::pair{3, 128}}) {
+      b.consumer_groups = groups;
+      b.producers = producers;
+      out.push_back(b);
+    }
   }
   return out;
 }
@@ -44,6 +106,33 @@ std::string produced_text(const Block& b) {
                 : fmt::format("{}x{} positions", b.tile_rows, b.tile_columns);
 }
 
+Brought brought_by_threads(const Facts& f, const Block& b, const Bringing& bringing, std::size_t first) {
+  const CostFactors& factors = f.target.factors;
+  const double warps = static_cast<double>(b.producers) / 128;  // of a scheduler
+  Brought out;
+  if (b.row_stages == 0) {
+    const double own = bringing.batches * factors.grad_weight_batch + bringing.batch_instructions;
+    out.instructions = warps * own;
+    out.l2_bytes = static_cast<double>(bytes_of(f.layer.dtype)) * bringing.elements;
+    out.cycles = bringing.batches * factors.grad_weight_latency + own;
+    return out;
+  }
+  const auto number = [&](RowConstant name) { return static_cast<double>(f.of(b)[first + name]); };
+  // Words of short rows are in the same banks: a warp takes those of several.
+  const auto turns = [&](RowConstant count, RowConstant words) {
+    return number(count) * std::max(1.0, 0.5 + 8 / number(words));
+  };
+  const double own = (turns(kInputTurns, kInputWords) + turns(kWindowTurns, kWindowWords)) * bringing.turn_instructions;
+  out.instructions = warps * own;
+  out.l2_bytes = number(kCopiedRowBytes);
+  out.shared_bytes = 2 * out.l2_bytes;
+  // Rows of one stage alone come while nothing is turned.
+  out.cycles = factors.grad_weight_turn_cycles * own +
+               factors.grad_weight_row_copy * number(kCopies) / static_cast<double>(b.producers / 32) +
+               (b.row_stages == 1 ? factors.grad_weight_latency : 0);
+  return out;
+}
+
 double elements_read(const Facts& f) {
   return f.channels_last() ? 1 : std::min<double>(static_cast<double>(f.columns.stride), 8);
 }
@@ -59,7 +148,7 @@ Result<void> check_channels_last(const Layer& layer, std::int64_t pack) {
   return {};
 }
 
-TensorMap map_form(Dtype dtype, const std::array<std::int64_t, 4>& box, std::int64_t swizzle) {
+TensorMap map_form(Dtype dtype, std::initializer_list<std::int64_t> box, std::int64_t swizzle) {
   TensorMap form;
   form.element = dtype == Dtype::kF16    ? TensorMap::Element::kF16
                  : dtype == Dtype::kBf16 ? TensorMap::Element::kBf16

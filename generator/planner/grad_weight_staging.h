@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "generator/planner/grad_weight_search.h"
@@ -13,12 +15,56 @@ namespace convtgen::grad_weight {
 
 // ---- Through registers: whole rows, or parts of them, of all images one below the other ----
 
-/// Warpgroups that multiply, and threads that bring what they multiply.
-[[nodiscard]] std::vector<Block> producing_warpgroups(Block b);
+/// The members of such a template, beside those that each has.
+inline constexpr std::array kProducedMembers = {Member{"flat", &Block::flat}, Member{"producers", &Block::producers},
+                                                Member{"row_stages", &Block::row_stages}};
+/// Warpgroups that multiply, and threads that bring what they multiply: through registers, or from rows of NCHW that
+/// tensor copies bring, where these are whole words of a known size.
+[[nodiscard]] std::vector<Block> producing_warpgroups(const Facts& f, Block b);
 /// Stages of at most `most` positions.
 [[nodiscard]] std::vector<Block> produced_positions(const Facts& f, Block b, std::int64_t most);
 [[nodiscard]] std::int64_t produced_tiles(const Facts& f, const Block& b);
 [[nodiscard]] std::string produced_text(const Block& b);
+/// The constants that are wanted of such a template's rows, by their names there. A template has them from `first` on.
+enum RowConstant : std::size_t {
+  kInputPeriod,
+  kWindowPeriod,
+  kInputBox,
+  kWindowBox,
+  kRowsOfSlot,
+  kCopies,
+  kInputTurns,
+  kInputWords,
+  kWindowTurns,
+  kWindowWords,
+  kCopiedRowBytes,
+  kRowConstants,
+};
+inline constexpr std::array<std::string_view, kRowConstants> kRowNames = {
+    "kInputPeriod", "kWindowPeriod", "kInputBox",    "kWindowBox",   "kRowsOfSlot", "kCopies",
+    "kInputTurns",  "kInputWords",   "kWindowTurns", "kWindowWords", "kCopiedBytes"};
+/// Whether tensor copies bring the rows of a block's stage.
+[[nodiscard]] bool fits_rows(const Facts& f, const Block& b, std::size_t first);
+/// The tensor maps of x and grad_y, of which rows are copied; none where rows are loaded to registers.
+[[nodiscard]] std::vector<MapRecipe> row_maps(const Problem& problem, const Plan& plan, const ConstantProgram& program);
+
+/// What threads do to bring a stage: batches of loads to registers, or turns of the rows that copies bring.
+struct Bringing {
+  double batches = 0;             // of a thread
+  double batch_instructions = 0;  // of a thread, beside those of each batch
+  double elements = 0;            // that all threads load
+  double turn_instructions = 0;   // of a thread, for each of its turns
+};
+
+/// Their share of a stage's work, and the cycles that they need.
+struct Brought {
+  double instructions = 0;  // of a scheduler's warps
+  double l2_bytes = 0;
+  double shared_bytes = 0;  // written and read beside the stage's own
+  double cycles = 0;
+};
+[[nodiscard]] Brought brought_by_threads(const Facts& f, const Block& b, const Bringing& bringing, std::size_t first);
+
 /// Elements of grad_y that are read for each one that is needed: sectors of memory hold those between two of a stride.
 [[nodiscard]] double elements_read(const Facts& f);
 
@@ -27,7 +73,7 @@ namespace convtgen::grad_weight {
 
 // ---- By tensor copies ----
 
-/// The form of a tensor's map: of four axes, with this box, whose rows have the swizzle of so many bytes (0: none).
-[[nodiscard]] TensorMap map_form(Dtype dtype, const std::array<std::int64_t, 4>& box, std::int64_t swizzle);
+/// The form of a tensor's map: of the box's axes, whose rows have the swizzle of so many bytes (0: none).
+[[nodiscard]] TensorMap map_form(Dtype dtype, std::initializer_list<std::int64_t> box, std::int64_t swizzle);
 
 }  // namespace convtgen::grad_weight

@@ -4,6 +4,9 @@
 #include "device/split.h"
 #include "pixel_gemm/positions.h"
 
+constexpr int kElementBytes = 4;
+#include "pixel_gemm/rows.h"
+
 constexpr int kThreads = kConsumers + P::producers;
 
 // Shared memory of a stage: high parts of x, low parts, then those of grad_y. A position has 16 bytes in each unit of
@@ -23,8 +26,12 @@ constexpr int kStoredColumns = smaller(P::block_in, kPipelineBytes / (4 * kColum
 constexpr int kScalesOffset = kPipelineBytes;
 constexpr int kTotalsOffset = kScalesOffset + 4 * (P::block_in + P::block_out);
 constexpr int kTotalsBytes = P::shared_totals ? 4 * kAccumulators * kConsumers : 0;
-constexpr int kBarrierOffset = kTotalsOffset + kTotalsBytes;
-constexpr int kSharedBytes = kBarrierOffset + 2 * P::stages * 8;
+constexpr int kSharedAlignment = kByRows ? 128 : 16;
+constexpr int kRowsOffset =
+    ceil_div(kTotalsOffset + kTotalsBytes, kSharedAlignment) * kSharedAlignment;  // rows as they lie in memory
+constexpr int kBarrierOffset = kRowsOffset + P::row_stages * kRowsBytes;
+constexpr int kRowsBarrierOffset = kBarrierOffset + 2 * P::stages * 8;
+constexpr int kSharedBytes = (kByRows ? kSharedAlignment : 0) + kRowsBarrierOffset + P::row_stages * 8;
 
 // Tensor cores truncate each sum. A model that truncates two bits below the last place gives, for 16 products in one
 // accumulator, at most 1.5e-6 of a sum of terms of one sign and 3.4e-7 of one of random signs (docs/kernel-notes.md).
@@ -35,7 +42,7 @@ constexpr int kMostTerms = 16;
 constexpr int kPromoteStages = kMostTerms / kKSteps;  // stages after which high parts are promoted
 constexpr int kPromoteLow = 32;                       // promotions of high parts after which low parts are promoted
 
-constexpr int kAlignment = P::channels_last ? 16 : 4;  // of x and grad_y, in bytes
+constexpr int kAlignment = P::channels_last || kByRows ? 16 : 4;  // of x and grad_y, in bytes
 
 static_assert(kKSteps <= kMostTerms, "a stage has no more products than one promotion");
 static_assert(kStoredColumns >= 8, "the results of eight input channels fit the stages");

@@ -49,6 +49,10 @@ struct Parameters {
   static constexpr int stages = 2;
   static constexpr int producers = 128;
 
+  // Tensor copies bring rows of NCHW to shared memory as they lie, so many stages ahead of the producers, who make
+  // units of channels of them. 0: producers load units to registers.
+  static constexpr int row_stages = 0;
+
   // Whether fp32 totals of the accumulators are in shared memory: else in registers.
   static constexpr bool shared_totals = false;
 

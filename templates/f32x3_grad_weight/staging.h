@@ -8,6 +8,12 @@ constexpr int kWords = kPack;  // of a unit
 constexpr int kMostUnits = 8;  // of a batch: 64 registers
 using Words = float[kMostUnits][kWords];
 
+// A word of a row as it lies in memory: an element.
+using Word = float;
+__device__ __forceinline__ void keep_elements(Word& word, bool first, bool) {
+  word = first ? word : 0;
+}
+
 // Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
 // the next one.
 __device__ __forceinline__ void load_unit(float (&words)[kWords], const Element* __restrict__ from, bool is_inside,
@@ -63,12 +69,12 @@ __device__ __forceinline__ void store_split(unsigned char* to, const int low_off
 
 // Writes the unit that is `next` units behind the one at `to`, which is the block's unit `unit`.
 __device__ __forceinline__ void store_input_unit(unsigned char* to, const float (&words)[kWords], int unit,
-                                                 const int next) {
-  const float* scales = reinterpret_cast<const float*>(static_cast<unsigned char*>(shared_memory()) + kScalesOffset);
+                                                 const int next, int) {
+  const float* scales = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
   store_split(to + next * kInputUnitPitch, kInputBytes, words, scales + (unit + next) * kPack);
 }
 __device__ __forceinline__ void store_window_unit(unsigned char* to, const float (&words)[kWords], int unit,
-                                                  const int next) {
-  const float* scales = reinterpret_cast<const float*>(static_cast<unsigned char*>(shared_memory()) + kScalesOffset);
+                                                  const int next, int) {
+  const float* scales = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
   store_split(to + next * kWindowUnitPitch, kWindowBytes, words, scales + (P::block_in + (unit + next) * kPack));
 }

@@ -31,6 +31,8 @@
 
 #include "pixel_gemm/staging.h"
 
+#include "pixel_gemm/row_staging.h"
+
 #include "pixel_gemm/multiply.h"
 
 using WeightIndex = long long;
@@ -44,7 +46,8 @@ using WeightIndex = long long;
 #include "device/add_slices.h"
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    grad_weight_gemm(const Element* __restrict__ x, const Element* __restrict__ grad_y, float* __restrict__ partial,
+    grad_weight_gemm(__grid_constant__ const TensorMap x_map, __grid_constant__ const TensorMap grad_y_map,
+                     const Element* __restrict__ x, const Element* __restrict__ grad_y, float* __restrict__ partial,
                      float* totals, Element* __restrict__ grad_weight, int batch, int height, int width) {
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
@@ -59,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const long long first_tile = tiles * target.slice / P::slices;
   const int count = static_cast<int>(tiles * (target.slice + 1) / P::slices - first_tile);
 
-  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* shared = shared_align(shared_memory(), kSharedAlignment);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
   if (threadIdx.x == 0) {
@@ -67,13 +70,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       mbarrier_init(&full[stage], P::producers);
       mbarrier_init(&empty[stage], kConsumers / 32);
     }
+    if (kByRows) {
+      unsigned long long* brought = reinterpret_cast<unsigned long long*>(shared + kRowsBarrierOffset);
+      for (int slot = 0; slot < kRowSlots; ++slot) {
+        mbarrier_init(&brought[slot], 1);
+      }
+      fence_mbarrier_init();
+    }
   }
   __syncthreads();
 
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (warpgroup >= P::consumer_groups) {
-    bring_stages(shared, full, empty, x, grad_y, target, first_tile, count, row_tiles, threadIdx.x - kConsumers, batch,
-                 in_h, in_w, out_h, out_w);
+    if constexpr (kByRows) {
+      turn_stages(shared, full, empty, x_map, grad_y_map, target, first_tile, count, row_tiles,
+                  threadIdx.x - kConsumers, batch);
+    } else {
+      bring_stages(shared, full, empty, x, grad_y, target, first_tile, count, row_tiles, threadIdx.x - kConsumers,
+                   batch, in_h, in_w, out_h, out_w);
+    }
   } else {
     const int thread = threadIdx.x;
     Place places[kOwnTiles];

@@ -3,6 +3,9 @@
 
 #include "pixel_gemm/positions.h"
 
+constexpr int kElementBytes = kBytes;
+#include "pixel_gemm/rows.h"
+
 constexpr int kThreads = kConsumers + P::producers;
 
 // Shared memory of a stage. In 16 bits a position has 16 bytes in each unit of channels, of x as of grad_y: products
@@ -21,9 +24,12 @@ constexpr int kPipelineBytes = P::stages * kStageBytes;
 // Input channels whose results fit the stages.
 constexpr int kStoredColumns = smaller(P::block_in, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
 
-constexpr int kBarrierOffset = kPipelineBytes;  // mbarriers
-constexpr int kSharedBytes = kBarrierOffset + 2 * P::stages * 8;
+constexpr int kSharedAlignment = kByRows ? 128 : 16;
+constexpr int kRowsOffset = ceil_div(kPipelineBytes, kSharedAlignment) * kSharedAlignment;  // rows as they lie
+constexpr int kBarrierOffset = kRowsOffset + P::row_stages * kRowsBytes;                    // mbarriers
+constexpr int kRowsBarrierOffset = kBarrierOffset + 2 * P::stages * 8;
+constexpr int kSharedBytes = (kByRows ? kSharedAlignment : 0) + kRowsBarrierOffset + P::row_stages * 8;
 
-constexpr int kAlignment = P::channels_last ? 16 : kBytes;  // of x and grad_y, in bytes
+constexpr int kAlignment = P::channels_last || kByRows ? 16 : kBytes;  // of x and grad_y, in bytes
 
 static_assert(kStoredColumns >= 8, "the results of eight input channels fit the stages");

@@ -50,6 +50,10 @@ struct Parameters {
   static constexpr int stages = 3;
   static constexpr int producers = 256;
 
+  // Tensor copies bring rows of NCHW to shared memory as they lie, so many stages ahead of the producers, who make
+  // units of channels of them. 0: producers load units to registers.
+  static constexpr int row_stages = 0;
+
   // Slices of all positions, each of which blocks of its own sum up. After so many stages a block's accumulators are
   // promoted to fp32 totals; 0: never.
   static constexpr int slices = 4;

@@ -8,6 +8,12 @@ constexpr int kWords = P::channels_last ? 4 : kPack;  // of a unit
 constexpr int kMostUnits = 32 / kWords;               // of a batch
 using Words = unsigned int[kMostUnits][kWords];
 
+// A word of a row as it lies in memory: an element, or two.
+using Word = unsigned int;
+__device__ __forceinline__ void keep_elements(Word& word, bool first, bool second) {
+  word &= P::type == kWgmmaTf32 ? (first ? 0xffffffffu : 0u) : (first ? 0xffffu : 0u) | (second ? 0xffff0000u : 0u);
+}
+
 // Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
 // the next one.
 __device__ __forceinline__ void load_unit(unsigned int (&words)[kWords], const Element* __restrict__ from,
@@ -29,10 +35,14 @@ __device__ __forceinline__ void load_unit(unsigned int (&words)[kWords], const E
   }
 }
 
-// Two channels in a word.
-__device__ __forceinline__ uint4 packed_unit(const unsigned int (&words)[kWords]) {
+// Two channels in a word: those of the low or the high halves.
+__device__ __forceinline__ uint4 packed_unit(const unsigned int (&words)[kWords], const int half) {
   if (P::channels_last) {
     return make_uint4(words[0], words[1], words[2], words[3]);
+  }
+  if (half == 1) {
+    return make_uint4(high_halves(words[0], words[1]), high_halves(words[2], words[3]), high_halves(words[4], words[5]),
+                      high_halves(words[6], words[7]));
   }
   return make_uint4(low_halves(words[0], words[1]), low_halves(words[2], words[3]), low_halves(words[4], words[5]),
                     low_halves(words[6], words[7]));
@@ -47,26 +57,26 @@ __device__ __forceinline__ int window_place(int pixel, int unit) {
   return P::type == kWgmmaTf32 ? unit * (kPack * kChannelPitch) + pixel * 4 : unit * kWindowUnitPitch + pixel * 16;
 }
 
-// Writes the unit that is `next` units behind the one at `to`.
+// Writes the unit that is `next` units behind the one at `to`: in 16 bits that of the words' low or high halves.
 __device__ __forceinline__ void store_input_unit(unsigned char* to, const unsigned int (&words)[kWords], int,
-                                                 const int next) {
+                                                 const int next, const int half) {
   if constexpr (P::type == kWgmmaTf32) {
 #pragma unroll
     for (int c = 0; c < kPack; ++c) {
       *reinterpret_cast<unsigned int*>(to + (next * kPack + c) * 16) = operand(words[c]);
     }
   } else {
-    *reinterpret_cast<uint4*>(to + next * kInputUnitPitch) = packed_unit(words);
+    *reinterpret_cast<uint4*>(to + next * kInputUnitPitch) = packed_unit(words, half);
   }
 }
 __device__ __forceinline__ void store_window_unit(unsigned char* to, const unsigned int (&words)[kWords], int,
-                                                  const int next) {
+                                                  const int next, const int half) {
   if constexpr (P::type == kWgmmaTf32) {
 #pragma unroll
     for (int c = 0; c < kPack; ++c) {
       *reinterpret_cast<unsigned int*>(to + (next * kPack + c) * kChannelPitch) = operand(words[c]);
     }
   } else {
-    *reinterpret_cast<uint4*>(to + next * kWindowUnitPitch) = packed_unit(words);
+    *reinterpret_cast<uint4*>(to + next * kWindowUnitPitch) = packed_unit(words, half);
   }
 }

@@ -10,33 +10,7 @@
 #include "device/tensor_copy.h"
 #include "pixel_gemm/pipeline.h"
 #include "pixel_gemm/positions.h"
-
-// A stage's place: the image and row of its first row, and its first column.
-struct Tile {
-  int image;
-  int row;
-  int column;
-};
-
-// Tiles of one column of tiles follow one another.
-__device__ __forceinline__ Tile tile_at(long long index, const long long row_tiles, const int in_h) {
-  const long long row = index % row_tiles * P::tile_rows;
-  Tile tile;
-  tile.image = static_cast<int>(row / (in_h + kHaloH));
-  tile.row = static_cast<int>(row % (in_h + kHaloH));
-  tile.column = static_cast<int>(index / row_tiles) * P::tile_columns;
-  return tile;
-}
-
-// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
-struct Source {
-  const Element* x;
-  const Element* grad_y;
-  int ins;
-  int outs;
-  int origin_h;
-  int origin_w;
-};
+#include "pixel_gemm/tiles.h"
 
 // A batch is what a thread has in flight: some units of channels at one position. Threads share the positions and, in
 // so many lanes, the units of a position: with channels last eight positions by as many units as are adjacent, else as
@@ -108,8 +82,7 @@ __device__ __forceinline__ void load_window(Words& words, const Source& source, 
   const int image = tile.image + row / (in_h + kHaloH);
   const int oy = row % (in_h + kHaloH) * P::stride_h + plane_index / kPlanesW * P::dilation_h + source.origin_h;
   const int ox = column * P::stride_w + plane_index % kPlanesW * P::dilation_w + source.origin_w;
-  const bool is_inside =
-      pixel < kWindowPixels && image < batch && oy >= 0 && oy < out_h && ox >= 0 && ox < out_w;
+  const bool is_inside = pixel < kWindowPixels && image < batch && oy >= 0 && oy < out_h && ox >= 0 && ox < out_w;
   const long long plane = static_cast<long long>(out_h) * out_w;
   const Element* from = source.grad_y + static_cast<long long>(image) * P::out_channels * plane;
   from += P::channels_last ? (static_cast<long long>(oy) * out_w + ox) * P::out_channels + unit * kPack
@@ -133,7 +106,7 @@ __device__ __forceinline__ void store_input(unsigned char* input, const Words& w
     for (int i = 0; i < kInputBatch; ++i) {
       const int next = i * kInputLanes;  // unit
       if (kInputUnits % (kInputLanes * kInputBatch) == 0 || unit + next < kInputUnits) {
-        store_input_unit(to, words[i], unit, next);
+        store_input_unit(to, words[i], unit, next, 0);
       }
     }
   }
@@ -149,7 +122,7 @@ __device__ __forceinline__ void store_window(unsigned char* window, const Words&
     for (int i = 0; i < kWindowBatch; ++i) {
       const int next = i * kWindowLanes;  // unit
       if (kWindowUnits % (kWindowLanes * kWindowBatch) == 0 || unit + next < kWindowUnits) {
-        store_window_unit(to, words[i], unit, next);
+        store_window_unit(to, words[i], unit, next, 0);
       }
     }
   }
@@ -157,8 +130,8 @@ __device__ __forceinline__ void store_window(unsigned char* window, const Words&
 
 // Loads a batch of a stage: those of x come first.
 __device__ __forceinline__ void load_batch(Words& words, const Source& source, const Tile& tile, int batch_index,
-                                           int thread, const int batch, const int in_h, const int in_w,
-                                           const int out_h, const int out_w) {
+                                           int thread, const int batch, const int in_h, const int in_w, const int out_h,
+                                           const int out_w) {
   if (batch_index < kInputBatches) {
     load_input(words, source, tile, batch_index, thread, batch, in_h, in_w);
   } else {
@@ -181,20 +154,13 @@ __device__ __forceinline__ void bring_stages(unsigned char* shared, unsigned lon
                                              const Target& target, long long first_tile, int count,
                                              const long long row_tiles, int thread, const int batch, const int in_h,
                                              const int in_w, const int out_h, const int out_w) {
-  const int first_ci = target.group * kGroupIn + target.first_in;
-  const int first_co = target.group * kGroupOut + target.first_out;
-  const Source source = {
-      x + (P::channels_last ? first_ci : first_ci * (static_cast<long long>(in_h) * in_w)),
-      grad_y + (P::channels_last ? first_co : first_co * (static_cast<long long>(out_h) * out_w)),
-      kGroupIn - target.first_in,
-      kGroupOut - target.first_out,
-      target.first_kh * P::dilation_h - P::padding_h,
-      target.first_kw * P::dilation_w - P::padding_w};
+  const Source source = source_of(x, grad_y, target, in_h, in_w, out_h, out_w);
   Words words;
-  Tile next = tile_at(first_tile, row_tiles, in_h);
-  if (count > 0) {
-    load_batch(words, source, next, 0, thread, batch, in_h, in_w, out_h, out_w);
+  if (count == 0) {
+    return;
   }
+  Tile next = tile_at(first_tile, row_tiles, in_h);
+  load_batch(words, source, next, 0, thread, batch, in_h, in_w, out_h, out_w);
   for (int issued = 0; issued < count; ++issued) {
     const int stage = issued % P::stages;
     if (issued >= P::stages) {
@@ -205,7 +171,7 @@ __device__ __forceinline__ void bring_stages(unsigned char* shared, unsigned lon
     for (int part = 0; part < kBatches; ++part) {
       store_batch(shared + stage * kStageBytes, words, part, thread);
       if (part + 1 == kBatches) {
-        next = tile_at(first_tile + issued + 1, row_tiles, in_h);
+        move_on(next, row_tiles, in_h);
       }
       if (part + 1 < kBatches || issued + 1 < count) {
         load_batch(words, source, next, part + 1 == kBatches ? 0 : part + 1, thread, batch, in_h, in_w, out_h, out_w);

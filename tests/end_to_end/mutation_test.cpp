@@ -190,7 +190,15 @@ constexpr Case kCases[] = {
      .least_mutants = 20,
      .unseen = 5,
      .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 1, tile_rows 4, stages 2, "
-              "producers 128, slices 1"},
+              "producers 128, row_stages 0, slices 1"},
+    {.name = "grad_weight_gemm_rows",
+     .template_name = "grad_weight_gemm",
+     .layer = "conv_transpose2d 12 -> 20; kernel 3x4; stride 1x2; padding 1x1; input 3x5x10; dtype f16; directions "
+              "grad_weight",
+     .least_mutants = 20,
+     .unseen = 5,
+     .block = "taps_h 3, taps_w 4, block_out 16, block_in 8, consumer_groups 2, flat 0, tile_rows 4, tile_columns 16, "
+              "stages 2, producers 128, row_stages 2, slices 1"},
     {.name = "grad_weight_rows_copies",
      .template_name = "grad_weight_rows",
      .layer = "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 2x9x24; dtype f16; directions grad_weight",
@@ -237,7 +245,14 @@ constexpr Case kCases[] = {
      .least_mutants = 20,
      .unseen = 5,
      .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 0, tile_rows 4, tile_columns 16, "
-              "stages 2, producers 128, slices 1, scan_slices 2"},
+              "stages 2, producers 128, row_stages 0, slices 1, scan_slices 2"},
+    {.name = "f32x3_grad_weight_rows",
+     .template_name = "f32x3_grad_weight",
+     .layer = "conv_transpose2d 12 -> 12; kernel 3x3; padding 1x1; input 2x6x9; compute f32x3; directions grad_weight",
+     .least_mutants = 20,
+     .unseen = 5,
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 1, tile_rows 4, stages 2, "
+              "producers 128, row_stages 1, slices 1, scan_slices 2"},
     {.name = "f32x3_grad_weight_pixels",
      .template_name = "f32x3_grad_weight",
      .layer = "conv_transpose2d 16 -> 24; kernel 3x3; padding 1x1; input 2x6x9; compute f32x3; layout nhwc; directions "

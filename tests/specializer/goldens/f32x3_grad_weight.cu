@@ -1,25 +1,27 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute f32x3; layout nchw; directions grad_weight
-// grad_weight for sm_90a. Template f32x3_grad_weight: a block makes 3x7 taps of 32 by 16 channels; 66 slices; 216.0 KiB shared.
+// grad_weight for sm_90a. Template f32x3_grad_weight: a block makes 3x7 taps of 32 by 16 channels; 66 slices; 219.9 KiB shared.
 // Launch
 //   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor grad_weight: 21504 elements, written, 4-byte aligned
-//   tensor x: 134217728 elements, read, 4-byte aligned
-//   tensor grad_y: 134217728 elements, read, 4-byte aligned
+//   tensor x: 134217728 elements, read, 16-byte aligned
+//   tensor grad_y: 134217728 elements, read, 16-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 5677056 bytes, sums of slices of the positions
 //   region maxima: 4096 bytes, the largest magnitudes of channels, by slices of the positions
-//   kernel convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_scan
+//   tensor map x_map of x: f32, sizes (524288, 256), byte pitches (2097152), box (32, 32), element strides (1, 1), swizzle 0, fill zero
+//   tensor map grad_y_map of grad_y: f32, sizes (524288, 256), byte pitches (2097152), box (44, 16), element strides (1, 1), swizzle 0, fill zero
+//   kernel convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_scan
 //     arguments const float* x, const float* grad_y, float* maxima, int batch
 //     grid 1024; block 256; shared 32
-//   kernel convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae
-//     arguments const float* x, const float* grad_y, float* partial, const float* maxima, int batch
-//     grid 132; block 512; shared 221232
-//   kernel convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_add
+//   kernel convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d
+//     arguments TensorMap x_map, TensorMap grad_y_map, float* partial, const float* maxima, int batch
+//     grid 132; block 512; shared 225192
+//   kernel convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_add
 //     arguments const float* partial, float* grad_weight
 //     grid 84; block 256; shared 0
 
-namespace convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_source {
+namespace convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_source {
 
 // ---- Device primitives ----
 
@@ -39,14 +41,31 @@ __device__ __forceinline__ unsigned int shared_address(const void* to) {
   return __cvta_generic_to_shared(to);
 }
 
+// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared
+// window.
+__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {
+  const unsigned int address = shared_address(pointer);
+  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);
+}
+
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
 
+// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
+__device__ __forceinline__ void fence_mbarrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
 // Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
 }
 
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
@@ -75,6 +94,21 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   unsigned int bits;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
+}
+
+// The chip's form of a tensor map (generator/recipe/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
+struct __align__(64) TensorMap {
+  unsigned long long words[16];
+};
+
+// Loads the box at these coordinates of a 2-dimensional map to shared memory.
+__device__ __forceinline__ void tensor_load_2d(void* to, const TensorMap& map, unsigned long long* barrier, int c0,
+                                               int c1) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::
+          "r"(shared_address(to)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1)
+      : "memory");
 }
 
 // Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
@@ -146,33 +180,37 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs_mn_b(float (&d)[16], cons
 
 // ---- Constants ----
 
-constexpr float kLowScale = 2048.0f;
 constexpr int kConsumers = 384;
 constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
-constexpr int kTaps = 21;
-constexpr int kRows = 336;
-constexpr int kTapPitch = 17;
 constexpr int kColumnPitch = 388;
-constexpr int kInputPitch = 32;
 constexpr int kRowPitch = 38;  // of a plane
-constexpr int kPlanePixels = 380;
-constexpr int kInputUnitPitch = 4112;
-constexpr int kWindowUnitPitch = 6096;
+constexpr int kInputWords = 32;
+constexpr int kWindowWords = 38;
+constexpr int kWindowItems = 760;
+constexpr int kSharedAlignment = 128;
 constexpr int kScanLanes = 256;
 constexpr int kScanTilesIn = 32;
-constexpr int kScanTiles = 64;
-constexpr int kScannedChannels = 64;
 
 // ---- Shared memory and packed weights, in bytes ----
 
+constexpr int kWindowRowsOffset = 32768;
+constexpr int kSkewsOffset = 60928;
+constexpr int kCopiedBytes = 60928;
+constexpr int kRowsBytes = 61056;
 constexpr int kInputBytes = 16448;  // of high parts, and of low ones
 constexpr int kWindowBytes = 12192;
 constexpr int kWindowOffset = 32896;  // of grad_y in a stage
 constexpr int kStageBytes = 57280;
-constexpr int kScalesOffset = 171840;
-constexpr int kTotalsOffset = 172032;
-constexpr int kBarrierOffset = 221184;
+constexpr int kScalesOffset = 114560;
+constexpr int kTotalsOffset = 114752;
+constexpr int kRowsOffset = 163968;  // rows as they lie in memory
+constexpr int kBarrierOffset = 225024;
+constexpr int kRowsBarrierOffset = 225056;
+
+__device__ int floor_mod(int a) {
+  return a - 4 * (a >= 0 ? a / 4 : -((3 - a) / 4));
+}
 
 // The larger of a and |b|; infinities and NaN don't count.
 __device__ __forceinline__ float larger_finite(float a, float b) {
@@ -204,8 +242,8 @@ __device__ __forceinline__ float scaled_by(float x, int e) {
 }
 
 __device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
-  return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 0xffff)), -2048.0f, a * kLowScale),
-                         fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * kLowScale));
+  return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 0xffff)), -2048.0f, a * 2048.0f),
+                         fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * 2048.0f));
 }
 
 __device__ __forceinline__ bool is_finite(float value) {
@@ -271,18 +309,18 @@ __device__ __forceinline__ float4 scan_slice(const float* __restrict__ from, int
 
 // (slice, channel): the largest finite magnitude in one slice of a channel of x, then of grad_y.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_scan(const float* __restrict__ x,
+    convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_scan(const float* __restrict__ x,
                                                                  const float* __restrict__ grad_y,
                                                                  float* __restrict__ maxima, int batch) {
   const int thread = threadIdx.x;
-  const int slice = blockIdx.x / kScanTiles;
-  const int tile = blockIdx.x % kScanTiles;
+  const int slice = blockIdx.x / 64;
+  const int tile = blockIdx.x % 64;
   const bool is_input = tile < kScanTilesIn;
   const float4 most = is_input ? scan_slice(x, tile, slice, batch, thread)
                       : scan_slice(grad_y, tile - kScanTilesIn, slice, batch, thread);
   // Those of a channel: in NCHW first of a warp.
   float* found = static_cast<float*>(shared_memory());
-  float* to = maxima + slice * kScannedChannels + (is_input ? 0 : 32);
+  float* to = maxima + slice * 64 + (is_input ? 0 : 32);
   const int first = is_input ? tile : tile - kScanTilesIn;
   const float of_warp = largest_of_warp(most.x);
   if (thread % 32 == 0) {
@@ -304,7 +342,7 @@ __device__ __forceinline__ float scale_of_channel(const float* __restrict__ maxi
   float most = 0;
   #pragma unroll 8
   for (int slice = 0; slice < 16; ++slice) {
-    most = fmaxf(most, maxima[slice * kScannedChannels + channel]);
+    most = fmaxf(most, maxima[slice * 64 + channel]);
   }
   return power_of_two(scale_exponent(most));
 }
@@ -340,24 +378,17 @@ __device__ __forceinline__ void unscale(Accumulators (&totals)[2], const float* 
 
 // ---- Producer ----
 
-using Words = float[8][8];
-
-// Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
-// the next one.
-__device__ __forceinline__ void load_unit(float (&words)[8], const float* __restrict__ from, bool is_inside) {
-  #pragma unroll
-  for (int c = 0; c < 8; ++c) {
-    words[c] = is_inside ? from[c * 524288ll] : 0;
-  }
+__device__ __forceinline__ void keep_elements(float& word, bool first) {
+  word = first ? word : 0;
 }
 
 // Where a unit lies, in bytes.
 __device__ __forceinline__ int input_place(int pixel, int unit) {
-  return unit * kInputUnitPitch + pixel * 16;
+  return unit * 4112 + pixel * 16;
 }
 
 __device__ __forceinline__ int window_place(int pixel, int unit) {
-  return unit * kWindowUnitPitch + pixel * 16;
+  return unit * 6096 + pixel * 16;
 }
 
 // Writes the high parts of a unit, and its low parts so many bytes on. `scales` are those of its channels.
@@ -395,14 +426,14 @@ __device__ __forceinline__ void store_split_2(unsigned char* to, const float (&w
 }
 
 // Writes the unit that is `next` units behind the one at `to`, which is the block's unit `unit`.
-__device__ __forceinline__ void store_input_unit(unsigned char* to, const float (&words)[8], int unit, int next) {
-  const float* scales = reinterpret_cast<const float*>(static_cast<unsigned char*>(shared_memory()) + kScalesOffset);
-  store_split(to + next * kInputUnitPitch, words, scales + (unit + next) * 8);
+__device__ __forceinline__ void store_input_unit(unsigned char* to, const float (&words)[8], int unit) {
+  const float* scales = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
+  store_split(to, words, scales + unit * 8);
 }
 
-__device__ __forceinline__ void store_window_unit(unsigned char* to, const float (&words)[8], int unit, int next) {
-  const float* scales = reinterpret_cast<const float*>(static_cast<unsigned char*>(shared_memory()) + kScalesOffset);
-  store_split_2(to + next * kWindowUnitPitch, words, scales + (32 + (unit + next) * 8));
+__device__ __forceinline__ void store_window_unit(unsigned char* to, const float (&words)[8], int unit) {
+  const float* scales = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
+  store_split_2(to, words, scales + (32 + unit * 8));
 }
 
 // What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
@@ -436,150 +467,234 @@ __device__ __forceinline__ void release_stage(unsigned long long* empty, int lan
   }
 }
 
-// A stage's place: the image and row of its first row, and its first column.
+// A stage's place: the image and row of its first row, and its first column; and how many tiles follow in its column of
+// tiles.
 struct Tile {
   int image;
   int row;
   int column;
+  long long left;
 };
 
 // Tiles of one column of tiles follow one another.
 __device__ __forceinline__ Tile tile_at(long long index, long long row_tiles) {
-  const long long row = index % row_tiles * 8;
+  const long long of_column = index % row_tiles;
+  const long long row = of_column * 8;
   Tile tile;
   tile.image = static_cast<int>(row / 514);
   tile.row = static_cast<int>(row % 514);
   tile.column = static_cast<int>(index / row_tiles) * 32;
+  tile.left = row_tiles - 1 - of_column;
   return tile;
 }
 
-// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
-struct Source {
-  const float* x;
-  const float* grad_y;
-  int origin_h;
-  int origin_w;
+// The next one, without the divisions of 64 bits that finding it anew takes.
+__device__ __forceinline__ void move_on(Tile& tile, long long row_tiles) {
+  const int row = tile.row + 8;
+  tile.image += row / 514;
+  tile.row = row % 514;
+  --tile.left;
+  if (tile.left < 0) {
+    tile.image = 0;
+    tile.row = 0;
+    tile.column += 32;
+    tile.left = row_tiles - 1;
+  }
+}
+
+// What a block reads: its first channels of x and grad_y, and the origin of its taps.
+struct Origin {
+  int in;
+  int out;
+  int h;
+  int w;
 };
 
-// The thread's position and first unit of a batch.
-__device__ __forceinline__ int pixel_of(int batch_index, int thread) {
-  const int own = thread % 128;
-  return batch_index * 128 + own;
-}
+// ---- Copies ----
 
-// Loads a batch of x.
-__device__ __forceinline__ void load_input(Words& words, const Source& source, const Tile& tile, int batch_index,
-                                           int thread, int batch) {
-  const int pixel = pixel_of(batch_index, thread);
-  const int unit = thread / 128;
-  const int row = tile.row + pixel / kInputPitch;
-  const int image = tile.image + row / 514;
-  const int iy = row % 514;
-  const int ix = tile.column + pixel % kInputPitch;
-  const bool is_inside = pixel < 256 && image < batch && iy < 512 && ix < 1024;
-  const float* from = source.x + static_cast<long long>(image) * 16777216;
-  from += unit * 8 * 524288ll + static_cast<long long>(iy) * 1024 + ix;
-  #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    load_unit(words[i], from + i * 8 * 524288ll, is_inside);
+// Asks for the rows of a tile, a row by each producer that has one. `first_column` is that of the window's first word.
+__device__ __forceinline__ void copy_rows(unsigned char* slot, const TensorMap& x_map, const TensorMap& grad_y_map,
+                                          unsigned long long* barrier, const Origin& origin, const Tile& tile,
+                                          int first_column, int thread, int batch) {
+  int* skews = reinterpret_cast<int*>(slot + kSkewsOffset);
+  const int row = thread % 32 * 4 + thread / 32;  // rows are spread over warps
+  if (row < 8) {
+    const int image = tile.image + (tile.row + row) / 514;
+    const int iy = (tile.row + row) % 514;
+    const bool exists = image < batch && iy < 512;
+    const int element = exists ? iy * 1024 + tile.column : 0;
+    skews[row] = exists ? element % 4 : -1;
+    const int first = element;
+    tensor_load_2d(slot + row * 4096, x_map, barrier, first - first % 4, (exists ? image : 0) * 32 + origin.in);
+  } else if (row < 18) {
+    const int own = row - 8;
+    const int at = tile.row + own % 10;
+    const int image = tile.image + at / 514;
+    const int oy = at % 514 + own / 10 + origin.h;
+    const bool exists = image < batch && oy >= 0 && oy < 512;
+    const int element = exists ? oy * 1024 + first_column : 0;
+    skews[row] = exists ? floor_mod(element >= 0 ? element : -(0 - element)) : -1;
+    const int first = element;
+    tensor_load_2d(slot + (kWindowRowsOffset + own * 2816), grad_y_map, barrier,
+                   first - (first - 4 * (first >= 0 ? first / 4 : -((3 - first) / 4))),
+                   (exists ? image : 0) * 32 + origin.out);
   }
 }
 
-// The same of the planes of grad_y.
-__device__ __forceinline__ void load_window(Words& words, const Source& source, const Tile& tile, int batch_index,
-                                            int thread, int batch) {
-  const int pixel = pixel_of(batch_index, thread);
-  const int unit = thread / 128;
-  const int plane_index = pixel / kPlanePixels;
-  const int row = tile.row + pixel % kPlanePixels / kRowPitch;
-  const int column = tile.column + pixel % kPlanePixels % kRowPitch;
-  const int image = tile.image + row / 514;
-  const int oy = row % 514 + plane_index + source.origin_h;
-  const int ox = column + source.origin_w;
-  const bool is_inside = pixel < 380 && image < batch && oy >= 0 && oy < 512 && ox >= 0 && ox < 1024;
-  const float* from = source.grad_y + static_cast<long long>(image) * 16777216;
-  from += unit * 8 * 524288ll + static_cast<long long>(oy) * 1024 + ox;
+// ---- Turns ----
+
+// A word of each channel of a unit, whose row of the first channel begins `skew` words behind its copy's first, and
+// that of each next one `step` words later, modulo those of a copy.
+__device__ __forceinline__ void load_words(float (&words)[8], const unsigned char* row, unsigned int unit,
+                                           unsigned int word) {
+  const unsigned char* from = row + (unit * 1024 + word * 4);
   #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    load_unit(words[i], from + i * 8 * 524288ll, is_inside);
+  for (int c = 0; c < 8; ++c) {
+    words[c] = *reinterpret_cast<const float*>(from + c * 128);
   }
 }
 
-// Writes a batch of x to its stage.
-__device__ __forceinline__ void store_input(unsigned char* input, const Words& words, int batch_index, int thread) {
-  const int pixel = pixel_of(batch_index, thread);
-  const int unit = thread / 128;
-  unsigned char* to = input + input_place(pixel, unit);
+// A word of each channel of a unit, whose row of the first channel begins `skew` words behind its copy's first, and
+// that of each next one `step` words later, modulo those of a copy.
+__device__ __forceinline__ void load_words_2(float (&words)[8], const unsigned char* row, unsigned int unit,
+                                             unsigned int word, int skew) {
+  const unsigned char* from = row + (unit * 1408 + word * 4);
   #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    store_input_unit(to, words[i], unit, i);
+  for (int c = 0; c < 8; ++c) {
+    const int begin = skew & 3;
+    words[c] = *reinterpret_cast<const float*>(from + (c * 176 + begin * 4));
   }
 }
 
-// The same of grad_y.
-__device__ __forceinline__ void store_window(unsigned char* window, const Words& words, int batch_index, int thread) {
-  const int pixel = pixel_of(batch_index, thread);
-  const int unit = thread / 128;
-  unsigned char* to = window + window_place(pixel, unit);
-  if (pixel < 380) {
+// Zeros in place of those of a word's elements that are not in a row of so many columns.
+__device__ __forceinline__ void keep_inside(float (&words)[8], bool exists, int column) {
+  if (!exists || column < 0 || column + 1 > 1024) {
+    const bool first = exists && column >= 0 && column < 1024;
     #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      store_window_unit(to, words[i], unit, i);
+    for (int c = 0; c < 8; ++c) {
+      keep_elements(words[c], first);
     }
   }
 }
 
-// Loads a batch of a stage: those of x come first.
-__device__ __forceinline__ void load_batch(Words& words, const Source& source, const Tile& tile, int batch_index,
-                                           int thread, int batch) {
-  if (batch_index < 2) {
-    load_input(words, source, tile, batch_index, thread, batch);
-  } else {
-    load_window(words, source, tile, batch_index - 2, thread, batch);
+// Writes the units of x of a stage: zeros behind the end of the images and of a row. `first_column` is the tile's.
+__device__ __forceinline__ void turn_input(unsigned char* input, const unsigned char* slot, int first_column,
+                                           int thread) {
+  const int* skews = reinterpret_cast<const int*>(slot + kSkewsOffset);
+  #pragma unroll 1
+  for (unsigned int first = thread; first < 1024; first += 256) {
+    float words[2][8];
+    #pragma unroll
+    for (int item = 0; item < 2; ++item) {
+      const unsigned int i = first + item * 128;
+      const unsigned int word = i % kInputWords;
+      const unsigned int row = i / 128;
+      const int skew = skews[row];
+      load_words(words[item], slot + row * 4096, i / kInputWords % 4, word);
+      keep_inside(words[item], skew != -1, first_column + static_cast<int>(word));
+    }
+    #pragma unroll
+    for (int item = 0; item < 2; ++item) {
+      const unsigned int i = first + item * 128;
+      const int unit = i / kInputWords % 4;
+      const int row = i / 128;
+      const int element = i % kInputWords;
+      store_input_unit(input + input_place(row * 32 + element, unit), words[item], unit);
+    }
   }
 }
 
-// Writes a batch to its stage.
-__device__ __forceinline__ void store_batch(unsigned char* stage, const Words& words, int batch_index, int thread) {
-  if (batch_index < 2) {
-    store_input(stage, words, batch_index, thread);
-  } else {
-    store_window(stage + kWindowOffset, words, batch_index - 2, thread);
+// Writes the unit of grad_y of an element that is so far behind the window's first, in the planes that want it.
+__device__ __forceinline__ void store_of_planes(unsigned char* window, const float (&words)[8], int from_first,
+                                                int plane_h, int row, int unit) {
+  const int column = static_cast<unsigned int>(from_first);
+  if (from_first >= 0 && column < 38) {
+    store_window_unit(window + window_place(plane_h * 380 + row + column, unit), words, unit);
   }
 }
+
+// Writes the units of grad_y of a stage: zeros where there is none. `first_column` is that of the window's first word,
+// `skew` elements before the taps' first.
+__device__ __forceinline__ void turn_window(unsigned char* window, const unsigned char* slot, int first_column,
+                                            int thread) {
+  const int* skews = reinterpret_cast<const int*>(slot + kSkewsOffset) + 8;
+  #pragma unroll 1
+  for (unsigned int first = thread; first < kWindowItems; first += 256) {
+    float words[2][8];
+    #pragma unroll
+    for (int item = 0; item < 2; ++item) {
+      const unsigned int i = first + item * 128;
+      if (i < kWindowItems) {
+        const unsigned int word = i % kWindowWords;
+        const unsigned int row = i / 76;
+        const int begin = skews[row];
+        load_words_2(words[item], slot + (kWindowRowsOffset + row * 2816), i / kWindowWords % 2, word, begin);
+        keep_inside(words[item], begin != -1, first_column + static_cast<int>(word));
+      }
+    }
+    #pragma unroll
+    for (int item = 0; item < 2; ++item) {
+      const unsigned int i = first + item * 128;
+      const int unit = i / kWindowWords % 2;
+      const unsigned int row = i / 76;
+      const int plane_h = row / 10;
+      const int element = i % kWindowWords;
+      if (i < kWindowItems) {
+        store_of_planes(window, words[item], element, plane_h, row % 10 * kRowPitch, unit);
+      }
+    }
+  }
+}
+
+// ---- Stages ----
 
 // All stages of a block's slice: `count` tiles from `first_tile` on, by one of the producers.
-__device__ __forceinline__ void bring_stages(unsigned char* shared, unsigned long long* full, unsigned long long* empty,
-                                             const float* __restrict__ x, const float* __restrict__ grad_y,
-                                             const Target& target, long long first_tile, int count, long long row_tiles,
-                                             int thread, int batch) {
-  const int first_ci = target.group * kGroupIn + target.first_in;
-  const int first_co = target.group * kGroupOut + target.first_out;
-  const Source source =
-      {x + first_ci * 524288ll, grad_y + first_co * 524288ll, target.first_kh - 1, target.first_kw - 3};
-  Words words;
-  Tile next = tile_at(first_tile, row_tiles);
-  if (count > 0) {
-    load_batch(words, source, next, 0, thread, batch);
+__device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long long* full, unsigned long long* empty,
+                                            const TensorMap& x_map, const TensorMap& grad_y_map, const Target& target,
+                                            long long first_tile, int count, long long row_tiles, int thread,
+                                            int batch) {
+  if (count == 0) {
+    return;
   }
+  unsigned long long* brought = reinterpret_cast<unsigned long long*>(shared + kRowsBarrierOffset);
+  const Origin origin = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
+                         target.first_kh - 1, target.first_kw - 3};
+  if (thread == 0) {
+    for (int number = 0; number < min(count, 1); ++number) {
+      mbarrier_arrive_expect(&brought[number], kCopiedBytes);
+    }
+  }
+  named_barrier_sync(2, 128);                   // copies are expected
+  Tile asked = tile_at(first_tile, row_tiles);  // whose rows are asked for next
+  Tile turned = asked;
+  for (int number = 0; number < min(count, 1); ++number) {
+    copy_rows(shared + (kRowsOffset + number * kRowsBytes), x_map, grad_y_map, &brought[number], origin, asked,
+              asked.column + origin.w, thread, batch);
+    move_on(asked, row_tiles);
+  }
+  named_barrier_sync(2, 128);  // where rows begin is written
   for (int issued = 0; issued < count; ++issued) {
-    const int stage = issued % 3;
-    if (issued >= 3) {
-      mbarrier_wait(&empty[stage], (issued / 3 - 1) % 2);
+    const int stage = issued % 2;
+    const int next = issued + 1;
+    unsigned char* rows = shared + 163968;
+    mbarrier_wait(&brought[0], issued % 2);
+    if (thread == 0 && next < count) {
+      mbarrier_arrive_expect(&brought[0], kCopiedBytes);
     }
-    // The next batch comes while others are multiplied.
-    #pragma unroll 1
-    for (int part = 0; part < 5; ++part) {
-      store_batch(shared + stage * kStageBytes, words, part, thread);
-      if (part + 1 == 5) {
-        next = tile_at(first_tile + issued + 1, row_tiles);
-      }
-      if (part + 1 < 5 || issued + 1 < count) {
-        load_batch(words, source, next, part + 1 == 5 ? 0 : part + 1, thread, batch);
-      }
+    if (issued >= 2) {
+      mbarrier_wait(&empty[stage], (issued / 2 - 1) % 2);
     }
+    turn_input(shared + stage * kStageBytes, rows, turned.column, thread);
+    turn_window(shared + (stage * kStageBytes + kWindowOffset), rows, turned.column + origin.w, thread);
+    move_on(turned, row_tiles);
     fence_proxy_async();
     mbarrier_arrive(&full[stage]);
+    named_barrier_sync(2, 128);  // all have read the rows
+    if (next < count) {
+      copy_rows(rows, x_map, grad_y_map, &brought[0], origin, asked, asked.column + origin.w, thread, batch);
+      move_on(asked, row_tiles);
+    }
+    named_barrier_sync(2, 128);  // where rows begin is written
   }
 }
 
@@ -590,14 +705,14 @@ using Fragments = unsigned int[4][4];
 
 // The thread's own place in the window for 16 rows, in bytes.
 __device__ __forceinline__ int fragment_place(int rows, int lane) {
-  return (channel_of_rows() / 8 + lane / 8 % 2) * kWindowUnitPitch +
+  return (channel_of_rows() / 8 + lane / 8 % 2) * 6096 +
          (pixel_of_tap(tap_of_rows(rows)) + lane % 8 + lane / 16 * 8) * 16;
 }
 
 // All products of a stage, of a warpgroup that has so many tiles: of high parts, and of high with low parts.
 __device__ __forceinline__ void multiply_stage(Accumulators (&high)[2], Accumulators (&low)[2],
                                                const unsigned char* stage, const int (&places)[2]) {
-  const unsigned long long input = wgmma_descriptor(stage, 128, kInputUnitPitch, 0);
+  const unsigned long long input = wgmma_descriptor(stage, 128, 4112, 0);
   const unsigned char* window = stage + kWindowOffset;
   Fragments fragments[2];
   // taps (0 to 2, 0 to 6)
@@ -715,15 +830,15 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
                                               int thread) {
   #pragma unroll 4
   for (int i = thread; i < 10752; i += kConsumers) {
-    const int column = i / kRows;
-    const int row = i % kRows;
-    const int tap = row % kTaps;
-    const int channel = row / kTaps;
+    const int column = i / 336;
+    const int row = i % 336;
+    const int tap = row % 21;
+    const int channel = row / 21;
     const int kh = target.first_kh + tap / 7;
     const int kw = target.first_kw + tap % 7;
     const int ci = target.first_in + column;
     const int co = target.first_out + channel;
-    const float sum = columns[column * kColumnPitch + tap * kTapPitch + channel];
+    const float sum = columns[column * kColumnPitch + tap * 17 + channel];
     const long long weight =
         (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
     partial[target.slice * 21504ll + weight] = sum;
@@ -739,7 +854,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
   for (int tile = 0; tile < 2; ++tile) {
     const int rows = (tile * 3 + warpgroup) * 4 + thread / 32 % 4;
     if (rows < 21) {
-      float* to = columns + lane % 4 * 776 + tap_of_rows(rows) * kTapPitch + channel_of_rows() + lane / 4;
+      float* to = columns + lane % 4 * 776 + tap_of_rows(rows) * 17 + channel_of_rows() + lane / 4;
       #pragma unroll
       for (int column = 0; column < 32; column += 8) {
         #pragma unroll
@@ -757,7 +872,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_add(const float* __restrict__ partial,
+    convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_add(const float* __restrict__ partial,
                                                                 float* __restrict__ grad_weight) {
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (i < 21504) {
@@ -771,8 +886,8 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
-    convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae(const float* __restrict__ x,
-                                                            const float* __restrict__ grad_y,
+    convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d(__grid_constant__ const TensorMap x_map,
+                                                            __grid_constant__ const TensorMap grad_y_map,
                                                             float* __restrict__ partial,
                                                             const float* __restrict__ maxima, int batch) {
   const long long row_tiles = (static_cast<long long>(batch) * 514 + 7) / 8;
@@ -783,23 +898,27 @@ extern "C" __global__ void __launch_bounds__(512, 1)
   const long long first_tile = tiles * target.slice / 66;
   const int count = static_cast<int>(tiles * (target.slice + 1) / 66 - first_tile);
 
-  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* shared = shared_align(shared_memory(), kSharedAlignment);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
-  unsigned long long* empty = full + 3;
+  unsigned long long* empty = full + 2;
   float* scales = reinterpret_cast<float*>(shared + kScalesOffset);
   find_scales(scales, maxima, target.group * kGroupIn + target.first_in, kGroupIn - target.first_in,
               target.group * kGroupOut + target.first_out, kGroupOut - target.first_out, threadIdx.x);
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < 3; ++stage) {
+    for (int stage = 0; stage < 2; ++stage) {
       mbarrier_init(&full[stage], 128);
       mbarrier_init(&empty[stage], 12);
     }
+    unsigned long long* brought = reinterpret_cast<unsigned long long*>(shared + kRowsBarrierOffset);
+    mbarrier_init(&brought[0], 1);
+    fence_mbarrier_init();
   }
   __syncthreads();
 
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (warpgroup >= 3) {
-    bring_stages(shared, full, empty, x, grad_y, target, first_tile, count, row_tiles, threadIdx.x - kConsumers, batch);
+    turn_stages(shared, full, empty, x_map, grad_y_map, target, first_tile, count, row_tiles, threadIdx.x - kConsumers,
+                batch);
   } else {
     const int thread = threadIdx.x;
     const int lane = thread % 32;
@@ -817,8 +936,8 @@ extern "C" __global__ void __launch_bounds__(512, 1)
     int since = 0;     // stages since high parts were promoted
     int promoted = 0;  // promotions of high parts since one of low parts
     for (int consumed = 0; consumed < count; ++consumed) {
-      const int stage = consumed % 3;
-      mbarrier_wait(&full[stage], consumed / 3 % 2);
+      const int stage = consumed % 2;
+      mbarrier_wait(&full[stage], consumed / 2 % 2);
       pin(high);
       pin(low);
       multiply_stage(high, low, shared + stage * kStageBytes, places);
@@ -844,7 +963,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
   }
 }
 
-}  // namespace convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_source
-using convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_source::convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_scan;
-using convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_source::convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_add;
-using convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae_source::convtgen_f32x3_grad_weight_grad_weight_ed23ac3dbdad79ae;
+}  // namespace convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_source
+using convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_source::convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_scan;
+using convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_source::convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_add;
+using convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_source::convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d;

@@ -10,17 +10,17 @@
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 8388608 bytes, sums of slices of the positions
 //   region partial_bias: 65536 bytes, sums of slices of grad_y's positions
-//   kernel convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af
+//   kernel convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
 //     grid 128; block 512; shared 197808
-//   kernel convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_channels
+//   kernel convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
 //     grid 512; block 256; shared 1024
-//   kernel convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_add
+//   kernel convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 513; block 256; shared 0
 
-namespace convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_source {
+namespace convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_source {
 
 // ---- Device primitives ----
 
@@ -38,6 +38,13 @@ __device__ __forceinline__ void* shared_memory() {
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 __device__ __forceinline__ unsigned int shared_address(const void* to) {
   return __cvta_generic_to_shared(to);
+}
+
+// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared
+// window.
+__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {
+  const unsigned int address = shared_address(pointer);
+  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);
 }
 
 // Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
@@ -249,7 +256,7 @@ __device__ __forceinline__ void load_unit_2(unsigned int (&words)[4], const unsi
   words[3] = loaded.w;
 }
 
-// Two channels in a word.
+// Two channels in a word: those of the low or the high halves.
 __device__ __forceinline__ uint4 packed_unit(const unsigned int (&words)[4]) {
   return make_uint4(words[0], words[1], words[2], words[3]);
 }
@@ -263,7 +270,7 @@ __device__ __forceinline__ int window_place(int pixel, int unit) {
   return unit * kWindowUnitPitch + pixel * 16;
 }
 
-// Writes the unit that is `next` units behind the one at `to`.
+// Writes the unit that is `next` units behind the one at `to`: in 16 bits that of the words' low or high halves.
 __device__ __forceinline__ void store_input_unit(unsigned char* to, const unsigned int (&words)[4], int next) {
   *reinterpret_cast<uint4*>(to + next * kInputUnitPitch) = packed_unit(words);
 }
@@ -303,21 +310,39 @@ __device__ __forceinline__ void release_stage(unsigned long long* empty, int lan
   }
 }
 
-// A stage's place: the image and row of its first row, and its first column.
+// A stage's place: the image and row of its first row, and its first column; and how many tiles follow in its column of
+// tiles.
 struct Tile {
   int image;
   int row;
   int column;
+  long long left;
 };
 
 // Tiles of one column of tiles follow one another.
 __device__ __forceinline__ Tile tile_at(long long index, long long row_tiles) {
-  const long long row = index % row_tiles * 8;
+  const long long of_column = index % row_tiles;
+  const long long row = of_column * 8;
   Tile tile;
   tile.image = static_cast<int>(row / 16);
   tile.row = static_cast<int>(row % 16);
   tile.column = static_cast<int>(index / row_tiles) * 16;
+  tile.left = row_tiles - 1 - of_column;
   return tile;
+}
+
+// The next one, without the divisions of 64 bits that finding it anew takes.
+__device__ __forceinline__ void move_on(Tile& tile, long long row_tiles) {
+  const int row = tile.row + 8;
+  tile.image += row / 16;
+  tile.row = row % 16;
+  --tile.left;
+  if (tile.left < 0) {
+    tile.image = 0;
+    tile.row = 0;
+    tile.column += 16;
+    tile.left = row_tiles - 1;
+  }
 }
 
 // What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
@@ -327,6 +352,13 @@ struct Source {
   int origin_h;
   int origin_w;
 };
+
+__device__ __forceinline__ Source source_of(const unsigned short* __restrict__ x,
+                                            const unsigned short* __restrict__ grad_y, const Target& target) {
+  const int first_ci = target.group * kGroupIn + target.first_in;
+  const int first_co = target.group * kGroupOut + target.first_out;
+  return {x + first_ci, grad_y + first_co, target.first_kh - 1, target.first_kw - 1};
+}
 
 // The thread's position and first unit of a batch.
 __device__ __forceinline__ int pixel_of(int batch_index, int thread) {
@@ -423,14 +455,13 @@ __device__ __forceinline__ void bring_stages(unsigned char* shared, unsigned lon
                                              const unsigned short* __restrict__ grad_y, const Target& target,
                                              long long first_tile, int count, long long row_tiles, int thread,
                                              int batch) {
-  const int first_ci = target.group * kGroupIn + target.first_in;
-  const int first_co = target.group * kGroupOut + target.first_out;
-  const Source source = {x + first_ci, grad_y + first_co, target.first_kh - 1, target.first_kw - 1};
+  const Source source = source_of(x, grad_y, target);
   Words words;
-  Tile next = tile_at(first_tile, row_tiles);
-  if (count > 0) {
-    load_batch(words, source, next, 0, thread, batch);
+  if (count == 0) {
+    return;
   }
+  Tile next = tile_at(first_tile, row_tiles);
+  load_batch(words, source, next, 0, thread, batch);
   for (int issued = 0; issued < count; ++issued) {
     const int stage = issued % 3;
     if (issued >= 3) {
@@ -441,7 +472,7 @@ __device__ __forceinline__ void bring_stages(unsigned char* shared, unsigned lon
     for (int part = 0; part < 6; ++part) {
       store_batch(shared + stage * kStageBytes, words, part, thread);
       if (part + 1 == 6) {
-        next = tile_at(first_tile + issued + 1, row_tiles);
+        move_on(next, row_tiles);
       }
       if (part + 1 < 6 || issued + 1 < count) {
         load_batch(words, source, next, part + 1 == 6 ? 0 : part + 1, thread, batch);
@@ -568,7 +599,7 @@ __device__ __forceinline__ void store_sums(Accumulators (&acc)[1], float* column
 
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
-    convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_channels(const unsigned short* __restrict__ grad_y,
+    convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_channels(const unsigned short* __restrict__ grad_y,
                                                                     float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / 2;
@@ -617,7 +648,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_add(const float* __restrict__ partial,
+    convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_add(const float* __restrict__ partial,
                                                                const float* __restrict__ partial_bias,
                                                                unsigned short* __restrict__ grad_weight,
                                                                unsigned short* __restrict__ grad_bias) {
@@ -635,7 +666,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af(const unsigned short* __restrict__ x,
+    convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84(const unsigned short* __restrict__ x,
                                                            const unsigned short* __restrict__ grad_y,
                                                            float* __restrict__ partial, int batch) {
   const long long row_tiles = (static_cast<long long>(batch) * 16 + 7) / 8;
@@ -645,7 +676,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const long long first_tile = row_tiles * target.slice / 16;
   const int count = static_cast<int>(row_tiles * (target.slice + 1) / 16 - first_tile);
 
-  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* shared = shared_align(shared_memory(), 16);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 3;
   if (threadIdx.x == 0) {
@@ -672,7 +703,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_source
-using convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_source::convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_channels;
-using convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_source::convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_add;
-using convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af_source::convtgen_grad_weight_gemm_grad_weight_875de33932e2a7af;
+}  // namespace convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_source
+using convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_source::convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_channels;
+using convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_source::convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_add;
+using convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_source::convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84;
