@@ -66,7 +66,7 @@ __device__ __forceinline__ void copy_rows(unsigned char* slot, const TensorMap& 
 // ---- Turns ----
 
 // Items whose words a thread has at once: all are loaded before the first is stored, since the compiler moves no load
-// above a store.
+// above a store. Who has no item loads the last one in vain.
 constexpr int kBatchItems = 2;
 
 // A word of each channel of a unit, whose row of the first channel begins `skew` words behind its copy's first, and
@@ -103,15 +103,13 @@ __device__ __forceinline__ void turn_input(unsigned char* input, const unsigned 
     Word words[kBatchItems][kWords];
 #pragma unroll
     for (int item = 0; item < kBatchItems; ++item) {
-      const unsigned int i = first + item * P::producers;
-      if (kInputItems % (kBatchItems * P::producers) == 0 || i < kInputItems) {
-        const unsigned int word = i % kInputWords;
-        const unsigned int row = i / (kInputWords * kInputUnits);
-        const int skew = skews[row];
-        load_words(words[item], slot + row * (kInputPeriod * kInputCopyPitch), kInputRowBytes, kInputCopyPitch,
-                   kInputPeriod, i / kInputWords % kInputUnits, word, kInputAligned ? 0 : skew, kStep);
-        keep_inside(words[item], skew != kOutside, first_column + static_cast<int>(word) * kWordElements, P::width);
-      }
+      const unsigned int i = min(static_cast<unsigned int>(first + item * P::producers), kInputItems - 1u);
+      const unsigned int word = i % kInputWords;
+      const unsigned int row = i / (kInputWords * kInputUnits);
+      const int skew = skews[row];
+      load_words(words[item], slot + row * (kInputPeriod * kInputCopyPitch), kInputRowBytes, kInputCopyPitch,
+                 kInputPeriod, i / kInputWords % kInputUnits, word, kInputAligned ? 0 : skew, kStep);
+      keep_inside(words[item], skew != kOutside, first_column + static_cast<int>(word) * kWordElements, P::width);
     }
 #pragma unroll
     for (int item = 0; item < kBatchItems; ++item) {
@@ -164,15 +162,13 @@ __device__ __forceinline__ void turn_window(unsigned char* window, const unsigne
     Word words[kBatchItems][kWords];
 #pragma unroll
     for (int item = 0; item < kBatchItems; ++item) {
-      const unsigned int i = first + item * P::producers;
-      if (kWindowItems % (kBatchItems * P::producers) == 0 || i < kWindowItems) {
-        const unsigned int word = i % kWindowWords;
-        const unsigned int row = i / (kWindowWords * kWindowUnits);
-        const int begin = skews[row];
-        load_words(words[item], slot + (kWindowRowsOffset + row * (kWindowPeriod * kWindowCopyPitch)), kWindowRowBytes,
-                   kWindowCopyPitch, kWindowPeriod, i / kWindowWords % kWindowUnits, word, begin, kStep);
-        keep_inside(words[item], begin != kOutside, first_column + static_cast<int>(word) * kWordElements, kOutWidth);
-      }
+      const unsigned int i = min(static_cast<unsigned int>(first + item * P::producers), kWindowItems - 1u);
+      const unsigned int word = i % kWindowWords;
+      const unsigned int row = i / (kWindowWords * kWindowUnits);
+      const int begin = skews[row];
+      load_words(words[item], slot + (kWindowRowsOffset + row * (kWindowPeriod * kWindowCopyPitch)), kWindowRowBytes,
+                 kWindowCopyPitch, kWindowPeriod, i / kWindowWords % kWindowUnits, word, begin, kStep);
+      keep_inside(words[item], begin != kOutside, first_column + static_cast<int>(word) * kWordElements, kOutWidth);
     }
 #pragma unroll
     for (int item = 0; item < kBatchItems; ++item) {

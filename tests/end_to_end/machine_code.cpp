@@ -250,7 +250,8 @@ std::set<std::string> named_predicates(const std::string& text) {
 /// A load from shared memory whose value nothing has waited for.
 struct Load {
   Registers registers;
-  std::string predicate;  // it was done where this is true; empty: always
+  std::string predicate;    // it was done where this is true; empty: always
+  std::size_t arrival = 0;  // the first one behind it, counted from 1; 0: there is none yet
 
   auto operator<=>(const Load&) const = default;
 };
@@ -427,14 +428,35 @@ std::vector<std::string> unkept_operands(const MachineCode& code) {
 }
 
 std::vector<std::string> early_arrivals(const MachineCode& code) {
-  const auto step = [](Loads& loads, const Instruction& instruction) {
+  std::set<std::size_t> early;
+  const auto step = [&](Loads& loads, const Instruction& instruction) {
+    const Registers read = read_registers(instruction);
+    for (const Load& load : loads) {
+      if (load.arrival != 0 && load.registers.meets(read)) {
+        early.insert(load.arrival - 1);
+      }
+    }
     follow_loads(loads, instruction);
-    return instruction.text.starts_with("SYNCS.ARRIVE") && !loads.empty();
+    if (instruction.text.starts_with("SYNCS.ARRIVE")) {
+      Loads behind;
+      for (Load load : loads) {
+        load.arrival =
+            load.arrival != 0 ? load.arrival : 1 + static_cast<std::size_t>(&instruction - code.instructions.data());
+        behind.insert(std::move(load));
+      }
+      loads = std::move(behind);
+    }
+    return false;
   };
-  return faults_on_paths(code, Loads(), step, [](Loads& loads, const std::string& predicate) {
+  faults_on_paths(code, Loads(), step, [](Loads& loads, const std::string& predicate) {
     std::erase_if(loads,
                   [&](const Load& load) { return !predicate.empty() && load.predicate == opposite_of(predicate); });
   });
+  std::vector<std::string> out;
+  for (const std::size_t at : early) {
+    out.push_back(fmt::format("{}: {}", code.instructions[at].address, code.instructions[at].text));
+  }
+  return out;
 }
 
 }  // namespace convtgen

@@ -41,8 +41,8 @@ std::vector<std::string> overwritten_operands(const MachineCode& code);
 /// it did or not. Registers that an instruction reads later are safe.
 std::vector<std::string> unkept_operands(const MachineCode& code);
 
-/// Arrivals at mbarriers behind loads from shared memory whose values no instruction between has taken. The arrival may
-/// be done first, and where it gives memory back, what comes there next may be read. A load under a predicate is not on
+/// Arrivals at mbarriers behind loads from shared memory whose values no instruction between has taken, but a later one
+/// does. The arrival may be done first, and where it gives memory back, what comes there next may be read. A load under a predicate is not on
 /// paths that a branch enters where the predicate is false.
 std::vector<std::string> early_arrivals(const MachineCode& code);
 

@@ -120,7 +120,9 @@ TEST(EarlyArrivals, AreThoseBehindLoadsThatNothingTook) {
   const std::string use = "        /*0020*/                   LOP3.LUT R4, R15, R5, RZ, 0xfc, !PT ;\n";
   const std::string arrival = "        /*0030*/              @!P0 SYNCS.ARRIVE.TRANS64.A1T0 RZ, [R20+URZ], RZ ;\n";
   const std::string first_use = "        /*0020*/                   LOP3.LUT R4, R12, R5, RZ, 0xfc, !PT ;\n";
-  EXPECT_EQ(early_arrivals(kernel(load + arrival)).size(), 1u);
+  const std::string last_use = "        /*0040*/                   LOP3.LUT R4, R12, R5, RZ, 0xfc, !PT ;\n";
+  EXPECT_EQ(early_arrivals(kernel(load + arrival)).size(), 0u);  // of a value that nobody reads
+  EXPECT_EQ(early_arrivals(kernel(load + arrival + last_use)).size(), 1u);
   EXPECT_EQ(early_arrivals(kernel(load + first_use + arrival)).size(), 0u);
   EXPECT_EQ(early_arrivals(kernel(load + use + arrival)).size(), 0u);
   EXPECT_EQ(early_arrivals(kernel(load + arrival + use)).size(), 1u);
@@ -138,6 +140,7 @@ constexpr const char* kSometimes = R"(
         /*0040*/                   FMUL R4, R12, R5 ;
 .L_x_1:
         /*0050*/              @!P0 SYNCS.ARRIVE.TRANS64.A1T0 RZ, [R20+URZ], RZ ;
+        /*0060*/                   FMUL R4, R12, R5 ;
 )";
 
 std::size_t arrivals_behind(const std::string& between, const std::string& predicate) {
@@ -159,7 +162,9 @@ TEST(EarlyArrivals, AreNotBehindLoadsThatTheirPathDoesNotDo) {
 TEST(EarlyArrivals, AreNotBehindLoadsThatABranchNotTakenRulesOut) {
   const std::string load = "        /*0010*/              @P2 LDS.128 R12, [R3] ;\n";
   const std::string leave = "        /*0020*/              {} EXIT ;\n";
-  const std::string arrival = "        /*0030*/                   SYNCS.ARRIVE.TRANS64.A1T0 RZ, [R20+URZ], RZ ;\n";
+  const std::string arrival =
+      "        /*0030*/                   SYNCS.ARRIVE.TRANS64.A1T0 RZ, [R20+URZ], RZ ;\n"
+      "        /*0038*/                   FMUL R4, R12, R5 ;\n";
   EXPECT_EQ(early_arrivals(kernel(load + fmt::format(fmt::runtime(leave), "@P2") + arrival)).size(), 0u);
   EXPECT_EQ(early_arrivals(kernel(load + fmt::format(fmt::runtime(leave), "@!P2") + arrival)).size(), 1u);
   // This one may go on though its predicate is true.

@@ -187,7 +187,7 @@ constexpr int kColumnPitch = 388;
 constexpr int kRowPitch = 38;  // of a plane
 constexpr int kInputWords = 32;
 constexpr int kWindowWords = 38;
-constexpr int kWindowItems = 760;
+constexpr int kInputUnitPitch = 4112;
 constexpr int kSharedAlignment = 128;
 constexpr int kScanLanes = 256;
 constexpr int kScanTilesIn = 32;
@@ -384,7 +384,7 @@ __device__ __forceinline__ void keep_elements(float& word, bool first) {
 
 // Where a unit lies, in bytes.
 __device__ __forceinline__ int input_place(int pixel, int unit) {
-  return unit * 4112 + pixel * 16;
+  return unit * kInputUnitPitch + pixel * 16;
 }
 
 __device__ __forceinline__ int window_place(int pixel, int unit) {
@@ -586,7 +586,7 @@ __device__ __forceinline__ void turn_input(unsigned char* input, const unsigned 
     float words[2][8];
     #pragma unroll
     for (int item = 0; item < 2; ++item) {
-      const unsigned int i = first + item * 128;
+      const unsigned int i = min(first + item * 128, 1023u);
       const unsigned int word = i % kInputWords;
       const unsigned int row = i / 128;
       const int skew = skews[row];
@@ -619,18 +619,16 @@ __device__ __forceinline__ void turn_window(unsigned char* window, const unsigne
                                             int thread) {
   const int* skews = reinterpret_cast<const int*>(slot + kSkewsOffset) + 8;
   #pragma unroll 1
-  for (unsigned int first = thread; first < kWindowItems; first += 256) {
+  for (unsigned int first = thread; first < 760; first += 256) {
     float words[2][8];
     #pragma unroll
     for (int item = 0; item < 2; ++item) {
-      const unsigned int i = first + item * 128;
-      if (i < kWindowItems) {
-        const unsigned int word = i % kWindowWords;
-        const unsigned int row = i / 76;
-        const int begin = skews[row];
-        load_words_2(words[item], slot + (kWindowRowsOffset + row * 2816), i / kWindowWords % 2, word, begin);
-        keep_inside(words[item], begin != -1, first_column + static_cast<int>(word));
-      }
+      const unsigned int i = min(first + item * 128, 759u);
+      const unsigned int word = i % kWindowWords;
+      const unsigned int row = i / 76;
+      const int begin = skews[row];
+      load_words_2(words[item], slot + (kWindowRowsOffset + row * 2816), i / kWindowWords % 2, word, begin);
+      keep_inside(words[item], begin != -1, first_column + static_cast<int>(word));
     }
     #pragma unroll
     for (int item = 0; item < 2; ++item) {
@@ -639,7 +637,7 @@ __device__ __forceinline__ void turn_window(unsigned char* window, const unsigne
       const unsigned int row = i / 76;
       const int plane_h = row / 10;
       const int element = i % kWindowWords;
-      if (i < kWindowItems) {
+      if (i < 760) {
         store_of_planes(window, words[item], element, plane_h, row % 10 * kRowPitch, unit);
       }
     }
@@ -712,7 +710,7 @@ __device__ __forceinline__ int fragment_place(int rows, int lane) {
 // All products of a stage, of a warpgroup that has so many tiles: of high parts, and of high with low parts.
 __device__ __forceinline__ void multiply_stage(Accumulators (&high)[2], Accumulators (&low)[2],
                                                const unsigned char* stage, const int (&places)[2]) {
-  const unsigned long long input = wgmma_descriptor(stage, 128, 4112, 0);
+  const unsigned long long input = wgmma_descriptor(stage, 128, kInputUnitPitch, 0);
   const unsigned char* window = stage + kWindowOffset;
   Fragments fragments[2];
   // taps (0 to 2, 0 to 6)
