@@ -74,10 +74,13 @@ namespace convtgen {
   FACTOR(grad_weight_latency, 1000, "until a batch has come") \
   FACTOR(grad_weight_row_word, 16, "of a thread for each word of a row that it loads, rounds and stores") \
   FACTOR(grad_weight_row_copy, 75, "of a tensor copy of a row where lanes issue one after the other") \
-  FACTOR(grad_weight_turn, 60, "the same to turn a word of eight channels' rows into two positions, 16 bits") \
-  FACTOR(grad_weight_turn_tf32, 36, "the same of four channels' rows, in tf32") \
-  FACTOR(f32x3_grad_weight_turn, 65, "the same of eight channels' rows, whose values are split") \
-  FACTOR(grad_weight_turn_cycles, 5, "of a producer for each of these instructions") \
+  FACTOR(grad_weight_turn, 2.5, "of a warp to turn eight positions of eight channels, 16 bits") \
+  FACTOR(grad_weight_turn_tf32, 6, "the same in tf32, word by word") \
+  FACTOR(f32x3_grad_weight_turn, 11, "the same of values that are split") \
+  FACTOR(grad_weight_strip, 40, "the same for each strip of a row, beside these") \
+  FACTOR(grad_weight_turn_cycles, 4, "of a producer for each of these instructions") \
+  FACTOR(grad_weight_turn_begin, 400, "of a stage's barriers and of the wait for what is loaded and written") \
+  FACTOR(grad_weight_row_latency, 2000, "until rows have come") \
   FACTOR(grad_weight_fragment, 12, "instructions of a warp for an A fragment and its product") \
   FACTOR(grad_weight_half_fragment, 36, "the same of 16-bit rows, whose positions are put together") \
   FACTOR(grad_weight_stage, 200, "of a stage's barriers and of the wait for its last products") \
@@ -96,7 +99,7 @@ struct CostFactors {
 
 struct CostFactorName {
   std::string_view name;
-  double CostFactors::* member;
+  double CostFactors::*member;
 };
 
 /// By name, in the order of the table.

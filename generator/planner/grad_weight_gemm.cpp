@@ -24,6 +24,7 @@ using namespace grad_weight;
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kMostProducts = 96;    // of a warpgroup in a stage, which the compiler unrolls
 constexpr std::int64_t kMostPositions = 160;  // of a stage
+constexpr std::int64_t kMostTurned = 256;     // of one of rows that are turned
 
 constexpr std::array kOwnMembers = {Member{"promote_stages", &Block::promote_stages}};
 constexpr auto kAllMembers = joined(joined(kMembers, kProducedMembers), kOwnMembers);
@@ -90,7 +91,7 @@ double stage_cycles(const Facts& f, const Block& b) {
 }
 
 std::vector<Block> positions(const Facts& f, Block b) {
-  return produced_positions(f, b, kMostPositions);
+  return produced_positions(f, b, b.row_stages > 0 ? kMostTurned : kMostPositions);
 }
 
 bool fits_stage(const Facts& f, const Block& b) {

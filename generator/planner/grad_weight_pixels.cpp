@@ -8,6 +8,7 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/cost.h"
+#include "generator/planner/grad_weight_launch.h"
 #include "generator/planner/grad_weight_plan.h"
 #include "generator/planner/grad_weight_search.h"
 #include "generator/planner/grad_weight_staging.h"
@@ -155,13 +156,23 @@ std::string positions_text(const Block& b) {
                 : fmt::format("{}x{} positions", b.tile_rows, b.tile_columns);
 }
 
+/// Of x and grad_y with channels last, where their size is known. It is within 63 bits, as that of all tensors.
+std::optional<std::array<std::int64_t, 2>> bytes_of_copies(const Layer& layer) {
+  const Axis rows = symmetric(layer.axes[kHeight]);
+  const Axis columns = symmetric(layer.axes[kWidth]);
+  if (!layer.batch || !rows.extent || !columns.extent) {
+    return std::nullopt;
+  }
+  const std::int64_t bytes = *layer.batch * bytes_of(layer.dtype);
+  return std::array{
+      bytes * layer.in_channels * *rows.extent * *columns.extent,
+      bytes * layer.out_channels * output_extent(rows, *rows.extent) * output_extent(columns, *columns.extent)};
+}
+
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
   if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
     return checked;
-  }
-  if (layer.layout != Layout::kNhwc) {
-    return fail("NCHW; it takes channels last");
   }
   for (const auto& [name, channels] :
        {std::pair{"input", layer.in_channels / layer.groups}, std::pair{"output", layer.out_channels / layer.groups}}) {
@@ -176,7 +187,26 @@ Result<void> check(const Problem& problem) {
           fmt::format("stride {}; at most {}, which the elements of a tensor copy are apart", stride, kMostStep));
     }
   }
+  if (layer.layout != Layout::kNhwc) {
+    const std::optional<std::array<std::int64_t, 2>> bytes = bytes_of_copies(layer);
+    if (!bytes) {
+      return fail("NCHW of a size that the layer leaves open; copies to channels last want to know it");
+    }
+    if ((*bytes)[0] + (*bytes)[1] == 0) {
+      return fail("NCHW without an element to copy to channels last");
+    }
+    if ((*bytes)[0] + (*bytes)[1] > kMostPartialBytes) {
+      return fail(fmt::format("NCHW, of which copies to channels last take {:.0f} MiB; at most {}",
+                              static_cast<double>((*bytes)[0] + (*bytes)[1]) / (1 << 20), kMostPartialBytes >> 20));
+    }
+  }
   return check_numbers(layer);
+}
+
+/// Of the workspace.
+std::int64_t copied_bytes(const Layer& layer) {
+  const std::optional<std::array<std::int64_t, 2>> bytes = bytes_of_copies(layer);
+  return layer.layout != Layout::kNhwc && bytes ? (*bytes)[0] + (*bytes)[1] : 0;
 }
 
 const ConstantProgram& own_program() {
@@ -193,6 +223,7 @@ constexpr Traits kTraits = {.name = "grad_weight_pixels",
                             .in_multiple = 16,
                             .least_stages = 3,
                             .most_stages = 8,
+                            .copied_bytes = copied_bytes,
                             .check = check,
                             .warpgroups = warpgroups,
                             .positions = positions,
@@ -211,6 +242,34 @@ Result<std::vector<Plan>> plans_grad_weight_pixels(const Problem& problem, const
 Result<std::vector<Plan>> plans_grad_weight_pixels(const Problem& problem) {
   return plans(kTraits, problem);
 }
+
+namespace {
+
+/// A kernel before the products that copies x and grad_y to channels last, of which the maps are then.
+void add_copies(const Problem& problem, const Plan& plan, LaunchPlan& out) {
+  constexpr std::array<std::string_view, 4> kNames = {"kCopySide", "kCopySharedBytes", "kInputCopyColumns",
+                                                      "kWindowCopyColumns"};
+  const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
+  const Layer& layer = problem.layer;
+  const std::array<std::int64_t, 2> bytes = bytes_of_copies(layer).value();
+  const auto tiles = [&](std::size_t of, std::int64_t channels) {
+    return ceil_div(bytes[of] / (channels * bytes_of(layer.dtype)), values[0]);
+  };
+  out.kernels.insert(out.kernels.begin(), {.function = "to_channels_last",
+                                           .suffix = "_copy",
+                                           .shared_bytes = values[1],
+                                           .grid = {.blocks_per_tile = tiles(0, layer.in_channels) * values[2] +
+                                                                       tiles(1, layer.out_channels) * values[3]}});
+  for (std::size_t i = 0; i < out.maps.size(); ++i) {
+    out.maps[i].of_region = true;
+    out.maps[i].region = out.regions.size();
+    out.regions.push_back({.name = i == 0 ? "x_pixels" : "grad_y_pixels",
+                           .what = i == 0 ? "x with channels last" : "grad_y with channels last",
+                           .bytes = {.constant = bytes[i]}});
+  }
+}
+
+}  // namespace
 
 LaunchPlan grad_weight_pixels_launch(const Problem& problem, const Plan& plan) {
   constexpr std::array<std::string_view, 6> kNames = {"kInBox",     "kOutBox",      "kInputPitch",
@@ -240,6 +299,9 @@ LaunchPlan grad_weight_pixels_launch(const Problem& problem, const Plan& plan) {
                          Quantity::kOutImage, {values[1], values[4], values[5]},
                          {symmetric(layer.axes[kWidth]).stride, symmetric(layer.axes[kHeight]).stride});
   out.maps = {std::move(x), std::move(grad_y)};
+  if (layer.layout != Layout::kNhwc) {
+    add_copies(problem, plan, out);
+  }
   return out;
 }
 

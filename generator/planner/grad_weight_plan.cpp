@@ -71,8 +71,8 @@ std::vector<Slices> slice_choices(const SliceFacts& facts) {
     next.slices = std::clamp<std::int64_t>(waves * facts.multiprocessors / facts.blocks, 1,
                                            std::max<std::int64_t>(1, facts.stages));
     const auto bytes = [&] {
-      return 4 * ((next.slices > 1 ? next.slices * facts.weights : 0) +
-                  (next.promote_stages > 0 ? next.slices * facts.blocks * facts.totals : 0));
+      return facts.copied_bytes + 4 * ((next.slices > 1 ? next.slices * facts.weights : 0) +
+                                       (next.promote_stages > 0 ? next.slices * facts.blocks * facts.totals : 0));
     };
     next.promote_stages = facts.is_open || ceil_div(facts.stages, next.slices) > 2 * promote ? promote : 0;
     while (next.slices > 1 && bytes() > kMostPartialBytes) {

@@ -35,6 +35,7 @@ struct SliceFacts {
   std::int64_t stage_positions = 0;  // that an accumulator adds in a stage
   std::int64_t weights = 0;          // of the layer
   std::int64_t totals = 0;           // of a block
+  std::int64_t copied_bytes = 0;     // of the workspace, for copies
   bool is_open = false;              // whether a call may have other sizes
 };
 
@@ -44,7 +45,8 @@ struct Slices {
 };
 
 /// Numbers of slices with which the SMs have about whole waves of blocks, and how often accumulators are promoted then:
-/// tensor cores truncate what they add. What blocks keep in memory stays within kMostPartialBytes.
+/// tensor cores truncate what they add. What blocks keep in memory stays, with copies, within
+/// kMostPartialBytes.
 [[nodiscard]] std::vector<Slices> slice_choices(const SliceFacts& facts);
 
 }  // namespace convtgen

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "generator/planner/cost.h"
 #include "generator/planner/grad_bias.h"
@@ -18,6 +19,12 @@ namespace {
 
 constexpr std::int64_t kMostBlockOut = 128;
 constexpr std::size_t kMostPlans = 16;
+constexpr std::int64_t kMostRowStages = 6;
+
+/// The bytes of what is copied before.
+std::int64_t copied_bytes(const Traits& of, const Layer& layer) {
+  return of.copied_bytes != nullptr ? of.copied_bytes(layer) : 0;
+}
 
 /// The time of a call, in seconds.
 double predicted(const Traits& of, const Facts& f, const Block& b) {
@@ -31,12 +38,14 @@ double predicted(const Traits& of, const Facts& f, const Block& b) {
   const double outputs =
       number(kRows) * static_cast<double>(b.block_in) / (128 * static_cast<double>(b.consumer_groups));  // of a thread
   const double sum_bytes = b.slices > 1 ? 8 * slices * number(kWeights) : 0;  // written and read again
-  // Where the largest magnitudes are found before, all that is read is read twice.
-  const double before = of.splits ? f.memory_bytes / f.target.bytes_per_second : 0;
+  // Where the largest magnitudes are found before, all that is read is read twice. Copies are also written.
+  const std::int64_t copied = copied_bytes(of, f.layer);
+  const double before =
+      ((of.splits ? f.memory_bytes : 0) + 2 * static_cast<double>(copied)) / f.target.bytes_per_second;
   return before +
          seconds_of(
              f.target,
-             {.launches = (b.slices > 1 ? 2.0 : 1.0) + (of.splits ? 1 : 0),
+             {.launches = (b.slices > 1 ? 2.0 : 1.0) + (of.splits || copied > 0 ? 1 : 0),
               .waves = static_cast<double>(ceil_div(static_cast<std::int64_t>(blocks), f.target.multiprocessors)),
               .wave_cycles = stages * cycles + factors.grad_weight_begin + factors.grad_weight_output * outputs,
               .memory_bytes = f.memory_bytes + sum_bytes / 2,
@@ -44,10 +53,26 @@ double predicted(const Traits& of, const Facts& f, const Block& b) {
               .measured = factors.grad_weight_measured});
 }
 
-/// As many stages as fit; false where too few do.
+/// Whether a block with so many stages has the shared memory that it needs.
+bool fits_shared(const Facts& f, const Block& b) {
+  return f.of(b)[kSharedBytes] <= f.target.max_shared_bytes && f.of(b)[kStoredColumns] >= 8;
+}
+
+/// As many stages as fit; false where too few do. Rows on their way from memory want more than those that are turned.
 bool choose_stages(const Traits& of, const Facts& f, Block& b) {
+  if (b.row_stages > 0) {
+    for (const auto& [stages, least_rows] : {std::pair{3, 3}, std::pair{2, 1}}) {
+      b.stages = stages;
+      for (b.row_stages = kMostRowStages; b.row_stages >= least_rows; --b.row_stages) {
+        if (fits_shared(f, b)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
   for (b.stages = of.most_stages; b.stages >= of.least_stages; --b.stages) {
-    if (f.of(b)[kSharedBytes] <= f.target.max_shared_bytes && f.of(b)[kStoredColumns] >= 8) {
+    if (fits_shared(f, b)) {
       return true;
     }
   }
@@ -65,6 +90,7 @@ void choose_slices(const Traits& of, const Facts& f, Block& b, double& seconds) 
                             .stage_positions = of_block[kKSteps] * of_block[kInstructionK],
                             .weights = of_block[kWeights],
                             .totals = of.splits ? 0 : of_block[kTotals],
+                            .copied_bytes = copied_bytes(of, f.layer),
                             .is_open = !f.layer.batch || !f.rows.extent || !f.columns.extent};
   Block best(b);
   seconds = 0;

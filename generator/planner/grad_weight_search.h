@@ -112,6 +112,8 @@ struct Traits {
   std::int64_t least_stages = 2, most_stages = 6;
   /// Values are split in two parts, each scaled by the largest magnitudes, which another kernel finds before.
   bool splits = false;
+  /// The bytes of what another kernel copies to the workspace before; null: nothing.
+  std::int64_t (*copied_bytes)(const Layer& layer) = nullptr;
 
   /// Errors: what the template asks of a problem, whatever its sizes.
   Result<void> (*check)(const Problem& problem) = nullptr;

@@ -14,11 +14,9 @@ namespace convtgen::grad_weight {
 
 namespace {
 
-constexpr std::int64_t kMostRowStages = 2;
-
 constexpr std::int64_t kMostBox = 256;  // elements of an axis that a tensor copy brings
 
-/// Whether rows of NCHW can be copied as they lie: whole words, at places that are known before.
+/// Whether rows of NCHW can be copied as they lie and turned: whole words, at places that are known before.
 bool has_rows_of_words(const Facts& f) {
   const std::optional<std::int64_t> width = f.columns.extent;
   const std::int64_t bytes = bytes_of(f.layer.dtype);
@@ -72,8 +70,11 @@ std::vector<MapRecipe> row_maps(const Problem& problem, const Plan& plan, const 
 
 std::vector<Block> producing_warpgroups(const Facts& f, Block b) {
   std::vector<Block> out;
-  for (std::int64_t row_stages = 0; row_stages <= (has_rows_of_words(f) ? kMostRowStages : 0); ++row_stages) {
-    b.row_stages = row_stages;
+  for (const bool by_rows : {false, true}) {
+    if (by_rows && !has_rows_of_words(f)) {
+      break;
+    }
+    b.row_stages = by_rows ? 1 : 0;  // how many is chosen with the number of stages
     for (const auto& [groups, producers] : {std::pair{2, 128}, std::pair{2, 256}, std::pair{3, 128}}) {
       b.consumer_groups = groups;
       b.producers = producers;
@@ -118,18 +119,15 @@ Brought brought_by_threads(const Facts& f, const Block& b, const Bringing& bring
     return out;
   }
   const auto number = [&](RowConstant name) { return static_cast<double>(f.of(b)[first + name]); };
-  // Words of short rows are in the same banks: a warp takes those of several.
-  const auto turns = [&](RowConstant count, RowConstant words) {
-    return number(count) * std::max(1.0, 0.5 + 8 / number(words));
-  };
-  const double own = (turns(kInputTurns, kInputWords) + turns(kWindowTurns, kWindowWords)) * bringing.turn_instructions;
+  const double own =
+      number(kTurnedBlocks) * bringing.turn_instructions + number(kTurnedStrips) * factors.grad_weight_strip;
   out.instructions = warps * own;
   out.l2_bytes = number(kCopiedRowBytes);
   out.shared_bytes = 2 * out.l2_bytes;
-  // Rows of one stage alone come while nothing is turned.
-  out.cycles = factors.grad_weight_turn_cycles * own +
-               factors.grad_weight_row_copy * number(kCopies) / static_cast<double>(b.producers / 32) +
-               (b.row_stages == 1 ? factors.grad_weight_latency : 0);
+  // Rows come while those before them are turned, and wait until a slot is free.
+  const double turned = factors.grad_weight_turn_cycles * own + factors.grad_weight_turn_begin +
+                        factors.grad_weight_row_copy * number(kCopies) / static_cast<double>(b.producers / 32);
+  out.cycles = std::max(turned, (turned + factors.grad_weight_row_latency) / static_cast<double>(b.row_stages));
   return out;
 }
 

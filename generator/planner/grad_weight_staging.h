@@ -33,16 +33,14 @@ enum RowConstant : std::size_t {
   kWindowBox,
   kRowsOfSlot,
   kCopies,
-  kInputTurns,
-  kInputWords,
-  kWindowTurns,
-  kWindowWords,
+  kTurnedBlocks,
+  kTurnedStrips,
   kCopiedRowBytes,
   kRowConstants,
 };
 inline constexpr std::array<std::string_view, kRowConstants> kRowNames = {
-    "kInputPeriod", "kWindowPeriod", "kInputBox",    "kWindowBox",   "kRowsOfSlot", "kCopies",
-    "kInputTurns",  "kInputWords",   "kWindowTurns", "kWindowWords", "kCopiedBytes"};
+    "kInputPeriod", "kWindowPeriod", "kInputBox",     "kWindowBox",  "kRowsOfSlot",
+    "kCopies",      "kTurnedBlocks", "kTurnedStrips", "kCopiedBytes"};
 /// Whether tensor copies bring the rows of a block's stage.
 [[nodiscard]] bool fits_rows(const Facts& f, const Block& b, std::size_t first);
 /// The tensor maps of x and grad_y, of which rows are copied; none where rows are loaded to registers.
@@ -53,7 +51,7 @@ struct Bringing {
   double batches = 0;             // of a thread
   double batch_instructions = 0;  // of a thread, beside those of each batch
   double elements = 0;            // that all threads load
-  double turn_instructions = 0;   // of a thread, for each of its turns
+  double turn_instructions = 0;   // of a warp, for a block of eight positions by eight channels
 };
 
 /// Their share of a stage's work, and the cycles that they need.

@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
               target.group * kGroupOut + target.first_out, kGroupOut - target.first_out, threadIdx.x);
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], P::producers);
+      mbarrier_init(&full[stage], kByRows ? P::producers / 32 : P::producers);
       mbarrier_init(&empty[stage], kConsumers / 32);
     }
     if (kByRows) {

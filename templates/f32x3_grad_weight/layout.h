@@ -11,8 +11,8 @@ constexpr int kThreads = kConsumers + P::producers;
 
 // Shared memory of a stage: high parts of x, low parts, then those of grad_y. A position has 16 bytes in each unit of
 // channels; products take x as an MN-major operand. Odd pitches keep stores and loads free of bank conflicts.
-constexpr int kInputUnitPitch = 16 * (kInputPixels / 2 * 2 + 1);
-constexpr int kWindowUnitPitch = 16 * (kWindowPixels / 2 * 2 + 1);
+constexpr int kInputUnitPitch = unit_pitch(kInputPixels);
+constexpr int kWindowUnitPitch = unit_pitch(kWindowPixels);
 constexpr int kInputBytes = kInputUnits * kInputUnitPitch;  // of high parts, and of low ones
 constexpr int kWindowBytes = kWindowUnits * kWindowUnitPitch;
 constexpr int kWindowOffset = 2 * kInputBytes;  // of grad_y in a stage
@@ -29,7 +29,8 @@ constexpr int kTotalsBytes = P::shared_totals ? 4 * kAccumulators * kConsumers :
 constexpr int kSharedAlignment = kByRows ? 128 : 16;
 constexpr int kRowsOffset =
     ceil_div(kTotalsOffset + kTotalsBytes, kSharedAlignment) * kSharedAlignment;  // rows as they lie in memory
-constexpr int kBarrierOffset = kRowsOffset + P::row_stages * kRowsBytes;
+constexpr int kSpareOffset = kRowsOffset + P::row_stages * kRowsBytes;
+constexpr int kBarrierOffset = kSpareOffset + kSpareBytes;
 constexpr int kRowsBarrierOffset = kBarrierOffset + 2 * P::stages * 8;
 constexpr int kSharedBytes = (kByRows ? kSharedAlignment : 0) + kRowsBarrierOffset + P::row_stages * 8;
 

@@ -2,17 +2,13 @@
 #pragma once
 
 #include "device/memory.h"
+#include "device/split.h"
 #include "layout.h"
+#include "pixel_gemm/matrices.h"
 
 constexpr int kWords = kPack;  // of a unit
 constexpr int kMostUnits = 8;  // of a batch: 64 registers
 using Words = float[kMostUnits][kWords];
-
-// A word of a row as it lies in memory: an element.
-using Word = float;
-__device__ __forceinline__ void keep_elements(Word& word, bool first, bool) {
-  word = first ? word : 0;
-}
 
 // Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
 // the next one.
@@ -77,4 +73,47 @@ __device__ __forceinline__ void store_window_unit(unsigned char* to, const float
                                                   const int next, int) {
   const float* scales = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
   store_split(to + next * kWindowUnitPitch, kWindowBytes, words, scales + (P::block_in + (unit + next) * kPack));
+}
+
+// ---- Rows that are turned ----
+
+// A word of a row as it lies in memory: an element.
+using Word = float;
+using Scales = float[4];
+__device__ __forceinline__ void load_scales(Scales& scales, int channel, const int octets) {
+  const float* all = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
+#pragma unroll
+  for (int octet = 0; octet < octets; ++octet) {
+    scales[octet] = all[channel + octet * kBlockChannels];
+  }
+}
+
+// Splits a lane's words of some octets of channels, and writes their high parts at `to`, and their low parts.
+__device__ __forceinline__ void store_split_block(unsigned char* to, unsigned char* to_low,
+                                                  const Word (&words)[4][kLaneWords], const Scales& scales,
+                                                  const int octets) {
+  unsigned int high[4];
+  unsigned int low[4];
+#pragma unroll
+  for (int octet = 0; octet < octets; ++octet) {
+    const SplitPair pair = split_pair(words[octet][0], words[octet][1], scales[octet], false);
+    high[octet] = pair.high;
+    low[octet] = pair.low;
+  }
+  store_matrices(to, high, octets);
+  store_matrices(to_low, low, octets);
+}
+__device__ __forceinline__ void store_input_block(unsigned char* input, unsigned char* spare,
+                                                  const Word (&words)[4][kLaneWords], const Scales& scales,
+                                                  const Positions& positions, int octet, int lane) {
+  unsigned char* to = input + input_place(positions[0].at, octet + lane / 8 % kInputTogether);
+  store_split_block(positions[0].is_wanted ? to : spare, positions[0].is_wanted ? to + kInputBytes : spare, words,
+                    scales, kInputTogether);
+}
+__device__ __forceinline__ void store_window_block(unsigned char* window, unsigned char* spare,
+                                                   const Word (&words)[4][kLaneWords], const Scales& scales,
+                                                   const Positions& positions, int octet, int lane) {
+  unsigned char* to = window + window_place(positions[0].at, octet + lane / 8 % kWindowTogether);
+  store_split_block(positions[0].is_wanted ? to : spare, positions[0].is_wanted ? to + kWindowBytes : spare, words,
+                    scales, kWindowTogether);
 }

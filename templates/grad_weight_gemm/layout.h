@@ -11,9 +11,9 @@ constexpr int kThreads = kConsumers + P::producers;
 // Shared memory of a stage. In 16 bits a position has 16 bytes in each unit of channels, of x as of grad_y: products
 // take x as an MN-major operand. In tf32 four positions of a channel are 16 bytes of x, a K-major operand, and grad_y
 // lies in rows of positions. Pitches keep copies and loads free of bank conflicts.
-constexpr int kInputUnitPitch = 16 * (kInputPixels / 2 * 2 + 1);
+constexpr int kInputUnitPitch = unit_pitch(kInputPixels);
 constexpr int kQuadPitch = 16 * (P::block_in + 1);  // tf32: from four positions of x to the next four
-constexpr int kWindowUnitPitch = 16 * (kWindowPixels / 2 * 2 + 1);
+constexpr int kWindowUnitPitch = unit_pitch(kWindowPixels);
 constexpr int kChannelPitch = 4 * (kWindowPixels + floor_mod(4 - kWindowPixels, 32));  // tf32: of grad_y
 constexpr int kInputBytes = P::type == kWgmmaTf32 ? kInputPixels / 4 * kQuadPitch : kInputUnits * kInputUnitPitch;
 constexpr int kWindowBytes = P::type == kWgmmaTf32 ? P::block_out * kChannelPitch : kWindowUnits * kWindowUnitPitch;
@@ -26,7 +26,8 @@ constexpr int kStoredColumns = smaller(P::block_in, kPipelineBytes / (4 * kColum
 
 constexpr int kSharedAlignment = kByRows ? 128 : 16;
 constexpr int kRowsOffset = ceil_div(kPipelineBytes, kSharedAlignment) * kSharedAlignment;  // rows as they lie
-constexpr int kBarrierOffset = kRowsOffset + P::row_stages * kRowsBytes;                    // mbarriers
+constexpr int kSpareOffset = kRowsOffset + P::row_stages * kRowsBytes;
+constexpr int kBarrierOffset = kSpareOffset + kSpareBytes;  // mbarriers
 constexpr int kRowsBarrierOffset = kBarrierOffset + 2 * P::stages * 8;
 constexpr int kSharedBytes = (kByRows ? kSharedAlignment : 0) + kRowsBarrierOffset + P::row_stages * 8;
 

@@ -3,16 +3,11 @@
 
 #include "device/memory.h"
 #include "layout.h"
+#include "pixel_gemm/matrices.h"
 
 constexpr int kWords = P::channels_last ? 4 : kPack;  // of a unit
 constexpr int kMostUnits = 32 / kWords;               // of a batch
 using Words = unsigned int[kMostUnits][kWords];
-
-// A word of a row as it lies in memory: an element, or two.
-using Word = unsigned int;
-__device__ __forceinline__ void keep_elements(Word& word, bool first, bool second) {
-  word &= P::type == kWgmmaTf32 ? (first ? 0xffffffffu : 0u) : (first ? 0xffffu : 0u) | (second ? 0xffff0000u : 0u);
-}
 
 // Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
 // the next one.
@@ -78,5 +73,54 @@ __device__ __forceinline__ void store_window_unit(unsigned char* to, const unsig
     }
   } else {
     *reinterpret_cast<uint4*>(to + next * kWindowUnitPitch) = packed_unit(words, half);
+  }
+}
+
+// ---- Rows that are turned ----
+
+// A word of a row as it lies in memory: an element, or two. They are multiplied as they are.
+using Word = unsigned int;
+using Scales = int;
+__device__ __forceinline__ void load_scales(Scales&, int, const int) {}
+
+// Writes a lane's words of some octets of channels at its positions.
+__device__ __forceinline__ void store_input_block(unsigned char* input, unsigned char* spare,
+                                                  const Word (&words)[4][kLaneWords], const Scales&,
+                                                  const Positions& positions, int octet, int lane) {
+  if constexpr (kByMatrices) {
+    const int place = input_place(positions[0].at, octet + lane / 8 % kInputTogether);
+    const unsigned int values[4] = {words[0][0], words[1][0], words[2][0], words[3][0]};
+    store_matrices(positions[0].is_wanted ? input + place : spare, values, kInputTogether);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kLanePositions; ++i) {
+      if (positions[i].is_wanted) {
+        unsigned char* to = input + (input_place(positions[i].at, 2 * octet) + lane / 4 * 16);
+#pragma unroll
+        for (int next = 0; next < kInputTogether; ++next) {
+          *reinterpret_cast<unsigned int*>(to + next * (kBlockChannels * 16)) = operand(words[next][i]);
+        }
+      }
+    }
+  }
+}
+__device__ __forceinline__ void store_window_block(unsigned char* window, unsigned char* spare,
+                                                   const Word (&words)[4][kLaneWords], const Scales&,
+                                                   const Positions& positions, int octet, int lane) {
+  if constexpr (kByMatrices) {
+    const int place = window_place(positions[0].at, octet + lane / 8 % kWindowTogether);
+    const unsigned int values[4] = {words[0][0], words[1][0], words[2][0], words[3][0]};
+    store_matrices(positions[0].is_wanted ? window + place : spare, values, kWindowTogether);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kLanePositions; ++i) {
+      if (positions[i].is_wanted) {
+        unsigned char* to = window + (window_place(positions[i].at, 2 * octet) + lane / 4 * kChannelPitch);
+#pragma unroll
+        for (int next = 0; next < kWindowTogether; ++next) {
+          *reinterpret_cast<unsigned int*>(to + next * (kBlockChannels * kChannelPitch)) = operand(words[next][i]);
+        }
+      }
+    }
   }
 }

@@ -1,5 +1,5 @@
-// Gradient of the weights on tensor cores (wgmma), NHWC in 16 bits: products over positions, whose channels are copied
-// as they lie.
+// Gradient of the weights on tensor cores (wgmma), 16 bits: products over positions, whose channels are copied as they
+// lie with channels last. Small tensors of NCHW are brought to channels last before.
 //
 // The gradient of a weight adds up, over all images and input positions i, x there times grad_y at stride * i - padding
 // + dilation * k. So positions are the K of a matrix product: its rows are output channels by taps, its columns input
@@ -82,6 +82,8 @@ __device__ __forceinline__ void zero_tails(unsigned char* boxes, int count, int 
 }
 
 // ---- Kernels ----
+#include "copies.h"
+
 #include "device/channel_sums.h"
 
 #include "device/add_slices.h"

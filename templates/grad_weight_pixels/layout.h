@@ -49,9 +49,10 @@ constexpr int kStoredColumns = smaller(P::block_in, kPipelineBytes / (4 * kColum
 constexpr int kBarrierOffset = kPipelineBytes;  // mbarriers
 constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
 
-constexpr int kAlignment = 16;  // of x and grad_y, in bytes
+constexpr int kAlignment = P::channels_last ? 16 : kBytes;  // of x and grad_y, in bytes
 
-static_assert(P::channels_last && kBytes == 2, "channels of 16 bits lie together");
+static_assert(kBytes == 2, "channels of 16 bits lie together");
+static_assert(P::channels_last || (P::height >= 0 && P::width >= 0), "copies have a known size");
 static_assert(kGroupIn % kPack == 0 && kGroupOut % kPack == 0, "a group's channels begin at multiples of 16 bytes");
 static_assert(P::block_in % 16 == 0, "a box has a swizzle");
 static_assert(P::flat || P::tile_columns % kInstructionK == 0, "a row of a stage is whole products");

@@ -19,7 +19,7 @@ struct Parameters {
   static constexpr int out_channels = 64;
   static constexpr int groups = 1;
   static constexpr bool has_bias = false;
-  static constexpr bool channels_last = true;          // x and grad_y are NHWC
+  static constexpr bool channels_last = true;          // x and grad_y are NHWC; else they are copied to that
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
 
   // Rows and columns of the input; -1: an argument of the kernel.

@@ -21,6 +21,12 @@ constexpr int kKSteps = kInputPixels / kInstructionK;
 constexpr int kInputUnits = P::block_in / kPack;
 constexpr int kWindowUnits = P::block_out / kPack;
 
+// From a unit of eight channels to the next one in shared memory, in bytes: odd multiples of 16 keep stores and loads
+// free of bank conflicts.
+__host__ __device__ constexpr int unit_pitch(int pixels) {
+  return 16 * (pixels / 2 * 2 + 1);
+}
+
 // Where the taps of a block read the window: the plane's first position, moved.
 __device__ __forceinline__ int pixel_of_tap(int tap) {
   const int kh = tap / P::taps_w;

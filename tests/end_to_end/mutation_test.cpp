@@ -34,7 +34,8 @@ struct Case {
   /// scales that would do. Of gradients of the weights: slices of no positions; a wait for a stage that is empty at
   /// first; loads of what nobody stores, and products of rows that nobody stores; in `grad_weight_pixels` a warp that
   /// need not be together before products here, and in flat stages two fences for barriers; in `grad_weight_rows` a
-  /// fence for copies where there are none.
+  /// fence for copies where there are none; of rows that are turned, checks for columns that need no zeros, and that all
+  /// have read the rows before copies overwrite them.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
@@ -196,9 +197,17 @@ constexpr Case kCases[] = {
      .layer = "conv_transpose2d 12 -> 20; kernel 3x4; stride 1x2; padding 1x1; input 3x5x10; dtype f16; directions "
               "grad_weight",
      .least_mutants = 20,
-     .unseen = 5,
+     .unseen = 7,
      .block = "taps_h 3, taps_w 4, block_out 16, block_in 8, consumer_groups 2, flat 0, tile_rows 4, tile_columns 16, "
               "stages 2, producers 128, row_stages 2, slices 1"},
+    {.name = "grad_weight_gemm_images",
+     .template_name = "grad_weight_gemm",
+     .layer = "conv_transpose2d 12 -> 20; kernel 3x4; stride 1x2; padding 1x1; input 5x4x6; compute tf32; directions "
+              "grad_weight",
+     .least_mutants = 20,
+     .unseen = 6,
+     .block = "taps_h 3, taps_w 4, block_out 16, block_in 8, consumer_groups 2, flat 1, tile_rows 6, stages 2, "
+              "producers 128, row_stages 2, slices 1"},
     {.name = "grad_weight_rows_copies",
      .template_name = "grad_weight_rows",
      .layer = "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 2x9x24; dtype f16; directions grad_weight",
@@ -238,6 +247,14 @@ constexpr Case kCases[] = {
      .unseen = 2,
      .block = "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 1, tile_images 2, tile_rows 3, "
               "tile_columns 16, stages 3, slices 1"},
+    {.name = "grad_weight_pixels_copied",
+     .template_name = "grad_weight_pixels",
+     .layer = "conv_transpose2d 24 -> 24; kernel 3x3; stride 2x1; padding 0x1; input 3x6x9; dtype bf16; layout nchw; "
+              "directions grad_weight",
+     .least_mutants = 20,
+     .unseen = 2,
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_images 1, tile_rows 3, "
+              "tile_columns 16, stages 3, slices 1"},
     {.name = "f32x3_grad_weight_registers",
      .template_name = "f32x3_grad_weight",
      .layer = "conv_transpose2d 10 -> 12; kernel 3x3; stride 2x1; padding 1x1; input 3x5x9; compute f32x3; directions "
@@ -250,7 +267,7 @@ constexpr Case kCases[] = {
      .template_name = "f32x3_grad_weight",
      .layer = "conv_transpose2d 12 -> 12; kernel 3x3; padding 1x1; input 2x6x9; compute f32x3; directions grad_weight",
      .least_mutants = 20,
-     .unseen = 5,
+     .unseen = 7,
      .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 1, tile_rows 4, stages 2, "
               "producers 128, row_stages 1, slices 1, scan_slices 2"},
     {.name = "f32x3_grad_weight_pixels",

@@ -139,6 +139,26 @@ TEST(PlanGradWeight, PixelsComeByTensorCopies) {
   }
 }
 
+// Small tensors of NCHW are copied to channels last before, and the maps are of the copies.
+TEST(PlanGradWeight, SmallTensorsOfNchwAreCopiedToChannelsLast) {
+  const Problem problem = grad_weight_of("48 -> 72; kernel 4x4; stride 2x2; padding 1x1; input 3x5x7; dtype f16; bias");
+  const std::vector<Plan> plans = plans_grad_weight_pixels(problem).value();
+  for (const Plan& each : plans) {
+    SCOPED_TRACE(each.summary);
+    const LaunchPlan launch = grad_weight_pixels_launch(problem, each);
+    ASSERT_EQ(launch.maps.size(), 2u);
+    const std::int64_t bytes[] = {2 * 3 * 48 * 5 * 7, 2 * 3 * 72 * 10 * 14};
+    for (std::size_t i = 0; i < 2; ++i) {
+      ASSERT_TRUE(launch.maps[i].of_region);
+      EXPECT_EQ(launch.regions[launch.maps[i].region].bytes, Amount{.constant = bytes[i]});
+    }
+    EXPECT_EQ(launch.kernels.front().function, "to_channels_last");
+    // Tiles of 64 positions by 64 channels: 105 positions of x in 2 by 1 tiles, 420 of grad_y in 7 by 2.
+    EXPECT_EQ(launch.kernels.front().grid.blocks_per_tile, 2 * 1 + 7 * 2);
+    EXPECT_EQ(each.alignment, 2) << "elements are read one by one";
+  }
+}
+
 // f32x3 finds the scale of each channel first, by blocks for all channels and slices.
 TEST(PlanGradWeight, ChannelsOfF32x3AreScannedFirst) {
   for (const std::string layer : kLayers) {
@@ -225,7 +245,14 @@ TEST(PlanGradWeight, RefusalsOfPixelsAndF32x3NameThePropertyAndTheLimit) {
        "sm_80"},
       {"16 -> 16; kernel 3; compute tf32; layout nhwc", "compute tf32; it takes f16, bf16",
        "compute tf32; it takes f32x3"},
-      {"16 -> 16; kernel 3; dtype f16", "NCHW; it takes channels last", "compute f16; it takes f32x3"},
+      {"16 -> 16; kernel 3; dtype f16",
+       "NCHW of a size that the layer leaves open; copies to channels last want to know it",
+       "compute f16; it takes f32x3"},
+      {"16 -> 16; kernel 3; dtype f16; input 0x8x8", "NCHW without an element to copy to channels last",
+       "compute f16; it takes f32x3"},
+      {"16 -> 16; kernel 3; dtype f16; input 64x128x128",
+       "NCHW, of which copies to channels last take 65 MiB; at most 64", "compute f16; it takes f32x3"},
+      {"16 -> 16; kernel 3; dtype f16; input 8x64x64", "", "compute f16; it takes f32x3"},
       {"12 -> 16; kernel 3; dtype bf16; layout nhwc",
        "12 input channels; tensor copies want whole 16 bytes, multiples of 8", "compute bf16; it takes f32x3"},
       {"32 -> 24; kernel 3; groups 2; dtype f16; layout nhwc",

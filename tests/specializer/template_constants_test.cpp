@@ -63,7 +63,7 @@ std::vector<Problem> random_problems(int each) {
           layer.fuse.clear();
           layer.bias |= known.direction == Direction::kGradBias;
           layer.directions = {known.direction};
-          if (known.name == "grad_weight_pixels" && i % 2 == 0) {  // which takes channels last in 16 bits alone
+          if (known.name == "grad_weight_pixels" && i % 2 == 0) {  // which takes 16 bits alone, and channels last of any size
             layer.dtype = Dtype::kBf16;
             layer.compute = Compute::kBf16;
             layer.layout = Layout::kNhwc;
@@ -191,7 +191,7 @@ const Changed kChanged[] = {
     {"f32x3_grad_weight", plans_f32x3_grad_weight,
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute f32x3; directions "
      "grad_weight",
-     "kInputUnitPitch (* 16 (+ (* (/ kInputPixels 2) 2) 1))", "kInputUnitPitch (* 16 (+ (* (/ kInputPixels 2) 2) 3))"},
+     "kInputUnitPitch (call unit_pitch kInputPixels)", "kInputUnitPitch (call unit_pitch (+ kInputPixels 2))"},
 };
 
 // A template's pitch is known to its program alone: another one is another plan.

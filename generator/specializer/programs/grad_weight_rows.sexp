@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "155c7c39fd47dd24e6884ad914f956d756b1d850df2d724eefd34031d9f5ff05")
+  (digest "b79bdd3d08f7afe46a11a98d50f3bc2b430edce47370da7560dfd3ed739f718a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -385,14 +385,14 @@
     (do @10 (= (. target first_kw) (* (% tap_group kTapGroupsW) P::taps_w)))
     (return @11 target))
   (function @33 device void release_stage
-    (comment "Lane 0 arrives for its warp, all of whose lanes have read the stage.")
+    (comment "Lane 0 arrives for its warp, all of whose lanes have read the stage, or written it.")
     (attributes "__forceinline__")
-    (argument (pointer "unsigned long long") empty)
+    (argument (pointer "unsigned long long") barrier)
     (argument int lane)
     (do @1 (call __syncwarp))
     (if @2 (== lane 0)
       (then
-        (do @3 (call mbarrier_arrive empty)))))
+        (do @3 (call mbarrier_arrive barrier)))))
   (file "products.h")
   (section @8 "Products")
   (constant @10 int kOtherRegisters 32 (trail "of a thread, beside accumulators and fragments"))

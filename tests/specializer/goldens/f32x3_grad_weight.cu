@@ -1,5 +1,5 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute f32x3; layout nchw; directions grad_weight
-// grad_weight for sm_90a. Template f32x3_grad_weight: a block makes 3x7 taps of 32 by 16 channels; 66 slices; 219.9 KiB shared.
+// grad_weight for sm_90a. Template f32x3_grad_weight: a block makes 3x7 taps of 32 by 16 channels; 66 slices; 225.9 KiB shared.
 // Launch
 //   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
@@ -9,14 +9,14 @@
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 5677056 bytes, sums of slices of the positions
 //   region maxima: 4096 bytes, the largest magnitudes of channels, by slices of the positions
-//   tensor map x_map of x: f32, sizes (524288, 256), byte pitches (2097152), box (32, 32), element strides (1, 1), swizzle 0, fill zero
+//   tensor map x_map of x: f32, sizes (524288, 256), byte pitches (2097152), box (36, 32), element strides (1, 1), swizzle 0, fill zero
 //   tensor map grad_y_map of grad_y: f32, sizes (524288, 256), byte pitches (2097152), box (44, 16), element strides (1, 1), swizzle 0, fill zero
 //   kernel convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_scan
 //     arguments const float* x, const float* grad_y, float* maxima, int batch
 //     grid 1024; block 256; shared 32
 //   kernel convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d
 //     arguments TensorMap x_map, TensorMap grad_y_map, float* partial, const float* maxima, int batch
-//     grid 132; block 512; shared 225192
+//     grid 132; block 512; shared 231336
 //   kernel convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_add
 //     arguments const float* partial, float* grad_weight
 //     grid 84; block 256; shared 0
@@ -165,6 +165,20 @@ __device__ __forceinline__ void matrix_load_x4_transposed(unsigned int (&values)
                : "memory");
 }
 
+// Writes two matrices, transposed.
+__device__ __forceinline__ void matrix_store_x2_transposed(void* row, const unsigned int (&values)[2]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(shared_address(row)),
+               "r"(values[0]), "r"(values[1])
+               : "memory");
+}
+
+// Writes four matrices, transposed.
+__device__ __forceinline__ void matrix_store_x4_transposed(void* row, const unsigned int (&values)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
+               "r"(values[0]), "r"(values[1]), "r"(values[2]), "r"(values[3])
+               : "memory");
+}
+
 // d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B N-major.
 __device__ __forceinline__ void wgmma_m64n32k16_f16_rs_mn_b(float (&d)[16], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
@@ -180,13 +194,12 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs_mn_b(float (&d)[16], cons
 
 // ---- Constants ----
 
+constexpr float kLowScale = 2048.0f;
 constexpr int kConsumers = 384;
 constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
 constexpr int kColumnPitch = 388;
 constexpr int kRowPitch = 38;  // of a plane
-constexpr int kInputWords = 32;
-constexpr int kWindowWords = 38;
 constexpr int kInputUnitPitch = 4112;
 constexpr int kSharedAlignment = 128;
 constexpr int kScanLanes = 256;
@@ -194,10 +207,10 @@ constexpr int kScanTilesIn = 32;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kWindowRowsOffset = 32768;
-constexpr int kSkewsOffset = 60928;
-constexpr int kCopiedBytes = 60928;
-constexpr int kRowsBytes = 61056;
+constexpr int kWindowRowsOffset = 36864;
+constexpr int kSkewsOffset = 65024;
+constexpr int kCopiedBytes = 65024;
+constexpr int kRowsBytes = 65152;
 constexpr int kInputBytes = 16448;  // of high parts, and of low ones
 constexpr int kWindowBytes = 12192;
 constexpr int kWindowOffset = 32896;  // of grad_y in a stage
@@ -205,8 +218,9 @@ constexpr int kStageBytes = 57280;
 constexpr int kScalesOffset = 114560;
 constexpr int kTotalsOffset = 114752;
 constexpr int kRowsOffset = 163968;  // rows as they lie in memory
-constexpr int kBarrierOffset = 225024;
-constexpr int kRowsBarrierOffset = 225056;
+constexpr int kSpareOffset = 229120;
+constexpr int kBarrierOffset = 231168;
+constexpr int kRowsBarrierOffset = 231200;
 
 __device__ int floor_mod(int a) {
   return a - 4 * (a >= 0 ? a / 4 : -((3 - a) / 4));
@@ -241,9 +255,21 @@ __device__ __forceinline__ float scaled_by(float x, int e) {
   return x * factors_of(e).x * factors_of(e).y;
 }
 
+// Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.
+struct SplitPair {
+  unsigned int high;
+  unsigned int low;
+};
+
 __device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
-  return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 0xffff)), -2048.0f, a * 2048.0f),
-                         fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * 2048.0f));
+  return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 0xffff)), -2048.0f, a * kLowScale),
+                         fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * kLowScale));
+}
+
+// With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.
+__device__ __forceinline__ SplitPair split_pair(float a, float b, float scale) {
+  unsigned int high = floats_to_half2(a * scale, b * scale);
+  return {high, low_parts(a * scale, b * scale, high)};
 }
 
 __device__ __forceinline__ bool is_finite(float value) {
@@ -378,8 +404,25 @@ __device__ __forceinline__ void unscale(Accumulators (&totals)[2], const float* 
 
 // ---- Producer ----
 
-__device__ __forceinline__ void keep_elements(float& word, bool first) {
-  word = first ? word : 0;
+// A position of x or of the window, and whether anybody wants it.
+struct Position {
+  int at;
+  bool is_wanted;
+};
+
+using Positions = Position[1];
+
+// Writes those of so many octets of channels, transposed. Each lane points at a position of one of them; of octet
+// lane / 8, or of one below the number of octets, which is a power of two.
+__device__ __forceinline__ void store_matrices(unsigned char* to, const unsigned int (&values)[4]) {
+  matrix_store_x4_transposed(to, values);
+}
+
+// Writes those of so many octets of channels, transposed. Each lane points at a position of one of them; of octet
+// lane / 8, or of one below the number of octets, which is a power of two.
+__device__ __forceinline__ void store_matrices_2(unsigned char* to, const unsigned int (&values)[4]) {
+  const unsigned int both[2] = {values[0], values[1]};
+  matrix_store_x2_transposed(to, both);
 }
 
 // Where a unit lies, in bytes.
@@ -391,49 +434,70 @@ __device__ __forceinline__ int window_place(int pixel, int unit) {
   return unit * 6096 + pixel * 16;
 }
 
-// Writes the high parts of a unit, and its low parts so many bytes on. `scales` are those of its channels.
-__device__ __forceinline__ void store_split(unsigned char* to, const float (&words)[8], const float* scales) {
-  const float4 first = *reinterpret_cast<const float4*>(scales);
-  const float4 second = *reinterpret_cast<const float4*>(scales + 4);
-  const float scaled[8] = {words[0] * first.x, words[1] * first.y, words[2] * first.z, words[3] * first.w,
-                           words[4] * second.x, words[5] * second.y, words[6] * second.z, words[7] * second.w};
+// ---- Rows that are turned ----
+
+using Scales = float[4];
+
+__device__ __forceinline__ void load_scales(Scales& scales, int channel) {
+  const float* all = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
+  #pragma unroll
+  for (int octet = 0; octet < 4; ++octet) {
+    scales[octet] = all[channel + octet * 8];
+  }
+}
+
+__device__ __forceinline__ void load_scales_2(Scales& scales, int channel) {
+  const float* all = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
+  #pragma unroll
+  for (int octet = 0; octet < 2; ++octet) {
+    scales[octet] = all[channel + octet * 8];
+  }
+}
+
+// Splits a lane's words of some octets of channels, and writes their high parts at `to`, and their low parts.
+__device__ __forceinline__ void store_split_block(unsigned char* to, unsigned char* to_low, const float (&words)[4][2],
+                                                  const Scales& scales) {
   unsigned int high[4];
   unsigned int low[4];
   #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    high[i] = floats_to_half2(scaled[2 * i], scaled[2 * i + 1]);
-    low[i] = low_parts(scaled[2 * i], scaled[2 * i + 1], high[i]);
+  for (int octet = 0; octet < 4; ++octet) {
+    const SplitPair pair = split_pair(words[octet][0], words[octet][1], scales[octet]);
+    high[octet] = pair.high;
+    low[octet] = pair.low;
   }
-  *reinterpret_cast<uint4*>(to) = make_uint4(high[0], high[1], high[2], high[3]);
-  *reinterpret_cast<uint4*>(to + 16448) = make_uint4(low[0], low[1], low[2], low[3]);
+  store_matrices(to, high);
+  store_matrices(to_low, low);
 }
 
-// Writes the high parts of a unit, and its low parts so many bytes on. `scales` are those of its channels.
-__device__ __forceinline__ void store_split_2(unsigned char* to, const float (&words)[8], const float* scales) {
-  const float4 first = *reinterpret_cast<const float4*>(scales);
-  const float4 second = *reinterpret_cast<const float4*>(scales + 4);
-  const float scaled[8] = {words[0] * first.x, words[1] * first.y, words[2] * first.z, words[3] * first.w,
-                           words[4] * second.x, words[5] * second.y, words[6] * second.z, words[7] * second.w};
+// Splits a lane's words of some octets of channels, and writes their high parts at `to`, and their low parts.
+__device__ __forceinline__ void store_split_block_2(unsigned char* to, unsigned char* to_low,
+                                                    const float (&words)[4][2], const Scales& scales) {
   unsigned int high[4];
   unsigned int low[4];
   #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    high[i] = floats_to_half2(scaled[2 * i], scaled[2 * i + 1]);
-    low[i] = low_parts(scaled[2 * i], scaled[2 * i + 1], high[i]);
+  for (int octet = 0; octet < 2; ++octet) {
+    const SplitPair pair = split_pair(words[octet][0], words[octet][1], scales[octet]);
+    high[octet] = pair.high;
+    low[octet] = pair.low;
   }
-  *reinterpret_cast<uint4*>(to) = make_uint4(high[0], high[1], high[2], high[3]);
-  *reinterpret_cast<uint4*>(to + 12192) = make_uint4(low[0], low[1], low[2], low[3]);
+  store_matrices_2(to, high);
+  store_matrices_2(to_low, low);
 }
 
-// Writes the unit that is `next` units behind the one at `to`, which is the block's unit `unit`.
-__device__ __forceinline__ void store_input_unit(unsigned char* to, const float (&words)[8], int unit) {
-  const float* scales = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
-  store_split(to, words, scales + unit * 8);
+__device__ __forceinline__ void store_input_block(unsigned char* input, unsigned char* spare,
+                                                  const float (&words)[4][2], const Scales& scales,
+                                                  const Positions& positions, int lane) {
+  unsigned char* to = input + input_place(positions[0].at, lane / 8 % 4);
+  store_split_block(positions[0].is_wanted ? to : spare, positions[0].is_wanted ? to + kInputBytes : spare, words,
+                    scales);
 }
 
-__device__ __forceinline__ void store_window_unit(unsigned char* to, const float (&words)[8], int unit) {
-  const float* scales = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
-  store_split_2(to, words, scales + (32 + unit * 8));
+__device__ __forceinline__ void store_window_block(unsigned char* window, unsigned char* spare,
+                                                   const float (&words)[4][2], const Scales& scales,
+                                                   const Positions& positions, int lane) {
+  unsigned char* to = window + window_place(positions[0].at, lane / 8 % 2);
+  store_split_block_2(positions[0].is_wanted ? to : spare, positions[0].is_wanted ? to + kWindowBytes : spare, words,
+                      scales);
 }
 
 // What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
@@ -459,11 +523,11 @@ __device__ __forceinline__ Target target_of(int block) {
   return target;
 }
 
-// Lane 0 arrives for its warp, all of whose lanes have read the stage.
-__device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
+// Lane 0 arrives for its warp, all of whose lanes have read the stage, or written it.
+__device__ __forceinline__ void release_stage(unsigned long long* barrier, int lane) {
   __syncwarp();
   if (lane == 0) {
-    mbarrier_arrive(empty);
+    mbarrier_arrive(barrier);
   }
 }
 
@@ -525,7 +589,7 @@ __device__ __forceinline__ void copy_rows(unsigned char* slot, const TensorMap& 
     const int element = exists ? iy * 1024 + tile.column : 0;
     skews[row] = exists ? element % 4 : -1;
     const int first = element;
-    tensor_load_2d(slot + row * 4096, x_map, barrier, first - first % 4, (exists ? image : 0) * 32 + origin.in);
+    tensor_load_2d(slot + row * 4608, x_map, barrier, first - first % 4, (exists ? image : 0) * 32 + origin.in);
   } else if (row < 18) {
     const int own = row - 8;
     const int at = tile.row + own % 10;
@@ -543,103 +607,161 @@ __device__ __forceinline__ void copy_rows(unsigned char* slot, const TensorMap& 
 
 // ---- Turns ----
 
-// A word of each channel of a unit, whose row of the first channel begins `skew` words behind its copy's first, and
-// that of each next one `step` words later, modulo those of a copy.
-__device__ __forceinline__ void load_words(float (&words)[8], const unsigned char* row, unsigned int unit,
-                                           unsigned int word) {
-  const unsigned char* from = row + (unit * 1024 + word * 4);
+using Strip = float[5][4][2];
+
+// The element of a block that a lane writes: its own, or that whose row of a matrix it points at.
+__device__ __forceinline__ int element_of_lane(int lane) {
+  return lane % 8 / 2 + lane % 2 * 4;
+}
+
+// Where a row lies: its copy, and its first word behind the copy's, of the first channel; and how many columns it has.
+struct Row {
+  const unsigned char* copy;
+  int begin;
+  int columns;
+};
+
+__device__ __forceinline__ Row input_row(const unsigned char* slot, int row) {
+  const int skew = reinterpret_cast<const int*>(slot + kSkewsOffset)[row];
+  return {slot + row * 4608, 0, skew == -1 ? 0 : 1024};
+}
+
+// The same of a row of the window, whose first word is at this column.
+__device__ __forceinline__ Row window_row(const unsigned char* slot, int row) {
+  const int skew = reinterpret_cast<const int*>(slot + kSkewsOffset)[8 + row];
+  return {slot + kWindowRowsOffset + row * 2816, max(skew, 0), skew == -1 ? 0 : 1024};
+}
+
+// The first word that a lane loads of a strip. A row of each next channel begins `step` words later than that of the
+// one before, modulo those of a copy.
+__device__ __forceinline__ const unsigned char* first_word(const Row& row, int lane) {
+  const int channel = lane / 4;
+  const int begin = row.begin;
+  return row.copy + (channel * 144 + (begin + lane % 4) * 4);
+}
+
+// The first word that a lane loads of a strip. A row of each next channel begins `step` words later than that of the
+// one before, modulo those of a copy.
+__device__ __forceinline__ const unsigned char* first_word_2(const Row& row, int lane) {
+  const int channel = lane / 4;
+  const int begin = row.begin;
+  return row.copy + (channel * 176 + (begin + lane % 4) * 4);
+}
+
+// Loads a lane's words of a strip, of so many octets and blocks.
+__device__ __forceinline__ void load_strip(Strip& words, const unsigned char* from) {
   #pragma unroll
-  for (int c = 0; c < 8; ++c) {
-    words[c] = *reinterpret_cast<const float*>(from + c * 128);
-  }
-}
-
-// A word of each channel of a unit, whose row of the first channel begins `skew` words behind its copy's first, and
-// that of each next one `step` words later, modulo those of a copy.
-__device__ __forceinline__ void load_words_2(float (&words)[8], const unsigned char* row, unsigned int unit,
-                                             unsigned int word, int skew) {
-  const unsigned char* from = row + (unit * 1408 + word * 4);
-  #pragma unroll
-  for (int c = 0; c < 8; ++c) {
-    const int begin = skew & 3;
-    words[c] = *reinterpret_cast<const float*>(from + (c * 176 + begin * 4));
-  }
-}
-
-// Zeros in place of those of a word's elements that are not in a row of so many columns.
-__device__ __forceinline__ void keep_inside(float (&words)[8], bool exists, int column) {
-  if (!exists || column < 0 || column + 1 > 1024) {
-    const bool first = exists && column >= 0 && column < 1024;
+  for (int block = 0; block < 4; ++block) {
     #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      keep_elements(words[c], first);
-    }
-  }
-}
-
-// Writes the units of x of a stage: zeros behind the end of the images and of a row. `first_column` is the tile's.
-__device__ __forceinline__ void turn_input(unsigned char* input, const unsigned char* slot, int first_column,
-                                           int thread) {
-  const int* skews = reinterpret_cast<const int*>(slot + kSkewsOffset);
-  #pragma unroll 1
-  for (unsigned int first = thread; first < 1024; first += 256) {
-    float words[2][8];
-    #pragma unroll
-    for (int item = 0; item < 2; ++item) {
-      const unsigned int i = min(first + item * 128, 1023u);
-      const unsigned int word = i % kInputWords;
-      const unsigned int row = i / 128;
-      const int skew = skews[row];
-      load_words(words[item], slot + row * 4096, i / kInputWords % 4, word);
-      keep_inside(words[item], skew != -1, first_column + static_cast<int>(word));
-    }
-    #pragma unroll
-    for (int item = 0; item < 2; ++item) {
-      const unsigned int i = first + item * 128;
-      const int unit = i / kInputWords % 4;
-      const int row = i / 128;
-      const int element = i % kInputWords;
-      store_input_unit(input + input_place(row * 32 + element, unit), words[item], unit);
-    }
-  }
-}
-
-// Writes the unit of grad_y of an element that is so far behind the window's first, in the planes that want it.
-__device__ __forceinline__ void store_of_planes(unsigned char* window, const float (&words)[8], int from_first,
-                                                int plane_h, int row, int unit) {
-  const int column = static_cast<unsigned int>(from_first);
-  if (from_first >= 0 && column < 38) {
-    store_window_unit(window + window_place(plane_h * 380 + row + column, unit), words, unit);
-  }
-}
-
-// Writes the units of grad_y of a stage: zeros where there is none. `first_column` is that of the window's first word,
-// `skew` elements before the taps' first.
-__device__ __forceinline__ void turn_window(unsigned char* window, const unsigned char* slot, int first_column,
-                                            int thread) {
-  const int* skews = reinterpret_cast<const int*>(slot + kSkewsOffset) + 8;
-  #pragma unroll 1
-  for (unsigned int first = thread; first < 760; first += 256) {
-    float words[2][8];
-    #pragma unroll
-    for (int item = 0; item < 2; ++item) {
-      const unsigned int i = min(first + item * 128, 759u);
-      const unsigned int word = i % kWindowWords;
-      const unsigned int row = i / 76;
-      const int begin = skews[row];
-      load_words_2(words[item], slot + (kWindowRowsOffset + row * 2816), i / kWindowWords % 2, word, begin);
-      keep_inside(words[item], begin != -1, first_column + static_cast<int>(word));
-    }
-    #pragma unroll
-    for (int item = 0; item < 2; ++item) {
-      const unsigned int i = first + item * 128;
-      const int unit = i / kWindowWords % 2;
-      const unsigned int row = i / 76;
-      const int plane_h = row / 10;
-      const int element = i % kWindowWords;
-      if (i < 760) {
-        store_of_planes(window, words[item], element, plane_h, row % 10 * kRowPitch, unit);
+    for (int octet = 0; octet < 4; ++octet) {
+      #pragma unroll
+      for (int word = 0; word < 2; ++word) {
+        words[block][octet][word] = *reinterpret_cast<const float*>(from + (octet * 1152 + (block * 8 + word * 4) * 4));
       }
+    }
+  }
+}
+
+// Loads a lane's words of a strip, of so many octets and blocks.
+__device__ __forceinline__ void load_strip_2(Strip& words, const unsigned char* from) {
+  #pragma unroll
+  for (int block = 0; block < 5; ++block) {
+    #pragma unroll
+    for (int octet = 0; octet < 2; ++octet) {
+      #pragma unroll
+      for (int word = 0; word < 2; ++word) {
+        words[block][octet][word] = *reinterpret_cast<const float*>(from + (octet * 1408 + (block * 8 + word * 4) * 4));
+      }
+    }
+  }
+}
+
+// Zeros in place of words that are not in a row of so many columns. The strip's first column is `first`.
+__device__ __forceinline__ void keep_inside(Strip& words, int first, int columns, int lane) {
+  if (first < 0 || first + 32 > columns) {
+    #pragma unroll
+    for (int block = 0; block < 4; ++block) {
+      #pragma unroll
+      for (int word = 0; word < 2; ++word) {
+        const int column = first + lane % 4 + (block * 8 + word * 4);
+        if (column < 0 || column >= columns) {
+          #pragma unroll
+          for (int octet = 0; octet < 4; ++octet) {
+            words[block][octet][word] = 0;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Zeros in place of words that are not in a row of so many columns. The strip's first column is `first`.
+__device__ __forceinline__ void keep_inside_2(Strip& words, int first, int columns, int lane) {
+  if (first < 0 || first + 40 > columns) {
+    #pragma unroll
+    for (int block = 0; block < 5; ++block) {
+      #pragma unroll
+      for (int word = 0; word < 2; ++word) {
+        const int column = first + lane % 4 + (block * 8 + word * 4);
+        if (column < 0 || column >= columns) {
+          #pragma unroll
+          for (int octet = 0; octet < 2; ++octet) {
+            words[block][octet][word] = 0;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Writes the positions of x of a stage: zeros behind the end of the images and of a row. `first_column` is the tile's.
+__device__ __forceinline__ void turn_input(unsigned char* input, unsigned char* spare, const unsigned char* slot,
+                                           int first_column, int warp, int lane) {
+  #pragma unroll 1
+  for (int strip = warp; strip < 8; strip += 4) {
+    const Row row = input_row(slot, strip);
+    Strip words;
+    load_strip(words, first_word(row, lane));
+    keep_inside(words, first_column, row.columns, lane);
+    Scales scales;
+    load_scales(scales, lane / 4);
+    #pragma unroll
+    for (int block = 0; block < 4; ++block) {
+      Positions positions;
+      const int element = block * 8 + element_of_lane(lane);
+      positions[0] = {strip * 32 + element, true};
+      store_input_block(input, spare, words[block], scales, positions, lane);
+    }
+  }
+}
+
+// The position of the window of an element that is so far behind its first one: where the plane wants it, which is the
+// only one that may, or this one. `row` and `plane_h` are the first position of its row and the first plane.
+__device__ __forceinline__ Position window_position(int from_first, int block, int plane_h, int row) {
+  const unsigned int first = from_first;
+  // Blocks of whole strides are found from the first one.
+  const int column = static_cast<int>(first) + block * 8;
+  const bool is_wanted = column >= 0 && column < 38;
+  return {plane_h * 380 + row + column, is_wanted};
+}
+
+// Writes the positions of grad_y of a stage: zeros where there is none. `first_column` is that of the window's first
+// word, `skew` elements before the taps' first, and `first_row` that of the taps' first.
+__device__ __forceinline__ void turn_window(unsigned char* window, unsigned char* spare, const unsigned char* slot,
+                                            int first_column, int warp, int lane) {
+  #pragma unroll 1
+  for (int strip = warp; strip < 10; strip += 4) {
+    const Row row = window_row(slot, strip);
+    Strip words;
+    load_strip_2(words, first_word_2(row, lane));
+    keep_inside_2(words, first_column, row.columns, lane);
+    Scales scales;
+    load_scales_2(scales, 32 + lane / 4);
+    #pragma unroll
+    for (int block = 0; block < 5; ++block) {
+      Positions positions;
+      positions[0] = window_position(element_of_lane(lane), block, strip / 10, strip % 10 * kRowPitch);
+      store_window_block(window, spare, words[block], scales, positions, lane);
     }
   }
 }
@@ -657,12 +779,14 @@ __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long
   unsigned long long* brought = reinterpret_cast<unsigned long long*>(shared + kRowsBarrierOffset);
   const Origin origin = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
                          target.first_kh - 1, target.first_kw - 3};
+  unsigned char* spare = shared + (kSpareOffset + thread * 16);
+  const int warp = __shfl_sync(0xffffffffu, thread / 32, 0);
+  const int lane = thread % 32;
   if (thread == 0) {
     for (int number = 0; number < min(count, 1); ++number) {
       mbarrier_arrive_expect(&brought[number], kCopiedBytes);
     }
   }
-  named_barrier_sync(2, 128);                   // copies are expected
   Tile asked = tile_at(first_tile, row_tiles);  // whose rows are asked for next
   Tile turned = asked;
   for (int number = 0; number < min(count, 1); ++number) {
@@ -682,11 +806,11 @@ __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long
     if (issued >= 2) {
       mbarrier_wait(&empty[stage], (issued / 2 - 1) % 2);
     }
-    turn_input(shared + stage * kStageBytes, rows, turned.column, thread);
-    turn_window(shared + (stage * kStageBytes + kWindowOffset), rows, turned.column + origin.w, thread);
+    turn_input(shared + stage * kStageBytes, spare, rows, turned.column, warp, lane);
+    turn_window(shared + (stage * kStageBytes + kWindowOffset), spare, rows, turned.column + origin.w, warp, lane);
     move_on(turned, row_tiles);
     fence_proxy_async();
-    mbarrier_arrive(&full[stage]);
+    release_stage(&full[stage], lane);
     named_barrier_sync(2, 128);  // all have read the rows
     if (next < count) {
       copy_rows(rows, x_map, grad_y_map, &brought[0], origin, asked, asked.column + origin.w, thread, batch);
@@ -904,7 +1028,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
               target.group * kGroupOut + target.first_out, kGroupOut - target.first_out, threadIdx.x);
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < 2; ++stage) {
-      mbarrier_init(&full[stage], 128);
+      mbarrier_init(&full[stage], 4);
       mbarrier_init(&empty[stage], 12);
     }
     unsigned long long* brought = reinterpret_cast<unsigned long long*>(shared + kRowsBarrierOffset);

@@ -279,6 +279,8 @@ __device__ __forceinline__ void store_window_unit(unsigned char* to, const unsig
   *reinterpret_cast<uint4*>(to + next * kWindowUnitPitch) = packed_unit(words);
 }
 
+// ---- Rows that are turned ----
+
 // What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
 struct Target {
   int slice;
@@ -302,11 +304,11 @@ __device__ __forceinline__ Target target_of(int block) {
   return target;
 }
 
-// Lane 0 arrives for its warp, all of whose lanes have read the stage.
-__device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
+// Lane 0 arrives for its warp, all of whose lanes have read the stage, or written it.
+__device__ __forceinline__ void release_stage(unsigned long long* barrier, int lane) {
   __syncwarp();
   if (lane == 0) {
-    mbarrier_arrive(empty);
+    mbarrier_arrive(barrier);
   }
 }
 

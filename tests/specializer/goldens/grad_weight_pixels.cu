@@ -257,11 +257,11 @@ __device__ __forceinline__ Target target_of(int block) {
   return target;
 }
 
-// Lane 0 arrives for its warp, all of whose lanes have read the stage.
-__device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
+// Lane 0 arrives for its warp, all of whose lanes have read the stage, or written it.
+__device__ __forceinline__ void release_stage(unsigned long long* barrier, int lane) {
   __syncwarp();
   if (lane == 0) {
-    mbarrier_arrive(empty);
+    mbarrier_arrive(barrier);
   }
 }
 
