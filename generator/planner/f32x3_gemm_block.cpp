@@ -12,7 +12,6 @@
 namespace convtgen::f32x3_gemm {
 namespace {
 
-constexpr std::int64_t kMostRegisters = 168;
 constexpr std::int64_t kMostColumns = 32;  // that a thread loads of a row: a bit for each
 constexpr std::int64_t kMostBlockK = 128;
 constexpr std::int64_t kMostImages = 32;  // of a tile: a lane for each
@@ -32,23 +31,22 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
   return out;
 }
 
-/// Registers of a consumer that hold accumulators and, of high and of low parts, fragments: products of more than these
-/// are serialised by the assembler (C7512).
-std::int64_t registers_of(const Facts& f, const Block& b) {
-  Constants& of_block = f.of(b);
-  return of_block[kParts] * gemm::accumulators(b, of_block) + 2 * 4 * of_block[kFragmentColumns];
-}
-
 /// With a prefetch, what low parts are made from waits while products run, in registers. Chooses that, and returns
 /// whether the registers suffice.
 bool choose_prefetch(const Facts& f, Block& b) {
-  const std::int64_t waiting = f.channels_last ? 4 * (f.of(b)[kFragmentColumns] + 3) : 0;
-  const std::int64_t wanted = registers_of(f, b);
-  const bool splits = f.of(b)[kConsumersSplit] != 0;
-  b.prefetch = splits || wanted + waiting <= kMostRegisters;
+  Constants& of_block = f.of(b);
+  const std::int64_t wanted = of_block[kHeldRegisters], most = of_block[kMostRegisters];
+  if (of_block[kHoldsPairs] != 0) {
+    b.prefetch = true;
+    // Two M tiles and two k-steps would spill.
+    return wanted <= most && (b.block_k == f.instruction_k || of_block[gemm::kMTiles] == 1);
+  }
+  const std::int64_t waiting = f.channels_last ? 4 * (of_block[kFragmentColumns] + 3) : 0;
+  const bool splits = of_block[kConsumersSplit] != 0;
+  b.prefetch = splits || wanted + waiting <= most;
   // With input strides, consumers that split what they load keep the next values: four for each column.
-  const std::int64_t values = gemm::has_input_strides(f) && splits ? 4 * f.of(b)[gemm::kLoadedColumns] : 0;
-  return wanted + values <= kMostRegisters;
+  const std::int64_t values = gemm::has_input_strides(f) && splits ? 4 * of_block[gemm::kLoadedColumns] : 0;
+  return wanted + values <= most;
 }
 
 /// Whether bulk copies have whole vectors and there is a producer for each row of a channel. Two producer warpgroups
@@ -88,7 +86,8 @@ std::int64_t products(const Facts& f, const Block& b) {
 std::optional<Block> completed(const Facts& f, Block b) {
   Constants& of_block = f.of(b);
   if ((b.block_k > f.instruction_k && of_block[kKBlockTerms] > of_block[kMostTerms]) ||
-      products(f, b) > gemm::kMostProducts || of_block[gemm::kLoadedColumns] > kMostColumns || !choose_prefetch(f, b)) {
+      products(f, b) > gemm::kMostProducts ||
+      (of_block[kHoldsPairs] == 0 && of_block[gemm::kLoadedColumns] > kMostColumns) || !choose_prefetch(f, b)) {
     return std::nullopt;
   }
   gemm::choose_store(f, b, b.block_n, b.thread_positions * f.columns.stride);
@@ -170,8 +169,8 @@ std::unexpected<Error> why_none(const Facts& f) {
   if (products(f, least) > gemm::kMostProducts) {
     return gemm::fail_products(f.layer, products(f, least));
   }
-  if (registers_of(f, least) > kMostRegisters) {
-    return gemm::fail_registers(f, registers_of(f, least), kMostRegisters);
+  if (f.of(least)[kHeldRegisters] > f.of(least)[kMostRegisters]) {
+    return gemm::fail_registers(f, f.of(least)[kHeldRegisters], f.of(least)[kMostRegisters]);
   }
   if (const std::int64_t columns = f.of(least)[gemm::kLoadedColumns]; columns > kMostColumns) {
     return fail(

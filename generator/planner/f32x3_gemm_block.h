@@ -30,9 +30,14 @@ enum Constant : std::size_t {
   kMostTerms,
   kRowTerms,
   kKBlockTerms,
+  kMostRegisters,
+  kHeldRegisters,
+  kHoldsPairs,
+  kLoadsPairs,
 };
-inline constexpr auto kConstants = gemm::constants_with(std::array<std::string_view, 7>{
-    "kParts", "kConsumersSplit", "kFragmentColumns", "kKeepsPixels", "kMostTerms", "kRowTerms", "kKBlockTerms"});
+inline constexpr auto kConstants = gemm::constants_with(std::array<std::string_view, 11>{
+    "kParts", "kConsumersSplit", "kFragmentColumns", "kKeepsPixels", "kMostTerms", "kRowTerms", "kKBlockTerms",
+    "kMostRegisters", "kHeldRegisters", "kHoldsPairs", "kLoadsPairs"});
 
 using Facts = gemm::FactsOf<Block>;
 

@@ -21,6 +21,32 @@ double finding_cycles(const Facts& f, const Block& b, Constants& of_block) {
   return f.target.factors.gemm_producer * f.target.factors.f32x3_find * number(copies);
 }
 
+/// What a consumer does for a row of taps before its products: instructions, and words that it loads, each as often as
+/// its load is repeated for threads that want the same bank.
+struct Reads {
+  double instructions = 0, wavefronts = 0;
+};
+
+Reads reads_of_row(const Facts& f, const Block& b, Constants& of_block) {
+  const auto of = [&](std::size_t constant) { return number(of_block[constant]); };
+  if (of_block[kHoldsPairs] != 0) {  // each word is loaded for one fragment, and moved there from a vector
+    const std::int64_t words = 4 * b.thread_positions * f.columns.kernel;
+    const std::int64_t vector = f.channels_last ? 4 : of_block[kLoadsPairs] != 0 ? 2 : 1;
+    const std::int64_t between = b.thread_positions * f.columns.input_stride;  // words from a thread to the next one
+    const std::int64_t conflicts = f.channels_last    ? (between % 8 == 4 ? 1 : 2)
+                                   : vector == 2      ? 2
+                                   : between % 4 == 0 ? 4
+                                                      : 2;
+    return {.instructions = number(words / vector + (vector > 1 ? words : 0) + 4 * f.columns.kernel),
+            .wavefronts = number(words * conflicts)};
+  }
+  const double columns = of(gemm::kLoadedColumns);
+  return {.instructions =
+              4 * columns / of(gemm::kLoadVector) + 8 * of(kFragmentColumns) + 16 +
+              (of_block[kConsumersSplit] != 0 ? 4 * columns + 2 * columns * f.target.factors.f32x3_consumer_split : 0),
+          .wavefronts = 2 * columns * f.target.factors.f32x3_bank_conflicts};
+}
+
 /// Cycles of one tile whose stages keep coming.
 double tile_cycles(const Facts& f, const Block& b) {
   Constants& of_block = f.of(b);
@@ -35,9 +61,7 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double input = of(gemm::kInputBytes);
 
   // Instructions of a scheduler: two warps of consumers and one of producers.
-  const double words = of(gemm::kLoadedColumns);
-  const double read = 4 * words / of(gemm::kLoadVector) + 8 * of(kFragmentColumns) + 16 +
-                      (splits ? 4 * words + 2 * words * f.target.factors.f32x3_consumer_split : 0);
+  const auto [read, wavefronts] = reads_of_row(f, b, of_block);
   const double copies = b.bulk ? 0.0 : number(of_block[gemm::kInputBytes] / b.copy_bytes) / threads;
   const double outputs = number(b.phase_rows * f.columns.stride * b.thread_positions * b.block_n) / 4;  // of a thread
   const double scans = input / 16 / threads;                  // of a thread, four values each
@@ -47,7 +71,7 @@ double tile_cycles(const Facts& f, const Block& b) {
 
   // Shared memory gives or takes 128 bytes a cycle, but less of an asynchronous copy: weights, words, and what arrives.
   // Totals are written and read again.
-  const double loads = 8 * rows * 2 * words * f.target.factors.f32x3_bank_conflicts;
+  const double loads = 8 * rows * wavefronts;
   const double arriving = input / (b.bulk            ? f.target.sm.shared_bytes_per_cycle
                                    : f.channels_last ? f.target.factors.f32x3_copied_nhwc
                                                      : number(b.copy_bytes));

@@ -32,6 +32,7 @@
 // ---- Products ----
 #include "fragments.h"
 #include "multiply.h"
+#include "pair_taps.h"
 #include "split_by_consumers.h"
 #include "totals.h"
 
@@ -197,7 +198,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int row = place_in_tile / (P::tile_w / P::thread_positions) % P::tile_h;
     const int column = place_in_tile % (P::tile_w / P::thread_positions) * P::thread_positions;
     const int position = (image * kStagedRows + row) * kRowPitch + column * P::input_stride_w;
-    const int own = P::channels_last ? position * kPixelPitch + quarter * 4 : quarter * 2 * kChannelPitch + position;
+    const int own = P::channels_last ? position * kPixelPitch + quarter * 4
+                                     : quarter * (kPairsHalves ? 1 : 2) * kChannelPitch + position;
     const int co = first_out + quarter * P::adjacent_channels;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // which the compiler doesn't know to be 0
     Accumulators acc = {};
@@ -231,6 +233,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           choose_scale(acc, state, from, image);
           split_and_multiply(acc, fragments, state, values, read, weights, image, k_block == 0, &empty[stage],
                              &empty[stage == 0 ? P::stages - 1 : stage - 1], zero);
+        } else if constexpr (kHoldsPairs) {
+          choose_scale(acc, state, from, image);
+          multiply_pairs(acc, state, reinterpret_cast<const unsigned int*>(from) + own, weights, &empty[stage], zero);
         } else {
           choose_scale(acc, state, from, image);
           multiply_k_block(acc, fragments, state, reinterpret_cast<const unsigned int*>(from) + own, weights, image,

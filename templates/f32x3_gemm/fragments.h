@@ -14,7 +14,7 @@ using Words = unsigned int[2][kLoadedColumns];  // for the halves of a product's
 constexpr int kTileColumns = 2 * P::input_stride_w;
 
 // The fragments that some tap reads, each by the bit of its loaded column.
-static_assert(kLoadedColumns <= 32, "a bit for each fragment");
+static_assert(kHoldsPairs || kLoadedColumns <= 32, "a bit for each fragment");
 __host__ __device__ constexpr unsigned int used_fragments() {
   unsigned int used = 0;
   for (int kw = 0; kw < P::kernel_w; kw += kFusedPhases) {

@@ -32,11 +32,41 @@ constexpr int kStagedRows = P::tile_h + kOffsetsH - 1;
 constexpr int kStagedColumns =
     ceil_div((P::tile_w - 1) * P::input_stride_w + 1 + kMostOffsetW - kFirstColumn, kColumnAlign) * kColumnAlign;
 
-// Pitches in elements. Reads of the consumers are free of bank conflicts.
+// What a thread loads of a staged row: columns from its first position on, with the halo, in whole vectors.
+constexpr int kLoadStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kLoadVector * kLoadVector;
+constexpr int kLoadedColumns =
+    ceil_div((P::thread_positions - 1) * P::input_stride_w + 1 + kMostOffsetW - kFirstColumn - kLoadStart,
+             kLoadVector) *
+    kLoadVector;
+// The loaded columns from the first that begins a fragment to the last.
+constexpr int kFragmentColumns = (P::thread_positions - 2) * P::input_stride_w + 1 + kMostOffsetW - kLeastOffsetW;
+
+// Registers of a consumer that hold accumulators and, of high and of low parts, the fragments of a row of taps.
+// Products of more than kMostRegisters are serialised by the assembler (C7512).
+constexpr int kMostRegisters = 168;
+constexpr int kAccumulatorRegisters = kParts * kPhases * kMTiles * P::block_n / 2;
+constexpr int kRowRegisters = kAccumulatorRegisters + 8 * kFragmentColumns;
+
+// With input strides adjacent positions share no fragments. Where registers can't hold those of a row of taps, with the
+// next values of consumers that split them, consumers hold those of two pairs of taps (pair_taps.h).
+constexpr bool kStrided = P::input_stride_h * P::input_stride_w > 1;
+constexpr bool kSharesLittle = kOffsetsH == 1 && kLoadedColumns <= 2 * kThreadColumns;
+constexpr bool kHoldsPairs = P::input_stride_w > 1 && P::promote_rows == 0 &&
+                             kRowRegisters + (kSharesLittle ? 4 * kLoadedColumns : 0) > kMostRegisters;
+constexpr int kPairRegisters = kAccumulatorRegisters + 2 * kParts * 8 * kMTiles;
+constexpr int kHeldRegisters = kHoldsPairs ? kPairRegisters : kRowRegisters;
+
+// Pitches in elements. Reads of the consumers are free of bank conflicts, except that with pairs of taps a bank is
+// wanted twice.
 constexpr int kRowPitch = kStagedColumns;
 constexpr int kImagePlane = kStagedRows * kRowPitch;
 constexpr int kPlane = P::tile_n * kImagePlane;
-constexpr int kChannelPitch = kPlane + floor_mod(4 - kPlane, 16);
+constexpr int kChannelPitch =
+    kPlane + (kHoldsPairs ? floor_mod((kThreadColumns % 8 == 0 ? 4 : 8) - kPlane, 32) : floor_mod(4 - kPlane, 16));
+// With channels first, a word has the values of two channels: adjacent ones, or with pairs of taps one of each half of
+// a stage, this far apart.
+constexpr bool kPairsHalves = kHoldsPairs && !P::channels_last;
+constexpr int kPartnerPitch = P::block_k / 2 * kChannelPitch;
 constexpr int kPixelPitch =
     P::block_k + (kThreadColumns > 2 ? floor_mod(4 - P::block_k, 8) : floor_mod(8 - P::block_k, 16));
 // Where a staged pixel lies.
@@ -47,17 +77,9 @@ constexpr int kInputElements = !P::channels_last ? P::block_k * kChannelPitch : 
 constexpr int kInputBytes = kInputElements * kBytes;  // the input of a stage
 static_assert(kInputBytes % 16 == 0 && kStagedColumns % kLoadVector == 0, "stages are aligned");
 
-// What a thread loads of a staged row: columns from its first position on, with the halo, in whole vectors. And the
-// distances to the next row offset and k-step.
-constexpr int kLoadStart = P::channels_last ? 0 : (kLeastOffsetW - kFirstColumn) / kLoadVector * kLoadVector;
-constexpr int kLoadedColumns =
-    ceil_div((P::thread_positions - 1) * P::input_stride_w + 1 + kMostOffsetW - kFirstColumn - kLoadStart,
-             kLoadVector) *
-    kLoadVector;
-// The loaded columns from the first that begins a fragment to the last.
-constexpr int kFragmentColumns = (P::thread_positions - 2) * P::input_stride_w + 1 + kMostOffsetW - kLeastOffsetW;
+// Distances to the next row offset and k-step.
 constexpr int kRowOffsetPitch = P::channels_last ? kRowPitch * kPixelPitch : kRowPitch;
-constexpr int kKStepPitch = P::channels_last ? kInstructionK : kInstructionK * kChannelPitch;
+constexpr int kKStepPitch = P::channels_last ? kInstructionK : kInstructionK / (kPairsHalves ? 2 : 1) * kChannelPitch;
 
 // A set for the products of high parts and, after all of these, one for products with low parts.
 constexpr int kAccumulatorSets = kParts * kPhaseSets;
@@ -65,15 +87,13 @@ static_assert(kParts * kPhases * kMTiles * P::block_n <= 256, "the accumulators 
 
 // Who splits values into high and low parts. The producers split what is staged, once for all taps that share it. Where
 // rows of taps share no input, and threads load little halo, the consumers split what they load.
-constexpr bool kConsumersSplit = kOffsetsH == 1 && kLoadedColumns <= 2 * kThreadColumns;
+constexpr bool kConsumersSplit = kSharesLittle && !kHoldsPairs;
 constexpr bool kProducersSplit = !kConsumersSplit;
 // With three stages or fewer, release each stage right after its last read: no products are in flight then.
 constexpr bool kReleasesAtOnce = kProducersSplit && !P::resident && P::stages <= 3 && P::promote_rows == 0;
 // Two producer warpgroups if the consumers need at most 136 registers (with input strides 104), or if many small copies
 // are to be issued and the consumers keep nothing for products in flight.
-constexpr bool kStrided = P::input_stride_h * P::input_stride_w > 1;
-constexpr bool kFewRegisters =
-    kParts * kPhases * kMTiles * P::block_n / 2 + 8 * kFragmentColumns + 4 * kLoadedColumns <= (kStrided ? 104 : 136);
+constexpr bool kFewRegisters = kHeldRegisters + (kHoldsPairs ? 0 : 4 * kLoadedColumns) <= (kStrided ? 104 : 136);
 constexpr bool kTwoProducers =
     kProducersSplit && (kFewRegisters || (kReleasesAtOnce && !P::bulk && !P::channels_last && !kStrided));
 constexpr int kProducers = kTwoProducers ? 256 : 128;  // threads
@@ -103,7 +123,8 @@ constexpr int kStageBytes = kExponentsOffset + ceil_div(P::tile_n, 4) * 16;  // 
 constexpr int kMostTerms = 16;
 constexpr int kRowTerms = ceil_div(P::kernel_w, P::stride_w / greatest_common_divisor(P::stride_w, P::dilation_w));
 constexpr int kKBlockTerms =
-    kKSteps * kRowTerms * ceil_div(P::kernel_h, P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h));
+    kKSteps * kRowTerms *
+    (kRowBlocks > 1 ? 1 : ceil_div(P::kernel_h, P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h)));
 constexpr bool kHasTotals = P::promote_rows > 0 ||
                             (kConsumersSplit ? kKBlocks * kKBlockTerms > kMostTerms : kKBlocks > 1);
 
@@ -129,3 +150,4 @@ static_assert(P::tile_n * P::tile_h * P::tile_w == 8 * kTileWarps * P::thread_po
               "the warps make the tile");
 static_assert(P::tile_n <= 32, "a lane for each image");
 static_assert(!kConsumersSplit || P::prefetch, "consumers split what they load while products run");
+static_assert(!kHoldsPairs || P::prefetch, "pairs of taps are loaded while products run");

@@ -18,7 +18,7 @@
 constexpr int kSplitters = kByImages ? 32 : kProducers;
 constexpr int kSplitImages = kByImages ? P::tile_n / (kProducers / 32) : P::tile_n;  // of a thread
 constexpr int kLines = P::channels_last ? kImagePlane : P::block_k / 2;
-constexpr int kLinePitch = P::channels_last ? kPixelPitch : 2 * kChannelPitch;
+constexpr int kLinePitch = P::channels_last ? kPixelPitch : kPairsHalves ? kChannelPitch : 2 * kChannelPitch;
 constexpr int kImagePitch = P::channels_last ? kImagePlane * kPixelPitch : kImagePlane;
 constexpr int kVectorWidth = P::channels_last || kImagePlane % 4 == 0 ? 4 : 2;  // elements that are loaded together
 constexpr int kLineVectors = (P::channels_last ? P::block_k : kImagePlane) / kVectorWidth;
@@ -65,8 +65,9 @@ __device__ __forceinline__ void load_vector(Vector& vector, const float* own, in
   if (kAllThere || has_vector(i, thread)) {
 #pragma unroll
     for (int v = 0; v < kVectorValues; ++v) {
-      vector[v] =
-          own[place_of_vector(i) + (P::channels_last ? v : v / kVectorWidth * kChannelPitch + v % kVectorWidth)];
+      vector[v] = own[place_of_vector(i) + (P::channels_last ? v
+                                            : kPairsHalves   ? v / kVectorWidth * kPartnerPitch + v % kVectorWidth
+                                                             : v / kVectorWidth * kChannelPitch + v % kVectorWidth)];
     }
   }
 }
@@ -86,11 +87,12 @@ __device__ __forceinline__ void store_vector_split(float* own, int i, const Vect
     }
     if (kVectorWidth == 4) {
       *reinterpret_cast<uint4*>(words) = make_uint4(pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high);
-      *reinterpret_cast<uint4*>(words + kChannelPitch) =
+      *reinterpret_cast<uint4*>(kPairsHalves ? words + kPartnerPitch : words + kChannelPitch) =
           make_uint4(pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low);
     } else {
       *reinterpret_cast<uint2*>(words) = make_uint2(pairs[0].high, pairs[1].high);
-      *reinterpret_cast<uint2*>(words + kChannelPitch) = make_uint2(pairs[0].low, pairs[1].low);
+      *reinterpret_cast<uint2*>(kPairsHalves ? words + kPartnerPitch : words + kChannelPitch) =
+          make_uint2(pairs[0].low, pairs[1].low);
     }
   }
 }

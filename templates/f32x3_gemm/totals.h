@@ -16,7 +16,8 @@ constexpr int kRowsTogether = P::promote_rows > 0 && kProducersSplit
                                   : kRows*(kKBlockTerms < kMostTerms ? kMostTerms / kKBlockTerms : 1);
 // Whether no products are in flight when a k-block begins, as where accumulators hold one k-block at most; whether all
 // products of a k-block are done at its end.
-constexpr bool kBeginsIdle = P::promote_rows == 0 && (!kHasTotals || kRowsTogether == kRows || kReleasesAtOnce);
+constexpr bool kBeginsIdle =
+    P::promote_rows == 0 && (!kHasTotals || kRowsTogether == kRows || kReleasesAtOnce || kHoldsPairs);
 constexpr bool kEndsIdle = kProducersSplit && (kBeginsIdle || !P::prefetch);
 // Accumulators are cleared before the first of their products, where a row may have taps of some phases only.
 constexpr bool kClears = P::promote_rows > 0 && P::stride_h > 1 && kPhaseGroups == 1;

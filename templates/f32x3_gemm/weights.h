@@ -20,6 +20,12 @@ __device__ inline float weight_in_channel(const float* from, int ci, int co, int
              : 0;
 }
 
+// The input channel of a k-step's place in the K of a product.
+__device__ inline int channel_of_k(int k_step, int k) {
+  return kPairsHalves ? k_step / kKSteps * P::block_k + k_step % kKSteps * 8 + k / 2 + k % 2 * (P::block_k / 2)
+                      : k_step * kInstructionK + k;
+}
+
 // Where a tap of a block stands among all taps of the kernel. A phase row's kernel rows are stride_h apart.
 __device__ inline int place_of_tap(int tap, int phase_row) {
   return kPhaseGroups == 1
@@ -83,12 +89,11 @@ extern "C" __global__ void __launch_bounds__(256)
     for (int turn = 0; turn < kPackTurns; ++turn) {
 #pragma unroll
       for (int i = 0; i < kHeldKSteps * 16; ++i) {
-        values[i] = weight_in_channel(
-            from,
-            (kAllLanes ? k_step_of(lane + turn * kPackLanes, i) : k_step_of(lane + turn * kPackLanes, i) % kAllKSteps) *
-                    kInstructionK +
-                (kHeldKSteps == 1 ? i : i % 16),
-            co, place_of_tap((lane + turn * kPackLanes) % kPackedTaps, index));
+        values[i] = weight_in_channel(from,
+                                      channel_of_k(kAllLanes ? k_step_of(lane + turn * kPackLanes, i)
+                                                             : k_step_of(lane + turn * kPackLanes, i) % kAllKSteps,
+                                                   kHeldKSteps == 1 ? i : i % 16),
+                                      co, place_of_tap((lane + turn * kPackLanes) % kPackedTaps, index));
         most = larger_finite(most, values[i]);
       }
     }
@@ -124,8 +129,8 @@ extern "C" __global__ void __launch_bounds__(256)
             for (int word = 0; word < 4; ++word) {
               const int i = held * 16 + (P::channels_last ? word * 4 + half * 2 : half * 8 + word * 2);
               if (!kHeld) {
-                values[i] = weight_in_channel(from, k_step * kInstructionK + i, co, place_of_tap(tap, index));
-                values[i + 1] = weight_in_channel(from, k_step * kInstructionK + i + 1, co, place_of_tap(tap, index));
+                values[i] = weight_in_channel(from, channel_of_k(k_step, i), co, place_of_tap(tap, index));
+                values[i + 1] = weight_in_channel(from, channel_of_k(k_step, i + 1), co, place_of_tap(tap, index));
               }
               pairs[word] = split_pair(values[i], values[i + 1], power_of_two(exponent), true);
             }
