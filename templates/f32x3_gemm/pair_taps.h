@@ -122,9 +122,12 @@ __device__ __forceinline__ void multiply_pairs(Accumulators& acc, ScaleState& st
   const int later = kHasTotals && state.rows > 0 ? 1 : 0;
   const int last = P::kernel_w - 1;
   PairFragments fragments[2];  // of the pair whose products are in flight, and of the next one
-  load_pair(fragments[0], rows, 0, zero);
 #pragma unroll
   for (int pair = 0; pair < kKBlockPairs; ++pair) {
+    if (pair > 1) {
+      wgmma_wait(1);  // the fragments of the pair before the last one may be overwritten
+    }
+    load_pair(fragments[pair % 2], rows, pair, zero);
     const unsigned long long operand =
         moved(operands, (first_of_pair(pair) * kKSteps + (kKSteps == 1 ? 0 : pair / kPairs)) * kProductBytes);
     wgmma_fence();
@@ -136,12 +139,6 @@ __device__ __forceinline__ void multiply_pairs(Accumulators& acc, ScaleState& st
                     pair == 0 ? later : 1);  // taps (0 + r, 0 to {last})
     }
     wgmma_commit();
-    if (pair < kKBlockPairs - 1) {
-      if (pair > 0) {
-        wgmma_wait(1);  // the fragments of the pair before may be overwritten
-      }
-      load_pair(fragments[(pair + 1) % 2], rows, pair + 1, zero);
-    }
   }
   wgmma_wait(0);
   state.rows += kRows;

@@ -147,6 +147,15 @@ constexpr Case kCases[] = {
      true, std::nullopt, std::nullopt, true},
     {"f32x3_gemm_staged", "f32x3_gemm",
      "conv_transpose2d 1030 -> 7; kernel 3x3; stride 2x2; input 1x4x6; compute f32x3", 25, false, false, true, 3, true},
+    // Scales are read after stages that were used again: these order the reads too.
+    {.name = "f32x3_gemm_pairs",
+     .template_name = "f32x3_gemm",
+     .layer = "conv_transpose2d 7 -> 36; kernel 2x15; stride 1x8; padding 1x3; input 3x3x37; compute f32x3; "
+              "directions grad_input",
+     .least_mutants = 25,
+     .resident = true,
+     .unseen = 3,
+     .few_blocks = true},
     {"halo_gemm_copies", "halo_gemm",
      "conv_transpose2d 630 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x7x9; dtype f16; layout nhwc; bias", 15,
      false, false, false, 0, true},

@@ -352,7 +352,7 @@ void turn_to(Direction direction, std::string_view template_name, std::mt19937_6
   layer.directions = {direction};
   if (is_exchanged(template_name, direction)) {
     std::swap(layer.in_channels, layer.out_channels);
-    if (template_name != "shift_gemm" || random() % 4 == 0) {  // the one that takes strides
+    if ((template_name != "shift_gemm" && template_name != "f32x3_gemm") || random() % 4 == 0) {  // which take strides
       for (Axis& axis : layer.axes) {
         axis.stride = 1;
         axis.output_padding = std::min(axis.output_padding, axis.dilation - 1);

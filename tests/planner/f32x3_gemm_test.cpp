@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "generator/language/language.h"
+#include "generator/planner/templates.h"
+#include "generator/program/constants.h"
 
 namespace convtgen {
 namespace {
@@ -95,6 +98,47 @@ TEST(PlanF32x3Gemm, MakesGradientsOfTheInputOfLayersWithStrides) {
     EXPECT_EQ(integer(*found, "input_stride_h"), layer->axes[kHeight].stride);
     EXPECT_EQ(integer(*found, "input_stride_w"), layer->axes[kWidth].stride);
   }
+}
+
+// With input strides a k-block has one row of taps. Where registers can't hold the fragments of all of its taps, they
+// hold those of pairs of them.
+TEST(PlanF32x3Gemm, HoldsPairsOfTapsWhereARowHasTooMany) {
+  const ConstantProgram program = ConstantProgram::read(template_named("f32x3_gemm").value()->program()).value();
+  constexpr std::array<std::string_view, 5> kNames = {"kHoldsPairs", "kKBlockTerms", "kRowsTogether", "kHeldRegisters",
+                                                      "kConsumersSplit"};
+  int pairs = 0, rows = 0;
+  for (const char* rest :
+       {"kernel 16; stride 8; padding 4; input 16x1x512", "kernel 3x15; stride 2x8; input 4x9x64",
+        "kernel 4x4; stride 4x4; input 4x62x54", "kernel 2x9; stride 1x3; input 2x9x20; layout nhwc",
+        "kernel 5x7; stride 2x2; dilation 1x4; input 4x32x32", "kernel 2x2; stride 2x2; input ?x?x?"}) {
+    const auto layer =
+        parse_layer(std::string("conv_transpose2d 128 -> 256; compute f32x3; directions grad_input; ") + rest);
+    ASSERT_TRUE(layer) << rest;
+    const std::vector<Plan> plans = plan({*layer, Direction::kGradInput, target_named("sm_90a").value()}).value();
+    for (const Plan& each : plans) {
+      if (each.template_name != "f32x3_gemm") {
+        continue;
+      }
+      const std::vector<std::int64_t> values = constants_of(program, each.parameters, kNames).value();
+      const std::int64_t terms = layer->axes[kWidth].kernel * integer(each, "block_k") / 16;
+      EXPECT_EQ(values[1], terms) << rest;
+      EXPECT_LE(layer->axes[kWidth].kernel * values[2], 16) << rest;  // rows of k-steps
+      EXPECT_LE(values[3], 168) << rest;
+      EXPECT_FALSE(values[0] != 0 && values[4] != 0) << rest;
+      (values[0] != 0 ? pairs : rows) += 1;
+    }
+  }
+  EXPECT_GT(pairs, 5);
+  EXPECT_GT(rows, 5);
+}
+
+TEST(PlanF32x3Gemm, TakesHifigansFirstGradientOfTheInput) {
+  const auto layer = parse_layer(
+      "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; compute f32x3; directions "
+      "grad_input");
+  ASSERT_TRUE(layer);
+  const Plan first = plan({*layer, Direction::kGradInput, target_named("sm_90a").value()}).value().front();
+  EXPECT_EQ(first.template_name, "f32x3_gemm");
 }
 
 // A thread loads the columns between two adjacent positions too, into a word with a bit for each.

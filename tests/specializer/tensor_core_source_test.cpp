@@ -114,7 +114,13 @@ const std::vector<Golden> kGoldens = {
      {"kernel 4x4; stride 2x2; input 4x16x16; compute f32x3; fuse relu",
       "kernel 3x3; stride 2x2; input ?x?x?; compute f32x3; bias",
       "kernel 5x5; dilation 3x1; input 1x9x8; compute f32x3; layout nhwc; fuse gelu",
-      "kernel 2x2; stride 2x2; compute f32x3; input 1x8x8"}}};
+      "kernel 2x2; stride 2x2; compute f32x3; input 1x8x8"}},
+    {"f32x3_gemm_pairs",
+     "f32x3_gemm",
+     "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; compute f32x3; directions grad_input",
+     {"kernel 3x15; stride 2x8; input 4x9x64; compute f32x3; directions grad_input",
+      "kernel 4x4; stride 4x4; input ?x?x?; compute f32x3; layout nhwc; directions grad_input",
+      "kernel 2x9; stride 1x3; input 2x9x20; compute f32x3; directions grad_input"}}};
 
 class TensorCoreSource : public ::testing::TestWithParam<Golden> {};
 
@@ -154,10 +160,12 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   const RecipeKernel& packing = source.recipe.kernels[0];
   const std::int64_t blocks = packing.grid.blocks({}).value();
   const Layer layer = parse_layer(GetParam().layer).value();
-  // No channel and no tap is padded; f32x3 has a scale of each output channel besides, and what eight warps found for
-  // it.
+  // No channel and no tap is padded; f32x3 has a scale of each channel that is made besides, and what eight warps found
+  // for it.
   const std::int64_t weights = layer.in_channels * layer.out_channels * tap_count(layer);
-  const std::int64_t scales = layer.compute == Compute::kF32x3 ? layer.out_channels * 36 : 0;
+  const bool is_forward = layer.directions.front() == Direction::kForward;
+  const std::int64_t made = is_forward ? layer.out_channels : layer.in_channels;
+  const std::int64_t scales = layer.compute == Compute::kF32x3 ? made * 36 : 0;
   const std::int64_t bytes = source.recipe.regions.at(0).bytes.constant;
   EXPECT_EQ(bytes, weights * bytes_of(layer.dtype) + scales);
   const std::int64_t rows = plan_of(GetParam().template_name, GetParam().layer).packed_rows;
