@@ -93,7 +93,8 @@ constexpr bool kProducersSplit = !kConsumersSplit;
 constexpr bool kReleasesAtOnce = kProducersSplit && !P::resident && P::stages <= 3 && P::promote_rows == 0;
 // Two producer warpgroups if the consumers need at most 136 registers (with input strides 104), or if many small copies
 // are to be issued and the consumers keep nothing for products in flight.
-constexpr bool kFewRegisters = kHeldRegisters + (kHoldsPairs ? 0 : 4 * kLoadedColumns) <= (kStrided ? 104 : 136);
+constexpr bool kFewRegisters =
+    kHeldRegisters + (kHoldsPairs ? 8 * kMTiles : 4 * kLoadedColumns) <= (kStrided ? 104 : 136);
 constexpr bool kTwoProducers =
     kProducersSplit && (kFewRegisters || (kReleasesAtOnce && !P::bulk && !P::channels_last && !kStrided));
 constexpr int kProducers = kTwoProducers ? 256 : 128;  // threads
