@@ -88,6 +88,12 @@ namespace convtgen {
   FACTOR(grad_weight_output, 12, "of a block's results, for each of a thread") \
   FACTOR(f32x3_grad_weight_value, 7, "instructions of a producer for a value that is loaded, scaled and split") \
   FACTOR(grad_weight_measured, 1.2, "median of measured / predicted") \
+  FACTOR(tap_copy, 30, "of a tensor copy of a box, of those that a warp's lanes issue one after the other") \
+  FACTOR(tap_stage, 40, "of a stage's barriers") \
+  FACTOR(tap_begin, 2500, "until a first stage has come, and until the last products are done") \
+  FACTOR(tap_output, 3, "instructions for an output") \
+  FACTOR(tap_l2, 32, "bytes a cycle from L2, of the copies of positions and weights") \
+  FACTOR(tap_measured, 1.1, "median of measured / predicted") \
   FACTOR(roll_store_nhwc, 2, "with channels last: of a warp's store, on top of what the cache takes")
 // clang-format on
 

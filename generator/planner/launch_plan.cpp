@@ -21,6 +21,14 @@ KernelPlan packing_kernel(const Plan& plan) {
 
 }  // namespace
 
+void add_packing(LaunchPlan& launch, const Plan& plan) {
+  launch.kernels.insert(launch.kernels.begin(), packing_kernel(plan));
+  launch.regions.push_back({.name = "packed",
+                            .what = "a packed copy of the weights",
+                            .bytes = {.constant = plan.packed_bytes},
+                            .kept = true});
+}
+
 std::vector<Tensor> tensors_of(const Layer& layer, Direction direction, std::int64_t alignment) {
   const std::int64_t element = bytes_of(layer.dtype);
   const auto tensor_of = [&](Role role, bool written) {
@@ -68,11 +76,7 @@ LaunchPlan launch_plan_of(const Problem& problem, const Plan& plan) {
   LaunchPlan launch;
   launch.tensors = tensors_of(problem.layer, problem.direction, plan.alignment);
   if (plan.packed_bytes > 0) {
-    launch.kernels.push_back(packing_kernel(plan));
-    launch.regions.push_back({.name = "packed",
-                              .what = "a packed copy of the weights",
-                              .bytes = {.constant = plan.packed_bytes},
-                              .kept = true});
+    add_packing(launch, plan);
   }
   launch.kernels.push_back({.function = plan.template_name,
                             .suffix = "",

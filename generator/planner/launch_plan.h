@@ -33,6 +33,9 @@ struct LaunchPlan {
   std::string note;  // a line for readers of the source; may be empty
 };
 
+/// Adds the packing of the weights to a launch, as its first kernel, and the region that has them.
+void add_packing(LaunchPlan& launch, const Plan& plan);
+
 [[nodiscard]] LaunchPlan launch_plan_of(const Problem& problem, const Plan& plan);
 
 /// The tensors of a direction in which the layer is called, what it writes first; those that kernels read or write by

@@ -52,7 +52,10 @@ bool ints_count_weights(const Problem& problem, const Plan& plan) {
   if (plan.packed_bytes == 0) {
     return true;
   }
-  const std::int64_t columns = tile_grid_of(problem, plan).blocks_per_tile / plan.cluster;
+  // The planners of templates with a launch of their own check what a block reads.
+  const bool has_grid = template_of(plan).grid != nullptr;
+  const std::int64_t columns =
+      has_grid ? tile_grid_of(problem, plan).blocks_per_tile / plan.cluster : plan.packed_bytes;
   return plan.packed_bytes <= kMostPackedBytes && plan.packed_bytes / columns <= kMostBlockBytes;
 }
 

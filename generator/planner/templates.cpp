@@ -18,6 +18,7 @@
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
+#include "generator/planner/tap_gemm.h"
 
 namespace convtgen {
 namespace {
@@ -34,6 +35,7 @@ constexpr std::array kTemplates = {
     Template{"halo_gemm", kForward, programs::halo_gemm, plans_halo_gemm, halo_gemm_grid, nullptr, halo_gemm_seconds},
     Template{"direct_grad_input", kGradInput, programs::direct_grad_input, plans_direct_grad_input, nullptr,
              direct_grad_input_launch, nullptr},
+    Template{"tap_gemm", kGradInput, programs::tap_gemm, plans_tap_gemm, nullptr, tap_gemm_launch, tap_gemm_seconds},
     Template{"direct_grad_weight", kGradWeight, programs::direct_grad_weight, plans_direct_grad_weight, nullptr,
              direct_grad_weight_launch, nullptr},
     Template{"grad_weight_gemm", kGradWeight, programs::grad_weight_gemm, plans_grad_weight_gemm, nullptr,

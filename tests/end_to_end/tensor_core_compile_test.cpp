@@ -225,6 +225,7 @@ std::map<std::string, std::vector<Case>> groups() {
       {"weights_of_halves_channels_last", gradients("f32x3_grad_weight", kF32x3Nhwc, summed)},
       {"inputs_with_strides", gradients("shift_gemm", kF16, strided, Direction::kGradInput)},
       {"inputs_with_strides_tf32", gradients("shift_gemm", kTf32Nhwc, strided, Direction::kGradInput)},
+      {"inputs_by_taps", gradients("tap_gemm", kF16Nhwc, strided, Direction::kGradInput)},
       {"inputs_of_halves", gradients("f32x3_gemm", kF32x3, strided, Direction::kGradInput)},
       {"inputs_of_halves_channels_last", gradients("f32x3_gemm", kF32x3Nhwc, strided, Direction::kGradInput)},
   };

@@ -1,0 +1,349 @@
+#include "generator/planner/tap_gemm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/block_constants.h"
+#include "generator/planner/cost.h"
+#include "generator/planner/gemm_block.h"
+#include "generator/planner/grad_weight_staging.h"
+#include "generator/planner/integers.h"
+#include "generator/planner/roofline.h"
+#include "generator/planner/scalar.h"
+#include "generator/planner/tensor_cores.h"
+
+namespace convtgen {
+namespace {
+
+constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
+constexpr std::int64_t kChannelMultiple = 32;    // of a tile's input channels
+constexpr std::int64_t kMostColumns = 256;       // of a product
+constexpr std::int64_t kMostAccumulators = 128;  // of a thread
+constexpr std::int64_t kLeastStages = 3, kMostStages = 8;
+constexpr std::int64_t kMostBox = 256;                           // elements of an axis that a tensor copy spans
+constexpr std::int64_t kMostStep = 8;                            // from an element to the next one that it brings
+constexpr std::int64_t kMostBoxes = 32;                          // of a tile: a lane issues each
+constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;  // an int's, of the packed weights of a block
+
+/// The block, as the template's parameters of the same names.
+struct Block {
+  bool operator==(const Block&) const = default;
+
+  std::int64_t block_m = 128, block_n = 32, block_k = 64;
+  std::int64_t box_n = 1, box_h = 1, box_w = 8;
+  std::int64_t stages = kLeastStages, cluster = 1;
+};
+using Member = BlockMember<Block>;
+constexpr std::array kMembers = {Member{"block_m", &Block::block_m}, Member{"block_n", &Block::block_n},
+                                 Member{"block_k", &Block::block_k}, Member{"box_n", &Block::box_n},
+                                 Member{"box_h", &Block::box_h},     Member{"box_w", &Block::box_w},
+                                 Member{"stages", &Block::stages},   Member{"cluster", &Block::cluster}};
+
+/// The template's constants that are asked for.
+enum Constant : std::size_t {
+  kThreads,
+  kInstructionK,
+  kKSteps,
+  kTileStages,
+  kNTiles,
+  kMTiles,
+  kBoxes,
+  kInputBytes,
+  kSharedWeightBytes,
+  kSharedBytes,
+  kPackedTileBytes,
+  kPackedBytes,
+  kAlignment,
+  kConstantCount,
+};
+constexpr std::array<std::string_view, kConstantCount> kConstants = {
+    "kThreads",    "kInstructionK",      "kKSteps",      "kTileStages",      "kNTiles",      "kMTiles",   "kBoxes",
+    "kInputBytes", "kSharedWeightBytes", "kSharedBytes", "kPackedTileBytes", "kPackedBytes", "kAlignment"};
+
+/// What the choice depends on.
+struct Facts {
+  const Layer& layer;
+  const Target& target;
+  Axis rows, columns;
+  InputSizes sizes;  // that times are predicted for
+  double memory_bytes;
+  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
+
+  [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
+};
+
+Parameters parameters_of(const Layer& layer) {
+  Parameters p = scalar_parameters(layer, Direction::kGradInput);
+  for (const std::string_view name : {"Sum", "Offset", "element_kind"}) {
+    p.erase(p.find(name));
+  }
+  p.insert({{"type", std::int64_t{layer.dtype == Dtype::kF16 ? 0 : 1}}, {"store", std::int64_t{8}}});
+  return p;
+}
+
+Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
+  const Layer& layer = problem.layer;
+  auto constants = BlockConstants<Block>::make(program, parameters_of(layer), kMembers, kConstants);
+  if (!constants) {
+    return std::unexpected(std::move(constants.error()));
+  }
+  const auto shape = shape_of(layer, sizes);
+  return Facts{.layer = layer,
+               .target = problem.target,
+               .rows = symmetric(layer.axes[kHeight]),
+               .columns = symmetric(layer.axes[kWidth]),
+               .sizes = sizes,
+               .memory_bytes = shape ? cost_of(problem, *shape).bytes : 0,
+               .constants = *std::move(constants)};
+}
+
+/// Boxes of all positions.
+std::int64_t all_boxes(const Facts& f, const Block& b) {
+  return ceil_div(f.sizes.batch, b.box_n) * ceil_div(f.sizes.extents[kHeight], b.box_h) *
+         ceil_div(f.sizes.extents[kWidth], b.box_w);
+}
+
+/// Clusters of so many blocks that find places at a time: the SMs of a GPC, 16 or 18, are no multiple of four.
+std::int64_t clusters_at_once(const Target& target, std::int64_t cluster) {
+  const std::int64_t sms = target.multiprocessors;
+  return (cluster <= 2 ? sms : sms * 30 / 33) / cluster;
+}
+
+double predicted_seconds(const Facts& f, const Block& b) {
+  const CostFactors& factors = f.target.factors;
+  Constants& of_block = f.of(b);
+  const auto number = [&](std::size_t name) { return static_cast<double>(of_block[name]); };
+  const std::int64_t tiles = ceil_div(all_boxes(f, b), of_block[kBoxes] * b.cluster) * of_block[kNTiles];
+  const std::int64_t blocks = tiles * b.cluster;
+  const std::int64_t at_once = clusters_at_once(f.target, b.cluster);
+  const double products = number(kKSteps) * 2 * number(kMTiles);
+  const auto columns = static_cast<double>(b.block_n);
+  const double bytes = number(kInputBytes) + number(kSharedWeightBytes);
+  // Where few SMs ask, each gets more, at most twice as much.
+  const double asking = std::clamp(
+      static_cast<double>(std::min(blocks, at_once * b.cluster)) / static_cast<double>(f.target.multiprocessors), 0.5,
+      1.0);
+  const double stage = std::max({products * product_cycles(f.target, b.block_n),
+                                 // A product reads 64 positions and its columns, of 32 bytes each.
+                                 products * (16 + columns / 4) +
+                                     static_cast<double>(b.block_m + b.block_n) * static_cast<double>(b.block_k) / 64,
+                                 number(kBoxes) * factors.tap_copy, bytes * asking / factors.tap_l2,
+                                 factors.gemm_latency / static_cast<double>(b.stages - 1)}) +
+                       factors.tap_stage;
+  const double outputs = number(kMTiles) * columns / 2;  // of a thread; a scheduler has two warps
+  const std::int64_t waves = ceil_div(tiles, at_once);
+  return seconds_of(f.target, {.packed_bytes = number(kPackedBytes),
+                               .first_cycles = factors.tap_begin,
+                               .waves = static_cast<double>(waves),
+                               .wave_cycles = number(kTileStages) * stage + 2 * outputs * factors.tap_output,
+                               .memory_bytes = f.memory_bytes,
+                               .hidden_less = factors.hidden_less,
+                               .measured = factors.tap_measured});
+}
+
+/// As many stages as fit; false where too few do.
+bool choose_stages(const Facts& f, Block& b) {
+  for (b.stages = kMostStages; b.stages >= kLeastStages; --b.stages) {
+    if (f.of(b)[kSharedBytes] <= f.target.max_shared_bytes) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The boxes that cover the positions by the fewest tiles, and are the largest of these. Strides count in what a copy
+/// spans.
+void choose_box(const Facts& f, Block& b) {
+  const auto spans = [](std::int64_t size, std::int64_t stride) { return (size - 1) * stride + 1 <= kMostBox; };
+  std::pair<std::int64_t, std::int64_t> best = {0, 0};
+  Block chosen = b;
+  for (std::int64_t positions = b.block_m; positions * kMostBoxes >= b.block_m; positions /= 2) {
+    for (std::int64_t n = 1; n <= positions; n *= 2) {
+      for (std::int64_t w = 1; n * w <= positions; w *= 2) {
+        Block tried = b;
+        tried.box_n = n;
+        tried.box_w = w;
+        tried.box_h = positions / (n * w);
+        if (positions % 8 != 0 || !spans(w, f.columns.stride) || !spans(tried.box_h, f.rows.stride)) {
+          continue;
+        }
+        const std::int64_t count = b.block_m / positions;
+        const std::pair cost = {ceil_div(all_boxes(f, tried), count), count};
+        if (best.second == 0 || cost < best) {
+          best = cost;
+          chosen = tried;
+        }
+      }
+    }
+  }
+  b = chosen;
+}
+
+/// The least input channels of a tile for each number of tiles that have all.
+std::set<std::int64_t> block_n_sizes(const Facts& f, std::int64_t most) {
+  std::set<std::int64_t> sizes;
+  for (std::int64_t size = kChannelMultiple; size <= most; size += kChannelMultiple) {
+    sizes.insert(round_up(ceil_div(f.layer.in_channels, ceil_div(f.layer.in_channels, size)), kChannelMultiple));
+  }
+  return sizes;
+}
+
+std::vector<Block> blocks(const Facts& f) {
+  std::vector<Block> out;
+  for (const std::int64_t block_k : {64, 32}) {
+    // Half of a row is worth it where the other half would be zeros.
+    if (block_k == 32 && round_up(f.layer.out_channels, 64) == round_up(f.layer.out_channels, 32)) {
+      continue;
+    }
+    for (const std::int64_t block_m : {128, 256}) {
+      for (const std::int64_t block_n : block_n_sizes(f, std::min(kMostColumns, kMostAccumulators * 256 / block_m))) {
+        for (const std::int64_t cluster : {1, 2, 4}) {
+          Block b{.block_m = block_m, .block_n = block_n, .block_k = block_k, .cluster = cluster};
+          choose_box(f, b);
+          if (choose_stages(f, b)) {
+            out.push_back(b);
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
+Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seconds) {
+  Constants& of_block = f.of(b);
+  Plan plan;
+  plan.template_name = "tap_gemm";
+  plan.predicted_seconds = seconds;
+  plan.parameters = parameters_of(problem.layer);
+  add_block<Block>(plan.parameters, b, kMembers);
+  plan.threads = static_cast<int>(of_block[kThreads]);
+  plan.cluster = static_cast<int>(b.cluster);
+  plan.shared_bytes = of_block[kSharedBytes];
+  plan.packed_bytes = of_block[kPackedBytes];
+  plan.alignment = of_block[kAlignment];
+  plan.summary = fmt::format("a block makes {} inputs of {} channels; {} taps; {:.1f} KiB shared", b.block_m,
+                             std::min(b.block_n, f.layer.in_channels), tap_count(f.layer),
+                             static_cast<double>(plan.shared_bytes) / 1024.0);
+  plan.reason = fmt::format(
+      "tensor cores: products of 64x{}x{}, {} a warpgroup, from shared memory; {} stages of {} output channels of a "
+      "tap, in boxes of {}x{}x{}{}",
+      b.block_n, of_block[kInstructionK], of_block[kMTiles], b.stages, b.block_k, b.box_n, b.box_h, b.box_w,
+      b.cluster > 1 ? fmt::format(", weights copied by clusters of {} blocks", b.cluster) : "");
+  return plan;
+}
+
+Result<void> check(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+    return checked;
+  }
+  if (layer.layout != Layout::kNhwc) {
+    return fail("NCHW; tensor copies of a pixel's channels want channels last");
+  }
+  if (layer.groups > 1) {
+    return fail(fmt::format("{} groups; it takes 1", layer.groups));
+  }
+  for (const auto& [name, channels] :
+       {std::pair{"input", layer.in_channels}, std::pair{"output", layer.out_channels}}) {
+    if (channels % 8 != 0) {
+      return fail(
+          fmt::format("{} {} channels; tensor copies and stores want whole 16 bytes, multiples of 8", channels, name));
+    }
+  }
+  const std::int64_t rows = layer.axes[kHeight].stride, columns = layer.axes[kWidth].stride;
+  if (rows == 1 && columns == 1) {
+    return fail("stride 1; the gradient is a forward layer, whose templates read the input once for all taps");
+  }
+  if (const std::int64_t stride = std::max(rows, columns); stride > kMostStep) {
+    return fail(fmt::format("stride {}; at most {}, which the elements of a tensor copy are apart", stride, kMostStep));
+  }
+  return check_numbers(layer);
+}
+
+const ConstantProgram& own_program() {
+  static const ConstantProgram program = ConstantProgram::read(programs::tap_gemm()).value();
+  return program;
+}
+
+}  // namespace
+
+Result<std::vector<Plan>> plans_tap_gemm(const Problem& problem, const ConstantProgram& program) {
+  if (auto checked = check(problem); !checked) {
+    return std::unexpected(checked.error());
+  }
+  const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer), program);
+  if (!facts) {
+    return std::unexpected(facts.error());
+  }
+  std::vector<Block> all = blocks(*facts);
+  for (const Block& b : all) {
+    if (auto checked = check_bounds(problem.layer, staged_bounds(problem.layer, b.box_h, b.box_w)); !checked) {
+      return std::unexpected(checked.error());
+    }
+  }
+  if (std::erase_if(all, [&](const Block& b) { return facts->of(b)[kPackedTileBytes] > kMostBlockBytes; }) > 0 &&
+      all.empty()) {
+    return fail(fmt::format("packed weights of more than {} MiB of a block", kMostBlockBytes >> 20));
+  }
+  return gemm::fastest_plans(
+      all, [&](const Block& block) { return predicted_seconds(*facts, block); },
+      [&](const Block& block, double seconds) { return plan_of(problem, *facts, block, seconds); });
+}
+
+Result<std::vector<Plan>> plans_tap_gemm(const Problem& problem) {
+  if (auto checked = check(problem); !checked) {  // before the program is read
+    return std::unexpected(checked.error());
+  }
+  return plans_tap_gemm(problem, own_program());
+}
+
+LaunchPlan tap_gemm_launch(const Problem& problem, const Plan& plan) {
+  constexpr std::array<std::string_view, 1> kNames = {"kNTiles"};
+  const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
+  const Layer& layer = problem.layer;
+  const Block b = block_of<Block>(plan, kMembers);
+  const auto per = [](Quantity quantity) { return Amount{.factor = 1, .per = quantity}; };
+  LaunchPlan launch;
+  launch.tensors = tensors_of(layer, problem.direction, plan.alignment);
+  // A cluster has several boxes: of few boxes more clusters are launched than have work.
+  launch.kernels.push_back({.function = "tap_gemm",
+                            .suffix = "",
+                            .threads = plan.threads,
+                            .cluster = plan.cluster,
+                            .shared_bytes = plan.shared_bytes,
+                            .grid = {.axes = {{per(Quantity::kInHeight), b.box_h},
+                                              {per(Quantity::kInWidth), b.box_w},
+                                              {per(Quantity::kBatch), b.box_n},
+                                              {{.constant = values[0]}, 1}},
+                                     .blocks_per_tile = b.cluster,
+                                     .most_tiles = clusters_at_once(problem.target, b.cluster),
+                                     .bounds = staged_bounds(layer, b.box_h, b.box_w)}});
+  add_packing(launch, plan);
+  // Channels, positions of a row, rows, images. Those that a box has are a stride apart.
+  const std::int64_t bytes = bytes_of(layer.dtype);
+  const std::int64_t rows = symmetric(layer.axes[kHeight]).stride, columns = symmetric(layer.axes[kWidth]).stride;
+  MapRecipe map{.name = "grad_y_map", .role = Role::kGradY};
+  map.form = grad_weight::map_form(
+      layer.dtype, {b.block_k, (b.box_w - 1) * columns + 1, (b.box_h - 1) * rows + 1, b.box_n}, b.block_k * bytes);
+  map.form.steps = {1, static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(rows), 1, 1};
+  const std::int64_t pixel = layer.out_channels * bytes;
+  map.sizes = {Amount{.constant = layer.out_channels}, per(Quantity::kOutWidth), per(Quantity::kOutHeight),
+               per(Quantity::kBatch)};
+  map.pitches = {Amount{}, Amount{.constant = pixel}, Amount{.factor = pixel, .per = Quantity::kOutWidth},
+                 Amount{.factor = pixel, .per = Quantity::kOutImage}};
+  launch.maps = {std::move(map)};
+  return launch;
+}
+
+std::optional<double> tap_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
+  const Result<Facts> facts = facts_of(problem, sizes, own_program());
+  return facts ? std::optional(predicted_seconds(*facts, block_of<Block>(plan, kMembers))) : std::nullopt;
+}
+
+}  // namespace convtgen

@@ -1,0 +1,234 @@
+// Gradient of the input of layers with strides on tensor cores (wgmma), 16 bits, channels last: a product over taps and
+// output channels.
+//
+// grad_x at a position adds up, over taps and output channels, grad_y at stride * position - padding + dilation * tap
+// times the tap's weight. M is positions of the input, N input channels, K taps by output channels. A stage has some
+// output channels of one tap: tensor copies bring them from the pixels of grad_y that are a stride apart, with zeros
+// outside of the image; bulk copies bring the weights, which pack_weights() has put into the order of shared memory.
+// The blocks of a cluster copy a part of the weights each, to all of them. Both operands are multiplied from shared
+// memory.
+#include "device/barrier.h"
+#include "device/call_sizes.h"
+#include "device/cluster.h"
+#include "device/grid.h"
+#include "device/memory.h"
+#include "device/printed.h"
+#include "device/tensor_copy.h"
+#include "device/warp.h"
+#include "device/warpgroup.h"
+
+// ---- Elements ----
+#include "device/element.h"
+#include "layout.h"
+
+// ---- Packing ----
+#include "weights.h"  // its kernel comes first in emitted sources
+
+// ---- Tiles and stages ----
+#include "gemm/pipeline.h"
+
+// The first position of a box.
+struct Place {
+  int image;
+  int row;
+  int column;
+};
+
+// How many boxes a row of images has, and a column.
+struct Boxes {
+  int down;
+  int across;
+};
+
+__device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
+  return {box / boxes.across / boxes.down * P::box_n, box / boxes.across % boxes.down * P::box_h,
+          box % boxes.across * P::box_w};
+}
+
+// Releases a stage to the producers of all blocks that write to it. All lanes of the warp have read it.
+__device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
+  if constexpr (P::cluster == 1) {
+    warp_arrive(empty, true);
+  } else {
+    __syncwarp();
+    if (lane < P::cluster) {
+      mbarrier_arrive_remote(empty, lane);
+    }
+  }
+}
+
+// ---- Producer ----
+
+// Copies all stages of a tile, by one warp: each lane brings a box, the first one also the block's part of the weights.
+__device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap& grad_y_map,
+                                          const unsigned char* weights, unsigned long long* full,
+                                          unsigned long long* empty, const Place& place, int lane, int rank, int& stage,
+                                          unsigned int& parity) {
+  const int row = place.row * P::stride_h - P::padding_h;
+  const int column = place.column * P::stride_w - P::padding_w;
+#pragma unroll 1
+  for (int tap = 0; tap < kTaps; ++tap) {
+    const int tap_row = row + tap / P::kernel_w * P::dilation_h;
+    const int tap_column = column + tap % P::kernel_w * P::dilation_w;
+#pragma unroll 1
+    for (int k_block = 0; k_block < kKBlocks; ++k_block) {
+      unsigned char* to = shared + stage * kStageBytes;
+      if (P::cluster == 1) {
+        mbarrier_wait(&empty[stage], parity);
+      } else {
+        mbarrier_wait_cluster(&empty[stage], parity);
+      }
+      if (lane == 0) {
+        mbarrier_arrive_expect(&full[stage], kStageBytes);
+        const unsigned char* from = weights + (tap * kKBlocks + k_block) * kWeightBytes;
+        if (P::cluster == 1) {
+          bulk_load(to + kInputBytes, from, kWeightBytes, &full[stage]);
+        } else {
+          bulk_load_multicast(to + kInputBytes + rank * kSharedWeightBytes, from + rank * kSharedWeightBytes,
+                              kSharedWeightBytes, &full[stage], (1 << P::cluster) - 1);
+        }
+      }
+      __syncwarp();  // the stage's bytes are expected
+      if (lane < kBoxes) {
+        tensor_load_4d(to + lane * kBoxBytes, grad_y_map, &full[stage], k_block * P::block_k, tap_column, tap_row,
+                       place.image);
+      }
+      next_stage(stage, parity);
+    }
+  }
+}
+
+// ---- Products ----
+
+using Accumulators = float[kMTiles][P::block_n / 2];
+
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
+__device__ __forceinline__ void pin(Accumulators& acc) {
+#pragma unroll
+  for (int i = 0; i < kMTiles * (P::block_n / 2); ++i) {
+    wgmma_pin(acc[i / (P::block_n / 2)][i % (P::block_n / 2)]);
+  }
+}
+
+// Issues the products of a stage of a warpgroup, and waits for those of the stage before. The warpgroup's tiles are
+// every second one.
+__device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned char* stage, int warpgroup,
+                                               int accumulate) {
+  const unsigned long long a = wgmma_descriptor(stage + warpgroup * (64 * kSwizzle), 0, 8 * kSwizzle, kSwizzle);
+  const unsigned long long b = wgmma_descriptor(stage + kInputBytes, 0, 8 * kSwizzle, kSwizzle);
+  wgmma_fence();
+#pragma unroll
+  for (int k_step = 0; k_step < kKSteps; ++k_step) {
+#pragma unroll
+    for (int tile = 0; tile < kMTiles; ++tile) {
+      wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, acc[tile],
+               wgmma_descriptor_move(a, tile * (128 * kSwizzle) + k_step * 32), wgmma_descriptor_move(b, k_step * 32),
+               k_step > 0 ? 1 : accumulate);
+    }
+  }
+  wgmma_commit();
+  wgmma_wait(1);
+}
+
+// ---- Epilogue ----
+
+// Stores a thread's accumulators: of each position eight adjacent channels of 32.
+__device__ __forceinline__ void store_tile(const Accumulators& acc, Element* __restrict__ grad_x, int first_box,
+                                           const Boxes& boxes, int first_channel, int warp, int lane, const int batch,
+                                           const int in_h, const int in_w) {
+  const int channel = first_channel + lane % 4 * 8;
+#pragma unroll
+  for (int half = 0; half < 2 * kMTiles; ++half) {
+    const int m = half / 2 * 128 + warp * 16 + half % 2 * 8 + lane / 4;
+    const Place place = place_of(first_box + m / kBoxPositions, boxes);
+    const int image = place.image + m % kBoxPositions / kImagePositions;
+    const int row = place.row + m / P::box_w % P::box_h;
+    const int column = place.column + m % P::box_w;
+    if (image < batch && row < in_h && column < in_w) {
+      Element* to = grad_x + ((static_cast<long long>(image) * in_h + row) * in_w + column) * P::in_channels + channel;
+#pragma unroll
+      for (int i = 0; i < P::block_n; i += 32) {
+        if (P::in_channels % P::block_n == 0 || channel + i < P::in_channels) {
+          float values[8];
+#pragma unroll
+          for (int v = 0; v < 8; ++v) {
+            values[v] = acc[half / 2][i / 2 + v / 2 * 4 + half % 2 * 2 + v % 2];
+          }
+          store_together(to + i, values);
+        }
+      }
+    }
+  }
+}
+
+// ---- Kernel ----
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    tap_gemm(__grid_constant__ const TensorMap grad_y_map, const unsigned char* packed, Element* __restrict__ grad_x,
+             int batch, int height, int width) {
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  const Boxes boxes = {(in_h + (P::box_h - 1)) / P::box_h, (in_w + (P::box_w - 1)) / P::box_w};
+  const int all_boxes = (batch + (P::box_n - 1)) / P::box_n * boxes.down * boxes.across;
+  // A cluster makes tiles of the same input channels, of positions that follow one another. Those that have the same
+  // positions are made together.
+  constexpr int kClusterBoxes = P::cluster * kBoxes;
+  const int tiles = (all_boxes + (kClusterBoxes - 1)) / kClusterBoxes * kNTiles;
+  const int rank = P::cluster == 1 ? 0 : blockIdx.x % P::cluster;
+  const int first_tile = blockIdx.x / P::cluster;
+  const int next_tile = gridDim.x / P::cluster;
+
+  unsigned char* shared = shared_align(shared_memory(), 1024);
+  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
+  unsigned long long* empty = full + P::stages;
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < P::stages; ++stage) {
+      mbarrier_init(&full[stage], 1);
+      mbarrier_init(&empty[stage], P::cluster * (kConsumers / 32));
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (P::cluster > 1) {
+    cluster_arrive();
+    cluster_wait();
+  }
+
+  const int warp = warp_uniform(threadIdx.x / 32);
+  const int lane = threadIdx.x % 32;
+  int stage = 0;
+  if (warp >= kConsumers / 32) {
+    grid_dependency_wait();  // the weights are packed
+    unsigned int parity = 1;
+    for (int tile = first_tile; tile < tiles; tile += next_tile) {
+      const Place place = place_of((tile / kNTiles * P::cluster + rank) * kBoxes + lane, boxes);
+      copy_tile(shared, grad_y_map, packed + tile % kNTiles * kPackedTileBytes, full, empty, place, lane, rank, stage,
+                parity);
+    }
+  } else {
+    unsigned int parity = 0;
+    Accumulators acc = {};
+    for (int tile = first_tile; tile < tiles; tile += next_tile) {
+      pin(acc);
+      for (int k = 0; k < kTileStages; ++k) {
+        mbarrier_wait(&full[stage], parity);
+        multiply_stage(acc, shared + stage * kStageBytes, warp / 4, k > 0 ? 1 : 0);
+        if (k > 0) {
+          release_stage(&empty[stage == 0 ? P::stages - 1 : stage - 1], lane);
+        }
+        next_stage(stage, parity);
+      }
+      wgmma_wait(0);
+      pin(acc);
+      release_stage(&empty[stage == 0 ? P::stages - 1 : stage - 1], lane);
+      store_tile(acc, grad_x, (tile / kNTiles * P::cluster + rank) * kBoxes, boxes, tile % kNTiles * P::block_n, warp,
+                 lane, batch, in_h, in_w);
+    }
+  }
+  if (P::cluster > 1) {
+    // No block ends while others send to it.
+    __syncwarp();
+    cluster_arrive();
+    cluster_wait();
+  }
+}
