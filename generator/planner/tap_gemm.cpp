@@ -24,10 +24,11 @@ constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kChannelMultiple = 32;    // of a tile's input channels
 constexpr std::int64_t kMostColumns = 256;       // of a product
 constexpr std::int64_t kMostAccumulators = 128;  // of a thread
+constexpr std::int64_t kOpenAccumulators = 96;   // the same, with places to find among open sizes for two tiles of rows
 constexpr std::int64_t kLeastStages = 3, kMostStages = 8;
 constexpr std::int64_t kMostBox = 256;                           // elements of an axis that a tensor copy spans
 constexpr std::int64_t kMostStep = 8;                            // from an element to the next one that it brings
-constexpr std::int64_t kMostBoxes = 32;                          // of a tile: a lane issues each
+constexpr std::int64_t kLeastBox = 8;                            // positions: the rows of a swizzle pattern
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;  // an int's, of the packed weights of a block
 
 /// The block, as the template's parameters of the same names.
@@ -156,25 +157,22 @@ bool choose_stages(const Facts& f, Block& b) {
   return false;
 }
 
-/// The boxes that cover the positions by the fewest tiles, and are the largest of these. Strides count in what a copy
-/// spans.
+/// The boxes that cover the positions by the fewest tiles, of these the largest, and of these the nearest to squares.
+/// Strides count in what a copy spans.
 void choose_box(const Facts& f, Block& b) {
   const auto spans = [](std::int64_t size, std::int64_t stride) { return (size - 1) * stride + 1 <= kMostBox; };
-  std::pair<std::int64_t, std::int64_t> best = {0, 0};
+  std::array<std::int64_t, 3> best = {};
   Block chosen = b;
-  for (std::int64_t positions = b.block_m; positions * kMostBoxes >= b.block_m; positions /= 2) {
+  for (std::int64_t positions = b.block_m; positions >= kLeastBox; positions /= 2) {
+    const std::int64_t count = b.block_m / positions;
     for (std::int64_t n = 1; n <= positions; n *= 2) {
       for (std::int64_t w = 1; n * w <= positions; w *= 2) {
         Block tried = b;
         tried.box_n = n;
         tried.box_w = w;
         tried.box_h = positions / (n * w);
-        if (positions % 8 != 0 || !spans(w, f.columns.stride) || !spans(tried.box_h, f.rows.stride)) {
-          continue;
-        }
-        const std::int64_t count = b.block_m / positions;
-        const std::pair cost = {ceil_div(all_boxes(f, tried), count), count};
-        if (best.second == 0 || cost < best) {
+        const std::array cost = {ceil_div(all_boxes(f, tried), count), count, tried.box_h + tried.box_w};
+        if (spans(w, f.columns.stride) && spans(tried.box_h, f.rows.stride) && (best[1] == 0 || cost < best)) {
           best = cost;
           chosen = tried;
         }
@@ -182,6 +180,12 @@ void choose_box(const Facts& f, Block& b) {
     }
   }
   b = chosen;
+}
+
+/// Of a thread, which has 168 registers.
+std::int64_t most_accumulators(const Facts& f, std::int64_t block_m) {
+  const bool is_open = !f.rows.extent || !f.columns.extent;
+  return block_m > 128 && is_open ? kOpenAccumulators : kMostAccumulators;
 }
 
 /// The least input channels of a tile for each number of tiles that have all.
@@ -201,7 +205,8 @@ std::vector<Block> blocks(const Facts& f) {
       continue;
     }
     for (const std::int64_t block_m : {128, 256}) {
-      for (const std::int64_t block_n : block_n_sizes(f, std::min(kMostColumns, kMostAccumulators * 256 / block_m))) {
+      const std::int64_t most = std::min(kMostColumns, most_accumulators(f, block_m) * 256 / block_m);
+      for (const std::int64_t block_n : block_n_sizes(f, most)) {
         for (const std::int64_t cluster : {1, 2, 4}) {
           Block b{.block_m = block_m, .block_n = block_n, .block_k = block_k, .cluster = cluster};
           choose_box(f, b);

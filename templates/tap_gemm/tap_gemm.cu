@@ -66,6 +66,9 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
                                           unsigned int& parity) {
   const int row = place.row * P::stride_h - P::padding_h;
   const int column = place.column * P::stride_w - P::padding_w;
+  constexpr int kLastRow = P::kernel_h - 1;
+  constexpr int kLastColumn = P::kernel_w - 1;
+  // taps (0 to {kLastRow}, 0 to {kLastColumn})
 #pragma unroll 1
   for (int tap = 0; tap < kTaps; ++tap) {
     const int tap_row = row + tap / P::kernel_w * P::dilation_h;
@@ -137,9 +140,12 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, Element* __r
                                            const Boxes& boxes, int first_channel, int warp, int lane, const int batch,
                                            const int in_h, const int in_w) {
   const int channel = first_channel + lane % 4 * 8;
+  // Pinned, so that no place is found before the products and kept in registers that they want.
+  unsigned int first = warp * 16 + lane / 4;
+  wgmma_pin_operand(first);
 #pragma unroll
   for (int half = 0; half < 2 * kMTiles; ++half) {
-    const int m = half / 2 * 128 + warp * 16 + half % 2 * 8 + lane / 4;
+    const int m = half / 2 * 128 + half % 2 * 8 + static_cast<int>(first);
     const Place place = place_of(first_box + m / kBoxPositions, boxes);
     const int image = place.image + m % kBoxPositions / kImagePositions;
     const int row = place.row + m / P::box_w % P::box_h;

@@ -13,6 +13,7 @@
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
+#include "generator/planner/tap_gemm.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
 #include "tests/end_to_end/nvcc.h"
@@ -34,6 +35,8 @@ const Emitted kOnlyOnSm90a[] = {
     {"roll_gemm", plans_roll_gemm, "conv_transpose2d 16 -> 16; kernel 2x2; input 2x16x32; compute tf32"},
     {"shift_gemm", plans_shift_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; dtype bf16"},
     {"f32x3", plans_f32x3_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; compute f32x3"},
+    {"tap_gemm", plans_tap_gemm,
+     "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; dtype f16; layout nhwc; directions grad_input"},
     {"grad_weight_gemm", plans_grad_weight_gemm,
      "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; dtype f16; layout nhwc; directions grad_weight"},
     {"grad_weight_rows", plans_grad_weight_rows,

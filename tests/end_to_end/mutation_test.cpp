@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "generator/language/language.h"
+#include "generator/planner/templates.h"
 #include "tests/end_to_end/broken_sources.h"
 #include "tests/end_to_end/through_the_chain.h"
 #include "tests/sample/sample.h"
@@ -34,8 +35,8 @@ struct Case {
   /// scales that would do. Of gradients of the weights: slices of no positions; a wait for a stage that is empty at
   /// first; loads of what nobody stores, and products of rows that nobody stores; in `grad_weight_pixels` a warp that
   /// need not be together before products here, and in flat stages two fences for barriers; in `grad_weight_rows` a
-  /// fence for copies where there are none; of rows that are turned, checks for columns that need no zeros, and that all
-  /// have read the rows before copies overwrite them.
+  /// fence for copies where there are none; of rows that are turned, checks for columns that need no zeros, and that
+  /// all have read the rows before copies overwrite them.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
@@ -73,7 +74,9 @@ void expect_all_needed(const Case& one) {
   const Plan plan = plan_of(problem, one);
   const LayerInputs inputs = random_inputs(layer, shape_of(layer, sizes).value(), 3, problem.direction);
   const KernelSource source = specialize(problem, plan).value();
-  const std::int64_t blocks = one.few_blocks ? tile_grid_of(problem, plan).blocks_per_tile : 0;
+  const bool has_grid = template_of(plan).grid != nullptr;
+  const std::int64_t few = has_grid ? tile_grid_of(problem, plan).blocks_per_tile : plan.cluster;
+  const std::int64_t blocks = one.few_blocks ? few : 0;
   const Broken all = broken(source.text, one.bound_checks, &chosen);
   EXPECT_GE(all.mutants.size(), one.least_mutants);
   KernelSource with_all = source;
@@ -185,6 +188,21 @@ constexpr Case kCases[] = {
      {},
      4,
      16},
+    {.name = "tap_gemm",
+     .template_name = "tap_gemm",
+     .layer = "conv_transpose2d 40 -> 72; kernel 3x2; stride 2x1; padding 1x1; input 3x9x13; dtype f16; layout nhwc; "
+              "directions grad_input",
+     .least_mutants = 15,
+     .few_blocks = true,
+     .block = "block_m 128, block_n 32, block_k 64, box_n 1, box_h 4, box_w 4, stages 3"},
+    {.name = "tap_gemm_cluster",
+     .template_name = "tap_gemm",
+     .layer = "conv_transpose2d 40 -> 40; kernel 2x3; stride 1x2; padding 1x0; input 3x9x23; dtype bf16; layout nhwc; "
+              "directions grad_input",
+     .least_mutants = 15,
+     .few_blocks = true,
+     .cluster = 2,
+     .block = "block_m 128, block_n 32, block_k 32, box_n 2, box_h 4, box_w 8, stages 3"},
     {.name = "grad_weight_gemm_pixels",
      .template_name = "grad_weight_gemm",
      .layer = "conv_transpose2d 24 -> 24; kernel 3x3; stride 2x1; padding 1x1; bias; input 3x5x9; dtype f16; layout "

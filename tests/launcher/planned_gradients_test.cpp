@@ -59,6 +59,9 @@ constexpr const char* kWeight = "conv_transpose2d 16 -> 16; kernel 3; stride 2; 
 INSTANTIATE_TEST_SUITE_P(
     Templates, PlannedGradients,
     testing::Values(PlannedGradient{"shift_gemm", kInput},
+                    PlannedGradient{"tap_gemm",
+                                    "conv_transpose2d 256 -> 64; kernel 4; stride 2; dtype f16; layout nhwc; "
+                                    "directions grad_input"},
                     PlannedGradient{"grad_weight_gemm", std::string(kWeight) + "; compute tf32"},
                     PlannedGradient{"grad_weight_rows", std::string(kWeight) + "; compute tf32; input ?x5x16"},
                     PlannedGradient{"grad_weight_pixels", std::string(kWeight) + "; dtype f16; layout nhwc"},

@@ -48,9 +48,10 @@ TEST(Templates, AnUnknownNameIsAnErrorThatListsThem) {
   ASSERT_FALSE(unknown);
   EXPECT_THAT(
       unknown.error().message,
-      StartsWith("there is no template 'indirect'; there are: direct, shift_gemm, f32x3_gemm, roll_gemm, halo_gemm, "
-                 "direct_grad_input, direct_grad_weight, grad_weight_gemm, grad_weight_pixels, grad_weight_rows, "
-                 "f32x3_grad_weight, grad_bias"));
+      StartsWith(
+          "there is no template 'indirect'; there are: direct, shift_gemm, f32x3_gemm, roll_gemm, halo_gemm, "
+          "direct_grad_input, tap_gemm, direct_grad_weight, grad_weight_gemm, grad_weight_pixels, grad_weight_rows, "
+          "f32x3_grad_weight, grad_bias"));
   EXPECT_FALSE(template_named(""));
 
   // A plan that no planner made is never taken for one of another template.

@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{Direction::kForward, "shift_gemm"}, Case{Direction::kGradInput, "direct_grad_input"},
                     Case{Direction::kGradInput, "f32x3_gemm"}, Case{Direction::kGradInput, "halo_gemm"},
                     Case{Direction::kGradInput, "roll_gemm"}, Case{Direction::kGradInput, "shift_gemm"},
-                    Case{Direction::kGradWeight, "direct_grad_weight"},
+                    Case{Direction::kGradInput, "tap_gemm"}, Case{Direction::kGradWeight, "direct_grad_weight"},
                     Case{Direction::kGradWeight, "grad_weight_gemm"},
                     Case{Direction::kGradWeight, "grad_weight_pixels"},
                     Case{Direction::kGradWeight, "grad_weight_rows"},

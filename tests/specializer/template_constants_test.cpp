@@ -21,6 +21,7 @@
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
+#include "generator/planner/tap_gemm.h"
 #include "generator/planner/templates.h"
 #include "generator/program/constants.h"
 #include "generator/program/program_text.h"
@@ -63,10 +64,12 @@ std::vector<Problem> random_problems(int each) {
           layer.fuse.clear();
           layer.bias |= known.direction == Direction::kGradBias;
           layer.directions = {known.direction};
-          if (known.name == "grad_weight_pixels" && i % 2 == 0) {  // which takes 16 bits alone, and channels last of any size
+          const bool is_of_pixels = known.name == "grad_weight_pixels" || known.name == "tap_gemm";
+          if (is_of_pixels && i % 2 == 0) {  // which take 16 bits alone, and channels last of any size
             layer.dtype = Dtype::kBf16;
             layer.compute = Compute::kBf16;
             layer.layout = Layout::kNhwc;
+            layer.groups = known.name == "tap_gemm" ? 1 : layer.groups;
             layer.in_channels = layer.out_channels = layer.groups * 8 * (1 + i % 5);
           }
           if (known.name == "grad_weight_rows" && i % 2 == 0) {  // which takes rows of whole 16 bytes alone
@@ -127,8 +130,8 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
     ++plans[name];
   });
   for (const std::string_view name :
-       {"direct", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "direct_grad_input", "direct_grad_weight",
-        "grad_weight_gemm", "grad_weight_rows", "grad_weight_pixels", "f32x3_grad_weight"}) {
+       {"direct", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "direct_grad_input", "tap_gemm",
+        "direct_grad_weight", "grad_weight_gemm", "grad_weight_rows", "grad_weight_pixels", "f32x3_grad_weight"}) {
     EXPECT_GT(plans[name], 50) << name;
     EXPECT_GT(all_programs().at(name).constants.constant_names().size(), 14U) << name;
   }
@@ -177,6 +180,10 @@ const Changed kChanged[] = {
     {"halo_gemm", plans_halo_gemm,
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc",
      "kUnitPitch (* 16 (+ kPixels", "kUnitPitch (* 16 (+ (+ kPixels 8)"},
+    {"tap_gemm", plans_tap_gemm,
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; "
+     "directions grad_input",
+     "kInputBytes (* P::block_m kSwizzle)", "kInputBytes (* (+ P::block_m 8) kSwizzle)"},
     {"grad_weight_gemm", plans_grad_weight_gemm,
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute tf32; directions "
      "grad_weight",

@@ -83,6 +83,13 @@ const std::vector<Golden> kGoldens = {
       "kernel 3x3; stride 5x2; dilation 2x1; input ?x?x?; compute tf32; directions grad_input",
       "kernel 5x9; stride 1x4; input 1x9x8; compute tf32; layout nhwc; directions grad_input",
       "kernel 4x4; stride 4x4; dtype bf16; layout nhwc; input 1x8x8; directions grad_input"}},
+    {"tap_gemm",
+     "tap_gemm",
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; "
+     "directions grad_input",
+     {"kernel 2x2; stride 2x2; input 8x512x512; dtype f16; layout nhwc; directions grad_input",
+      "kernel 3x3; stride 5x2; dilation 2x1; input ?x?x?; dtype bf16; layout nhwc; directions grad_input",
+      "kernel 5x9; stride 1x4; input 1x9x8; dtype f16; layout nhwc; directions grad_input"}},
     {"grad_weight_gemm",
      "grad_weight_gemm",
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; bias; "

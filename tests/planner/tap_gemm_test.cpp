@@ -1,0 +1,125 @@
+#include "generator/planner/tap_gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "generator/language/language.h"
+#include "generator/planner/cost.h"
+#include "generator/planner/plan.h"
+
+namespace convtgen {
+namespace {
+
+Problem grad_input_of(const std::string& layer, std::string_view architecture = "sm_90a") {
+  const auto parsed = parse_layer("conv_transpose2d " + layer + "; directions grad_input");
+  EXPECT_TRUE(parsed) << layer;
+  return {parsed.value_or(Layer{}), Direction::kGradInput, target_named(architecture).value()};
+}
+
+std::int64_t parameter(const Plan& plan, const char* name) {
+  return std::get<std::int64_t>(plan.parameters.at(name));
+}
+
+/// Layers of benchmarks/layers.convt, and one of open sizes.
+constexpr const char* kLayers[] = {
+    "128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc",
+    "1024 -> 512; kernel 2x2; stride 2x2; input 8x32x32; bias; dtype f16; layout nhwc",
+    "72 -> 40; kernel 3x5; stride 1x4; dilation 2x1; dtype bf16; layout nhwc",
+};
+
+TEST(PlanTapGemm, PlansFitTheChipAndAreTheBestFirst) {
+  std::set<int> clusters;
+  for (const std::string layer : kLayers) {
+    const Problem problem = grad_input_of(layer);
+    const std::vector<Plan> plans = plans_tap_gemm(problem).value();
+    EXPECT_LE(plans.size(), 16u);
+    double before = 0;
+    for (const Plan& each : plans) {
+      SCOPED_TRACE(layer + ": " + each.reason);
+      EXPECT_LE(each.shared_bytes, problem.target.max_shared_bytes);
+      EXPECT_GE(each.predicted_seconds.value(), before);
+      before = each.predicted_seconds.value();
+      EXPECT_EQ(each.predicted_seconds, tap_gemm_seconds(problem, each, planned_sizes(problem.layer)));
+      // Two warpgroups that multiply, with at most 128 accumulators in a thread, and a warp that copies.
+      EXPECT_EQ(each.threads, 288);
+      EXPECT_LE(parameter(each, "block_m") * parameter(each, "block_n"), 128 * 256);
+      EXPECT_EQ(each.cluster, parameter(each, "cluster"));
+      clusters.insert(each.cluster);
+      const std::int64_t box = parameter(each, "box_n") * parameter(each, "box_h") * parameter(each, "box_w");
+      EXPECT_EQ(box % 8, 0);
+      EXPECT_EQ(parameter(each, "block_m") % box, 0);
+    }
+  }
+  EXPECT_EQ(clusters, (std::set<int>{1, 2, 4}));
+}
+
+// A box's elements are a stride apart, and it is as wide as the swizzle.
+TEST(PlanTapGemm, TensorCopiesBringAStageFromPixelsThatAreAStrideApart) {
+  for (const std::string layer : kLayers) {
+    const Problem problem = grad_input_of(layer);
+    const std::vector<Plan> plans = plans_tap_gemm(problem).value();
+    for (const Plan& each : plans) {
+      SCOPED_TRACE(layer + ": " + each.reason);
+      const LaunchPlan launch = tap_gemm_launch(problem, each);
+      ASSERT_EQ(launch.maps.size(), 1u);
+      const TensorMap& form = launch.maps[0].form;
+      std::uint32_t positions = 1;
+      for (std::size_t axis = 0; axis < 4; ++axis) {
+        EXPECT_LE(form.box[axis], 256u);
+        positions *= axis == 0 ? 1 : (form.box[axis] - 1) / form.steps[axis] + 1;
+      }
+      EXPECT_EQ(parameter(each, "block_m") % positions, 0);
+      EXPECT_EQ(form.box[0] * 2, static_cast<std::uint32_t>(swizzle_bytes(form.swizzle)));
+      EXPECT_EQ(form.steps[1], problem.layer.axes[kWidth].stride);
+      EXPECT_EQ(form.steps[2], problem.layer.axes[kHeight].stride);
+      ASSERT_EQ(launch.kernels.size(), 2u);
+      EXPECT_EQ(launch.kernels[0].function, "pack_weights");
+      EXPECT_EQ(launch.kernels[1].cluster, each.cluster);
+      EXPECT_EQ(launch.regions.at(0).bytes.constant, each.packed_bytes);
+    }
+  }
+}
+
+TEST(PlanTapGemm, AHalfOfARowIsTakenWhereTheOtherWouldBeZeros) {
+  const auto widths = [](const char* layer) {
+    std::set<std::int64_t> all;
+    const std::vector<Plan> plans = plans_tap_gemm(grad_input_of(layer)).value();
+    for (const Plan& each : plans) {
+      all.insert(parameter(each, "block_k"));
+    }
+    return all;
+  };
+  EXPECT_EQ(widths("64 -> 64; kernel 2; stride 2; dtype f16; layout nhwc"), std::set<std::int64_t>{64});
+  EXPECT_TRUE(widths("64 -> 96; kernel 2; stride 2; dtype f16; layout nhwc").contains(32));
+}
+
+TEST(PlanTapGemm, SaysWhyNot) {
+  constexpr std::pair<const char*, const char*> kRefused[] = {
+      {"16 -> 16; kernel 3; stride 2; compute tf32; layout nhwc", "compute tf32; it takes f16, bf16"},
+      {"16 -> 16; kernel 3; stride 2; dtype f16", "NCHW; tensor copies of a pixel's channels want channels last"},
+      {"16 -> 16; kernel 3; stride 2; groups 2; dtype f16; layout nhwc", "2 groups; it takes 1"},
+      {"12 -> 16; kernel 3; stride 2; dtype f16; layout nhwc",
+       "12 input channels; tensor copies and stores want whole 16 bytes, multiples of 8"},
+      {"16 -> 4; kernel 3; stride 2; dtype f16; layout nhwc",
+       "4 output channels; tensor copies and stores want whole 16 bytes, multiples of 8"},
+      {"16 -> 16; kernel 3; dtype f16; layout nhwc",
+       "stride 1; the gradient is a forward layer, whose templates read the input once for all taps"},
+      {"16 -> 16; kernel 3; stride 1x9; dtype f16; layout nhwc",
+       "stride 9; at most 8, which the elements of a tensor copy are apart"},
+      {"32768 -> 32768; kernel 64; stride 2; dtype f16; layout nhwc",
+       "packed weights of more than 1024 MiB of a block"},
+  };
+  for (const auto& [layer, reason] : kRefused) {
+    const auto plans = plans_tap_gemm(grad_input_of(layer));
+    ASSERT_FALSE(plans) << layer;
+    EXPECT_EQ(plans.error().message, reason);
+  }
+  EXPECT_EQ(plans_tap_gemm(grad_input_of(kLayers[0], "sm_80")).error().message,
+            "architecture sm_80; wgmma is an instruction of sm_90a");
+}
+
+}  // namespace
+}  // namespace convtgen
