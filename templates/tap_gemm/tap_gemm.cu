@@ -45,13 +45,12 @@ __device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
           box % boxes.across * P::box_w};
 }
 
-// Releases a stage to the producers of all blocks that write to it. All lanes of the warp have read it.
+// Releases a stage to the producers of all blocks that write to it, behind the warp's wait for its products.
 __device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
-  if constexpr (P::cluster == 1) {
-    warp_arrive(empty, true);
-  } else {
-    __syncwarp();
-    if (lane < P::cluster) {
+  if (lane < P::cluster) {
+    if (P::cluster == 1) {
+      mbarrier_arrive(empty);
+    } else {
       mbarrier_arrive_remote(empty, lane);
     }
   }
@@ -60,6 +59,7 @@ __device__ __forceinline__ void release_stage(unsigned long long* empty, int lan
 // ---- Producer ----
 
 // Copies all stages of a tile, by one warp: each lane brings a box, the first one also the block's part of the weights.
+// Bytes may arrive before they are expected: the stage is not full before the first lane's arrival.
 __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap& grad_y_map,
                                           const unsigned char* weights, unsigned long long* full,
                                           unsigned long long* empty, const Place& place, int lane, int rank, int& stage,
@@ -91,7 +91,6 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
                               kSharedWeightBytes, &full[stage], (1 << P::cluster) - 1);
         }
       }
-      __syncwarp();  // the stage's bytes are expected
       if (lane < kBoxes) {
         tensor_load_4d(to + lane * kBoxBytes, grad_y_map, &full[stage], k_block * P::block_k, tap_column, tap_row,
                        place.image);
@@ -194,8 +193,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     fence_mbarrier_init();
   }
-  __syncthreads();
-  if (P::cluster > 1) {
+  if (P::cluster == 1) {
+    __syncthreads();
+  } else {
     cluster_arrive();
     cluster_wait();
   }

@@ -34,9 +34,9 @@ struct Case {
   /// those that only do what needn't be done, or do it sooner: of `shift_gemm`'s bulk copies and their zeros, and of
   /// scales that would do. Of gradients of the weights: slices of no positions; a wait for a stage that is empty at
   /// first; loads of what nobody stores, and products of rows that nobody stores; in `grad_weight_pixels` a warp that
-  /// need not be together before products here, and in flat stages two fences for barriers; in `grad_weight_rows` a
-  /// fence for copies where there are none; of rows that are turned, checks for columns that need no zeros, and that
-  /// all have read the rows before copies overwrite them.
+  /// need not be together before products here, in `tap_gemm` one that need not be so before a cluster's barrier; in
+  /// flat stages two fences for barriers; in `grad_weight_rows` a fence for copies where there are none; of rows that
+  /// are turned, checks for columns that need no zeros, and that all have read the rows before copies overwrite them.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
@@ -197,9 +197,10 @@ constexpr Case kCases[] = {
      .block = "block_m 128, block_n 32, block_k 64, box_n 1, box_h 4, box_w 4, stages 3"},
     {.name = "tap_gemm_cluster",
      .template_name = "tap_gemm",
-     .layer = "conv_transpose2d 40 -> 40; kernel 2x3; stride 1x2; padding 1x0; input 3x9x23; dtype bf16; layout nhwc; "
+     .layer = "conv_transpose2d 72 -> 72; kernel 1x3; stride 1x2; padding 0x1; input 3x9x23; dtype bf16; layout nhwc; "
               "directions grad_input",
      .least_mutants = 15,
+     .unseen = 1,
      .few_blocks = true,
      .cluster = 2,
      .block = "block_m 128, block_n 32, block_k 32, box_n 2, box_h 4, box_w 8, stages 3"},

@@ -46,6 +46,10 @@ Plan with_block(Plan plan, std::string_view block) {
     const std::vector<std::int64_t> layout = constants_of(program, plan.parameters, kNames).value();
     plan.threads = static_cast<int>(layout[0]);
     plan.shared_bytes = layout[1];
+    if (plan.packed_bytes > 0) {
+      constexpr std::array<std::string_view, 1> kPacked = {"kPackedBytes"};
+      plan.packed_bytes = constants_of(program, plan.parameters, kPacked).value()[0];
+    }
   }
   return plan;
 }

@@ -20,8 +20,8 @@ namespace convtgen::testing {
 [[nodiscard]] std::unique_ptr<Device> test_device(int workers);
 [[nodiscard]] bool test_on_gpu();
 
-/// A plan with other values of some parameters, "stages 2, flat 1", and the threads and the shared memory that they
-/// take. Throws where the template has none of that name.
+/// A plan with other values of some parameters, "stages 2, flat 1", and the threads, the shared memory and the packed
+/// weights that they take. Throws where the template has none of that name.
 [[nodiscard]] Plan with_block(Plan plan, std::string_view block);
 
 /// Specialises, compiles and runs this plan of the layer with random inputs of the seed on poisoned outputs, and
