@@ -34,9 +34,10 @@ struct Case {
   /// those that only do what needn't be done, or do it sooner: of `shift_gemm`'s bulk copies and their zeros, and of
   /// scales that would do. Of gradients of the weights: slices of no positions; a wait for a stage that is empty at
   /// first; loads of what nobody stores, and products of rows that nobody stores; in `grad_weight_pixels` a warp that
-  /// need not be together before products here, in `tap_gemm` one that need not be so before a cluster's barrier; in
-  /// flat stages two fences for barriers; in `grad_weight_rows` a fence for copies where there are none; of rows that
-  /// are turned, checks for columns that need no zeros, and that all have read the rows before copies overwrite them.
+  /// need not be together before products here, and in flat stages two fences for barriers; in `grad_weight_rows` a
+  /// fence for copies where there are none; of rows that are turned, checks for columns that need no zeros, and that
+  /// all have read the rows before copies overwrite them. In `tap_gemm` a warp that need not be together before the
+  /// cluster's barrier here.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.

@@ -393,13 +393,12 @@ std::string name_of(const DirectedTemplate& directed) {
 }
 
 std::vector<DirectedTemplate> gradient_templates() {
-  return {{Direction::kGradInput, "direct_grad_input"}, {Direction::kGradInput, "shift_gemm"},
-          {Direction::kGradInput, "f32x3_gemm"},        {Direction::kGradInput, "halo_gemm"},
-          {Direction::kGradInput, "roll_gemm"},         {Direction::kGradInput, "tap_gemm"},
-          {Direction::kGradWeight, "direct_grad_weight"},
-          {Direction::kGradWeight, "grad_weight_gemm"}, {Direction::kGradWeight, "grad_weight_pixels"},
-          {Direction::kGradWeight, "grad_weight_rows"}, {Direction::kGradWeight, "f32x3_grad_weight"},
-          {Direction::kGradBias, "grad_bias"}};
+  return {{Direction::kGradInput, "direct_grad_input"},   {Direction::kGradInput, "shift_gemm"},
+          {Direction::kGradInput, "f32x3_gemm"},          {Direction::kGradInput, "halo_gemm"},
+          {Direction::kGradInput, "roll_gemm"},           {Direction::kGradInput, "tap_gemm"},
+          {Direction::kGradWeight, "direct_grad_weight"}, {Direction::kGradWeight, "grad_weight_gemm"},
+          {Direction::kGradWeight, "grad_weight_pixels"}, {Direction::kGradWeight, "grad_weight_rows"},
+          {Direction::kGradWeight, "f32x3_grad_weight"},  {Direction::kGradBias, "grad_bias"}};
 }
 
 std::string words(const std::pair<Coverage::Class, Coverage::Class>& pair) {
