@@ -174,7 +174,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
   const Boxes boxes = {(in_h + (P::box_h - 1)) / P::box_h, (in_w + (P::box_w - 1)) / P::box_w};
-  const int all_boxes = (batch + (P::box_n - 1)) / P::box_n * boxes.down * boxes.across;
+  const int all_boxes = ((batch - 1) / P::box_n + 1) * boxes.down * boxes.across;
   // A cluster makes tiles of the same input channels, of positions that follow one another. Those that have the same
   // positions are made together.
   constexpr int kClusterBoxes = P::cluster * kBoxes;

@@ -1,5 +1,5 @@
 (program tap_gemm
-  (digest "91471959cbdb78e27e341439f8f4bd1998b6a2ec471ec870f1a4518e59b76d58")
+  (digest "b35b31f57256784978febe9527e42068e79b2b47a4d782c1719b91d056fe06ae")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -540,7 +540,7 @@
     (declare @3 (const int) in_h (call input_rows height))
     (declare @4 (const int) in_w (call input_columns width))
     (declare @5 (const Boxes) boxes (init (/ (+ in_h (- P::box_h 1)) P::box_h) (/ (+ in_w (- P::box_w 1)) P::box_w)))
-    (declare @6 (const int) all_boxes (* (* (/ (+ batch (- P::box_n 1)) P::box_n) (. boxes down)) (. boxes across)))
+    (declare @6 (const int) all_boxes (* (* (+ (/ (- batch 1) P::box_n) 1) (. boxes down)) (. boxes across)))
     (comment @7 "A cluster makes tiles of the same input channels, of positions that follow one another. Those that have the same")
     (comment @8 "positions are made together.")
     (declare_constexpr @9 int kClusterBoxes (* P::cluster kBoxes))

@@ -409,7 +409,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(2, 1,
                                                   const unsigned char* packed, unsigned short* __restrict__ grad_x,
                                                   int batch) {
   const Boxes boxes = {8, 16};
-  const int all_boxes = (batch + 127) / 128 * boxes.down * boxes.across;
+  const int all_boxes = ((batch - 1) / 128 + 1) * boxes.down * boxes.across;
   // A cluster makes tiles of the same input channels, of positions that follow one another. Those that have the same
   // positions are made together.
   const int tiles = (all_boxes + 1) / 2;
