@@ -105,7 +105,7 @@ struct CostFactors {
 
 struct CostFactorName {
   std::string_view name;
-  double CostFactors::*member;
+  double CostFactors::* member;
 };
 
 /// By name, in the order of the table.

@@ -16,6 +16,7 @@
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
 #include "generator/planner/tensor_cores.h"
+#include "generator/planner/tensor_maps.h"
 
 namespace convtgen {
 namespace {
@@ -277,28 +278,11 @@ LaunchPlan grad_weight_pixels_launch(const Problem& problem, const Plan& plan) {
   const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
   const Layer& layer = problem.layer;
   LaunchPlan out = launch(kTraits, problem, plan);
-  const std::int64_t bytes = bytes_of(layer.dtype);
-  // Channels, positions of a row, rows, images. Of grad_y the positions of a plane are a stride apart.
-  const auto map = [&](std::string name, Role role, std::int64_t channels, Quantity width, Quantity height,
-                       Quantity image, std::array<std::int64_t, 3> box, std::array<std::int64_t, 2> steps) {
-    const auto span = [](std::int64_t size, std::int64_t step) { return (size - 1) * step + 1; };
-    MapRecipe recipe{.name = std::move(name), .role = role};
-    recipe.form =
-        map_form(layer.dtype, {box[0], span(box[1], steps[0]), span(box[2], steps[1]), integer_of(plan, "tile_images")},
-                 box[0] * bytes);
-    recipe.form.steps = {1, static_cast<std::uint32_t>(steps[0]), static_cast<std::uint32_t>(steps[1]), 1, 1};
-    recipe.sizes = {Amount{.constant = channels}, Amount{.factor = 1, .per = width}, Amount{.factor = 1, .per = height},
-                    Amount{.factor = 1, .per = Quantity::kBatch}};
-    recipe.pitches = {Amount{}, Amount{.constant = channels * bytes}, Amount{.factor = channels * bytes, .per = width},
-                      Amount{.factor = channels * bytes, .per = image}};
-    return recipe;
-  };
-  MapRecipe x = map("x_map", Role::kX, layer.in_channels, Quantity::kInWidth, Quantity::kInHeight, Quantity::kInImage,
-                    {values[0], values[2], values[3]}, {1, 1});
-  MapRecipe grad_y = map("grad_y_map", Role::kGradY, layer.out_channels, Quantity::kOutWidth, Quantity::kOutHeight,
-                         Quantity::kOutImage, {values[1], values[4], values[5]},
-                         {symmetric(layer.axes[kWidth]).stride, symmetric(layer.axes[kHeight]).stride});
-  out.maps = {std::move(x), std::move(grad_y)};
+  const std::int64_t images = integer_of(plan, "tile_images");
+  out.maps = {pixel_map(layer, Role::kX, {values[0], values[2], values[3], images}, {1, 1}),
+              // The positions of a plane are a stride apart.
+              pixel_map(layer, Role::kGradY, {values[1], values[4], values[5], images},
+                        {symmetric(layer.axes[kWidth]).stride, symmetric(layer.axes[kHeight]).stride})};
   if (layer.layout != Layout::kNhwc) {
     add_copies(problem, plan, out);
   }

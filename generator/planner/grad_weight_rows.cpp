@@ -16,6 +16,7 @@
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
 #include "generator/planner/tensor_cores.h"
+#include "generator/planner/tensor_maps.h"
 
 namespace convtgen {
 namespace {

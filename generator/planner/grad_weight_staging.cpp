@@ -9,6 +9,7 @@
 #include "generator/planner/grad_weight_plan.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/scalar.h"
+#include "generator/planner/tensor_maps.h"
 
 namespace convtgen::grad_weight {
 
@@ -144,20 +145,6 @@ Result<void> check_channels_last(const Layer& layer, std::int64_t pack) {
     }
   }
   return {};
-}
-
-TensorMap map_form(Dtype dtype, std::initializer_list<std::int64_t> box, std::int64_t swizzle) {
-  TensorMap form;
-  form.element = dtype == Dtype::kF16    ? TensorMap::Element::kF16
-                 : dtype == Dtype::kBf16 ? TensorMap::Element::kBf16
-                                         : TensorMap::Element::kTf32;
-  form.rank = static_cast<int>(box.size());
-  std::ranges::transform(box, form.box.begin(), [](std::int64_t size) { return static_cast<std::uint32_t>(size); });
-  form.swizzle = swizzle == 128  ? TensorMap::Swizzle::k128
-                 : swizzle == 64 ? TensorMap::Swizzle::k64
-                 : swizzle == 32 ? TensorMap::Swizzle::k32
-                                 : TensorMap::Swizzle::kNone;
-  return form;
 }
 
 }  // namespace convtgen::grad_weight

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,10 +67,5 @@ struct Brought {
 
 /// Errors: with channels last, the channels of a group are no multiple of those that are loaded together.
 [[nodiscard]] Result<void> check_channels_last(const Layer& layer, std::int64_t pack);
-
-// ---- By tensor copies ----
-
-/// The form of a tensor's map: of the box's axes, whose rows have the swizzle of so many bytes (0: none).
-[[nodiscard]] TensorMap map_form(Dtype dtype, std::initializer_list<std::int64_t> box, std::int64_t swizzle);
 
 }  // namespace convtgen::grad_weight

@@ -49,13 +49,11 @@ double direct_seconds(const Problem& problem, const Plan& direct) {
 
 /// Whether ints count what the kernels address of the packed weights.
 bool ints_count_weights(const Problem& problem, const Plan& plan) {
-  if (plan.packed_bytes == 0) {
-    return true;
-  }
   // The planners of templates with a launch of their own check what a block reads.
-  const bool has_grid = template_of(plan).grid != nullptr;
-  const std::int64_t columns =
-      has_grid ? tile_grid_of(problem, plan).blocks_per_tile / plan.cluster : plan.packed_bytes;
+  if (plan.packed_bytes == 0 || template_of(plan).grid == nullptr) {
+    return plan.packed_bytes <= kMostPackedBytes;
+  }
+  const std::int64_t columns = tile_grid_of(problem, plan).blocks_per_tile / plan.cluster;
   return plan.packed_bytes <= kMostPackedBytes && plan.packed_bytes / columns <= kMostBlockBytes;
 }
 

@@ -11,11 +11,11 @@
 #include "generator/planner/block_constants.h"
 #include "generator/planner/cost.h"
 #include "generator/planner/gemm_block.h"
-#include "generator/planner/grad_weight_staging.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
 #include "generator/planner/tensor_cores.h"
+#include "generator/planner/tensor_maps.h"
 
 namespace convtgen {
 namespace {
@@ -330,19 +330,9 @@ LaunchPlan tap_gemm_launch(const Problem& problem, const Plan& plan) {
                                      .most_tiles = clusters_at_once(problem.target, b.cluster),
                                      .bounds = staged_bounds(layer, b.box_h, b.box_w)}});
   add_packing(launch, plan);
-  // Channels, positions of a row, rows, images. Those that a box has are a stride apart.
-  const std::int64_t bytes = bytes_of(layer.dtype);
-  const std::int64_t rows = symmetric(layer.axes[kHeight]).stride, columns = symmetric(layer.axes[kWidth]).stride;
-  MapRecipe map{.name = "grad_y_map", .role = Role::kGradY};
-  map.form = grad_weight::map_form(
-      layer.dtype, {b.block_k, (b.box_w - 1) * columns + 1, (b.box_h - 1) * rows + 1, b.box_n}, b.block_k * bytes);
-  map.form.steps = {1, static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(rows), 1, 1};
-  const std::int64_t pixel = layer.out_channels * bytes;
-  map.sizes = {Amount{.constant = layer.out_channels}, per(Quantity::kOutWidth), per(Quantity::kOutHeight),
-               per(Quantity::kBatch)};
-  map.pitches = {Amount{}, Amount{.constant = pixel}, Amount{.factor = pixel, .per = Quantity::kOutWidth},
-                 Amount{.factor = pixel, .per = Quantity::kOutImage}};
-  launch.maps = {std::move(map)};
+  // The positions of a box are a stride apart.
+  launch.maps = {pixel_map(layer, Role::kGradY, {b.block_k, b.box_w, b.box_h, b.box_n},
+                           {symmetric(layer.axes[kWidth]).stride, symmetric(layer.axes[kHeight]).stride})};
   return launch;
 }
 

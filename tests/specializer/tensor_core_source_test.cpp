@@ -85,7 +85,7 @@ const std::vector<Golden> kGoldens = {
       "kernel 4x4; stride 4x4; dtype bf16; layout nhwc; input 1x8x8; directions grad_input"}},
     {"tap_gemm",
      "tap_gemm",
-     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; "
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 132x16x16; dtype f16; layout nhwc; "
      "directions grad_input",
      {"kernel 2x2; stride 2x2; input 8x512x512; dtype f16; layout nhwc; directions grad_input",
       "kernel 3x3; stride 5x2; dilation 2x1; input ?x?x?; dtype bf16; layout nhwc; directions grad_input",

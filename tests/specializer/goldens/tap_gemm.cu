@@ -1,24 +1,24 @@
-// conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; compute f16; layout nhwc; directions grad_input
+// conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 132x16x16; dtype f16; compute f16; layout nhwc; directions grad_input
 // grad_input for sm_90a. Template tap_gemm: a block makes 256 inputs of 128 channels; 16 taps; 193.1 KiB shared.
 // Launch
-//   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
+//   sizes: batch 132, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
-//   tensor grad_x: 4194304 elements, written, 16-byte aligned
-//   tensor grad_y: 8388608 elements, read, 16-byte aligned
+//   tensor grad_x: 4325376 elements, written, 16-byte aligned
+//   tensor grad_y: 8650752 elements, read, 16-byte aligned
 //   tensor weight: 131072 elements, read, 2-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
-//   tensor map grad_y_map of grad_y: f16, sizes (64, 32, 32, 128), byte pitches (128, 4096, 131072), box (64, 1, 3, 128), element strides (1, 2, 2, 1), swizzle 128, fill zero
-//   kernel convtgen_tap_gemm_grad_input_16b421875ee8aa04_pack
+//   tensor map grad_y_map of grad_y: f16, sizes (64, 32, 32, 132), byte pitches (128, 4096, 131072), box (64, 15, 15, 4), element strides (1, 2, 2, 1), swizzle 128, fill zero
+//   kernel convtgen_tap_gemm_grad_input_f0bc04c08c37a627_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 64; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_tap_gemm_grad_input_16b421875ee8aa04
+//   kernel convtgen_tap_gemm_grad_input_f0bc04c08c37a627
 //     arguments TensorMap grad_y_map, const unsigned char* packed, unsigned short* grad_x, int batch
-//     grid 128; block 288; shared 197696
+//     grid 132; block 288; cluster 2 by the source; shared 197696
 //     attribute programmatic stream serialization
 
-namespace convtgen_tap_gemm_grad_input_16b421875ee8aa04_source {
+namespace convtgen_tap_gemm_grad_input_f0bc04c08c37a627_source {
 
 // ---- Device primitives ----
 
@@ -62,14 +62,18 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
-__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
-  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
-
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
+}
+
+// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.
+__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {
+  asm volatile(
+      "{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; "
+      "}" ::"r"(shared_address(barrier)),
+      "r"(rank)
+      : "memory");
 }
 
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
@@ -80,6 +84,28 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
                  : "r"(shared_address(barrier)), "r"(parity)
                  : "memory");
   }
+}
+
+// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.
+__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {
+  unsigned int complete;
+  do {
+    asm volatile(
+        "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+        : "=r"(complete)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+  } while (complete == 0);
+}
+
+// Comes to the cluster's barrier without waiting; what this thread wrote before is visible to whom cluster_wait()s.
+__device__ __forceinline__ void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+// Waits until all threads of the cluster have arrived in this phase; acquires.
+__device__ __forceinline__ void cluster_wait() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
 // Lets the launch behind this one begin, as soon as all blocks have said so or ended.
@@ -107,12 +133,14 @@ __device__ __forceinline__ void tensor_load_4d(void* to, const TensorMap& map, u
       : "memory");
 }
 
-// Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
-__device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                   shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(barrier))
-               : "memory");
+// The same to the blocks of the cluster in `blocks`, as tensor_load_multicast_1d() does it.
+__device__ __forceinline__ void bulk_load_multicast(void* to, const void* from, unsigned int bytes,
+                                                    unsigned long long* barrier, unsigned short blocks) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
+      "%4;" ::"r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(barrier)), "h"(blocks)
+      : "memory");
 }
 
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
@@ -193,6 +221,7 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_ss(float (&d)[64], unsigned
 // ---- Constants ----
 
 constexpr int kThreads = 288;
+constexpr int kImagePositions = 64;
 constexpr int kBoxPositions = 256;
 constexpr int kSwizzle = 128;
 
@@ -201,6 +230,7 @@ constexpr int kSwizzle = 128;
 constexpr int kBoxBytes = 32768;
 constexpr int kInputBytes = 32768;
 constexpr int kWeightBytes = 16384;
+constexpr int kSharedWeightBytes = 8192;  // that each block of a cluster copies
 constexpr int kStageBytes = 49152;
 constexpr int kBarrierOffset = 196608;
 constexpr long long kPackedTileBytes = 262144ll;
@@ -241,7 +271,7 @@ __device__ __forceinline__ void pack(const unsigned short* __restrict__ weight, 
 
 // Packs the weights by N tile, tap and k-block: rows of output channels, one for each input channel of the tile.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_tap_gemm_grad_input_16b421875ee8aa04_pack(const unsigned short* __restrict__ weight,
+    convtgen_tap_gemm_grad_input_f0bc04c08c37a627_pack(const unsigned short* __restrict__ weight,
                                                        unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
@@ -269,13 +299,13 @@ struct Boxes {
 };
 
 __device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
-  return {box / boxes.across / boxes.down * 128, box / boxes.across % boxes.down * 2, box % boxes.across};
+  return {box / boxes.across / boxes.down * 4, box / boxes.across % boxes.down * 8, box % boxes.across * 8};
 }
 
 // Releases a stage to the producers of all blocks that write to it, behind the warp's wait for its products.
 __device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
-  if (lane < 1) {
-    mbarrier_arrive(empty);
+  if (lane < 2) {
+    mbarrier_arrive_remote(empty, lane);
   }
 }
 
@@ -285,7 +315,7 @@ __device__ __forceinline__ void release_stage(unsigned long long* empty, int lan
 // Bytes may arrive before they are expected: the stage is not full before the first lane's arrival.
 __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap& grad_y_map,
                                           const unsigned char* weights, unsigned long long* full,
-                                          unsigned long long* empty, const Place& place, int lane, int& stage,
+                                          unsigned long long* empty, const Place& place, int lane, int rank, int& stage,
                                           unsigned int& parity) {
   const int row = place.row * 2 - 1;
   const int column = place.column * 2 - 1;
@@ -295,11 +325,12 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
     const int tap_row = row + tap / 4;
     const int tap_column = column + tap % 4;
     unsigned char* to = shared + stage * kStageBytes;
-    mbarrier_wait(&empty[stage], parity);
+    mbarrier_wait_cluster(&empty[stage], parity);
     if (lane == 0) {
       mbarrier_arrive_expect(&full[stage], kStageBytes);
       const unsigned char* from = weights + tap * kWeightBytes;
-      bulk_load(to + kInputBytes, from, kWeightBytes, &full[stage]);
+      bulk_load_multicast(to + kInputBytes + rank * kSharedWeightBytes, from + rank * kSharedWeightBytes,
+                          kSharedWeightBytes, &full[stage], 3);
     }
     if (lane < 1) {
       tensor_load_4d(to + lane * kBoxBytes, grad_y_map, &full[stage], 0, tap_column, tap_row, place.image);
@@ -352,9 +383,9 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
   for (int half = 0; half < 4; ++half) {
     const int m = half / 2 * 128 + half % 2 * 8 + static_cast<int>(first);
     const Place place = place_of(first_box + m / kBoxPositions, boxes);
-    const int image = place.image + m % kBoxPositions / 2;
-    const int row = place.row + m % 2;
-    const int column = place.column;
+    const int image = place.image + m % kBoxPositions / kImagePositions;
+    const int row = place.row + m / 8 % 8;
+    const int column = place.column + m % 8;
     if (image < batch && row < 16 && column < 16) {
       unsigned short* to = grad_x + ((static_cast<long long>(image) * 16 + row) * 16 + column) * 128 + channel;
       #pragma unroll
@@ -374,16 +405,18 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
 
 // ---- Kernel ----
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_tap_gemm_grad_input_16b421875ee8aa04(__grid_constant__ const TensorMap grad_y_map,
+extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(2, 1, 1)
+    convtgen_tap_gemm_grad_input_f0bc04c08c37a627(__grid_constant__ const TensorMap grad_y_map,
                                                   const unsigned char* packed, unsigned short* __restrict__ grad_x,
                                                   int batch) {
-  const Boxes boxes = {8, 16};
-  const int all_boxes = ((batch - 1) / 128 + 1) * boxes.down * boxes.across;
+  const Boxes boxes = {2, 2};
+  const int all_boxes = ((batch - 1) / 4 + 1) * boxes.down * boxes.across;
   // A cluster makes tiles of the same input channels, of positions that follow one another. Those that have the same
   // positions are made together.
-  const int first_tile = blockIdx.x;
-  const int next_tile = gridDim.x;
+  const int tiles = (all_boxes + 1) / 2;
+  const int rank = blockIdx.x % 2;
+  const int first_tile = blockIdx.x / 2;
+  const int next_tile = gridDim.x / 2;
 
   unsigned char* shared = shared_align(shared_memory(), 1024);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
@@ -391,11 +424,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < 4; ++stage) {
       mbarrier_init(&full[stage], 1);
-      mbarrier_init(&empty[stage], 8);
+      mbarrier_init(&empty[stage], 16);
     }
     fence_mbarrier_init();
   }
-  __syncthreads();
+  cluster_arrive();
+  cluster_wait();
 
   const int warp = warp_uniform(threadIdx.x / 32);
   const int lane = threadIdx.x % 32;
@@ -403,14 +437,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (warp >= 8) {
     grid_dependency_wait();  // the weights are packed
     unsigned int parity = 1;
-    for (int tile = first_tile; tile < all_boxes; tile += next_tile) {
-      const Place place = place_of(tile + lane, boxes);
-      copy_tile(shared, grad_y_map, packed, full, empty, place, lane, stage, parity);
+    for (int tile = first_tile; tile < tiles; tile += next_tile) {
+      const Place place = place_of(tile * 2 + rank + lane, boxes);
+      copy_tile(shared, grad_y_map, packed, full, empty, place, lane, rank, stage, parity);
     }
   } else {
     unsigned int parity = 0;
     Accumulators acc = {};
-    for (int tile = first_tile; tile < all_boxes; tile += next_tile) {
+    for (int tile = first_tile; tile < tiles; tile += next_tile) {
       pin(acc);
       for (int k = 0; k < 16; ++k) {
         mbarrier_wait(&full[stage], parity);
@@ -423,11 +457,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       wgmma_wait(0);
       pin(acc);
       release_stage(&empty[stage == 0 ? 3 : stage - 1], lane);
-      store_tile(acc, grad_x, tile, boxes, warp, lane, batch);
+      store_tile(acc, grad_x, tile * 2 + rank, boxes, warp, lane, batch);
     }
   }
+  // No block ends while others send to it.
+  __syncwarp();
+  cluster_arrive();
+  cluster_wait();
 }
 
-}  // namespace convtgen_tap_gemm_grad_input_16b421875ee8aa04_source
-using convtgen_tap_gemm_grad_input_16b421875ee8aa04_source::convtgen_tap_gemm_grad_input_16b421875ee8aa04_pack;
-using convtgen_tap_gemm_grad_input_16b421875ee8aa04_source::convtgen_tap_gemm_grad_input_16b421875ee8aa04;
+}  // namespace convtgen_tap_gemm_grad_input_f0bc04c08c37a627_source
+using convtgen_tap_gemm_grad_input_f0bc04c08c37a627_source::convtgen_tap_gemm_grad_input_f0bc04c08c37a627_pack;
+using convtgen_tap_gemm_grad_input_f0bc04c08c37a627_source::convtgen_tap_gemm_grad_input_f0bc04c08c37a627;

@@ -1,0 +1,21 @@
+// Tensor maps of launches: what tensor copies bring of x and grad_y.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+
+#include "generator/layer/layer.h"
+#include "generator/recipe/recipe.h"
+
+namespace convtgen {
+
+/// The form of a tensor's map: of the box's axes, whose rows have the swizzle of so many bytes (0: none).
+[[nodiscard]] TensorMap map_form(Dtype dtype, std::initializer_list<std::int64_t> box, std::int64_t swizzle);
+
+/// The map of x or grad_y with channels last. A box has so many channels, positions of a row, rows and images; its
+/// positions and rows are `steps` apart, and its channels are as wide as its swizzle.
+[[nodiscard]] MapRecipe pixel_map(const Layer& layer, Role role, std::array<std::int64_t, 4> box,
+                                  std::array<std::int64_t, 2> steps);
+
+}  // namespace convtgen
