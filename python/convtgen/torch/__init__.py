@@ -1,0 +1,16 @@
+"""PyTorch's transposed convolutions by convtgen's kernels (docs/pytorch.md).
+
+    from convtgen.torch import ConvTranspose2d   # for torch.nn.ConvTranspose2d
+    from convtgen.torch import conv_transpose2d  # for torch.nn.functional.conv_transpose2d
+"""
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise ImportError("convtgen.torch needs PyTorch 2.6 or later: pip install torch") from error
+
+from .functional import conv_transpose1d, conv_transpose2d
+from .modules import ConvTranspose1d, ConvTranspose2d
+from .settings import use_host_device
+
+__all__ = ["ConvTranspose1d", "ConvTranspose2d", "conv_transpose1d", "conv_transpose2d", "use_host_device"]

@@ -1,0 +1,198 @@
+"""Calls of kernels: what is known of a call by its shapes, found once, and the launches of each direction."""
+
+import os
+import threading
+from pathlib import Path
+
+import torch
+
+from ..core import Device, Error, Layer, Status, check
+from .._native import lib
+from . import settings
+from .geometry import format_strides, has_format, in_format, output_extents
+
+_ALIGNMENT = 16  # of tensors: as much as kernels read at once
+_WORKSPACE_ALIGNMENT = 128
+# So many sizes of a layer get kernels of their own. Those that come later share one whose sizes are open, so that
+# inputs of ever new lengths do not compile for ever.
+_MOST_SIZES = 4
+_MOST_CALLS = 4096
+
+_lock = threading.RLock()
+_devices = {}
+_calls = {}
+_sizes_of_layers = {}
+
+
+def _find_nvrtc():
+    # torch's own NVRTC is the one that its driver serves. Who names another in the environment gets that.
+    if os.environ.get("CONVTGEN_NVRTC") or os.environ.get("CONVTGEN_NVRTC_DIR"):
+        return
+    packages = Path(torch.__file__).parent.parent / "nvidia"
+    if any(packages.glob("*/lib/libnvrtc.so.*")):
+        os.environ["CONVTGEN_NVRTC_DIR"] = str(packages)
+
+
+def device_of(device):
+    """The Device that tensors on a torch.device run on."""
+    name = "host" if device.type == "cpu" else f"cuda:{device.index}"
+    found = _devices.get(name)
+    if found is None:
+        with _lock:
+            if name not in _devices:
+                if name != "host":
+                    _find_nvrtc()
+                _devices[name] = Device(name)
+            found = _devices[name]
+    return found
+
+
+def _axes(values):
+    return "x".join(map(str, values))
+
+
+class Call:
+    """All calls of one layer with tensors of these shapes and formats, on one device.
+
+    Attributes:
+      x_shape, weight_shape, y_shape: of tensors with a batch.
+      dtype, device: of all of them.
+      channels_last: whether x and y, and their gradients, lie so.
+      weight_channels_last: whether the weights and their gradient do.
+      parameters: Parameters.
+      compute: the language's word.
+    """
+
+    def __init__(self, x_shape, weight_shape, dtype, device, channels_last, weight_channels_last, parameters, compute):
+        self.x_shape, self.weight_shape = x_shape, weight_shape
+        self.dtype, self.device = dtype, device
+        self.channels_last, self.weight_channels_last = channels_last, weight_channels_last
+        self.parameters, self.compute = parameters, compute
+        out_channels = weight_shape[1] * parameters.groups
+        self.y_shape = (x_shape[0], out_channels, *output_extents(x_shape[2:], weight_shape[2:], parameters))
+        self.bias_shape = (out_channels,)
+        self._y_strides = format_strides(self.y_shape, channels_last)
+        self._x_strides = format_strides(x_shape, channels_last)
+        self._weight_strides = format_strides(weight_shape, weight_channels_last)
+        self._launch_sizes = (x_shape[0], 1, x_shape[2] if len(x_shape) == 4 else 1, x_shape[-1])
+        self._kernels = {}
+
+    def layer_text(self, has_bias, sizes=None):
+        """The layer in convtgen's language; `sizes` of x, or None where they are open."""
+        p, axes = self.parameters, len(self.x_shape) - 2
+        layout = "nhwc" if self.channels_last else "nchw"
+        weight_layout = "channels_last" if self.weight_channels_last else "contiguous"
+        return (f"conv_transpose{axes}d {self.x_shape[1]} -> {self.weight_shape[1] * p.groups}; "
+                f"kernel {_axes(self.weight_shape[2:])}; stride {_axes(p.stride)}; padding {_axes(p.padding)}; "
+                f"output_padding {_axes(p.output_padding)}; dilation {_axes(p.dilation)}; groups {p.groups}; "
+                f"input {_axes(sizes or '?' * (axes + 1))}; bias {'on' if has_bias else 'off'}; "
+                f"dtype {settings.DTYPES[self.dtype]}; compute {self.compute}; layout {layout}; "
+                f"weight_layout {weight_layout}; directions forward, grad_input, grad_weight")
+
+    def sizes(self):
+        """(batch, height, width) or (batch, length) of x."""
+        return (self.x_shape[0], *self.x_shape[2:])
+
+    def layer(self, has_bias):
+        """The Layer whose kernel such a call has: of its own sizes, or of open ones."""
+        open_layer = self.layer_text(has_bias)
+        if self.device.type == "cpu":
+            return Layer(open_layer)
+        with _lock:
+            known = _sizes_of_layers.setdefault((open_layer, self.device), set())
+            if self.sizes() not in known and len(known) < _MOST_SIZES:
+                known.add(self.sizes())
+            is_known = self.sizes() in known
+        return Layer(self.layer_text(has_bias, self.sizes()) if is_known else open_layer)
+
+    def kernel(self, direction, has_bias):
+        """(Kernel, bytes of its workspace) of one direction. Compiles where nobody did before."""
+        found = self._kernels.get((direction, has_bias))
+        if found is None:
+            kernel = device_of(self.device).prepare(self.layer(has_bias), direction)
+            found = self._kernels[direction, has_bias] = kernel, kernel.workspace(self.sizes())[0]
+        return found
+
+    def _launch(self, direction, has_bias, x=0, weight=0, bias=0, y=0, grad_y=0, grad_x=0, grad_weight=0, grad_bias=0):
+        kernel, workspace_bytes = self.kernel(direction, has_bias)
+        workspace = 0
+        if workspace_bytes:
+            memory = torch.empty(workspace_bytes + (_WORKSPACE_ALIGNMENT if self.device.type == "cpu" else 0),
+                                 dtype=torch.uint8, device=self.device)
+            workspace = -(-memory.data_ptr() // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT
+        if self.device.type == "cpu":
+            status = lib.convtgen_py_launch(kernel.number, x, weight, bias, y, grad_y, grad_x, grad_weight, grad_bias,
+                                            workspace, workspace_bytes, *self._launch_sizes, 0)
+        else:
+            stream = torch._C._cuda_getCurrentRawStream(self.device.index)
+            status = lib.convtgen_py_launch(kernel.number, x, weight, bias, y, grad_y, grad_x, grad_weight, grad_bias,
+                                            workspace, workspace_bytes, *self._launch_sizes, stream)
+        if status:
+            check(status)
+
+    def _ready(self, tensor):
+        tensor = in_format(tensor, self.channels_last)
+        return tensor if tensor.data_ptr() % _ALIGNMENT == 0 else tensor.clone()
+
+    def _empty(self, shape, strides):
+        return torch.empty_strided(shape, strides, dtype=self.dtype, device=self.device)
+
+    def forward(self, x, weight, bias):
+        """y, of y_shape, for detached tensors of this call's shapes; bias may be None."""
+        x, weight = self._ready(x), in_format(weight, self.weight_channels_last)
+        bias = None if bias is None else bias.contiguous()
+        y = self._empty(self.y_shape, self._y_strides)
+        self._launch("forward", bias is not None, x=x.data_ptr(), weight=weight.data_ptr(),
+                     bias=0 if bias is None else bias.data_ptr(), y=y.data_ptr())
+        return y
+
+    def grad_input(self, grad_y, weight):
+        """grad_x, of x_shape."""
+        grad_y, weight = self._ready(grad_y), in_format(weight, self.weight_channels_last)
+        grad_x = self._empty(self.x_shape, self._x_strides)
+        self._launch("grad_input", False, grad_y=grad_y.data_ptr(), weight=weight.data_ptr(), grad_x=grad_x.data_ptr())
+        return grad_x
+
+    def grad_weight(self, grad_y, x, with_bias):
+        """grad_weight, of weight_shape, and grad_bias, or None where it is not wanted."""
+        grad_y, x = self._ready(grad_y), self._ready(x)
+        grad_weight = self._empty(self.weight_shape, self._weight_strides)
+        grad_bias = self._empty((self.y_shape[1],), (1,)) if with_bias else None
+        self._launch("grad_weight", with_bias, x=x.data_ptr(), grad_y=grad_y.data_ptr(),
+                     grad_weight=grad_weight.data_ptr(), grad_bias=grad_bias.data_ptr() if with_bias else 0)
+        return grad_weight, grad_bias
+
+
+def _is_legal(x_shape, weight_shape, parameters):
+    axes = len(x_shape) - 2
+    return (axes in (1, 2) and len(weight_shape) == axes + 2 and 0 not in x_shape and 0 not in weight_shape and
+            all(len(values) == axes for values in parameters[:4]) and parameters.groups >= 1 and
+            x_shape[1] == weight_shape[0] and weight_shape[0] % parameters.groups == 0)
+
+
+def find_call(x_shape, weight_shape, dtype, device, channels_last, weight_channels_last, parameters, compute):
+    """The Call of these shapes; None where torch's own operator serves: arguments that are wrong, for its message, empty
+    tensors, and layers beyond a limit of convtgen's language."""
+    key = (tuple(x_shape), tuple(weight_shape), dtype, device, channels_last, weight_channels_last, parameters, compute)
+    if key not in _calls:
+        call = None
+        if _is_legal(key[0], key[1], parameters):
+            call = Call(*key)
+            try:
+                Layer(call.layer_text(False, call.sizes()))
+            except Error as error:
+                if error.status not in (Status.INVALID_LAYER, Status.UNSUPPORTED):
+                    raise
+                call = None
+        with _lock:
+            if len(_calls) >= _MOST_CALLS:
+                _calls.clear()
+            _calls[key] = call
+    return _calls[key]
+
+
+def call_of(x, weight, parameters, compute, channels_last):
+    """find_call() for tensors; x may be missing its data, as grad_weight's weight is: anything with a shape and strides."""
+    return find_call(x.shape, weight.shape, x.dtype, x.device, channels_last,
+                     not has_format(weight, False) and has_format(weight, True), parameters,
+                     settings.compute_mode(x.dtype, compute))

@@ -1,0 +1,46 @@
+"""ConvTranspose1d and ConvTranspose2d: torch's modules with convtgen's kernels."""
+
+import torch
+
+from . import settings
+from .functional import conv_transpose1d, conv_transpose2d
+
+
+class _Convtgen:
+    """What both modules have beside torch's: the compute mode, and a forward of their own."""
+
+    compute = None
+
+    def __init__(self, *arguments, compute=None, **named):
+        settings.check_compute(compute)
+        super().__init__(*arguments, **named)
+        self.compute = compute
+
+    def _forward(self, function, dimensions, input, output_size):
+        if self.padding_mode != "zeros":
+            raise ValueError(f"Only `zeros` padding mode is supported for {type(self).__name__}")
+        output_padding = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, dimensions,
+                                              self.dilation)
+        # A tuple, as torch's list has no hash.
+        return function(input, self.weight, self.bias, self.stride, self.padding, tuple(output_padding), self.groups,
+                        self.dilation, compute=self.compute)
+
+    def extra_repr(self):
+        text = super().extra_repr()
+        return text if self.compute is None else f"{text}, compute={self.compute!r}"
+
+
+class ConvTranspose1d(_Convtgen, torch.nn.ConvTranspose1d):
+    """torch.nn.ConvTranspose1d by conv_transpose1d(): the same arguments, parameters and state_dict, and `compute`."""
+
+    def forward(self, input, output_size=None):
+        """(batch, in_channels, length) or (in_channels, length) to the same with out_channels and the output's length."""
+        return self._forward(conv_transpose1d, 1, input, output_size)
+
+
+class ConvTranspose2d(_Convtgen, torch.nn.ConvTranspose2d):
+    """torch.nn.ConvTranspose2d by conv_transpose2d(): the same arguments, parameters and state_dict, and `compute`."""
+
+    def forward(self, input, output_size=None):
+        """(batch, in_channels, height, width) or (in_channels, height, width) to the same of the output."""
+        return self._forward(conv_transpose2d, 2, input, output_size)

@@ -1,0 +1,189 @@
+"""The operators torch.ops.convtgen.*: what torch.compile, torch.export, tensor subclasses and dispatch modes see.
+
+In eager mode functional.py calls the kernels without them, since a registered operator costs more than a launch.
+"""
+
+import torch
+
+from . import calls, geometry
+from .geometry import Parameters
+
+_library = torch.library.Library("convtgen", "DEF")
+_PARAMETERS = "SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymInt[] dilation, SymInt groups, str compute"
+_library.define(f"conv_transpose(Tensor input, Tensor weight, Tensor? bias, {_PARAMETERS}) -> Tensor")
+_library.define(f"conv_transpose_grad_input(Tensor grad_y, Tensor weight, SymInt[] input_size, {_PARAMETERS}) -> Tensor")
+_library.define("conv_transpose_grad_weight(Tensor grad_y, Tensor input, SymInt[] weight_size, "
+                f"bool weight_channels_last, {_PARAMETERS}) -> Tensor")
+
+conv_transpose = torch.ops.convtgen.conv_transpose.default
+conv_transpose_grad_input = torch.ops.convtgen.conv_transpose_grad_input.default
+conv_transpose_grad_weight = torch.ops.convtgen.conv_transpose_grad_weight.default
+
+
+def as_arguments(parameters, compute):
+    """The arguments that all three have: Parameters and a compute mode, "" for torch's switches."""
+    return [*map(list, parameters[:4]), parameters.groups, compute or ""]
+
+
+def _parameters(stride, padding, output_padding, dilation, groups):
+    return Parameters(tuple(stride), tuple(padding), tuple(output_padding), tuple(dilation), groups)
+
+
+def torch_backward(grad_y, x, weight, parameters, wanted):
+    """torch's own gradients (of x, weight, bias), of which `wanted` says three times whether it is."""
+    stride, padding, output_padding, dilation, groups = parameters
+    return torch.ops.aten.convolution_backward(grad_y, x, weight, [grad_y.shape[1]], list(stride), list(padding),
+                                               list(dilation), True, list(output_padding), groups, wanted)
+
+
+def torch_forward(x, weight, bias, parameters):
+    """torch's own output."""
+    stride, padding, output_padding, dilation, groups = parameters
+    return torch.ops.aten.convolution(x, weight, bias, list(stride), list(padding), list(dilation), True,
+                                      list(output_padding), groups)
+
+
+def _call(shape, weight_shape, like, channels_last, weight_channels_last, parameters, compute):
+    if not calls.settings.takes(like.device, like.dtype):
+        return None
+    return calls.find_call(shape, weight_shape, like.dtype, like.device, channels_last, weight_channels_last, parameters,
+                           calls.settings.compute_mode(like.dtype, compute or None))
+
+
+def _weight_channels_last(weight):
+    return not geometry.has_format(weight, False) and geometry.has_format(weight, True)
+
+
+# ---- What they compute ----
+
+
+def _forward(input, weight, bias, stride, padding, output_padding, dilation, groups, compute):
+    parameters = _parameters(stride, padding, output_padding, dilation, groups)
+    call = _call(input.shape, weight.shape, input, geometry.is_channels_last(input, weight),
+                 _weight_channels_last(weight), parameters, compute)
+    if call is None:
+        return torch_forward(input, weight, bias, parameters)
+    return call.forward(input, weight, bias)
+
+
+def _grad_input(grad_y, weight, input_size, stride, padding, output_padding, dilation, groups, compute):
+    parameters = _parameters(stride, padding, output_padding, dilation, groups)
+    channels_last = geometry.is_channels_last(grad_y, weight)
+    call = _call(input_size, weight.shape, grad_y, channels_last, _weight_channels_last(weight), parameters, compute)
+    if call is None:
+        x = grad_y.new_empty(1).expand(input_size)  # of which only the shape is read
+        return geometry.in_format(torch_backward(grad_y, x, weight, parameters, [True, False, False])[0], channels_last)
+    return call.grad_input(grad_y, weight)
+
+
+def _grad_weight(grad_y, input, weight_size, weight_channels_last, stride, padding, output_padding, dilation, groups,
+                 compute):
+    parameters = _parameters(stride, padding, output_padding, dilation, groups)
+    call = _call(input.shape, weight_size, input, geometry.is_channels_last(input, grad_y), weight_channels_last,
+                 parameters, compute)
+    if call is None:
+        weight = grad_y.new_empty(1).expand(weight_size)
+        return geometry.in_format(torch_backward(grad_y, input, weight, parameters, [False, True, False])[1],
+                                  weight_channels_last)
+    return call.grad_weight(grad_y, input, False)[0]
+
+
+for _name, _function in (("conv_transpose", _forward), ("conv_transpose_grad_input", _grad_input),
+                         ("conv_transpose_grad_weight", _grad_weight)):
+    for _key in ("CUDA", "CPU"):
+        _library.impl(_name, _function, _key)
+
+
+# ---- Shapes and strides, without data ----
+
+
+def _empty(like, shape, channels_last):
+    return torch.empty_strided(shape, geometry.format_strides(shape, channels_last), dtype=like.dtype, device=like.device)
+
+
+@torch.library.register_fake("convtgen::conv_transpose", lib=_library)
+def _(input, weight, bias, stride, padding, output_padding, dilation, groups, compute):
+    parameters = _parameters(stride, padding, output_padding, dilation, groups)
+    torch._check(input.dim() == weight.dim() and input.shape[1] == weight.shape[0],
+                 lambda: f"input {tuple(input.shape)} does not go with weight {tuple(weight.shape)}")
+    extents = geometry.output_extents(input.shape[2:], weight.shape[2:], parameters)
+    shape = (input.shape[0], weight.shape[1] * groups, *extents)
+    return _empty(input, shape, geometry.is_channels_last(input, weight))
+
+
+@torch.library.register_fake("convtgen::conv_transpose_grad_input", lib=_library)
+def _(grad_y, weight, input_size, stride, padding, output_padding, dilation, groups, compute):
+    return _empty(grad_y, input_size, geometry.is_channels_last(grad_y, weight))
+
+
+@torch.library.register_fake("convtgen::conv_transpose_grad_weight", lib=_library)
+def _(grad_y, input, weight_size, weight_channels_last, stride, padding, output_padding, dilation, groups, compute):
+    return _empty(grad_y, weight_size, weight_channels_last)
+
+
+# ---- Autocast ----
+
+
+def autocast(device_type, *tensors):
+    """Tensors as torch's convolutions get them under autocast: in its type, but for float64 and None."""
+    dtype = torch.get_autocast_dtype(device_type)
+    return [tensor.to(dtype) if tensor is not None and tensor.is_floating_point() and tensor.dtype != torch.float64 else
+            tensor for tensor in tensors]
+
+
+for _key, _device_type in (("AutocastCUDA", "cuda"), ("AutocastCPU", "cpu")):
+
+    def _cast_forward(input, weight, bias, *arguments, _device_type=_device_type):
+        cast = autocast(_device_type, input, weight, bias)
+        with torch.autocast(_device_type, enabled=False):
+            return conv_transpose(*cast, *arguments)
+
+    _library.impl("conv_transpose", _cast_forward, _key)
+
+
+# ---- Gradients ----
+
+
+def _keep(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0], inputs[1])
+    ctx.arguments = inputs
+
+
+def _backward_of_forward(ctx, grad_y):
+    x, weight = ctx.saved_tensors
+    arguments = ctx.arguments[3:]
+    of_x = of_weight = of_bias = None
+    if ctx.needs_input_grad[0]:
+        of_x = conv_transpose_grad_input(grad_y, weight, x.shape, *arguments)
+    if ctx.needs_input_grad[1]:
+        of_weight = conv_transpose_grad_weight(grad_y, x, weight.shape, _weight_channels_last(weight), *arguments)
+    if ctx.needs_input_grad[2]:
+        of_bias = grad_y.sum((0, *range(2, grad_y.dim())))
+    return of_x, of_weight, of_bias, *[None] * len(arguments)
+
+
+def _backward_of_grad_input(ctx, of_grad_x):
+    grad_y, weight = ctx.saved_tensors
+    arguments = ctx.arguments[3:]
+    of_grad_y = of_weight = None
+    if ctx.needs_input_grad[0]:
+        of_grad_y = conv_transpose(of_grad_x, weight, None, *arguments)
+    if ctx.needs_input_grad[1]:
+        of_weight = conv_transpose_grad_weight(grad_y, of_grad_x, weight.shape, _weight_channels_last(weight), *arguments)
+    return of_grad_y, of_weight, *[None] * (1 + len(arguments))
+
+
+def _backward_of_grad_weight(ctx, of_grad_weight):
+    grad_y, x = ctx.saved_tensors
+    arguments = ctx.arguments[4:]
+    of_grad_y = of_x = None
+    if ctx.needs_input_grad[0]:
+        of_grad_y = conv_transpose(x, of_grad_weight, None, *arguments)
+    if ctx.needs_input_grad[1]:
+        of_x = conv_transpose_grad_input(grad_y, of_grad_weight, x.shape, *arguments)
+    return of_grad_y, of_x, *[None] * (2 + len(arguments))
+
+
+for _name, _backward in (("conv_transpose", _backward_of_forward), ("conv_transpose_grad_input", _backward_of_grad_input),
+                         ("conv_transpose_grad_weight", _backward_of_grad_weight)):
+    torch.library.register_autograd(f"convtgen::{_name}", _backward, setup_context=_keep, lib=_library)
