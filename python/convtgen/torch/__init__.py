@@ -10,7 +10,8 @@ except ImportError as error:
     raise ImportError("convtgen.torch needs PyTorch 2.6 or later: pip install torch") from error
 
 from .functional import conv_transpose1d, conv_transpose2d
-from .modules import ConvTranspose1d, ConvTranspose2d
+from .modules import ConvTranspose1d, ConvTranspose2d, LazyConvTranspose1d, LazyConvTranspose2d
 from .settings import use_host_device
 
-__all__ = ["ConvTranspose1d", "ConvTranspose2d", "conv_transpose1d", "conv_transpose2d", "use_host_device"]
+__all__ = ["ConvTranspose1d", "ConvTranspose2d", "LazyConvTranspose1d", "LazyConvTranspose2d", "conv_transpose1d",
+           "conv_transpose2d", "use_host_device"]

@@ -130,7 +130,8 @@ def _remember(key, call):
 def _operator(torchs, dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation, compute):
     """The same by the registered operator."""
     settings.check_compute(compute)
-    if not settings.takes(input.device, input.dtype):
+    if (not isinstance(input, torch.Tensor) or not isinstance(weight, torch.Tensor) or
+            not settings.takes(input.device, input.dtype)):
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if dim_is_unbatched(input, dimensions):
         return _operator(torchs, dimensions, input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups,

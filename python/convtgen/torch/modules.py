@@ -44,3 +44,17 @@ class ConvTranspose2d(_Convtgen, torch.nn.ConvTranspose2d):
     def forward(self, input, output_size=None):
         """(batch, in_channels, height, width) or (in_channels, height, width) to the same of the output."""
         return self._forward(conv_transpose2d, 2, input, output_size)
+
+
+class LazyConvTranspose1d(_Convtgen, torch.nn.LazyConvTranspose1d):
+    """torch.nn.LazyConvTranspose1d that becomes a ConvTranspose1d of convtgen."""
+
+    cls_to_become = ConvTranspose1d
+    forward = ConvTranspose1d.forward
+
+
+class LazyConvTranspose2d(_Convtgen, torch.nn.LazyConvTranspose2d):
+    """torch.nn.LazyConvTranspose2d that becomes a ConvTranspose2d of convtgen."""
+
+    cls_to_become = ConvTranspose2d
+    forward = ConvTranspose2d.forward

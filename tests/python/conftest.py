@@ -1,0 +1,50 @@
+"""Tests of the Python package. Without a GPU CPU tensors run on the host device; with $CONVTGEN_TEST_DEVICE=cuda, all on it."""
+
+import hashlib
+import os
+
+import pytest
+import torch
+
+import convtgen.torch
+
+DEVICE = os.environ.get("CONVTGEN_TEST_DEVICE", "cpu").replace("host", "cpu")
+ALL = os.environ.get("CONVTGEN_TEST_ALL", "") not in ("", "0")
+
+
+@pytest.fixture(autouse=True)
+def on_kernels(request):
+    """CPU tensors have kernels too; fresh random numbers for each test, the same in each run of a tree."""
+    seed = os.environ.get("CONVTGEN_TEST_SEED", "0") + request.node.nodeid
+    torch.manual_seed(int(hashlib.sha256(seed.encode()).hexdigest()[:8], 16))
+    before = convtgen.torch.use_host_device(True)
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        yield
+    convtgen.torch.use_host_device(before)
+
+
+class Launches:
+    """Counts launches of convtgen's kernels by their direction."""
+
+    def __init__(self, monkeypatch):
+        from convtgen.torch.calls import Call
+
+        self.directions = []
+        launch = Call._launch
+
+        def counted(call, direction, *arguments, **named):
+            self.directions.append(direction)
+            return launch(call, direction, *arguments, **named)
+
+        monkeypatch.setattr(Call, "_launch", counted)
+
+    def take(self):
+        """Those since the last time."""
+        taken, self.directions = self.directions, []
+        return taken
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """Launches of this test."""
+    return Launches(monkeypatch)

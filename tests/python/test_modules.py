@@ -1,0 +1,166 @@
+"""ConvTranspose1d / 2d as modules: torch's arguments, state, copies; weights that change unseen; DDP."""
+
+import copy
+import io
+import pickle
+
+import pytest
+import torch
+import torch.multiprocessing as multiprocessing
+from conftest import DEVICE
+
+import convtgen.torch as ct
+
+OURS = {torch.nn.ConvTranspose1d: ct.ConvTranspose1d, torch.nn.ConvTranspose2d: ct.ConvTranspose2d}
+
+
+def both(theirs=torch.nn.ConvTranspose2d, *arguments, **named):
+    """torch's module and ours with the same parameters."""
+    reference = theirs(*arguments, **named).to(DEVICE)
+    own = OURS[theirs](*arguments, **named).to(DEVICE)
+    own.load_state_dict(reference.state_dict())
+    return reference, own
+
+
+def image(*shape):
+    return torch.randn(*shape, device=DEVICE)
+
+
+def test_state_dict_goes_both_ways():
+    reference, own = both(torch.nn.ConvTranspose2d, 4, 6, (3, 2), stride=2, padding=1, groups=2)
+    assert isinstance(own, torch.nn.ConvTranspose2d)
+    assert list(own.state_dict()) == list(reference.state_dict())
+    reference.load_state_dict(own.state_dict())
+    x = image(2, 4, 5, 6)
+    torch.testing.assert_close(own(x), reference(x))
+    assert "compute" not in repr(own) and "compute='tf32'" in repr(ct.ConvTranspose2d(4, 6, 3, compute="tf32"))
+
+
+def test_output_size():
+    for theirs, shape, size in ((torch.nn.ConvTranspose2d, (1, 3, 5, 6), (10, 12)), (torch.nn.ConvTranspose1d, (1, 3, 5), (10,))):
+        reference, own = both(theirs, 3, 2, 3, stride=2, padding=1)
+        x = image(*shape)
+        torch.testing.assert_close(own(x, output_size=size), reference(x, output_size=size))
+        with pytest.raises(ValueError, match="output size"):
+            own(x, output_size=[size[0] + 5] * len(size))
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="compute is 'fp64'"):
+        ct.ConvTranspose2d(1, 1, 1, compute="fp64")
+    with pytest.raises(ValueError, match="zeros"):
+        ct.ConvTranspose2d(1, 1, 1, padding_mode="reflect")
+
+
+def test_copies_and_pickles():
+    own = ct.ConvTranspose2d(3, 2, 3, stride=2, compute="f32x3").to(DEVICE)
+    x = image(1, 3, 4, 4)
+    y = own(x)
+    buffer = io.BytesIO()
+    torch.save(own, buffer)
+    buffer.seek(0)
+    for copied in (copy.deepcopy(own), pickle.loads(pickle.dumps(own)), torch.load(buffer, weights_only=False)):
+        assert type(copied) is ct.ConvTranspose2d and copied.compute == "f32x3"
+        assert torch.equal(copied(x), y)
+        with torch.no_grad():
+            copied.weight.zero_()
+        assert torch.equal(own(x), y)
+
+
+@pytest.mark.parametrize("change", ["data.copy_", "data", "no_grad", "set_", "load_state_dict"])
+def test_weights_that_change_unseen(change):
+    reference, own = both(torch.nn.ConvTranspose2d, 4, 4, 3)
+    x = image(1, 4, 6, 6)
+    own(x)
+    new = torch.randn_like(own.weight)
+    if change == "data.copy_":
+        own.weight.data.copy_(new)
+    elif change == "data":
+        own.weight.data = new.clone()
+    elif change == "no_grad":
+        with torch.no_grad():
+            own.weight.copy_(new)
+    elif change == "set_":
+        with torch.no_grad():
+            own.weight.set_(new.clone())
+    else:
+        own.load_state_dict({"weight": new, "bias": own.bias.detach()})
+    reference.load_state_dict({"weight": new, "bias": reference.bias.detach()})
+    torch.testing.assert_close(own(x), reference(x))
+
+
+@pytest.mark.parametrize("normed", [torch.nn.utils.weight_norm, torch.nn.utils.parametrizations.weight_norm,
+                                    torch.nn.utils.parametrizations.spectral_norm])
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_weights_that_are_made_in_each_call(normed):
+    reference, own = both(torch.nn.ConvTranspose1d, 4, 2, 4, stride=2)
+    torch.manual_seed(1)
+    reference = normed(reference, dim=0) if normed is not torch.nn.utils.parametrizations.spectral_norm else normed(reference)
+    torch.manual_seed(1)
+    own = normed(own, dim=0) if normed is not torch.nn.utils.parametrizations.spectral_norm else normed(own)
+    x = image(2, 4, 7)
+    for module in (reference, own):
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        torch.manual_seed(2)
+        for _ in range(3):
+            optimizer.zero_grad()
+            module(x).square().sum().backward()
+            optimizer.step()
+    torch.testing.assert_close(own(x), reference(x), rtol=1e-4, atol=1e-5)
+
+
+def test_inference_tensors(launches):
+    reference, own = both(torch.nn.ConvTranspose2d, 3, 2, 3)
+    with torch.inference_mode():
+        x = image(1, 3, 4, 4)
+        y = own(x)
+        assert y.is_inference() and launches.take() == ["forward"]
+        torch.testing.assert_close(y, reference(x))
+
+
+def test_channels_last_models():
+    reference, own = both(torch.nn.ConvTranspose2d, 3, 2, 3, stride=2)
+    reference, own = (module.to(memory_format=torch.channels_last) for module in (reference, own))
+    x = image(2, 3, 4, 5).contiguous(memory_format=torch.channels_last).requires_grad_()
+    y, expected = own(x), reference(x)
+    assert y.stride() == expected.stride()
+    y.square().sum().backward()
+    grad, x.grad = x.grad, None
+    expected.square().sum().backward()
+    torch.testing.assert_close(grad, x.grad)
+    torch.testing.assert_close(own.weight.grad, reference.weight.grad, rtol=1e-4, atol=1e-5)
+    assert own.weight.grad.stride() == reference.weight.grad.stride()
+
+
+def _train(rank, port, module, x, grads):
+    torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    ct.use_host_device(True)
+    parallel = torch.nn.parallel.DistributedDataParallel(module)
+    parallel(x[rank]).square().sum().backward()
+    grads.put((rank, [parameter.grad.numpy() for parameter in parallel.parameters()]))
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="of CPU processes")
+def test_two_processes_of_ddp():
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    reference, own = both(torch.nn.ConvTranspose2d, 3, 2, 3, stride=2)
+    x = image(2, 1, 3, 4, 4)
+    context = multiprocessing.get_context("spawn")
+    grads = context.Queue()
+    workers = [context.Process(target=_train, args=(rank, port, own, x, grads)) for rank in range(2)]
+    for worker in workers:
+        worker.start()
+    found = dict(grads.get(timeout=120) for _ in workers)
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    (reference(x[0]).square().sum() / 2 + reference(x[1]).square().sum() / 2).backward()
+    for rank in range(2):
+        for grad, parameter in zip(found[rank], reference.parameters()):
+            torch.testing.assert_close(torch.from_numpy(grad), parameter.grad, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,74 @@
+"""What needs neither torch nor a GPU nor a compiler."""
+
+import subprocess
+import sys
+
+import pytest
+
+import convtgen
+
+LAYER = "conv_transpose2d 4 -> 8; kernel 3x5; stride 2; padding 1x2; bias; directions forward, grad_weight"
+
+
+def test_import_loads_no_torch():
+    code = "import sys, convtgen; assert not any(name.split('.')[0] == 'torch' for name in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_layers_have_a_canonical_text():
+    layer = convtgen.Layer(LAYER)
+    assert layer == convtgen.Layer(layer.text) and hash(layer) == hash(convtgen.Layer(layer.text))
+    assert "kernel 3x5; stride 2x2" in layer.text
+    file = convtgen.Layer("layer a { conv_transpose1d 4 -> 2; kernel 3 }\nlayer b { conv_transpose1d 2 -> 2; kernel 3 }", "b")
+    assert file.text.startswith("conv_transpose1d 2 -> 2")
+
+
+def test_shape():
+    shape = convtgen.Layer(LAYER).shape((2, 5, 7))
+    assert shape["out"] == [1, 9, 13] and shape["y_elements"] == 2 * 8 * 9 * 13
+    with pytest.raises(convtgen.Error, match="batch") as error:
+        convtgen.Layer(LAYER).shape((-3, 5, 7))
+    assert error.value.status == convtgen.Status.INVALID_ARGUMENT
+
+
+def test_a_wrong_layer_is_an_error_that_names_the_field():
+    with pytest.raises(convtgen.Error, match="kernel 0 must be at least 1") as error:
+        convtgen.Layer("conv_transpose2d 4 -> 8; kernel 0")
+    assert error.value.status == convtgen.Status.INVALID_LAYER
+
+
+def test_emit_and_explain():
+    source = convtgen.emit(LAYER, arch="sm_80")
+    assert '__global__' in source and source == convtgen.emit(convtgen.Layer(LAYER), arch="sm_80")
+    assert convtgen.emit(LAYER, direction="grad_weight") != source
+    assert "grad_weight" in convtgen.explain(LAYER, direction="grad_weight")
+    with pytest.raises(convtgen.Error, match="sm_1"):
+        convtgen.emit(LAYER, arch="sm_1")
+    with pytest.raises(convtgen.Error, match="grad_input"):
+        convtgen.emit(LAYER, direction="grad_input")
+
+
+def test_the_program():
+    done = subprocess.run([sys.executable, "-c", "from convtgen.program import main; main()", "--version"],
+                          capture_output=True, text=True, check=True)
+    assert convtgen.__version__ in done.stdout
+
+
+def test_kernels_of_the_host_device():
+    device = convtgen.Device("host")
+    assert device.is_host
+    kernel = device.prepare(convtgen.Layer(LAYER))
+    assert kernel.architecture == "host" and "__global__" in kernel.source and "kernel 3x5" in kernel.layer
+    with pytest.raises(convtgen.Error, match="direction"):
+        device.prepare(convtgen.Layer(LAYER), "backward")
+    with pytest.raises(convtgen.Error, match="grad_input"):
+        device.prepare(convtgen.Layer(LAYER), "grad_input")
+    with pytest.raises(convtgen.Error, match="null"):
+        kernel.launch((1, 5, 7))
+    assert convtgen.counters()["prepared"] >= 1
+
+
+def test_a_wrong_device():
+    with pytest.raises(convtgen.Error) as error:
+        convtgen.Device("tpu")
+    assert error.value.status == convtgen.Status.INVALID_ARGUMENT
