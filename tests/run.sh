@@ -90,6 +90,10 @@ if [[ -z "${CUDACXX:-}" ]] && ! command -v nvcc >/dev/null && [[ ! -x /usr/local
   fi
 fi
 export CONVTGEN_CACHE_DIR="$PWD/$build/cache"
+python=(-DCONVTGEN_PYTHON=OFF)
+if cmake/install_dependencies.sh python && interpreter=$(mkdir -p build && cmake/install_python.sh build/python); then
+  python=(-DCONVTGEN_PYTHON=ON -DPython_EXECUTABLE="$interpreter")
+fi
 
 # The compiler is most of what this script waits for. Nobody debugs these builds: without debug information, or with line numbers
 # alone, they take three quarters of the time, and with several files of a target compiled as one (CMAKE_UNITY_BUILD) two thirds of that.
@@ -97,7 +101,7 @@ unity=ON
 [[ -z "$all" ]] || unity=OFF
 step "build"
 cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" -DCMAKE_UNITY_BUILD=$unity -DCONVTGEN_WERROR=ON \
-  -DCONVTGEN_REGENERATE=$regenerate -DCONVTGEN_TEST_TEMPLATES=ON "${compiler[@]}" >/dev/null
+  -DCONVTGEN_REGENERATE=$regenerate -DCONVTGEN_TEST_TEMPLATES=ON "${python[@]}" "${compiler[@]}" >/dev/null
 cmake --build "$build" -j "$jobs"
 step "tests"
 if [[ -n "$all" ]]; then
