@@ -147,7 +147,9 @@ def eval_kernel_against_ref(problem, text, num_correct_trials, num_perf_trials, 
     assert num_perf_trials == 100 and num_correct_trials == (1 if measure_performance else 5)
     times = (1.5, 3.75) if measure_performance else (-1, -1)
     return SimpleNamespace(compiled=True, correctness=correct, runtime=times[0], ref_runtime=times[1], runtime_stats={},
-                           ref_runtime_stats={}, metadata={"correctness_trials": "(5 / 5)" if correct else "(3 / 5)"})
+                           ref_runtime_stats={},
+                           metadata={"correctness_trials": "(5 / 5)" if correct else "(3 / 5)"}
+                           | ({"excessive_speedup": True} if measure_performance and problem == "2/16" else {}))
 """,
 }
 
@@ -162,7 +164,7 @@ class EvaluateTest(unittest.TestCase):
                 path.write_text(text, encoding="utf-8")
             for name in ("1_problem_58", "1_problem_59", "2_problem_16", "1_problem_57"):
                 path = folder / f"level_{name}_sample_0_kernel.py"
-                path.write_text("# A solution\n#   conv_transpose2d 8 -> 4; kernel 3\n", encoding="utf-8")
+                path.write_text("# A solution\n#   conv_transpose2d 8 -> 4; kernel 3; dtype f32\n", encoding="utf-8")
             ended = subprocess.run(
                 [sys.executable, "-B", EXAMPLE / "evaluate.py", folder / "checkout", folder, "--jobs", "2", "--json",
                  folder / "found.json", "--commit", "1234567"], capture_output=True, text=True, check=False,
@@ -175,6 +177,8 @@ class EvaluateTest(unittest.TestCase):
                               ["1/59", "-", "-", "-", "NO", "conv_transpose2d"],
                               ["2/16", "3.75", "1.5", "2.50", "yes", "5/5"]])
             self.assertIn("no such thing", ended.stdout)
+            self.assertEqual([line for line in lines if "second look" in line],
+                             ["2/16: KernelBench asks for a second look: the ratio is above 10"])
             self.assertEqual(lines[-1], "2 of 4 passed")
             found = json.loads((folder / "found.json").read_text(encoding="utf-8"))
             self.assertEqual([entry.get("time", {}).get("ms") for entry in found["rows"]], [1.5, None, None, 1.5])
