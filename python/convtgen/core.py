@@ -60,6 +60,14 @@ def counters():
     return {name: getattr(out, name) for name in names}
 
 
+def choice(key, made=None):
+    """What was chosen before under `key`, by any process of the user; "" where nothing was. Where nothing was and `made`
+    is a text, that is kept, unless another process was first: its choice is returned then."""
+    out = ffi.new("char const**")
+    check(lib.convtgen_choice(key.encode(), ffi.NULL if made is None else made.encode(), out))
+    return text(out[0])
+
+
 def _direction(name):
     if name not in DIRECTIONS:
         raise Error(Status.INVALID_ARGUMENT, f"direction '{name}'; legal are {', '.join(DIRECTIONS)}")

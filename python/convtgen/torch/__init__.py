@@ -1,5 +1,6 @@
 """PyTorch's transposed convolutions by convtgen's kernels (docs/pytorch.md).
 
+    convtgen.torch.accelerate(model)             # all transposed convolutions of a model, where that is faster
     from convtgen.torch import ConvTranspose2d   # for torch.nn.ConvTranspose2d
     from convtgen.torch import conv_transpose2d  # for torch.nn.functional.conv_transpose2d
 """
@@ -9,9 +10,11 @@ try:
 except ImportError as error:
     raise ImportError("convtgen.torch needs PyTorch 2.6 or later: pip install torch") from error
 
+from .accelerate import Report, accelerate, describe, freeze, prepare, undo
 from .functional import conv_transpose1d, conv_transpose2d
 from .modules import ConvTranspose1d, ConvTranspose2d, LazyConvTranspose1d, LazyConvTranspose2d
 from .settings import use_host_device
 
-__all__ = ["ConvTranspose1d", "ConvTranspose2d", "LazyConvTranspose1d", "LazyConvTranspose2d", "conv_transpose1d",
-           "conv_transpose2d", "use_host_device"]
+__all__ = ["ConvTranspose1d", "ConvTranspose2d", "LazyConvTranspose1d", "LazyConvTranspose2d", "Report",
+           "accelerate", "conv_transpose1d", "conv_transpose2d", "describe", "freeze", "prepare", "undo",
+           "use_host_device"]

@@ -1,5 +1,6 @@
 """Calls of kernels: what is known of a call by its shapes, found once, and the launches of each direction."""
 
+import math
 import os
 import threading
 from pathlib import Path
@@ -9,7 +10,7 @@ import torch
 from ..core import Device, Error, Layer, Status, check
 from .._native import lib
 from . import settings
-from .geometry import format_strides, has_format, in_format, output_extents
+from .geometry import format_strides, in_format, output_extents, weight_is_channels_last
 
 _ALIGNMENT = 16  # of tensors: as much as kernels read at once
 _WORKSPACE_ALIGNMENT = 128
@@ -76,6 +77,7 @@ class Call:
         self._weight_strides = format_strides(weight_shape, weight_channels_last)
         self._launch_sizes = (x_shape[0], 1, x_shape[2] if len(x_shape) == 4 else 1, x_shape[-1])
         self._kernels = {}
+        self.chosen = None  # policy.Chosen, made when it is asked for
 
     def layer_text(self, has_bias, sizes=None):
         """The layer in convtgen's language; `sizes` of x, or None where they are open."""
@@ -106,19 +108,24 @@ class Call:
         return Layer(self.layer_text(has_bias, self.sizes()) if is_known else open_layer)
 
     def kernel(self, direction, has_bias):
-        """(Kernel, bytes of its workspace) of one direction. Compiles where nobody did before."""
+        """(Kernel, bytes of its workspace, of these those that keep packed weights) of one direction. Compiles where
+        nobody did before."""
         found = self._kernels.get((direction, has_bias))
         if found is None:
             kernel = device_of(self.device).prepare(self.layer(has_bias), direction)
-            found = self._kernels[direction, has_bias] = kernel, kernel.workspace(self.sizes())[0]
+            found = self._kernels[direction, has_bias] = kernel, *kernel.workspace(self.sizes())
         return found
 
-    def _launch(self, direction, has_bias, x=0, weight=0, bias=0, y=0, grad_y=0, grad_x=0, grad_weight=0, grad_bias=0):
-        kernel, workspace_bytes = self.kernel(direction, has_bias)
+    def _workspace(self, workspace_bytes):
+        return torch.empty(workspace_bytes + (_WORKSPACE_ALIGNMENT if self.device.type == "cpu" else 0),
+                           dtype=torch.uint8, device=self.device)
+
+    def _launch(self, direction, has_bias, x=0, weight=0, bias=0, y=0, grad_y=0, grad_x=0, grad_weight=0, grad_bias=0,
+                memory=None):
+        kernel, workspace_bytes, _ = self.kernel(direction, has_bias)
         workspace = 0
         if workspace_bytes:
-            memory = torch.empty(workspace_bytes + (_WORKSPACE_ALIGNMENT if self.device.type == "cpu" else 0),
-                                 dtype=torch.uint8, device=self.device)
+            memory = self._workspace(workspace_bytes) if memory is None else memory
             workspace = -(-memory.data_ptr() // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT
         if self.device.type == "cpu":
             status = lib.convtgen_py_launch(kernel.number, x, weight, bias, y, grad_y, grad_x, grad_weight, grad_bias,
@@ -137,14 +144,40 @@ class Call:
     def _empty(self, shape, strides):
         return torch.empty_strided(shape, strides, dtype=self.dtype, device=self.device)
 
-    def forward(self, x, weight, bias):
-        """y, of y_shape, for detached tensors of this call's shapes; bias may be None."""
-        x, weight = self._ready(x), in_format(weight, self.weight_channels_last)
+    def empty(self, role):
+        """A new tensor in the place of "x", "weight", "bias" or "y"."""
+        return self._empty(*{"x": (self.x_shape, self._x_strides), "weight": (self.weight_shape, self._weight_strides),
+                             "bias": (self.bias_shape, (1,)), "y": (self.y_shape, self._y_strides)}[role])
+
+    def bytes(self):
+        """Of x, weight and y."""
+        return sum(math.prod(shape) for shape in (self.x_shape, self.weight_shape, self.y_shape)) * self.dtype.itemsize
+
+    def forward(self, x, weight, bias, packed=None):
+        """y, of y_shape, for detached tensors of this call's shapes; bias may be None, and `packed` is a Packed."""
+        x = self._ready(x)
         bias = None if bias is None else bias.contiguous()
         y = self._empty(self.y_shape, self._y_strides)
-        self._launch("forward", bias is not None, x=x.data_ptr(), weight=weight.data_ptr(),
-                     bias=0 if bias is None else bias.data_ptr(), y=y.data_ptr())
+        memory = None if packed is None else packed.find(self, weight, bias is not None)
+        weight = 0 if memory is not None else in_format(weight, self.weight_channels_last)
+        self._launch("forward", bias is not None, x=x.data_ptr(), weight=weight.data_ptr() if memory is None else 0,
+                     bias=0 if bias is None else bias.data_ptr(), y=y.data_ptr(), memory=memory)
         return y
+
+    def pack(self, weight, has_bias):
+        """A workspace with the weights packed, for all later calls of the forward kernel; None for a kernel that needs
+        more of its workspace than that, or packs no weights."""
+        _, workspace_bytes, kept_bytes = self.kernel("forward", has_bias)
+        if kept_bytes == 0 or kept_bytes != workspace_bytes:
+            return None
+        memory = self._workspace(workspace_bytes)
+        weight = in_format(weight, self.weight_channels_last)
+        x, y = self.empty("x"), self.empty("y")  # a kernel packs in a launch, whose results nobody reads
+        self._launch("forward", has_bias, x=x.data_ptr(), weight=weight.data_ptr(),
+                     bias=self.empty("bias").data_ptr() if has_bias else 0, y=y.data_ptr(), memory=memory)
+        if self.device.type == "cuda":
+            torch.cuda.current_stream(self.device).synchronize()  # calls in other streams read it too
+        return memory
 
     def grad_input(self, grad_y, weight):
         """grad_x, of x_shape."""
@@ -161,6 +194,29 @@ class Call:
         self._launch("grad_weight", with_bias, x=x.data_ptr(), grad_y=grad_y.data_ptr(),
                      grad_weight=grad_weight.data_ptr(), grad_bias=grad_bias.data_ptr() if with_bias else 0)
         return grad_weight, grad_bias
+
+
+class Packed:
+    """The packed weights of one module."""
+
+    _MOST = 16  # shapes
+
+    def __init__(self):
+        self._kept = {}
+
+    def find(self, call, weight, has_bias):
+        """The workspace for a call, of which the weights are packed now if they were not, or were others; None where
+        they are to be packed in the call itself."""
+        state = weight.data_ptr(), 0 if weight.is_inference() else weight._version
+        kept_state, memory = self._kept.get((call, has_bias), (None, None))
+        if kept_state != state:
+            if call.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+                return None
+            if len(self._kept) >= self._MOST:
+                self._kept.clear()
+            memory = call.pack(weight, has_bias)
+            self._kept[call, has_bias] = state, memory
+        return memory
 
 
 def _is_legal(x_shape, weight_shape, parameters):
@@ -192,7 +248,7 @@ def find_call(x_shape, weight_shape, dtype, device, channels_last, weight_channe
 
 
 def call_of(x, weight, parameters, compute, channels_last):
-    """find_call() for tensors; x may be missing its data, as grad_weight's weight is: anything with a shape and strides."""
+    """find_call() for tensors."""
     return find_call(x.shape, weight.shape, x.dtype, x.device, channels_last,
-                     not has_format(weight, False) and has_format(weight, True), parameters,
+                     weight_is_channels_last(weight), parameters,
                      settings.compute_mode(x.dtype, compute))

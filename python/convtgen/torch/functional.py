@@ -1,11 +1,14 @@
 """conv_transpose1d and conv_transpose2d: F.conv_transpose1d / 2d by convtgen's kernels."""
 
+import threading
+from contextlib import contextmanager
+
 import torch
 import torch.nn.functional as F
 from torch.autograd import forward_ad
 from torch.overrides import handle_torch_function
 
-from . import calls, geometry, gradients, operators, settings
+from . import calls, geometry, gradients, operators, policy, settings
 
 _fast = {}  # Call, or None where torch serves, by what a call's tensors and arguments are
 _MOST_FAST = 4096
@@ -14,6 +17,7 @@ _in_functorch = torch._C._functorch.peek_interpreter_stack
 _tracing_state = torch._C._get_tracing_state
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+_collector = threading.local()
 
 
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *,
@@ -24,8 +28,7 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
       input: (batch, in_channels, length) or (in_channels, length).
       weight: (in_channels, out_channels / groups, kernel).
     """
-    return _conv_transpose(conv_transpose1d, F.conv_transpose1d, 1, input, weight, bias, stride, padding, output_padding,
-                           groups, dilation, compute)
+    return of_module(1, None, input, weight, bias, stride, padding, output_padding, groups, dilation, compute)
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *,
@@ -53,8 +56,66 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
       RuntimeError: what torch raises for wrong shapes and types; convtgen.Error where a kernel could not be compiled
         or launched.
     """
-    return _conv_transpose(conv_transpose2d, F.conv_transpose2d, 2, input, weight, bias, stride, padding, output_padding,
-                           groups, dilation, compute)
+    return of_module(2, None, input, weight, bias, stride, padding, output_padding, groups, dilation, compute)
+
+
+def of_module(dimensions, module, input, weight, bias, stride, padding, output_padding, groups, dilation, compute,
+              of_policy="always"):
+    """conv_transpose1d / 2d called by a module, which may have a policy and packed weights; None for none."""
+    own, torchs = _FUNCTIONS[dimensions]
+    return _conv_transpose(own, torchs, dimensions, input, weight, bias, stride, padding, output_padding, groups,
+                           dilation, compute, of_policy, module)
+
+
+_FUNCTIONS = {1: (conv_transpose1d, F.conv_transpose1d), 2: (conv_transpose2d, F.conv_transpose2d)}
+
+
+class State:
+    """What is known of a module that calls these functions: which calls it made, and its packed weights. A copy of the
+    module begins anew."""
+
+    MOST_SEEN = 16
+
+    def __init__(self):
+        self.seen = {}  # Call: True, the latest last
+        self.packed = None  # calls.Packed of a frozen module
+
+    def see(self, call):
+        """Notes a call."""
+        if call not in self.seen:
+            if len(self.seen) >= self.MOST_SEEN:
+                del self.seen[next(iter(self.seen))]
+            self.seen[call] = True
+
+    def __deepcopy__(self, memo):
+        return self._again(self.packed is not None)
+
+    def __reduce__(self):
+        return State._again, (self.packed is not None,)
+
+    @staticmethod
+    def _again(frozen):
+        state = State()
+        state.packed = calls.Packed() if frozen else None
+        return state
+
+
+def state_of(module):
+    """The State of a module."""
+    state = module.__dict__.get("_convtgen")
+    if state is None:
+        state = module.__dict__["_convtgen"] = State()
+    return state
+
+
+@contextmanager
+def collecting():
+    """Calls of this thread are torch's, and are noted: a list of (module or None, Call, whether it has a bias)."""
+    _collector.found = found = []
+    try:
+        yield found
+    finally:
+        _collector.found = None
 
 
 def _parameters(dimensions, stride, padding, output_padding, groups, dilation):
@@ -70,10 +131,10 @@ def _is_seen_by_torch(input, weight, bias):
 
 
 def _conv_transpose(own, torchs, dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation,
-                    compute):
+                    compute, of_policy="always", module=None):
     if torch.compiler.is_compiling():
         return _operator(torchs, dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation,
-                         compute)
+                         compute, of_policy)
     if _has_torch_function(input, weight, bias):
         return handle_torch_function(own, (input, weight, bias), input, weight, bias, stride, padding, output_padding,
                                      groups, dilation, compute=compute)
@@ -81,7 +142,7 @@ def _conv_transpose(own, torchs, dimensions, input, weight, bias, stride, paddin
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if _is_seen_by_torch(input, weight, bias):
         return _operator(torchs, dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation,
-                         compute)
+                         compute, of_policy)
     device = input.device
     x, w, b = input, weight, bias
     if torch.is_autocast_enabled(device.type):
@@ -94,18 +155,33 @@ def _conv_transpose(own, torchs, dimensions, input, weight, bias, stride, paddin
         call = _fast[key]
     except (KeyError, TypeError):  # not seen before, or lists, which have no hash
         settings.check_compute(compute)
-        if dim_is_unbatched(x, dimensions):
+        if _is_unbatched(x, dimensions):
             return _conv_transpose(own, torchs, dimensions, input.unsqueeze(0), weight, bias, stride, padding,
-                                   output_padding, groups, dilation, compute).squeeze(0)
+                                   output_padding, groups, dilation, compute, of_policy, module).squeeze(0)
         parameters = _parameters(dimensions, stride, padding, output_padding, groups, dilation)
         call = _new_call(x, w, dimensions, parameters, compute)
         _remember(key, call)
     if call is None or (b is not None and (b.shape != call.bias_shape or b.dtype != dtype or b.device != device)):
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
-    return gradients.forward(call, x, w, b)
+    found = getattr(_collector, "found", None)
+    if found is not None:
+        found.append((module, call, b is not None))
+    if module is not None:
+        state = state_of(module)
+        state.see(call)
+    tracks = gradients.tracks(x, w, b)
+    if of_policy != "always":
+        call = policy.chosen(call)
+        if of_policy == "never" or call.is_torchs(tracks):
+            call = None
+    if call is None or found is not None:
+        return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    if tracks:
+        return gradients.Forward.apply(x, w, b, call)
+    return call.forward(x, w, b, None if module is None else state.packed)
 
 
-def dim_is_unbatched(x, dimensions):
+def _is_unbatched(x, dimensions):
     """Whether a tensor lacks the batch."""
     return x.dim() == dimensions + 1
 
@@ -127,14 +203,15 @@ def _remember(key, call):
         pass
 
 
-def _operator(torchs, dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation, compute):
+def _operator(torchs, dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation, compute,
+              of_policy):
     """The same by the registered operator."""
     settings.check_compute(compute)
     if (not isinstance(input, torch.Tensor) or not isinstance(weight, torch.Tensor) or
-            not settings.takes(input.device, input.dtype)):
+            of_policy == "never" or not settings.takes(input.device, input.dtype)):
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
-    if dim_is_unbatched(input, dimensions):
+    if _is_unbatched(input, dimensions):
         return _operator(torchs, dimensions, input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups,
-                         dilation, compute).squeeze(0)
+                         dilation, compute, of_policy).squeeze(0)
     parameters = _parameters(dimensions, stride, padding, output_padding, groups, dilation)
-    return operators.conv_transpose(input, weight, bias, *operators.as_arguments(parameters, compute))
+    return operators.conv_transpose(input, weight, bias, *operators.as_arguments(parameters, compute, of_policy))

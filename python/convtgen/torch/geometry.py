@@ -74,6 +74,11 @@ def has_format(tensor, channels_last):
     return tensor.is_contiguous(memory_format=torch.channels_last)
 
 
+def weight_is_channels_last(weight):
+    """Whether kernels read these weights, or a copy of them, with channels last. Those of one tap lie in both formats."""
+    return not has_format(weight, False) and has_format(weight, True)
+
+
 def in_format(tensor, channels_last):
     """The tensor, or a copy that lies in that format."""
     if not channels_last:

@@ -11,7 +11,8 @@ derivatives needs no further kernels:
 import torch
 
 
-def _tracks(*tensors):
+def tracks(*tensors):
+    """Whether a result of these tensors has a gradient; None stands for no tensor."""
     return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
@@ -22,26 +23,26 @@ def bias_gradient(grad_y):
 
 def forward(call, x, weight, bias):
     """y; differentiable."""
-    if _tracks(x, weight, bias):
-        return _Forward.apply(x, weight, bias, call)
+    if tracks(x, weight, bias):
+        return Forward.apply(x, weight, bias, call)
     return call.forward(x, weight, bias)
 
 
 def grad_input(call, grad_y, weight):
     """grad_x; differentiable."""
-    if _tracks(grad_y, weight):
+    if tracks(grad_y, weight):
         return _GradInput.apply(grad_y, weight, call)
     return call.grad_input(grad_y, weight)
 
 
 def grad_weight(call, grad_y, x, with_bias):
     """grad_weight and grad_bias (None unless it is wanted); differentiable."""
-    if _tracks(grad_y, x):
+    if tracks(grad_y, x):
         return _GradWeight.apply(grad_y, x, call), bias_gradient(grad_y) if with_bias else None
     return call.grad_weight(grad_y, x, with_bias)
 
 
-class _Forward(torch.autograd.Function):
+class Forward(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, bias, call):
         ctx.save_for_backward(x, weight)

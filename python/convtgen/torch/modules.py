@@ -3,31 +3,33 @@
 import torch
 
 from . import settings
-from .functional import conv_transpose1d, conv_transpose2d
+from .functional import of_module
 
 
 class _Convtgen:
-    """What both modules have beside torch's: the compute mode, and a forward of their own."""
+    """What both modules have beside torch's: the compute mode, the policy (policy.py), and a forward of their own."""
 
     compute = None
+    policy = "always"
 
     def __init__(self, *arguments, compute=None, **named):
         settings.check_compute(compute)
         super().__init__(*arguments, **named)
         self.compute = compute
 
-    def _forward(self, function, dimensions, input, output_size):
+    def _forward(self, dimensions, input, output_size):
         if self.padding_mode != "zeros":
             raise ValueError(f"Only `zeros` padding mode is supported for {type(self).__name__}")
         output_padding = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, dimensions,
                                               self.dilation)
         # A tuple, as torch's list has no hash.
-        return function(input, self.weight, self.bias, self.stride, self.padding, tuple(output_padding), self.groups,
-                        self.dilation, compute=self.compute)
+        return of_module(dimensions, self, input, self.weight, self.bias, self.stride, self.padding,
+                         tuple(output_padding), self.groups, self.dilation, self.compute, self.policy)
 
     def extra_repr(self):
         text = super().extra_repr()
-        return text if self.compute is None else f"{text}, compute={self.compute!r}"
+        text = text if self.compute is None else f"{text}, compute={self.compute!r}"
+        return text if self.policy == "always" else f"{text}, policy={self.policy!r}"
 
 
 class ConvTranspose1d(_Convtgen, torch.nn.ConvTranspose1d):
@@ -35,7 +37,7 @@ class ConvTranspose1d(_Convtgen, torch.nn.ConvTranspose1d):
 
     def forward(self, input, output_size=None):
         """(batch, in_channels, length) or (in_channels, length) to the same with out_channels and the output's length."""
-        return self._forward(conv_transpose1d, 1, input, output_size)
+        return self._forward(1, input, output_size)
 
 
 class ConvTranspose2d(_Convtgen, torch.nn.ConvTranspose2d):
@@ -43,7 +45,7 @@ class ConvTranspose2d(_Convtgen, torch.nn.ConvTranspose2d):
 
     def forward(self, input, output_size=None):
         """(batch, in_channels, height, width) or (in_channels, height, width) to the same of the output."""
-        return self._forward(conv_transpose2d, 2, input, output_size)
+        return self._forward(2, input, output_size)
 
 
 class LazyConvTranspose1d(_Convtgen, torch.nn.LazyConvTranspose1d):

@@ -5,11 +5,11 @@ In eager mode functional.py calls the kernels without them, since a registered o
 
 import torch
 
-from . import calls, geometry
+from . import calls, geometry, policy, settings, torchs
 from .geometry import Parameters
 
 _library = torch.library.Library("convtgen", "DEF")
-_PARAMETERS = "SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymInt[] dilation, SymInt groups, str compute"
+_PARAMETERS = "SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymInt[] dilation, SymInt groups, str compute, str policy"
 _library.define(f"conv_transpose(Tensor input, Tensor weight, Tensor? bias, {_PARAMETERS}) -> Tensor")
 _library.define(f"conv_transpose_grad_input(Tensor grad_y, Tensor weight, SymInt[] input_size, {_PARAMETERS}) -> Tensor")
 _library.define("conv_transpose_grad_weight(Tensor grad_y, Tensor input, SymInt[] weight_size, "
@@ -20,71 +20,54 @@ conv_transpose_grad_input = torch.ops.convtgen.conv_transpose_grad_input.default
 conv_transpose_grad_weight = torch.ops.convtgen.conv_transpose_grad_weight.default
 
 
-def as_arguments(parameters, compute):
-    """The arguments that all three have: Parameters and a compute mode, "" for torch's switches."""
-    return [*map(list, parameters[:4]), parameters.groups, compute or ""]
+def as_arguments(parameters, compute=None, policy="always"):
+    """The arguments that all three have: Parameters, a compute mode ("" for torch's switches), a policy."""
+    return [*map(list, parameters[:4]), parameters.groups, compute or "", policy]
 
 
 def _parameters(stride, padding, output_padding, dilation, groups):
     return Parameters(tuple(stride), tuple(padding), tuple(output_padding), tuple(dilation), groups)
 
 
-def torch_backward(grad_y, x, weight, parameters, wanted):
-    """torch's own gradients (of x, weight, bias), of which `wanted` says three times whether it is."""
-    stride, padding, output_padding, dilation, groups = parameters
-    return torch.ops.aten.convolution_backward(grad_y, x, weight, [grad_y.shape[1]], list(stride), list(padding),
-                                               list(dilation), True, list(output_padding), groups, wanted)
-
-
-def torch_forward(x, weight, bias, parameters):
-    """torch's own output."""
-    stride, padding, output_padding, dilation, groups = parameters
-    return torch.ops.aten.convolution(x, weight, bias, list(stride), list(padding), list(dilation), True,
-                                      list(output_padding), groups)
-
-
-def _call(shape, weight_shape, like, channels_last, weight_channels_last, parameters, compute):
-    if not calls.settings.takes(like.device, like.dtype):
+def _call(shape, weight_shape, like, channels_last, weight_channels_last, parameters, compute, of_policy):
+    if of_policy == "never" or not settings.takes(like.device, like.dtype):
         return None
-    return calls.find_call(shape, weight_shape, like.dtype, like.device, channels_last, weight_channels_last, parameters,
-                           calls.settings.compute_mode(like.dtype, compute or None))
-
-
-def _weight_channels_last(weight):
-    return not geometry.has_format(weight, False) and geometry.has_format(weight, True)
+    call = calls.find_call(shape, weight_shape, like.dtype, like.device, channels_last, weight_channels_last, parameters,
+                           settings.compute_mode(like.dtype, compute or None))
+    return policy.chosen(call, may_measure=False) if of_policy == "auto" and call is not None else call
 
 
 # ---- What they compute ----
 
 
-def _forward(input, weight, bias, stride, padding, output_padding, dilation, groups, compute):
+def _forward(input, weight, bias, stride, padding, output_padding, dilation, groups, compute, of_policy):
     parameters = _parameters(stride, padding, output_padding, dilation, groups)
     call = _call(input.shape, weight.shape, input, geometry.is_channels_last(input, weight),
-                 _weight_channels_last(weight), parameters, compute)
+                 geometry.weight_is_channels_last(weight), parameters, compute, of_policy)
     if call is None:
-        return torch_forward(input, weight, bias, parameters)
+        return torchs.forward(input, weight, bias, parameters)
     return call.forward(input, weight, bias)
 
 
-def _grad_input(grad_y, weight, input_size, stride, padding, output_padding, dilation, groups, compute):
+def _grad_input(grad_y, weight, input_size, stride, padding, output_padding, dilation, groups, compute, of_policy):
     parameters = _parameters(stride, padding, output_padding, dilation, groups)
     channels_last = geometry.is_channels_last(grad_y, weight)
-    call = _call(input_size, weight.shape, grad_y, channels_last, _weight_channels_last(weight), parameters, compute)
+    call = _call(input_size, weight.shape, grad_y, channels_last, geometry.weight_is_channels_last(weight), parameters,
+                 compute, of_policy)
     if call is None:
-        x = grad_y.new_empty(1).expand(input_size)  # of which only the shape is read
-        return geometry.in_format(torch_backward(grad_y, x, weight, parameters, [True, False, False])[0], channels_last)
+        x = _empty(grad_y, input_size, channels_last)
+        return geometry.in_format(torchs.grad_input(grad_y, weight, x, parameters), channels_last)
     return call.grad_input(grad_y, weight)
 
 
 def _grad_weight(grad_y, input, weight_size, weight_channels_last, stride, padding, output_padding, dilation, groups,
-                 compute):
+                 compute, of_policy):
     parameters = _parameters(stride, padding, output_padding, dilation, groups)
     call = _call(input.shape, weight_size, input, geometry.is_channels_last(input, grad_y), weight_channels_last,
-                 parameters, compute)
+                 parameters, compute, of_policy)
     if call is None:
-        weight = grad_y.new_empty(1).expand(weight_size)
-        return geometry.in_format(torch_backward(grad_y, input, weight, parameters, [False, True, False])[1],
-                                  weight_channels_last)
+        weight = _empty(grad_y, weight_size, weight_channels_last)
+        return geometry.in_format(torchs.grad_weight(grad_y, input, weight, parameters, False)[0], weight_channels_last)
     return call.grad_weight(grad_y, input, False)[0]
 
 
@@ -102,7 +85,7 @@ def _empty(like, shape, channels_last):
 
 
 @torch.library.register_fake("convtgen::conv_transpose", lib=_library)
-def _(input, weight, bias, stride, padding, output_padding, dilation, groups, compute):
+def _(input, weight, bias, stride, padding, output_padding, dilation, groups, compute, of_policy):
     parameters = _parameters(stride, padding, output_padding, dilation, groups)
     torch._check(input.dim() == weight.dim() and input.shape[1] == weight.shape[0],
                  lambda: f"input {tuple(input.shape)} does not go with weight {tuple(weight.shape)}")
@@ -112,12 +95,12 @@ def _(input, weight, bias, stride, padding, output_padding, dilation, groups, co
 
 
 @torch.library.register_fake("convtgen::conv_transpose_grad_input", lib=_library)
-def _(grad_y, weight, input_size, stride, padding, output_padding, dilation, groups, compute):
+def _(grad_y, weight, input_size, stride, padding, output_padding, dilation, groups, compute, of_policy):
     return _empty(grad_y, input_size, geometry.is_channels_last(grad_y, weight))
 
 
 @torch.library.register_fake("convtgen::conv_transpose_grad_weight", lib=_library)
-def _(grad_y, input, weight_size, weight_channels_last, stride, padding, output_padding, dilation, groups, compute):
+def _(grad_y, input, weight_size, weight_channels_last, stride, padding, output_padding, dilation, groups, compute, of_policy):
     return _empty(grad_y, weight_size, weight_channels_last)
 
 
@@ -156,7 +139,7 @@ def _backward_of_forward(ctx, grad_y):
     if ctx.needs_input_grad[0]:
         of_x = conv_transpose_grad_input(grad_y, weight, x.shape, *arguments)
     if ctx.needs_input_grad[1]:
-        of_weight = conv_transpose_grad_weight(grad_y, x, weight.shape, _weight_channels_last(weight), *arguments)
+        of_weight = conv_transpose_grad_weight(grad_y, x, weight.shape, geometry.weight_is_channels_last(weight), *arguments)
     if ctx.needs_input_grad[2]:
         of_bias = grad_y.sum((0, *range(2, grad_y.dim())))
     return of_x, of_weight, of_bias, *[None] * len(arguments)
@@ -169,7 +152,7 @@ def _backward_of_grad_input(ctx, of_grad_x):
     if ctx.needs_input_grad[0]:
         of_grad_y = conv_transpose(of_grad_x, weight, None, *arguments)
     if ctx.needs_input_grad[1]:
-        of_weight = conv_transpose_grad_weight(grad_y, of_grad_x, weight.shape, _weight_channels_last(weight), *arguments)
+        of_weight = conv_transpose_grad_weight(grad_y, of_grad_x, weight.shape, geometry.weight_is_channels_last(weight), *arguments)
     return of_grad_y, of_weight, *[None] * (1 + len(arguments))
 
 

@@ -1,0 +1,269 @@
+"""accelerate(): one line that makes a model's transposed convolutions faster."""
+
+import sys
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+from ..core import Error
+from . import calls, functional, settings
+from . import policy as policies
+from .modules import ConvTranspose1d, ConvTranspose2d, LazyConvTranspose1d, LazyConvTranspose2d, _Convtgen
+
+# Lazy ones are subclasses of the others, and come first.
+_OWN = {torch.nn.LazyConvTranspose1d: LazyConvTranspose1d, torch.nn.LazyConvTranspose2d: LazyConvTranspose2d,
+        torch.nn.ConvTranspose1d: ConvTranspose1d, torch.nn.ConvTranspose2d: ConvTranspose2d}
+_TORCHS = {own: theirs for theirs, own in _OWN.items()}
+
+
+def _base_of(cls):
+    """torch's class whose forward a class has; None where it has one of its own."""
+    for theirs in _OWN:
+        if issubclass(cls, theirs) and cls.forward is theirs.forward:
+            return theirs
+    return None
+
+
+def _made_class(cls, base):
+    """`cls` with convtgen's forward. What torch.nn.utils.parametrize made keeps its place under the class that it undoes to."""
+    if cls is base:
+        return _OWN[base]
+    if cls.__bases__[0] is base and hasattr(cls, "__getstate__") and cls.__name__ == f"Parametrized{base.__name__}":
+        own = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
+        return type(cls.__name__, (_OWN[base],), own)
+    # A subclass without a forward of its own: both, convtgen's first.
+    return type(cls.__name__, (_OWN[base], cls), {"__module__": cls.__module__})
+
+
+def _why_not(module):
+    if isinstance(module, _Convtgen):
+        return "convtgen's already"
+    if isinstance(module, torch.nn.ConvTranspose3d):
+        return "three axes; there are kernels for one and two"
+    if _base_of(type(module)) is None:
+        return f"{type(module).__name__} has a forward of its own"
+    return None
+
+
+class Line:
+    """A layer of a report.
+
+    Attributes:
+      name: the module's in its model.
+      module: the module; None where it is gone.
+      why_not: why it was left as it is; None where it was changed.
+    """
+
+    def __init__(self, name, module, why_not):
+        self.name, self.why_not = name, why_not
+        self._module = weakref.ref(module)
+
+    @property
+    def module(self):
+        return self._module()
+
+    def calls(self):
+        """The calls.Call of each shape that the module has seen."""
+        module = self.module
+        return [] if module is None else list(functional.state_of(module).seen)
+
+    def rows(self):
+        """(layer, shape, direction, what runs, gain, why) as texts; one where nothing was seen."""
+        module = self.module
+        if self.why_not is not None or module is None:
+            return [(self.name, "", "", "torch", "", self.why_not or "the module is gone")]
+        found = []
+        for call in self.calls():
+            shape = "x".join(map(str, call.x_shape)) + f" {settings.DTYPES[call.dtype]}"
+            shape += " channels last" if call.channels_last else ""
+            if module.policy != "auto":
+                runs = "convtgen" if module.policy == "always" else "torch"
+                found.append((self.name, shape, "all", runs, "", f"policy {module.policy!r}"))
+                continue
+            for direction, choice in policies.chosen(call).choices.items():
+                gain = "" if choice.gain is None else f"{choice.gain:.2f}"
+                found.append((self.name, shape, direction, choice.runs, gain, choice.why))
+        return found or [(self.name, "", "", "", "", "no call yet")]
+
+
+class Report:
+    """What accelerate() did, and what runs since then: prints as a table, one line for each layer, shape and direction.
+
+    Attributes:
+      lines: a Line for each transposed convolution of the model.
+    """
+
+    def __init__(self, lines):
+        self.lines = lines
+
+    def rows(self):
+        """(layer, shape of x, direction, what runs, gain, why) as texts."""
+        return [row for line in self.lines for row in line.rows()]
+
+    def __str__(self):
+        rows = [("layer", "input", "direction", "runs", "gain", "why"), *self.rows()]
+        widths = [max(len(row[column]) for row in rows) for column in range(6)]
+        return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows)
+
+    __repr__ = __str__
+
+    def undo(self):
+        """Makes the modules torch's again."""
+        for line in self.lines:
+            if line.why_not is None and line.module is not None:
+                undo(line.module)
+
+
+def accelerate(model, *, filter_fn=None, policy="auto", compute=None):
+    """Makes the transposed convolutions of a model convtgen's, in place.
+
+    Modules stay the same objects, with their parameters, hooks and parametrizations; only their class changes, so state
+    dicts, optimizers and copies go on as before. Lazy modules become convtgen's when they know their shapes. Subclasses
+    that have a forward of their own stay as they are.
+
+    Args:
+      model: a torch.nn.Module; itself may be a transposed convolution.
+      filter_fn: called with (module, name); a layer for which it is false stays torch's. None: all.
+      policy: "auto": for each layer, direction, type and size what was measured to be faster, convtgen's kernel or
+        torch's operator (measured at the first call, some milliseconds, and kept for all processes of the user);
+        "always": convtgen's; "never": torch's.
+      compute: how float32 products are formed, as conv_transpose2d() has it.
+
+    Returns:
+      A Report, which prints as a table; report.undo() makes the modules torch's again.
+
+    Raises:
+      ValueError: `policy` or `compute` is no word of these.
+    """
+    policies.check_policy(policy)
+    settings.check_compute(compute)
+    lines = []
+    for name, module in model.named_modules():
+        if not isinstance(module, (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d)):
+            continue
+        why_not = _why_not(module)
+        if why_not is None and filter_fn is not None and not filter_fn(module, name):
+            why_not = "left out by filter_fn"
+        if why_not is None:
+            module.__class__ = _made_class(type(module), _base_of(type(module)))
+            module.policy, module.compute = policy, compute
+        lines.append(Line(name, module, why_not))
+    return Report(lines)
+
+
+def undo(model):
+    """Makes all transposed convolutions of a model torch's again."""
+    for module in model.modules():
+        if not isinstance(module, _Convtgen):
+            continue
+        cls = type(module)
+        if cls in _TORCHS:
+            module.__class__ = _TORCHS[cls]
+        elif len(cls.__bases__) == 2:  # a subclass without a forward of its own
+            module.__class__ = cls.__bases__[1]
+        else:  # parametrized
+            own = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
+            module.__class__ = type(cls.__name__, (_TORCHS[cls.__bases__[0]],), own)
+        for name in ("policy", "compute", "_convtgen"):
+            module.__dict__.pop(name, None)
+
+
+def freeze(model, frozen=True):
+    """Packs the weights of a model's convtgen modules once, at the next call without gradients, in place of each call.
+
+    For inference with weights that stay as they are. A change that torch counts (an optimizer's step, load_state_dict) is
+    seen; one that it does not (`weight.data.copy_`) is not, and needs freeze() again. Where gradients are recorded,
+    weights are packed in each call as before.
+
+    Args:
+      frozen: False: in each call again.
+    """
+    for module in model.modules():
+        if isinstance(module, _Convtgen):
+            functional.state_of(module).packed = calls.Packed() if frozen else None
+
+
+def _seen_in(model, example, keywords):
+    with functional.collecting() as found, torch.no_grad():
+        model(*example, **keywords)
+    return found
+
+
+def describe(model, *example, **keywords):
+    """The transposed convolutions of model(*example) as layers in convtgen's language: the text of a `.convt` file.
+
+    The model is run once, by torch's operators. Layers have the modules' names and the sizes of the example.
+    """
+    names = {module: name for name, module in model.named_modules()}
+    texts, used = [], set()
+    for owner, call, has_bias in _seen_in(model, example, keywords):
+        name = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in names.get(owner, "")) or "layer"
+        name = name if not name[0].isdigit() else f"_{name}"
+        unique, number = name, 2
+        while unique in used:
+            unique, number = f"{name}_{number}", number + 1
+        used.add(unique)
+        body = call.layer_text(has_bias, call.sizes()).split("; ")
+        texts.append("\n".join([f"layer {unique} {{", *(f"  {line}" for line in body), "}", ""]))
+    return "\n".join(texts)
+
+
+def prepare(model, *example, progress=True, threads=0, **keywords):
+    """Compiles all kernels of model(*example), and with the policy "auto" measures what is faster, before training or
+    serving begins. In training mode also those of the gradients.
+
+    Args:
+      example: arguments of the model. It is run once, by torch's operators.
+      progress: whether a bar is written to standard error.
+      threads: that compile at once; 0: one a core, at most 16.
+
+    Raises:
+      Error: a kernel could not be compiled, and the policy is "always".
+    """
+    found = {(owner, call): has_bias for owner, call, has_bias in _seen_in(model, example, keywords)}
+    training = model.training
+    jobs = {}
+    for (owner, call), has_bias in found.items():
+        if owner is None or owner.policy != "never":
+            jobs[call, "forward", has_bias] = owner
+            if training:
+                jobs[call, "grad_input", False] = owner
+                jobs[call, "grad_weight", has_bias] = owner
+    bar = _Bar(len(jobs) + sum(owner is not None and owner.policy == "auto" for owner, _ in found), progress)
+
+    def compile_one(job):
+        (call, direction, has_bias), owner = job
+        try:
+            call.kernel(direction, has_bias)
+        except Error:
+            if owner is None or owner.policy == "always":
+                raise
+        bar.step(f"compiling {direction}")
+
+    with ThreadPoolExecutor(threads or min(16, torch.get_num_threads())) as pool:
+        list(pool.map(compile_one, jobs.items()))
+    with policies.forced():
+        for owner, call in found:
+            if owner is not None and owner.policy == "auto":
+                policies.chosen(call).measure(training)
+                bar.step("measuring")
+    bar.done()
+
+
+class _Bar:
+    """Progress on standard error."""
+
+    def __init__(self, count, shown):
+        self._count, self._done, self._shown = count, 0, shown and count > 0
+
+    def step(self, what):
+        self._done += 1
+        if self._shown:
+            filled = 30 * self._done // self._count
+            sys.stderr.write(f"\r[{'#' * filled}{'.' * (30 - filled)}] {self._done}/{self._count} {what:<24}")
+            sys.stderr.flush()
+
+    def done(self):
+        if self._shown:
+            sys.stderr.write("\n")

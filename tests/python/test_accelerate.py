@@ -1,0 +1,305 @@
+"""accelerate(), its policy, freeze(), prepare() and describe()."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import pytest
+import torch
+from conftest import DEVICE
+
+import convtgen
+import convtgen.torch as ct
+from convtgen.torch import policy
+
+
+class Own(torch.nn.ConvTranspose2d):
+    """A subclass with a forward of its own."""
+
+    def forward(self, input):
+        return super().forward(input) * 2
+
+
+class Named(torch.nn.ConvTranspose2d):
+    """A subclass without."""
+
+    def name(self):
+        return "named"
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = torch.nn.ConvTranspose2d(3, 4, 3, stride=2)
+        self.own = Own(4, 4, 1)
+        self.named = Named(4, 2, 2)
+        self.cube = torch.nn.ConvTranspose3d(1, 1, 1)
+        self.signal = torch.nn.utils.parametrizations.weight_norm(torch.nn.ConvTranspose1d(2, 2, 4, stride=2))
+
+    def forward(self, x):
+        y = self.named(self.own(torch.relu(self.up(x))))
+        return self.signal(self.cube(y[:, :1, None])[:, :, 0].flatten(2).expand(-1, 2, -1))
+
+
+@pytest.fixture
+def both():
+    net = Net().to(DEVICE)
+    return copy.deepcopy(net), net
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Times in the place of measured ones: {direction: (ours, torch's)}; and which were asked for."""
+    times, asked = {name: (1.0, 2.0) for name in ("forward", "grad_input", "grad_weight")}, []
+    choose = policy.Chosen._choose
+
+    def chosen(self, direction, measure):
+        def given():
+            asked.append(direction)
+            return times[direction]
+
+        return choose(self, direction, None if measure is None else given)
+
+    monkeypatch.setattr(policy.Chosen, "_choose", chosen)
+    kept = {}
+    monkeypatch.setattr(policy, "kept_choice", lambda key, made=None: kept.setdefault(key, made) if made else kept.get(key, ""))
+    from convtgen.torch import calls
+
+    calls._calls.clear()
+    from convtgen.torch import functional
+
+    functional._fast.clear()
+    times["asked"], times["kept"] = asked, kept
+    return times
+
+
+def image():
+    return torch.randn(2, 3, 4, 5, device=DEVICE, requires_grad=True)
+
+
+def test_modules_stay_the_same_objects(both, launches):
+    reference, net = both
+    calls = []
+    net.up.register_forward_hook(lambda *_: calls.append("hook"))
+    parameters = {name: id(parameter) for name, parameter in net.named_parameters()}
+    modules = {name: id(module) for name, module in net.named_modules()}
+    report = ct.accelerate(net, policy="always")
+    assert parameters == {name: id(parameter) for name, parameter in net.named_parameters()}
+    assert modules == {name: id(module) for name, module in net.named_modules()}
+    assert isinstance(net.up, torch.nn.ConvTranspose2d) and net.named.name() == "named"
+    x = image()
+    y = net(x)
+    assert calls == ["hook"] and launches.take() == ["forward"] * 3
+    torch.testing.assert_close(y, reference(x))
+    y.square().sum().backward()
+    reference(x.detach()).square().sum().backward()
+    for ours, theirs in zip(net.parameters(), reference.parameters()):
+        torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-4, atol=1e-4)
+    assert [line.name for line in report.lines] == ["up", "own", "named", "cube", "signal"]
+    why = {line.name: line.why_not for line in report.lines}
+    assert why["own"] == "Own has a forward of its own" and "three axes" in why["cube"] and why["up"] is None
+    text = str(report)
+    assert "2x3x4x5 f32" in text and "policy 'always'" in text and "Own has a forward of its own" in text
+    assert "already" in str(ct.accelerate(net))
+
+
+def test_undo(both, launches):
+    reference, net = both
+    classes = {name: type(module) for name, module in net.named_modules()}
+    report = ct.accelerate(net, policy="always")
+    x = image()
+    net(x)
+    assert launches.take()
+    report.undo()
+    assert {name: type(module) for name, module in net.named_modules() if name != "signal"} == \
+        {name: cls for name, cls in classes.items() if name != "signal"}
+    torch.testing.assert_close(net(x), reference(x))
+    assert launches.take() == [] and "_convtgen" not in vars(net.up)
+    torch.nn.utils.parametrize.remove_parametrizations(net.signal, "weight")
+    assert type(net.signal) is torch.nn.ConvTranspose1d
+
+
+def test_parametrizations_can_be_removed(both, launches):
+    reference, net = both
+    ct.accelerate(net, policy="always")
+    torch.nn.utils.parametrize.remove_parametrizations(net.signal, "weight")
+    assert type(net.signal) is ct.ConvTranspose1d
+    x = image()
+    torch.testing.assert_close(net(x), reference(x))
+    assert launches.take() == ["forward"] * 3
+
+
+def test_filter_and_compute(both):
+    _, net = both
+    report = ct.accelerate(net, filter_fn=lambda module, name: name != "up", compute="f32x3", policy="always")
+    assert type(net.up) is torch.nn.ConvTranspose2d and net.named.compute == "f32x3"
+    assert report.lines[0].why_not == "left out by filter_fn"
+    for wrong in ({"policy": "sometimes"}, {"compute": "fp8"}):
+        with pytest.raises(ValueError, match="legal are"):
+            ct.accelerate(net, **wrong)
+
+
+def test_lazy_modules(launches):
+    net = torch.nn.Sequential(torch.nn.LazyConvTranspose2d(3, 2), torch.nn.LazyConvTranspose2d(2, 2)).to(DEVICE)
+    ct.accelerate(net, policy="always")
+    x = torch.randn(1, 4, 3, 3, device=DEVICE)
+    y = net(x)
+    assert type(net[0]) is ct.ConvTranspose2d and net[0].in_channels == 4 and launches.take() == ["forward"] * 2
+    report_text = repr(net)
+    ct.undo(net)
+    assert type(net[0]) is torch.nn.ConvTranspose2d and "ConvTranspose2d(4, 3" in report_text
+    torch.testing.assert_close(net(x), y)
+
+
+def test_copies_and_pickles_of_an_accelerated_model(launches):
+    net = torch.nn.Sequential(torch.nn.ConvTranspose2d(3, 4, 3), torch.nn.ReLU()).to(DEVICE)
+    ct.accelerate(net, policy="always", compute="f32x3")
+    x = image()
+    y = net(x)
+    launches.take()
+    for copied in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert torch.equal(copied(x), y) and launches.take() == ["forward"]
+        assert copied[0].policy == "always" and copied[0].compute == "f32x3"
+
+
+def test_auto_chooses_each_direction_by_its_time(measured, launches):
+    net = torch.nn.ConvTranspose2d(3, 4, 3, stride=2).to(DEVICE)
+    reference = copy.deepcopy(net)
+    report = ct.accelerate(net)
+    measured["grad_input"] = (2.0, 1.0)
+    x = image()
+    for _ in range(2):
+        y = net(x)
+        grads = torch.autograd.grad(y.square().sum(), [x, *net.parameters()])
+        assert launches.take() == ["forward", "grad_weight"]
+    assert measured["asked"] == ["forward", "grad_weight", "grad_input"] or \
+        measured["asked"] == ["forward", "grad_input", "grad_weight"]
+    expected = torch.autograd.grad(reference(x).square().sum(), [x, *reference.parameters()])
+    for ours, theirs in zip(grads, expected):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+    rows = {row[2]: row[3:5] for row in report.rows()}
+    assert rows == {"forward": ("convtgen", "2.00"), "grad_input": ("torch", "0.50"), "grad_weight": ("convtgen", "2.00")}
+
+
+def test_auto_is_torchs_where_that_is_faster(measured, launches):
+    for name in ("forward", "grad_input", "grad_weight"):
+        measured[name] = (1.0, 1.01)  # within the margin
+    net = torch.nn.ConvTranspose2d(3, 4, 3, stride=2).to(DEVICE)
+    ct.accelerate(net)
+    x = image()
+    for _ in range(2):
+        y = net(x)
+        y.sum().backward()
+    assert launches.take() == [] and "ConvolutionBackward" in type(y.grad_fn).__name__
+
+
+def test_choices_are_of_buckets_and_kept(measured):
+    net = torch.nn.ConvTranspose2d(3, 4, 3).to(DEVICE)
+    ct.accelerate(net)
+    with torch.no_grad():
+        for height in (5, 6, 8):
+            net(torch.randn(2, 3, height, 5, device=DEVICE))
+        assert measured["asked"] == ["forward"]
+        net(torch.randn(2, 3, 9, 5, device=DEVICE))
+        assert measured["asked"] == ["forward"] * 2
+    key = next(iter(measured["kept"]))
+    assert "input 2x8x8" in key and f"torch {torch.__version__}" in key
+
+
+def test_never_measured_while_it_must_not(measured, monkeypatch, launches):
+    net = torch.nn.ConvTranspose2d(3, 4, 3).to(DEVICE)
+    ct.accelerate(net)
+    monkeypatch.setattr(policy, "_may_measure", lambda call: False)
+    x = image()
+    net(x)
+    assert measured["asked"] == [] and launches.take() == []
+    monkeypatch.undo()
+
+
+def test_never(both, launches):
+    reference, net = both
+    ct.accelerate(net, policy="never")
+    x = image()
+    assert torch.equal(net(x), reference(x)) and launches.take() == []
+
+
+def test_a_choice_measured_in_earnest(launches):
+    net = torch.nn.ConvTranspose2d(3, 4, 3, stride=2).to(DEVICE)
+    reference = copy.deepcopy(net)
+    report = ct.accelerate(net)
+    x = image()
+    torch.testing.assert_close(net(x), reference(x))
+    net(x).sum().backward()
+    rows = [row for row in report.rows() if row[2]]
+    assert {row[2] for row in rows} == {"forward", "grad_input", "grad_weight"}
+    assert all(row[3] in ("convtgen", "torch") and row[4] and row[5] == "measured" for row in rows)
+
+
+def asked_for():
+    counters = convtgen.counters()
+    return counters["prepared"] + counters["reused"]
+
+
+@pytest.mark.parametrize("train", [False, True])
+def test_prepare(train, measured, launches, capsys):
+    net = torch.nn.Sequential(torch.nn.ConvTranspose2d(3, 4, 3), torch.nn.ConvTranspose2d(4, 2, 2)).to(DEVICE).train(train)
+    ct.accelerate(net)
+    x = torch.randn(2, 3, 4, 5, device=DEVICE)
+    prepared = asked_for()
+    ct.prepare(net, x)
+    bar = capsys.readouterr().err
+    assert "] 2/" in bar or "] 4/4" in bar or "] 8/8" in bar
+    assert asked_for() - prepared == (6 if train else 2)
+    assert len(measured["asked"]) == (6 if train else 2)
+    prepared, asked = asked_for(), list(measured["asked"])
+    launches.take()
+    net(x.requires_grad_(train)).sum().backward() if train else net(x)
+    assert asked_for() == prepared and measured["asked"] == asked
+    assert len(launches.take()) == (6 if train else 2)
+
+
+def test_describe(both):
+    _, net = both
+    ct.accelerate(net)
+    text = ct.describe(net, image())
+    assert "layer up {" in text and "layer signal {" in text and "input 2x3" not in text
+    up = convtgen.Layer(text, "up")
+    assert up.text == convtgen.Layer("conv_transpose2d 3 -> 4; kernel 3; stride 2; input 2x4x5; bias; "
+                                     "directions forward, grad_input, grad_weight").text
+
+
+def test_freeze(both, launches, monkeypatch):
+    packs = []
+    from convtgen.torch.calls import Call
+
+    pack = Call.pack
+    monkeypatch.setattr(Call, "pack", lambda call, *arguments: packs.append(call) or pack(call, *arguments))
+    net = torch.nn.ConvTranspose2d(64, 64, 4, stride=2, padding=1).to(DEVICE)
+    reference = copy.deepcopy(net)
+    ct.accelerate(net, policy="always", compute="tf32")
+    ct.freeze(net)
+    x = torch.randn(1, 64, 5, 6, device=DEVICE)
+    with torch.no_grad():
+        for _ in range(3):
+            torch.testing.assert_close(net(x), reference(x), rtol=1e-2, atol=1e-2)
+        assert len(packs) == 1
+        net.weight.mul_(2)
+        reference.weight.mul_(2)
+        torch.testing.assert_close(net(x), reference(x), rtol=1e-2, atol=1e-2)
+        assert len(packs) == 2
+        assert torch.equal(copy.deepcopy(net)(x), net(x))
+        ct.freeze(net, False)
+        net.weight.data.copy_(torch.zeros_like(net.weight))
+        assert (net(x) - net.bias[:, None, None]).abs().max() == 0
+
+
+def test_two_processes_choose_alike(tmp_path):
+    code = ("import convtgen.core as c, sys; print(c.choice('a key', sys.argv[1]), c.choice('a key'), "
+            "repr(c.choice('another')))")
+    import os
+
+    environment = {**os.environ, "CONVTGEN_CACHE_DIR": str(tmp_path)}
+    found = [subprocess.run([sys.executable, "-c", code, made], capture_output=True, text=True, check=True,
+                            env=environment).stdout for made in ("first", "second")]
+    assert found == ["first first ''\n"] * 2
