@@ -1,5 +1,6 @@
 """What needs neither torch nor a GPU nor a compiler."""
 
+import os
 import subprocess
 import sys
 
@@ -52,6 +53,21 @@ def test_the_program():
     done = subprocess.run([sys.executable, "-c", "from convtgen.program import main; main()", "--version"],
                           capture_output=True, text=True, check=True)
     assert convtgen.__version__ in done.stdout
+
+
+def test_torchs_nvrtc_compiles(tmp_path, monkeypatch):
+    from convtgen.torch import calls
+
+    monkeypatch.delenv("CONVTGEN_NVRTC", raising=False)
+    monkeypatch.delenv("CONVTGEN_NVRTC_DIR", raising=False)
+    calls._find_nvrtc()
+    assert os.environ["CONVTGEN_NVRTC_DIR"] in calls.torch.__file__
+    code = "from convtgen.program import main; main()"
+    environment = {**os.environ, "CONVTGEN_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code, "compile", "-e", LAYER, "--arch", "sm_80", "--direction", "forward",
+                           "-o", str(tmp_path)], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.glob("*.cubin"))
 
 
 def test_kernels_of_the_host_device():

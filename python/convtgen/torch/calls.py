@@ -29,8 +29,8 @@ def _find_nvrtc():
     # torch's own NVRTC is the one that its driver serves. Who names another in the environment gets that.
     if os.environ.get("CONVTGEN_NVRTC") or os.environ.get("CONVTGEN_NVRTC_DIR"):
         return
-    packages = Path(torch.__file__).parent.parent / "nvidia"
-    if any(packages.glob("*/lib/libnvrtc.so.*")):
+    packages = Path(torch.__file__).parent.parent
+    if any(packages.glob("nvidia/*/lib/libnvrtc.so.*")):
         os.environ["CONVTGEN_NVRTC_DIR"] = str(packages)
 
 
