@@ -163,9 +163,9 @@ void add_cache(CLI::App& app, Exit& exit) {
   CLI::App* cache = app.add_subcommand("cache", "Look after what was compiled before and is kept.");
   cache->require_subcommand(1);
   cache->footer(R"(
-Kept are compiled kernels, libraries of the host device and tuning records, in $CONVTGEN_CACHE_DIR, else
-$XDG_CACHE_HOME/convtgen, else $HOME/.cache/convtgen; at most $CONVTGEN_CACHE_SIZE of them (1G unless set), those last
-used longest ago go first. Nothing breaks when they are removed: they are made again.
+Kept are compiled kernels, libraries of the host device, tuning records, and what programs chose (convtgen_choice), in
+$CONVTGEN_CACHE_DIR, else $XDG_CACHE_HOME/convtgen, else $HOME/.cache/convtgen; at most $CONVTGEN_CACHE_SIZE of them (1G
+unless set), those last used longest ago go first. Nothing breaks when they are removed: they are made again.
 Examples:
   convtgen cache list
   convtgen cache why layers.convt --layer up --arch sm_90a

@@ -82,6 +82,8 @@ std::string_view name_of(EntryKind kind) {
       return "host library";
     case EntryKind::kTuningRecord:
       return "tuning record";
+    case EntryKind::kChoice:
+      return "choice";
   }
   return "";
 }

@@ -7,9 +7,9 @@
 
 namespace convtgen {
 
-enum class EntryKind { kCubin, kPtx, kHostLibrary, kTuningRecord };
+enum class EntryKind { kCubin, kPtx, kHostLibrary, kTuningRecord, kChoice };
 
-/// "cubin", "ptx", "host library", "tuning record".
+/// "cubin", "ptx", "host library", "tuning record", "choice".
 [[nodiscard]] std::string_view name_of(EntryKind kind);
 
 struct KeyField {

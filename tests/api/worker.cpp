@@ -1,4 +1,5 @@
-// A process of its own for the tests: api_worker ACTION DEVICE LAYER...
+// A process of its own for the tests: api_worker ACTION DEVICE LAYER..., or
+// api_worker choose KEY [CHOICE], which prints what is kept under the key.
 //   prepare      prepares the layers and tells what that took
 //   fork-before  forks, then opens the device in the child
 //   fork-after   opens the device, then forks, and uses it in the child
@@ -57,6 +58,10 @@ int in_child(Child child) {
 int main(int argc, char** argv) try {
   const std::string action = argv[1];
   const std::string which = argv[2];
+  if (action == "choose") {
+    std::printf("%s\n", (argc > 3 ? convtgen::keep_choice(argv[2], argv[3]) : convtgen::find_choice(argv[2])).c_str());
+    return 0;
+  }
   const std::vector<std::string> texts(argv + 3, argv + argc);
   if (action == "fork-before") {
     const convtgen::Layer before(texts.front());  // the library is in use, CUDA is not

@@ -6,6 +6,7 @@
 
 #include "generator/language/language.h"
 #include "runtime/make/cubin_maker.h"
+#include "runtime/records/choice.h"
 #include "runtime/records/record.h"
 #include "tests/cli/process.h"
 
@@ -113,6 +114,33 @@ TEST_F(CacheTest, ListsWhatWasMade) {
   EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(folder()) / entry["file"]));
   EXPECT_EQ(entry["bytes"], std::filesystem::file_size(std::filesystem::path(folder()) / entry["file"]));
   EXPECT_EQ(std::string(entry["used"]).size(), 20U);
+}
+
+TEST_F(CacheTest, ChoicesOfProgramsAreEntriesAsOthers) {
+  {
+    Store store({.folder = folder()});
+    EXPECT_EQ(keep_choice(store, "my program 3; up\x1b[31m\nNVIDIA H200", "fused"), "fused");
+    EXPECT_EQ(keep_choice(store, std::string(500, 'k'), "plain"), "plain");
+  }
+  const Outcome listed = cache({"list"});
+  EXPECT_EQ(listed.exit, 0) << listed.err;
+  EXPECT_THAT(listed.out, HasSubstr("  choice "));
+  EXPECT_THAT(listed.out, HasSubstr("  my program 3; up [31m\n")) << "one line, without control characters";
+  EXPECT_THAT(listed.out, HasSubstr("  " + std::string(120, 'k') + "\n"));
+  const auto all = nlohmann::json::parse(cache({"list", "--json"}).out);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0]["kind"], "choice");
+  EXPECT_EQ(all[0]["architecture"], "");
+  EXPECT_THAT(cache({"verify"}).out, HasSubstr("2 entries good, 0 bad"));
+  EXPECT_THAT(cache({"prune", "--to", "1G"}).out, HasSubstr("removed 0 entries"));
+  EXPECT_THAT(cache({"prune", "--to", "0"}).out, HasSubstr("removed 2 entries"));
+  {
+    Store store({.folder = folder()});
+    EXPECT_EQ(keep_choice(store, "my program 3", "plain"), "plain");
+  }
+  EXPECT_THAT(cache({"clear"}).out, HasSubstr("removed 1 entry"));
+  Store store({.folder = folder()});
+  EXPECT_EQ(stored_choice(store, "my program 3"), "");
 }
 
 TEST_F(CacheTest, VerifyNamesBadEntriesAndRemovesThemWhenAsked) {

@@ -39,7 +39,8 @@ TEST(KeyTest, EveryFieldMakesAnother) {
     names.insert(key.hex());
     ++count;
   };
-  for (const EntryKind kind : {EntryKind::kCubin, EntryKind::kPtx, EntryKind::kHostLibrary, EntryKind::kTuningRecord}) {
+  for (const EntryKind kind :
+       {EntryKind::kCubin, EntryKind::kPtx, EntryKind::kHostLibrary, EntryKind::kTuningRecord, EntryKind::kChoice}) {
     add(kernel_key(kind, "s", "sm_90a", "c", {"o"}));
   }
   add(kernel_key(EntryKind::kCubin, "t", "sm_90a", "c", {"o"}));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "generator/language/language.h"
+#include "runtime/records/choice.h"
 #include "runtime/support/log.h"
 #include "tests/store/folders.h"
 
@@ -142,7 +143,8 @@ TEST(Record, OfAnotherFormatItIsAsNoneAndToldOnceAProcess) {
                   "dtype f32; compute f32; layout nchw]"));
   insert(problem, "\"format\":3");
   EXPECT_EQ(parse_record(stored_record(store, problem, "NVIDIA H200")), record_of(problem));
-  EXPECT_EQ(stored_records(store).size(), 1u);
+  EXPECT_EQ(keep_choice(store, "a program's key", "a choice"), "a choice");
+  EXPECT_EQ(stored_records(store).size(), 1u) << "a choice is none";
   // What is no record at all is for parse_record() to judge.
   store.insert(record_key(problem, "NVIDIA H200"), "no record");
   EXPECT_EQ(stored_record(store, problem, "NVIDIA H200"), "no record");

@@ -343,6 +343,27 @@ CONVTGEN_API convtgen_status convtgen_tune_memory(convtgen_device* device, const
                                                   const convtgen_tune_options* options, uint64_t* device_bytes,
                                                   uint64_t* host_bytes);
 
+/* ---- Choices -------------------------------------------------------------------------------------------------- */
+
+/** The most bytes of a key and of a choice, without the 0 at the end. */
+#define CONVTGEN_CHOICE_BYTES 65536
+
+/** Keeps what a program chose once, for example by measuring, for all processes of the user. The store has it, beside
+ * the kernels. `*kept` is the choice under `key`. Where there is none, `choice` is kept, unless another process or
+ * thread is first: `*kept` is then the other one's choice, so that all act alike. With `choice` NULL nothing is kept,
+ * and `*kept` is "" where there is none. `*kept` is valid until this thread's next call of this function, whose
+ * `choice` it may be. Each call reads a file.
+ *
+ * Both texts are the program's own, as "my_program 3; y = up(x) + b; 16x512x32x32; NVIDIA H200" and "fused". The key
+ * must name all that the choice depends on; the library adds nothing. It should begin with the program's name: all
+ * programs share the store. `convtgen cache list` prints the beginning of the key's first line.
+ *
+ * A choice stays as long as a kernel does: until `convtgen cache clear`, or until the store reaches its bound and this
+ * was not used for longest. Where the store can't be written, it stays in memory, for this process alone.
+ * Errors: CONVTGEN_INVALID_ARGUMENT for a `key` that is NULL, and for a text that is empty or has more than
+ * CONVTGEN_CHOICE_BYTES. */
+CONVTGEN_API convtgen_status convtgen_choice(const char* key, const char* choice, const char** kept);
+
 /* ---- What goes on --------------------------------------------------------------------------------------------- */
 
 /** What this process has done so far, over all devices. */

@@ -319,6 +319,20 @@ class Device {
   convtgen_device* handle_ = nullptr;
 };
 
+/// convtgen_choice() with a choice: what was chosen under `key` before, else `choice`, which is kept.
+[[nodiscard]] inline std::string keep_choice(const std::string& key, const std::string& choice) {
+  const char* kept = nullptr;
+  check(convtgen_choice(key.c_str(), choice.c_str(), &kept));
+  return kept;
+}
+
+/// convtgen_choice() without one: what was chosen under `key` before, else "".
+[[nodiscard]] inline std::string find_choice(const std::string& key) {
+  const char* kept = nullptr;
+  check(convtgen_choice(key.c_str(), nullptr, &kept));
+  return kept;
+}
+
 /// What this process has done so far.
 [[nodiscard]] inline convtgen_counters counters() {
   convtgen_counters all{};
