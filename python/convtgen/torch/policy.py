@@ -157,7 +157,7 @@ class Chosen:
 
     def _choose(self, direction, measure):
         layer, chip = self._key(direction), _chip(self.call.device)
-        key = f"{layer}\n{chip}\ntorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, convtgen {version()}"
+        key = f"convtgen.torch: {layer}\n{chip}\ntorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, convtgen {version()}"
         kept = Choice.of(kept_choice(key))
         if kept is not None:
             return kept, True
