@@ -7,6 +7,7 @@ from conftest import ALL, DEVICE
 from layers import TORCHS, Sample, assert_close
 
 import convtgen.torch as ct
+from convtgen.torch import geometry
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
@@ -28,6 +29,16 @@ def test_results_and_gradients(dtype, seed, launches):
     for grad, wanted, tensor in zip(grads, torch.autograd.grad(exact, exact_tensors, grad_y.double()), tensors):
         assert grad.dtype == dtype
         assert_close(grad, wanted, dtype, f"{sample} gradient of {tuple(tensor.shape)}")
+
+
+def test_strides_are_torchs():
+    """Of torch's own operators in both formats, by shapes alone."""
+    for seed in range(400):
+        sample = Sample(f"{torch.initial_seed()} {seed}", DEVICE, torch.float32)
+        parameters = geometry.Parameters(*(sample.arguments[name] for name in geometry.Parameters._fields))
+        y = sample.torchs(*sample.tensors())
+        channels_last = geometry.is_channels_last(sample.x, sample.weight, parameters)
+        assert y.stride() == geometry.format_strides(y.shape, channels_last), sample
 
 
 @pytest.mark.parametrize("seed", range(100 if ALL else 15))

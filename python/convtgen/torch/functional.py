@@ -191,7 +191,7 @@ def _new_call(x, weight, dimensions, parameters, compute):
             weight.dtype != x.dtype or weight.device != x.device or x.layout != torch.strided or
             weight.layout != torch.strided):
         return None
-    return calls.call_of(x, weight, parameters, compute, geometry.is_channels_last(x, weight))
+    return calls.call_of(x, weight, parameters, compute, geometry.is_channels_last(x, weight, parameters))
 
 
 def _remember(key, call):

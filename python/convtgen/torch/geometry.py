@@ -48,10 +48,15 @@ def _is_like_channels_last(tensor):
     return True
 
 
-def is_channels_last(tensor, weight):
+def is_channels_last(tensor, weight, parameters):
     """Whether torch's output has channels last: where the input or the weight has, but never in float64
-    (aten/src/ATen/native/ConvUtils.h, cudnn_conv_suggest_memory_format)."""
-    return tensor.dtype != torch.float64 and (_is_like_channels_last(tensor) or _is_like_channels_last(weight))
+    (aten/src/ATen/native/ConvUtils.h, cudnn_conv_suggest_memory_format); of one dimension only where the weight has
+    (Convolution.cpp, _convolution); and not where cuDNN has no kernel for the output's padding (is_output_padding_big).
+    """
+    if tensor.dtype == torch.float64 or (tensor.device.type == "cuda" and any(
+            padding >= stride for padding, stride in zip(parameters.output_padding, parameters.stride))):
+        return False
+    return _is_like_channels_last(weight) or (tensor.dim() == 4 and _is_like_channels_last(tensor))
 
 
 def format_strides(shape, channels_last):

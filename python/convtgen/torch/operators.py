@@ -42,7 +42,7 @@ def _call(shape, weight_shape, like, channels_last, weight_channels_last, parame
 
 def _forward(input, weight, bias, stride, padding, output_padding, dilation, groups, compute, of_policy):
     parameters = _parameters(stride, padding, output_padding, dilation, groups)
-    call = _call(input.shape, weight.shape, input, geometry.is_channels_last(input, weight),
+    call = _call(input.shape, weight.shape, input, geometry.is_channels_last(input, weight, parameters),
                  geometry.weight_is_channels_last(weight), parameters, compute, of_policy)
     if call is None:
         return torchs.forward(input, weight, bias, parameters)
@@ -51,7 +51,7 @@ def _forward(input, weight, bias, stride, padding, output_padding, dilation, gro
 
 def _grad_input(grad_y, weight, input_size, stride, padding, output_padding, dilation, groups, compute, of_policy):
     parameters = _parameters(stride, padding, output_padding, dilation, groups)
-    channels_last = geometry.is_channels_last(grad_y, weight)
+    channels_last = geometry.is_channels_last(grad_y, weight, parameters)
     call = _call(input_size, weight.shape, grad_y, channels_last, geometry.weight_is_channels_last(weight), parameters,
                  compute, of_policy)
     if call is None:
@@ -63,7 +63,7 @@ def _grad_input(grad_y, weight, input_size, stride, padding, output_padding, dil
 def _grad_weight(grad_y, input, weight_size, weight_channels_last, stride, padding, output_padding, dilation, groups,
                  compute, of_policy):
     parameters = _parameters(stride, padding, output_padding, dilation, groups)
-    call = _call(input.shape, weight_size, input, geometry.is_channels_last(input, grad_y), weight_channels_last,
+    call = _call(input.shape, weight_size, input, geometry.is_channels_last(input, grad_y, parameters), weight_channels_last,
                  parameters, compute, of_policy)
     if call is None:
         weight = _empty(grad_y, weight_size, weight_channels_last)
@@ -91,12 +91,13 @@ def _(input, weight, bias, stride, padding, output_padding, dilation, groups, co
                  lambda: f"input {tuple(input.shape)} does not go with weight {tuple(weight.shape)}")
     extents = geometry.output_extents(input.shape[2:], weight.shape[2:], parameters)
     shape = (input.shape[0], weight.shape[1] * groups, *extents)
-    return _empty(input, shape, geometry.is_channels_last(input, weight))
+    return _empty(input, shape, geometry.is_channels_last(input, weight, parameters))
 
 
 @torch.library.register_fake("convtgen::conv_transpose_grad_input", lib=_library)
 def _(grad_y, weight, input_size, stride, padding, output_padding, dilation, groups, compute, of_policy):
-    return _empty(grad_y, input_size, geometry.is_channels_last(grad_y, weight))
+    parameters = _parameters(stride, padding, output_padding, dilation, groups)
+    return _empty(grad_y, input_size, geometry.is_channels_last(grad_y, weight, parameters))
 
 
 @torch.library.register_fake("convtgen::conv_transpose_grad_weight", lib=_library)
