@@ -35,8 +35,10 @@ function(convtgen_embed target)
   string(APPEND header "}  // namespace ${arg_NAMESPACE}\n")
   file(CONFIGURE OUTPUT ${folder}/${target}_embedded.h CONTENT "${header}" @ONLY)
   file(CONFIGURE OUTPUT ${folder}/${target}_embedded.cpp CONTENT "${source}" @ONLY)
-  # The assembler reads the files unseen by the compiler's own dependency scan.
-  set_source_files_properties(${folder}/${target}_embedded.cpp PROPERTIES OBJECT_DEPENDS "${paths}")
+  # The assembler reads the files unseen by the compiler's own dependency scan. CMake ignores OBJECT_DEPENDS of a file
+  # that it joins with others (CMAKE_UNITY_BUILD).
+  set_source_files_properties(${folder}/${target}_embedded.cpp PROPERTIES
+    OBJECT_DEPENDS "${paths}" SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${folder}/${target}_embedded.cpp)
   target_include_directories(${target} PUBLIC ${folder})
 endfunction()

@@ -30,7 +30,11 @@ __device__ __forceinline__ Parameters::Sum activate(Parameters::Sum value) {
     } else if (kind == kSilu) {
       value = value / (1 + exp(-value));  // silu
     } else if (kind == kMish) {
-      value = value * tanh(log1p(exp(value)));  // mish
+      // mish: tanh(log(1 + n)) = n (n + 2) / (n (n + 2) + 2) with n = exp(value). The quotient is 1 from 20 on, in fp64
+      // too, and a larger n would overflow.
+      const Sum n = exp(value < 20 ? value : 20);
+      const Sum product = n * (n + 2);
+      value = value * (product / (product + 2));
     } else if (kind == kTanh) {
       value = tanh(value);
     } else if (kind == kSigmoid) {

@@ -1,7 +1,9 @@
 // The public API on the host device: numbers, threads, errors.
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <thread>
+#include <vector>
 
 #include "tests/api/fake_gpu.h"
 
@@ -44,6 +46,46 @@ TEST_F(ApiHostTest, ComputesTheDefinition) {
   kernel.launch(Tensors::forward(two, weight, bias, batch), {2, 2});  // another size, the same kernel
   EXPECT_EQ(batch[5 + 2], 2 * 13.0F + 0.5F);
   EXPECT_EQ(state_->launches.size(), 0u);
+}
+
+// The kernel's mish against its definition, from where it underflows to where exp() overflows. `least_exponent` is
+// where exp() becomes denormal.
+template <typename Number>
+void expect_mish(const Device& device, const std::string& dtype, int least_exponent) {
+  constexpr Number kInfinity = std::numeric_limits<Number>::infinity();
+  std::vector<Number> x = {0, kInfinity, -kInfinity, std::numeric_limits<Number>::quiet_NaN()};
+  const std::size_t special = x.size();
+  for (const Number sign : {Number(-1), Number(1)}) {
+    for (Number value = Number(1e-6); value < 1000; value *= Number(1.003)) {
+      x.push_back(sign * value);
+    }
+  }
+  x.push_back(std::numeric_limits<Number>::max());
+  const Number one = 1;
+  std::vector<Number> y(x.size());
+  device.run(Layer("conv_transpose1d 1 -> 1; kernel 1; fuse mish; dtype " + dtype),
+             Tensors::forward(x.data(), &one, nullptr, y.data()), {1, static_cast<std::int64_t>(x.size())});
+  EXPECT_EQ(y[0], 0);
+  EXPECT_EQ(y[1], kInfinity);
+  EXPECT_TRUE(std::isnan(y[2])) << "as in PyTorch";
+  EXPECT_TRUE(std::isnan(y[3]));
+  for (std::size_t i = special; i < x.size(); ++i) {
+    if (x[i] >= 20) {
+      EXPECT_EQ(y[i], x[i]);
+    } else if (x[i] > least_exponent) {
+      const long double value = x[i];
+      const long double want = value * std::tanh(std::log1p(std::exp(value)));
+      EXPECT_LE(std::abs(y[i] - want), 4 * std::numeric_limits<Number>::epsilon() * std::abs(want)) << dtype << x[i];
+    } else {  // exp() is denormal
+      EXPECT_TRUE(y[i] <= 0 && y[i] > -1000 * std::numeric_limits<Number>::min()) << dtype << x[i];
+    }
+  }
+}
+
+TEST_F(ApiHostTest, MishIsRightToAFewUlpsEverywhere) {
+  const Device device("host");
+  expect_mish<float>(device, "f32", -87);
+  expect_mish<double>(device, "f64", -708);
 }
 
 TEST_F(ApiHostTest, ChecksArguments) {

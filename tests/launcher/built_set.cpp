@@ -8,10 +8,11 @@ std::vector<Compiler> strict_compilers() {
   const std::vector<std::string> strict{"-Wall", "-Wextra", "-Wpedantic", "-Wmissing-declarations", "-Werror", "-O2"};
   Compiler c{"C99", {CONVTGEN_C_COMPILER, "-std=c99", "-Wstrict-prototypes"}};
   Compiler cpp{"C++17", {CONVTGEN_CXX_COMPILER, "-x", "c++", "-std=c++17"}};
-  for (Compiler* compiler : {&c, &cpp}) {
+  Compiler newer{"C++20", {CONVTGEN_CXX_COMPILER, "-x", "c++", "-std=c++20"}};
+  for (Compiler* compiler : {&c, &cpp, &newer}) {
     compiler->command.insert(compiler->command.end(), strict.begin(), strict.end());
   }
-  return {c, cpp};
+  return {c, cpp, newer};
 }
 
 void BuiltSet::generate(const std::string& layers, const std::string& architectures, bool host,

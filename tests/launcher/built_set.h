@@ -45,7 +45,7 @@ struct Compiler {
 inline void PrintTo(const Compiler& compiler, std::ostream* out) {
   *out << compiler.name;
 }
-/// C99 and C++17, every warning an error.
+/// C99, C++17 and C++20, every warning an error.
 [[nodiscard]] std::vector<Compiler> strict_compilers();
 
 /// Layers as files in a folder, their set in a shared library of this process.

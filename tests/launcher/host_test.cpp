@@ -25,7 +25,7 @@ class LaunchedOnHost : public testing::Test {
  protected:
   void SetUp() override {
     set_.generate(kLayers, "sm_75,compute_80", true, {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}});
-    set_.build(strict_compilers().front());
+    set_.build(strict_compilers().back());
     setenv("CONVTGEN_CUDA_DRIVER", "/nowhere/libcuda.so", 1);
   }
   void TearDown() override { unsetenv("CONVTGEN_CUDA_DRIVER"); }

@@ -59,8 +59,11 @@ TEST(Fuse, TheBallHoldsTheChainInSinglePrecision) {
         return v * 0.5F * (1 + std::tanh(0.79788456F * (v + 0.044715F * v * v * v)));
       case ActivationKind::kSilu:
         return v / (1 + std::exp(-v));
-      case ActivationKind::kMish:
-        return v * std::tanh(std::log1p(std::exp(v)));
+      case ActivationKind::kMish: {
+        const float n = std::exp(v < 20 ? v : 20);
+        const float product = n * (n + 2);
+        return v * (product / (product + 2));
+      }
       case ActivationKind::kSigmoid:
         return 1 / (1 + std::exp(-v));
       default:

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NS_MOST_ARRAYS = NS_ROLES + NS_MOST_REGIONS };
+enum { NS_MOST_ARRAYS = NS_ROLES + (int)NS_MOST_REGIONS };
 
 /* The arrays of a call: its tensors, and each region of its workspace. */
 typedef struct ns_host_arrays {

@@ -50,11 +50,11 @@ int64_t ns_region_offset(const ns_binary* binary, int region, const int64_t* qua
 
 /* "output height" */
 static const char* ns_words_of(const ns_kernel* kernel, int quantity, const char** axis) {
-  if (quantity >= NS_IN_DEPTH && quantity < NS_IN_DEPTH + NS_AXES) {
+  if (quantity >= NS_IN_DEPTH && quantity < NS_IN_DEPTH + (int)NS_AXES) {
     *axis = kernel->form->axes[quantity - NS_IN_DEPTH].name;
     return "input";
   }
-  if (quantity >= NS_OUT_DEPTH && quantity < NS_OUT_DEPTH + NS_AXES) {
+  if (quantity >= NS_OUT_DEPTH && quantity < NS_OUT_DEPTH + (int)NS_AXES) {
     *axis = kernel->form->axes[quantity - NS_OUT_DEPTH].name;
     return "output";
   }

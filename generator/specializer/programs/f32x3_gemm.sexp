@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "f8b3a5625cca00174f252343e415a16bdd6bcb8d3ab1653ff05f42a23f68c59c")
+  (digest "35e4bad8b85e0ad0dd6a84ba81a85aac4af73f017a6ed4d3c6376653169d8604")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1752,32 +1752,35 @@
                         (else
                           (if @20 (== kind kMish)
                             (then
-                              (do @21 (= value (* value (call tanh (call log1p (call exp value)))))
-                                (trail "mish")))
+                              (comment @21 "mish: tanh(log(1 + n)) = n (n + 2) / (n (n + 2) + 2) with n = exp(value). The quotient is 1 from 20 on, in fp64")
+                              (comment @22 "too, and a larger n would overflow.")
+                              (declare @23 (const Sum) n (call exp (? (< value 20) value 20)))
+                              (declare @24 (const Sum) product (* n (+ n 2)))
+                              (do @25 (= value (* value (/ product (+ product 2))))))
                             (else
-                              (if @22 (== kind kTanh)
+                              (if @26 (== kind kTanh)
                                 (then
-                                  (do @23 (= value (call tanh value))))
+                                  (do @27 (= value (call tanh value))))
                                 (else
-                                  (if @24 (== kind kSigmoid)
+                                  (if @28 (== kind kSigmoid)
                                     (then
-                                      (do @25 (= value (/ 1 (+ 1 (call exp (- value)))))
+                                      (do @29 (= value (/ 1 (+ 1 (call exp (- value)))))
                                         (trail "sigmoid")))
                                     (else
-                                      (if @26 (|| (== kind kHardtanh) (== kind kClamp))
+                                      (if @30 (|| (== kind kHardtanh) (== kind kClamp))
                                         (then
-                                          (comment @27 "The upper limit wins where the limits cross; NaN passes through.")
-                                          (do @28 (= value (? (< value a) a value)))
-                                          (do @29 (= value (? (> value b) b value))))
+                                          (comment @31 "The upper limit wins where the limits cross; NaN passes through.")
+                                          (do @32 (= value (? (< value a) a value)))
+                                          (do @33 (= value (? (> value b) b value))))
                                         (else
-                                          (if @30 (== kind kScale)
+                                          (if @34 (== kind kScale)
                                             (then
-                                              (do @31 (= value (* value a))))
+                                              (do @35 (= value (* value a))))
                                             (else
-                                              (if @32 (== kind kAdd)
+                                              (if @36 (== kind kAdd)
                                                 (then
-                                                  (do @33 (= value (+ value a))))))))))))))))))))))))))
-    (return @36 value))
+                                                  (do @37 (= value (+ value a))))))))))))))))))))))))))
+    (return @40 value))
   (file "gemm/epilogue.h")
   (function @10 device float epilogue
     (comment "A value as memory holds it, after the bias and the fuse chain where the layer has them.")

@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "928ab8824ab60ab52e62dab3fddeb4c24a6685fc927641eecf63cfe4287435cf")
+  (digest "cd521d2b6d626f62bbf635931d73c91be53ccf5f53aba48d2f6bfa2ae4069486")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -743,32 +743,35 @@
                         (else
                           (if @20 (== kind kMish)
                             (then
-                              (do @21 (= value (* value (call tanh (call log1p (call exp value)))))
-                                (trail "mish")))
+                              (comment @21 "mish: tanh(log(1 + n)) = n (n + 2) / (n (n + 2) + 2) with n = exp(value). The quotient is 1 from 20 on, in fp64")
+                              (comment @22 "too, and a larger n would overflow.")
+                              (declare @23 (const Sum) n (call exp (? (< value 20) value 20)))
+                              (declare @24 (const Sum) product (* n (+ n 2)))
+                              (do @25 (= value (* value (/ product (+ product 2))))))
                             (else
-                              (if @22 (== kind kTanh)
+                              (if @26 (== kind kTanh)
                                 (then
-                                  (do @23 (= value (call tanh value))))
+                                  (do @27 (= value (call tanh value))))
                                 (else
-                                  (if @24 (== kind kSigmoid)
+                                  (if @28 (== kind kSigmoid)
                                     (then
-                                      (do @25 (= value (/ 1 (+ 1 (call exp (- value)))))
+                                      (do @29 (= value (/ 1 (+ 1 (call exp (- value)))))
                                         (trail "sigmoid")))
                                     (else
-                                      (if @26 (|| (== kind kHardtanh) (== kind kClamp))
+                                      (if @30 (|| (== kind kHardtanh) (== kind kClamp))
                                         (then
-                                          (comment @27 "The upper limit wins where the limits cross; NaN passes through.")
-                                          (do @28 (= value (? (< value a) a value)))
-                                          (do @29 (= value (? (> value b) b value))))
+                                          (comment @31 "The upper limit wins where the limits cross; NaN passes through.")
+                                          (do @32 (= value (? (< value a) a value)))
+                                          (do @33 (= value (? (> value b) b value))))
                                         (else
-                                          (if @30 (== kind kScale)
+                                          (if @34 (== kind kScale)
                                             (then
-                                              (do @31 (= value (* value a))))
+                                              (do @35 (= value (* value a))))
                                             (else
-                                              (if @32 (== kind kAdd)
+                                              (if @36 (== kind kAdd)
                                                 (then
-                                                  (do @33 (= value (+ value a))))))))))))))))))))))))))
-    (return @36 value))
+                                                  (do @37 (= value (+ value a))))))))))))))))))))))))))
+    (return @40 value))
   (file "halo_gemm.cu")
   (function @305 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")

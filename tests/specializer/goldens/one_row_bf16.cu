@@ -105,7 +105,11 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
 
 // Every step of the chain in its order.
 __device__ __forceinline__ float activate(float value) {
-  value = value * tanh(log1p(exp(value)));  // mish
+  // mish: tanh(log(1 + n)) = n (n + 2) / (n (n + 2) + 2) with n = exp(value). The quotient is 1 from 20 on, in fp64
+  // too, and a larger n would overflow.
+  const float n = exp(value < 20 ? value : 20);
+  const float product = n * (n + 2);
+  value = value * (product / (product + 2));
   return value;
 }
 
