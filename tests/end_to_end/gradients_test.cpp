@@ -63,21 +63,41 @@ class Gradients : public ::testing::TestWithParam<DirectedTemplate> {
   std::mt19937_64 random_;
 };
 
-TEST_P(Gradients, MatchTheDefinition) {
-  const std::vector<DrawnPlan> chosen = layers();
-  ASSERT_GE(chosen.size(), tests_all() ? kRun : number_of_layers());
+void expect_definition(const std::vector<DrawnPlan>& chosen, Direction direction) {
   parallel_for(static_cast<std::int64_t>(chosen.size()), 1, [&](std::int64_t begin, std::int64_t) {
     const auto& [drawn, plan] = chosen[static_cast<std::size_t>(begin)];
     const auto& [layer, sizes] = drawn;
     const std::unique_ptr<Device> device = test_device(1);
     ASSERT_NE(device, nullptr);
-    const auto failure =
-        failure_of(*device, layer, sizes, plan, static_cast<std::uint64_t>(begin), GetParam().direction);
+    const auto failure = failure_of(*device, layer, sizes, plan, static_cast<std::uint64_t>(begin), direction);
     EXPECT_FALSE(failure) << fmt::format("{} at {}x{}x{}; {}; {}: {}", canonical_form(layer), sizes.batch,
                                          sizes.extents[kHeight], sizes.extents[kWidth], plan.summary, plan.reason,
                                          *failure);
   });
   fmt::print("  {} layers\n", chosen.size());
+}
+
+TEST_P(Gradients, MatchTheDefinition) {
+  const std::vector<DrawnPlan> chosen = layers();
+  ASSERT_GE(chosen.size(), tests_all() ? kRun : number_of_layers());
+  expect_definition(chosen, GetParam().direction);
+}
+
+// Of the plans that the layers above are drawn with, few have kernel rows in columns.
+TEST(GradientsByRows, MatchTheDefinitionWithKernelRowsInColumns) {
+  std::mt19937_64 random(seeded_by(fmt::format("kernel rows in columns {}", test_seed())));
+  const auto reads_successive_rows = [](const Layer& layer) {
+    const Axis& rows = layer.axes[kHeight];
+    return rows.kernel > 1 && rows.stride == 1 && rows.dilation == 1;
+  };
+  std::vector<DrawnPlan> chosen;
+  while (chosen.size() < number_of_layers()) {
+    DrawnPlan drawn = draw_plan(random, "grad_weight_rows", reads_successive_rows, Direction::kGradWeight);
+    if (std::get<bool>(drawn.plan.parameters.at("rows_in_columns"))) {
+      chosen.push_back(std::move(drawn));
+    }
+  }
+  expect_definition(chosen, Direction::kGradWeight);
 }
 
 INSTANTIATE_TEST_SUITE_P(Templates, Gradients, ::testing::ValuesIn(gradient_templates()),
