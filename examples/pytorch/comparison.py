@@ -220,7 +220,7 @@ def write_json(path, results):
 
 
 def draw(results, path):
-    """The picture: for each compute mode and loss both curves, the mean over seeds and between which values all seeds are."""
+    """The picture: both curves for each compute mode and loss, as the mean over seeds and the range of all seeds."""
     try:
         import matplotlib
     except ImportError:
