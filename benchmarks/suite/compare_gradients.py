@@ -1,12 +1,15 @@
 """Times the gradients of the layers of a .convt file: convtgen against PyTorch (cuDNN, benchmark mode on), in one run.
 
     compare_gradients.py FILE.convt [--direction grad_input]... [--mode tf32]... [--layout nchw]... [--layer NAME]...
-                         [--library libconvtgen.so] [--json OUT]
+                         [--weights channels_last] [--library libconvtgen.so] [--json OUT]
 
 PyTorch's is torch.ops.aten.convolution_backward, asked for that gradient alone. With --step also whole training steps:
 forward and both gradients, one after the other. Modes, layouts and times are compare.py's; our packing of weights is in
 every run, and so is the gradient of the bias, which a layer with one has beside that of the weights. Every result is
 checked against PyTorch's convolution in fp64 before its time counts. Exits 1 if a result of ours is wrong.
+
+With --weights channels_last our weights and their gradients lie in that memory order, as in a model that was moved to
+channels_last. cuDNN always gets weights in the order of x, which it wants.
 """
 
 import argparse
@@ -18,7 +21,7 @@ import torch
 
 from compare import FLUSH_BYTES, geometric_mean, median_ms, with_nulls
 from convtgen_api import DIRECTIONS, ConvtgenError, Library
-from layer import MODES, Layer, names_in, with_mode
+from layer import MODES, Layer, names_in, with_mode, with_weights
 from pytorch_layer import backward, set_precision, tensors
 from verify import check_array
 
@@ -38,6 +41,8 @@ class Measurement:
         """All tensors of a layer by their roles; those that are written hold NaNs."""
         form = torch.channels_last if layout == "nhwc" else torch.contiguous_format
         x, weight, bias = tensors(layer, mode, layout)
+        if self.options.weights == "channels_last":
+            weight = weight.to(memory_format=torch.channels_last)  # (Cin, KH, KW, Cout / groups); empty_like() keeps it
         y = torch.empty((layer.batch, layer.out_channels, layer.out_height, layer.out_width), dtype=x.dtype,
                         device="cuda").to(memory_format=form)
         # Gradients of weights stay near 1, so that f16 can hold them.
@@ -53,7 +58,7 @@ class Measurement:
     def measure(self, layer, canonical, mode, layout, directions):
         set_precision(mode)
         arrays = self.arrays(layer, mode, layout)
-        text = with_mode(canonical, mode, layout)
+        text = with_weights(with_mode(canonical, mode, layout), self.options.weights)
         text = "; ".join(p for p in text.split("; ") if not p.startswith("directions ")) + "; directions forward, grad_input, grad_weight"
         calls = {}
         for direction in directions:
@@ -65,10 +70,14 @@ class Measurement:
         if self.options.step and all(calls.get(direction) for direction in GRADIENTS):
             yield self.step(layer, text, mode, layout, arrays, calls)
 
+    @staticmethod
+    def cudnn_weight(layout, arrays):
+        """Ready, as cuDNN wants it."""
+        return arrays["weight"].contiguous(
+            memory_format=torch.channels_last if layout == "nhwc" else torch.contiguous_format)
+
     def cudnn(self, layer, layout, arrays, direction):
-        weight = arrays["weight"]
-        if layout == "nhwc":
-            weight = weight.to(memory_format=torch.channels_last)  # ready, as cuDNN wants it
+        weight = self.cudnn_weight(layout, arrays)
         return median_ms(lambda: backward(layer, arrays["grad_y"], arrays["x"], weight, direction), self.flush,
                          self.options.repeats)
 
@@ -108,7 +117,7 @@ class Measurement:
 
     def step(self, layer, text, mode, layout, arrays, calls):
         forward, _ = self.caller(layer, text, arrays, "forward")
-        weight = arrays["weight"].to(memory_format=torch.channels_last) if layout == "nhwc" else arrays["weight"]
+        weight = self.cudnn_weight(layout, arrays)
 
         def ours():
             forward()
@@ -149,6 +158,8 @@ def options_of(words):
     parser.add_argument("--direction", action="append", choices=GRADIENTS, help="default: both")
     parser.add_argument("--mode", action="append", choices=list(MODES), help="default: tf32")
     parser.add_argument("--layout", action="append", choices=["nchw", "nhwc"], help="default: nchw")
+    parser.add_argument("--weights", choices=["contiguous", "channels_last"], default="contiguous",
+                        help="the memory order of our weights and of their gradients (default: contiguous)")
     parser.add_argument("--layer", action="append", help="these layers alone")
     parser.add_argument("--library", default="libconvtgen.so.0.2", help="the shared library")
     parser.add_argument("--repeats", type=int, default=20)

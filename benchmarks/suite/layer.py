@@ -23,6 +23,12 @@ def with_mode(canonical, mode, layout):
     return "; ".join(kept + [f"dtype {MODES[mode]}", f"compute {mode}", f"layout {layout}"])
 
 
+def with_weights(canonical, weights):
+    """The canonical form with weights in another memory order: "contiguous" or "channels_last"."""
+    kept = [p for p in canonical.split("; ") if not p.startswith("weight_layout ")]
+    return "; ".join(kept + [f"weight_layout {weights}"])
+
+
 @dataclasses.dataclass
 class Layer:
     """All fields as torch.nn.functional.conv_transpose2d has them, (height, width); a 1-D layer is one of height 1."""

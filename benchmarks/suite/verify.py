@@ -35,7 +35,7 @@ def check_array(layer, arrays, direction, mode):
     for role in roles:
         if not bool(torch.isfinite(arrays[role]).all()):
             return math.nan, f"elements of {role} are not finite"
-    weight = arrays["weight"].double()
+    weight = arrays["weight"].double().contiguous()
 
     def in_fp64(image, way):
         grad_y, x = (arrays[name][image : image + 1].double().contiguous() for name in ("grad_y", "x"))

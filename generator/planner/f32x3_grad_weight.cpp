@@ -166,7 +166,7 @@ LaunchPlan f32x3_grad_weight_launch(const Problem& problem, const Plan& plan) {
   constexpr std::array<std::string_view, 3> kNames = {"kScanTiles", "kScanSharedBytes", "kScannedChannels"};
   const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
   LaunchPlan out = launch(kTraits, problem, plan);
-  out.maps = row_maps(problem, plan, own_program());
+  add_row_copies(out, problem, plan, own_program());
   const std::int64_t slices = integer_of(plan, "scan_slices");
   out.kernels.insert(out.kernels.begin(), {.function = "scan_channels",
                                            .suffix = "_scan",

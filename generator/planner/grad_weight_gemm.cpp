@@ -141,7 +141,7 @@ Result<std::vector<Plan>> plans_grad_weight_gemm(const Problem& problem) {
 
 LaunchPlan grad_weight_gemm_launch(const Problem& problem, const Plan& plan) {
   LaunchPlan out = launch(kTraits, problem, plan);
-  out.maps = row_maps(problem, plan, own_program());
+  add_row_copies(out, problem, plan, own_program());
   return out;
 }
 

@@ -25,6 +25,13 @@ bool has_rows_of_words(const Facts& f) {
          output_extent(f.columns, *width) * bytes % 4 == 0;
 }
 
+/// The batch up to which copies find rows by an int: the number of an image times those of its groups of channels. A
+/// stage may reach some images beyond the last one.
+std::int64_t most_batch(const Layer& layer, std::int64_t tile_rows, std::int64_t input_period,
+                        std::int64_t window_period) {
+  return kIntMax / std::max(layer.in_channels / input_period, layer.out_channels / window_period) - tile_rows;
+}
+
 }  // namespace
 
 bool fits_rows(const Facts& f, const Block& b, std::size_t first) {
@@ -39,12 +46,13 @@ bool fits_rows(const Facts& f, const Block& b, std::size_t first) {
       window_period * output_extent(f.rows, *f.rows.extent) * output_extent(f.columns, *f.columns.extent);
   return of[kGroupIn] % input_period == 0 && of[kGroupOut] % window_period == 0 && of[first + kInputBox] <= kMostBox &&
          of[first + kWindowBox] <= kMostBox && of[first + kRowsOfSlot] <= b.producers &&
-         std::max(input, window) <= kIntMax;
+         std::max(input, window) <= kIntMax &&
+         f.layer.batch.value_or(0) <= most_batch(f.layer, b.tile_rows, input_period, window_period);
 }
 
-std::vector<MapRecipe> row_maps(const Problem& problem, const Plan& plan, const ConstantProgram& program) {
+void add_row_copies(LaunchPlan& launch, const Problem& problem, const Plan& plan, const ConstantProgram& program) {
   if (integer_of(plan, "row_stages") == 0) {
-    return {};
+    return;
   }
   const std::vector<std::int64_t> of_rows = constants_of(program, plan.parameters, kRowNames).value();
   const Layer& layer = problem.layer;
@@ -62,11 +70,14 @@ std::vector<MapRecipe> row_maps(const Problem& problem, const Plan& plan, const 
   };
   const Axis rows = symmetric(layer.axes[kHeight]);
   const Axis columns = symmetric(layer.axes[kWidth]);
-  return {map("x_map", Role::kX, layer.in_channels, *rows.extent * *columns.extent, of_rows[kInputPeriod],
-              of_rows[kInputBox], integer_of(plan, "block_in")),
-          map("grad_y_map", Role::kGradY, layer.out_channels,
-              output_extent(rows, *rows.extent) * output_extent(columns, *columns.extent), of_rows[kWindowPeriod],
-              of_rows[kWindowBox], integer_of(plan, "block_out"))};
+  launch.maps = {map("x_map", Role::kX, layer.in_channels, *rows.extent * *columns.extent, of_rows[kInputPeriod],
+                     of_rows[kInputBox], integer_of(plan, "block_in")),
+                 map("grad_y_map", Role::kGradY, layer.out_channels,
+                     output_extent(rows, *rows.extent) * output_extent(columns, *columns.extent),
+                     of_rows[kWindowPeriod], of_rows[kWindowBox], integer_of(plan, "block_out"))};
+  launch.kernels.front().grid.bounds.push_back(
+      {Quantity::kBatch,
+       most_batch(layer, integer_of(plan, "tile_rows"), of_rows[kInputPeriod], of_rows[kWindowPeriod])});
 }
 
 std::vector<Block> producing_warpgroups(const Facts& f, Block b) {

@@ -42,8 +42,9 @@ inline constexpr std::array<std::string_view, kRowConstants> kRowNames = {
     "kCopies",      "kTurnedBlocks", "kTurnedStrips", "kCopiedBytes"};
 /// Whether tensor copies bring the rows of a block's stage.
 [[nodiscard]] bool fits_rows(const Facts& f, const Block& b, std::size_t first);
-/// The tensor maps of x and grad_y, of which rows are copied; none where rows are loaded to registers.
-[[nodiscard]] std::vector<MapRecipe> row_maps(const Problem& problem, const Plan& plan, const ConstantProgram& program);
+/// Adds the tensor maps of x and grad_y, of which rows are copied, and the batch up to which copies find them; nothing
+/// where rows are loaded to registers. The launch's first kernel has the copies.
+void add_row_copies(LaunchPlan& launch, const Problem& problem, const Plan& plan, const ConstantProgram& program);
 
 /// What threads do to bring a stage: batches of loads to registers, or turns of the rows that copies bring.
 struct Bringing {

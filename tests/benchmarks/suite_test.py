@@ -12,7 +12,7 @@ SUITE = os.path.join(ROOT, "benchmarks", "suite")
 sys.path.insert(0, SUITE)
 
 from convtgen_api import Library
-from layer import Layer, names_in, with_mode
+from layer import Layer, names_in, with_mode, with_weights
 from machine_code import code_of, stored_code
 
 REST = "; dtype f32; compute f32; layout nchw"
@@ -61,6 +61,11 @@ class LayerTest(unittest.TestCase):
         self.assertEqual(with_mode(FORMS[2] + "; dtype bf16; compute bf16; layout nhwc", "f32x3", "nchw"),
                          FORMS[2] + "; dtype f32; compute f32x3; layout nchw")
 
+    def test_an_order_of_weights_takes_the_place_of_the_layers_own(self):
+        for own in ("", "; weight_layout contiguous", "; weight_layout channels_last"):
+            self.assertEqual(with_weights(FORMS[2] + own + REST, "channels_last"),
+                             FORMS[2] + REST + "; weight_layout channels_last")
+
     def test_what_can_not_be_measured_is_told(self):
         for form, word in ((FORMS[2] + "; fuse relu", "fuse"), ("conv_transpose2d 1 -> 1; kernel 2x2", "input"),
                            ("conv_transpose2d 1 -> 1; kernel 2x2; padding 0:1x0; input 1x2x2", "padding"),
@@ -87,6 +92,10 @@ class FilesTest(unittest.TestCase):
                     again = library.canonical(library.layer(with_mode(canonical, mode, layout)))
                     self.assertEqual(Layer.of(name, again), layer)
                     self.assertIn(f"compute {mode}; layout {layout}", again)
+                    moved = library.canonical(library.layer(with_weights(again, "channels_last")))
+                    self.assertEqual(Layer.of(name, moved), layer)
+                    self.assertIn("; weight_layout channels_last", moved)
+                    self.assertEqual(library.canonical(library.layer(with_weights(moved, "contiguous"))), again)
 
 
 class MachineCodeTest(unittest.TestCase):

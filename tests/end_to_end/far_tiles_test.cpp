@@ -7,10 +7,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <optional>
-#include <regex>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -20,11 +18,13 @@
 #include "generator/language/language.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/reference/run_layer.h"
+#include "tests/end_to_end/narrow_offsets.h"
 
 namespace convtgen::testing {
 namespace {
 
 constexpr std::int64_t kFar = std::int64_t{1} << 31;
+constexpr std::size_t kAllPlaces = 1000;
 
 struct Case {
   const char* name;
@@ -140,7 +140,7 @@ class FarLayer {
     }
     Result<LoadedLayer> loaded = load_source(*device_, setup_.problem, setup_.plan, far_source);
     if (!loaded) {
-      return "DOES NOT COMPILE: " + loaded.error().message;
+      return fmt::format("{}: {}", kDoesNotCompile, loaded.error().message);
     }
     LayerCall call = make_call(*device_, *loaded, small_, inputs_).value();
     Launch& launch = call.launches.back();
@@ -244,49 +244,6 @@ class FarLayer {
   std::optional<HostArray> want_;
 };
 
-/// The name of the function that stands there.
-std::string function_at(const std::string& text, std::size_t at) {
-  const std::size_t device = text.rfind("\n__device__", at);
-  const std::size_t kernel = text.rfind("\nextern \"C\"", at);
-  if (device == std::string::npos || (kernel != std::string::npos && kernel > device)) {
-    return "kernel";
-  }
-  const std::size_t end = text.find('(', device);
-  return text.substr(text.rfind(' ', end) + 1, end - text.rfind(' ', end) - 1);
-}
-
-/// A source with one 64-bit cast, factor or local narrowed to an int.
-struct Narrowed {
-  std::string place;  // the same in all sources of a template
-  std::string line;
-  KernelSource source;
-};
-std::vector<Narrowed> narrowed(const KernelSource& source, std::size_t begin) {
-  static const std::regex wide(R"(static_cast<long long>\([^()]*\)|\* \d+ll\b|\b\d+ll \*|const long long \w+)");
-  std::vector<Narrowed> all;
-  const std::string& text = source.text;
-  for (std::sregex_iterator found(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), wide), none;
-       found != none; ++found) {
-    const auto at = begin + static_cast<std::size_t>(found->position());
-    const std::string what = found->str();
-    const std::string narrow = std::regex_replace(what, std::regex("long long|ll"), what.contains("long") ? "int" : "");
-    const std::size_t start = text.rfind('\n', at) + 1;
-    all.push_back({function_at(text, at) + ": " + std::regex_replace(what, std::regex(R"(\d+ll)"), "#ll"),
-                   text.substr(start, text.find('\n', at) - start), source});
-    all.back().source.text.replace(at, what.size(), narrow);
-    // Ints wrap, as they do on a chip.
-    all.back().source.text.insert(0, "#pragma GCC optimize(\"wrapv\")\n");
-  }
-  return all;
-}
-
-/// Where the kernel begins that multiplies: behind the one that packs the weights.
-std::size_t behind_packing(const KernelSource& source) {
-  const bool has_packing = source.recipe.kernels.size() > 1;
-  const std::size_t packs = has_packing ? source.text.find("extern \"C\" __global__") : 0;
-  return has_packing ? source.text.find("\n}\n", packs) : 0;
-}
-
 class FarTiles : public ::testing::TestWithParam<Case> {};
 
 TEST_P(FarTiles, HaveTheBitsOfNearOnes) {
@@ -351,34 +308,16 @@ class FarTilesOfMutants : public ::testing::TestWithParam<Template> {};
 // is small.
 TEST_P(FarTilesOfMutants, ShowEachNarrowOffset) {
   const auto& [template_name, unseen] = GetParam();
-  std::set<std::string> shown, skipped;
-  std::map<std::string, std::string> hidden;
+  NarrowOffsets offsets(template_name, unseen);
+  std::vector<std::unique_ptr<FarLayer>> layers;
   for (const Case& each : kCases) {
-    if (each.template_name != std::string_view(template_name)) {
-      continue;
-    }
-    FarLayer layer(each);
-    for (const Narrowed& mutant : narrowed(layer.source(), behind_packing(layer.source()))) {
-      if (unseen.contains(mutant.place)) {
-        skipped.insert(mutant.place);
-      } else if (!shown.contains(mutant.place)) {
-        const std::string verdict = layer.judge(mutant.source);
-        ASSERT_FALSE(verdict.starts_with("DOES NOT COMPILE")) << mutant.line << ": " << verdict;
-        if (verdict.empty()) {
-          hidden[mutant.place] = fmt::format("{}: {}", each.name, mutant.line);
-        } else {
-          fmt::print("{}\n    {}\n", mutant.line, verdict.substr(0, verdict.find('\n')));
-          shown.insert(mutant.place);
-          hidden.erase(mutant.place);
-        }
-      }
+    if (each.template_name == std::string_view(template_name)) {
+      FarLayer& layer = *layers.emplace_back(std::make_unique<FarLayer>(each));
+      offsets.add(each.name, layer.source(), behind_packing(layer.source()),
+                  [&layer](const KernelSource& mutant) { return layer.judge(mutant); });
     }
   }
-  for (const auto& [place, where] : hidden) {
-    ADD_FAILURE() << place << " is not shown, in " << where;
-  }
-  EXPECT_EQ(skipped, unseen);
-  EXPECT_GE(shown.size(), 5U);
+  offsets.expect_shown(kAllPlaces);
 }
 
 const Template kTemplates[] = {{"direct", {"stage_weights: static_cast<long long>(ci)"}},  // of weights

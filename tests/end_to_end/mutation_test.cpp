@@ -226,7 +226,7 @@ constexpr Case kCases[] = {
      .layer = "conv_transpose2d 12 -> 20; kernel 3x4; stride 1x2; padding 1x1; input 3x5x10; dtype f16; directions "
               "grad_weight",
      .least_mutants = 20,
-     .unseen = 7,
+     .unseen = 10,
      .block = "taps_h 3, taps_w 4, block_out 16, block_in 8, consumer_groups 2, flat 0, tile_rows 4, tile_columns 16, "
               "stages 2, producers 128, row_stages 2, slices 1"},
     {.name = "grad_weight_gemm_images",
@@ -234,7 +234,7 @@ constexpr Case kCases[] = {
      .layer = "conv_transpose2d 12 -> 20; kernel 3x4; stride 1x2; padding 1x1; input 5x4x6; compute tf32; directions "
               "grad_weight",
      .least_mutants = 20,
-     .unseen = 6,
+     .unseen = 8,
      .block = "taps_h 3, taps_w 4, block_out 16, block_in 8, consumer_groups 2, flat 1, tile_rows 6, stages 2, "
               "producers 128, row_stages 2, slices 1"},
     {.name = "grad_weight_rows_copies",
@@ -290,7 +290,7 @@ constexpr Case kCases[] = {
      .layer = "conv_transpose2d 24 -> 24; kernel 3x3; stride 2x1; padding 0x1; input 9x3x5; dtype f16; layout nhwc; "
               "directions grad_weight",
      .least_mutants = 20,
-     .unseen = 2,
+     .unseen = 3,
      .block = "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 1, tile_images 2, tile_rows 3, "
               "tile_columns 16, stages 3, slices 1"},
     {.name = "grad_weight_pixels_copied",
@@ -313,7 +313,7 @@ constexpr Case kCases[] = {
      .template_name = "f32x3_grad_weight",
      .layer = "conv_transpose2d 12 -> 12; kernel 3x3; padding 1x1; input 2x6x9; compute f32x3; directions grad_weight",
      .least_mutants = 20,
-     .unseen = 7,
+     .unseen = 11,
      .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 1, tile_rows 4, stages 2, "
               "producers 128, row_stages 1, slices 1, scan_slices 2"},
     {.name = "f32x3_grad_weight_pixels",

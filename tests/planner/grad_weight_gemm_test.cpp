@@ -308,6 +308,34 @@ TEST(PlanGradWeight, RefusalsOfPixelsAndF32x3NameThePropertyAndTheLimit) {
   }
 }
 
+// Copies find the rows of an image by its number times its channels, an int.
+TEST(PlanGradWeight, CopiesOfRowsHaveALargestBatch) {
+  const std::pair<const char*, Result<std::vector<Plan>> (*)(const Problem&)> kAll[] = {
+      {"dtype f16", plans_grad_weight_gemm}, {"compute f32x3", plans_f32x3_grad_weight}};
+  for (const auto& [mode, plans] : kAll) {
+    const std::string rest = std::string("x4x8; ") + mode;
+    const auto copies = [](const Plan& each) { return parameter(each, "row_stages") > 0; };
+    const Problem open = grad_weight_of("16 -> 32; kernel 3; padding 1; input ?" + rest);
+    int copying = 0;
+    const std::vector<Plan> found = plans(open).value();
+    for (const Plan& each : found) {
+      const LaunchPlan launch = launch_plan_of(open, each);
+      const auto main = std::ranges::find(launch.kernels, each.template_name, &KernelPlan::function);
+      const auto bound = std::ranges::find(main->grid.bounds, Quantity::kBatch, &Grid::Bound::extent);
+      ASSERT_EQ(bound != main->grid.bounds.end(), copies(each)) << each.reason;
+      if (copies(each)) {
+        EXPECT_EQ(bound->most, 2147483647 / 32 - parameter(each, "tile_rows")) << each.reason;
+        ++copying;
+      }
+    }
+    EXPECT_GT(copying, 0) << mode;
+    const auto most = plans(grad_weight_of("16 -> 32; kernel 3; padding 1; input 67108000" + rest)).value();
+    EXPECT_TRUE(std::ranges::any_of(most, copies)) << mode;
+    const auto beyond = plans(grad_weight_of("16 -> 32; kernel 3; padding 1; input 67108864" + rest)).value();
+    EXPECT_FALSE(std::ranges::any_of(beyond, copies)) << mode;
+  }
+}
+
 TEST(PlanGradWeight, ChannelsAreSharedEvenly) {
   EXPECT_FALSE(even_parts(64, 16, 128).empty());
   for (const std::int64_t part : even_parts(96, 16, 64)) {

@@ -11,14 +11,17 @@
 
 namespace convtgen::testing {
 
-Result<CaseOnHost> CaseOnHost::make(Case one) {
+Result<CaseOnHost> CaseOnHost::make(Case one, std::shared_ptr<HostDevice> device) {
   CaseOnHost made;
   made.case_ = std::move(one);
-  auto device = open_host_device({.workers = 1});
-  if (!device) {
-    return std::unexpected(device.error());
+  made.device_ = std::move(device);
+  if (made.device_ == nullptr) {
+    auto opened = open_host_device({.workers = 1});
+    if (!opened) {
+      return std::unexpected(opened.error());
+    }
+    made.device_ = std::move(*opened);
   }
-  made.device_ = std::move(*device);
   const KernelSource source = emitted(made.case_.body, made.case_.threads, made.case_.shared_bytes).source;
   const std::size_t begin = source.text.size() - made.case_.body.size();
   made.first_line_ = 1 + static_cast<int>(std::count(source.text.begin(),

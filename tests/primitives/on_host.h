@@ -11,11 +11,12 @@
 
 namespace convtgen::testing {
 
-/// A case's kernel, compiled for a host device of its own, so that several may run side by side.
+/// A case's kernel, compiled for a host device of its own, so that several may run side by side; or for the one that is
+/// given.
 class CaseOnHost {
  public:
   /// Errors: the kernel does not compile.
-  [[nodiscard]] static Result<CaseOnHost> make(Case one);
+  [[nodiscard]] static Result<CaseOnHost> make(Case one, std::shared_ptr<HostDevice> device = nullptr);
 
   /// Runs it on fresh buffers: "" where it gives what the case wants, else the device's error, or which words differ.
   /// Only of inputs and maps that the device takes.
@@ -29,7 +30,7 @@ class CaseOnHost {
 
   Case case_;
   int first_line_ = 1;
-  std::unique_ptr<HostDevice> device_;
+  std::shared_ptr<HostDevice> device_;
   std::unique_ptr<LoadedKernel> kernel_;
 };
 

@@ -66,6 +66,25 @@ TEST_P(RightUses, AreNot) {
 INSTANTIATE_TEST_SUITE_P(Every, RightUses, ::testing::ValuesIn(right_uses()),
                          [](const auto& info) { return info.param.name; });
 
+// A fault ends a launch with copies in flight. The next launch must not find them.
+TEST(Faults, LeaveNothingInFlight) {
+  const std::shared_ptr<HostDevice> device = open_host_device({.workers = 1}).value();
+  const std::string copy = std::string(kMakeBarrier) + R"(  if (t == 0) {
+    mbarrier_arrive_expect(barrier, 128);
+    bulk_load(staged, x, 128, barrier);
+  }
+)";
+  Result<CaseOnHost> wrong =
+      CaseOnHost::make(use_case({.name = "wrong"}, copy + "  __syncthreads();\n  out[t] = x[t + 1000000];\n"), device);
+  Result<CaseOnHost> right = CaseOnHost::make(
+      use_case({.name = "right"}, copy + "  mbarrier_wait(barrier, 0);\n  out[t] = staged[t];\n"), device);
+  ASSERT_TRUE(wrong && right);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    EXPECT_TRUE(wrong->run(seed).contains("out-of-bounds"));
+    EXPECT_EQ(right->run(seed), "") << "seed " << seed;
+  }
+}
+
 // Global memory has no clocks: that a store's bytes arrive late shows as wrong numbers, by seed.
 TEST(Timing, StoresWriteBeforeAndAfterTheyHaveRead) {
   const std::string begin = R"(  staged[t] = x[t];

@@ -59,7 +59,7 @@ static const char* ns_words_of(const ns_kernel* kernel, int quantity, const char
     return "output";
   }
   *axis = "size";
-  return "output";
+  return quantity == NS_BATCH ? "batch" : "output";
 }
 
 /* Whether a kernel takes the tensor of this role. */

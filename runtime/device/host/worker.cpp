@@ -25,6 +25,9 @@ Result<void> Worker::begin_launch(const LaunchContext& launch) {
   clocked_ = launch.asynchronous;
   library_base_ = launch.library_base;
   recent_ = {};
+  if (fault_) {
+    machine_ = nullptr;  // the fault has left operations in flight
+  }
   while (windows_.size() < launch.cluster) {
     auto memory = GuardedMemory::map(kWindowBytes, kSharedGap);
     if (!memory) {

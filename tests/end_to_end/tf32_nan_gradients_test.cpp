@@ -1,0 +1,178 @@
+// Gradients in tf32: NaNs and infinities of operands are in all elements that the definition has them in, also where
+// all that makes a NaN one are the 13 low bits, which products ignore, or where rounding would carry over its exponent.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generator/language/language.h"
+#include "runtime/device/host/host_device.h"
+#include "runtime/reference/layer_arrays.h"
+#include "runtime/reference/run_layer.h"
+
+namespace convtgen::testing {
+namespace {
+
+// NaNs and infinities, each of another image or channel.
+constexpr std::array<std::uint32_t, 7> kBits = {0x7f800001, 0x7f801fff, 0x7fffffff, 0xff800001,
+                                                0xffffffff, 0x7f800000, 0xff800000};
+
+struct Case {
+  const char* name;
+  const char* template_name;
+  Direction direction;
+  const char* rest;  // of the layer
+  std::optional<bool> bulk = {}, by_copies = {};
+  std::optional<std::int64_t> copy_bytes = {};
+};
+
+class Tf32Gradients : public ::testing::TestWithParam<Case> {
+ protected:
+  Tf32Gradients() : layer(parse_layer(fmt::format("conv_transpose2d {}; compute tf32", GetParam().rest)).value()) {
+    layer.directions = {GetParam().direction};
+    sizes = {layer.batch.value_or(7), {layer.axes[kHeight].extent.value_or(6), layer.axes[kWidth].extent.value_or(7)}};
+    shape = shape_of(layer, sizes).value();
+    inputs = random_inputs(layer, shape, 7, GetParam().direction);
+    const Problem problem{layer, GetParam().direction, target_named("sm_90a").value()};
+    const std::vector<Plan> plans = plan(problem).value();
+    const auto found = std::ranges::find_if(plans, [](const Plan& each) {
+      const auto is = [&]<class Value>(const char* name, std::optional<Value> value) {
+        return !value || std::get<Value>(each.parameters.at(name)) == *value;
+      };
+      return each.template_name == GetParam().template_name && is("bulk", GetParam().bulk) &&
+             is("copy_bytes", GetParam().copy_bytes) &&
+             (!GetParam().by_copies ||
+              (std::get<std::int64_t>(each.parameters.at("row_stages")) > 0) == *GetParam().by_copies);
+    });
+    EXPECT_NE(found, plans.end()) << "the planner has no such plan";
+    loaded = load_layer(*device, problem, *found).value();
+  }
+
+  void set_bits(Role role, std::int64_t index, std::uint32_t bits) {
+    HostArray array = *inputs.of(role);
+    std::memcpy(&array.bytes[static_cast<std::size_t>(index) * sizeof bits], &bits, sizeof bits);
+    inputs.set(role, std::move(array));
+  }
+
+  /// Sets an element of an image's channel each. Returns the channels.
+  std::vector<std::int64_t> set_in_images(Role role) {
+    const Images images = images_of(shape, role);
+    std::vector<std::int64_t> channels;
+    for (std::size_t i = 0; i < kBits.size(); ++i) {
+      const auto n = static_cast<std::int64_t>(i);
+      channels.push_back(n * 3 % images.channels);
+      const std::int64_t row = n % images.extents[kHeight];
+      const std::int64_t column = (n * 5 + 1) % images.extents[kWidth];
+      set_bits(role, offset_of(layer, shape, role, {.n = n, .c = channels.back(), .at = {0, row, column}}), kBits[i]);
+    }
+    return channels;
+  }
+
+  /// Runs a call, and holds it to the definition. Beside what that says, an element may be NaN where
+  /// `meets_zeros`: what is not finite is multiplied with zeros around an image there.
+  void expect_defined(const std::function<bool(Role role, const ElementPosition& position)>& meets_zeros) {
+    const LayerCall call = make_call(*device, *loaded, sizes, inputs).value();
+    const Result<void> run = run_call(*device, *loaded, call);
+    ASSERT_TRUE(run) << run.error().message;
+    for (const Role role : roles_of(layer, GetParam().direction).written) {
+      const Definition definition = define_all(layer, shape, inputs, role);
+      const HostArray got = read_output(*device, layer, call, role).value();
+      std::int64_t special = 0;
+      for (std::int64_t i = 0; i < got.size(); ++i) {
+        const double want = definition.sum[static_cast<std::size_t>(i)];
+        const ElementPosition position = position_of(layer, shape, role, i);
+        special += std::isfinite(want) ? 0 : 1;
+        const bool is_right = std::isnan(want)   ? std::isnan(got.at(i))
+                              : std::isinf(want) ? got.at(i) == want
+                                                 : std::isfinite(got.at(i));
+        ASSERT_TRUE(is_right || (std::isnan(got.at(i)) && meets_zeros(role, position)))
+            << position_text(layer, role, position) << " is " << got.at(i) << ", not " << want;
+      }
+      EXPECT_TRUE(special > 0 || role == Role::kGradBias) << name_of(role);  // which does not depend on x
+      EXPECT_LT(special, got.size()) << name_of(role);
+    }
+  }
+
+  /// Of grad_y in grad_input, x and grad_y in grad_weight; and weights.
+  void expect_of_images(Role role) {
+    const std::vector<std::int64_t> channels = set_in_images(role);
+    expect_defined([&](Role written, const ElementPosition& position) {
+      const std::int64_t channel = role == Role::kX ? position.n : position.c;
+      return written == Role::kGradWeight && std::ranges::count(channels, channel) > 0;
+    });
+  }
+  void expect_of_weights() {
+    for (std::size_t i = 0; i < kBits.size(); ++i) {  // of tap (0, 0)
+      const auto ci = static_cast<std::int64_t>(i);
+      set_bits(Role::kWeight, weight_offset(layer, {.in = ci, .out = ci % layer.out_channels, .tap = 0}), kBits[i]);
+    }
+    const auto count = static_cast<std::int64_t>(kBits.size());
+    expect_defined([&](Role, const ElementPosition& position) { return position.c < count; });
+  }
+
+  Layer layer;
+  InputSizes sizes;
+  Shape shape;
+  LayerInputs inputs;
+  std::unique_ptr<HostDevice> device = open_host_device(HostOptions{.workers = 1}).value();
+  std::optional<LoadedLayer> loaded;
+};
+
+TEST_P(Tf32Gradients, HaveThoseOfTheFirstOperand) {
+  expect_of_images(GetParam().direction == Direction::kGradInput ? Role::kGradY : Role::kX);
+}
+TEST_P(Tf32Gradients, HaveThoseOfTheSecondOperand) {
+  GetParam().direction == Direction::kGradInput ? expect_of_weights() : expect_of_images(Role::kGradY);
+}
+
+constexpr Direction kIn = Direction::kGradInput;
+constexpr Direction kWeights = Direction::kGradWeight;
+constexpr Case kCases[] = {
+    {"direct_grad_input", "direct_grad_input", kIn, "8 -> 20; kernel 3x3; padding 1x1; input 7x6x7"},
+    {"shift_gemm_rows", "shift_gemm", kIn, "8 -> 20; kernel 3x3; padding 1x1; input 7x6x16", true},
+    {"shift_gemm_strides", "shift_gemm", kIn, "8 -> 20; kernel 4x4; stride 2x2; padding 1x1; input 7x6x7", false},
+    {"shift_gemm_pixels", "shift_gemm", kIn, "8 -> 20; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc"},
+    {"shift_gemm_pixels_with_strides", "shift_gemm", kIn,
+     "8 -> 20; kernel 4x4; stride 2x2; padding 1x1; input 7x6x7; layout nhwc"},
+    {"halo_gemm_registers", "halo_gemm", kIn, "8 -> 20; kernel 3x3; padding 1x1; input 7x6x7", {}, {}, 0},
+    {"halo_gemm_pixels", "halo_gemm", kIn, "8 -> 20; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc", {}, {}, 16},
+    {"halo_gemm_short_pixels",
+     "halo_gemm",
+     kIn,
+     "8 -> 18; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc",
+     {},
+     {},
+     8},
+    {"roll_gemm_rows", "roll_gemm", kIn, "8 -> 12; kernel 3x3; padding 1x1; input 7x6x16"},
+    {"roll_gemm_pixels", "roll_gemm", kIn, "8 -> 12; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc"},
+    {"direct_grad_weight", "direct_grad_weight", kWeights, "20 -> 16; kernel 3x3; padding 1x1; input 7x6x7; bias"},
+    {"grad_weight_gemm_registers",
+     "grad_weight_gemm",
+     kWeights,
+     "20 -> 16; kernel 4x4; stride 2x2; padding 1x1; input 7x?x?; bias",
+     {},
+     false},
+    {"grad_weight_gemm_copies",
+     "grad_weight_gemm",
+     kWeights,
+     "20 -> 16; kernel 4x4; stride 2x2; padding 1x1; input 7x6x7",
+     {},
+     true},
+    {"grad_weight_gemm_pixels", "grad_weight_gemm", kWeights,
+     "20 -> 16; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc"},
+    {"grad_weight_rows_copies", "grad_weight_rows", kWeights, "20 -> 16; kernel 3x3; padding 1x1; input 7x6x16"},
+    {"grad_weight_rows_registers", "grad_weight_rows", kWeights,
+     "20 -> 16; kernel 4x4; stride 2x2; padding 1x1; input 7x6x7"}};
+INSTANTIATE_TEST_SUITE_P(Plans, Tf32Gradients, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace convtgen::testing
