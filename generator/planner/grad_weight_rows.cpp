@@ -27,9 +27,12 @@ constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16}
 constexpr std::int64_t kMostProducts = 96;       // of a warpgroup in a stage, which the compiler unrolls
 constexpr std::int64_t kMostPositions = 256;     // of a stage
 constexpr std::int64_t kMostRowPositions = 128;  // of a row of them
+constexpr std::int64_t kMostColumns = 256;       // of a product
 constexpr std::int64_t kMostBox = 256;           // elements of an axis that a tensor copy brings
 
-constexpr std::array kOwnMembers = {Member{"swizzle", &Block::swizzle}, Member{"producers", &Block::producers},
+constexpr std::array kOwnMembers = {Member{"rows_in_columns", &Block::rows_in_columns},
+                                    Member{"swizzle", &Block::swizzle},
+                                    Member{"producers", &Block::producers},
                                     Member{"input_copies", &Block::input_copies},
                                     Member{"window_copies", &Block::window_copies},
                                     Member{"promote_stages", &Block::promote_stages}};
@@ -38,6 +41,7 @@ constexpr auto kAllMembers = joined(kMembers, kOwnMembers);
 /// The template's own constants that are wanted.
 enum OwnConstant : std::size_t {
   kBytes = kOwnConstants,
+  kBoxRows,
   kInputBytes,
   kWindowBytes,
   kWindowPitch,
@@ -49,37 +53,51 @@ enum OwnConstant : std::size_t {
   kInputLoads,
   kWindowLoads,
 };
-constexpr std::array<std::string_view, 11> kOwnNames = {
-    "kBytes",         "kInputBytes", "kWindowBytes", "kWindowPitch", "kWindowRows", "kInputBatches",
-    "kWindowBatches", "kInputTurn",  "kWindowTurn",  "kInputLoads",  "kWindowLoads"};
+constexpr std::array<std::string_view, 12> kOwnNames = {
+    "kBytes",        "kBoxRows",       "kInputBytes", "kWindowBytes", "kWindowPitch", "kWindowRows",
+    "kInputBatches", "kWindowBatches", "kInputTurn",  "kWindowTurn",  "kInputLoads",  "kWindowLoads"};
 constexpr auto kAllConstants = joined(kConstants, kOwnNames);
 
-/// Tensor copies bring rows that are whole 16 bytes; a warpgroup brings others.
+/// Tensor copies bring rows that are whole 16 bytes; a warpgroup brings others. Kernel rows are in the rows of the
+/// products or in their columns.
 std::vector<Block> warpgroups(const Facts& f, Block b) {
   const std::int64_t bytes = bytes_of(f.layer.dtype);
   b.input_copies = *f.columns.extent * bytes % 16 == 0;
   b.window_copies = output_extent(f.columns, *f.columns.extent) * bytes % 16 == 0;
   b.producers = b.input_copies && b.window_copies ? 32 : 128;
+  const bool has_successive_rows = f.rows.stride == 1 && f.rows.dilation == 1;
   std::vector<Block> out;
-  for (const std::int64_t groups : {2, 3}) {
-    b.consumer_groups = groups;
-    out.push_back(b);
+  for (const bool in_columns : {false, true}) {
+    if (in_columns && (!has_successive_rows || b.taps_h == 1 || b.taps_h * b.block_in > kMostColumns)) {
+      break;
+    }
+    b.rows_in_columns = in_columns;
+    for (const std::int64_t groups : {2, 3}) {
+      b.consumer_groups = groups;
+      out.push_back(b);
+    }
   }
   return out;
 }
 
+/// Rows of all positions, of which a stage has tile_rows.
+std::int64_t rows_of_positions(const Facts& f, const Block& b) {
+  return b.rows_in_columns ? output_extent(f.rows, f.height) : f.height;
+}
+
 /// Whether a thread has registers for its accumulators, fragments and places. The assembler counts those that each
-/// thread has when the block starts: 168 of up to 384 threads, 128 of up to 512.
+/// thread has when the block starts: 168 of up to 384 threads, 128 of up to 512. There products with 96 accumulators
+/// were serialised.
 bool fits_registers(const Facts& f, const Block& b) {
   Constants& of = f.of(b);
   const bool copies_alone = b.producers == 32;
   const std::int64_t most = b.consumer_groups == 2 ? (copies_alone ? 160 : 148) : (copies_alone ? 112 : 96);
   const std::int64_t place = f.layer.dtype == Dtype::kF32 ? 1 : 4;
-  return of[kAccumulators] + (8 + place) * of[kOwnTiles] <= most;
+  return of[kAccumulators] + (8 + place) * of[kOwnTiles] <= most && (b.consumer_groups == 2 || of[kAccumulators] <= 88);
 }
 
 std::int64_t tiles(const Facts& f, const Block& b) {
-  return f.batch * ceil_div(f.height, b.tile_rows) * ceil_div(f.width, b.tile_columns);
+  return f.batch * ceil_div(rows_of_positions(f, b), b.tile_rows) * ceil_div(f.width, b.tile_columns);
 }
 
 double stage_cycles(const Facts& f, const Block& b) {
@@ -93,8 +111,8 @@ double stage_cycles(const Facts& f, const Block& b) {
   const double conflicts = std::clamp<double>(static_cast<double>(f.columns.stride), 1, 4);
   const double loads = (half ? 8 : 4) * conflicts;  // wavefronts of a warp's fragment
   const StageWork work = {
-      .tensor_cycles = products * product_cycles(f.target, b.block_in),
-      .shared_wavefronts = products * (4 * loads + static_cast<double>(b.block_in) / 4) +
+      .tensor_cycles = products * product_cycles(f.target, of_block[kColumns]),
+      .shared_wavefronts = products * (4 * loads + number(kColumns) / 4) +
                            (number(kInputBytes) + number(kWindowBytes)) / f.target.sm.shared_bytes_per_cycle,
       .instructions = steps * number(kOwnTiles) * static_cast<double>(b.consumer_groups) *
                       (half ? factors.grad_weight_half_fragment : factors.grad_weight_fragment),
@@ -110,6 +128,7 @@ double stage_cycles(const Facts& f, const Block& b) {
 std::vector<Block> positions(const Facts& f, Block b) {
   std::vector<Block> out;
   const std::int64_t bytes = f.of(b)[kBytes];
+  const std::int64_t all_rows = rows_of_positions(f, b);
   for (const std::int64_t swizzle : {128, 64, 32}) {
     const std::int64_t box = swizzle / bytes;
     for (std::int64_t boxes = 1; boxes * box <= kMostRowPositions && (boxes - 1) * box < f.width; ++boxes) {
@@ -117,10 +136,10 @@ std::vector<Block> positions(const Facts& f, Block b) {
       if (swizzle < 128 && boxes % 2 == 0) {
         continue;
       }
-      for (std::int64_t rows = 1; rows * boxes * box <= kMostPositions && rows < 2 * f.height; rows *= 2) {
+      for (std::int64_t rows = 1; rows * boxes * box <= kMostPositions && rows < 2 * all_rows; rows *= 2) {
         b.swizzle = swizzle;
         b.tile_columns = boxes * box;
-        b.tile_rows = std::min(rows, f.height);
+        b.tile_rows = std::min(rows, all_rows);
         out.push_back(b);
       }
     }
@@ -196,7 +215,7 @@ Result<std::vector<Plan>> plans_grad_weight_rows(const Problem& problem) {
 }
 
 LaunchPlan grad_weight_rows_launch(const Problem& problem, const Plan& plan) {
-  constexpr std::array<std::string_view, 2> kNames = {"kWindowPitch", "kWindowRows"};
+  constexpr std::array<std::string_view, 3> kNames = {"kWindowPitch", "kWindowRows", "kBoxRows"};
   const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
   const Layer& layer = problem.layer;
   LaunchPlan out = launch(kTraits, problem, plan);
@@ -214,7 +233,7 @@ LaunchPlan grad_weight_rows_launch(const Problem& problem, const Plan& plan) {
     return recipe;
   };
   MapRecipe x = map("x_map", Role::kX, *columns.extent, layer.in_channels, Quantity::kInHeight, Quantity::kInImage,
-                    {swizzle / bytes, integer_of(plan, "block_in"), integer_of(plan, "tile_rows"), 1}, swizzle);
+                    {swizzle / bytes, integer_of(plan, "block_in"), values[2], 1}, swizzle);
   MapRecipe grad_y =
       map("grad_y_map", Role::kGradY, output_extent(columns, *columns.extent), layer.out_channels, Quantity::kOutHeight,
           Quantity::kOutImage, {values[0], integer_of(plan, "block_out"), values[1], 1}, 0);

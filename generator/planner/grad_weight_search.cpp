@@ -36,8 +36,8 @@ double predicted(const Traits& of, const Facts& f, const Block& b) {
   const auto slices = static_cast<double>(b.slices);
   const double blocks = number(kSliceBlocks) * slices;
   const double outputs =
-      number(kRows) * static_cast<double>(b.block_in) / (128 * static_cast<double>(b.consumer_groups));  // of a thread
-  const double sum_bytes = b.slices > 1 ? 8 * slices * number(kWeights) : 0;  // written and read again
+      number(kRows) * number(kColumns) / (128 * static_cast<double>(b.consumer_groups));  // of a thread
+  const double sum_bytes = b.slices > 1 ? 8 * slices * number(kWeights) : 0;              // written and read again
   // Where the largest magnitudes are found before, all that is read is read twice. Copies are also written.
   const std::int64_t copied = copied_bytes(of, f.layer);
   const double before =
@@ -183,8 +183,9 @@ Plan plan_of(const Traits& of, const Problem& problem, const Facts& f, const Can
                   std::min(b.block_in, of_block[kGroupIn]), std::min(b.block_out, of_block[kGroupOut]), b.slices,
                   b.slices == 1 ? "" : "s", static_cast<double>(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
-      "tensor cores{}: products over positions of 64 rows of taps and channels x {} channels; {} stages of {}{}",
-      of.splits ? ", values in two parts" : "", b.block_in, b.stages, of.positions_text(b),
+      "tensor cores{}: products over positions of 64 rows of taps and channels x {}{} channels; {} stages of {}{}",
+      of.splits ? ", values in two parts" : "", b.rows_in_columns ? fmt::format("{} kernel rows of ", b.taps_h) : "",
+      b.block_in, b.stages, of.positions_text(b),
       b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "");
   return plan;
 }

@@ -27,6 +27,7 @@ struct Block {
 
   std::int64_t taps_h = 1, taps_w = 1;
   std::int64_t block_out = 16, block_in = 8;
+  bool rows_in_columns = false;
   std::int64_t consumer_groups = 2, producers = 128;
   bool flat = false;
   std::int64_t tile_images = 1, tile_rows = 1, tile_columns = 16, swizzle = 128;
@@ -63,6 +64,7 @@ enum Constant : std::size_t {
   kHaloH,
   kHaloW,
   kRows,
+  kColumns,
   kMTiles,
   kOwnTiles,
   kKSteps,
@@ -74,9 +76,9 @@ enum Constant : std::size_t {
   kOwnConstants,
 };
 inline constexpr std::array<std::string_view, kOwnConstants> kConstants = {
-    "kThreads",       "kInstructionK", "kGroupIn",      "kGroupOut", "kWeights",  "kSliceBlocks",
-    "kHaloH",         "kHaloW",        "kRows",         "kMTiles",   "kOwnTiles", "kKSteps",
-    "kStoredColumns", "kSharedBytes",  "kAccumulators", "kTotals",   "kAlignment"};
+    "kThreads", "kInstructionK",  "kGroupIn",     "kGroupOut",     "kWeights", "kSliceBlocks",
+    "kHaloH",   "kHaloW",         "kRows",        "kColumns",      "kMTiles",  "kOwnTiles",
+    "kKSteps",  "kStoredColumns", "kSharedBytes", "kAccumulators", "kTotals",  "kAlignment"};
 
 /// One list behind the other.
 template <typename T, std::size_t m, std::size_t n>

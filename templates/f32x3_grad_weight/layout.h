@@ -19,8 +19,8 @@ constexpr int kWindowOffset = 2 * kInputBytes;  // of grad_y in a stage
 constexpr int kStageBytes = 2 * (kInputBytes + kWindowBytes);
 constexpr int kPipelineBytes = P::stages * kStageBytes;
 
-// Input channels whose results fit the stages.
-constexpr int kStoredColumns = smaller(P::block_in, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
+// Columns whose results fit the stages.
+constexpr int kStoredColumns = smaller(kColumns, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
 
 // The scales of the block's channels of x, then of grad_y; the fp32 totals, four of a thread together; mbarriers.
 constexpr int kScalesOffset = kPipelineBytes;

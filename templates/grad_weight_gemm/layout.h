@@ -21,8 +21,8 @@ constexpr int kWindowOffset = kInputBytes;  // of grad_y in a stage
 constexpr int kStageBytes = kInputBytes + kWindowBytes;
 constexpr int kPipelineBytes = P::stages * kStageBytes;
 
-// Input channels whose results fit the stages.
-constexpr int kStoredColumns = smaller(P::block_in, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
+// Columns whose results fit the stages.
+constexpr int kStoredColumns = smaller(kColumns, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
 
 constexpr int kSharedAlignment = kByRows ? 128 : 16;
 constexpr int kRowsOffset = ceil_div(kPipelineBytes, kSharedAlignment) * kSharedAlignment;  // rows as they lie

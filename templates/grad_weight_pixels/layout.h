@@ -45,7 +45,7 @@ constexpr int kWindowBytes = kPlanes * kOutBoxes * kPlaneBoxBytes;
 constexpr int kCopiedBytes = kInBoxes * kInputPixels * kInSwizzle + kPlanes * kOutBoxes * kPlanePixels * kOutSwizzle;
 constexpr int kStageBytes = ceil_div(kInputBytes + kWindowBytes, 1024) * 1024;
 constexpr int kPipelineBytes = P::stages * kStageBytes;
-constexpr int kStoredColumns = smaller(P::block_in, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
+constexpr int kStoredColumns = smaller(kColumns, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
 constexpr int kBarrierOffset = kPipelineBytes;  // mbarriers
 constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
 

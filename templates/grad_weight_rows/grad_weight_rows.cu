@@ -4,8 +4,10 @@
 // + dilation * k. So positions are the K of a matrix product: its rows are output channels by taps, its columns input
 // channels. Tensor copies bring parts of rows of x, which are K-major B operands, and the rows of grad_y that the taps
 // reach, with zeros where the images end. Consumers load the rows' A fragments from these: a tap moves them by
-// elements. Positions are cut into slices. A block computes some channels and taps over one slice; a second kernel adds
-// the slices in their order, so that results have the same bits in each call.
+// elements. With rows_in_columns a product's columns are some kernel rows by input channels, and its rows those of one
+// kernel row: where the stride is 1, kernel rows read successive rows of x for a row of grad_y, which are one operand.
+// So A fragments are loaded once for all of them. Positions are cut into slices. A block computes some channels and
+// taps over one slice; a second kernel adds the slices in their order, so that results have the same bits in each call.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -48,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int in_h = input_rows(height);
   const int out_h = output_rows(in_h);
   const int out_w = output_columns(P::width);
-  const int row_tiles = (in_h + (P::tile_rows - 1)) / P::tile_rows;
+  const int row_tiles = ((P::rows_in_columns ? out_h : in_h) + (P::tile_rows - 1)) / P::tile_rows;
   const int column_tiles = (P::width + (P::tile_columns - 1)) / P::tile_columns;
   const long long tiles = static_cast<long long>(batch) * row_tiles * column_tiles;
 
@@ -78,7 +80,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                            target.group * kGroupOut + target.first_out,
                            kGroupIn - target.first_in,
                            kGroupOut - target.first_out,
-                           target.first_kh * P::dilation_h - P::padding_h,
+                           P::rows_in_columns ? P::padding_h - target.first_kh - (P::taps_h - 1) : 0,
+                           P::rows_in_columns ? 0 : target.first_kh * P::dilation_h - P::padding_h,
                            origin_w - skew};
     if (kBatches > 0 || thread == 0) {
       Words words;

@@ -5,18 +5,20 @@
 
 constexpr int kThreads = kConsumers + P::producers;
 
-// Boxes of x: a part of each row, of all channels of the block, as K-major operands with that swizzle.
+// Boxes of x: a part of each row, of all channels of the block, as K-major operands with that swizzle. An operand with
+// kernel rows in its columns is the channels of as many rows, which lie one after the other.
 constexpr int kBoxPixels = P::swizzle / kBytes;
 constexpr int kBoxes = P::tile_columns / kBoxPixels;
 constexpr int kOperandBytes = P::block_in * P::swizzle;  // a row's part
-constexpr int kBoxBytes = P::tile_rows * kOperandBytes;
+constexpr int kBoxRows = P::tile_rows + kColumnRows - 1;
+constexpr int kBoxBytes = kBoxRows * kOperandBytes;
 constexpr int kInputBytes = kBoxes * kBoxBytes;
 
 // The window of grad_y that the taps reach: whole rows, of all channels of the block, as they lie in memory. A copy
 // begins at a multiple of 16 bytes (or of a word), up to kSkews - 1 elements before the window. A row is an odd
 // multiple of 16 bytes, so that eight channels are in different banks.
 constexpr int kSkews = (P::window_copies ? 16 : 4) / kBytes;
-constexpr int kWindowRows = (P::tile_rows - 1) * P::stride_h + P::dilation_h * (P::taps_h - 1) + 1;
+constexpr int kWindowRows = (P::tile_rows - 1) * P::stride_h + P::dilation_h * (kTapsH - 1) + 1;
 constexpr int kWindowColumns = (P::tile_columns - 1) * P::stride_w + P::dilation_w * (P::taps_w - 1) + 1 +
                                (P::taps_w == P::kernel_w ? floor_mod(-P::padding_w, kSkews) : kSkews - 1);
 constexpr int kWindowPitch = (ceil_div(kWindowColumns, kPack) / 2 * 2 + 1) * kPack;
@@ -30,15 +32,16 @@ constexpr int kKSteps = P::tile_rows * kRowSteps;
 // Shared memory: swizzles follow addresses in multiples of 1024 bytes.
 constexpr int kStageBytes = ceil_div(kInputBytes + kWindowBytes, 1024) * 1024;
 constexpr int kPipelineBytes = P::stages * kStageBytes;
-constexpr int kStoredColumns = smaller(P::block_in, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
+constexpr int kStoredColumns = smaller(kColumns, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
 constexpr int kBarrierOffset = kPipelineBytes;  // mbarriers
 constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
 
 constexpr int kAlignment = 16;  // of x and grad_y, in bytes
 
+static_assert(!P::rows_in_columns || (P::stride_h == 1 && P::dilation_h == 1), "kernel rows read successive rows of x");
 static_assert(!P::channels_last && P::width >= 0, "rows lie in memory as they are copied");
 static_assert(P::tile_columns % kBoxPixels == 0 && kBoxPixels % kInstructionK == 0, "boxes are whole products");
 static_assert((P::input_copies && P::window_copies) || P::producers == 128, "a warpgroup brings what copies do not");
 static_assert(P::width * kBytes % (P::input_copies ? 16 : 4) == 0, "rows are whole copies, or whole words");
-static_assert(kWindowPitch <= 256 && kWindowRows <= 256 && P::tile_rows <= 256, "a copy brings the window");
-static_assert(kStoredColumns >= 8, "the results of eight input channels fit the stages");
+static_assert(kWindowPitch <= 256 && kWindowRows <= 256 && kBoxRows <= 256, "a copy brings the window");
+static_assert(kStoredColumns >= 8, "the results of eight columns fit the stages");

@@ -33,15 +33,17 @@ struct Parameters {
   static constexpr int store = 1;  // elements that are stored together
 
   // The weights of a block: of some output channels (a multiple of 16) and taps by some input channels (a multiple of
-  // 8, at most 256). The warpgroups that multiply (2 or 3) share the rows of output channels and taps.
+  // 8). The warpgroups that multiply (2 or 3) share the rows of output channels and taps. With rows_in_columns, for
+  // stride_h and dilation_h of 1, kernel rows are in the columns of a product (at most 256), with input channels.
   static constexpr int taps_h = 4;
   static constexpr int taps_w = 4;
   static constexpr int block_out = 16;
   static constexpr int block_in = 128;
+  static constexpr bool rows_in_columns = false;
   static constexpr int consumer_groups = 2;
 
-  // The positions of a stage: tile_rows rows of tile_columns positions. Boxes of `swizzle` bytes of a row (32, 64 or
-  // 128) bring x.
+  // The positions of a stage: tile_rows rows (of the output with rows_in_columns) of tile_columns positions. Boxes of
+  // `swizzle` bytes of a row (32, 64 or 128) bring x.
   static constexpr int tile_rows = 4;
   static constexpr int tile_columns = 16;
   static constexpr int swizzle = 64;

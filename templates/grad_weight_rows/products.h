@@ -75,5 +75,5 @@ __device__ __forceinline__ unsigned long long input_descriptor(const unsigned ch
 }
 __device__ __forceinline__ int input_of_step(const int step) {
   const int pixel = step % kRowSteps * kInstructionK;
-  return (pixel / kBoxPixels * P::tile_rows + step / kRowSteps) * kOperandBytes + pixel % kBoxPixels * kBytes;
+  return (pixel / kBoxPixels * kBoxRows + step / kRowSteps) * kOperandBytes + pixel % kBoxPixels * kBytes;
 }

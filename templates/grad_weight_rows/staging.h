@@ -7,14 +7,16 @@
 #include "device/tensor_copy.h"
 #include "layout.h"
 
-// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
+// What a block reads: its first channels of x and grad_y, how many there are, and where its taps begin. Positions are
+// of x; with rows_in_columns their rows are of grad_y.
 struct Source {
   int in;
   int out;
   int ins;
   int outs;
-  int origin_h;
-  int origin_w;  // where a copy may begin, at or before the taps' own
+  int input_row;   // of a stage's first row of x
+  int window_row;  // of its first row of grad_y
+  int origin_w;    // where a copy may begin, at or before the taps' own
 };
 
 // A stage's first position.
@@ -44,13 +46,13 @@ __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap
   if (P::input_copies) {
 #pragma unroll
     for (int box = 0; box < kBoxes; ++box) {
-      tensor_load_4d(stage + box * kBoxBytes, x_map, full, tile.column + box * kBoxPixels, source.in, tile.row,
-                     tile.image);
+      tensor_load_4d(stage + box * kBoxBytes, x_map, full, tile.column + box * kBoxPixels, source.in,
+                     tile.row + source.input_row, tile.image);
     }
   }
   if (P::window_copies) {
     tensor_load_4d(stage + kInputBytes, grad_y_map, full, tile.column * P::stride_w + source.origin_w, source.out,
-                   tile.row * P::stride_h + source.origin_h, tile.image);
+                   tile.row * P::stride_h + source.window_row, tile.image);
   }
 }
 
@@ -63,7 +65,7 @@ __host__ __device__ constexpr int row_lanes(int words) {
 }
 constexpr int kWordElements = 4 / kBytes;
 constexpr int kInputWords = P::tile_columns / kWordElements;  // of a row
-constexpr int kInputRows = P::tile_rows * P::block_in;        // of all channels
+constexpr int kInputRows = kBoxRows * P::block_in;            // of all channels
 constexpr int kInputLanes = row_lanes(kInputWords);
 constexpr int kInputLoads = ceil_div(kInputWords, 32);  // of a thread from a row
 constexpr int kInputTurns = ceil_div(kInputRows, P::producers / kInputLanes);
@@ -89,8 +91,9 @@ __device__ __forceinline__ void load_input(Words& words, const Element* __restri
   for (int turn = 0; turn < kInputTurn; ++turn) {
     const int row = (batch_index * kInputTurn + turn) * (P::producers / kInputLanes) + thread / kInputLanes;
     const int channel = row % P::block_in;
-    const int iy = tile.row + row / P::block_in;
-    const bool exists = row < kInputRows && iy < in_h && (kGroupIn % P::block_in == 0 || channel < source.ins);
+    const int iy = tile.row + source.input_row + row / P::block_in;
+    const bool exists = row < kInputRows && (!P::rows_in_columns || iy >= 0) && iy < in_h &&
+                        (kGroupIn % P::block_in == 0 || channel < source.ins);
     const Element* from =
         x + ((static_cast<long long>(tile.image) * P::in_channels + source.in + channel) * in_h + iy) * P::width;
 #pragma unroll
@@ -130,8 +133,8 @@ __device__ __forceinline__ void load_window(Words& words, const Element* __restr
   for (int turn = 0; turn < kWindowTurn; ++turn) {
     const int row = (batch_index * kWindowTurn + turn) * (P::producers / kWindowLanes) + thread / kWindowLanes;
     const int channel = row % P::block_out;
-    const int oy = tile.row * P::stride_h + source.origin_h + row / P::block_out;
-    const bool exists = row < kWindowRows * P::block_out && oy >= 0 && oy < out_h &&
+    const int oy = tile.row * P::stride_h + source.window_row + row / P::block_out;
+    const bool exists = row < kWindowRows * P::block_out && (P::rows_in_columns || oy >= 0) && oy < out_h &&
                         (kGroupOut % P::block_out == 0 || channel < source.outs);
     const Element* from =
         grad_y + ((static_cast<long long>(tile.image) * P::out_channels + source.out + channel) * out_h + oy) * out_w;

@@ -14,8 +14,8 @@ __device__ __forceinline__ void promote(Accumulators (&acc)[kOwnTiles], float* t
 #pragma unroll
   for (int tile = 0; tile < kOwnTiles; ++tile) {
 #pragma unroll
-    for (int i = 0; i < P::block_in / 2; ++i) {
-      float* total = totals + (tile * (P::block_in / 2) + i) * kConsumers;
+    for (int i = 0; i < kColumns / 2; ++i) {
+      float* total = totals + (tile * (kColumns / 2) + i) * kConsumers;
       *total = is_first ? acc[tile][i] : *total + acc[tile][i];
       acc[tile][i] = 0;
     }
@@ -27,13 +27,13 @@ __device__ __forceinline__ void add_totals(Accumulators (&acc)[kOwnTiles], const
 #pragma unroll
   for (int tile = 0; tile < kOwnTiles; ++tile) {
 #pragma unroll
-    for (int i = 0; i < P::block_in / 2; ++i) {
-      acc[tile][i] += totals[(tile * (P::block_in / 2) + i) * kConsumers];
+    for (int i = 0; i < kColumns / 2; ++i) {
+      acc[tile][i] += totals[(tile * (kColumns / 2) + i) * kConsumers];
     }
   }
 }
 
-// Stores the sums of some input channels, which lie in shared memory, in the order of the weights.
+// Stores the sums of some columns, which lie in shared memory, in the order of the weights.
 __device__ __forceinline__ void store_columns(const float* columns, int first_column, int count, const Target& target,
                                               float* __restrict__ partial, Element* __restrict__ grad_weight,
                                               int thread) {
@@ -43,9 +43,10 @@ __device__ __forceinline__ void store_columns(const float* columns, int first_co
     const int row = i % kRows;
     const int tap = P::weight_channels_last ? row / P::block_out : row % kTaps;
     const int channel = P::weight_channels_last ? row % P::block_out : row / kTaps;
-    const int kh = target.first_kh + tap / P::taps_w;
+    const int kh = target.first_kh +
+                   (kColumnRows == 1 ? tap / P::taps_w : kColumnRows - 1 - (first_column + column) / P::block_in);
     const int kw = target.first_kw + tap % P::taps_w;
-    const int ci = target.first_in + first_column + column;
+    const int ci = target.first_in + (kColumnRows == 1 ? first_column + column : (first_column + column) % P::block_in);
     const int co = target.first_out + channel;
     if ((P::kernel_h % P::taps_h == 0 || kh < P::kernel_h) && (P::kernel_w % P::taps_w == 0 || kw < P::kernel_w) &&
         (kGroupIn % P::block_in == 0 || ci < kGroupIn) && (kGroupOut % P::block_out == 0 || co < kGroupOut)) {
@@ -61,13 +62,13 @@ __device__ __forceinline__ void store_columns(const float* columns, int first_co
   }
 }
 
-// Stores a block's results, through shared memory: some input channels at a time.
+// Stores a block's results, through shared memory: some columns at a time.
 __device__ __forceinline__ void store_block(const Accumulators (&acc)[kOwnTiles], float* columns, const Target& target,
                                             float* __restrict__ partial, Element* __restrict__ grad_weight,
                                             int warpgroup, int thread) {
   const int lane = thread % 32;
 #pragma unroll
-  for (int first = 0; first < P::block_in; first += kStoredColumns) {
+  for (int first = 0; first < kColumns; first += kStoredColumns) {
     named_barrier_sync(1, kConsumers);  // stages, or the columns before, have been read
 #pragma unroll
     for (int tile = 0; tile < kOwnTiles; ++tile) {
@@ -77,7 +78,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[kOwnTiles]
             columns + lane % 4 * 2 * kColumnPitch + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
 #pragma unroll
         for (int column = 0; column < kStoredColumns; column += 8) {
-          if (first + column < P::block_in) {
+          if (first + column < kColumns) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
               to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[tile][(first + column) / 2 + i];
@@ -87,6 +88,6 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[kOwnTiles]
       }
     }
     named_barrier_sync(1, kConsumers);
-    store_columns(columns, first, min(kStoredColumns, P::block_in - first), target, partial, grad_weight, thread);
+    store_columns(columns, first, min(kStoredColumns, kColumns - first), target, partial, grad_weight, thread);
   }
 }

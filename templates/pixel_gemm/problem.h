@@ -3,8 +3,12 @@
 // Along each axis tap a of a block reads grad_y at stride * i + dilation * a + origin for the input position i. Taps at
 // a distance of stride / gcd(stride, dilation) read the same plane of grad_y, every stride-th element of it, moved by
 // whole positions: position c of plane q is grad_y at stride * c + dilation * q + origin.
+//
+// The template's columns.h has kColumnRows: how many kernel rows of a block's taps are in the columns of its products.
+// The others are in their rows.
 #pragma once
 
+#include "columns.h"
 #include "device/printed.h"
 #include "device/static_parameters.h"
 #include "device/template.h"
@@ -47,27 +51,31 @@ constexpr int kHaloH = (ceil_div(P::taps_h, kPeriodH) - 1) * kStepH;
 constexpr int kHaloW = (ceil_div(P::taps_w, kPeriodW) - 1) * kStepW;
 constexpr int kPlanes = kPlanesH * kPlanesW;
 
+// The columns of the products: kernel rows, the last one first, by input channels.
+constexpr int kColumns = kColumnRows * P::block_in;
+
 // The rows of the products: taps by output channels, in tiles of 64. A warp's 16 rows are of one tap.
-constexpr int kTaps = P::taps_h * P::taps_w;
+constexpr int kTapsH = P::taps_h / kColumnRows;
+constexpr int kTaps = kTapsH * P::taps_w;
 constexpr int kRows = kTaps * P::block_out;
 constexpr int kMTiles = ceil_div(kRows, 64);
 constexpr int kOwnTiles = ceil_div(kMTiles, P::consumer_groups);  // of a warpgroup, at most
 constexpr bool kEvenTiles = kMTiles % P::consumer_groups == 0;    // all warpgroups have as many
 
 // Accumulators of a block, as its totals in memory.
-constexpr int kAccumulators = kOwnTiles * P::block_in / 2;  // of a thread
+constexpr int kAccumulators = kOwnTiles * kColumns / 2;  // of a thread
 constexpr long long kTotals = static_cast<long long>(kAccumulators) * kConsumers;
 
-// The results of a block, on their way to memory, take the place of the stages: some input channels at a time.
+// The results of a block, on their way to memory, take the place of the stages: some columns at a time.
 constexpr int kTapPitch = P::block_out + 1;
 constexpr int kColumnPitch = kTaps * kTapPitch + floor_mod(4 - kTaps * kTapPitch, 32);
 
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
-static_assert(P::block_out % 16 == 0 && P::block_in % 8 == 0 && P::block_in <= 256, "a block has whole products");
+static_assert(P::block_out % 16 == 0 && P::block_in % 8 == 0 && kColumns <= 256, "a block has whole products");
 static_assert(kAccumulators <= 192, "the accumulators fit the registers");
 
 // One thread's accumulators of one tile of 64 rows.
-using Accumulators = float[P::block_in / 2];
+using Accumulators = float[kColumns / 2];
 
 // The first of 16 rows' tap, of the block's, and output channel. Rows beyond the last repeat its tap; nobody stores
 // them.
@@ -84,7 +92,7 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[kOwnTiles]) {
 #pragma unroll
   for (int tile = 0; tile < kOwnTiles; ++tile) {
 #pragma unroll
-    for (int i = 0; i < P::block_in / 2; ++i) {
+    for (int i = 0; i < kColumns / 2; ++i) {
       wgmma_pin(acc[tile][i]);
     }
   }

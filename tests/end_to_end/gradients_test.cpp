@@ -63,21 +63,40 @@ class Gradients : public ::testing::TestWithParam<DirectedTemplate> {
   std::mt19937_64 random_;
 };
 
-TEST_P(Gradients, MatchTheDefinition) {
-  const std::vector<DrawnPlan> chosen = layers();
-  ASSERT_GE(chosen.size(), tests_all() ? kRun : number_of_layers());
+void expect_definition(const std::vector<DrawnPlan>& chosen, Direction direction) {
   parallel_for(static_cast<std::int64_t>(chosen.size()), 1, [&](std::int64_t begin, std::int64_t) {
     const auto& [drawn, plan] = chosen[static_cast<std::size_t>(begin)];
     const auto& [layer, sizes] = drawn;
     const std::unique_ptr<Device> device = test_device(1);
     ASSERT_NE(device, nullptr);
-    const auto failure =
-        failure_of(*device, layer, sizes, plan, static_cast<std::uint64_t>(begin), GetParam().direction);
+    const auto failure = failure_of(*device, layer, sizes, plan, static_cast<std::uint64_t>(begin), direction);
     EXPECT_FALSE(failure) << fmt::format("{} at {}x{}x{}; {}; {}: {}", canonical_form(layer), sizes.batch,
                                          sizes.extents[kHeight], sizes.extents[kWidth], plan.summary, plan.reason,
                                          *failure);
   });
   fmt::print("  {} layers\n", chosen.size());
+}
+
+TEST_P(Gradients, MatchTheDefinition) {
+  const std::vector<DrawnPlan> chosen = layers();
+  ASSERT_GE(chosen.size(), tests_all() ? kRun : number_of_layers());
+  expect_definition(chosen, GetParam().direction);
+}
+
+// Whichever kind of plan the layers above were drawn with.
+TEST(GradientsByRows, MatchTheDefinitionWithKernelRowsInColumnsOrNot) {
+  std::mt19937_64 random(seeded_by(fmt::format("kernel rows {}", test_seed())));
+  for (const bool in_columns : {false, true}) {
+    std::vector<DrawnPlan> chosen;
+    for (int drawn = 0; chosen.size() < std::max<std::size_t>(2, number_of_layers() / 2); ++drawn) {
+      ASSERT_LT(drawn, 1000) << "no such plans are drawn";
+      DrawnPlan next = draw_plan(random, "grad_weight_rows", [](const Layer&) { return true; }, Direction::kGradWeight);
+      if (std::get<bool>(next.plan.parameters.at("rows_in_columns")) == in_columns) {
+        chosen.push_back(std::move(next));
+      }
+    }
+    expect_definition(chosen, Direction::kGradWeight);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Templates, Gradients, ::testing::ValuesIn(gradient_templates()),

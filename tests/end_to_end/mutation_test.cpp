@@ -242,7 +242,8 @@ constexpr Case kCases[] = {
      .layer = "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 2x9x24; dtype f16; directions grad_weight",
      .least_mutants = 20,
      .unseen = 2,
-     .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, tile_rows 2, tile_columns 32, stages "
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, rows_in_columns 0, consumer_groups 2, tile_rows 2, "
+              "tile_columns 32, stages "
               "2, slices 2"},
     {.name = "grad_weight_rows_mixed",
      .template_name = "grad_weight_rows",
@@ -251,15 +252,31 @@ constexpr Case kCases[] = {
      .least_mutants = 20,
      .bound_checks = false,
 
-     .block = "taps_h 3, taps_w 4, block_out 16, block_in 8, consumer_groups 2, tile_rows 2, tile_columns 16, swizzle "
+     .block = "taps_h 3, taps_w 4, block_out 16, block_in 8, rows_in_columns 0, consumer_groups 2, tile_rows 2, "
+              "tile_columns 16, swizzle "
               "64, stages 2, slices 1"},
     {.name = "grad_weight_rows_registers",
      .template_name = "grad_weight_rows",
      .layer = "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 1x7x17; compute tf32; directions grad_weight",
      .least_mutants = 20,
      .unseen = 8,
-     .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, tile_rows 2, tile_columns 16, swizzle "
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, rows_in_columns 0, consumer_groups 2, tile_rows 2, "
+              "tile_columns 16, swizzle "
               "64, stages 2, slices 2"},
+    {.name = "grad_weight_rows_in_columns",
+     .template_name = "grad_weight_rows",
+     .layer = "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 2x9x24; dtype f16; directions grad_weight",
+     .least_mutants = 20,
+     .unseen = 2,
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, rows_in_columns 1, consumer_groups 2, tile_rows 2, "
+              "tile_columns 32, stages 2, slices 2"},
+    {.name = "grad_weight_rows_in_columns_registers",
+     .template_name = "grad_weight_rows",
+     .layer = "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 1x7x17; compute tf32; directions grad_weight",
+     .least_mutants = 20,
+     .unseen = 8,
+     .block = "taps_h 2, taps_w 3, block_out 16, block_in 8, rows_in_columns 1, consumer_groups 2, tile_rows 2, "
+              "tile_columns 16, swizzle 64, stages 2, slices 2"},
     {.name = "grad_weight_pixels_tiles",
      .template_name = "grad_weight_pixels",
      .layer = "conv_transpose2d 24 -> 24; kernel 3x3; stride 2x1; padding 0x1; input 3x6x9; dtype bf16; layout nhwc; "

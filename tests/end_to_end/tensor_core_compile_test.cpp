@@ -105,20 +105,22 @@ std::vector<Case> gradients(std::string_view template_name, const Mode& mode, co
   return cases(template_name, mode, names, 1, true, direction);
 }
 
-/// The first plan of shift_gemm of a kind for each of the layers, whatever records say. All must have one.
+/// The template's first plan of a kind for each of the layers, whatever records say. All must have one.
 std::vector<Case> cases_of_kind(std::string_view kind, const Mode& mode, const std::vector<std::string>& names,
-                                bool (*wanted)(const Plan&)) {
+                                bool (*wanted)(const Plan&), std::string_view template_name = "shift_gemm",
+                                Direction direction = Direction::kForward) {
   const std::vector<NamedLayer> layers = layers_of(CONVTGEN_BENCHMARK_LAYERS);
   std::vector<Case> out;
   for (const std::string& name : names) {
     const auto named = std::ranges::find(layers, name, &NamedLayer::name);
-    Problem problem{named->layer, Direction::kForward, target_named("sm_90a").value()};
+    Problem problem{named->layer, direction, target_named("sm_90a").value()};
+    problem.layer.directions = {direction};
     problem.layer.dtype = mode.dtype;
     problem.layer.compute = mode.compute;
     problem.layer.layout = mode.layout;
     const std::vector<Plan> plans = plan(problem).value();
     const auto found = std::ranges::find_if(
-        plans, [&](const Plan& each) { return each.template_name == "shift_gemm" && wanted(each); });
+        plans, [&](const Plan& each) { return each.template_name == template_name && wanted(each); });
     if (found == plans.end()) {
       throw std::runtime_error(fmt::format("{} has no plan of this kind: {}", name, kind));
     }
@@ -127,6 +129,9 @@ std::vector<Case> cases_of_kind(std::string_view kind, const Mode& mode, const s
   return out;
 }
 
+bool has_rows_in_columns(const Plan& plan) {
+  return std::get<bool>(plan.parameters.at("rows_in_columns"));
+}
 bool takes_pieces(const Plan& plan) {
   return std::get<bool>(plan.parameters.at("bulk")) && std::get<bool>(plan.parameters.at("channels_last"));
 }
@@ -220,6 +225,10 @@ std::map<std::string, std::vector<Case>> groups() {
       {"weights_by_units_f16", gradients("grad_weight_gemm", kF16, summed)},
       {"weights_by_rows", gradients("grad_weight_rows", kTf32, summed)},
       {"weights_by_rows_f16", gradients("grad_weight_rows", kF16, summed)},
+      {"weights_by_kernel_rows",
+       cases_of_kind("kernel_rows", kTf32, rolling, has_rows_in_columns, "grad_weight_rows", Direction::kGradWeight)},
+      {"weights_by_kernel_rows_f16",
+       cases_of_kind("kernel_rows", kF16, rolling, has_rows_in_columns, "grad_weight_rows", Direction::kGradWeight)},
       {"weights_by_pixels", gradients("grad_weight_pixels", kBf16Nhwc, summed)},
       {"weights_of_halves", gradients("f32x3_grad_weight", kF32x3, summed)},
       {"weights_of_halves_channels_last", gradients("f32x3_grad_weight", kF32x3Nhwc, summed)},

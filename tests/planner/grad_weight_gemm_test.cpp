@@ -139,6 +139,41 @@ TEST(PlanGradWeight, PixelsComeByTensorCopies) {
   }
 }
 
+// Kernel rows are in the columns of the products of grad_weight_rows where they read successive rows of x. A stage then
+// has more rows of x than of grad_y, as each tensor's map says.
+TEST(PlanGradWeight, KernelRowsAreInColumnsWhereTheyReadSuccessiveRows) {
+  const auto number_in_columns = [](const std::string& layer) {
+    const Problem problem = grad_weight_of(layer);
+    const std::vector<Plan> plans = plans_grad_weight_rows(problem).value();
+    for (const Plan& each : plans) {
+      SCOPED_TRACE(each.summary);
+      const bool in_columns = std::get<bool>(each.parameters.at("rows_in_columns"));
+      const LaunchPlan launch = grad_weight_rows_launch(problem, each);
+      EXPECT_EQ(launch.maps.size(), 2u);
+      const Axis& rows = problem.layer.axes[kHeight];
+      const std::int64_t more = rows.dilation * (parameter(each, "taps_h") - 1);
+      const std::int64_t tile_rows = parameter(each, "tile_rows");
+      EXPECT_EQ(launch.maps[0].form.box[2], static_cast<unsigned>(tile_rows + (in_columns ? more : 0)));
+      EXPECT_EQ(launch.maps[1].form.box[2],
+                static_cast<unsigned>(in_columns ? tile_rows : (tile_rows - 1) * rows.stride + 1 + more));
+      EXPECT_LE((in_columns ? parameter(each, "taps_h") : 1) * parameter(each, "block_in"), 256);
+    }
+    return std::ranges::count_if(
+        plans, [](const Plan& each) { return std::get<bool>(each.parameters.at("rows_in_columns")); });
+  };
+  const std::string layer = "32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024";
+  for (const char* mode : {"; compute tf32", "; dtype f16"}) {
+    EXPECT_TRUE(std::get<bool>(
+        plans_grad_weight_rows(grad_weight_of(layer + mode)).value().front().parameters.at("rows_in_columns")));
+    EXPECT_GT(number_in_columns(layer + mode), 1);
+    EXPECT_GT(number_in_columns("32 -> 32; kernel 3x8; stride 1x2; padding 1x3; input 8x64x64" + std::string(mode)), 0)
+        << "columns may have any stride";
+    EXPECT_EQ(number_in_columns(layer + mode + "; stride 2x1"), 0);
+    EXPECT_EQ(number_in_columns(layer + mode + "; dilation 2x1"), 0);
+    EXPECT_EQ(number_in_columns("32 -> 32; kernel 1x7; padding 0x3; input 8x64x64" + std::string(mode)), 0);
+  }
+}
+
 // Small tensors of NCHW are copied to channels last before, and the maps are of the copies.
 TEST(PlanGradWeight, SmallTensorsOfNchwAreCopiedToChannelsLast) {
   const Problem problem = grad_weight_of("48 -> 72; kernel 4x4; stride 2x2; padding 1x1; input 3x5x7; dtype f16; bias");

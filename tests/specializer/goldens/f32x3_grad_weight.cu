@@ -947,7 +947,7 @@ __device__ __forceinline__ void fetch_totals(Accumulators (&totals)[2], const fl
 
 // ---- Epilogue ----
 
-// Stores the sums of some input channels, which lie in shared memory, in the order of the weights.
+// Stores the sums of some columns, which lie in shared memory, in the order of the weights.
 __device__ __forceinline__ void store_columns(const float* columns, const Target& target, float* __restrict__ partial,
                                               int thread) {
   #pragma unroll 4
@@ -967,7 +967,7 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
   }
 }
 
-// Stores a block's results, through shared memory: some input channels at a time.
+// Stores a block's results, through shared memory: some columns at a time.
 __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float* columns, const Target& target,
                                             float* __restrict__ partial, int warpgroup, int thread) {
   const int lane = thread % 32;

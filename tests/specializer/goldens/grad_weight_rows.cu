@@ -10,14 +10,14 @@
 //   region partial: 11354112 bytes, sums of slices of the positions
 //   tensor map x_map of x: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (8, 32, 8, 1), element strides (1, 1, 1, 1), swizzle 32, fill zero
 //   tensor map grad_y_map of grad_y: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (36, 32, 10, 1), element strides (1, 1, 1, 1), swizzle 0, fill zero
-//   kernel convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad
+//   kernel convtgen_grad_weight_rows_grad_weight_450697337153cba7
 //     arguments TensorMap x_map, TensorMap grad_y_map, float* partial, int batch
 //     grid 132; block 416; shared 213040
-//   kernel convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_add
+//   kernel convtgen_grad_weight_rows_grad_weight_450697337153cba7_add
 //     arguments const float* partial, float* grad_weight
 //     grid 84; block 256; shared 0
 
-namespace convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_source {
+namespace convtgen_grad_weight_rows_grad_weight_450697337153cba7_source {
 
 // ---- Device primitives ----
 
@@ -340,7 +340,7 @@ __device__ __forceinline__ void multiply_stage_2(Accumulators (&acc)[4], const u
 
 // ---- Epilogue ----
 
-// Stores the sums of some input channels, which lie in shared memory, in the order of the weights.
+// Stores the sums of some columns, which lie in shared memory, in the order of the weights.
 __device__ __forceinline__ void store_columns(const float* columns, const Target& target, float* __restrict__ partial,
                                               int thread) {
   #pragma unroll 4
@@ -360,7 +360,7 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
   }
 }
 
-// Stores a block's results, through shared memory: some input channels at a time.
+// Stores a block's results, through shared memory: some columns at a time.
 __device__ __forceinline__ void store_block(const Accumulators (&acc)[4], float* columns, const Target& target,
                                             float* __restrict__ partial, int warpgroup, int thread) {
   const int lane = thread % 32;
@@ -411,12 +411,14 @@ __device__ __forceinline__ void store_sums(Accumulators (&acc)[4], float* column
 
 // ---- Producer ----
 
-// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
+// What a block reads: its first channels of x and grad_y, how many there are, and where its taps begin. Positions are
+// of x; with rows_in_columns their rows are of grad_y.
 struct Source {
   int in;
   int out;
-  int origin_h;
-  int origin_w;  // where a copy may begin, at or before the taps' own
+  int input_row;   // of a stage's first row of x
+  int window_row;  // of its first row of grad_y
+  int origin_w;    // where a copy may begin, at or before the taps' own
 };
 
 // A stage's first position.
@@ -443,17 +445,18 @@ __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap
   mbarrier_arrive_expect(full, 70656);
   #pragma unroll
   for (int box = 0; box < 3; ++box) {
-    tensor_load_4d(stage + box * kBoxBytes, x_map, full, tile.column + box * 8, source.in, tile.row, tile.image);
+    tensor_load_4d(stage + box * kBoxBytes, x_map, full, tile.column + box * 8, source.in, tile.row + source.input_row,
+                   tile.image);
   }
   tensor_load_4d(stage + kInputBytes, grad_y_map, full, tile.column + source.origin_w, source.out,
-                 tile.row + source.origin_h, tile.image);
+                 tile.row + source.window_row, tile.image);
 }
 
 // ---- Kernels ----
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_add(const float* __restrict__ partial,
+    convtgen_grad_weight_rows_grad_weight_450697337153cba7_add(const float* __restrict__ partial,
                                                                float* __restrict__ grad_weight) {
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (i < 21504) {
@@ -467,7 +470,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad(__grid_constant__ const TensorMap x_map,
+    convtgen_grad_weight_rows_grad_weight_450697337153cba7(__grid_constant__ const TensorMap x_map,
                                                            __grid_constant__ const TensorMap grad_y_map,
                                                            float* __restrict__ partial, int batch) {
   const long long tiles = static_cast<long long>(batch) * 2752;
@@ -493,7 +496,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   if (warpgroup >= 3) {
     const int thread = threadIdx.x - kConsumers;
-    const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
+    const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out, 0,
                            target.first_kh - 1, origin_w - 1};
     if (thread == 0) {
       for (int issued = 0; issued < count; ++issued) {
@@ -523,6 +526,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_source
-using convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_source::convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_add;
-using convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad_source::convtgen_grad_weight_rows_grad_weight_266fd7d41aa5b1ad;
+}  // namespace convtgen_grad_weight_rows_grad_weight_450697337153cba7_source
+using convtgen_grad_weight_rows_grad_weight_450697337153cba7_source::convtgen_grad_weight_rows_grad_weight_450697337153cba7_add;
+using convtgen_grad_weight_rows_grad_weight_450697337153cba7_source::convtgen_grad_weight_rows_grad_weight_450697337153cba7;
