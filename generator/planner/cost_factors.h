@@ -73,6 +73,7 @@ namespace convtgen {
   FACTOR(grad_weight_word_tf32, 5, "the same in tf32, which is rounded and stored word by word") \
   FACTOR(grad_weight_latency, 1000, "until a batch has come") \
   FACTOR(grad_weight_row_word, 16, "of a thread for each word of a row that it loads, rounds and stores") \
+  FACTOR(grad_weight_row_measured, 1.3, "median of measured / predicted of stages with such words, beside that of all") \
   FACTOR(grad_weight_row_copy, 75, "of a tensor copy of a row where lanes issue one after the other") \
   FACTOR(grad_weight_turn, 2.5, "of a warp to turn eight positions of eight channels, 16 bits") \
   FACTOR(grad_weight_turn_tf32, 6, "the same in tf32, word by word") \

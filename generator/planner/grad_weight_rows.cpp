@@ -122,7 +122,8 @@ double stage_cycles(const Facts& f, const Block& b) {
   const double words = number(kInputBatches) * number(kInputTurn) * number(kInputLoads) +
                        number(kWindowBatches) * number(kWindowTurn) * number(kWindowLoads);
   const double brought = batches * factors.grad_weight_latency + words * factors.grad_weight_row_word;
-  return std::max(cycles_of(f.target, work), brought) + factors.grad_weight_stage;
+  const double cycles = std::max(cycles_of(f.target, work), brought) + factors.grad_weight_stage;
+  return batches > 0 ? factors.grad_weight_row_measured * cycles : cycles;
 }
 
 std::vector<Block> positions(const Facts& f, Block b) {

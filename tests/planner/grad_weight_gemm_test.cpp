@@ -42,10 +42,8 @@ constexpr std::pair<const char*, const char*> kModes[] = {{"; compute tf32", "gr
 TEST(PlanGradWeight, TensorCoresAreTheFirstChoiceOfTheBenchmarksLayers) {
   for (const std::string layer : kLayers) {
     for (const auto& [mode, template_name] : kModes) {
-      // Of fragments of 21 taps the positions are put together more often than all of them are turned.
-      const bool many_taps = layer.contains("3x7") && mode == std::string_view("; dtype f16");
       const Plan first = plan(grad_weight_of(layer + mode)).value().front();
-      EXPECT_EQ(first.template_name, many_taps ? "grad_weight_gemm" : template_name) << layer << mode;
+      EXPECT_EQ(first.template_name, template_name) << layer << mode;
       EXPECT_EQ(plan(grad_weight_of(layer + mode, "sm_80")).value().front().template_name, "direct_grad_weight");
     }
   }

@@ -1,5 +1,5 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute tf32; layout nchw; directions grad_weight
-// grad_weight for sm_90a. Template grad_weight_rows: a block makes 3x7 taps of 32 by 32 channels; 132 slices; 208.0 KiB shared.
+// grad_weight for sm_90a. Template grad_weight_rows: a block makes 3x7 taps of 32 by 32 channels; 132 slices; 169.0 KiB shared.
 // Launch
 //   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
@@ -8,16 +8,16 @@
 //   tensor grad_y: 134217728 elements, read, 16-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 11354112 bytes, sums of slices of the positions
-//   tensor map x_map of x: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (8, 32, 8, 1), element strides (1, 1, 1, 1), swizzle 32, fill zero
-//   tensor map grad_y_map of grad_y: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (36, 32, 10, 1), element strides (1, 1, 1, 1), swizzle 0, fill zero
-//   kernel convtgen_grad_weight_rows_grad_weight_450697337153cba7
+//   tensor map x_map of x: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (32, 32, 10, 1), element strides (1, 1, 1, 1), swizzle 128, fill zero
+//   tensor map grad_y_map of grad_y: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (44, 32, 8, 1), element strides (1, 1, 1, 1), swizzle 0, fill zero
+//   kernel convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d
 //     arguments TensorMap x_map, TensorMap grad_y_map, float* partial, int batch
-//     grid 132; block 416; shared 213040
-//   kernel convtgen_grad_weight_rows_grad_weight_450697337153cba7_add
+//     grid 132; block 288; shared 173088
+//   kernel convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_add
 //     arguments const float* partial, float* grad_weight
 //     grid 84; block 256; shared 0
 
-namespace convtgen_grad_weight_rows_grad_weight_450697337153cba7_source {
+namespace convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_source {
 
 // ---- Device primitives ----
 
@@ -135,14 +135,20 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned lon
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 
-// d (64x32, f32) = a (64x8) * b (8x32), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
-__device__ __forceinline__ void wgmma_m64n32k8_tf32_rs(float (&d)[16], const unsigned int (&a)[4], unsigned long long b,
+// d (64x96, f32) = a (64x8) * b (8x96), added to d where `accumulate` is not 0: tf32, A in registers, B K-major.
+__device__ __forceinline__ void wgmma_m64n96k8_tf32_rs(float (&d)[48], const unsigned int (&a)[4], unsigned long long b,
     int accumulate) {
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
-      "{%16, %17, %18, %19}, %20, p, 1, 1; }"
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %53, 0; wgmma.mma_async.sync.aligned.m64n96k8.f32.tf32.tf32 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, "
+      "{%48, %49, %50, %51}, %52, p, 1, 1; }"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+        "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate) : "memory");
 }
 
@@ -150,35 +156,33 @@ __device__ __forceinline__ void wgmma_m64n32k8_tf32_rs(float (&d)[16], const uns
 
 // ---- Constants ----
 
-constexpr int kConsumers = 384;
+constexpr int kConsumers = 256;
 constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
 constexpr long long kWeights = 21504ll;
-constexpr int kTaps = 21;
-constexpr int kRows = 672;
+constexpr int kRows = 224;
 constexpr int kTapPitch = 33;
-constexpr int kColumnPitch = 708;
-constexpr int kThreads = 416;
-constexpr int kKSteps = 24;
-constexpr int kStoredColumns = 32;
+constexpr int kColumnPitch = 260;
+constexpr int kThreads = 288;
+constexpr int kKSteps = 32;
+constexpr int kStoredColumns = 96;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kOperandBytes = 1024;  // a row's part
-constexpr int kBoxBytes = 8192;
-constexpr int kInputBytes = 24576;
-constexpr int kPitchBytes = 144;  // of a channel's row
-constexpr int kRowBytes = 4608;   // of all channels' row
-constexpr int kStageBytes = 70656;
-constexpr int kBarrierOffset = 211968;  // mbarriers
+constexpr int kOperandBytes = 4096;  // a row's part
+constexpr int kInputBytes = 40960;
+constexpr int kPitchBytes = 176;  // of a channel's row
+constexpr int kRowBytes = 5632;   // of all channels' row
+constexpr int kStageBytes = 86016;
+constexpr int kBarrierOffset = 172032;  // mbarriers
 
 // ---- Tiles and stages ----
 
 // One thread's accumulators of one tile of 64 rows.
-using Accumulators = float[16];
+using Accumulators = float[48];
 
 __device__ __forceinline__ int tap_of_rows(int rows) {
-  return min(rows / 2, 20);
+  return min(rows / 2, 6);
 }
 
 __device__ __forceinline__ int channel_of_rows(int rows) {
@@ -186,11 +190,11 @@ __device__ __forceinline__ int channel_of_rows(int rows) {
 }
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Accumulators (&acc)[4]) {
+__device__ __forceinline__ void pin(Accumulators (&acc)[2]) {
   #pragma unroll
-  for (int tile = 0; tile < 4; ++tile) {
+  for (int tile = 0; tile < 2; ++tile) {
     #pragma unroll
-    for (int i = 0; i < 16; ++i) {
+    for (int i = 0; i < 48; ++i) {
       wgmma_pin(acc[tile][i]);
     }
   }
@@ -259,38 +263,38 @@ __device__ __forceinline__ unsigned int shared_word(const unsigned char* from) {
 // Loads an A fragment: 16 rows of the warp by the positions of a step. Half of these are 4 elements, or words, on.
 __device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
                                               int step, const Place& place) {
-  const int row = step / 3 * kRowBytes;
-  const int pixel = step % 3 * 32;
+  const int row = step / 4 * kRowBytes;
+  const int pixel = step % 4 * 32;
   const unsigned char* from = shared + offset + kInputBytes + place.first + (row + pixel);
   fragment[0] = shared_word(from);
-  fragment[1] = shared_word(from + 1152);
+  fragment[1] = shared_word(from + 1408);
   fragment[2] = shared_word(from + 16);
-  fragment[3] = shared_word(from + 1168);
+  fragment[3] = shared_word(from + 1424);
 }
 
 __device__ __forceinline__ unsigned long long input_descriptor(const unsigned char* stage) {
-  return wgmma_descriptor(stage, 0, 256, 32);
+  return wgmma_descriptor(stage, 0, 1024, 128);
 }
 
 __device__ __forceinline__ int input_of_step(int step) {
-  const int pixel = step % 3 * 8;
-  return (pixel / 8 * 8 + step / 3) * kOperandBytes + pixel % 8 * 4;
+  const int pixel = step % 4 * 8;
+  return step / 4 * kOperandBytes + pixel * 4;
 }
 
 // One thread's A fragments of what is issued at once.
-using Fragments = unsigned int[4][4];
+using Fragments = unsigned int[2][4];
 
 // All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
 // are the thread's own in the window.
-__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[4], const unsigned char* shared, int offset,
-                                               const Place (&places)[4]) {
+__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[2], const unsigned char* shared, int offset,
+                                               const Place (&places)[2]) {
   const unsigned long long input = input_descriptor(shared + offset);
   Fragments fragments[2];
   // taps (0 to 2, 0 to 6)
   #pragma unroll
   for (int step = 0; step < kKSteps; ++step) {
     #pragma unroll
-    for (int tile = 0; tile < 4; ++tile) {
+    for (int tile = 0; tile < 2; ++tile) {
       load_fragment(fragments[step % 2][tile], shared, offset, step, places[tile]);
       #pragma unroll
       for (int word = 0; word < 4; ++word) {
@@ -299,37 +303,8 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[4], const uns
     }
     wgmma_fence();
     #pragma unroll
-    for (int tile = 0; tile < 4; ++tile) {
-      wgmma_m64n32k8_tf32_rs(acc[tile], fragments[step % 2][tile], wgmma_descriptor_move(input, input_of_step(step)),
-                             1);
-    }
-    wgmma_commit();
-    wgmma_wait(1);  // the step before, whose fragments the next one overwrites
-  }
-  wgmma_wait(0);
-}
-
-// All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
-// are the thread's own in the window.
-__device__ __forceinline__ void multiply_stage_2(Accumulators (&acc)[4], const unsigned char* shared, int offset,
-                                                 const Place (&places)[4]) {
-  const unsigned long long input = input_descriptor(shared + offset);
-  Fragments fragments[2];
-  // taps (0 to 2, 0 to 6)
-  #pragma unroll
-  for (int step = 0; step < kKSteps; ++step) {
-    #pragma unroll
-    for (int tile = 0; tile < 3; ++tile) {
-      load_fragment(fragments[step % 2][tile], shared, offset, step, places[tile]);
-      #pragma unroll
-      for (int word = 0; word < 4; ++word) {
-        wgmma_pin_operand(fragments[step % 2][tile][word]);
-      }
-    }
-    wgmma_fence();
-    #pragma unroll
-    for (int tile = 0; tile < 3; ++tile) {
-      wgmma_m64n32k8_tf32_rs(acc[tile], fragments[step % 2][tile], wgmma_descriptor_move(input, input_of_step(step)),
+    for (int tile = 0; tile < 2; ++tile) {
+      wgmma_m64n96k8_tf32_rs(acc[tile], fragments[step % 2][tile], wgmma_descriptor_move(input, input_of_step(step)),
                              1);
     }
     wgmma_commit();
@@ -347,11 +322,11 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
   for (int i = thread; i < 21504; i += kConsumers) {
     const int column = i / kRows;
     const int row = i % kRows;
-    const int tap = row % kTaps;
-    const int channel = row / kTaps;
-    const int kh = target.first_kh + tap / 7;
-    const int kw = target.first_kw + tap % 7;
-    const int ci = target.first_in + column;
+    const int tap = row % 7;
+    const int channel = row / 7;
+    const int kh = target.first_kh + (2 - column / 32);
+    const int kw = target.first_kw + tap;
+    const int ci = target.first_in + column % 32;
     const int co = target.first_out + channel;
     const float sum = columns[column * kColumnPitch + tap * kTapPitch + channel];
     const long long weight =
@@ -361,15 +336,15 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
 }
 
 // Stores a block's results, through shared memory: some columns at a time.
-__device__ __forceinline__ void store_block(const Accumulators (&acc)[4], float* columns, const Target& target,
+__device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float* columns, const Target& target,
                                             float* __restrict__ partial, int warpgroup, int thread) {
   const int lane = thread % 32;
   named_barrier_sync(1, kConsumers);  // stages, or the columns before, have been read
   #pragma unroll
-  for (int tile = 0; tile < 4; ++tile) {
-    const int rows = (tile * 3 + warpgroup) * 4 + thread / 32 % 4;
-    if (rows < 42) {
-      float* to = columns + lane % 4 * 1416 + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
+  for (int tile = 0; tile < 2; ++tile) {
+    const int rows = (tile * 2 + warpgroup) * 4 + thread / 32 % 4;
+    if (rows < 14) {
+      float* to = columns + lane % 4 * 520 + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
       #pragma unroll
       for (int column = 0; column < kStoredColumns; column += 8) {
         #pragma unroll
@@ -387,24 +362,19 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[4], float*
 
 // Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals
 // in memory where that is due.
-__device__ __forceinline__ void consume_stage(Accumulators (&acc)[4], const Place (&places)[4],
+__device__ __forceinline__ void consume_stage(Accumulators (&acc)[2], const Place (&places)[2],
                                               const unsigned char* shared, unsigned long long* full,
-                                              unsigned long long* empty, int consumed, int warpgroup, int lane) {
-  const int stage = consumed % 3;
-  mbarrier_wait(&full[stage], consumed / 3 % 2);
+                                              unsigned long long* empty, int consumed, int lane) {
+  const int stage = consumed % 2;
+  mbarrier_wait(&full[stage], consumed / 2 % 2);
   pin(acc);
-  const bool has_all_tiles = warpgroup < 2;  // others have one less
-  if (has_all_tiles) {
-    multiply_stage(acc, shared, stage * kStageBytes, places);
-  } else {
-    multiply_stage_2(acc, shared, stage * kStageBytes, places);
-  }
+  multiply_stage(acc, shared, stage * kStageBytes, places);
   pin(acc);
   release_stage(&empty[stage], lane);
 }
 
 // Stores what a warpgroup has summed up over so many stages.
-__device__ __forceinline__ void store_sums(Accumulators (&acc)[4], float* columns, const Target& target,
+__device__ __forceinline__ void store_sums(Accumulators (&acc)[2], float* columns, const Target& target,
                                            float* __restrict__ partial, int warpgroup, int thread) {
   store_block(acc, columns, target, partial, warpgroup, thread);
 }
@@ -431,9 +401,9 @@ struct Tile {
 // Tiles of one column of tiles follow one another.
 __device__ __forceinline__ Tile tile_at(long long index) {
   Tile tile;
-  tile.image = static_cast<int>(index / 2752);
+  tile.image = static_cast<int>(index / 2048);
   tile.row = static_cast<int>(index % 64) * 8;
-  tile.column = static_cast<int>(index / 64 % 43) * 24;
+  tile.column = static_cast<int>(index / 64 % 32) * 32;
   return tile;
 }
 
@@ -442,12 +412,8 @@ __device__ __forceinline__ Tile tile_at(long long index) {
 // Issues the copies of a stage: a box for each part of the rows of x, and one of grad_y.
 __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap& x_map, const TensorMap& grad_y_map,
                                            unsigned long long* full, const Source& source, const Tile& tile) {
-  mbarrier_arrive_expect(full, 70656);
-  #pragma unroll
-  for (int box = 0; box < 3; ++box) {
-    tensor_load_4d(stage + box * kBoxBytes, x_map, full, tile.column + box * 8, source.in, tile.row + source.input_row,
-                   tile.image);
-  }
+  mbarrier_arrive_expect(full, 86016);
+  tensor_load_4d(stage, x_map, full, tile.column, source.in, tile.row + source.input_row, tile.image);
   tensor_load_4d(stage + kInputBytes, grad_y_map, full, tile.column + source.origin_w, source.out,
                  tile.row + source.window_row, tile.image);
 }
@@ -456,7 +422,7 @@ __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_grad_weight_rows_grad_weight_450697337153cba7_add(const float* __restrict__ partial,
+    convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_add(const float* __restrict__ partial,
                                                                float* __restrict__ grad_weight) {
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (i < 21504) {
@@ -470,10 +436,10 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_grad_weight_rows_grad_weight_450697337153cba7(__grid_constant__ const TensorMap x_map,
+    convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d(__grid_constant__ const TensorMap x_map,
                                                            __grid_constant__ const TensorMap grad_y_map,
                                                            float* __restrict__ partial, int batch) {
-  const long long tiles = static_cast<long long>(batch) * 2752;
+  const long long tiles = static_cast<long long>(batch) * 2048;
 
   const int block = blockIdx.x;
   const Target target = target_of(block);
@@ -483,26 +449,26 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   unsigned char* shared = shared_align(shared_memory(), 1024);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
-  unsigned long long* empty = full + 3;
+  unsigned long long* empty = full + 2;
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < 3; ++stage) {
+    for (int stage = 0; stage < 2; ++stage) {
       mbarrier_init(&full[stage], 1);
-      mbarrier_init(&empty[stage], 12);
+      mbarrier_init(&empty[stage], 8);
     }
     fence_mbarrier_init();
   }
   __syncthreads();
 
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
-  if (warpgroup >= 3) {
+  if (warpgroup >= 2) {
     const int thread = threadIdx.x - kConsumers;
-    const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out, 0,
-                           target.first_kh - 1, origin_w - 1};
+    const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
+                           (-1) - target.first_kh, 0, origin_w - 1};
     if (thread == 0) {
       for (int issued = 0; issued < count; ++issued) {
-        const int stage = issued % 3;
-        if (issued >= 3) {
-          mbarrier_wait(&empty[stage], (issued / 3 - 1) % 2);
+        const int stage = issued % 2;
+        if (issued >= 2) {
+          mbarrier_wait(&empty[stage], (issued / 2 - 1) % 2);
         }
         Tile tile = tile_at(first_tile + issued);
         if (thread == 0) {
@@ -512,20 +478,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
   } else {
     const int thread = threadIdx.x;
-    Place places[4];
+    Place places[2];
     #pragma unroll
-    for (int tile = 0; tile < 4; ++tile) {
-      const int rows = (tile * 3 + warpgroup) * 4 + thread / 32 % 4;
+    for (int tile = 0; tile < 2; ++tile) {
+      const int rows = (tile * 2 + warpgroup) * 4 + thread / 32 % 4;
       places[tile] = place_of_rows(rows, thread % 32);
     }
-    Accumulators acc[4] = {};
+    Accumulators acc[2] = {};
     for (int consumed = 0; consumed < count; ++consumed) {
-      consume_stage(acc, places, shared, full, empty, consumed, warpgroup, thread % 32);
+      consume_stage(acc, places, shared, full, empty, consumed, thread % 32);
     }
     store_sums(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
   }
 }
 
-}  // namespace convtgen_grad_weight_rows_grad_weight_450697337153cba7_source
-using convtgen_grad_weight_rows_grad_weight_450697337153cba7_source::convtgen_grad_weight_rows_grad_weight_450697337153cba7_add;
-using convtgen_grad_weight_rows_grad_weight_450697337153cba7_source::convtgen_grad_weight_rows_grad_weight_450697337153cba7;
+}  // namespace convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_source
+using convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_source::convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_add;
+using convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_source::convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d;
