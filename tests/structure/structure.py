@@ -19,7 +19,7 @@ ROOTS = ("", "runtime/include/", "templates/")
 TEXTS = ("generator/launcher/support/", "generator/templatec/prelude.cuh")
 ENDINGS = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh"}
 # What each template has in its own folder, for the headers that it shares with others.
-OF_EACH_TEMPLATE = {"layout.h", "products.h"}
+OF_EACH_TEMPLATE = {"columns.h", "layout.h", "products.h"}
 # Headers that the build makes of embedded files.
 MADE = re.compile(r"convtgen_\w+_embedded\.h")
 CUDA = re.compile(r"(cuda|cudart|nvrtc|nvvm|curand|cublas|cudnn)[\w/.]*|(mma|cooperative_groups)(\.h|/.*)")
