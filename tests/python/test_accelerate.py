@@ -294,6 +294,40 @@ def test_freeze(both, launches, monkeypatch):
         assert (net(x) - net.bias[:, None, None]).abs().max() == 0
 
 
+@pytest.mark.parametrize("kind", ["autocast", "weight_norm"])
+def test_freeze_packs_no_passing_weights(kind, launches, monkeypatch):
+    """Weights that are made in each call have addresses that come again."""
+    from convtgen.torch.calls import Call
+
+    packs = []
+    monkeypatch.setattr(Call, "pack", lambda call, weight, has_bias: packs.append(weight.clone()))
+    net = torch.nn.ConvTranspose2d(4, 4, 3).to(DEVICE)
+    if kind == "weight_norm":
+        net = torch.nn.utils.parametrizations.weight_norm(net)
+    ct.accelerate(net, policy="always")
+    ct.freeze(net)
+    x = torch.randn(1, 4, 3, 3, device=DEVICE)
+    parameter = net.parametrizations.weight.original1 if kind == "weight_norm" else net.weight
+    for _ in range(4):
+        with torch.no_grad(), torch.autocast(torch.device(DEVICE).type, dtype=torch.bfloat16, enabled=kind == "autocast"):
+            parameter.mul_(2)
+            net(x)
+            net(x)
+    assert len(packs) == (4 if kind == "autocast" else 0)
+
+
+def test_prepare_changes_nothing_of_the_model(measured):
+    net = torch.nn.Sequential(torch.nn.ConvTranspose2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.Dropout()).to(DEVICE)
+    ct.accelerate(net)
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    ct.prepare(net, torch.ones(2, 3, 4, 5, device=DEVICE), progress=False)
+    assert torch.equal(torch.rand(2), expected)
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+
+
 def test_two_processes_choose_alike(tmp_path):
     code = ("import convtgen.core as c, sys; print(c.choice('a key', sys.argv[1]), c.choice('a key'), "
             "repr(c.choice('another')))")

@@ -3,6 +3,7 @@
 import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import torch
 
@@ -184,8 +185,22 @@ def freeze(model, frozen=True):
             functional.state_of(module).packed = calls.Packed() if frozen else None
 
 
+@contextmanager
+def _unchanged(model):
+    """What a run of a model changes is as before afterwards: its buffers (running statistics), and random numbers."""
+    kept = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    devices = {tensor.device.index for tensor in model.parameters() if tensor.device.type == "cuda"}
+    try:
+        with torch.random.fork_rng(devices=sorted(devices)):
+            yield
+    finally:
+        with torch.no_grad():
+            for buffer, before in kept:
+                buffer.copy_(before)
+
+
 def _seen_in(model, example, keywords):
-    with functional.collecting() as found, torch.no_grad():
+    with _unchanged(model), functional.collecting() as found, torch.no_grad():
         model(*example, **keywords)
     return found
 
@@ -243,10 +258,10 @@ def prepare(model, *example, progress=True, threads=0, **keywords):
 
     with ThreadPoolExecutor(threads or min(16, torch.get_num_threads())) as pool:
         list(pool.map(compile_one, jobs.items()))
-    with policies.forced():
-        for owner, call in found:
+    with policies.forced(), _unchanged(model):
+        for (owner, call), has_bias in found.items():
             if owner is not None and owner.policy == "auto":
-                policies.chosen(call).measure(training)
+                policies.chosen(call).measure(training, has_bias)
                 bar.step("measuring")
     bar.done()
 

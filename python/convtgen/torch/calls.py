@@ -154,11 +154,12 @@ class Call:
         return sum(math.prod(shape) for shape in (self.x_shape, self.weight_shape, self.y_shape)) * self.dtype.itemsize
 
     def forward(self, x, weight, bias, packed=None):
-        """y, of y_shape, for detached tensors of this call's shapes; bias may be None, and `packed` is a Packed."""
+        """y, of y_shape, for detached tensors of this call's shapes; bias may be None. `packed` is None, or (Packed, the Parameter
+        that `weight` is, maybe in another type)."""
         x = self._ready(x)
         bias = None if bias is None else bias.contiguous()
         y = self._empty(self.y_shape, self._y_strides)
-        memory = None if packed is None else packed.find(self, weight, bias is not None)
+        memory = None if packed is None else packed[0].find(self, weight, packed[1], bias is not None)
         weight = 0 if memory is not None else in_format(weight, self.weight_channels_last)
         self._launch("forward", bias is not None, x=x.data_ptr(), weight=weight.data_ptr() if memory is None else 0,
                      bias=0 if bias is None else bias.data_ptr(), y=y.data_ptr(), memory=memory)
@@ -204,10 +205,11 @@ class Packed:
     def __init__(self):
         self._kept = {}
 
-    def find(self, call, weight, has_bias):
-        """The workspace for a call, of which the weights are packed now if they were not, or were others; None where
-        they are to be packed in the call itself."""
-        state = weight.data_ptr(), 0 if weight.is_inference() else weight._version
+    def find(self, call, weight, parameter, has_bias):
+        """The workspace for a call, of which the weights are packed now if they were not, or the parameter was another;
+        None where they are to be packed in the call itself. `weight` may be a passing copy of the parameter, whose
+        address says nothing."""
+        state = parameter.data_ptr(), 0 if parameter.is_inference() else parameter._version
         kept_state, memory = self._kept.get((call, has_bias), (None, None))
         if kept_state != state:
             if call.device.type == "cuda" and torch.cuda.is_current_stream_capturing():

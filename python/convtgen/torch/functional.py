@@ -172,13 +172,15 @@ def _conv_transpose(own, torchs, dimensions, input, weight, bias, stride, paddin
     tracks = gradients.tracks(x, w, b)
     if of_policy != "always":
         call = policy.chosen(call)
-        if of_policy == "never" or call.is_torchs(tracks):
+        if of_policy == "never" or call.is_torchs(tracks and x.requires_grad, tracks and w.requires_grad):
             call = None
     if call is None or found is not None:
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if tracks:
         return gradients.Forward.apply(x, w, b, call)
-    return call.forward(x, w, b, None if module is None else state.packed)
+    # What is no Parameter is made anew in each call (weight norm), and is packed in each.
+    is_packed = module is not None and state.packed is not None and type(weight) is torch.nn.Parameter
+    return call.forward(x, w, b, (state.packed, weight) if is_packed else None)
 
 
 def _is_unbatched(x, dimensions):

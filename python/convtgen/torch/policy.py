@@ -175,10 +175,10 @@ class Chosen:
         return Choice.of(kept_choice(key, choice.text())) or choice, True
 
 
-    def is_torchs(self, training):
-        """Whether torch's operator is known to serve all directions that are wanted."""
-        wanted = _DIRECTIONS if training else _DIRECTIONS[:1]
-        return all(direction in self.choices and self.choices[direction].runs == "torch" for direction in wanted)
+    def is_torchs(self, wants_x, wants_weight):
+        """Whether torch's operator is known to serve the forward direction, and the gradients that are wanted."""
+        return all(direction in self.choices and self.choices[direction].runs == "torch"
+                   for direction, wanted in zip(_DIRECTIONS, (True, wants_x, wants_weight)) if wanted)
 
     def _pick(self, direction, ours, torchs):
         def measure():
@@ -204,15 +204,15 @@ class Chosen:
         return self._pick("grad_weight", lambda: self.call.grad_weight(grad_y, x, with_bias),
                           lambda: torchs.grad_weight(grad_y, x, self.call.empty("weight"), self.call.parameters, with_bias))
 
-    def measure(self, training):
-        """Chooses all directions that are wanted, on random tensors."""
+    def measure(self, training, has_bias):
+        """Chooses all directions, or without `training` the forward one alone, on random tensors."""
         call = self.call
         with torch.no_grad():
             x, weight, bias = (call.empty(role).normal_() for role in ("x", "weight", "bias"))
-            y = self.forward(x, weight, bias)
+            y = self.forward(x, weight, bias if has_bias else None)
             if training:
                 self.grad_input(y, weight)
-                self.grad_weight(y, x, True)
+                self.grad_weight(y, x, has_bias)
 
 
 class _LookedUp(Chosen):
