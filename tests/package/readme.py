@@ -108,7 +108,21 @@ int main() {
     run("./program", env=dict(os.environ, CUDA_VISIBLE_DEVICES=""))
 
 
-CHECKS = [layer_block, source_block, start_block, install_block, command_block, program_block]
+def python_block(code):
+    """Python as it stands, on CPU tensors; where the build has no Python package, it is Python."""
+    compile(code, "README.md", "exec")
+    build = pathlib.Path(os.environ["CONVTGEN_BUILD"])
+    python = re.search(r"^Python_EXECUTABLE:\w+=(.+)$", (build / "CMakeCache.txt").read_text(), re.M)
+    if not (build / "python/convtgen/_native.abi3.so").exists() or not python:
+        return
+    pathlib.Path("model.py").write_text(
+        """import torch
+model, example = torch.nn.Sequential(torch.nn.ConvTranspose2d(3, 2, 3)), torch.ones(1, 3, 4, 4)
+""" + code)
+    run(f"'{python[1]}' model.py", env=dict(os.environ, PYTHONPATH=str(build / "python")))
+
+
+CHECKS = [layer_block, source_block, start_block, install_block, command_block, program_block, python_block]
 README = (PROJECT / "README.md").read_text()
 blocks = re.findall(r"^```\w*\n(.*?)^```$", README, re.M | re.S)
 if len(blocks) != len(CHECKS):
