@@ -115,6 +115,14 @@ def test_cpu_tensors_are_torchs_unless_asked(launches):
     assert launches.take() == []
 
 
+def test_the_switch_is_seen_by_calls_of_known_shapes(launches):
+    x, weight = torch.randn(1, 2, 3, 3), torch.randn(2, 2, 3, 3)
+    for enabled in (True, False, True):
+        ct.use_host_device(enabled)
+        ct.conv_transpose2d(x, weight)
+        assert launches.take() == ["forward"] * enabled
+
+
 def test_empty_batch():
     weight = torch.randn(2, 3, 3, 3, device=DEVICE, requires_grad=True)
     y = ct.conv_transpose2d(torch.randn(0, 2, 4, 4, device=DEVICE), weight)

@@ -258,7 +258,7 @@ def prepare(model, *example, progress=True, threads=0, **keywords):
 
     with ThreadPoolExecutor(threads or min(16, torch.get_num_threads())) as pool:
         list(pool.map(compile_one, jobs.items()))
-    with policies.forced(), _unchanged(model):
+    with policies.forced():
         for (owner, call), has_bias in found.items():
             if owner is not None and owner.policy == "auto":
                 policies.chosen(call).measure(training, has_bias)

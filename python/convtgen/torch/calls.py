@@ -154,8 +154,8 @@ class Call:
         return sum(math.prod(shape) for shape in (self.x_shape, self.weight_shape, self.y_shape)) * self.dtype.itemsize
 
     def forward(self, x, weight, bias, packed=None):
-        """y, of y_shape, for detached tensors of this call's shapes; bias may be None. `packed` is None, or (Packed, the Parameter
-        that `weight` is, maybe in another type)."""
+        """y, of y_shape, for detached tensors of this call's shapes; bias may be None. `packed` is None, or (Packed, the
+        Parameter that `weight` is, maybe in another type)."""
         x = self._ready(x)
         bias = None if bias is None else bias.contiguous()
         y = self._empty(self.y_shape, self._y_strides)

@@ -28,7 +28,7 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
       input: (batch, in_channels, length) or (in_channels, length).
       weight: (in_channels, out_channels / groups, kernel).
     """
-    return of_module(1, None, input, weight, bias, stride, padding, output_padding, groups, dilation, compute)
+    return conv_transpose(1, None, input, weight, bias, stride, padding, output_padding, groups, dilation, compute)
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *,
@@ -56,15 +56,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
       RuntimeError: what torch raises for wrong shapes and types; convtgen.Error where a kernel could not be compiled
         or launched.
     """
-    return of_module(2, None, input, weight, bias, stride, padding, output_padding, groups, dilation, compute)
-
-
-def of_module(dimensions, module, input, weight, bias, stride, padding, output_padding, groups, dilation, compute,
-              of_policy="always"):
-    """conv_transpose1d / 2d called by a module, which may have a policy and packed weights; None for none."""
-    own, torchs = _FUNCTIONS[dimensions]
-    return _conv_transpose(own, torchs, dimensions, input, weight, bias, stride, padding, output_padding, groups,
-                           dilation, compute, of_policy, module)
+    return conv_transpose(2, None, input, weight, bias, stride, padding, output_padding, groups, dilation, compute)
 
 
 _FUNCTIONS = {1: (conv_transpose1d, F.conv_transpose1d), 2: (conv_transpose2d, F.conv_transpose2d)}
@@ -130,8 +122,10 @@ def _is_seen_by_torch(input, weight, bias):
             (bias is not None and type(bias) not in _PLAIN))
 
 
-def _conv_transpose(own, torchs, dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation,
-                    compute, of_policy="always", module=None):
+def conv_transpose(dimensions, module, input, weight, bias, stride, padding, output_padding, groups, dilation, compute,
+                   of_policy="always"):
+    """conv_transpose1d / 2d, called by a module that may have a policy and packed weights, or by None."""
+    own, torchs = _FUNCTIONS[dimensions]
     if torch.compiler.is_compiling():
         return _operator(torchs, dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation,
                          compute, of_policy)
@@ -148,16 +142,18 @@ def _conv_transpose(own, torchs, dimensions, input, weight, bias, stride, paddin
     if torch.is_autocast_enabled(device.type):
         x, w, b = operators.autocast(device.type, input, weight, bias)
     dtype = x.dtype
-    mode = settings.compute_mode(dtype, compute) if dtype in settings.DTYPES else None
-    key = (x.shape, x.stride(), dtype, device, w.shape, w.stride(), w.dtype, w.device, mode, stride, padding,
-           output_padding, groups, dilation, dimensions)
+    if not settings.takes(device, dtype):
+        settings.check_compute(compute)
+        return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    key = (x.shape, x.stride(), dtype, device, w.shape, w.stride(), w.dtype, w.device,
+           settings.compute_mode(dtype, compute), stride, padding, output_padding, groups, dilation, dimensions)
     try:
         call = _fast[key]
     except (KeyError, TypeError):  # not seen before, or lists, which have no hash
         settings.check_compute(compute)
         if _is_unbatched(x, dimensions):
-            return _conv_transpose(own, torchs, dimensions, input.unsqueeze(0), weight, bias, stride, padding,
-                                   output_padding, groups, dilation, compute, of_policy, module).squeeze(0)
+            return conv_transpose(dimensions, module, input.unsqueeze(0), weight, bias, stride, padding, output_padding,
+                                  groups, dilation, compute, of_policy).squeeze(0)
         parameters = _parameters(dimensions, stride, padding, output_padding, groups, dilation)
         call = _new_call(x, w, dimensions, parameters, compute)
         _remember(key, call)
@@ -170,11 +166,10 @@ def _conv_transpose(own, torchs, dimensions, input, weight, bias, stride, paddin
         state = state_of(module)
         state.see(call)
     tracks = gradients.tracks(x, w, b)
-    if of_policy != "always":
+    if of_policy == "auto":
         call = policy.chosen(call)
-        if of_policy == "never" or call.is_torchs(tracks and x.requires_grad, tracks and w.requires_grad):
-            call = None
-    if call is None or found is not None:
+    if (of_policy == "never" or found is not None or
+            (of_policy == "auto" and call.is_torchs(tracks and x.requires_grad, tracks and w.requires_grad))):
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if tracks:
         return gradients.Forward.apply(x, w, b, call)
@@ -189,9 +184,8 @@ def _is_unbatched(x, dimensions):
 
 
 def _new_call(x, weight, dimensions, parameters, compute):
-    if (not settings.takes(x.device, x.dtype) or x.dim() != dimensions + 2 or weight.dim() != dimensions + 2 or
-            weight.dtype != x.dtype or weight.device != x.device or x.layout != torch.strided or
-            weight.layout != torch.strided):
+    if (x.dim() != dimensions + 2 or weight.dim() != dimensions + 2 or weight.dtype != x.dtype or
+            weight.device != x.device or x.layout != torch.strided or weight.layout != torch.strided):
         return None
     return calls.call_of(x, weight, parameters, compute, geometry.is_channels_last(x, weight, parameters))
 

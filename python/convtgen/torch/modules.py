@@ -3,7 +3,7 @@
 import torch
 
 from . import settings
-from .functional import of_module
+from .functional import conv_transpose
 
 
 class _Convtgen:
@@ -23,8 +23,8 @@ class _Convtgen:
         output_padding = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, dimensions,
                                               self.dilation)
         # A tuple, as torch's list has no hash.
-        return of_module(dimensions, self, input, self.weight, self.bias, self.stride, self.padding,
-                         tuple(output_padding), self.groups, self.dilation, self.compute, self.policy)
+        return conv_transpose(dimensions, self, input, self.weight, self.bias, self.stride, self.padding,
+                              tuple(output_padding), self.groups, self.dilation, self.compute, self.policy)
 
     def extra_repr(self):
         text = super().extra_repr()

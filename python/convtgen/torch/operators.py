@@ -5,11 +5,12 @@ In eager mode functional.py calls the kernels without them, since a registered o
 
 import torch
 
-from . import calls, geometry, policy, settings, torchs
+from . import calls, geometry, gradients, policy, settings, torchs
 from .geometry import Parameters
 
 _library = torch.library.Library("convtgen", "DEF")
-_PARAMETERS = "SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymInt[] dilation, SymInt groups, str compute, str policy"
+_PARAMETERS = ("SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymInt[] dilation, SymInt groups, "
+               "str compute, str policy")
 _library.define(f"conv_transpose(Tensor input, Tensor weight, Tensor? bias, {_PARAMETERS}) -> Tensor")
 _library.define(f"conv_transpose_grad_input(Tensor grad_y, Tensor weight, SymInt[] input_size, {_PARAMETERS}) -> Tensor")
 _library.define("conv_transpose_grad_weight(Tensor grad_y, Tensor input, SymInt[] weight_size, "
@@ -63,8 +64,8 @@ def _grad_input(grad_y, weight, input_size, stride, padding, output_padding, dil
 def _grad_weight(grad_y, input, weight_size, weight_channels_last, stride, padding, output_padding, dilation, groups,
                  compute, of_policy):
     parameters = _parameters(stride, padding, output_padding, dilation, groups)
-    call = _call(input.shape, weight_size, input, geometry.is_channels_last(input, grad_y, parameters), weight_channels_last,
-                 parameters, compute, of_policy)
+    call = _call(input.shape, weight_size, input, geometry.is_channels_last(input, grad_y, parameters),
+                 weight_channels_last, parameters, compute, of_policy)
     if call is None:
         weight = _empty(grad_y, weight_size, weight_channels_last)
         return geometry.in_format(torchs.grad_weight(grad_y, input, weight, parameters, False)[0], weight_channels_last)
@@ -101,7 +102,8 @@ def _(grad_y, weight, input_size, stride, padding, output_padding, dilation, gro
 
 
 @torch.library.register_fake("convtgen::conv_transpose_grad_weight", lib=_library)
-def _(grad_y, input, weight_size, weight_channels_last, stride, padding, output_padding, dilation, groups, compute, of_policy):
+def _(grad_y, input, weight_size, weight_channels_last, stride, padding, output_padding, dilation, groups, compute,
+      of_policy):
     return _empty(grad_y, weight_size, weight_channels_last)
 
 
@@ -109,7 +111,7 @@ def _(grad_y, input, weight_size, weight_channels_last, stride, padding, output_
 
 
 def autocast(device_type, *tensors):
-    """Tensors as torch's convolutions get them under autocast: in its type, but for float64 and None."""
+    """Tensors as torch's convolutions get them under autocast: in its type, except float64 and None."""
     dtype = torch.get_autocast_dtype(device_type)
     return [tensor.to(dtype) if tensor is not None and tensor.is_floating_point() and tensor.dtype != torch.float64 else
             tensor for tensor in tensors]
@@ -140,9 +142,10 @@ def _backward_of_forward(ctx, grad_y):
     if ctx.needs_input_grad[0]:
         of_x = conv_transpose_grad_input(grad_y, weight, x.shape, *arguments)
     if ctx.needs_input_grad[1]:
-        of_weight = conv_transpose_grad_weight(grad_y, x, weight.shape, geometry.weight_is_channels_last(weight), *arguments)
+        of_weight = conv_transpose_grad_weight(grad_y, x, weight.shape, geometry.weight_is_channels_last(weight),
+                                               *arguments)
     if ctx.needs_input_grad[2]:
-        of_bias = grad_y.sum((0, *range(2, grad_y.dim())))
+        of_bias = gradients.bias_gradient(grad_y)
     return of_x, of_weight, of_bias, *[None] * len(arguments)
 
 
@@ -153,7 +156,8 @@ def _backward_of_grad_input(ctx, of_grad_x):
     if ctx.needs_input_grad[0]:
         of_grad_y = conv_transpose(of_grad_x, weight, None, *arguments)
     if ctx.needs_input_grad[1]:
-        of_weight = conv_transpose_grad_weight(grad_y, of_grad_x, weight.shape, geometry.weight_is_channels_last(weight), *arguments)
+        of_weight = conv_transpose_grad_weight(grad_y, of_grad_x, weight.shape,
+                                               geometry.weight_is_channels_last(weight), *arguments)
     return of_grad_y, of_weight, *[None] * (1 + len(arguments))
 
 

@@ -36,7 +36,7 @@ def check_policy(policy):
 
 @contextmanager
 def forced():
-    """Measures in this thread also where a step of several processes could be under way: prepare() knows that none is."""
+    """Measures in this thread also in a group of several processes: prepare() runs before their steps."""
     before = getattr(_measuring, "forced", False)
     _measuring.forced = True
     try:
@@ -194,13 +194,11 @@ class Chosen:
 
     def grad_input(self, grad_y, weight):
         """Call.grad_input() or torch's."""
-
         return self._pick("grad_input", lambda: self.call.grad_input(grad_y, weight),
                           lambda: torchs.grad_input(grad_y, weight, self.call.empty("x"), self.call.parameters))
 
     def grad_weight(self, grad_y, x, with_bias):
         """Call.grad_weight() or torch's."""
-
         return self._pick("grad_weight", lambda: self.call.grad_weight(grad_y, x, with_bias),
                           lambda: torchs.grad_weight(grad_y, x, self.call.empty("weight"), self.call.parameters, with_bias))
 
@@ -208,7 +206,8 @@ class Chosen:
         """Chooses all directions, or without `training` the forward one alone, on random tensors."""
         call = self.call
         with torch.no_grad():
-            x, weight, bias = (call.empty(role).normal_() for role in ("x", "weight", "bias"))
+            random = torch.Generator(call.device).manual_seed(0)  # so that the caller's own numbers stay as they are
+            x, weight, bias = (call.empty(role).normal_(generator=random) for role in ("x", "weight", "bias"))
             y = self.forward(x, weight, bias if has_bias else None)
             if training:
                 self.grad_input(y, weight)
