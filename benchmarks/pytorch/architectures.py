@@ -65,7 +65,7 @@ def measure(name, mode, kind, options):
 
 
 def _chosen(row):
-    short = {"forward": "y", "grad_input": "gx", "grad_weight": "gw", "all": "all"}
+    short = {"forward": "y", "grad_input": "gx", "grad_weight": "gw", "training": "step", "all": "all"}
     return " ".join(f"{short[direction]} {ours}/{count}" for direction, (ours, count) in row["choices"].items())
 
 
@@ -98,7 +98,7 @@ def options_of(words):
     parser.add_argument("--mode", action="append", choices=list(measuring.MODES), help="default: all")
     parser.add_argument("--kind", action="append", choices=_KINDS, help="default: both")
     parser.add_argument("--policy", default="auto", choices=["auto", "always", "never"])
-    parser.add_argument("--blocks", type=int, default=9)
+    parser.add_argument("--blocks", type=int, default=25)
     parser.add_argument("--block-ms", type=float, default=30, help="about how long a block of calls takes")
     parser.add_argument("--most-mean", type=float, default=1.00)
     parser.add_argument("--most", type=float, default=1.05)

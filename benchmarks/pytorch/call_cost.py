@@ -4,8 +4,9 @@
 
 Calls are asynchronous: the GPU's queue is empty when a chunk of calls begins, and short when it ends, so that no call
 waits for it. The cases take turns, chunk by chunk. A case's time is the median over its chunks, in microseconds a call;
-"forward" is without gradients, "training" records them. Exits with 1 where conv_transpose2d() or a module with
-policy "auto" takes more than --most-forward or --most-training microseconds more than F.conv_transpose2d.
+"forward" is without gradients, "training" records them, "step" also computes them. Exits with 1 where
+conv_transpose2d() takes more than --most-forward or --most-training microseconds more than F.conv_transpose2d, or a
+module with policy "auto" than torch.nn.ConvTranspose2d.
 """
 
 import argparse
@@ -27,10 +28,10 @@ _DTYPES = {"f32": torch.float32, "f16": torch.float16}
 
 
 def _choose(report, runs):
-    """Makes a choice for all directions of the layer that has one known call, in the place of a measured one."""
+    """Makes all choices of the layer that has one known call, in the place of measured ones."""
     for call in report.lines[0].calls():
-        for direction in ("forward", "grad_input", "grad_weight"):
-            policy.chosen(call).choices[direction] = policy.Choice(runs, "chosen by call_cost.py")
+        for asked in (*policy.DIRECTIONS, "training"):
+            policy.chosen(call).choices[asked] = policy.Choice(runs, "chosen by call_cost.py")
 
 
 def _accelerated(module, x, **named):
@@ -94,11 +95,21 @@ def microseconds(functions, calls, device):
     return {name: statistics.median(of) for name, of in times.items()}
 
 
+def stepping(function):
+    """A function that computes the gradients of another one's result too."""
+    grad_y = torch.ones_like(function())
+
+    def step():
+        torch.autograd.backward(function(), grad_y)
+
+    return step
+
+
 def options_of(words):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=2000, help="of each case")
     parser.add_argument("--type", action="append", choices=list(_DTYPES), help="default: both")
-    parser.add_argument("--most-forward", type=float, default=5, help="microseconds more than F.conv_transpose2d")
+    parser.add_argument("--most-forward", type=float, default=5, help="microseconds more than torch's")
     parser.add_argument("--most-training", type=float, default=30)
     return measuring.common_options(parser).parse_args(words)
 
@@ -109,21 +120,30 @@ def main(words):
     content = measuring.head("call_cost.py", options, words)
     print(f"gpu {content['gpu']}; pytorch {content['pytorch']}; commit {options.commit}; call_cost.py {' '.join(words)}")
     rows, fine = [], True
-    judged = {"convtgen.torch.conv_transpose2d", "accelerate, auto chose convtgen", "accelerate, auto chose torch"}
+    # A function is compared with torch's function, a module with torch's module.
+    rivals = {"convtgen.torch.conv_transpose2d": "F.conv_transpose2d",
+              "accelerate, auto chose convtgen": "torch.nn.ConvTranspose2d",
+              "accelerate, auto chose torch": "torch.nn.ConvTranspose2d"}
     gc.disable()  # it would run in some chunks and not in others
     for name in options.type or _DTYPES:
         functions = cases(options, _DTYPES[name])
         with torch.no_grad():
             forward = microseconds(functions, options.calls, options.device)
         training = microseconds(functions, options.calls, options.device)
-        print(f"\n{name:<34}{'forward us':>12}{'more':>8}{'training us':>13}{'more':>8}")
+        step = microseconds({case: stepping(function) for case, function in functions.items()}, options.calls,
+                            options.device)
+        print(f"\n{name:<34}{'forward us':>12}{'more':>8}{'training us':>13}{'more':>8}{'step us':>10}{'more':>8}")
         for case in functions:
-            more = [of[case] - of["F.conv_transpose2d"] for of in (forward, training)]
-            is_fine = case not in judged or (more[0] <= options.most_forward and more[1] <= options.most_training)
+            more = [of[case] - of["F.conv_transpose2d"] for of in (forward, training, step)]
+            rival = rivals.get(case, case)
+            is_fine = (forward[case] - forward[rival] <= options.most_forward and
+                       training[case] - training[rival] <= options.most_training)
             fine = fine and is_fine
             rows.append({"type": name, "case": case, "forward_us": forward[case], "training_us": training[case],
-                         "forward_more_us": more[0], "training_more_us": more[1], "is_fine": is_fine})
+                         "forward_more_us": more[0], "training_more_us": more[1], "step_us": step[case],
+                         "step_more_us": more[2], "is_fine": is_fine})
             print(f"{case:<34}{forward[case]:>12.2f}{more[0]:>8.2f}{training[case]:>13.2f}{more[1]:>8.2f}"
+                  f"{step[case]:>10.2f}{more[2]:>8.2f}"
                   f"{'' if is_fine else '  MORE THAN IT MAY'}")
     gc.enable()
     if options.json:

@@ -51,7 +51,7 @@ def both():
 @pytest.fixture
 def measured(monkeypatch):
     """Times in the place of measured ones: {direction: (ours, torch's)}; and which were asked for."""
-    times, asked = {name: (1.0, 2.0) for name in ("forward", "grad_input", "grad_weight")}, []
+    times, asked = {name: (1.0, 2.0) for name in (*policy.DIRECTIONS, "training", "frozen")}, []
     choose = policy.Chosen._choose
 
     def chosen(self, direction, measure):
@@ -173,17 +173,17 @@ def test_auto_chooses_each_direction_by_its_time(measured, launches):
         y = net(x)
         grads = torch.autograd.grad(y.square().sum(), [x, *net.parameters()])
         assert launches.take() == ["forward", "grad_weight"]
-    assert measured["asked"] == ["forward", "grad_weight", "grad_input"] or \
-        measured["asked"] == ["forward", "grad_input", "grad_weight"]
+    assert measured["asked"] == ["forward", "grad_input", "grad_weight", "training"]
     expected = torch.autograd.grad(reference(x).square().sum(), [x, *reference.parameters()])
     for ours, theirs in zip(grads, expected):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
     rows = {row[2]: row[3:5] for row in report.rows()}
-    assert rows == {"forward": ("convtgen", "2.00"), "grad_input": ("torch", "0.50"), "grad_weight": ("convtgen", "2.00")}
+    assert rows == {"forward": ("convtgen", "2.00"), "grad_input": ("torch", "0.50"), "grad_weight": ("convtgen", "2.00"),
+                    "training": ("convtgen", "2.00")}
 
 
 def test_auto_is_torchs_where_that_is_faster(measured, launches):
-    for name in ("forward", "grad_input", "grad_weight"):
+    for name in policy.DIRECTIONS:
         measured[name] = (1.0, 1.01)  # within the margin
     net = torch.nn.ConvTranspose2d(3, 4, 3, stride=2).to(DEVICE)
     ct.accelerate(net)
@@ -192,6 +192,50 @@ def test_auto_is_torchs_where_that_is_faster(measured, launches):
         y = net(x)
         y.sum().backward()
     assert launches.take() == [] and "ConvolutionBackward" in type(y.grad_fn).__name__
+    assert measured["asked"] == list(policy.DIRECTIONS)  # a step of torch's alone needs no measurement
+
+
+def test_auto_is_torchs_where_the_whole_step_is_faster(measured, launches):
+    measured["training"] = (1.0, 1.01)
+    net = torch.nn.ConvTranspose2d(3, 4, 3, stride=2).to(DEVICE)
+    report = ct.accelerate(net)
+    x = image()
+    for _ in range(2):
+        y = net(x)
+        assert launches.take() == [] and "ConvolutionBackward" in type(y.grad_fn).__name__
+    assert [row[2:4] for row in report.rows()][-1] == ("training", "torch")
+    with torch.no_grad():
+        net(x)
+    assert launches.take() == ["forward"]
+
+
+def test_auto_has_a_choice_of_its_own_for_frozen_weights(measured, launches):
+    measured["forward"] = (2.0, 1.0)
+    net = torch.nn.ConvTranspose2d(3, 4, 3, stride=2).to(DEVICE)
+    ct.accelerate(net)
+    x = image().detach()
+    with torch.no_grad():
+        for frozen in (False, True, False):
+            ct.freeze(net, frozen)
+            for _ in range(2):
+                net(x)
+            assert launches.take() == (["forward"] * 2 if frozen else [])
+    assert measured["asked"] == ["forward", "frozen"]
+
+
+def test_what_torch_serves_is_looked_up_by_what_changes(measured, launches):
+    measured["forward"] = (2.0, 1.0)
+    net = torch.nn.ConvTranspose2d(3, 4, 3, stride=2).to(DEVICE)
+    ct.accelerate(net)
+    with torch.no_grad():
+        net(image())
+        net(image())
+        assert launches.take() == []
+        measured["forward"] = (1.0, 2.0)
+        net(torch.randn(2, 3, 9, 5, device=DEVICE))
+        assert launches.take() == ["forward"]
+        net.double()(image().double())
+        assert launches.take() == ["forward"]
 
 
 def test_choices_are_of_buckets_and_kept(measured):
@@ -232,7 +276,7 @@ def test_a_choice_measured_in_earnest(launches):
     torch.testing.assert_close(net(x), reference(x))
     net(x).sum().backward()
     rows = [row for row in report.rows() if row[2]]
-    assert {row[2] for row in rows} == {"forward", "grad_input", "grad_weight"}
+    assert {row[2] for row in rows} - {"training"} == set(policy.DIRECTIONS)
     assert all(row[3] in ("convtgen", "torch") and row[4] and row[5] == "measured" for row in rows)
 
 
@@ -251,10 +295,13 @@ def test_prepare(train, measured, launches, capsys):
     bar = capsys.readouterr().err
     assert "] 2/" in bar or "] 4/4" in bar or "] 8/8" in bar
     assert asked_for() - prepared == (6 if train else 2)
-    assert len(measured["asked"]) == (6 if train else 2)
+    assert len(measured["asked"]) == (8 if train else 2)
     prepared, asked = asked_for(), list(measured["asked"])
     launches.take()
-    net(x.requires_grad_(train)).sum().backward() if train else net(x)
+    with torch.set_grad_enabled(train):
+        y = net(x.requires_grad_(train))
+    if train:
+        y.sum().backward()
     assert asked_for() == prepared and measured["asked"] == asked
     assert len(launches.take()) == (6 if train else 2)
 

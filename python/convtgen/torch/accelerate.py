@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 
 from ..core import Error
-from . import calls, functional, settings
+from . import functional, settings
 from . import policy as policies
 from .modules import ConvTranspose1d, ConvTranspose2d, LazyConvTranspose1d, LazyConvTranspose2d, _Convtgen
 
@@ -70,26 +70,30 @@ class Line:
         return [] if module is None else list(functional.state_of(module).seen)
 
     def rows(self):
-        """(layer, shape, direction, what runs, gain, why) as texts; one where nothing was seen."""
+        """(layer, shape, what is asked, what runs, gain, why) as texts; one where nothing was seen."""
         module = self.module
         if self.why_not is not None or module is None:
             return [(self.name, "", "", "torch", "", self.why_not or "the module is gone")]
+        if module.policy == "never":
+            return [(self.name, "", "all", "torch", "", "policy 'never'")]
         found = []
         for call in self.calls():
             shape = "x".join(map(str, call.x_shape)) + f" {settings.DTYPES[call.dtype]}"
             shape += " channels last" if call.channels_last else ""
-            if module.policy != "auto":
-                runs = "convtgen" if module.policy == "always" else "torch"
-                found.append((self.name, shape, "all", runs, "", f"policy {module.policy!r}"))
+            if module.policy == "always":
+                found.append((self.name, shape, "all", "convtgen", "", "policy 'always'"))
                 continue
-            for direction, choice in policies.chosen(call).choices.items():
+            choices = policies.chosen(call).choices
+            if not choices:
+                found.append((self.name, shape, "all", "torch", "", "not measured yet"))
+            for asked, choice in choices.items():
                 gain = "" if choice.gain is None else f"{choice.gain:.2f}"
-                found.append((self.name, shape, direction, choice.runs, gain, choice.why))
+                found.append((self.name, shape, asked, choice.runs, gain, choice.why))
         return found or [(self.name, "", "", "", "", "no call yet")]
 
 
 class Report:
-    """What accelerate() did, and what runs since then: prints as a table, one line for each layer, shape and direction.
+    """What accelerate() did, and what runs since then: prints as a table, one line for each layer, shape, and what is asked of it.
 
     Attributes:
       lines: a Line for each transposed convolution of the model.
@@ -99,11 +103,11 @@ class Report:
         self.lines = lines
 
     def rows(self):
-        """(layer, shape of x, direction, what runs, gain, why) as texts."""
+        """(layer, shape of x, what is asked, what runs, gain, why) as texts."""
         return [row for line in self.lines for row in line.rows()]
 
     def __str__(self):
-        rows = [("layer", "input", "direction", "runs", "gain", "why"), *self.rows()]
+        rows = [("layer", "input", "asked", "runs", "gain", "why"), *self.rows()]
         widths = [max(len(row[column]) for row in rows) for column in range(6)]
         return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows)
 
@@ -182,7 +186,7 @@ def freeze(model, frozen=True):
     """
     for module in model.modules():
         if isinstance(module, _Convtgen):
-            functional.state_of(module).packed = calls.Packed() if frozen else None
+            functional.state_of(module).freeze(frozen)
 
 
 @contextmanager
@@ -261,7 +265,7 @@ def prepare(model, *example, progress=True, threads=0, **keywords):
     with policies.forced():
         for (owner, call), has_bias in found.items():
             if owner is not None and owner.policy == "auto":
-                policies.chosen(call).measure(training, has_bias)
+                policies.chosen(call).serves("training" if training else functional.asked_of(owner), has_bias)
                 bar.step("measuring")
     bar.done()
 

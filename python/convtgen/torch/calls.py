@@ -9,7 +9,7 @@ import torch
 
 from ..core import Device, Error, Layer, Status, check
 from .._native import lib
-from . import settings
+from . import settings, torchs
 from .geometry import format_strides, in_format, output_extents, weight_is_channels_last
 
 _ALIGNMENT = 16  # of tensors: as much as kernels read at once
@@ -153,14 +153,16 @@ class Call:
         """Of x, weight and y."""
         return sum(math.prod(shape) for shape in (self.x_shape, self.weight_shape, self.y_shape)) * self.dtype.itemsize
 
-    def forward(self, x, weight, bias, packed=None):
-        """y, of y_shape, for detached tensors of this call's shapes; bias may be None. `packed` is None, or (Packed, the
-        Parameter that `weight` is, maybe in another type)."""
+    def forward(self, x, weight, bias):
+        """y, of y_shape, for detached tensors of this call's shapes; bias may be None."""
+        return self.forward_packed(x, weight, bias, None)
+
+    def forward_packed(self, x, weight, bias, memory):
+        """The same with pack()'s workspace in the place of the weights; where that is None, with the weights."""
         x = self._ready(x)
         bias = None if bias is None else bias.contiguous()
         y = self._empty(self.y_shape, self._y_strides)
-        memory = None if packed is None else packed[0].find(self, weight, packed[1], bias is not None)
-        weight = 0 if memory is not None else in_format(weight, self.weight_channels_last)
+        weight = in_format(weight, self.weight_channels_last) if memory is None else None
         self._launch("forward", bias is not None, x=x.data_ptr(), weight=weight.data_ptr() if memory is None else 0,
                      bias=0 if bias is None else bias.data_ptr(), y=y.data_ptr(), memory=memory)
         return y
@@ -180,21 +182,30 @@ class Call:
             torch.cuda.current_stream(self.device).synchronize()  # calls in other streams read it too
         return memory
 
-    def grad_input(self, grad_y, weight):
-        """grad_x, of x_shape."""
-        grad_y, weight = self._ready(grad_y), in_format(weight, self.weight_channels_last)
-        grad_x = self._empty(self.x_shape, self._x_strides)
-        self._launch("grad_input", False, grad_y=grad_y.data_ptr(), weight=weight.data_ptr(), grad_x=grad_x.data_ptr())
-        return grad_x
-
-    def grad_weight(self, grad_y, x, with_bias):
-        """grad_weight, of weight_shape, and grad_bias, or None where it is not wanted."""
-        grad_y, x = self._ready(grad_y), self._ready(x)
-        grad_weight = self._empty(self.weight_shape, self._weight_strides)
-        grad_bias = self._empty((self.y_shape[1],), (1,)) if with_bias else None
-        self._launch("grad_weight", with_bias, x=x.data_ptr(), grad_y=grad_y.data_ptr(),
-                     grad_weight=grad_weight.data_ptr(), grad_bias=grad_bias.data_ptr() if with_bias else 0)
-        return grad_weight, grad_bias
+    def gradients(self, grad_y, x, weight, wanted):
+        """(grad_x, grad_weight, grad_bias), each None unless it is wanted; `wanted` has a bool for each. x and weight may
+        be None where no wanted gradient needs them."""
+        wants_x, wants_weight, wants_bias = wanted[:3]
+        grad_y = self._ready(grad_y)
+        grad_x = grad_weight = grad_bias = memory = None
+        if wants_x and wants_weight:  # one after the other, so one workspace serves both
+            most = max(self.kernel("grad_input", False)[1], self.kernel("grad_weight", wants_bias)[1])
+            memory = self._workspace(most) if most else None
+        if wants_x:
+            weight = in_format(weight, self.weight_channels_last)
+            grad_x = self._empty(self.x_shape, self._x_strides)
+            self._launch("grad_input", False, grad_y=grad_y.data_ptr(), weight=weight.data_ptr(),
+                         grad_x=grad_x.data_ptr(), memory=memory)
+        if wants_weight:
+            x = self._ready(x)
+            grad_weight = self._empty(self.weight_shape, self._weight_strides)
+            grad_bias = self._empty(self.bias_shape, (1,)) if wants_bias else None
+            self._launch("grad_weight", wants_bias, x=x.data_ptr(), grad_y=grad_y.data_ptr(),
+                         grad_weight=grad_weight.data_ptr(), grad_bias=grad_bias.data_ptr() if wants_bias else 0,
+                         memory=memory)
+        elif wants_bias:
+            grad_bias = torchs.bias_gradient(grad_y)
+        return grad_x, grad_weight, grad_bias
 
 
 class Packed:

@@ -16,8 +16,10 @@ _has_torch_function = torch._C._has_torch_function_variadic
 _in_functorch = torch._C._functorch.peek_interpreter_stack
 _tracing_state = torch._C._get_tracing_state
 _dispatch_modes = torch._C._len_torch_dispatch_stack
+_is_compiling, _is_autocast, _records = torch.compiler.is_compiling, torch._C._is_any_autocast_enabled, torch.is_grad_enabled
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _collector = threading.local()
+_collectors, _lock = 0, threading.Lock()  # threads that are in collecting()
 
 
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *,
@@ -71,13 +73,24 @@ class State:
     def __init__(self):
         self.seen = {}  # Call: True, the latest last
         self.packed = None  # calls.Packed of a frozen module
+        self.torchs = set()  # _summary() of inputs for which "auto" chose torch's operator
 
     def see(self, call):
         """Notes a call."""
-        if call not in self.seen:
-            if len(self.seen) >= self.MOST_SEEN:
-                del self.seen[next(iter(self.seen))]
-            self.seen[call] = True
+        if len(self.seen) >= self.MOST_SEEN:
+            del self.seen[next(iter(self.seen))]
+        self.seen[call] = True
+
+    def note_torchs(self, input):
+        """Notes that torch's operator serves such inputs."""
+        if len(self.torchs) >= _MOST_FAST:
+            self.torchs.clear()
+        self.torchs.add(_summary(input))
+
+    def freeze(self, frozen):
+        """Whether weights are packed once."""
+        self.packed = calls.Packed() if frozen else None
+        self.torchs.clear()
 
     def __deepcopy__(self, memo):
         return self._again(self.packed is not None)
@@ -88,7 +101,7 @@ class State:
     @staticmethod
     def _again(frozen):
         state = State()
-        state.packed = calls.Packed() if frozen else None
+        state.freeze(frozen)
         return state
 
 
@@ -100,14 +113,29 @@ def state_of(module):
     return state
 
 
+def asked_of(module):
+    """What a call of a module without gradients asks for, as policy.py has it."""
+    return "forward" if state_of(module).packed is None else "frozen"
+
+
 @contextmanager
 def collecting():
     """Calls of this thread are torch's, and are noted: a list of (module or None, Call, whether it has a bias)."""
+    global _collectors
     _collector.found = found = []
+    with _lock:
+        _collectors += 1
     try:
         yield found
     finally:
+        with _lock:
+            _collectors -= 1
         _collector.found = None
+
+
+def is_collecting():
+    """Whether this thread is in collecting()."""
+    return _collectors != 0 and getattr(_collector, "found", None) is not None
 
 
 def _parameters(dimensions, stride, padding, output_padding, groups, dilation):
@@ -122,13 +150,27 @@ def _is_seen_by_torch(input, weight, bias):
             (bias is not None and type(bias) not in _PLAIN))
 
 
+def _summary(input):
+    # What a choice depends on, as far as it changes from call to call of a module. A choice of torch's operator is
+    # never wrong, at most outdated.
+    return input.shape, input.dtype, _records(), _is_autocast(), settings.switch()
+
+
 def conv_transpose(dimensions, module, input, weight, bias, stride, padding, output_padding, groups, dilation, compute,
                    of_policy="always"):
-    """conv_transpose1d / 2d, called by a module that may have a policy and packed weights, or by None."""
+    """conv_transpose1d / 2d, called by a module that may have a policy and packed weights, or by None.
+
+    Models on a GPU often wait for their CPU. So this function does no more than it must for a call like one before.
+    """
     own, torchs = _FUNCTIONS[dimensions]
-    if torch.compiler.is_compiling():
+    if _is_compiling():
         return _operator(torchs, dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation,
                          compute, of_policy)
+    state = None
+    if module is not None:
+        state = module.__dict__.get("_convtgen") or state_of(module)
+        if state.torchs and type(input) is torch.Tensor and not _collectors and _summary(input) in state.torchs:
+            return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if _has_torch_function(input, weight, bias):
         return handle_torch_function(own, (input, weight, bias), input, weight, bias, stride, padding, output_padding,
                                      groups, dilation, compute=compute)
@@ -137,45 +179,44 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
     if _is_seen_by_torch(input, weight, bias):
         return _operator(torchs, dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation,
                          compute, of_policy)
-    device = input.device
     x, w, b = input, weight, bias
-    if torch.is_autocast_enabled(device.type):
-        x, w, b = operators.autocast(device.type, input, weight, bias)
-    dtype = x.dtype
-    if not settings.takes(device, dtype):
-        settings.check_compute(compute)
-        return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
-    key = (x.shape, x.stride(), dtype, device, w.shape, w.stride(), w.dtype, w.device,
-           settings.compute_mode(dtype, compute), stride, padding, output_padding, groups, dilation, dimensions)
+    if _is_autocast() and torch.is_autocast_enabled(input.device.type):
+        x, w, b = operators.autocast(input.device.type, input, weight, bias)
+    key = (x.shape, x.stride(), x.dtype, x.device, w.shape, w.stride(), w.dtype, w.device, stride, padding,
+           output_padding, groups, dilation, dimensions, compute, settings.switch(), settings.host_device)
     try:
         call = _fast[key]
     except (KeyError, TypeError):  # not seen before, or lists, which have no hash
         settings.check_compute(compute)
-        if _is_unbatched(x, dimensions):
-            return conv_transpose(dimensions, module, input.unsqueeze(0), weight, bias, stride, padding, output_padding,
-                                  groups, dilation, compute, of_policy).squeeze(0)
-        parameters = _parameters(dimensions, stride, padding, output_padding, groups, dilation)
-        call = _new_call(x, w, dimensions, parameters, compute)
+        call = None
+        if settings.takes(x.device, x.dtype):
+            if _is_unbatched(x, dimensions):
+                return conv_transpose(dimensions, module, input.unsqueeze(0), weight, bias, stride, padding,
+                                      output_padding, groups, dilation, compute, of_policy).squeeze(0)
+            parameters = _parameters(dimensions, stride, padding, output_padding, groups, dilation)
+            call = _new_call(x, w, dimensions, parameters, compute)
         _remember(key, call)
-    if call is None or (b is not None and (b.shape != call.bias_shape or b.dtype != dtype or b.device != device)):
+    if call is None or (b is not None and (b.shape != call.bias_shape or b.dtype != x.dtype or b.device != x.device)):
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
-    found = getattr(_collector, "found", None)
-    if found is not None:
-        found.append((module, call, b is not None))
-    if module is not None:
-        state = state_of(module)
+    if state is not None and call not in state.seen:
         state.see(call)
-    tracks = gradients.tracks(x, w, b)
-    if of_policy == "auto":
-        call = policy.chosen(call)
-    if (of_policy == "never" or found is not None or
-            (of_policy == "auto" and call.is_torchs(tracks and x.requires_grad, tracks and w.requires_grad))):
+    if is_collecting():
+        _collector.found.append((module, call, b is not None))
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
-    if tracks:
-        return gradients.Forward.apply(x, w, b, call)
+    records = _records() and (x.requires_grad or w.requires_grad or (b is not None and b.requires_grad))
     # What is no Parameter is made anew in each call (weight norm), and is packed in each.
-    is_packed = module is not None and state.packed is not None and type(weight) is torch.nn.Parameter
-    return call.forward(x, w, b, (state.packed, weight) if is_packed else None)
+    is_frozen = not records and state is not None and state.packed is not None and type(weight) is torch.nn.Parameter
+    server = call
+    if of_policy == "auto":
+        server = policy.chosen(call).serves("training" if records else "frozen" if is_frozen else "forward", b is not None)
+        if server is None:
+            state.note_torchs(input)
+            return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    if records:
+        return gradients.apply_forward(x, w, b, server)
+    if is_frozen:
+        return call.forward_packed(x, w, b, state.packed.find(call, w, weight, b is not None))
+    return server.forward(x, w, b)
 
 
 def _is_unbatched(x, dimensions):

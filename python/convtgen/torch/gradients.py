@@ -5,20 +5,17 @@ derivatives needs no further kernels:
     grad_x      = grad_input(grad_y, weight)
     grad_weight = grad_weight(grad_y, x)
 
-`call` is a calls.Call, or what else has its methods `forward`, `grad_input` and `grad_weight`.
+`call` is a calls.Call, or what else has its methods `forward` and `gradients`.
 """
 
 import torch
+
+from . import torchs
 
 
 def tracks(*tensors):
     """Whether a result of these tensors has a gradient; None stands for no tensor."""
     return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
-
-
-def bias_gradient(grad_y):
-    """The sum over all but the channels."""
-    return grad_y.sum((0, *range(2, grad_y.dim())))
 
 
 def forward(call, x, weight, bias):
@@ -32,14 +29,14 @@ def grad_input(call, grad_y, weight):
     """grad_x; differentiable."""
     if tracks(grad_y, weight):
         return _GradInput.apply(grad_y, weight, call)
-    return call.grad_input(grad_y, weight)
+    return call.gradients(grad_y, None, weight, (True, False, False))[0]
 
 
 def grad_weight(call, grad_y, x, with_bias):
     """grad_weight and grad_bias (None unless it is wanted); differentiable."""
     if tracks(grad_y, x):
-        return _GradWeight.apply(grad_y, x, call), bias_gradient(grad_y) if with_bias else None
-    return call.grad_weight(grad_y, x, with_bias)
+        return _GradWeight.apply(grad_y, x, call), torchs.bias_gradient(grad_y) if with_bias else None
+    return call.gradients(grad_y, x, None, (False, True, with_bias))[1:]
 
 
 class Forward(torch.autograd.Function):
@@ -52,14 +49,20 @@ class Forward(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_y):
         x, weight = ctx.saved_tensors
-        wants_x, wants_weight, wants_bias, _ = ctx.needs_input_grad
+        wants_x, wants_weight, wants_bias, _ = wanted = ctx.needs_input_grad
+        if not torch.is_grad_enabled():
+            return (*ctx.call.gradients(grad_y, x, weight, wanted), None)
         of_x = grad_input(ctx.call, grad_y, weight) if wants_x else None
         of_weight = of_bias = None
         if wants_weight:
             of_weight, of_bias = grad_weight(ctx.call, grad_y, x, wants_bias)
         elif wants_bias:
-            of_bias = bias_gradient(grad_y)
+            of_bias = torchs.bias_gradient(grad_y)
         return of_x, of_weight, of_bias, None
+
+
+#: Forward.apply without what it does for transforms of functorch, which functional.py leaves to torch.
+apply_forward = super(torch.autograd.Function, Forward).apply
 
 
 class _GradInput(torch.autograd.Function):
@@ -67,7 +70,7 @@ class _GradInput(torch.autograd.Function):
     def forward(ctx, grad_y, weight, call):
         ctx.save_for_backward(grad_y, weight)
         ctx.call = call
-        return call.grad_input(grad_y, weight)
+        return call.gradients(grad_y, None, weight, (True, False, False))[0]
 
     @staticmethod
     def backward(ctx, of_grad_x):
@@ -82,7 +85,7 @@ class _GradWeight(torch.autograd.Function):
     def forward(ctx, grad_y, x, call):
         ctx.save_for_backward(grad_y, x)
         ctx.call = call
-        return call.grad_weight(grad_y, x, False)[0]
+        return call.gradients(grad_y, x, None, (False, True, False))[1]
 
     @staticmethod
     def backward(ctx, of_grad_weight):

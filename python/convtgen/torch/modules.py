@@ -2,8 +2,7 @@
 
 import torch
 
-from . import settings
-from .functional import conv_transpose
+from . import functional, settings
 
 
 class _Convtgen:
@@ -17,14 +16,17 @@ class _Convtgen:
         super().__init__(*arguments, **named)
         self.compute = compute
 
-    def _forward(self, dimensions, input, output_size):
+    def _forward(self, dimensions, torchs, input, output_size):
+        if self.policy == "never" and not functional.is_collecting():
+            return torchs(self, input, output_size)
         if self.padding_mode != "zeros":
             raise ValueError(f"Only `zeros` padding mode is supported for {type(self).__name__}")
-        output_padding = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, dimensions,
-                                              self.dilation)
-        # A tuple, as torch's list has no hash.
-        return conv_transpose(dimensions, self, input, self.weight, self.bias, self.stride, self.padding,
-                              tuple(output_padding), self.groups, self.dilation, self.compute, self.policy)
+        output_padding = self.output_padding
+        if output_size is not None:
+            output_padding = tuple(self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size,
+                                                        dimensions, self.dilation))
+        return functional.conv_transpose(dimensions, self, input, self.weight, self.bias, self.stride, self.padding,
+                                         output_padding, self.groups, self.dilation, self.compute, self.policy)
 
     def extra_repr(self):
         text = super().extra_repr()
@@ -37,7 +39,7 @@ class ConvTranspose1d(_Convtgen, torch.nn.ConvTranspose1d):
 
     def forward(self, input, output_size=None):
         """(batch, in_channels, length) or (in_channels, length) to the same with out_channels and the output's length."""
-        return self._forward(1, input, output_size)
+        return self._forward(1, torch.nn.ConvTranspose1d.forward, input, output_size)
 
 
 class ConvTranspose2d(_Convtgen, torch.nn.ConvTranspose2d):
@@ -45,7 +47,7 @@ class ConvTranspose2d(_Convtgen, torch.nn.ConvTranspose2d):
 
     def forward(self, input, output_size=None):
         """(batch, in_channels, height, width) or (in_channels, height, width) to the same of the output."""
-        return self._forward(2, input, output_size)
+        return self._forward(2, torch.nn.ConvTranspose2d.forward, input, output_size)
 
 
 class LazyConvTranspose1d(_Convtgen, torch.nn.LazyConvTranspose1d):

@@ -5,7 +5,7 @@ In eager mode functional.py calls the kernels without them, since a registered o
 
 import torch
 
-from . import calls, geometry, gradients, policy, settings, torchs
+from . import calls, geometry, policy, settings, torchs
 from .geometry import Parameters
 
 _library = torch.library.Library("convtgen", "DEF")
@@ -15,6 +15,8 @@ _library.define(f"conv_transpose(Tensor input, Tensor weight, Tensor? bias, {_PA
 _library.define(f"conv_transpose_grad_input(Tensor grad_y, Tensor weight, SymInt[] input_size, {_PARAMETERS}) -> Tensor")
 _library.define("conv_transpose_grad_weight(Tensor grad_y, Tensor input, SymInt[] weight_size, "
                 f"bool weight_channels_last, {_PARAMETERS}) -> Tensor")
+
+_OF_INPUT, _OF_WEIGHT = (True, False, False), (False, True, False)
 
 conv_transpose = torch.ops.convtgen.conv_transpose.default
 conv_transpose_grad_input = torch.ops.convtgen.conv_transpose_grad_input.default
@@ -30,12 +32,14 @@ def _parameters(stride, padding, output_padding, dilation, groups):
     return Parameters(tuple(stride), tuple(padding), tuple(output_padding), tuple(dilation), groups)
 
 
-def _call(shape, weight_shape, like, channels_last, weight_channels_last, parameters, compute, of_policy):
+def _call(direction, shape, weight_shape, like, channels_last, weight_channels_last, parameters, compute, of_policy):
     if of_policy == "never" or not settings.takes(like.device, like.dtype):
         return None
     call = calls.find_call(shape, weight_shape, like.dtype, like.device, channels_last, weight_channels_last, parameters,
                            settings.compute_mode(like.dtype, compute or None))
-    return policy.chosen(call, may_measure=False) if of_policy == "auto" and call is not None else call
+    if call is not None and of_policy == "auto" and not policy.is_known_to_be_faster(call, direction):
+        return None
+    return call
 
 
 # ---- What they compute ----
@@ -43,7 +47,7 @@ def _call(shape, weight_shape, like, channels_last, weight_channels_last, parame
 
 def _forward(input, weight, bias, stride, padding, output_padding, dilation, groups, compute, of_policy):
     parameters = _parameters(stride, padding, output_padding, dilation, groups)
-    call = _call(input.shape, weight.shape, input, geometry.is_channels_last(input, weight, parameters),
+    call = _call("forward", input.shape, weight.shape, input, geometry.is_channels_last(input, weight, parameters),
                  geometry.weight_is_channels_last(weight), parameters, compute, of_policy)
     if call is None:
         return torchs.forward(input, weight, bias, parameters)
@@ -53,23 +57,25 @@ def _forward(input, weight, bias, stride, padding, output_padding, dilation, gro
 def _grad_input(grad_y, weight, input_size, stride, padding, output_padding, dilation, groups, compute, of_policy):
     parameters = _parameters(stride, padding, output_padding, dilation, groups)
     channels_last = geometry.is_channels_last(grad_y, weight, parameters)
-    call = _call(input_size, weight.shape, grad_y, channels_last, geometry.weight_is_channels_last(weight), parameters,
-                 compute, of_policy)
+    call = _call("grad_input", input_size, weight.shape, grad_y, channels_last,
+                 geometry.weight_is_channels_last(weight), parameters, compute, of_policy)
     if call is None:
         x = _empty(grad_y, input_size, channels_last)
-        return geometry.in_format(torchs.grad_input(grad_y, weight, x, parameters), channels_last)
-    return call.grad_input(grad_y, weight)
+        return geometry.in_format(torchs.gradients(grad_y, x, weight, parameters, _OF_INPUT)[0], channels_last)
+    return call.gradients(grad_y, None, weight, _OF_INPUT)[0]
 
 
 def _grad_weight(grad_y, input, weight_size, weight_channels_last, stride, padding, output_padding, dilation, groups,
                  compute, of_policy):
     parameters = _parameters(stride, padding, output_padding, dilation, groups)
-    call = _call(input.shape, weight_size, input, geometry.is_channels_last(input, grad_y, parameters),
-                 weight_channels_last, parameters, compute, of_policy)
+    call = _call("grad_weight", input.shape, weight_size, input,
+                 geometry.is_channels_last(input, grad_y, parameters), weight_channels_last, parameters, compute,
+                 of_policy)
     if call is None:
         weight = _empty(grad_y, weight_size, weight_channels_last)
-        return geometry.in_format(torchs.grad_weight(grad_y, input, weight, parameters, False)[0], weight_channels_last)
-    return call.grad_weight(grad_y, input, False)[0]
+        return geometry.in_format(torchs.gradients(grad_y, input, weight, parameters, _OF_WEIGHT)[1],
+                                  weight_channels_last)
+    return call.gradients(grad_y, input, None, _OF_WEIGHT)[1]
 
 
 for _name, _function in (("conv_transpose", _forward), ("conv_transpose_grad_input", _grad_input),
@@ -113,8 +119,8 @@ def _(grad_y, input, weight_size, weight_channels_last, stride, padding, output_
 def autocast(device_type, *tensors):
     """Tensors as torch's convolutions get them under autocast: in its type, except float64 and None."""
     dtype = torch.get_autocast_dtype(device_type)
-    return [tensor.to(dtype) if tensor is not None and tensor.is_floating_point() and tensor.dtype != torch.float64 else
-            tensor for tensor in tensors]
+    return [tensor if tensor is None or tensor.dtype == dtype or tensor.dtype == torch.float64 or
+            not tensor.is_floating_point() else tensor.to(dtype) for tensor in tensors]
 
 
 for _key, _device_type in (("AutocastCUDA", "cuda"), ("AutocastCPU", "cpu")):
@@ -145,7 +151,7 @@ def _backward_of_forward(ctx, grad_y):
         of_weight = conv_transpose_grad_weight(grad_y, x, weight.shape, geometry.weight_is_channels_last(weight),
                                                *arguments)
     if ctx.needs_input_grad[2]:
-        of_bias = gradients.bias_gradient(grad_y)
+        of_bias = torchs.bias_gradient(grad_y)
     return of_x, of_weight, of_bias, *[None] * len(arguments)
 
 

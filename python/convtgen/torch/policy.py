@@ -1,7 +1,8 @@
 """Which of both runs, convtgen's kernel or torch's own operator: measured once, and kept.
 
-A choice is of a layer, a direction, a mode, a chip and a bucket of sizes (each rounded up to a power of two). It is kept
-in the store of compiled kernels, so all processes and ranks of a user that share the store choose alike.
+A choice is of a layer, of what is asked of it (a direction, the forward direction with frozen weights, or a whole step of
+training), a mode, a chip and a bucket of sizes (each rounded up to a power of two). It is kept in the store of compiled
+kernels, so all processes and ranks of a user that share the store choose alike.
 """
 
 import json
@@ -16,13 +17,18 @@ import torch
 
 from ..core import Error, version
 from ..core import choice as kept_choice
-from . import torchs
+from . import gradients, torchs
 
 POLICIES = ("auto", "always", "never")
-_DIRECTIONS = ("forward", "grad_input", "grad_weight")
-_MARGIN = 0.98  # a kernel is chosen where it takes less than this part of torch's time
+DIRECTIONS = ("forward", "grad_input", "grad_weight")
+_MARGIN = 0.97  # a kernel is chosen where it takes less than this part of torch's time
+# A model waits for its CPU as often as for its GPU. So CPU time beyond torch's counts as time. And so do these seconds:
+# a loop finds its code in the caches, a model that runs other operators in between does not, and Python's is larger.
+_COLD_SECONDS = {"training": 20e-6}
+_COLD_SECONDS_OF_A_DIRECTION = 4e-6
 _ROUNDS, _ROUND_SECONDS, _MOST_CALLS = 5, 1e-3, 20
 _MEMORY = 4  # times the tensors of a call must be free to measure it
+_PATIENCE = 100  # calls after which a choice that could be neither measured nor found is looked for again
 
 _measuring = threading.local()  # .forced: in prepare(), measuring is wanted
 _shipped = None
@@ -109,11 +115,11 @@ class Choice:
 
 
 def _seconds(function, device):
-    """Of one call, of several one after another: what a model sees of it, the launch too."""
+    """(the device's time, the host's time) of one call, of several one after another."""
     if device.type == "cpu":
         begin = time.perf_counter()
         function()
-        return time.perf_counter() - begin
+        return time.perf_counter() - begin, 0.0
     for _ in range(3):  # compiles, and lets cuDNN find its algorithm
         function()
     stream = torch.cuda.current_stream(device)
@@ -121,9 +127,11 @@ def _seconds(function, device):
     count, times = 1, []
     while len(times) < _ROUNDS:
         stream.synchronize()
+        host = time.perf_counter()
         begin.record(stream)
         for _ in range(count):
             function()
+        host = time.perf_counter() - host
         end.record(stream)
         end.synchronize()
         seconds = begin.elapsed_time(end) * 1e-3
@@ -131,32 +139,121 @@ def _seconds(function, device):
             count = min(_MOST_CALLS, int(_ROUND_SECONDS / max(seconds, 1e-6)) + 1)
             if count > 1:
                 continue
-        times.append(seconds / count)
-    return statistics.median(times)
+        times.append((seconds / count, host / count))
+    return tuple(map(statistics.median, zip(*times)))
+
+
+class _Measuring:
+    """Measures a call on random tensors, which are made when they are asked for."""
+
+    def __init__(self, call, has_bias):
+        self._call, self._has_bias, self._tensors = call, has_bias, None
+
+    def seconds(self, asked, server):
+        """(convtgen's, torch's) of what is asked; `server` serves a step of training."""
+        if self._tensors is None:
+            random = torch.Generator(self._call.device).manual_seed(0)  # so that the caller's own numbers stay as they are
+            with torch.no_grad():
+                self._tensors = [self._call.empty(role).normal_(generator=random) for role in ("x", "weight", "y", "bias")]
+        with torch.autocast(self._call.device.type, enabled=False), torch.set_grad_enabled(asked == "training"):
+            both = getattr(self, f"_{asked}")(self._call, server, *self._tensors[:3],
+                                              self._tensors[3] if self._has_bias else None)
+            (own, own_host), (theirs, their_host) = (_seconds(function, self._call.device) for function in both)
+        return own + max(0.0, own_host - their_host) + _COLD_SECONDS.get(asked, _COLD_SECONDS_OF_A_DIRECTION), theirs
+
+    @staticmethod
+    def _forward(call, server, x, weight, y, bias):
+        return lambda: call.forward(x, weight, bias), lambda: torchs.forward(x, weight, bias, call.parameters)
+
+    @staticmethod
+    def _frozen(call, server, x, weight, y, bias):
+        memory = call.pack(weight, bias is not None)
+        return (lambda: call.forward_packed(x, weight, bias, memory),
+                lambda: torchs.forward(x, weight, bias, call.parameters))
+
+    @staticmethod
+    def _gradient(call, wanted, x, weight, y):
+        return lambda: call.gradients(y, x, weight, wanted), lambda: torchs.gradients(y, x, weight, call.parameters, wanted)
+
+    @staticmethod
+    def _grad_input(call, server, x, weight, y, bias):
+        return _Measuring._gradient(call, (True, False, False), x, weight, y)
+
+    @staticmethod
+    def _grad_weight(call, server, x, weight, y, bias):
+        return _Measuring._gradient(call, (False, True, bias is not None), x, weight, y)
+
+    @staticmethod
+    def _training(call, server, x, weight, y, bias):
+        leaves = [None if each is None else each.detach().requires_grad_() for each in (x, weight, bias)]
+        wanted = [each for each in leaves if each is not None]
+
+        def ours():
+            torch.autograd.grad(gradients.apply_forward(*leaves, server), wanted, y)
+
+        def torchs_own():
+            torch.autograd.grad(torchs.forward(*leaves, call.parameters), wanted, y)
+
+        return ours, torchs_own
 
 
 class Chosen:
-    """A call with a choice for each direction. It has the methods of Call that gradients.py calls."""
+    """A call with a choice for each thing that is asked of it. Where directions of training differ, it serves itself: it
+    has the methods of Call that gradients.py calls."""
 
     def __init__(self, call):
         self.call = call
-        self.choices = {}  # of the directions that are chosen
+        self.choices = {}  # by what is asked; those that last
+        self._serving = {}
+        self._patience = 0
 
-    def _key(self, direction):
-        sizes = tuple(map(_bucket, self.call.sizes()))
-        return f"{self.call.layer_text(False, sizes)}; {direction}"
+    def serves(self, asked, has_bias):
+        """What serves "forward", "frozen" (weights that are packed) or "training": the Call, this object where directions
+        differ, or None for torch's operator."""
+        try:
+            return self._serving[asked]
+        except KeyError:
+            return self._settle(asked, has_bias)
 
-    def choice(self, direction, measure=None):
-        """The Choice of a direction; `measure` is a function that gives both times in seconds, or None to look up alone."""
-        found = self.choices.get(direction)
+    def _settle(self, asked, has_bias):
+        if self._patience > 0 and not _may_measure(self.call):
+            self._patience -= 1
+            return None
+        measuring = _Measuring(self.call, has_bias)
+        parts = DIRECTIONS if asked == "training" else (asked,)
+        runs = {self._choice(part, measuring).runs for part in parts}
+        server = None if runs == {"torch"} else self.call if runs == {"convtgen"} else self
+        if asked == "training" and server is not None and self._choice(asked, measuring, server).runs == "torch":
+            server = None
+        if all(part in self.choices for part in (*parts, *([asked] if server is not None else []))):
+            self._serving[asked] = server
+        else:
+            self._patience = _PATIENCE
+        return server
+
+    def _choice(self, asked, measuring, server=None):
+        found = self.choices.get(asked)
         if found is None:
-            found, lasts = self._choose(direction, measure)
+            found, lasts = self._choose(asked, lambda: measuring.seconds(asked, server))
             if lasts:
-                self.choices[direction] = found
+                self.choices[asked] = found
         return found
 
-    def _choose(self, direction, measure):
-        layer, chip = self._key(direction), _chip(self.call.device)
+    def looked_up(self, asked):
+        """The Choice that was made before, by whomever; None where there is none."""
+        if asked not in self.choices:
+            if self._patience > 0:
+                self._patience -= 1
+                return None
+            found, lasts = self._choose(asked, None)
+            if not lasts:
+                self._patience = _PATIENCE
+                return None
+            self.choices[asked] = found
+        return self.choices[asked]
+
+    def _choose(self, asked, measure):
+        layer, chip = f"{self.call.layer_text(False, tuple(map(_bucket, self.call.sizes())))}; {asked}", _chip(self.call.device)
         key = f"convtgen.torch: {layer}\n{chip}\ntorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, convtgen {version()}"
         kept = Choice.of(kept_choice(key))
         if kept is not None:
@@ -167,68 +264,44 @@ class Chosen:
         if measure is None or not _may_measure(self.call):
             return Choice("torch", "not measured yet"), False
         try:
-            ours, torchs = measure()
+            ours, torchs_own = measure()
         except Error as error:
             warnings.warn(f"convtgen: torch's operator serves {layer}: {error}", stacklevel=2)
             return Choice("torch", str(error).splitlines()[0]), True
-        choice = Choice("convtgen" if ours < _MARGIN * torchs else "torch", "measured", ours * 1e3, torchs * 1e3)
+        choice = Choice("convtgen" if ours < _MARGIN * torchs_own else "torch", "measured", ours * 1e3, torchs_own * 1e3)
         return Choice.of(kept_choice(key, choice.text())) or choice, True
 
+    def _is_ours(self, direction):
+        return self.choices[direction].runs == "convtgen"
 
-    def is_torchs(self, wants_x, wants_weight):
-        """Whether torch's operator is known to serve the forward direction, and the gradients that are wanted."""
-        return all(direction in self.choices and self.choices[direction].runs == "torch"
-                   for direction, wanted in zip(_DIRECTIONS, (True, wants_x, wants_weight)) if wanted)
-
-    def _pick(self, direction, ours, torchs):
-        def measure():
-            with torch.no_grad():
-                return _seconds(ours, self.call.device), _seconds(torchs, self.call.device)
-
-        return ours() if self.choice(direction, measure).runs == "convtgen" else torchs()
-
-    def forward(self, x, weight, bias, packed=None):
+    def forward(self, x, weight, bias):
         """Call.forward() or torch's."""
-        return self._pick("forward", lambda: self.call.forward(x, weight, bias, packed),
-                          lambda: torchs.forward(x, weight, bias, self.call.parameters))
+        if self._is_ours("forward"):
+            return self.call.forward(x, weight, bias)
+        return torchs.forward(x, weight, bias, self.call.parameters)
 
-    def grad_input(self, grad_y, weight):
-        """Call.grad_input() or torch's."""
-        return self._pick("grad_input", lambda: self.call.grad_input(grad_y, weight),
-                          lambda: torchs.grad_input(grad_y, weight, self.call.empty("x"), self.call.parameters))
-
-    def grad_weight(self, grad_y, x, with_bias):
-        """Call.grad_weight() or torch's."""
-        return self._pick("grad_weight", lambda: self.call.grad_weight(grad_y, x, with_bias),
-                          lambda: torchs.grad_weight(grad_y, x, self.call.empty("weight"), self.call.parameters, with_bias))
-
-    def measure(self, training, has_bias):
-        """Chooses all directions, or without `training` the forward one alone, on random tensors."""
-        call = self.call
-        with torch.no_grad():
-            random = torch.Generator(call.device).manual_seed(0)  # so that the caller's own numbers stay as they are
-            x, weight, bias = (call.empty(role).normal_(generator=random) for role in ("x", "weight", "bias"))
-            y = self.forward(x, weight, bias if has_bias else None)
-            if training:
-                self.grad_input(y, weight)
-                self.grad_weight(y, x, has_bias)
+    def gradients(self, grad_y, x, weight, wanted):
+        """Call.gradients() or torch's, or one of each."""
+        ours = self._is_ours("grad_input"), self._is_ours("grad_weight")
+        own = wanted[0] and ours[0], wanted[1] and ours[1], wanted[2] and ours[1]
+        theirs = wanted[0] and not ours[0], wanted[1] and not ours[1], wanted[2] and not ours[1]
+        of_own = self.call.gradients(grad_y, x, weight, own) if any(own) else (None,) * 3
+        of_theirs = torchs.gradients(grad_y, x, weight, self.call.parameters, theirs) if any(theirs) else (None,) * 3
+        return tuple(one if one is not None else other for one, other in zip(of_own, of_theirs))
 
 
-class _LookedUp(Chosen):
-    """Chosen by what was measured before alone."""
-
-    def __init__(self, call):
-        super().__init__(call)
-        self.choices = chosen(call).choices
-
-    def choice(self, direction, measure=None):
-        return super().choice(direction)
-
-
-def chosen(call, may_measure=True):
+def chosen(call):
     """The Chosen of a Call."""
-    if not may_measure:
-        return _LookedUp(call)
     if call.chosen is None:
         call.chosen = Chosen(call)
     return call.chosen
+
+
+def is_known_to_be_faster(call, asked):
+    """Whether convtgen's kernel was chosen before: by what is known alone, for compiled models. A direction of a gradient
+    is torch's where the whole step of training is."""
+    found = chosen(call).looked_up(asked)
+    if found is None or found.runs == "torch":
+        return False
+    step = chosen(call).looked_up("training") if asked in DIRECTIONS[1:] else None
+    return step is None or step.runs == "convtgen"

@@ -1,5 +1,6 @@
 """What a call follows: torch's switches, and whether CPU tensors run on the host device."""
 
+import functools
 import os
 
 import torch
@@ -9,7 +10,7 @@ FLOAT32_MODES = ("f32", "tf32", "f32x3")
 #: The language's words for the types that have kernels.
 DTYPES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 
-_host_device = os.environ.get("CONVTGEN_TORCH_HOST_DEVICE", "0") not in ("", "0")
+host_device = os.environ.get("CONVTGEN_TORCH_HOST_DEVICE", "0") not in ("", "0")
 
 
 def use_host_device(enabled=True):
@@ -19,14 +20,14 @@ def use_host_device(enabled=True):
     Returns:
       What was set before.
     """
-    global _host_device
-    before, _host_device = _host_device, bool(enabled)
+    global host_device
+    before, host_device = host_device, bool(enabled)
     return before
 
 
 def takes(device, dtype):
     """Whether tensors of this device and type have kernels; else the operators are torch's own."""
-    return (device.type == "cuda" or (_host_device and device.type == "cpu")) and dtype in DTYPES
+    return (device.type == "cuda" or (host_device and device.type == "cpu")) and dtype in DTYPES
 
 
 def check_compute(compute):
@@ -37,10 +38,11 @@ def check_compute(compute):
 
 if hasattr(torch._C, "_get_fp32_precision_getter"):  # from torch 2.9 on; older settings are seen through it
 
-    def _cudnn_uses_tf32():
-        return torch._C._get_fp32_precision_getter("cuda", "conv") == "tf32"
+    #: What torch's switch for float32 convolutions says, in its own words.
+    switch = functools.partial(torch._C._get_fp32_precision_getter, "cuda", "conv")
 else:
-    _cudnn_uses_tf32 = torch._C._get_cudnn_allow_tf32
+    switch = torch._C._get_cudnn_allow_tf32
+_TF32 = ("tf32", True)
 
 
 def compute_mode(dtype, compute):
@@ -50,4 +52,4 @@ def compute_mode(dtype, compute):
         return DTYPES[dtype]
     if compute is not None:
         return compute
-    return "tf32" if _cudnn_uses_tf32() else "f32"
+    return "tf32" if switch() in _TF32 else "f32"

@@ -2,25 +2,24 @@
 
 import torch
 
+_backward = torch.ops.aten.convolution_backward.default
+
 
 def forward(x, weight, bias, parameters):
     """y."""
     stride, padding, output_padding, dilation, groups = parameters
-    return torch.ops.aten.convolution(x, weight, bias, list(stride), list(padding), list(dilation), True,
-                                      list(output_padding), groups)
+    return torch.convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
 
 
-def _backward(grad_y, x, weight, parameters, wanted):
+def bias_gradient(grad_y):
+    """The sum over all but the channels."""
+    return grad_y.sum((0, *range(2, grad_y.dim())))
+
+
+def gradients(grad_y, x, weight, parameters, wanted):
+    """(grad_x, grad_weight, grad_bias), each None unless it is wanted; of x or weight that no wanted gradient needs only
+    shape and strides are read."""
     stride, padding, output_padding, dilation, groups = parameters
-    return torch.ops.aten.convolution_backward(grad_y, x, weight, [grad_y.shape[1]], list(stride), list(padding),
-                                               list(dilation), True, list(output_padding), groups, wanted)
-
-
-def grad_input(grad_y, weight, x, parameters):
-    """grad_x; of x only shape and strides are read."""
-    return _backward(grad_y, x, weight, parameters, [True, False, False])[0]
-
-
-def grad_weight(grad_y, x, weight, parameters, with_bias):
-    """grad_weight and grad_bias (None unless it is wanted); of weight only shape and strides are read."""
-    return _backward(grad_y, x, weight, parameters, [False, True, with_bias])[1:]
+    found = _backward(grad_y, x, weight, [grad_y.shape[1]], stride, padding, dilation, True, output_padding, groups,
+                      wanted[:3])
+    return tuple(each if is_wanted else None for each, is_wanted in zip(found, wanted))
