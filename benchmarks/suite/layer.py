@@ -6,6 +6,7 @@ import re
 # The compute modes and the dtype of their arrays.
 MODES = {"f32": "f32", "f32x3": "f32", "tf32": "f32", "f16": "f16", "bf16": "bf16"}
 BYTES = {"f32": 4, "f16": 2, "bf16": 2}
+GRADIENTS = ["grad_input", "grad_weight"]
 
 # An H200's ceilings, measured through PyTorch: a large copy, large matrix products (flop/s).
 COPY_BYTES_PER_SECOND = 4.2e12
