@@ -58,7 +58,10 @@ class Layer:
         def pair(word, neutral):
             if word not in of:
                 return [neutral, neutral]
-            return [neutral, int(of[word])] if flat else [int(n) for n in of[word].split("x")]
+            if flat:
+                return [neutral, int(of[word])]
+            numbers = [int(n) for n in of[word].split("x")]
+            return numbers * (2 // len(numbers))  # one stands for both axes
 
         if "fuse" in of:
             raise ValueError(f"layer {name}: fuse: PyTorch's convolution has no such chain; leave it out")
@@ -117,3 +120,12 @@ class Layer:
 
     def floor_ms(self, mode):
         return 1e3 * max(self.bytes(mode) / COPY_BYTES_PER_SECOND, self.flops() / FLOPS[mode])
+
+
+def layers_in(text):
+    """The layers of a layer file without defaults, by its text alone. Errors: ValueError."""
+    text = re.sub(r"#.*", "", text)
+    if re.search(r"\bdefaults\b", text):
+        raise ValueError("a layer file with defaults needs convtgen to be read")
+    return [Layer.of(name, "; ".join(" ".join(part.split()) for part in re.split(r"[;\n]", body) if part.strip()))
+            for name, body in re.findall(r"\blayer\s+(\w+)\s*\{([^}]*)\}", text)]
