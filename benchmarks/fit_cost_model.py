@@ -10,8 +10,13 @@ its value in the table where the measurements do not tell. It prints what would 
 
 What the shipped records can tell is little: each has its layer's fastest plan alone. So they give the level of what is
 predicted, but not the differences between a layer's plans, by which plans are chosen. For these, export records of
-tuning runs, which hold all plans that were measured. After --write, tests/planner/first_choices_test.cpp shows which
-choices changed.
+tuning runs, which hold all plans that were measured, of layers that were drawn for it:
+
+  (echo 'defaults { dtype f16; layout nhwc; directions forward, grad_input, grad_weight }'; cat benchmarks/fit.convt) |
+    convtgen tune - --candidates 16 --export RECORDS.json
+
+benchmarks/judge.convt has other layers, to judge the fit by. After --write, tests/planner/first_choices_test.cpp shows
+which choices changed.
 
 --check fits nothing: it fails unless the table is read as it is compiled, and predictions are within a factor of 20.
 """

@@ -20,11 +20,12 @@ import tempfile
 
 import torch
 
-from compare import FLUSH_BYTES, geometric_mean
 from convtgen_api import Library
 from layer import MODES, Layer, names_in, with_mode
 from machine_code import stored_code
 from pytorch_layer import tensors
+from results import geometric_mean
+from timing import FLUSH_BYTES
 from verify import RELATIVE_L2
 
 

@@ -6,6 +6,7 @@ import re
 # The compute modes and the dtype of their arrays.
 MODES = {"f32": "f32", "f32x3": "f32", "tf32": "f32", "f16": "f16", "bf16": "bf16"}
 BYTES = {"f32": 4, "f16": 2, "bf16": 2}
+GRADIENTS = ["grad_input", "grad_weight"]
 
 # An H200's ceilings, measured through PyTorch: a large copy, large matrix products (flop/s).
 COPY_BYTES_PER_SECOND = 4.2e12
@@ -57,7 +58,10 @@ class Layer:
         def pair(word, neutral):
             if word not in of:
                 return [neutral, neutral]
-            return [neutral, int(of[word])] if flat else [int(n) for n in of[word].split("x")]
+            if flat:
+                return [neutral, int(of[word])]
+            numbers = [int(n) for n in of[word].split("x")]
+            return numbers * (2 // len(numbers))  # one stands for both axes
 
         if "fuse" in of:
             raise ValueError(f"layer {name}: fuse: PyTorch's convolution has no such chain; leave it out")
@@ -116,3 +120,12 @@ class Layer:
 
     def floor_ms(self, mode):
         return 1e3 * max(self.bytes(mode) / COPY_BYTES_PER_SECOND, self.flops() / FLOPS[mode])
+
+
+def layers_in(text):
+    """The layers of a layer file without defaults, by its text alone. Errors: ValueError."""
+    text = re.sub(r"#.*", "", text)
+    if re.search(r"\bdefaults\b", text):
+        raise ValueError("a layer file with defaults needs convtgen to be read")
+    return [Layer.of(name, "; ".join(" ".join(part.split()) for part in re.split(r"[;\n]", body) if part.strip()))
+            for name, body in re.findall(r"\blayer\s+(\w+)\s*\{([^}]*)\}", text)]

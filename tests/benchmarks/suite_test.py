@@ -12,7 +12,7 @@ SUITE = os.path.join(ROOT, "benchmarks", "suite")
 sys.path.insert(0, SUITE)
 
 from convtgen_api import Library
-from layer import Layer, names_in, with_mode, with_weights
+from layer import Layer, layers_in, names_in, with_mode, with_weights
 from machine_code import code_of, stored_code
 
 REST = "; dtype f32; compute f32; layout nchw"
@@ -79,14 +79,15 @@ class FilesTest(unittest.TestCase):
         if "CONVTGEN_LIBRARY" not in os.environ:
             self.skipTest("CONVTGEN_LIBRARY names no libconvtgen that this interpreter could load")
         library = Library(os.environ["CONVTGEN_LIBRARY"])
-        for file, count in (("layers", 25), ("outside", 10)):
+        for file, count in (("layers", 25), ("outside", 10), ("fit", 240), ("judge", 60)):
             with open(os.path.join(ROOT, "benchmarks", f"{file}.convt"), encoding="utf-8") as stream:
                 text = stream.read()
             names = names_in(text)
             self.assertEqual(len(names), count)
-            for name in names:
+            for name, by_text in zip(names, layers_in(text), strict=True):
                 canonical = library.canonical(library.layer(text, name))
                 layer = Layer.of(name, canonical)
+                self.assertEqual(layer, by_text)
                 self.assertGreater(min(layer.out_height, layer.out_width), 0)
                 for mode, layout in (("f32x3", "nchw"), ("f16", "nhwc")):
                     again = library.canonical(library.layer(with_mode(canonical, mode, layout)))
