@@ -1,4 +1,4 @@
-"""ConvTranspose1d / 2d as modules: torch's arguments, state, copies; weights that change unseen; DDP."""
+"""ConvTranspose1d / 2d as modules: torch's arguments, state, copies; weights that change unseen."""
 
 import copy
 import io
@@ -6,7 +6,6 @@ import pickle
 
 import pytest
 import torch
-import torch.multiprocessing as multiprocessing
 from conftest import DEVICE
 
 import convtgen.torch as ct
@@ -130,37 +129,3 @@ def test_channels_last_models():
     torch.testing.assert_close(grad, x.grad)
     torch.testing.assert_close(own.weight.grad, reference.weight.grad, rtol=1e-4, atol=1e-5)
     assert own.weight.grad.stride() == reference.weight.grad.stride()
-
-
-def _train(rank, port, module, x, grads):
-    torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
-    ct.use_host_device(True)
-    parallel = torch.nn.parallel.DistributedDataParallel(module)
-    parallel(x[rank]).square().sum().backward()
-    grads.put((rank, [parameter.grad.numpy() for parameter in parallel.parameters()]))
-    torch.distributed.barrier()
-    torch.distributed.destroy_process_group()
-
-
-@pytest.mark.skipif(DEVICE != "cpu", reason="of CPU processes")
-def test_two_processes_of_ddp():
-    import socket
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    reference, own = both(torch.nn.ConvTranspose2d, 3, 2, 3, stride=2)
-    x = image(2, 1, 3, 4, 4)
-    context = multiprocessing.get_context("spawn")
-    grads = context.Queue()
-    workers = [context.Process(target=_train, args=(rank, port, own, x, grads)) for rank in range(2)]
-    for worker in workers:
-        worker.start()
-    found = dict(grads.get(timeout=120) for _ in workers)
-    for worker in workers:
-        worker.join(60)
-        assert worker.exitcode == 0
-    (reference(x[0]).square().sum() / 2 + reference(x[1]).square().sum() / 2).backward()
-    for rank in range(2):
-        for grad, parameter in zip(found[rank], reference.parameters()):
-            torch.testing.assert_close(torch.from_numpy(grad), parameter.grad, rtol=1e-4, atol=1e-5)
