@@ -384,3 +384,46 @@ def test_two_processes_choose_alike(tmp_path):
     found = [subprocess.run([sys.executable, "-c", code, made], capture_output=True, text=True, check=True,
                             env=environment).stdout for made in ("first", "second")]
     assert found == ["first first ''\n"] * 2
+
+
+def traced_targets(net, x):
+    """Names of the operators in the forward and the backward graph that a compiler gets."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    found = []
+
+    def compiler(graph, _):
+        found.append({str(node.target) for node in graph.graph.nodes if node.op == "call_function"})
+        return graph.forward
+
+    torch._dynamo.reset()
+    y = torch.compile(net, fullgraph=True, backend=aot_autograd(fw_compiler=compiler))(x)
+    if y.requires_grad:
+        y.sum().backward()
+    return found
+
+
+@pytest.mark.parametrize("slower", [(), ("forward",), ("grad_weight",), ("training",), policy.DIRECTIONS])
+def test_a_compiler_sees_what_runs(slower, measured, launches):
+    measured.update({name: (2.0, 1.0) for name in slower})
+    net = torch.nn.ConvTranspose2d(3, 4, 3, stride=2).to(DEVICE)
+    ct.accelerate(net)
+    x = image()
+    ct.prepare(net, x, progress=False)
+    asked = list(measured["asked"])
+    launches.take()
+    forward, backward = traced_targets(net, x)
+    none_is_ours = "training" in slower or slower == policy.DIRECTIONS
+    ours = {name for name in policy.DIRECTIONS if name not in slower and not none_is_ours}
+    assert {name for name in policy.DIRECTIONS if f"convtgen.conv_transpose_{name}.default" in forward | backward} == ours
+    assert ("aten.convolution.default" in forward) == ("forward" not in ours)
+    assert ("aten.convolution_backward.default" in backward) == (not {"grad_input", "grad_weight"} <= ours)
+    assert measured["asked"] == asked and set(launches.take()) == ours
+
+
+def test_a_compiler_sees_torchs_operator_where_nothing_is_known(measured, launches):
+    net = torch.nn.ConvTranspose2d(3, 4, 3, stride=2).to(DEVICE)
+    ct.accelerate(net)
+    with torch.no_grad():
+        assert traced_targets(net, image()) == [{"aten.convolution.default"}]
+    assert measured["asked"] == [] and launches.take() == []

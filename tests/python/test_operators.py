@@ -17,8 +17,12 @@ def test_opcheck(seed):
     arguments = operators.as_arguments(parameters, "f32")
     torch.library.opcheck(operators.conv_transpose, (x, weight, sample.bias, *arguments))
     grad_y = torch.randn_like(sample.ours(x, weight)).requires_grad_()
-    torch.library.opcheck(operators.conv_transpose_grad_input, (grad_y, weight, list(x.shape), *arguments))
-    torch.library.opcheck(operators.conv_transpose_grad_weight, (grad_y, x, list(weight.shape), False, *arguments))
+    # These three have no autograd: conv_transpose calls them below its own.
+    x, weight, grad_y = x.detach(), weight.detach(), grad_y.detach()
+    bias, layer = None if sample.bias is None else sample.bias.detach(), operators.as_layer(parameters, "f32")
+    torch.library.opcheck(operators.conv_transpose_forward, (x, weight, bias, layer))
+    torch.library.opcheck(operators.conv_transpose_grad_input, (grad_y, weight, list(x.shape), layer))
+    torch.library.opcheck(operators.conv_transpose_grad_weight, (grad_y, x, list(weight.shape), False, layer))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -208,9 +208,11 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
     is_frozen = not records and state is not None and state.packed is not None and type(weight) is torch.nn.Parameter
     server = call
     if of_policy == "auto":
-        server = policy.chosen(call).serves("training" if records else "frozen" if is_frozen else "forward", b is not None)
+        asked = "training" if records else "frozen" if is_frozen else "forward"
+        server = policy.chosen(call).serves(asked, b is not None)
         if server is None:
-            state.note_torchs(input)
+            if policy.chosen(call).is_settled(asked):
+                state.note_torchs(input)
             return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if records:
         return gradients.apply_forward(x, w, b, server)

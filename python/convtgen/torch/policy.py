@@ -198,8 +198,7 @@ class _Measuring:
 
 
 class Chosen:
-    """A call with a choice for each thing that is asked of it. Where directions of training differ, it serves itself: it
-    has the methods of Call that gradients.py calls."""
+    """A call with a choice for each thing that is asked of it."""
 
     def __init__(self, call):
         self.call = call
@@ -208,12 +207,16 @@ class Chosen:
         self._patience = 0
 
     def serves(self, asked, has_bias):
-        """What serves "forward", "frozen" (weights that are packed) or "training": the Call, this object where directions
+        """What serves "forward", "frozen" (weights that are packed) or "training": the Call, a Mixed where directions
         differ, or None for torch's operator."""
         try:
             return self._serving[asked]
         except KeyError:
             return self._settle(asked, has_bias)
+
+    def is_settled(self, asked):
+        """Whether what serves() says stays so."""
+        return asked in self._serving
 
     def _settle(self, asked, has_bias):
         if self._patience > 0 and not _may_measure(self.call):
@@ -221,8 +224,7 @@ class Chosen:
             return None
         measuring = _Measuring(self.call, has_bias)
         parts = DIRECTIONS if asked == "training" else (asked,)
-        runs = {self._choice(part, measuring).runs for part in parts}
-        server = None if runs == {"torch"} else self.call if runs == {"convtgen"} else self
+        server = _server_of([self._choice(part, measuring) for part in parts], self.call, self.call.parameters)
         if asked == "training" and server is not None and self._choice(asked, measuring, server).runs == "torch":
             server = None
         if all(part in self.choices for part in (*parts, *([asked] if server is not None else []))):
@@ -271,23 +273,40 @@ class Chosen:
         choice = Choice("convtgen" if ours < _MARGIN * torchs_own else "torch", "measured", ours * 1e3, torchs_own * 1e3)
         return Choice.of(kept_choice(key, choice.text())) or choice, True
 
-    def _is_ours(self, direction):
-        return self.choices[direction].runs == "convtgen"
+
+class Mixed:
+    """A call of which convtgen serves some directions and torch others: it has the methods of Call that gradients.py
+    calls.
+
+    Args:
+      call: serves convtgen's.
+      parameters: Parameters of the layer.
+      own: for each direction whether it is convtgen's.
+    """
+
+    def __init__(self, call, parameters, own):
+        self._call, self._parameters, self._own = call, parameters, own
 
     def forward(self, x, weight, bias):
         """Call.forward() or torch's."""
-        if self._is_ours("forward"):
-            return self.call.forward(x, weight, bias)
-        return torchs.forward(x, weight, bias, self.call.parameters)
+        if self._own[0]:
+            return self._call.forward(x, weight, bias)
+        return torchs.forward(x, weight, bias, self._parameters)
 
     def gradients(self, grad_y, x, weight, wanted):
         """Call.gradients() or torch's, or one of each."""
-        ours = self._is_ours("grad_input"), self._is_ours("grad_weight")
-        own = wanted[0] and ours[0], wanted[1] and ours[1], wanted[2] and ours[1]
-        theirs = wanted[0] and not ours[0], wanted[1] and not ours[1], wanted[2] and not ours[1]
-        of_own = self.call.gradients(grad_y, x, weight, own) if any(own) else (None,) * 3
-        of_theirs = torchs.gradients(grad_y, x, weight, self.call.parameters, theirs) if any(theirs) else (None,) * 3
+        ours = self._own[1], self._own[2], self._own[2]
+        own = [want and is_own for want, is_own in zip(wanted, ours)]
+        theirs = [want and not is_own for want, is_own in zip(wanted, ours)]
+        of_own = self._call.gradients(grad_y, x, weight, own) if any(own) else (None,) * 3
+        of_theirs = torchs.gradients(grad_y, x, weight, self._parameters, theirs) if any(theirs) else (None,) * 3
         return tuple(one if one is not None else other for one, other in zip(of_own, of_theirs))
+
+
+def _server_of(choices, call, parameters):
+    """The call where all choices are convtgen's, None where all are torch's, else both."""
+    own = [choice.runs == "convtgen" for choice in choices]
+    return call if all(own) else Mixed(call, parameters, own) if any(own) else None
 
 
 def chosen(call):
@@ -297,11 +316,22 @@ def chosen(call):
     return call.chosen
 
 
-def is_known_to_be_faster(call, asked):
-    """Whether convtgen's kernel was chosen before: by what is known alone, for compiled models. A direction of a gradient
-    is torch's where the whole step of training is."""
-    found = chosen(call).looked_up(asked)
-    if found is None or found.runs == "torch":
-        return False
-    step = chosen(call).looked_up("training") if asked in DIRECTIONS[1:] else None
+def known(call, asked, own):
+    """What serves a call by the choices that were made before, for compiled models: `own` where they are convtgen's, a
+    Mixed of it, or None for torch's operator."""
+    found = [chosen(call).looked_up(part) for part in (DIRECTIONS if asked == "training" else (asked,))]
+    if None in found or (asked == "training" and not _is_step_ours(call)):
+        return None
+    return _server_of(found, own, call.parameters)
+
+
+def is_known_to_be_faster(call, direction):
+    """The same for one direction."""
+    found = chosen(call).looked_up(direction)
+    return found is not None and found.runs == "convtgen" and (direction == "forward" or _is_step_ours(call))
+
+
+def _is_step_ours(call):
+    # Where all directions are torch's there is no choice for the step.
+    step = chosen(call).looked_up("training")
     return step is None or step.runs == "convtgen"
