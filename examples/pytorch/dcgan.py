@@ -18,6 +18,10 @@ import comparison
 _SIZES = {False: {"latent": 100, "width": 64, "discriminator": 32, "extent": 64, "batch": 64, "batches": 32},
           True: {"latent": 4, "width": 2, "discriminator": 2, "extent": 16, "batch": 2, "batches": 2}}
 
+# Smooth labels, and a discriminator that learns slowly. Else it soon knows each image, and its loss is 0 with peaks
+# that each rounding moves: no two trainings are alike, whatever computes them.
+_REAL = 0.9
+
 
 class Generator(nn.Module):
     """(batch, latent, 1, 1) to images (batch, 3, extent, extent); the extent is a power of two from 8 on."""
@@ -83,8 +87,8 @@ class Training:
         self._compute, self._device = compute, options.device
         self.model = Generator(sizes["latent"], sizes["width"], sizes["extent"]).apply(_initialize).to(options.device)
         self._discriminator = Discriminator(sizes["discriminator"], sizes["extent"]).apply(_initialize).to(options.device)
-        self._optimizers = [torch.optim.Adam(module.parameters(), lr=2e-4, betas=(0.5, 0.999))
-                            for module in (self.model, self._discriminator)]
+        self._optimizers = [torch.optim.Adam(module.parameters(), lr=lr, betas=(0.5, 0.999))
+                            for module, lr in ((self.model, 2e-4), (self._discriminator, 5e-5))]
         generator = torch.Generator().manual_seed(seed)
         self._batches = [(discs(sizes["batch"], sizes["extent"], generator).to(options.device),
                           torch.randn(sizes["batch"], sizes["latent"], 1, 1, generator=generator).to(options.device))
@@ -93,7 +97,7 @@ class Training:
 
     def _loss(self, images, is_real):
         logits = self._discriminator(images).float()
-        return F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, float(is_real)))
+        return F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, _REAL if is_real else 1 - _REAL))
 
     def step(self, number):
         """A step of the discriminator, then one of the generator."""

@@ -83,6 +83,14 @@ def test_export():
     torch.testing.assert_close(program.module()(x), net(x))
 
 
+def test_compile_says_what_torch_says_of_wrong_tensors():
+    compiled = torch.compile(ct.conv_transpose2d, fullgraph=True, backend="aot_eager")
+    x, weight = torch.randn(1, 2, 3, 3, device=DEVICE), torch.randn(2, 1, 2, 2, device=DEVICE)
+    for wrong in ((x, weight.double()), (x, weight[:1]), (x, weight[..., 0])):
+        with pytest.raises(RuntimeError):
+            compiled(*wrong)
+
+
 def test_double_backward_of_operators():
     sample = Sample("operators", DEVICE, torch.float64, 2)
     parameters = geometry.Parameters(*(sample.arguments[name] for name in geometry.Parameters._fields))

@@ -10,7 +10,7 @@ import torch
 from ..core import Device, Error, Layer, Status, check
 from .._native import lib
 from . import settings, torchs
-from .geometry import format_strides, in_format, output_extents, weight_is_channels_last
+from .geometry import format_strides, in_format, is_channels_last, output_extents, weight_is_channels_last
 
 _ALIGNMENT = 16  # of tensors: as much as kernels read at once
 _WORKSPACE_ALIGNMENT = 128
@@ -260,8 +260,10 @@ def find_call(x_shape, weight_shape, dtype, device, channels_last, weight_channe
     return _calls[key]
 
 
-def call_of(x, weight, parameters, compute, channels_last):
-    """find_call() for tensors."""
-    return find_call(x.shape, weight.shape, x.dtype, x.device, channels_last,
-                     weight_is_channels_last(weight), parameters,
-                     settings.compute_mode(x.dtype, compute))
+def call_of(x, weight, parameters, compute):
+    """find_call() for tensors; None also where torch's operator says what is wrong with them."""
+    if (x.dim() != weight.dim() or x.dim() != len(parameters.stride) + 2 or weight.dtype != x.dtype or
+            weight.device != x.device or x.layout != torch.strided or weight.layout != torch.strided):
+        return None
+    return find_call(x.shape, weight.shape, x.dtype, x.device, is_channels_last(x, weight, parameters),
+                     weight_is_channels_last(weight), parameters, settings.compute_mode(x.dtype, compute))

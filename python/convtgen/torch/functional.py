@@ -194,7 +194,7 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
                 return conv_transpose(dimensions, module, input.unsqueeze(0), weight, bias, stride, padding,
                                       output_padding, groups, dilation, compute, of_policy).squeeze(0)
             parameters = _parameters(dimensions, stride, padding, output_padding, groups, dilation)
-            call = _new_call(x, w, dimensions, parameters, compute)
+            call = calls.call_of(x, w, parameters, compute)
         _remember(key, call)
     if call is None or (b is not None and (b.shape != call.bias_shape or b.dtype != x.dtype or b.device != x.device)):
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
@@ -224,13 +224,6 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
 def _is_unbatched(x, dimensions):
     """Whether a tensor lacks the batch."""
     return x.dim() == dimensions + 1
-
-
-def _new_call(x, weight, dimensions, parameters, compute):
-    if (x.dim() != dimensions + 2 or weight.dim() != dimensions + 2 or weight.dtype != x.dtype or
-            weight.device != x.device or x.layout != torch.strided or weight.layout != torch.strided):
-        return None
-    return calls.call_of(x, weight, parameters, compute, geometry.is_channels_last(x, weight, parameters))
 
 
 def _remember(key, call):

@@ -28,6 +28,7 @@ conv_transpose_forward = torch.ops.convtgen.conv_transpose_forward.default
 conv_transpose_grad_input = torch.ops.convtgen.conv_transpose_grad_input.default
 conv_transpose_grad_weight = torch.ops.convtgen.conv_transpose_grad_weight.default
 
+_MOST_REMEMBERED = 4096
 _OF_INPUT, _OF_WEIGHT = (True, False, False), (False, True, False)
 
 
@@ -63,31 +64,67 @@ def _call(direction, shape, weight_shape, like, channels_last, weight_channels_l
     return call
 
 
+def _remembered(find):
+    """A function that finds the Call for two tensors, a layer, and what else says it; it remembers what stays so."""
+    found = {}
+
+    def call_of(first, second, layer, *rest):
+        key = (first.shape, first.stride(), first.dtype, first.device, second.shape, second.stride(), layer, *rest,
+               settings.switch(), settings.host_device)
+        try:
+            return found[key]
+        except KeyError:
+            call = find(first, second, layer, *rest)
+            if _of_layer(layer)[2] != "auto":  # whose choice may come later
+                if len(found) >= _MOST_REMEMBERED:
+                    found.clear()
+                found[key] = call
+            return call
+
+    return call_of
+
+
+@_remembered
+def _call_of_forward(input, weight, layer):
+    return _call("forward", input.shape, weight.shape, input,
+                 geometry.is_channels_last(input, weight, _of_layer(layer)[0]), geometry.weight_is_channels_last(weight),
+                 layer)
+
+
+@_remembered
+def _call_of_grad_input(grad_y, weight, layer, input_size):
+    return _call("grad_input", input_size, weight.shape, grad_y,
+                 geometry.is_channels_last(grad_y, weight, _of_layer(layer)[0]), geometry.weight_is_channels_last(weight),
+                 layer)
+
+
+@_remembered
+def _call_of_grad_weight(grad_y, input, layer, weight_size, weight_channels_last):
+    return _call("grad_weight", input.shape, weight_size, input,
+                 geometry.is_channels_last(input, grad_y, _of_layer(layer)[0]), weight_channels_last, layer)
+
+
 def _forward(input, weight, bias, layer):
-    parameters = _of_layer(layer)[0]
-    call = _call("forward", input.shape, weight.shape, input, geometry.is_channels_last(input, weight, parameters),
-                 geometry.weight_is_channels_last(weight), layer)
+    call = _call_of_forward(input, weight, layer)
     if call is None:
-        return torchs.forward(input, weight, bias, parameters)
+        return torchs.forward(input, weight, bias, _of_layer(layer)[0])
     return call.forward(input, weight, bias)
 
 
 def _grad_input(grad_y, weight, input_size, layer):
-    parameters = _of_layer(layer)[0]
-    channels_last = geometry.is_channels_last(grad_y, weight, parameters)
-    call = _call("grad_input", input_size, weight.shape, grad_y, channels_last,
-                 geometry.weight_is_channels_last(weight), layer)
+    call = _call_of_grad_input(grad_y, weight, layer, tuple(input_size))
     if call is None:
+        parameters = _of_layer(layer)[0]
+        channels_last = geometry.is_channels_last(grad_y, weight, parameters)
         x = _empty(grad_y, input_size, channels_last)
         return geometry.in_format(torchs.gradients(grad_y, x, weight, parameters, _OF_INPUT)[0], channels_last)
     return call.gradients(grad_y, None, weight, _OF_INPUT)[0]
 
 
 def _grad_weight(grad_y, input, weight_size, weight_channels_last, layer):
-    parameters = _of_layer(layer)[0]
-    call = _call("grad_weight", input.shape, weight_size, input, geometry.is_channels_last(input, grad_y, parameters),
-                 weight_channels_last, layer)
+    call = _call_of_grad_weight(grad_y, input, layer, tuple(weight_size), weight_channels_last)
     if call is None:
+        parameters = _of_layer(layer)[0]
         weight = _empty(grad_y, weight_size, weight_channels_last)
         return geometry.in_format(torchs.gradients(grad_y, input, weight, parameters, _OF_WEIGHT)[1],
                                   weight_channels_last)
@@ -153,7 +190,7 @@ def _server(input, weight, bias, parameters, compute, of_policy):
         return None
     if any(isinstance(extent, torch.SymInt) for extent in (*input.shape, *weight.shape)):
         return _Operators(input, weight, parameters, compute, of_policy)  # chosen when it runs
-    call = calls.call_of(input, weight, parameters, compute, geometry.is_channels_last(input, weight, parameters))
+    call = calls.call_of(input, weight, parameters, compute)
     if call is None:
         return None
     own = _Operators(input, weight, parameters, compute, "always")
