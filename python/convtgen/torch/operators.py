@@ -34,7 +34,8 @@ _OF_INPUT, _OF_WEIGHT = (True, False, False), (False, True, False)
 
 def as_arguments(parameters, compute=None, of_policy="always"):
     """The arguments of conv_transpose behind the tensors: Parameters, a compute mode ("" for torch's switches), a policy."""
-    return [*map(list, parameters[:4]), parameters.groups, compute or "", of_policy]
+    stride, padding, output_padding, dilation, groups = parameters  # torch.compile of 2.6 knows no slice of it
+    return [list(stride), list(padding), list(output_padding), list(dilation), groups, compute or "", of_policy]
 
 
 def as_layer(parameters, compute=None, of_policy="always"):
@@ -200,7 +201,9 @@ def _server(input, weight, bias, parameters, compute, of_policy):
 
 
 def _conv_transpose(input, weight, bias, stride, padding, output_padding, dilation, groups, compute, of_policy):
-    parameters = Parameters(tuple(stride), tuple(padding), tuple(output_padding), tuple(dilation), groups)
+    # int: with dynamic sizes a compiler may take any number for one, and a layer has numbers.
+    axes = (tuple(map(int, values)) for values in (stride, padding, output_padding, dilation))
+    parameters = Parameters(*axes, int(groups))
     server = _server(input, weight, bias, parameters, compute or None, of_policy)
     if server is None:
         return torchs.forward(input, weight, bias, parameters)
