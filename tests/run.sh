@@ -113,6 +113,8 @@ if [[ -n "$all" ]]; then
     CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc-$version" CONVTGEN_TEST_ALL=1 \
       "$build/tests/end_to_end/tensor_core_compile_test" --gtest_brief=1
   done
+  step "the wheel with the oldest and the newest PyTorch"
+  tests/package/wheel.sh
 else
   run_tests "$build" -LE gpu
 fi
