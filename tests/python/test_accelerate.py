@@ -50,13 +50,16 @@ def both():
 
 @pytest.fixture
 def measured(monkeypatch):
-    """Times in the place of measured ones: {direction: (ours, torch's)}; and which were asked for."""
+    """Times in the place of measured ones: {direction: (ours, torch's), or what measuring raises}; and which were asked
+    for."""
     times, asked = {name: (1.0, 2.0) for name in (*policy.DIRECTIONS, "training", "frozen")}, []
     choose = policy.Chosen._choose
 
     def chosen(self, direction, measure):
         def given():
             asked.append(direction)
+            if isinstance(times[direction], Exception):
+                raise times[direction]
             return times[direction]
 
         return choose(self, direction, None if measure is None else given)
@@ -259,6 +262,33 @@ def test_never_measured_while_it_must_not(measured, monkeypatch, launches):
     net(x)
     assert measured["asked"] == [] and launches.take() == []
     monkeypatch.undo()
+
+
+def test_a_step_that_could_not_be_measured_is_measured_later(measured, monkeypatch, launches):
+    net = torch.nn.ConvTranspose2d(3, 4, 3).to(DEVICE)
+    ct.accelerate(net)
+    may = iter([True, True, True])
+    monkeypatch.setattr(policy, "_may_measure", lambda call: next(may, False))
+    x = image()
+    net(x)
+    assert measured["asked"] == list(policy.DIRECTIONS) and launches.take() == []
+    monkeypatch.setattr(policy, "_may_measure", lambda call: True)
+    net(x)
+    assert measured["asked"] == [*policy.DIRECTIONS, "training"] and launches.take() == ["forward"]
+
+
+def test_too_little_memory_to_measure(measured, monkeypatch, launches):
+    net = torch.nn.ConvTranspose2d(3, 4, 3).to(DEVICE)
+    report = ct.accelerate(net)
+    x = image()
+
+    measured["forward"] = torch.OutOfMemoryError("no memory")
+    with torch.no_grad():
+        net(x)
+        assert launches.take() == [] and "not measured yet" in str(report)
+        measured["forward"] = (1.0, 2.0)
+        net(x)
+    assert launches.take() == ["forward"]
 
 
 def test_never(both, launches):

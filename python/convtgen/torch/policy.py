@@ -225,9 +225,10 @@ class Chosen:
         measuring = _Measuring(self.call, has_bias)
         parts = DIRECTIONS if asked == "training" else (asked,)
         server = _server_of([self._choice(part, measuring) for part in parts], self.call, self.call.parameters)
-        if asked == "training" and server is not None and self._choice(asked, measuring, server).runs == "torch":
-            server = None
-        if all(part in self.choices for part in (*parts, *([asked] if server is not None else []))):
+        if asked == "training" and server is not None:
+            parts = (*parts, asked)
+            server = server if self._choice(asked, measuring, server).runs == "convtgen" else None
+        if all(part in self.choices for part in parts):
             self._serving[asked] = server
         else:
             self._patience = _PATIENCE
@@ -255,8 +256,9 @@ class Chosen:
         return self.choices[asked]
 
     def _choose(self, asked, measure):
-        layer, chip = f"{self.call.layer_text(False, tuple(map(_bucket, self.call.sizes())))}; {asked}", _chip(self.call.device)
-        key = f"convtgen.torch: {layer}\n{chip}\ntorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, convtgen {version()}"
+        layer = f"{self.call.layer_text(False, tuple(map(_bucket, self.call.sizes())))}; {asked}"
+        chip, cudnn = _chip(self.call.device), torch.backends.cudnn.version()
+        key = f"convtgen.torch: {layer}\n{chip}\ntorch {torch.__version__}, cuDNN {cudnn}, convtgen {version()}"
         kept = Choice.of(kept_choice(key))
         if kept is not None:
             return kept, True
@@ -270,6 +272,8 @@ class Chosen:
         except Error as error:
             warnings.warn(f"convtgen: torch's operator serves {layer}: {error}", stacklevel=2)
             return Choice("torch", str(error).splitlines()[0]), True
+        except torch.OutOfMemoryError:
+            return Choice("torch", "too little memory to measure"), False
         choice = Choice("convtgen" if ours < _MARGIN * torchs_own else "torch", "measured", ours * 1e3, torchs_own * 1e3)
         return Choice.of(kept_choice(key, choice.text())) or choice, True
 
