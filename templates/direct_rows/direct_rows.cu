@@ -1,0 +1,453 @@
+// Forward transposed convolution by definition, for layers that are bound by the memory of their outputs: FMA
+// arithmetic, all input channels of a tile in shared memory, outputs stored as whole vectors.
+//
+// A block computes a tile of positions m = output / stride for some output channels. A warp makes one row of outputs
+// after the other, in all column phases at once, so that what it stores is adjacent: channels of a pixel, or columns of
+// a row. Phases without taps have no accumulators; they are stored as bias alone.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/call_sizes.h"
+#include "device/memory.h"
+#include "device/template.h"
+
+using P = Parameters;
+using Element = P::Element;
+using Sum = P::Sum;
+using Offset = P::Offset;
+using WeightIndex = P::Offset;
+
+#include "device/weight_order.h"
+
+constexpr int kWarps = P::warps_x * P::warps_c * P::warps_y;
+constexpr int kThreads = 32 * kWarps;
+constexpr int kTaps = P::kernel_h * P::kernel_w;
+constexpr int kLastRow = P::kernel_h - 1;
+constexpr int kGroupIn = P::in_channels / P::groups;
+constexpr int kGroupOut = P::out_channels / P::groups;
+constexpr int kWarpColumns = P::lanes_x * P::columns_per_thread;
+constexpr int kTileColumns = P::warps_x * kWarpColumns;
+constexpr int kWarpChannels = P::lanes_c * P::channels_per_thread;
+constexpr int kTileChannels = P::warps_c * kWarpChannels;
+
+// The channels of a tile are some of one group, or those of several whole groups.
+constexpr bool kWholeGroups = P::groups > 1 && kTileChannels >= kGroupOut;
+constexpr int kTileGroups = kWholeGroups ? kTileChannels / kGroupOut : 1;
+constexpr int kTilesOfGroup = ceil_div(kGroupOut, kTileChannels);  // where a tile is of one group
+constexpr int kChannelTiles = kWholeGroups ? ceil_div(P::out_channels, kTileChannels) : P::groups * kTilesOfGroup;
+constexpr bool kWholeTiles = kWholeGroups ? P::out_channels % kTileChannels == 0 : kGroupOut % kTileChannels == 0;
+static_assert(!kWholeGroups || kTileChannels % kGroupOut == 0, "a tile has whole groups");
+static_assert(kGroupOut % P::channels_per_thread == 0, "a thread's channels are of one group");
+static_assert(P::lanes_c * P::lanes_x <= 32 && P::tile_rows % P::warps_y == 0, "warps have lanes and rows");
+
+// The halo: offsets fall as taps grow.
+constexpr int kLeastOffsetH = offset_of_tap(P::kernel_h - 1, P::stride_h, P::padding_h, P::dilation_h);
+constexpr int kLeastOffsetW = offset_of_tap(P::kernel_w - 1, P::stride_w, P::padding_w, P::dilation_w);
+constexpr int kStagedRows = P::tile_rows + offset_of_tap(0, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
+constexpr int kStagedColumns =
+    kTileColumns + offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w) - kLeastOffsetW;
+
+// Shared memory: the input by channels, the weights, and what warps exchange before they store.
+constexpr int kInputs = kTileGroups * kGroupIn;  // channels
+// Of an input channel. Odd, so that lanes that read different channels read different banks.
+constexpr long long kPlane = static_cast<long long>(kStagedRows) * kStagedColumns / 2 * 2 + 1;
+constexpr long long kWeights = static_cast<long long>(kGroupIn) * kTaps * kTileChannels;
+constexpr long long kWeightOffset = (kInputs * kPlane + 3) / 4 * 4;  // whole vectors
+constexpr int kVector = 16 / sizeof(Element);                        // elements of a whole vector
+
+// A warp's outputs go through shared memory as runs that are adjacent in memory. NCHW: the columns of a channel, of one
+// channel of each lane at a time. Channels last: the channels of a pixel, or of all pixels where the tile has all.
+constexpr int kWarpPixels = kWarpColumns * P::stride_w;
+constexpr bool kJoined = P::channels_last && kTileChannels == P::out_channels && P::warps_c == 1;
+constexpr int kRuns = P::channels_last ? (kJoined ? 1 : kWarpPixels) : P::lanes_c;
+constexpr int kRunLength =
+    P::channels_last ? (kJoined ? kWarpPixels * P::out_channels : kWarpChannels) : kWarpPixels;
+constexpr int kRunVectors = (kRunLength + 2 * kVector - 2) / kVector;  // that a run may touch, wherever it begins
+constexpr int kRunSums = kRunVectors * kVector;
+// One sum in 33 is left out, so that lanes which write sums a stride apart, or read vectors, take different banks.
+constexpr int kExchanged = P::vector > 0 ? 0 : kRuns * kRunSums + kRuns * kRunSums / 32 + 1;  // sums of a warp
+
+constexpr long long kExchangeOffset = kWeightOffset + (kWeights + 3) / 4 * 4;
+constexpr long long kSharedBytes = static_cast<long long>(sizeof(Sum)) * (kExchangeOffset + kWarps * kExchanged);
+constexpr int kAlignment = P::vector * sizeof(Element);  // of y, in bytes
+
+static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
+
+// ---- Elements ----
+#include "device/scalar.h"
+
+// ---- Staging ----
+
+// Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.
+// `x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.
+__device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Element* __restrict__ x, int channels,
+                                            int first_row, const int first_column, const int in_h, const int in_w) {
+  if (P::channels_last) {
+    // Adjacent threads read adjacent channels.
+#pragma unroll 4
+    for (int i = threadIdx.x; i < kStagedRows * kStagedColumns * kInputs; i += kThreads) {
+      const int channel = i % kInputs;
+      const int pixel = i / kInputs;
+      const int iy = first_row + pixel / kStagedColumns;
+      const int ix = first_column + pixel % kStagedColumns;
+      Sum value = 0;
+      if ((kWholeTiles || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
+          (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w) {
+        value = widen(x[(static_cast<Offset>(iy) * in_w + ix) * P::in_channels + channel]);
+      }
+      planes[channel * static_cast<int>(kPlane) + pixel] = value;
+    }
+  } else {
+    // A warp copies a row of a channel.
+    for (int i = threadIdx.x / 32; i < kInputs * kStagedRows; i += kWarps) {
+      const int channel = i / kStagedRows;
+      const int row = i % kStagedRows;
+      const int iy = first_row + row;
+      const bool has_row = (kWholeTiles || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h;
+      const Element* from = x + (static_cast<Offset>(channel) * in_h + iy) * in_w;
+#pragma unroll 4
+      for (int column = threadIdx.x % 32; column < kStagedColumns; column += 32) {
+        const int ix = first_column + column;
+        Sum value = 0;
+        if (has_row && (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w) {
+          value = widen(from[ix]);
+        }
+        planes[channel * static_cast<int>(kPlane) + row * kStagedColumns + column] = value;
+      }
+    }
+  }
+}
+
+// Where a tap's weights of a channel of the tile lie: channels by fours of a thread, so that lanes read adjacent
+// vectors.
+constexpr int kTogether = P::channels_per_thread % 4 == 0 ? 4 : 1;
+__device__ __forceinline__ int weight_place(int lane, int channel) {
+  return channel / kTogether * (P::lanes_c * kTogether) + lane * kTogether + channel % kTogether;
+}
+
+// Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are
+// those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.
+__device__ __forceinline__ void stage_weights(Sum* __restrict__ weights, const Element* __restrict__ weight,
+                                              const int first_out, int channels) {
+#pragma unroll 4
+  for (int i = threadIdx.x; i < kGroupIn * kTileChannels * kTaps; i += kThreads) {
+    const int tap = P::weight_channels_last ? i / kTileChannels % kTaps : i % kTaps;
+    const int channel = P::weight_channels_last ? i % kTileChannels : i / kTaps % kTileChannels;
+    const int ci = i / (kTaps * kTileChannels);
+    Sum value = 0;
+    if (kWholeTiles || channel < channels) {
+      const int group = kWholeGroups ? channel / kGroupOut : 0;
+      const int co = kWholeGroups ? channel % kGroupOut : first_out + channel;
+      value = widen(weight[weight_offset(static_cast<WeightIndex>(group * kGroupIn + ci), co, tap, kGroupOut, kTaps)]);
+    }
+    const int of_warp = channel % kWarpChannels;
+    const int place = weight_place(of_warp / P::channels_per_thread, of_warp % P::channels_per_thread);
+    weights[(ci * kTaps + tap) * kTileChannels + channel / kWarpChannels * kWarpChannels + place] = value;
+  }
+}
+
+// ---- Products ----
+
+// One thread's accumulators for one column phase.
+using Accumulators = Sum[P::channels_per_thread][P::columns_per_thread];
+
+// One tap: positions of a staged row times one weight for each channel.
+__device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum* x, const Sum* weights) {
+#pragma unroll
+  for (int channel = 0; channel < P::channels_per_thread; ++channel) {
+    const Sum weight = weights[weight_place(0, channel)];
+#pragma unroll
+    for (int column = 0; column < P::columns_per_thread; ++column) {
+      acc[channel][column] = fma(x[column * P::lanes_x], weight, acc[channel][column]);
+    }
+  }
+}
+
+// ---- Epilogue ----
+#include "device/activation.h"
+
+// An output from its accumulator: the bias and the fuse chain.
+__device__ __forceinline__ Sum finish(Sum acc, Sum bias) {
+  const Sum biased = P::has_bias ? acc + bias : acc;
+  return P::fuse_count > 0 ? activate(biased) : biased;
+}
+
+// Two 16-bit elements in a word.
+__device__ __forceinline__ unsigned int word_of(Sum low, Sum high) {
+  return static_cast<unsigned int>(narrow(low)) | static_cast<unsigned int>(narrow(high)) << 16;
+}
+
+// Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.
+__device__ __forceinline__ void store_16(Element* to, const Sum* values) {
+  if constexpr (sizeof(Element) == 2) {
+    store_streaming_16(to, make_uint4(word_of(values[0], values[1]), word_of(values[2], values[3]),
+                                      word_of(values[4], values[5]), word_of(values[6], values[7])));
+  } else if constexpr (sizeof(Element) == 4) {
+    store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                                      __float_as_uint(values[2]), __float_as_uint(values[3])));
+  } else {
+    to[0] = values[0];
+    to[1] = values[1];
+  }
+}
+
+// The same for 8 bytes.
+__device__ __forceinline__ void store_8(Element* to, const Sum* values) {
+  if constexpr (sizeof(Element) == 2) {
+    store_streaming_8(to, make_uint2(word_of(values[0], values[1]), word_of(values[2], values[3])));
+  } else if constexpr (sizeof(Element) == 4) {
+    store_streaming_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
+  } else {
+    to[0] = values[0];
+  }
+}
+
+// Where an exchanged sum lies: one in 33 is left out.
+__device__ __forceinline__ int exchange_place(int i) {
+  return i + i / 32;
+}
+
+// How many elements behind the start of a vector of 16 bytes this one lies.
+__device__ __forceinline__ int skew_of(const Element* element) {
+  return static_cast<int>(reinterpret_cast<unsigned long long>(element) / sizeof(Element) % kVector);
+}
+
+// A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the
+// first column of its first position.
+struct Place {
+  int channel, channel_end, row, column;
+};
+
+// The first element of a run in the image `y`.
+__device__ __forceinline__ Element* run_start(Element* __restrict__ y, const Place& place, int run, const int out_h,
+                                              const int out_w) {
+  if (P::channels_last) {
+    return y + ((static_cast<Offset>(place.row) * out_w + place.column + run) * P::out_channels + place.channel);
+  }
+  return y + ((static_cast<Offset>(place.channel + run * P::channels_per_thread) * out_h + place.row) * out_w +
+              place.column);
+}
+
+// The elements of a run that lie inside the output.
+__device__ __forceinline__ int run_length(const Place& place, int run, const int out_w) {
+  if (kJoined) {
+    return min(max(out_w - place.column, 0), kWarpPixels) * P::out_channels;
+  }
+  if (P::channels_last) {
+    return place.column + run < out_w ? min(place.channel_end - place.channel, kRunLength) : 0;
+  }
+  return place.channel + run * P::channels_per_thread < place.channel_end
+             ? min(max(out_w - place.column, 0), kRunLength)
+             : 0;
+}
+
+// Stores the runs of a warp: whole vectors, and the ends of a run element by element.
+__device__ __forceinline__ void store_runs(const Sum* __restrict__ exchanged, Element* __restrict__ y,
+                                           const Place& place, const int out_h, const int out_w) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll 2
+  for (int i = lane; i < kRuns * kRunVectors; i += 32) {
+    const int run = kRuns == 1 ? 0 : i / kRunVectors;
+    const int length = run_length(place, run, out_w);
+    Element* start = run_start(y, place, run, out_h, out_w);
+    const int first = (kRuns == 1 ? i : i % kRunVectors) * kVector - skew_of(start);
+    const Sum* from = exchanged + exchange_place(i * kVector);
+    if (first >= 0 && first + kVector <= length) {
+      Sum values[kVector];
+#pragma unroll
+      for (int k = 0; k < kVector; ++k) {
+        values[k] = from[k];
+      }
+      store_16(start + first, values);
+    } else {
+#pragma unroll
+      for (int k = 0; k < kVector; ++k) {
+        if (first + k >= 0 && first + k < length) {
+          start[first + k] = narrow(from[k]);
+        }
+      }
+    }
+  }
+}
+
+// Stores a thread's accumulators, channels last: its adjacent channels of each pixel as vectors.
+__device__ __forceinline__ void store_pixels(const Accumulators (&acc)[P::stride_w], Element* __restrict__ y,
+                                             const Element* __restrict__ bias, const Place& place, const int lane_c,
+                                             const int lane_x, const int out_w) {
+  const int co = place.channel + lane_c * P::channels_per_thread;
+  if (kWholeTiles || co < place.channel_end) {
+#pragma unroll
+    for (int column = 0; column < P::columns_per_thread; ++column) {
+#pragma unroll
+      for (int phase = 0; phase < P::stride_w; ++phase) {
+        const int ox = place.column + (lane_x + column * P::lanes_x) * P::stride_w + phase;
+        if (ox < out_w) {
+          Element* to = y + ((static_cast<Offset>(place.row) * out_w + ox) * P::out_channels + co);
+          Sum values[P::channels_per_thread];
+#pragma unroll
+          for (int channel = 0; channel < P::channels_per_thread; ++channel) {
+            values[channel] = finish(acc[phase][channel][column], P::has_bias ? widen(bias[co + channel]) : 0);
+          }
+#pragma unroll
+          for (int channel = 0; channel < P::channels_per_thread; channel += P::vector) {
+            if (P::vector == kVector) {
+              store_16(to + channel, values + channel);
+            } else {
+              store_8(to + channel, values + channel);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Stores a warp's accumulators as runs through `exchange`, which is the warp's own.
+__device__ __forceinline__ void store_exchanged(const Accumulators (&acc)[P::stride_w], Sum* __restrict__ exchange,
+                                                Element* __restrict__ y, const Element* __restrict__ bias,
+                                                const Place& place, const int lane_c, const int lane_x,
+                                                const bool is_idle, const int out_h, const int out_w) {
+#pragma unroll
+  for (int channel = 0; channel < P::channels_per_thread; ++channel) {
+    const int of_warp = lane_c * P::channels_per_thread + channel;
+    Place of_channel = place;
+    of_channel.channel += P::channels_last ? 0 : channel;
+    const int co = place.channel + of_warp;
+    const Sum bias_value = P::has_bias && (kWholeTiles || co < place.channel_end) ? widen(bias[co]) : 0;
+    const int skew = skew_of(run_start(y, of_channel, P::channels_last ? 0 : lane_c, out_h, out_w));
+    if (!P::channels_last && channel > 0) {
+      __syncwarp();  // all lanes have read the channel before
+    }
+    if (P::lanes_c * P::lanes_x == 32 || !is_idle) {
+#pragma unroll
+      for (int phase = 0; phase < P::stride_w; ++phase) {
+        const int pixel = lane_x * P::stride_w + phase;
+        if (P::channels_last && !kJoined) {
+#pragma unroll
+          for (int column = 0; column < P::columns_per_thread; ++column) {
+            const int run = pixel + column * (P::lanes_x * P::stride_w);
+            const int of_run = run * kRunSums + (skew + run * (P::out_channels % kVector)) % kVector;
+            exchange[exchange_place(of_run + of_warp)] = finish(acc[phase][channel][column], bias_value);
+          }
+        } else {
+          const int first =
+              kJoined ? skew + pixel * P::out_channels + of_warp : lane_c * kRunSums + skew + pixel;
+          constexpr int kStep = P::lanes_x * P::stride_w * (kJoined ? P::out_channels : 1);
+#pragma unroll
+          for (int column = 0; column < P::columns_per_thread; ++column) {
+            const int at = kStep % 32 == 0 ? exchange_place(first) + column * (kStep / 32 * 33)
+                                           : exchange_place(first + column * kStep);
+            exchange[at] = finish(acc[phase][channel][column], bias_value);
+          }
+        }
+      }
+    }
+    if (!P::channels_last || channel == P::channels_per_thread - 1) {
+      __syncwarp();  // all lanes have written
+      store_runs(exchange, y, of_channel, out_h, out_w);
+    }
+  }
+  __syncwarp();  // all lanes have read
+}
+
+// ---- Kernel ----
+
+extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
+    direct_rows(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
+                Element* __restrict__ y, int height, int width) {
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  const int out_h = output_rows(in_h);
+  const int out_w = output_columns(in_w);
+  const int tiles_y = (out_h + (P::stride_h * P::tile_rows - 1)) / (P::stride_h * P::tile_rows);
+  const int tiles_x = (out_w + (P::stride_w * kTileColumns - 1)) / (P::stride_w * kTileColumns);
+
+  // The block's place: channels vary fastest, so that blocks which read the same input run together.
+  const int block = blockIdx.x;
+  const int channel_tile = block % kChannelTiles;
+  const int tile = block / kChannelTiles;
+  const int tile_x = tile % tiles_x;
+  const int tile_y = tile / tiles_x % tiles_y;
+  const int image = tile / tiles_x / tiles_y;
+  const int group = kWholeGroups ? channel_tile * kTileGroups : channel_tile / kTilesOfGroup;
+  const int first_in_group = kWholeGroups ? 0 : channel_tile % kTilesOfGroup * kTileChannels;
+  const int first_out = group * kGroupOut + first_in_group;
+  const int channel_end = kWholeGroups ? P::out_channels : (group + 1) * kGroupOut;
+
+  // Bases are 64-bit; every offset from them fits its type.
+  const long long in_pixels = static_cast<long long>(in_h) * in_w;
+  const long long out_pixels = static_cast<long long>(out_h) * out_w;
+  const long long image_channel = static_cast<long long>(image) * P::in_channels;
+  const Element* x_group = x + (P::channels_last ? image_channel * in_pixels + group * kGroupIn
+                                                 : (image_channel + group * kGroupIn) * in_pixels);
+  const Element* weight_group =
+      weight + static_cast<long long>(group) * (static_cast<long long>(kGroupIn) * kGroupOut * kTaps);
+  Element* y_image = y + static_cast<long long>(image) * P::out_channels * out_pixels;
+
+  Sum* shared = static_cast<Sum*>(shared_memory());
+  Sum* weights = shared + kWeightOffset;
+  stage_input(shared, x_group, P::in_channels - group * kGroupIn, tile_y * P::tile_rows + kLeastOffsetH,
+              tile_x * kTileColumns + kLeastOffsetW, in_h, in_w);
+  stage_weights(weights, weight_group, first_in_group, channel_end - first_out);
+  __syncthreads();  // the tile is staged
+
+  // The thread's place: its warp in the block, and its lane along channels and columns.
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  const int warp_x = warp % P::warps_x;
+  const int warp_c = warp / P::warps_x % P::warps_c;
+  const int warp_y = warp / (P::warps_x * P::warps_c);
+  const bool is_idle = lane >= P::lanes_c * P::lanes_x;
+  const int lane_c = is_idle ? 0 : P::channels_last ? lane % P::lanes_c : lane / P::lanes_x;
+  const int lane_x = is_idle ? 0 : P::channels_last ? lane / P::lanes_c : lane % P::lanes_x;
+  const int column = warp_x * kWarpColumns + lane_x;
+  const int of_group =
+      kWholeGroups ? (warp_c * kWarpChannels + lane_c * P::channels_per_thread) / kGroupOut * kGroupIn : 0;
+  const Sum* x_thread = shared + (of_group * static_cast<int>(kPlane) + column - kLeastOffsetW);
+  const Sum* weight_thread = weights + (warp_c * kWarpChannels + weight_place(lane_c, 0));
+  Sum* exchange = shared + (kExchangeOffset + warp * kExchanged);
+  Place place;
+  place.channel = first_out + warp_c * kWarpChannels;
+  place.channel_end = channel_end;
+  place.column = (tile_x * kTileColumns + warp_x * kWarpColumns) * P::stride_w;
+
+#pragma unroll 1
+  for (int row = warp_y; row < P::tile_rows; row += P::warps_y) {
+#pragma unroll 1
+    for (int phase_h = 0; phase_h < P::stride_h; ++phase_h) {
+      place.row = (tile_y * P::tile_rows + row) * P::stride_h + phase_h;
+      if (place.row < out_h) {
+        Accumulators acc[P::stride_w] = {};
+#pragma unroll 1
+        for (int kh = 0; kh < P::kernel_h; ++kh) {
+          if (P::stride_h == 1 || phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) == phase_h) {
+            const int staged_row =
+                row + offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
+            const Sum* x_row = x_thread + staged_row * kStagedColumns;
+            const Sum* weight_row = weight_thread + kh * P::kernel_w * kTileChannels;
+#pragma unroll 1
+            for (int ci = 0; ci < kGroupIn; ++ci) {
+              CONVTGEN_UNROLL
+              for (int kw = 0; kw < P::kernel_w; ++kw) {
+                const int phase_w = phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+                const int offset_w = offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+                multiply_add(acc[phase_w], x_row + offset_w,
+                             weight_row + kw * kTileChannels);  // taps (0 to {kLastRow}, {kw})
+              }
+              x_row += kPlane;
+              weight_row += kTaps * kTileChannels;
+            }
+          }
+        }
+        if (P::vector > 0) {
+          if (P::lanes_c * P::lanes_x == 32 || !is_idle) {
+            store_pixels(acc, y_image, bias, place, lane_c, lane_x, out_w);
+          }
+        } else {
+          store_exchanged(acc, exchange, y_image, bias, place, lane_c, lane_x, is_idle, out_h, out_w);
+        }
+      }
+    }
+  }
+}
