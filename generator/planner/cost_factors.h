@@ -16,7 +16,7 @@ namespace convtgen {
   FACTOR(direct_moves, 4, "times as long as moving everything once that direct takes at the least, NCHW") \
   FACTOR(direct_moves_nhwc, 10, "the same with channels last") \
   FACTOR(rows_stored, 2, "instructions of direct_rows for an output that is stored from registers") \
-  FACTOR(rows_exchanged, 5, "the same for one that goes through shared memory") \
+  FACTOR(rows_exchanged, 3, "the same for one that goes through shared memory") \
   FACTOR(rows_staged, 14, "instructions of direct_rows for an element of input or weights that is staged") \
   FACTOR(rows_wait, 3, "times a warp's instructions that an SM waits, of which its other warps hide their share") \
   FACTOR(rows_weight_wavefronts, 2, "of shared memory for a vector of weights that lanes share") \

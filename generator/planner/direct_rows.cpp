@@ -24,7 +24,7 @@ constexpr std::int64_t kMostOutputs = 128;      // of a thread in a row, those o
 constexpr std::int64_t kMostUnrolled = 4096;    // multiply-adds in the unrolled body
 constexpr std::int64_t kMostWarps = 8;
 constexpr std::int64_t kMostThreadsOfSm = 1536, kMostBlocksOfSm = 16;  // that are asked for
-constexpr double kMostArithmetic = 4;  // times the memory's time
+constexpr double kMostArithmetic = 4;                                  // times the memory's time
 
 /// The block, as the template's parameters of the same names.
 struct Block {
@@ -62,9 +62,9 @@ enum Constant : std::size_t {
   kAlignment,
   kConstantCount,
 };
-constexpr std::array<std::string_view, kConstantCount> kConstants = {
-    "kThreads", "kTileColumns", "kTileChannels", "kChannelTiles", "kInputs",
-    "kPlane",   "kWeights",     "kSharedBytes",  "kAlignment"};
+constexpr std::array<std::string_view, kConstantCount> kConstants = {"kThreads",      "kTileColumns", "kTileChannels",
+                                                                     "kChannelTiles", "kInputs",      "kPlane",
+                                                                     "kWeights",      "kSharedBytes", "kAlignment"};
 
 /// What the choice depends on.
 struct Facts {
@@ -75,9 +75,9 @@ struct Facts {
   Shape shape;       // of a call of these
   Cost cost;
   std::int64_t group_in = 0, group_out = 0;
-  std::int64_t phases = 1;           // of a row that have taps
-  std::int64_t offsets = 1;          // at which the taps of a row read
-  std::int64_t vector_elements = 4;  // of 16 bytes
+  std::int64_t phases = 1;                  // of a row that have taps
+  std::int64_t offsets = 1;                 // at which the taps of a row read
+  std::int64_t vector_elements = 4;         // of 16 bytes
   mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
 
   [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
@@ -136,8 +136,11 @@ double lane_work(const Facts& f, const Block& b) {
   const auto products = static_cast<double>(b.channels_per_thread * b.columns_per_thread);
   const bool has_vectors = b.channels_per_thread % 4 == 0;
   const double weight_loads = taps * static_cast<double>(b.channels_per_thread) / (has_vectors ? 4 : 1);
-  const auto input_loads =
-      static_cast<double>(f.rows.kernel * f.group_in * f.offsets * b.columns_per_thread);
+  // Channels last, a thread's columns are adjacent.
+  const std::int64_t row_loads =
+      f.is_nhwc() ? ceil_div(b.columns_per_thread + f.offsets - 1, b.columns_per_thread % 4 == 0 ? 4 : 1)
+                  : b.columns_per_thread * f.offsets;
+  const auto input_loads = static_cast<double>(f.rows.kernel * f.group_in * row_loads);
   const double outputs = static_cast<double>(f.rows.stride * outputs_of_thread(f, b));
   const double epilogue = outputs * (b.vector > 0 ? factors.rows_stored : factors.rows_exchanged);
   const double instructions = taps * products * f64_factor + weight_loads + input_loads + epilogue;
@@ -162,8 +165,8 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const CostFactors& factors = f.target.factors;
   const double arithmetic = 2 * lane_work(f, b) / f.target.f32_flops;
   const double memory = f.cost.bytes / f.target.bytes_per_second;
-  return f.target.launch_seconds + factors.rows_measured * (std::max(arithmetic, memory) +
-                                                            factors.hidden_less * std::min(arithmetic, memory));
+  return f.target.launch_seconds +
+         factors.rows_measured * (std::max(arithmetic, memory) + factors.hidden_less * std::min(arithmetic, memory));
 }
 
 /// The lanes of a warp and its channels; false where a tile would have parts of several groups.
@@ -198,9 +201,8 @@ bool choose_lanes(const Facts& f, Block& b) {
 /// Warps along channels, which share the staged input, then columns, then rows.
 void choose_warps(const Facts& f, std::int64_t most_warps, Block& b) {
   const std::int64_t warp_channels = b.lanes_c * b.channels_per_thread;
-  const std::int64_t in_reach = warp_channels >= f.group_out && f.layer.groups > 1 && f.is_nhwc()
-                                    ? f.layer.out_channels
-                                    : f.group_out;
+  const std::int64_t in_reach =
+      warp_channels >= f.group_out && f.layer.groups > 1 && f.is_nhwc() ? f.layer.out_channels : f.group_out;
   b.warps_c = std::min(most_warps / 2, power_of_two_at_most(ceil_div(in_reach, warp_channels)));
   b.warps_c = std::max<std::int64_t>(1, b.warps_c);
   if (warp_channels < f.group_out && f.layer.groups > 1) {
@@ -209,7 +211,8 @@ void choose_warps(const Facts& f, std::int64_t most_warps, Block& b) {
     }
   }
   const std::int64_t columns = ceil_div(positions(f, kWidth), b.lanes_x * b.columns_per_thread);
-  b.warps_x = std::clamp<std::int64_t>(power_of_two_at_most(columns), 1, std::max<std::int64_t>(1, most_warps / b.warps_c / 2));
+  b.warps_x =
+      std::clamp<std::int64_t>(power_of_two_at_most(columns), 1, std::max<std::int64_t>(1, most_warps / b.warps_c / 2));
   const std::int64_t rows = power_of_two_at_least(positions(f, kHeight));
   b.warps_y = std::min(rows, most_warps / (b.warps_c * b.warps_x));
 }
@@ -271,8 +274,7 @@ std::vector<Block> blocks(const Facts& f) {
         Block b{.channels_per_thread = channels, .columns_per_thread = columns, .vector = vector_of(f, channels)};
         const std::int64_t accumulators = channels * columns * f.phases;
         if (accumulators > most_acc || outputs_of_thread(f, b) > kMostOutputs ||
-            channels * columns * f.columns.kernel > kMostUnrolled ||
-            (columns > 1 && columns > positions(f, kWidth))) {
+            channels * columns * f.columns.kernel > kMostUnrolled || (columns > 1 && columns > positions(f, kWidth))) {
           continue;
         }
         if (!choose_lanes(f, b)) {
@@ -296,10 +298,10 @@ Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seco
   plan.threads = static_cast<int>(of_block[kThreads]);
   plan.shared_bytes = of_block[kSharedBytes];
   plan.alignment = of_block[kAlignment];
-  plan.summary = fmt::format("a block makes {}x{} outputs of {} channels; {} taps; {:.1f} KiB shared",
-                             b.tile_rows * f.rows.stride, of_block[kTileColumns] * f.columns.stride,
-                             std::min(of_block[kTileChannels], f.layer.out_channels), tap_count(f.layer),
-                             static_cast<double>(plan.shared_bytes) / 1024.0);
+  plan.summary =
+      fmt::format("a block makes {}x{} outputs of {} channels; {} taps; {:.1f} KiB shared", b.tile_rows * f.rows.stride,
+                  of_block[kTileColumns] * f.columns.stride, std::min(of_block[kTileChannels], f.layer.out_channels),
+                  tap_count(f.layer), static_cast<double>(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
       "memory's time: a tile has all {} input channels; a thread makes {} channels of {} columns in {} phases; {}",
       f.group_in, b.channels_per_thread, b.columns_per_thread, f.phases,

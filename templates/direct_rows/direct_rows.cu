@@ -37,6 +37,8 @@ constexpr int kTileGroups = kWholeGroups ? kTileChannels / kGroupOut : 1;
 constexpr int kTilesOfGroup = ceil_div(kGroupOut, kTileChannels);  // where a tile is of one group
 constexpr int kChannelTiles = kWholeGroups ? ceil_div(P::out_channels, kTileChannels) : P::groups * kTilesOfGroup;
 constexpr bool kWholeTiles = kWholeGroups ? P::out_channels % kTileChannels == 0 : kGroupOut % kTileChannels == 0;
+constexpr bool kWholeInputs = !kWholeGroups || kWholeTiles;  // all groups of a tile are there
+constexpr bool kIdleLanes = P::lanes_c * P::lanes_x < 32;
 static_assert(!kWholeGroups || kTileChannels % kGroupOut == 0, "a tile has whole groups");
 static_assert(kGroupOut % P::channels_per_thread == 0, "a thread's channels are of one group");
 static_assert(P::lanes_c * P::lanes_x <= 32 && P::tile_rows % P::warps_y == 0, "warps have lanes and rows");
@@ -48,10 +50,21 @@ constexpr int kStagedRows = P::tile_rows + offset_of_tap(0, P::stride_h, P::padd
 constexpr int kStagedColumns =
     kTileColumns + offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w) - kLeastOffsetW;
 
-// Shared memory: the input by channels, the weights, and what warps exchange before they store.
+// Row phases that have taps repeat after so many taps; kTapStep of them are next to one another modulo the stride's and
+// the dilation's common divisor.
+constexpr int kTapStep = P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h);
+
+// Columns of a thread. Channels last: adjacent, which lanes read as vectors. NCHW: lanes_x apart, so that lanes read
+// adjacent ones and what they write for one another lies in different banks.
+constexpr int kColumnStep = P::channels_last ? 1 : P::lanes_x;
+constexpr int kLaneColumns = P::channels_last ? P::columns_per_thread : 1;
+
+// Shared memory: the input by channels, the weights, and what warps exchange before they store. Lanes that read
+// different channels read different banks: a plane is an odd number of sums, or of vectors.
 constexpr int kInputs = kTileGroups * kGroupIn;  // channels
-// Of an input channel. Odd, so that lanes that read different channels read different banks.
-constexpr long long kPlane = static_cast<long long>(kStagedRows) * kStagedColumns / 2 * 2 + 1;
+constexpr int kPitch = P::channels_last ? ceil_div(kStagedColumns, 4) * 4 : kStagedColumns;
+constexpr long long kPlaneSums = static_cast<long long>(kStagedRows) * kPitch;
+constexpr long long kPlane = P::channels_last ? kPlaneSums / 8 * 8 + 4 : kPlaneSums / 2 * 2 + 1;
 constexpr long long kWeights = static_cast<long long>(kGroupIn) * kTaps * kTileChannels;
 constexpr long long kWeightOffset = (kInputs * kPlane + 3) / 4 * 4;  // whole vectors
 constexpr int kVector = 16 / sizeof(Element);                        // elements of a whole vector
@@ -61,16 +74,33 @@ constexpr int kVector = 16 / sizeof(Element);                        // elements
 constexpr int kWarpPixels = kWarpColumns * P::stride_w;
 constexpr bool kJoined = P::channels_last && kTileChannels == P::out_channels && P::warps_c == 1;
 constexpr int kRuns = P::channels_last ? (kJoined ? 1 : kWarpPixels) : P::lanes_c;
-constexpr int kRunLength =
-    P::channels_last ? (kJoined ? kWarpPixels * P::out_channels : kWarpChannels) : kWarpPixels;
-constexpr int kRunVectors = (kRunLength + 2 * kVector - 2) / kVector;  // that a run may touch, wherever it begins
-constexpr int kRunSums = kRunVectors * kVector;
-// One sum in 33 is left out, so that lanes which write sums a stride apart, or read vectors, take different banks.
-constexpr int kExchanged = P::vector > 0 ? 0 : kRuns * kRunSums + kRuns * kRunSums / 32 + 1;  // sums of a warp
+constexpr int kRunLength = P::channels_last ? (kJoined ? kWarpPixels * P::out_channels : kWarpChannels) : kWarpPixels;
+constexpr int kRunLanes = kRunLength / kVector > 16  ? 32
+                          : kRunLength / kVector > 8 ? 16
+                          : kRunLength / kVector > 4 ? 8
+                                                     : 4;  // that store a run
+constexpr int kRunRounds = ceil_div(kRunLength / kVector, kRunLanes);
+// A run lies in shared memory as many elements behind a vector as in memory.
+constexpr int kRunSums = ceil_div(kRunLength + kVector - 1, kVector) * kVector;
+
+// Whether runs may begin inside a vector of 16 bytes.
+constexpr long long kOutWidth =
+    (P::width - 1ll) * P::stride_w +
+    (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);  // where the width is known
+constexpr bool kWholePixels = P::out_channels % kVector == 0;
+constexpr bool kWholeRows = P::width >= 0 && kOutWidth * (P::channels_last ? P::out_channels : 1) % kVector == 0;
+constexpr bool kSkewed = kRunLength % kVector != 0 ||
+                         (P::channels_last ? !kWholePixels && !(kJoined && kWholeRows) : !kWholeRows) ||
+                         (P::channels_last && !kJoined && !kWholeGroups && P::groups > 1 && kGroupOut % kVector != 0);
+
+// NCHW: two buffers by turns, so that one channel is written while the one before is read.
+constexpr int kBuffers = !P::channels_last && P::channels_per_thread > 1 ? 2 : 1;
+constexpr int kExchanged = P::vector > 0 ? 0 : (kRuns* kRunSums + 3) / 4 * 4;  // sums of a warp's buffer
 
 constexpr long long kExchangeOffset = kWeightOffset + (kWeights + 3) / 4 * 4;
-constexpr long long kSharedBytes = static_cast<long long>(sizeof(Sum)) * (kExchangeOffset + kWarps * kExchanged);
-constexpr int kAlignment = P::vector * sizeof(Element);  // of y, in bytes
+constexpr long long kSharedBytes =
+    static_cast<long long>(sizeof(Sum)) * (kExchangeOffset + static_cast<long long>(kWarps) * kBuffers * kExchanged);
+constexpr int kAlignment = P::vector > 0 ? P::vector * sizeof(Element) : kSkewed ? 0 : 16;  // of y, in bytes
 
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 
@@ -92,11 +122,11 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
       const int iy = first_row + pixel / kStagedColumns;
       const int ix = first_column + pixel % kStagedColumns;
       Sum value = 0;
-      if ((kWholeTiles || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
+      if ((kWholeInputs || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
           (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w) {
         value = widen(x[(static_cast<Offset>(iy) * in_w + ix) * P::in_channels + channel]);
       }
-      planes[channel * static_cast<int>(kPlane) + pixel] = value;
+      planes[channel * static_cast<int>(kPlane) + pixel / kStagedColumns * kPitch + pixel % kStagedColumns] = value;
     }
   } else {
     // A warp copies a row of a channel.
@@ -104,7 +134,7 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
       const int channel = i / kStagedRows;
       const int row = i % kStagedRows;
       const int iy = first_row + row;
-      const bool has_row = (kWholeTiles || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h;
+      const bool has_row = (kWholeInputs || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h;
       const Element* from = x + (static_cast<Offset>(channel) * in_h + iy) * in_w;
 #pragma unroll 4
       for (int column = threadIdx.x % 32; column < kStagedColumns; column += 32) {
@@ -113,7 +143,7 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
         if (has_row && (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w) {
           value = widen(from[ix]);
         }
-        planes[channel * static_cast<int>(kPlane) + row * kStagedColumns + column] = value;
+        planes[channel * static_cast<int>(kPlane) + row * kPitch + column] = value;
       }
     }
   }
@@ -159,7 +189,7 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum* x, co
     const Sum weight = weights[weight_place(0, channel)];
 #pragma unroll
     for (int column = 0; column < P::columns_per_thread; ++column) {
-      acc[channel][column] = fma(x[column * P::lanes_x], weight, acc[channel][column]);
+      acc[channel][column] = fma(x[column * kColumnStep], weight, acc[channel][column]);
     }
   }
 }
@@ -203,11 +233,6 @@ __device__ __forceinline__ void store_8(Element* to, const Sum* values) {
   }
 }
 
-// Where an exchanged sum lies: one in 33 is left out.
-__device__ __forceinline__ int exchange_place(int i) {
-  return i + i / 32;
-}
-
 // How many elements behind the start of a vector of 16 bytes this one lies.
 __device__ __forceinline__ int skew_of(const Element* element) {
   return static_cast<int>(reinterpret_cast<unsigned long long>(element) / sizeof(Element) % kVector);
@@ -247,25 +272,26 @@ __device__ __forceinline__ void store_runs(const Sum* __restrict__ exchanged, El
                                            const Place& place, const int out_h, const int out_w) {
   const int lane = threadIdx.x % 32;
 #pragma unroll 2
-  for (int i = lane; i < kRuns * kRunVectors; i += 32) {
-    const int run = kRuns == 1 ? 0 : i / kRunVectors;
+  for (int run = lane / kRunLanes; run < kRuns; run += 32 / kRunLanes) {
     const int length = run_length(place, run, out_w);
     Element* start = run_start(y, place, run, out_h, out_w);
-    const int first = (kRuns == 1 ? i : i % kRunVectors) * kVector - skew_of(start);
-    const Sum* from = exchanged + exchange_place(i * kVector);
-    if (first >= 0 && first + kVector <= length) {
-      Sum values[kVector];
+    const int skew = kSkewed ? skew_of(start) : 0;
+    const int head = kSkewed ? min((kVector - skew) % kVector, length) : 0;
+    const int vectors = (length - head) / kVector;
+    const Sum* from = exchanged + (run * kRunSums + (kSkewed && skew > 0 ? kVector : 0));  // the first whole vector
 #pragma unroll
-      for (int k = 0; k < kVector; ++k) {
-        values[k] = from[k];
+    for (int round = 0; round < kRunRounds; ++round) {
+      const int i = lane % kRunLanes + round * kRunLanes;
+      if (i < vectors) {
+        store_16(start + (head + i * kVector), from + i * kVector);
       }
-      store_16(start + first, values);
-    } else {
-#pragma unroll
-      for (int k = 0; k < kVector; ++k) {
-        if (first + k >= 0 && first + k < length) {
-          start[first + k] = narrow(from[k]);
-        }
+    }
+    if (kSkewed) {
+      const int ends = length - vectors * kVector;
+#pragma unroll 1
+      for (int i = lane % kRunLanes; i < ends; i += kRunLanes) {
+        const int element = i < head ? i : i + vectors * kVector;
+        start[element] = narrow(exchanged[run * kRunSums + skew + element]);
       }
     }
   }
@@ -281,7 +307,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[P::stride
     for (int column = 0; column < P::columns_per_thread; ++column) {
 #pragma unroll
       for (int phase = 0; phase < P::stride_w; ++phase) {
-        const int ox = place.column + (lane_x + column * P::lanes_x) * P::stride_w + phase;
+        const int ox = place.column + (lane_x * kLaneColumns + column * kColumnStep) * P::stride_w + phase;
         if (ox < out_w) {
           Element* to = y + ((static_cast<Offset>(place.row) * out_w + ox) * P::out_channels + co);
           Sum values[P::channels_per_thread];
@@ -311,44 +337,39 @@ __device__ __forceinline__ void store_exchanged(const Accumulators (&acc)[P::str
 #pragma unroll
   for (int channel = 0; channel < P::channels_per_thread; ++channel) {
     const int of_warp = lane_c * P::channels_per_thread + channel;
-    Place of_channel = place;
-    of_channel.channel += P::channels_last ? 0 : channel;
     const int co = place.channel + of_warp;
     const Sum bias_value = P::has_bias && (kWholeTiles || co < place.channel_end) ? widen(bias[co]) : 0;
-    const int skew = skew_of(run_start(y, of_channel, P::channels_last ? 0 : lane_c, out_h, out_w));
-    if (!P::channels_last && channel > 0) {
-      __syncwarp();  // all lanes have read the channel before
-    }
-    if (P::lanes_c * P::lanes_x == 32 || !is_idle) {
+    Place of_channel = place;
+    of_channel.channel += P::channels_last ? 0 : channel;
+    Sum* buffer = exchange + (channel % kBuffers) * kExchanged;
+    const int skew = kSkewed ? skew_of(run_start(y, of_channel, P::channels_last ? 0 : lane_c, out_h, out_w)) : 0;
+    if (!kIdleLanes || !is_idle) {
+      const int pixel = lane_x * kLaneColumns * P::stride_w;
+      Sum* to = buffer + (kJoined            ? skew + pixel * P::out_channels + of_warp
+                          : P::channels_last ? of_warp
+                                             : skew + lane_c * kRunSums + pixel);
 #pragma unroll
-      for (int phase = 0; phase < P::stride_w; ++phase) {
-        const int pixel = lane_x * P::stride_w + phase;
-        if (P::channels_last && !kJoined) {
+      for (int column = 0; column < P::columns_per_thread; ++column) {
 #pragma unroll
-          for (int column = 0; column < P::columns_per_thread; ++column) {
-            const int run = pixel + column * (P::lanes_x * P::stride_w);
-            const int of_run = run * kRunSums + (skew + run * (P::out_channels % kVector)) % kVector;
-            exchange[exchange_place(of_run + of_warp)] = finish(acc[phase][channel][column], bias_value);
-          }
-        } else {
-          const int first =
-              kJoined ? skew + pixel * P::out_channels + of_warp : lane_c * kRunSums + skew + pixel;
-          constexpr int kStep = P::lanes_x * P::stride_w * (kJoined ? P::out_channels : 1);
-#pragma unroll
-          for (int column = 0; column < P::columns_per_thread; ++column) {
-            const int at = kStep % 32 == 0 ? exchange_place(first) + column * (kStep / 32 * 33)
-                                           : exchange_place(first + column * kStep);
-            exchange[at] = finish(acc[phase][channel][column], bias_value);
-          }
+        for (int phase = 0; phase < P::stride_w; ++phase) {
+          const int behind = column * (kColumnStep * P::stride_w) + phase;
+          const int run = pixel + behind;
+          const int at = kJoined ? behind * P::out_channels
+                         : P::channels_last
+                             ? run * kRunSums + (kSkewed ? (skew + run * (P::out_channels % kVector)) % kVector : 0)
+                             : behind;
+          to[at] = finish(acc[phase][channel][column], bias_value);
         }
       }
     }
     if (!P::channels_last || channel == P::channels_per_thread - 1) {
       __syncwarp();  // all lanes have written
-      store_runs(exchange, y, of_channel, out_h, out_w);
+      store_runs(buffer, y, of_channel, out_h, out_w);
     }
   }
-  __syncwarp();  // all lanes have read
+  if (P::channels_last || P::channels_per_thread % 2 == 1) {
+    __syncwarp();  // all lanes have read what is written next
+  }
 }
 
 // ---- Kernel ----
@@ -398,15 +419,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int warp_x = warp % P::warps_x;
   const int warp_c = warp / P::warps_x % P::warps_c;
   const int warp_y = warp / (P::warps_x * P::warps_c);
-  const bool is_idle = lane >= P::lanes_c * P::lanes_x;
+  const bool is_idle = kIdleLanes && lane >= P::lanes_c * P::lanes_x;
   const int lane_c = is_idle ? 0 : P::channels_last ? lane % P::lanes_c : lane / P::lanes_x;
   const int lane_x = is_idle ? 0 : P::channels_last ? lane / P::lanes_c : lane % P::lanes_x;
-  const int column = warp_x * kWarpColumns + lane_x;
+  const int column = warp_x * kWarpColumns + lane_x * kLaneColumns;
   const int of_group =
       kWholeGroups ? (warp_c * kWarpChannels + lane_c * P::channels_per_thread) / kGroupOut * kGroupIn : 0;
-  const Sum* x_thread = shared + (of_group * static_cast<int>(kPlane) + column - kLeastOffsetW);
+  const Sum* x_thread = shared + (of_group * static_cast<int>(kPlane) + column);
   const Sum* weight_thread = weights + (warp_c * kWarpChannels + weight_place(lane_c, 0));
-  Sum* exchange = shared + (kExchangeOffset + warp * kExchanged);
+  Sum* exchange = shared + (kExchangeOffset + warp * (kBuffers * kExchanged));
   Place place;
   place.channel = first_out + warp_c * kWarpChannels;
   place.channel_end = channel_end;
@@ -415,33 +436,34 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 #pragma unroll 1
   for (int row = warp_y; row < P::tile_rows; row += P::warps_y) {
 #pragma unroll 1
-    for (int phase_h = 0; phase_h < P::stride_h; ++phase_h) {
+    for (int i = 0; i < P::stride_h; ++i) {
+      // The phases of taps 0, 1, ..., which later taps repeat; behind them those without taps.
+      const int first_tap = i % kTapStep;
+      const int phase_h =
+          (phase_of_tap(first_tap, P::stride_h, P::padding_h, P::dilation_h) + i / kTapStep) % P::stride_h;
       place.row = (tile_y * P::tile_rows + row) * P::stride_h + phase_h;
       if (place.row < out_h) {
         Accumulators acc[P::stride_w] = {};
 #pragma unroll 1
-        for (int kh = 0; kh < P::kernel_h; ++kh) {
-          if (P::stride_h == 1 || phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) == phase_h) {
-            const int staged_row =
-                row + offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
-            const Sum* x_row = x_thread + staged_row * kStagedColumns;
-            const Sum* weight_row = weight_thread + kh * P::kernel_w * kTileChannels;
+        for (int kh = i < kTapStep ? first_tap : P::kernel_h; kh < P::kernel_h; kh += kTapStep) {
+          const int staged_row = row + offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
+          const Sum* x_row = x_thread + staged_row * kPitch;
+          const Sum* weight_row = weight_thread + kh * P::kernel_w * kTileChannels;
 #pragma unroll 1
-            for (int ci = 0; ci < kGroupIn; ++ci) {
-              CONVTGEN_UNROLL
-              for (int kw = 0; kw < P::kernel_w; ++kw) {
-                const int phase_w = phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
-                const int offset_w = offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
-                multiply_add(acc[phase_w], x_row + offset_w,
-                             weight_row + kw * kTileChannels);  // taps (0 to {kLastRow}, {kw})
-              }
-              x_row += kPlane;
-              weight_row += kTaps * kTileChannels;
+          for (int ci = 0; ci < kGroupIn; ++ci) {
+            CONVTGEN_UNROLL
+            for (int kw = 0; kw < P::kernel_w; ++kw) {
+              const int phase_w = phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+              const int offset_w = offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+              multiply_add(acc[phase_w], x_row + (offset_w - kLeastOffsetW),
+                           weight_row + kw * kTileChannels);  // taps (0 to {kLastRow}, {kw})
             }
+            x_row += kPlane;
+            weight_row += kTaps * kTileChannels;
           }
         }
         if (P::vector > 0) {
-          if (P::lanes_c * P::lanes_x == 32 || !is_idle) {
+          if (!kIdleLanes || !is_idle) {
             store_pixels(acc, y_image, bias, place, lane_c, lane_x, out_w);
           }
         } else {

@@ -11,6 +11,7 @@ from layer import Layer
 
 TEMPLATES = {  # and the compute modes of each
     "direct": ("f64", "f32", "tf32", "f32x3", "f16", "bf16"),
+    "direct_rows": ("f64", "f32", "tf32", "f32x3", "f16", "bf16"),
     "shift_gemm": ("tf32", "f16", "bf16"),
     "f32x3_gemm": ("f32x3",),
     "halo_gemm": ("tf32", "f16", "bf16"),
