@@ -21,7 +21,7 @@ constexpr std::int64_t kMostAccumulators = 96;  // of a thread; half as many in 
 constexpr std::int64_t kMostChannels = 8;       // of a thread
 constexpr std::int64_t kMostColumns = 8;        // of a thread
 constexpr std::int64_t kMostOutputs = 128;      // of a thread in a row, those of phases without taps too
-constexpr std::int64_t kMostUnrolled = 4096;    // multiply-adds in the unrolled body
+constexpr std::int64_t kMostUnrolled = 1024;    // multiply-adds in the unrolled body
 constexpr std::int64_t kMostWarps = 8;
 constexpr std::int64_t kMostThreadsOfSm = 1536, kMostBlocksOfSm = 16;  // that are asked for
 constexpr double kMostArithmetic = 4;                                  // times the memory's time
@@ -36,6 +36,7 @@ struct Block {
   std::int64_t tile_rows = 1;
   std::int64_t blocks_per_sm = 1;
   std::int64_t vector = 0;
+  bool asynchronous = false;
 };
 using Member = BlockMember<Block>;
 constexpr std::array kMembers = {Member{"warps_x", &Block::warps_x},
@@ -47,7 +48,8 @@ constexpr std::array kMembers = {Member{"warps_x", &Block::warps_x},
                                  Member{"columns_per_thread", &Block::columns_per_thread},
                                  Member{"tile_rows", &Block::tile_rows},
                                  Member{"blocks_per_sm", &Block::blocks_per_sm},
-                                 Member{"vector", &Block::vector}};
+                                 Member{"vector", &Block::vector},
+                                 Member{"asynchronous", &Block::asynchronous}};
 
 /// The template's constants that are asked for.
 enum Constant : std::size_t {
@@ -271,7 +273,10 @@ std::vector<Block> blocks(const Facts& f) {
     }
     for (std::int64_t columns = kMostColumns; columns >= 1; columns /= 2) {
       for (const std::int64_t warps : {kMostWarps, kMostWarps / 2}) {
-        Block b{.channels_per_thread = channels, .columns_per_thread = columns, .vector = vector_of(f, channels)};
+        Block b{.channels_per_thread = channels,
+                .columns_per_thread = columns,
+                .vector = vector_of(f, channels),
+                .asynchronous = f.target.capability >= 80 && bytes_of(f.layer.dtype) >= 4};
         const std::int64_t accumulators = channels * columns * f.phases;
         if (accumulators > most_acc || outputs_of_thread(f, b) > kMostOutputs ||
             channels * columns * f.columns.kernel > kMostUnrolled || (columns > 1 && columns > positions(f, kWidth))) {

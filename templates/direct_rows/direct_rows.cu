@@ -8,6 +8,7 @@
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
+#include "device/async_copy.h"
 #include "device/call_sizes.h"
 #include "device/memory.h"
 #include "device/template.h"
@@ -100,7 +101,10 @@ constexpr int kExchanged = P::vector > 0 ? 0 : (kRuns* kRunSums + 3) / 4 * 4;  /
 constexpr long long kExchangeOffset = kWeightOffset + (kWeights + 3) / 4 * 4;
 constexpr long long kSharedBytes =
     static_cast<long long>(sizeof(Sum)) * (kExchangeOffset + static_cast<long long>(kWarps) * kBuffers * kExchanged);
-constexpr int kAlignment = P::vector > 0 ? P::vector * sizeof(Element) : kSkewed ? 0 : 16;  // of y, in bytes
+constexpr int kStoreAlignment = P::vector > 0 ? P::vector * sizeof(Element) : kSkewed ? 0 : 16;  // in bytes
+constexpr int kLoadAlignment =
+    P::element_kind != 0 && P::channels_last && kInputs % kVector == 0 && P::in_channels % kVector == 0 ? 16 : 0;
+constexpr int kAlignment = kStoreAlignment > kLoadAlignment ? kStoreAlignment : kLoadAlignment;
 
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 
@@ -109,42 +113,62 @@ static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 
 
 // ---- Staging ----
 
+// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
+// later. `x` is any address of the elements that may be read.
+__device__ __forceinline__ void stage(Sum* to, const Element* from, bool is_inside, const Element* x) {
+  if (P::asynchronous && sizeof(Element) == 4) {
+    async_copy_4(to, is_inside ? from : x, is_inside ? 4 : 0);
+  } else if (P::asynchronous) {
+    async_copy_8(to, is_inside ? from : x, is_inside ? 8 : 0);
+  } else {
+    *to = is_inside ? widen(*from) : static_cast<Sum>(0);
+  }
+}
+
+// Whether a thread reads 16 bytes of a pixel's channels at once, 16-bit elements.
+constexpr bool kLoadsVectors = kLoadAlignment == 16;
+
 // Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.
 // `x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.
 __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Element* __restrict__ x, int channels,
                                             int first_row, const int first_column, const int in_h, const int in_w) {
-  if (P::channels_last) {
-    // Adjacent threads read adjacent channels.
+  constexpr int kStaged = kStagedRows * kStagedColumns;
+  if (kLoadsVectors) {
+    constexpr int kVectors = ceil_div(kInputs, kVector);
 #pragma unroll 4
-    for (int i = threadIdx.x; i < kStagedRows * kStagedColumns * kInputs; i += kThreads) {
-      const int channel = i % kInputs;
-      const int pixel = i / kInputs;
-      const int iy = first_row + pixel / kStagedColumns;
-      const int ix = first_column + pixel % kStagedColumns;
-      Sum value = 0;
+    for (int i = threadIdx.x; i < kStaged * kVectors; i += kThreads) {
+      const int channel = i % kVectors * kVector;
+      const int row = i / kVectors / kStagedColumns;
+      const int column = i / kVectors % kStagedColumns;
+      const int iy = first_row + row;
+      const int ix = first_column + column;
+      uint4 elements = make_uint4(0, 0, 0, 0);
       if ((kWholeInputs || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
           (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w) {
-        value = widen(x[(static_cast<Offset>(iy) * in_w + ix) * P::in_channels + channel]);
+        elements = load_constant_16(x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + channel));
       }
-      planes[channel * static_cast<int>(kPlane) + pixel / kStagedColumns * kPitch + pixel % kStagedColumns] = value;
+      const unsigned int words[4] = {elements.x, elements.y, elements.z, elements.w};
+      Sum* to = planes + (channel * static_cast<int>(kPlane) + row * kPitch + column);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        to[2 * k * static_cast<int>(kPlane)] = widen(static_cast<Element>(words[k]));
+        to[(2 * k + 1) * static_cast<int>(kPlane)] = widen(static_cast<Element>(words[k] >> 16));
+      }
     }
   } else {
-    // A warp copies a row of a channel.
-    for (int i = threadIdx.x / 32; i < kInputs * kStagedRows; i += kWarps) {
-      const int channel = i / kStagedRows;
-      const int row = i % kStagedRows;
+#pragma unroll 8
+    for (int i = threadIdx.x; i < kStaged * kInputs; i += kThreads) {
+      // Adjacent threads read adjacent memory.
+      const int channel = P::channels_last ? i % kInputs : i / kStaged;
+      const int row = P::channels_last ? i / kInputs / kStagedColumns : i / kStagedColumns % kStagedRows;
+      const int column = P::channels_last ? i / kInputs % kStagedColumns : i % kStagedColumns;
       const int iy = first_row + row;
-      const bool has_row = (kWholeInputs || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h;
-      const Element* from = x + (static_cast<Offset>(channel) * in_h + iy) * in_w;
-#pragma unroll 4
-      for (int column = threadIdx.x % 32; column < kStagedColumns; column += 32) {
-        const int ix = first_column + column;
-        Sum value = 0;
-        if (has_row && (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w) {
-          value = widen(from[ix]);
-        }
-        planes[channel * static_cast<int>(kPlane) + row * kPitch + column] = value;
-      }
+      const int ix = first_column + column;
+      const bool is_inside = (kWholeInputs || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
+                             (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
+      const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + channel)
+                                             : x + ((static_cast<Offset>(channel) * in_h + iy) * in_w + ix);
+      stage(planes + (channel * static_cast<int>(kPlane) + row * kPitch + column), from, is_inside, x);
     }
   }
 }
@@ -160,20 +184,19 @@ __device__ __forceinline__ int weight_place(int lane, int channel) {
 // those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.
 __device__ __forceinline__ void stage_weights(Sum* __restrict__ weights, const Element* __restrict__ weight,
                                               const int first_out, int channels) {
-#pragma unroll 4
+#pragma unroll 8
   for (int i = threadIdx.x; i < kGroupIn * kTileChannels * kTaps; i += kThreads) {
     const int tap = P::weight_channels_last ? i / kTileChannels % kTaps : i % kTaps;
     const int channel = P::weight_channels_last ? i % kTileChannels : i / kTaps % kTileChannels;
     const int ci = i / (kTaps * kTileChannels);
-    Sum value = 0;
-    if (kWholeTiles || channel < channels) {
-      const int group = kWholeGroups ? channel / kGroupOut : 0;
-      const int co = kWholeGroups ? channel % kGroupOut : first_out + channel;
-      value = widen(weight[weight_offset(static_cast<WeightIndex>(group * kGroupIn + ci), co, tap, kGroupOut, kTaps)]);
-    }
+    const int group = kWholeGroups ? channel / kGroupOut : 0;
+    const int co = kWholeGroups ? channel % kGroupOut : first_out + channel;
     const int of_warp = channel % kWarpChannels;
-    const int place = weight_place(of_warp / P::channels_per_thread, of_warp % P::channels_per_thread);
-    weights[(ci * kTaps + tap) * kTileChannels + channel / kWarpChannels * kWarpChannels + place] = value;
+    const int place = channel / kWarpChannels * kWarpChannels +
+                      weight_place(of_warp / P::channels_per_thread, of_warp % P::channels_per_thread);
+    const Element* from =
+        weight + weight_offset(static_cast<WeightIndex>(group * kGroupIn + ci), co, tap, kGroupOut, kTaps);
+    stage(weights + ((ci * kTaps + tap) * kTileChannels + place), from, kWholeTiles || channel < channels, weight);
   }
 }
 
@@ -411,6 +434,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   stage_input(shared, x_group, P::in_channels - group * kGroupIn, tile_y * P::tile_rows + kLeastOffsetH,
               tile_x * kTileColumns + kLeastOffsetW, in_h, in_w);
   stage_weights(weights, weight_group, first_in_group, channel_end - first_out);
+  if (P::asynchronous) {
+    async_copy_wait_all();
+  }
   __syncthreads();  // the tile is staged
 
   // The thread's place: its warp in the block, and its lane along channels and columns.
@@ -449,7 +475,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
           const int staged_row = row + offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
           const Sum* x_row = x_thread + staged_row * kPitch;
           const Sum* weight_row = weight_thread + kh * P::kernel_w * kTileChannels;
-#pragma unroll 1
+#pragma unroll 2
           for (int ci = 0; ci < kGroupIn; ++ci) {
             CONVTGEN_UNROLL
             for (int kw = 0; kw < P::kernel_w; ++kw) {

@@ -47,6 +47,7 @@ struct Parameters {
   static constexpr int columns_per_thread = 4;
   static constexpr int tile_rows = 8;      // positions; a multiple of warps_y
   static constexpr int blocks_per_sm = 2;  // that registers must leave room for
+  static constexpr bool asynchronous = true;  // staged by asynchronous copies: elements as wide as what is added
   // Elements that a thread stores as one vector from its registers, channels last; 0: outputs go through shared memory.
   static constexpr int vector = 0;
 };
