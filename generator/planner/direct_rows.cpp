@@ -153,22 +153,22 @@ double lane_work(const Facts& f, const Block& b) {
   const double staged = static_cast<double>(of_block[kInputs] * of_block[kPlane] + of_block[kWeights]) / threads;
   // Other blocks' products hide what a block waits for when it stages, and other warps what a warp waits for.
   const double warps = threads / 32 * static_cast<double>(b.blocks_per_sm);
-  const double thread = (1 + factors.rows_wait / warps) * rows * std::max(instructions, wavefronts) +
-                        staged * factors.rows_staged * (b.blocks_per_sm == 1 ? 2 : 1);
+  const double thread =
+      (1 + factors.rows_wait / warps) * rows * std::max(instructions, wavefronts) +
+      staged * (b.asynchronous ? factors.rows_staged : factors.rows_staged_registers) * (b.blocks_per_sm == 1 ? 2 : 1);
   const std::int64_t blocks = f.sizes.batch * ceil_div(positions(f, kHeight), b.tile_rows) *
                               ceil_div(positions(f, kWidth), of_block[kTileColumns]) * of_block[kChannelTiles];
   const std::int64_t at_once = f.target.multiprocessors * b.blocks_per_sm;
-  // The last blocks take as long as all: half of a wave on the average, since others end before.
-  const std::int64_t whole = blocks > 4 * at_once ? blocks + at_once / 2 : ceil_div(blocks, at_once) * at_once;
+  // The last blocks take as long as all, unless there are so many that others end before.
+  const std::int64_t whole = blocks > 4 * at_once ? blocks + at_once / 10 : ceil_div(blocks, at_once) * at_once;
   return static_cast<double>(whole) * threads * thread;
 }
 
 double predicted_seconds(const Facts& f, const Block& b) {
-  const CostFactors& factors = f.target.factors;
   const double arithmetic = 2 * lane_work(f, b) / f.target.f32_flops;
   const double memory = f.cost.bytes / f.target.bytes_per_second;
-  return f.target.launch_seconds +
-         factors.rows_measured * (std::max(arithmetic, memory) + factors.hidden_less * std::min(arithmetic, memory));
+  return f.target.launch_seconds + std::max(arithmetic, memory) +
+         f.target.factors.hidden_less * std::min(arithmetic, memory);
 }
 
 /// The lanes of a warp and its channels; false where a tile would have parts of several groups.
