@@ -51,8 +51,7 @@ constexpr int kStagedRows = P::tile_rows + offset_of_tap(0, P::stride_h, P::padd
 constexpr int kStagedColumns =
     kTileColumns + offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w) - kLeastOffsetW;
 
-// Row phases that have taps repeat after so many taps; kTapStep of them are next to one another modulo the stride's and
-// the dilation's common divisor.
+// Kernel rows whose taps make the same row phase are so many apart.
 constexpr int kTapStep = P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h);
 
 // Columns of a thread. Channels last: adjacent, which lanes read as vectors. NCHW: lanes_x apart, so that lanes read
@@ -173,9 +172,9 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
   }
 }
 
-// Where a tap's weights of a channel of the tile lie: channels by fours of a thread, so that lanes read adjacent
-// vectors.
-constexpr int kTogether = P::channels_per_thread % 4 == 0 ? 4 : 1;
+constexpr int kTogether = P::channels_per_thread % 4 == 0 ? 4 : 1;  // channels of a thread that it reads as a vector
+
+// Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.
 __device__ __forceinline__ int weight_place(int lane, int channel) {
   return channel / kTogether * (P::lanes_c * kTogether) + lane * kTogether + channel % kTogether;
 }
@@ -245,7 +244,7 @@ __device__ __forceinline__ void store_16(Element* to, const Sum* values) {
   }
 }
 
-// The same for 8 bytes.
+// Writes as many adjacent elements as 8 bytes have as one vector, to which `to` is aligned.
 __device__ __forceinline__ void store_8(Element* to, const Sum* values) {
   if constexpr (sizeof(Element) == 2) {
     store_streaming_8(to, make_uint2(word_of(values[0], values[1]), word_of(values[2], values[3])));

@@ -1,5 +1,5 @@
-// Static parameters of the template `direct_rows`, with the values that it has when compiled as it stands: KernelBench's
-// transposed convolution with strides 2x3, groups and dilation. A plan names a value for each of them
+// Static parameters of the template `direct_rows`, with the values that it has when compiled as it stands:
+// KernelBench's transposed convolution with strides 2x3, groups and dilation. A plan names a value for each of them
 // (generator/planner/direct_rows.cpp says how they are chosen).
 #pragma once
 
@@ -19,7 +19,7 @@ struct Parameters {
   static constexpr int out_channels = 64;
   static constexpr int groups = 4;
   static constexpr bool has_bias = false;
-  static constexpr bool channels_last = false;  // x and y are NHWC
+  static constexpr bool channels_last = false;         // x and y are NHWC
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
 
   // Rows and columns of the input; -1: an argument of the kernel. The grid gives the batch.
@@ -45,8 +45,8 @@ struct Parameters {
   static constexpr int lanes_x = 32;
   static constexpr int channels_per_thread = 8;
   static constexpr int columns_per_thread = 4;
-  static constexpr int tile_rows = 8;      // positions; a multiple of warps_y
-  static constexpr int blocks_per_sm = 2;  // that registers must leave room for
+  static constexpr int tile_rows = 8;         // positions; a multiple of warps_y
+  static constexpr int blocks_per_sm = 2;     // that registers must leave room for
   static constexpr bool asynchronous = true;  // staged by asynchronous copies: elements as wide as what is added
   // Elements that a thread stores as one vector from its registers, channels last; 0: outputs go through shared memory.
   static constexpr int vector = 0;

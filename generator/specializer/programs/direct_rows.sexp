@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "a6d3355c4bf6ef27736d63618be56e5d0d275bfac961fcc84818606a5bf1c078")
+  (digest "2382b8293edf3bf9d0eebdeea07b6a38668dc75169d505c39607b6a0485b44ce")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -167,36 +167,36 @@
   (constant @49 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
   (constant @50 int kStagedRows (- (+ P::tile_rows (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
   (constant @51 int kStagedColumns (- (+ kTileColumns (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w)) kLeastOffsetW))
-  (constant @56 int kTapStep (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))
-  (constant @60 int kColumnStep (? P::channels_last 1 P::lanes_x))
-  (constant @61 int kLaneColumns (? P::channels_last P::columns_per_thread 1))
-  (constant @65 int kInputs (* kTileGroups kGroupIn) (trail "channels"))
-  (constant @66 int kPitch (? P::channels_last (* (call ceil_div kStagedColumns 4) 4) kStagedColumns))
-  (constant @67 "long long" kPlaneSums (* (static_cast "long long" kStagedRows) kPitch))
-  (constant @68 "long long" kPlane (? P::channels_last (+ (* (/ kPlaneSums 8) 8) 4) (+ (* (/ kPlaneSums 2) 2) 1)))
-  (constant @69 "long long" kWeights (* (* (static_cast "long long" kGroupIn) kTaps) kTileChannels))
-  (constant @70 "long long" kWeightOffset (* (/ (+ (* kInputs kPlane) 3) 4) 4) (trail "whole vectors"))
-  (constant @71 int kVector (/ 16 (sizeof Element)) (trail "elements of a whole vector"))
-  (constant @75 int kWarpPixels (* kWarpColumns P::stride_w))
-  (constant @76 bool kJoined (&& (&& P::channels_last (== kTileChannels P::out_channels)) (== P::warps_c 1)))
-  (constant @77 int kRuns (? P::channels_last (? kJoined 1 kWarpPixels) P::lanes_c))
-  (constant @78 int kRunLength (? P::channels_last (? kJoined (* kWarpPixels P::out_channels) kWarpChannels) kWarpPixels))
-  (constant @79 int kRunLanes (? (> (/ kRunLength kVector) 16) 32 (? (> (/ kRunLength kVector) 8) 16 (? (> (/ kRunLength kVector) 4) 8 4))) (trail "that store a run"))
-  (constant @83 int kRunRounds (call ceil_div (/ kRunLength kVector) kRunLanes))
-  (constant @85 int kRunSums (* (call ceil_div (- (+ kRunLength kVector) 1) kVector) kVector))
-  (constant @88 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
-  (constant @91 bool kWholePixels (== (% P::out_channels kVector) 0))
-  (constant @92 bool kWholeRows (&& (>= P::width 0) (== (% (* kOutWidth (? P::channels_last P::out_channels 1)) kVector) 0)))
-  (constant @93 bool kSkewed (|| (|| (!= (% kRunLength kVector) 0) (? P::channels_last (&& (! kWholePixels) (! (&& kJoined kWholeRows))) (! kWholeRows))) (&& (&& (&& (&& P::channels_last (! kJoined)) (! kWholeGroups)) (> P::groups 1)) (!= (% kGroupOut kVector) 0))))
-  (constant @98 int kBuffers (? (&& (! P::channels_last) (> P::channels_per_thread 1)) 2 1))
-  (constant @99 int kExchanged (? (> P::vector 0) 0 (* (/ (+ (* kRuns kRunSums) 3) 4) 4)) (trail "sums of a warp's buffer"))
-  (constant @101 "long long" kExchangeOffset (+ kWeightOffset (* (/ (+ kWeights 3) 4) 4)))
-  (constant @102 "long long" kSharedBytes (* (static_cast "long long" (sizeof Sum)) (+ kExchangeOffset (* (* (static_cast "long long" kWarps) kBuffers) kExchanged))))
-  (constant @104 int kStoreAlignment (? (> P::vector 0) (* P::vector (sizeof Element)) (? kSkewed 0 16)) (trail "in bytes"))
-  (constant @105 int kLoadAlignment (? (&& (&& (&& (!= P::element_kind 0) P::channels_last) (== (% kInputs kVector) 0)) (== (% P::in_channels kVector) 0)) 16 0))
-  (constant @107 int kAlignment (? (> kStoreAlignment kLoadAlignment) kStoreAlignment kLoadAlignment))
-  (static_assert @109 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (section @111 "Elements")
+  (constant @55 int kTapStep (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))
+  (constant @59 int kColumnStep (? P::channels_last 1 P::lanes_x))
+  (constant @60 int kLaneColumns (? P::channels_last P::columns_per_thread 1))
+  (constant @64 int kInputs (* kTileGroups kGroupIn) (trail "channels"))
+  (constant @65 int kPitch (? P::channels_last (* (call ceil_div kStagedColumns 4) 4) kStagedColumns))
+  (constant @66 "long long" kPlaneSums (* (static_cast "long long" kStagedRows) kPitch))
+  (constant @67 "long long" kPlane (? P::channels_last (+ (* (/ kPlaneSums 8) 8) 4) (+ (* (/ kPlaneSums 2) 2) 1)))
+  (constant @68 "long long" kWeights (* (* (static_cast "long long" kGroupIn) kTaps) kTileChannels))
+  (constant @69 "long long" kWeightOffset (* (/ (+ (* kInputs kPlane) 3) 4) 4) (trail "whole vectors"))
+  (constant @70 int kVector (/ 16 (sizeof Element)) (trail "elements of a whole vector"))
+  (constant @74 int kWarpPixels (* kWarpColumns P::stride_w))
+  (constant @75 bool kJoined (&& (&& P::channels_last (== kTileChannels P::out_channels)) (== P::warps_c 1)))
+  (constant @76 int kRuns (? P::channels_last (? kJoined 1 kWarpPixels) P::lanes_c))
+  (constant @77 int kRunLength (? P::channels_last (? kJoined (* kWarpPixels P::out_channels) kWarpChannels) kWarpPixels))
+  (constant @78 int kRunLanes (? (> (/ kRunLength kVector) 16) 32 (? (> (/ kRunLength kVector) 8) 16 (? (> (/ kRunLength kVector) 4) 8 4))) (trail "that store a run"))
+  (constant @82 int kRunRounds (call ceil_div (/ kRunLength kVector) kRunLanes))
+  (constant @84 int kRunSums (* (call ceil_div (- (+ kRunLength kVector) 1) kVector) kVector))
+  (constant @87 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
+  (constant @90 bool kWholePixels (== (% P::out_channels kVector) 0))
+  (constant @91 bool kWholeRows (&& (>= P::width 0) (== (% (* kOutWidth (? P::channels_last P::out_channels 1)) kVector) 0)))
+  (constant @92 bool kSkewed (|| (|| (!= (% kRunLength kVector) 0) (? P::channels_last (&& (! kWholePixels) (! (&& kJoined kWholeRows))) (! kWholeRows))) (&& (&& (&& (&& P::channels_last (! kJoined)) (! kWholeGroups)) (> P::groups 1)) (!= (% kGroupOut kVector) 0))))
+  (constant @97 int kBuffers (? (&& (! P::channels_last) (> P::channels_per_thread 1)) 2 1))
+  (constant @98 int kExchanged (? (> P::vector 0) 0 (* (/ (+ (* kRuns kRunSums) 3) 4) 4)) (trail "sums of a warp's buffer"))
+  (constant @100 "long long" kExchangeOffset (+ kWeightOffset (* (/ (+ kWeights 3) 4) 4)))
+  (constant @101 "long long" kSharedBytes (* (static_cast "long long" (sizeof Sum)) (+ kExchangeOffset (* (* (static_cast "long long" kWarps) kBuffers) kExchanged))))
+  (constant @103 int kStoreAlignment (? (> P::vector 0) (* P::vector (sizeof Element)) (? kSkewed 0 16)) (trail "in bytes"))
+  (constant @104 int kLoadAlignment (? (&& (&& (&& (!= P::element_kind 0) P::channels_last) (== (% kInputs kVector) 0)) (== (% P::in_channels kVector) 0)) 16 0))
+  (constant @106 int kAlignment (? (> kStoreAlignment kLoadAlignment) kStoreAlignment kLoadAlignment))
+  (static_assert @108 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (section @110 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -231,8 +231,8 @@
           (else
             (return @6 value))))))
   (file "direct_rows.cu")
-  (section @114 "Staging")
-  (function @118 device void stage
+  (section @113 "Staging")
+  (function @117 device void stage
     (comment "Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it")
     (comment "later. `x` is any address of the elements that may be read.")
     (attributes "__forceinline__")
@@ -249,8 +249,8 @@
             (do @4 (call async_copy_8 to (? is_inside from x) (? is_inside 8 0))))
           (else
             (do @6 (= (* to) (? is_inside (call widen (* from)) (static_cast Sum 0)))))))))
-  (constant @129 bool kLoadsVectors (== kLoadAlignment 16))
-  (function @133 device void stage_input
+  (constant @128 bool kLoadsVectors (== kLoadAlignment 16))
+  (function @132 device void stage_input
     (comment "Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.")
     (comment "`x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.")
     (attributes "__forceinline__")
@@ -291,13 +291,14 @@
           (declare @34 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
           (declare @36 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix))))
           (do @38 (call stage (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))
-  (constant @178 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1))
-  (function @179 device int weight_place
+  (constant @175 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
+  (function @178 device int weight_place
+    (comment "Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument int channel)
     (return @1 (+ (+ (* (/ channel kTogether) (* P::lanes_c kTogether)) (* lane kTogether)) (% channel kTogether))))
-  (function @185 device void stage_weights
+  (function @184 device void stage_weights
     (comment "Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are")
     (comment "those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.")
     (attributes "__forceinline__")
@@ -315,10 +316,10 @@
       (declare @10 (const int) place (+ (* (/ channel kWarpChannels) kWarpChannels) (call weight_place (/ of_warp P::channels_per_thread) (% of_warp P::channels_per_thread))))
       (declare @12 (pointer (const Element)) from (+ weight (call weight_offset (static_cast WeightIndex (+ (* group kGroupIn) ci)) co tap kGroupOut kTaps)))
       (do @14 (call stage (+ weights (+ (* (+ (* ci kTaps) tap) kTileChannels) place)) from (|| kWholeTiles (< channel channels)) weight))))
-  (section @203 "Products")
-  (alias @206 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
+  (section @202 "Products")
+  (alias @205 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one column phase."))
-  (function @209 device void multiply_add
+  (function @208 device void multiply_add
     (comment "One tap: positions of a staged row times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -328,7 +329,7 @@
       (declare @3 (const Sum) weight (at weights (call weight_place 0 channel)))
       (for @5 (pragma "unroll") (declare @5 int column 0) (< column P::columns_per_thread) (++ column)
         (do @6 (= (at (at acc channel) column) (call fma (at x (* column kColumnStep)) weight (at (at acc channel) column)))))))
-  (section @220 "Epilogue")
+  (section @219 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -397,20 +398,20 @@
                                                   (do @37 (= value (+ value a))))))))))))))))))))))))))
     (return @40 value))
   (file "direct_rows.cu")
-  (function @224 device Sum finish
+  (function @223 device Sum finish
     (comment "An output from its accumulator: the bias and the fuse chain.")
     (attributes "__forceinline__")
     (argument Sum acc)
     (argument Sum bias)
     (declare @1 (const Sum) biased (? P::has_bias (+ acc bias) acc))
     (return @2 (? (> P::fuse_count 0) (call activate biased) biased)))
-  (function @230 device "unsigned int" word_of
+  (function @229 device "unsigned int" word_of
     (comment "Two 16-bit elements in a word.")
     (attributes "__forceinline__")
     (argument Sum low)
     (argument Sum high)
     (return @1 (| (static_cast "unsigned int" (call narrow low)) (<< (static_cast "unsigned int" (call narrow high)) 16))))
-  (function @235 device void store_16
+  (function @234 device void store_16
     (comment "Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -425,8 +426,8 @@
           (else
             (do @8 (= (at to 0) (at values 0)))
             (do @9 (= (at to 1) (at values 1))))))))
-  (function @249 device void store_8
-    (comment "The same for 8 bytes.")
+  (function @248 device void store_8
+    (comment "Writes as many adjacent elements as 8 bytes have as one vector, to which `to` is aligned.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
     (argument (pointer (const Sum)) values)
@@ -439,19 +440,19 @@
             (do @4 (call store_streaming_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
           (else
             (do @6 (= (at to 0) (at values 0))))))))
-  (function @260 device int skew_of
+  (function @259 device int skew_of
     (comment "How many elements behind the start of a vector of 16 bytes this one lies.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) element)
     (return @1 (static_cast int (% (/ (reinterpret_cast "unsigned long long" element) (sizeof Element)) kVector))))
-  (record @266 Place
+  (record @265 Place
     (comment "A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the")
     (comment "first column of its first position.")
     (field int channel)
     (field int channel_end)
     (field int row)
     (field int column))
-  (function @271 device (pointer Element) run_start
+  (function @270 device (pointer Element) run_start
     (comment "The first element of a run in the image `y`.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -463,7 +464,7 @@
       (then
         (return @3 (+ y (+ (* (+ (+ (* (static_cast Offset (. place row)) out_w) (. place column)) run) P::out_channels) (. place channel))))))
     (return @5 (+ y (+ (* (+ (* (static_cast Offset (+ (. place channel) (* run P::channels_per_thread))) out_h) (. place row)) out_w) (. place column)))))
-  (function @281 device int run_length
+  (function @280 device int run_length
     (comment "The elements of a run that lie inside the output.")
     (attributes "__forceinline__")
     (argument (reference (const Place)) place)
@@ -476,7 +477,7 @@
       (then
         (return @5 (? (< (+ (. place column) run) out_w) (call min (- (. place channel_end) (. place channel)) kRunLength) 0))))
     (return @7 (? (< (+ (. place channel) (* run P::channels_per_thread)) (. place channel_end)) (call min (call max (- out_w (. place column)) 0) kRunLength) 0)))
-  (function @294 device void store_runs
+  (function @293 device void store_runs
     (comment "Stores the runs of a warp: whole vectors, and the ends of a run element by element.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Sum))) exchanged)
@@ -504,7 +505,7 @@
           (for @21 (pragma "unroll 1") (declare @21 int i (% lane kRunLanes)) (< i ends) (+= i kRunLanes)
             (declare @22 (const int) element (? (< i head) i (+ i (* vectors kVector))))
             (do @23 (= (at start element) (call narrow (at exchanged (+ (+ (* run kRunSums) skew) element))))))))))
-  (function @324 device void store_pixels
+  (function @323 device void store_pixels
     (comment "Stores a thread's accumulators, channels last: its adjacent channels of each pixel as vectors.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -532,7 +533,7 @@
                       (do @20 (call store_16 (+ to channel) (+ values channel))))
                     (else
                       (do @22 (call store_8 (+ to channel) (+ values channel)))))))))))))
-  (function @356 device void store_exchanged
+  (function @355 device void store_exchanged
     (comment "Stores a warp's accumulators as runs through `exchange`, which is the warp's own.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -572,8 +573,8 @@
       (then
         (do @38 (call __syncwarp)
           (trail "all lanes have read what is written next")))))
-  (section @398 "Kernel")
-  (function @400 kernel void direct_rows
+  (section @397 "Kernel")
+  (function @399 kernel void direct_rows
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)

@@ -97,6 +97,7 @@ __device__ __forceinline__ void stage_input(float* __restrict__ planes, const un
   }
 }
 
+// Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.
 __device__ __forceinline__ int weight_place(int lane) {
   return lane;
 }

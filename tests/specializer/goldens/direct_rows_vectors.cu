@@ -108,6 +108,7 @@ __device__ __forceinline__ void stage_input(float* __restrict__ planes, const un
   }
 }
 
+// Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.
 __device__ __forceinline__ int weight_place(int lane, int channel) {
   return channel / 4 * 64 + lane * 4 + channel % 4;
 }
@@ -150,7 +151,7 @@ __device__ __forceinline__ unsigned int word_of(float low, float high) {
   return static_cast<unsigned int>(float_to_half(low)) | (static_cast<unsigned int>(float_to_half(high)) << 16);
 }
 
-// The same for 8 bytes.
+// Writes as many adjacent elements as 8 bytes have as one vector, to which `to` is aligned.
 __device__ __forceinline__ void store_8(unsigned short* to, const float* values) {
   store_streaming_8(to, make_uint2(word_of(values[0], values[1]), word_of(values[2], values[3])));
 }
