@@ -260,11 +260,11 @@ constexpr Case kCases[] = {
     {"direct_rows", "direct", "conv_transpose2d 4 -> 2; kernel 3x3; input ?x?x?", true},
     {"direct_rows_channels_last", "direct", "conv_transpose2d 4 -> 2; kernel 3x3; input ?x?x?; layout nhwc", true},
     {"direct_rows_template_images", "direct_rows",
-     "conv_transpose2d 4 -> 6; kernel 3x3; stride 2x1; padding 1x1; bias; input ?x5x9"},
+     "conv_transpose2d 16 -> 18; kernel 3x3; stride 2x1; padding 1x1; bias; input ?x5x9"},
     {"direct_rows_template_images_channels_last", "direct_rows",
-     "conv_transpose2d 4 -> 6; kernel 3x3; stride 2x1; padding 1x1; input ?x5x9; layout nhwc"},
+     "conv_transpose2d 16 -> 18; kernel 3x3; stride 2x1; padding 1x1; input ?x5x9; layout nhwc"},
     {"direct_rows_template_images_by_vectors", "direct_rows",
-     "conv_transpose2d 2 -> 16; kernel 3x3; stride 2x1; input ?x5x9; dtype f16; layout nhwc"},
+     "conv_transpose2d 16 -> 16; kernel 3x3; stride 2x1; input ?x5x9; dtype f16; layout nhwc"},
     {"direct_rows_template_rows", "direct_rows", "conv_transpose2d 4 -> 2; kernel 3x3; input ?x?x?", true},
     {"direct_rows_template_rows_channels_last", "direct_rows",
      "conv_transpose2d 4 -> 2; kernel 3x3; input ?x?x?; layout nhwc", true},
@@ -332,8 +332,8 @@ TEST_P(FarTilesOfMutants, ShowEachNarrowOffset) {
   offsets.expect_shown(kAllPlaces);
 }
 
-const Template kTemplates[] = {{"direct", {"stage_weights: static_cast<long long>(ci)"}},             // of weights
-                               {"direct_rows", {"stage_weights: static_cast<long long>(group * #"}},  // of weights
+const Template kTemplates[] = {{"direct", {"stage_weights: static_cast<long long>(ci)"}},       // of weights
+                               {"direct_rows", {"stage_weights: static_cast<long long>(ci)"}},  // of weights
                                {"shift_gemm",
                                 {"kernel: static_cast<long long>(n_tile)",    // of packed weights
                                  "copy_rows: * #ll",                          // a few known rows
