@@ -120,6 +120,14 @@ class Draw:
         self._reach(fields)
         return fields
 
+    def _direct_rows(self, mode, layout):
+        """Of few input channels, whose products take less than the memory."""
+        fields = self._direct(mode, layout)
+        groups = fields["groups"]
+        fields["in"] = groups * self._to(1, 3 if groups > 1 else 12)
+        fields["out"] = groups * self._any(1, 2, 3, 4, 8, 16, self._to(1, 24))
+        return fields
+
     def _kernel(self):
         return self._any(1, 2, 3, 3, 4, 5, 7, self._to(6, 33) if self._chance(0.3) else 3)
 
