@@ -15,6 +15,12 @@ namespace convtgen {
   FACTOR(direct_reaches, 0.3, "share of the ceiling of its arithmetic that direct's first plan reaches") \
   FACTOR(direct_moves, 4, "times as long as moving everything once that direct takes at the least, NCHW") \
   FACTOR(direct_moves_nhwc, 10, "the same with channels last") \
+  FACTOR(rows_stored, 2.2, "instructions of direct_rows for an output that is stored from registers") \
+  FACTOR(rows_exchanged, 7.5, "the same for one that goes through shared memory") \
+  FACTOR(rows_staged, 31, "the same for an element of input or weights that an asynchronous copy stages") \
+  FACTOR(rows_staged_registers, 43, "the same for one that comes through registers") \
+  FACTOR(rows_wait, 1.6, "times a warp's instructions that an SM waits, of which its other warps hide their share") \
+  FACTOR(rows_weight_wavefronts, 2.75, "of shared memory for a vector of weights that lanes share") \
   FACTOR(gemm_producer, 8, "of a producer warp for an instruction, with two consumer warps") \
   FACTOR(gemm_k_block, 150, "of a stage's barriers, and of a pipeline that fills") \
   FACTOR(gemm_latency, 1000, "until a first byte arrives, under load") \
@@ -35,6 +41,8 @@ namespace convtgen {
   FACTOR(shift_rows_measured, 1.25, "the same of other rows") \
   FACTOR(shift_pixels_measured, 0.85, "the same of pixels by asynchronous copies") \
   FACTOR(shift_bulk_pixels_measured, 1, "the same of pixels by bulk copies") \
+  FACTOR(shift_sectors, 70, "billions a second that blocks write of pixels whose part is one sector, channels last") \
+  FACTOR(shift_part_sectors, 22, "the same of parts of sectors") \
   FACTOR(shift_cluster_sync, 4000, "of a cluster whose blocks wait for one another") \
   FACTOR(shift_sent, 12, "bytes a cycle to other SMs") \
   FACTOR(shift_staged_epilogue, 6, "instructions for an output, through shared memory") \

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
+#include "generator/layer/phases.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/scalar.h"
 
@@ -30,6 +32,16 @@ constexpr std::array kMembers = {
 };
 constexpr std::size_t kPhaseMembers = 2;  // the last ones
 
+/// Which phases of an axis have taps.
+std::vector<bool> phases_with_taps(const Axis& axis) {
+  std::vector<bool> has_taps(static_cast<std::size_t>(axis.stride));
+  const std::int64_t apart = std::gcd(axis.stride, axis.dilation);
+  for (std::int64_t k = 0; k < std::min(axis.kernel, axis.stride / apart); ++k) {  // later taps have the same phases
+    has_taps[static_cast<std::size_t>(phase_of_tap(axis, k))] = true;
+  }
+  return has_taps;
+}
+
 /// ceil(output / stride) forward, the input's extent for its gradient.
 Size positions(const Axis& axis, Direction direction) {
   if (!axis.extent || direction != Direction::kForward) {
@@ -38,12 +50,35 @@ Size positions(const Axis& axis, Direction direction) {
   return ceil_div(output_extent(axis, *axis.extent), axis.stride);
 }
 
+/// The most phases with taps among those of a group of `size` neighbours. Phases without taps need no accumulators.
+std::int64_t most_with_taps(const std::vector<bool>& has_taps, std::int64_t size) {
+  std::int64_t most = 1;
+  for (auto group = has_taps.begin(); group != has_taps.end();) {
+    const auto end = group + std::min<std::ptrdiff_t>(size, has_taps.end() - group);
+    most = std::max<std::int64_t>(most, std::count(group, end, true));
+    group = end;
+  }
+  return most;
+}
+
+/// As many neighbouring phases as have taps in at most `most`, in groups of about one size.
+std::int64_t phases_of_group(const std::vector<bool>& has_taps, std::int64_t most) {
+  const auto phases = std::ssize(has_taps);
+  std::int64_t groups = std::max<std::int64_t>(1, ceil_div(std::ranges::count(has_taps, true), most));
+  while (most_with_taps(has_taps, ceil_div(phases, groups)) > most) {
+    ++groups;
+  }
+  return ceil_div(phases, groups);
+}
+
 /// What a thread makes: first phases, then channels (they share the input), then columns and rows.
 void choose_thread_tile(const Facts& f, const Aim& aim, Block& b) {
-  b.group_phases_w = even_part(f.phases_w, kMaxPhases);
-  b.group_phases_h = even_part(f.phases_h, std::max<std::int64_t>(1, kMaxPhases / b.group_phases_w));
+  b.group_phases_w = phases_of_group(f.phases_w, kMaxPhases);
+  const std::int64_t with_taps_w = most_with_taps(f.phases_w, b.group_phases_w);
+  b.group_phases_h = phases_of_group(f.phases_h, std::max<std::int64_t>(1, kMaxPhases / with_taps_w));
+  const std::int64_t with_taps = with_taps_w * most_with_taps(f.phases_h, b.group_phases_h);
   const std::int64_t all_acc = f.is_f64 ? aim.acc / 2 : aim.acc;
-  const std::int64_t acc = std::max<std::int64_t>(1, all_acc / (b.group_phases_h * b.group_phases_w));
+  const std::int64_t acc = std::max<std::int64_t>(1, all_acc / with_taps);
   b.channels_per_thread = even_part(f.made, std::min(aim.channels, acc));
   std::int64_t pixels = power_of_two_at_most(std::max<std::int64_t>(1, acc / b.channels_per_thread));
   // A narrow image wants threads before it wants pixels for each.
@@ -127,8 +162,10 @@ Result<Facts> facts_of(const Problem& problem, const ConstantProgram& program) {
   f.taps = of_layer[kTaps];
   f.made = of_layer[forward ? kGroupOut : kGroupIn];
   f.summed = of_layer[forward ? kGroupIn : kGroupOut];
-  f.phases_h = forward ? rows.stride : 1;
-  f.phases_w = forward ? columns.stride : 1;
+  if (forward) {
+    f.phases_h = phases_with_taps(rows);
+    f.phases_w = phases_with_taps(columns);
+  }
   f.positions_h = positions(rows, problem.direction);
   f.positions_w = positions(columns, problem.direction);
   f.is_f64 = layer.dtype == Dtype::kF64;

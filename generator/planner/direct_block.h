@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "generator/planner/block_constants.h"
 #include "generator/planner/plan.h"
@@ -67,9 +68,9 @@ inline constexpr std::array<std::string_view, 11> kConstants = {
 struct Facts {
   mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
   std::int64_t taps = 0;
-  std::int64_t made = 0, summed = 0;        // channels of a group: of the result, and that are added up for it
-  std::int64_t phases_h = 1, phases_w = 1;  // of a position
-  Size positions_h = {}, positions_w = {};  // where the sizes are known
+  std::int64_t made = 0, summed = 0;  // channels of a group: of the result, and that are added up for it
+  std::vector<bool> phases_h = {true}, phases_w = {true};  // of a position: which have taps
+  Size positions_h = {}, positions_w = {};                 // where the sizes are known
   bool is_f64 = false;
   std::int64_t max_shared = 0;
 

@@ -86,7 +86,8 @@ Result<std::vector<Plan>> exchanged_plans(const Template& known, const Problem& 
 /// Whether the template is asked: the first one of forward layers is not, where the gradients' own is as general.
 bool may_take(const Template& known, Direction direction) {
   return known.direction == direction ||
-         (direction == Direction::kGradInput && known.direction == Direction::kForward && known.seconds != nullptr);
+         (direction == Direction::kGradInput && known.direction == Direction::kForward && known.seconds != nullptr &&
+          known.makes_gradients);
 }
 
 }  // namespace

@@ -92,6 +92,17 @@ double tile_cycles(const Facts& f, const Block& b) {
   return b.ping_pong ? std::max(multiplied, (multiplied + stored) / 2) : multiplied + stored + cluster_cycles(f, b);
 }
 
+/// Seconds in which blocks that make one sector of a pixel, or less, write their outputs.
+double narrow_seconds(const Facts& f, const Block& b) {
+  const std::int64_t pixel_bytes = b.block_n * f.bytes;
+  const bool is_whole_pixel = f.groups == 1 && b.block_n >= f.layer.out_channels;
+  if (!f.channels_last || b.staged_epilogue || is_whole_pixel || pixel_bytes > 32) {
+    return 0;
+  }
+  const double rate = pixel_bytes == 32 ? f.target.factors.shift_sectors : f.target.factors.shift_part_sectors;
+  return number(f.groups * f.shape.output_elements) / number(b.block_n) / (rate * 1e9);
+}
+
 }  // namespace
 
 double predicted_seconds(const Facts& f, const Block& b) {
@@ -108,7 +119,8 @@ double predicted_seconds(const Facts& f, const Block& b) {
   return seconds_of(f.target, {.packed_bytes = number(of_block[gemm::kPackedBytes]),
                                .waves = number(waves),
                                .wave_cycles = tile_cycles(f, b),
-                               .memory_bytes = gemm::memory_bytes(f, b, of_block, stores),
+                               .memory_bytes = std::max(gemm::memory_bytes(f, b, of_block, stores),
+                                                        narrow_seconds(f, b) * f.target.bytes_per_second),
                                .hidden_less = f.target.factors.hidden_less,
                                .measured = measured});
 }

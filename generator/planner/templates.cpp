@@ -9,6 +9,7 @@
 #include "generator/planner/direct.h"
 #include "generator/planner/direct_grad_input.h"
 #include "generator/planner/direct_grad_weight.h"
+#include "generator/planner/direct_rows.h"
 #include "generator/planner/f32x3_gemm.h"
 #include "generator/planner/f32x3_grad_weight.h"
 #include "generator/planner/grad_bias.h"
@@ -27,6 +28,8 @@ using enum Direction;
 
 constexpr std::array kTemplates = {
     Template{"direct", kForward, programs::direct, plans_direct, direct_grid, nullptr, nullptr},
+    Template{"direct_rows", kForward, programs::direct_rows, plans_direct_rows, direct_rows_grid, nullptr,
+             direct_rows_seconds, false},
     Template{"shift_gemm", kForward, programs::shift_gemm, plans_shift_gemm, shift_gemm_grid, nullptr,
              shift_gemm_seconds},
     Template{"f32x3_gemm", kForward, programs::f32x3_gemm, plans_f32x3_gemm, f32x3_gemm_grid, nullptr,

@@ -110,6 +110,26 @@ constexpr Case kCases[] = {
      "layout nhwc; dtype f16",
      9},
     {"unstaged", "direct", "conv_transpose2d 3 -> 5; kernel 3x3; dilation 200x200; padding 201x201; input 2x21x23", 5},
+    {.name = "direct_rows_columns",
+     .template_name = "direct_rows",
+     .layer =
+         "conv_transpose2d 6 -> 20; kernel 3x4; stride 3x2; padding 1x2; dilation 2x1; groups 2; bias; input 2x5x37",
+     .least_mutants = 8,
+     .block = "warps_x 2, warps_c 1, warps_y 2, lanes_c 2, lanes_x 16, channels_per_thread 2, columns_per_thread 2, "
+              "tile_rows 4, vector 0"},
+    {.name = "direct_rows_pixels",
+     .template_name = "direct_rows",
+     .layer = "conv_transpose2d 5 -> 5; kernel 3x4; stride 2x3; padding 1x0; groups 5; input 2x5x11; dtype f16; layout "
+              "nhwc",
+     .least_mutants = 9,
+     .block = "warps_x 1, warps_c 1, warps_y 2, lanes_c 5, lanes_x 6, channels_per_thread 1, columns_per_thread 2, "
+              "tile_rows 4, vector 0"},
+    {.name = "direct_rows_vectors",
+     .template_name = "direct_rows",
+     .layer = "conv_transpose2d 3 -> 48; kernel 3x3; stride 2x2; padding 1x1; input 2x5x11; dtype bf16; layout nhwc",
+     .least_mutants = 7,
+     .block = "warps_x 1, warps_c 1, warps_y 2, lanes_c 8, lanes_x 4, channels_per_thread 4, columns_per_thread 2, "
+              "tile_rows 4, vector 4"},
     {"shift_gemm_resident", "shift_gemm",
      "conv_transpose2d 162 -> 19; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; dtype f16", 25, true, false,
      true, 0, true},

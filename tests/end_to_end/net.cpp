@@ -189,6 +189,23 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
   const std::int64_t group_in = layer.in_channels / layer.groups;
   const std::int64_t group_out = layer.out_channels / layer.groups;
   const std::int64_t bytes = layer.dtype == Dtype::kF64 ? 8 : layer.dtype == Dtype::kF32 ? 4 : 2;
+  if (plan.template_name == "direct_rows") {
+    const std::int64_t lanes_c = integer(plan, "lanes_c"), lanes_x = integer(plan, "lanes_x");
+    const std::int64_t channels = integer(plan, "warps_c") * lanes_c * integer(plan, "channels_per_thread");
+    kinds.push_back(fmt::format("vector {}", integer(plan, "vector")));
+    kinds.push_back(fmt::format("whole vectors {}", plan.alignment == 16));
+    is(layer.groups > 1 && channels >= group_out, "whole groups");
+    is(layer.groups > 1 && channels > group_out, "several groups");
+    is(channels < group_out, "several channel tiles");
+    is((channels > group_out ? layer.out_channels : group_out) % channels != 0, "channels beyond");
+    is(channels == layer.out_channels && integer(plan, "warps_c") == 1, "all channels of a pixel");
+    is(lanes_c * lanes_x < 32, "idle lanes");
+    is(lanes_c > 1, "lanes along channels");
+    is(integer(plan, "channels_per_thread") % 2 == 1, "an odd number of channels");
+    is(integer(plan, "tile_rows") > integer(plan, "warps_y"), "several rows of a warp");
+    kinds.push_back("offsets " + std::get<TypeName>(plan.parameters.at("Offset")).spelling);
+    return kinds;
+  }
   const std::int64_t block_k = integer(plan, "block_k");
   is(block_k < group_in, "several k-blocks");
   is(group_in % block_k != 0, "a k-block in part");
@@ -309,12 +326,13 @@ void add_line(Coverage& coverage, const NetLine& line, const std::vector<Plan>& 
 }
 
 Wanted random_wish(std::mt19937_64& random) {
-  constexpr std::array<std::string_view, 4> kTemplates = {"direct", "shift_gemm", "halo_gemm", "roll_gemm"};
+  constexpr std::array<std::string_view, 5> kTemplates = {"direct", "direct_rows", "shift_gemm", "halo_gemm",
+                                                          "roll_gemm"};
   Wanted wanted;
   wanted.compute = all_computes()[random() % all_computes().size()];
   wanted.layout = all_layouts()[random() % all_layouts().size()];
   const bool has_tensor_cores = wanted.compute != Compute::kF64 && wanted.compute != Compute::kF32;
-  wanted.template_name = kTemplates[has_tensor_cores ? random() % kTemplates.size() : 0];
+  wanted.template_name = kTemplates[random() % (has_tensor_cores ? kTemplates.size() : 2)];
   if (wanted.template_name == "shift_gemm" && wanted.compute == Compute::kF32x3) {
     wanted.template_name = "f32x3_gemm";
   }

@@ -1,6 +1,6 @@
-// Plans for tensor cores and those that records ship, as ptxas sees them: it tells what it makes slow, registers that
-// it keeps in memory and products that it runs one by one. What it does not tell is looked for in the machine code.
-// A run compiles a sample of them (tests/sample/sample.h).
+// Plans for tensor cores, of direct_rows and those that records ship, as ptxas sees them: it tells what it makes slow,
+// registers that it keeps in memory and products that it runs one by one. What it does not tell is looked for in the
+// machine code. A run compiles a sample of them (tests/sample/sample.h).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -157,6 +157,19 @@ TEST(Disassembler, IsThere) {
   }
 }
 
+/// Whether a kernel of direct_rows stores the vectors that its plan promises: a store that the assembler splits costs
+/// as many times its memory requests.
+bool stores_vectors(const Plan& plan, const std::vector<MachineCode>& kernels) {
+  const std::int64_t elements = std::get<std::int64_t>(plan.parameters.at("vector"));
+  const std::int64_t bytes = std::get<std::int64_t>(plan.parameters.at("element_kind")) == 0 ? 4 : 2;
+  const std::string width = elements * bytes == 8 ? ".64" : ".128";
+  return std::ranges::any_of(kernels, [&](const MachineCode& kernel) {
+    return std::ranges::any_of(kernel.instructions, [&](const Instruction& each) {
+      return each.text.starts_with("STG.") && each.text.substr(0, each.text.find(' ')).ends_with(width);
+    });
+  });
+}
+
 void expect_sound_machine_code(const Case& one) {
   const Plan chosen = one.plan ? *one.plan : plan(one.problem).value().front();
   EXPECT_EQ(chosen.template_name, one.template_name);
@@ -178,6 +191,7 @@ void expect_sound_machine_code(const Case& one) {
     ASSERT_TRUE(listing) << disassembler();
     const std::vector<MachineCode> kernels = kernels_of_listing(*listing);
     ASSERT_FALSE(kernels.empty()) << *listing;
+    EXPECT_TRUE(chosen.template_name != "direct_rows" || stores_vectors(chosen, kernels));
     for (const MachineCode& kernel : kernels) {
       EXPECT_EQ(overwritten_operands(kernel), std::vector<std::string>()) << kernel.name;
       // In machine code of CUDA 12 nothing reads them behind the wait. That none is given away before is shown above.
@@ -192,6 +206,8 @@ void expect_sound_machine_code(const Case& one) {
 constexpr Mode kF16 = {"f16", Dtype::kF16, Compute::kF16, Layout::kNchw};
 constexpr Mode kF16Nhwc = {"f16_nhwc", Dtype::kF16, Compute::kF16, Layout::kNhwc};
 constexpr Mode kBf16Nhwc = {"bf16_nhwc", Dtype::kBf16, Compute::kBf16, Layout::kNhwc};
+constexpr Mode kF32 = {"f32", Dtype::kF32, Compute::kF32, Layout::kNchw};
+constexpr Mode kF32Nhwc = {"f32_nhwc", Dtype::kF32, Compute::kF32, Layout::kNhwc};
 constexpr Mode kTf32 = {"tf32", Dtype::kF32, Compute::kTf32, Layout::kNchw};
 constexpr Mode kTf32Nhwc = {"tf32_nhwc", Dtype::kF32, Compute::kTf32, Layout::kNhwc};
 constexpr Mode kF32x3 = {"f32x3", Dtype::kF32, Compute::kF32x3, Layout::kNchw};
@@ -207,6 +223,10 @@ std::map<std::string, std::vector<Case>> groups() {
       {"shipped", shipped_cases()},
       // Without biases: halo_gemm reads them from shared memory that is never released, which early_arrivals() can't
       // know.
+      {"outputs_by_columns", cases("direct_rows", kF32, {"kb75", "kb81", "fcn8dw", "kb79"}, 2, true)},
+      {"outputs_by_columns_f16", cases("direct_rows", kF16, {"kb75", "kb81", "fcn8dw"}, 2, true)},
+      {"outputs_by_pixels", cases("direct_rows", kF32Nhwc, {"kb75", "kb81", "fcn8dw", "sam2x2"}, 2, true)},
+      {"outputs_by_pixels_f16", cases("direct_rows", kF16Nhwc, {"kb75", "kb81", "fcn8dw"}, 2, true)},
       {"channels_last", cases("halo_gemm", kF16Nhwc, {"kb57", "kb78", "dcgan4"}, 1, true)},
       {"through_registers", cases("halo_gemm", kTf32, {"kb65", "kb78", "dcgan4"}, 1, true)},
       {"from_registers",

@@ -254,7 +254,7 @@ TEST_F(LaunchedByDriver, FailuresOfTheDriverAreTold) {
   state_->failures["cuLaunchKernel"] = 700;
   EXPECT_EQ(up(), 7);
   EXPECT_THAT(set_.last_error(),
-              AllOf(HasSubstr("up_forward"), HasSubstr("launching convtgen_direct_forward_"), HasSubstr("700")));
+              AllOf(HasSubstr("up_forward"), HasSubstr("launching convtgen_direct_rows_forward_"), HasSubstr("700")));
   state_->failures = {{"cuModuleLoadDataEx", 2}};
   enter_context(9, 0);
   EXPECT_EQ(up(), 10);

@@ -48,25 +48,23 @@ TEST(Cost, TheReferenceLayerIsBoundByArithmetic) {
                    cost.flops / problem.target.f32_flops);
 }
 
-// Each measured on an H200; direct took from 0.1 to 40 times as long as the others' first plan.
-TEST(Planner, TakesDirectWhereItIsTheFastest) {
-  const auto first = [](const std::string& layer) {
-    return plan({parse_layer(layer).value(), Direction::kForward, target_named("sm_90a").value()})
-        .value()
-        .front()
-        .template_name;
+// Each measured on an H200, or an H100; plans without tensor cores took from 0.1 to 40 times as long as the others'
+// first.
+TEST(Planner, TakesPlansWithoutTensorCoresWhereTheyAreTheFastest) {
+  const auto is_plain = [](const std::string& layer) {
+    const auto plans = plan({parse_layer(layer).value(), Direction::kForward, target_named("sm_90a").value()}).value();
+    return plans.front().template_name.starts_with("direct");
   };
   for (const char* compute : {"dtype f16", "compute tf32", "compute f32x3"}) {
     for (const char* layout : {"nchw", "nhwc"}) {
       const std::string end = fmt::format("; {}; layout {}", compute, layout);
-      EXPECT_EQ(first("conv_transpose2d 1 -> 1; kernel 3; input 8x512x512" + end), "direct") << end;
-      EXPECT_NE(first("conv_transpose2d 512 -> 512; kernel 4; stride 2; padding 1; input 1x4x4" + end), "direct")
-          << end;
-      EXPECT_NE(first("conv_transpose2d 128 -> 1; kernel 3; padding 1; input 8x64x64" + end), "direct") << end;
-      EXPECT_NE(first("conv_transpose2d 64 -> 2; kernel 2; stride 2; input 8x128x128" + end), "direct") << end;
+      EXPECT_TRUE(is_plain("conv_transpose2d 1 -> 1; kernel 3; input 8x512x512" + end)) << end;
+      EXPECT_FALSE(is_plain("conv_transpose2d 512 -> 512; kernel 4; stride 2; padding 1; input 1x4x4" + end)) << end;
+      EXPECT_FALSE(is_plain("conv_transpose2d 128 -> 1; kernel 3; padding 1; input 8x64x64" + end)) << end;
+      EXPECT_FALSE(is_plain("conv_transpose2d 64 -> 2; kernel 2; stride 2; input 8x128x128" + end)) << end;
     }
   }
-  EXPECT_EQ(first("conv_transpose2d 3 -> 32; kernel 3; stride 2; input 16x128x128; compute f32x3"), "direct");
+  EXPECT_TRUE(is_plain("conv_transpose2d 3 -> 32; kernel 3; stride 2; input 16x128x128; compute f32x3"));
 }
 
 TEST(PlannedSizes, AreTheSameForAllTemplates) {

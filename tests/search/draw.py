@@ -11,6 +11,7 @@ from layer import Layer
 
 TEMPLATES = {  # and the compute modes of each
     "direct": ("f64", "f32", "tf32", "f32x3", "f16", "bf16"),
+    "direct_rows": ("f64", "f32", "tf32", "f32x3", "f16", "bf16"),
     "shift_gemm": ("tf32", "f16", "bf16"),
     "f32x3_gemm": ("f32x3",),
     "halo_gemm": ("tf32", "f16", "bf16"),
@@ -117,6 +118,14 @@ class Draw:
                   "padding": [0, 0], "output_padding": [0, 0],
                   "sizes": [self._to(1, 5), self._any(1, self._to(1, 12), self._to(1, 60)), self._to(1, 90)]}
         self._reach(fields)
+        return fields
+
+    def _direct_rows(self, mode, layout):
+        """Of few input channels, whose products take less than the memory."""
+        fields = self._direct(mode, layout)
+        groups = fields["groups"]
+        fields["in"] = groups * self._to(1, 3 if groups > 1 else 12)
+        fields["out"] = groups * self._any(1, 2, 3, 4, 8, 16, self._to(1, 24))
         return fields
 
     def _kernel(self):

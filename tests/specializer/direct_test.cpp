@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "generator/language/language.h"
+#include "generator/planner/direct.h"
 #include "generator/planner/templates.h"
 #include "generator/specializer/kernel_source.h"
 
@@ -20,6 +21,7 @@ struct Golden {
   std::string_view file;
   std::string_view layer;
   std::string_view architecture;
+  std::string_view template_name = "";  // "": the first of the direction
 };
 
 constexpr Golden kGoldens[] = {
@@ -44,16 +46,30 @@ constexpr Golden kGoldens[] = {
      "conv_transpose2d 64 -> 3; kernel 4x4; stride 2x2; padding 1x1; input ?x32x32; dtype f16; layout nhwc; bias; "
      "directions grad_weight",
      "sm_75"},
+    {"direct_rows_columns.cu",
+     "conv_transpose2d 32 -> 64; kernel 3x5; stride 2x3; padding 1x2; dilation 2x1; groups 4; input 16x128x256; bias; "
+     "fuse relu",
+     "sm_90a", "direct_rows"},
+    {"direct_rows_vectors.cu",
+     "conv_transpose2d 32 -> 64; kernel 3x3; stride 5x5; padding 1x1; dilation 2x2; input ?x?x?; dtype f16; layout "
+     "nhwc",
+     "sm_90a", "direct_rows"},
+    {"direct_rows_pixels.cu",
+     "conv_transpose2d 21 -> 21; kernel 16x16; stride 8x8; padding 4x4; groups 21; input 8x64x64; dtype bf16; layout "
+     "nhwc",
+     "sm_75", "direct_rows"},
     {"grad_bias.cu", "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; bias; directions grad_bias",
      "sm_90a"},
 };
 
-KernelSource source_of(std::string_view layer, std::string_view architecture) {
+KernelSource source_of(std::string_view layer, std::string_view architecture, std::string_view template_name = "") {
   const auto parsed = parse_layer(layer);
   EXPECT_TRUE(parsed) << layer;
   const Problem problem{*parsed, parsed->directions.front(), *target_named(architecture)};
-  const auto plain = std::ranges::find(templates(), problem.direction, &Template::direction);  // the first of each
-  const Result<std::vector<Plan>> plans = plain->plans(problem);
+  const Template& made = template_name.empty()
+                             ? *std::ranges::find(templates(), problem.direction, &Template::direction)
+                             : *template_named(template_name).value();
+  const Result<std::vector<Plan>> plans = made.plans(problem);
   EXPECT_TRUE(plans) << plans.error().message;
   const Plan& plan = plans->front();
   Result<KernelSource> source = specialize(problem, plan);
@@ -77,7 +93,7 @@ class Direct : public testing::TestWithParam<Golden> {};
 // CONVTGEN_UPDATE_GOLDENS=1 writes the files anew: read the difference before it is committed.
 TEST_P(Direct, IsTheCommittedSource) {
   const std::string path = fmt::format("{}/{}", CONVTGEN_GOLDENS, GetParam().file);
-  const std::string text = source_of(GetParam().layer, GetParam().architecture).text;
+  const std::string text = source_of(GetParam().layer, GetParam().architecture, GetParam().template_name).text;
   if (std::getenv("CONVTGEN_UPDATE_GOLDENS") != nullptr) {
     std::ofstream(path) << text;
   }
@@ -92,12 +108,12 @@ TEST_P(Direct, IsTheCommittedSource) {
 }
 
 TEST_P(Direct, HasTheSameBytesEachTime) {
-  EXPECT_EQ(source_of(GetParam().layer, GetParam().architecture).text,
-            source_of(GetParam().layer, GetParam().architecture).text);
+  EXPECT_EQ(source_of(GetParam().layer, GetParam().architecture, GetParam().template_name).text,
+            source_of(GetParam().layer, GetParam().architecture, GetParam().template_name).text);
 }
 
 TEST_P(Direct, StandsAlone) {
-  const KernelSource source = source_of(GetParam().layer, GetParam().architecture);
+  const KernelSource source = source_of(GetParam().layer, GetParam().architecture, GetParam().template_name);
   const std::vector<std::string> lines = lines_of(source.text);
   EXPECT_EQ(lines.size(), source.template_lines.size());
   EXPECT_EQ(source.text.find("#include"), std::string::npos);
@@ -116,14 +132,16 @@ TEST_P(Direct, StandsAlone) {
 
 TEST_P(Direct, WritesOutEveryTap) {
   const Layer layer = *parse_layer(GetParam().layer);
-  const std::string text = source_of(GetParam().layer, GetParam().architecture).text;
+  const std::string text = source_of(GetParam().layer, GetParam().architecture, GetParam().template_name).text;
   if (layer.directions.front() == Direction::kGradBias) {
     EXPECT_FALSE(text.contains("// tap ")) << "no weight is read";
     return;
   }
-  for (int kh = 0; kh < layer.axes[kHeight].kernel; ++kh) {
+  const bool has_loop = GetParam().template_name == "direct_rows";  // over kernel rows
+  for (int kh = 0; kh < (has_loop ? 1 : layer.axes[kHeight].kernel); ++kh) {
     for (int kw = 0; kw < layer.axes[kWidth].kernel; ++kw) {
-      const std::string tap = fmt::format("// tap ({}, {})\n", kh, kw);
+      const std::string tap = has_loop ? fmt::format("// taps (0 to {}, {})\n", layer.axes[kHeight].kernel - 1, kw)
+                                       : fmt::format("// tap ({}, {})\n", kh, kw);
       const std::size_t found = text.find(tap);
       EXPECT_NE(found, std::string::npos) << tap;
       EXPECT_EQ(text.find(tap, found + 1), std::string::npos) << tap << " twice";
@@ -133,7 +151,7 @@ TEST_P(Direct, WritesOutEveryTap) {
 
 // Every parameter of every function, the kernel's among them, is named in its body.
 TEST_P(Direct, HasNoUnusedParameter) {
-  const std::string text = source_of(GetParam().layer, GetParam().architecture).text;
+  const std::string text = source_of(GetParam().layer, GetParam().architecture, GetParam().template_name).text;
   const std::regex head(R"((?:__forceinline__|__launch_bounds__)[^{;]*?\w+\(([^{]*)\) \{\n([^]*?)\n\}\n)");
   const std::regex name(R"((\w+)(?:,|$))");
   int functions = 0;
@@ -161,7 +179,7 @@ TEST(DirectSymbol, TellsLayersPlansAndArchitecturesApart) {
   EXPECT_EQ(source_of("conv_transpose2d 8 -> 8;  kernel 3x3; input 1x9x9; stride 1x1", "sm_80").symbol, source.symbol);
 
   const Problem problem{*parse_layer(kLayer), Direction::kForward, *target_named("sm_80")};
-  Plan other = plan(problem)->front();
+  Plan other = plan_direct(problem).value();
   other.parameters["blocks_per_sm"] = std::int64_t{7};
   EXPECT_NE(specialize(problem, other)->symbol, source.symbol);
 }
@@ -181,15 +199,15 @@ TEST(DirectSymbol, LaunchersBindParametersByName) {
 TEST(DirectErrors, NameWhatIsWrong) {
   const Problem problem{*parse_layer("conv_transpose2d 8 -> 8; kernel 3x3"), Direction::kForward,
                         *target_named("sm_80")};
-  Plan wrong = plan(problem)->front();
+  Plan wrong = plan_direct(problem).value();
   wrong.template_name = "indirect";
   EXPECT_TRUE(
       specialize(problem, wrong).error().message.starts_with("there is no template 'indirect'; there are: direct, "));
-  wrong = plan(problem)->front();
+  wrong = plan_direct(problem).value();
   wrong.parameters.erase("stride_h");
   EXPECT_EQ(specialize(problem, wrong).error().message,
             "the plan gives no value for 'stride_h', a parameter of the template direct");
-  wrong = plan(problem)->front();
+  wrong = plan_direct(problem).value();
   wrong.parameters["groups"] = std::int64_t{3};
   EXPECT_TRUE(
       specialize(problem, wrong).error().message.ends_with("static assertion failed: groups divide the channels"))

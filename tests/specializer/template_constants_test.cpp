@@ -13,6 +13,7 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/direct.h"
+#include "generator/planner/direct_rows.h"
 #include "generator/planner/f32x3_gemm.h"
 #include "generator/planner/f32x3_grad_weight.h"
 #include "generator/planner/grad_weight_gemm.h"
@@ -130,7 +131,7 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
     ++plans[name];
   });
   for (const std::string_view name :
-       {"direct", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "direct_grad_input", "tap_gemm",
+       {"direct", "direct_rows", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "direct_grad_input", "tap_gemm",
         "direct_grad_weight", "grad_weight_gemm", "grad_weight_rows", "grad_weight_pixels", "f32x3_grad_weight"}) {
     EXPECT_GT(plans[name], 50) << name;
     EXPECT_GT(all_programs().at(name).constants.constant_names().size(), 14U) << name;
@@ -169,6 +170,8 @@ struct Changed {
 const Changed kChanged[] = {
     {"direct", plans_direct, "conv_transpose2d 8 -> 8; kernel 3; input 1x64x64", "(call ceil_div kStagedColumns 4) 4)",
      "(call ceil_div kStagedColumns 4) 8)"},
+    {"direct_rows", plans_direct_rows, "conv_transpose2d 8 -> 8; kernel 3; stride 2; input 1x64x64",
+     "(* (/ kPlaneSums 2) 2) 1)", "(* (/ kPlaneSums 2) 2) 3)"},
     {"roll_gemm", plans_roll_gemm, "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; compute tf32",
      "(call floor_mod (- 8 kStagedColumns) 32)", "(call floor_mod (- 9 kStagedColumns) 32)"},
     {"shift_gemm", plans_shift_gemm,

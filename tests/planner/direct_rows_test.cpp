@@ -1,0 +1,99 @@
+#include "generator/planner/direct_rows.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "generator/language/language.h"
+#include "generator/planner/cost.h"
+#include "generator/planner/plan.h"
+
+namespace convtgen {
+namespace {
+
+Problem forward_of(const std::string& layer, std::string_view architecture = "sm_90a") {
+  const auto parsed = parse_layer("conv_transpose2d " + layer);
+  EXPECT_TRUE(parsed) << layer;
+  return {parsed.value_or(Layer{}), Direction::kForward, target_named(architecture).value()};
+}
+
+std::int64_t parameter(const Plan& plan, const char* name) {
+  return std::get<std::int64_t>(plan.parameters.at(name));
+}
+
+/// Layers of benchmarks/layers.convt that memory bounds, and one of open sizes.
+constexpr const char* kColumns =
+    "32 -> 64; kernel 3x5; stride 2x3; padding 1x2; dilation 2x1; groups 4; input 16x128x256";
+constexpr const char* kFew = "32 -> 64; kernel 3x3; stride 5x5; padding 1x1; dilation 2x2; input 16x64x128";
+constexpr const char* kDepthwise = "21 -> 21; kernel 16x16; stride 8x8; padding 4x4; groups 21; input 8x64x64";
+constexpr const char* kOpen = "6 -> 10; kernel 3x3; stride 1x2; groups 2";
+
+TEST(PlanDirectRows, PlansFitTheChipAndAreTheBestFirst) {
+  for (const char* layer : {kColumns, kFew, kDepthwise, kOpen}) {
+    for (const char* end : {"", "; layout nhwc", "; dtype f16", "; dtype f16; layout nhwc", "; dtype f64"}) {
+      for (const Target& target : known_targets()) {
+        Problem problem = forward_of(std::string(layer) + end);
+        problem.target = target;
+        const auto plans = plans_direct_rows(problem);
+        if (!plans) {
+          EXPECT_THAT(plans.error().message,
+                      testing::AnyOf(testing::HasSubstr("arithmetic"), testing::HasSubstr("of a tile")))
+              << layer << end;
+          continue;
+        }
+        double before = 0;
+        for (const Plan& each : *plans) {
+          SCOPED_TRACE(fmt::format("{}{} {}: {}", layer, end, target.architecture, each.summary));
+          EXPECT_LE(each.shared_bytes, target.max_shared_bytes);
+          EXPECT_LE(each.shared_bytes * parameter(each, "blocks_per_sm"), target.shared_bytes_per_sm);
+          EXPECT_GE(each.predicted_seconds.value(), before);
+          before = each.predicted_seconds.value();
+          EXPECT_EQ(each.predicted_seconds, direct_rows_seconds(problem, each, planned_sizes(problem.layer)));
+          EXPECT_EQ(each.threads,
+                    32 * parameter(each, "warps_x") * parameter(each, "warps_c") * parameter(each, "warps_y"));
+          EXPECT_LE(parameter(each, "lanes_c") * parameter(each, "lanes_x"), 32);
+          EXPECT_EQ(parameter(each, "tile_rows") % parameter(each, "warps_y"), 0);
+        }
+      }
+    }
+  }
+}
+
+// The accumulators of a thread: 9 of 25 phases have taps, three of a row.
+TEST(PlanDirectRows, PhasesWithoutTapsTakeNoAccumulators) {
+  const Plan plan = plans_direct_rows(forward_of(std::string(kFew) + "; dtype f16; layout nhwc")).value().front();
+  EXPECT_THAT(plan.reason, testing::HasSubstr("in 3 phases"));
+  EXPECT_GE(parameter(plan, "channels_per_thread") * parameter(plan, "columns_per_thread"), 16);
+}
+
+// A pixel's channels in whole sectors of 32 bytes, by vectors of 8 and 16 bytes.
+TEST(PlanDirectRows, ChannelsOfAPixelAreStoredTogether) {
+  for (const char* layer : {kColumns, kFew}) {
+    const auto plans = plans_direct_rows(forward_of(std::string(layer) + "; dtype f16; layout nhwc")).value();
+    for (const Plan& each : plans) {
+      const std::int64_t vector = parameter(each, "vector");
+      EXPECT_EQ(parameter(each, "channels_per_thread") % std::max<std::int64_t>(vector, 1), 0);
+      EXPECT_GE(parameter(each, "lanes_c") * parameter(each, "channels_per_thread") * 2, 32);
+      EXPECT_EQ(each.alignment, 16);  // of what is read at once too
+    }
+  }
+  // Depthwise, all channels of a pixel go through shared memory, and the rows' ends are whole vectors.
+  const Plan depthwise =
+      plans_direct_rows(forward_of(std::string(kDepthwise) + "; dtype f16; layout nhwc")).value().front();
+  EXPECT_EQ(parameter(depthwise, "vector"), 0);
+  EXPECT_EQ(parameter(depthwise, "lanes_c"), 21);
+  EXPECT_EQ(depthwise.alignment, 16);
+  // Where rows begin anywhere in a vector, y need not be aligned.
+  EXPECT_EQ(plans_direct_rows(forward_of(kColumns)).value().front().alignment, 0);
+}
+
+TEST(PlanDirectRows, RefusesWhatIsBoundByArithmetic) {
+  const auto refused = plans_direct_rows(forward_of("32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024"));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, testing::StartsWith("arithmetic of "));
+}
+
+}  // namespace
+}  // namespace convtgen

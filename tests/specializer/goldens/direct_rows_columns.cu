@@ -1,0 +1,312 @@
+// conv_transpose2d 32 -> 64; kernel 3x5; stride 2x3; padding 1x2; dilation 2x1; groups 4; input 16x128x256; bias; fuse relu; dtype f32; compute f32; layout nchw
+// forward for sm_90a. Template direct_rows: a block makes 8x384 outputs of 16 channels; 15 taps; 56.0 KiB shared.
+// Launch
+//   sizes: batch 16, in_height 128, in_width 256; out_height 257, out_width 766
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor y: 201586688 elements, written, 4-byte aligned
+//   tensor x: 16777216 elements, read, 4-byte aligned
+//   tensor weight: 7680 elements, read, 4-byte aligned
+//   tensor bias: 64 elements, read, 4-byte aligned
+//   kernel convtgen_direct_rows_forward_b94850b685020a4a
+//     arguments const float* x, const float* weight, const float* bias, float* y
+//     grid 4224; block 256; shared 57312
+
+namespace convtgen_direct_rows_forward_b94850b685020a4a_source {
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
+__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
+  asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
+
+// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.
+__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// Waits for all copies of this thread, in groups or not.
+__device__ __forceinline__ void async_copy_wait_all() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+#endif
+
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kTileColumns = 128;
+constexpr int kStagedColumns = 129;
+constexpr int kColumnStep = 32;
+constexpr int kPitch = 129;
+constexpr long long kPlane = 775ll;
+constexpr int kRunLength = 384;
+constexpr int kRunLanes = 32;  // that store a run
+constexpr int kRunSums = 388;
+constexpr int kExchanged = 388;  // sums of a warp's buffer
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr long long kWeightOffset = 6200ll;  // whole vectors
+constexpr long long kExchangeOffset = 8120ll;
+
+__device__ int floor_div(int a) {
+  return a >= 0 ? a / 2 : -((1 - a) / 2);
+}
+
+// ---- Staging ----
+
+// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
+// later. `x` is any address of the elements that may be read.
+__device__ __forceinline__ void stage(float* to, const float* from, bool is_inside, const float* x) {
+  async_copy_4(to, is_inside ? from : x, is_inside ? 4 : 0);
+}
+
+// Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.
+// `x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.
+__device__ __forceinline__ void stage_input(float* __restrict__ planes, const float* __restrict__ x, int first_row,
+                                            int first_column) {
+  #pragma unroll 8
+  for (int i = threadIdx.x; i < 6192; i += kThreads) {
+    // Adjacent threads read adjacent memory.
+    const int channel = i / 774;
+    const int row = i / kStagedColumns % 6;
+    const int column = i % kStagedColumns;
+    const int iy = first_row + row;
+    const int ix = first_column + column;
+    const bool is_inside = iy >= 0 && iy < 128 && ix < 256;
+    const float* from = x + ((channel * 128 + iy) * 256 + ix);
+    stage(planes + (channel * 775 + row * kPitch + column), from, is_inside, x);
+  }
+}
+
+// Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.
+__device__ __forceinline__ int weight_place(int lane, int channel) {
+  return channel / 4 * 4 + lane * 4 + channel % 4;
+}
+
+// Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are
+// those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.
+__device__ __forceinline__ void stage_weights(float* __restrict__ weights, const float* __restrict__ weight) {
+  #pragma unroll 8
+  for (int i = threadIdx.x; i < 1920; i += kThreads) {
+    const int tap = i % 15;
+    const int channel = i / 15 % 16;
+    const int ci = i / 240;
+    const int of_warp = channel % 4;
+    const int place = channel / 4 * 4 + weight_place(0, of_warp);
+    const float* from = weight + ((ci * 16 + channel) * 15 + tap);
+    stage(weights + ((ci * 15 + tap) * 16 + place), from, true, weight);
+  }
+}
+
+// ---- Products ----
+
+// One thread's accumulators for one column phase.
+using Accumulators = float[4][4];
+
+// One tap: positions of a staged row times one weight for each channel.
+__device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
+  #pragma unroll
+  for (int channel = 0; channel < 4; ++channel) {
+    const float weight = weights[weight_place(0, channel)];
+    #pragma unroll
+    for (int column = 0; column < 4; ++column) {
+      acc[channel][column] = fma(x[column * kColumnStep], weight, acc[channel][column]);
+    }
+  }
+}
+
+// ---- Epilogue ----
+
+// Every step of the chain in its order.
+__device__ __forceinline__ float activate(float value) {
+  value = value < 0 ? 0 : value;  // relu
+  return value;
+}
+
+// An output from its accumulator: the bias and the fuse chain.
+__device__ __forceinline__ float finish(float acc, float bias) {
+  const float biased = acc + bias;
+  return activate(biased);
+}
+
+// Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.
+__device__ __forceinline__ void store_16(float* to, const float* values) {
+  store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
+                                    __float_as_uint(values[3])));
+}
+
+// How many elements behind the start of a vector of 16 bytes this one lies.
+__device__ __forceinline__ int skew_of(const float* element) {
+  return static_cast<int>(reinterpret_cast<unsigned long long>(element) / 4 % 4);
+}
+
+// A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the
+// first column of its first position.
+struct Place {
+  int channel;
+  int channel_end;
+  int row;
+  int column;
+};
+
+// The first element of a run in the image `y`.
+__device__ __forceinline__ float* run_start(float* __restrict__ y, const Place& place, int run) {
+  return y + (((place.channel + run * 4) * 257 + place.row) * 766 + place.column);
+}
+
+// The elements of a run that lie inside the output.
+__device__ __forceinline__ int run_length(const Place& place, int run) {
+  return place.channel + run * 4 < place.channel_end ? min(max(766 - place.column, 0), kRunLength) : 0;
+}
+
+// Stores the runs of a warp: whole vectors, and the ends of a run element by element.
+__device__ __forceinline__ void store_runs(const float* __restrict__ exchanged, float* __restrict__ y,
+                                           const Place& place) {
+  const int lane = threadIdx.x % 32;
+  #pragma unroll 2
+  for (int run = lane / kRunLanes; run < 1; ++run) {
+    const int length = run_length(place, run);
+    float* start = run_start(y, place, run);
+    const int skew = skew_of(start);
+    const int head = min((4 - skew) % 4, length);
+    const int vectors = (length - head) / 4;
+    const float* from = exchanged + (run * kRunSums + (skew > 0 ? 4 : 0));  // the first whole vector
+    #pragma unroll
+    for (int round = 0; round < 3; ++round) {
+      const int i = lane % kRunLanes + round * kRunLanes;
+      if (i < vectors) {
+        store_16(start + (head + i * 4), from + i * 4);
+      }
+    }
+    const int ends = length - vectors * 4;
+    #pragma unroll 1
+    for (int i = lane % kRunLanes; i < ends; i += kRunLanes) {
+      const int element = i < head ? i : i + vectors * 4;
+      start[element] = exchanged[run * kRunSums + skew + element];
+    }
+  }
+}
+
+// Stores a warp's accumulators as runs through `exchange`, which is the warp's own.
+__device__ __forceinline__ void store_exchanged(const Accumulators (&acc)[3], float* __restrict__ exchange,
+                                                float* __restrict__ y, const float* __restrict__ bias,
+                                                const Place& place, int lane_c, int lane_x) {
+  #pragma unroll
+  for (int channel = 0; channel < 4; ++channel) {
+    const int of_warp = lane_c * 4 + channel;
+    const int co = place.channel + of_warp;
+    const float bias_value = bias[co];
+    Place of_channel = place;
+    of_channel.channel += channel;
+    float* buffer = exchange + channel % 2 * kExchanged;
+    const int skew = skew_of(run_start(y, of_channel, lane_c));
+    const int pixel = lane_x * 3;
+    float* to = buffer + (skew + lane_c * kRunSums + pixel);
+    #pragma unroll
+    for (int column = 0; column < 4; ++column) {
+      #pragma unroll
+      for (int phase = 0; phase < 3; ++phase) {
+        const int behind = column * 96 + phase;
+        to[behind] = finish(acc[phase][channel][column], bias_value);
+      }
+    }
+    __syncwarp();  // all lanes have written
+    store_runs(buffer, y, of_channel);
+  }
+}
+
+// ---- Kernel ----
+
+extern "C" __global__ void __launch_bounds__(kThreads, 2)
+    convtgen_direct_rows_forward_b94850b685020a4a(const float* __restrict__ x, const float* __restrict__ weight,
+                                                  const float* __restrict__ bias, float* __restrict__ y) {
+  // The block's place: channels vary fastest, so that blocks which read the same input run together.
+  const int block = blockIdx.x;
+  const int channel_tile = block % 4;
+  const int tile = block / 4;
+  const int tile_x = tile % 2;
+  const int tile_y = tile / 2 % 33;
+  const int image = tile / 66;
+  const int first_out = channel_tile * 16;
+
+  // Bases are 64-bit; every offset from them fits its type.
+  const long long image_channel = static_cast<long long>(image) * 32;
+  const float* x_group = x + (image_channel + channel_tile * 8) * 32768;
+  const float* weight_group = weight + static_cast<long long>(channel_tile) * 1920;
+  float* y_image = y + static_cast<long long>(image) * 12599168;
+
+  float* shared = static_cast<float*>(shared_memory());
+  float* weights = shared + kWeightOffset;
+  stage_input(shared, x_group, tile_y * 4 - 1, tile_x * kTileColumns);
+  stage_weights(weights, weight_group);
+  async_copy_wait_all();
+  __syncthreads();  // the tile is staged
+
+  // The thread's place: its warp in the block, and its lane along channels and columns.
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  const int warp_c = warp % 4;
+  const int warp_y = warp / 4;
+  const int lane_c = lane / 32;
+  const int lane_x = lane % 32;
+  const int of_group = (warp_c * 4 + lane_c * 4) / 16 * 8;
+  const float* x_thread = shared + (of_group * 775 + lane_x);
+  const float* weight_thread = weights + (warp_c * 4 + weight_place(lane_c, 0));
+  float* exchange = shared + (kExchangeOffset + warp * 776);
+  Place place;
+  place.channel = first_out + warp_c * 4;
+  place.channel_end = 64;
+  place.column = tile_x * 384;
+
+  #pragma unroll 1
+  for (int row = warp_y; row < 4; row += 2) {
+    #pragma unroll 1
+    for (int i = 0; i < 2; ++i) {
+      // The phases of taps 0, 1, ..., which later taps repeat; behind them those without taps.
+      const int phase_h = (1 + i) % 2;
+      place.row = (tile_y * 4 + row) * 2 + phase_h;
+      if (place.row < 257) {
+        Accumulators acc[3] = {};
+        #pragma unroll 1
+        for (int kh = i < 1 ? 0 : 3; kh < 3; ++kh) {
+          const int staged_row = row + -floor_div(2 * kh - 1) + 1;
+          const float* x_row = x_thread + staged_row * kPitch;
+          const float* weight_row = weight_thread + kh * 80;
+          #pragma unroll 2
+          for (int ci = 0; ci < 8; ++ci) {
+            multiply_add(acc[1], x_row + 1, weight_row);       // taps (0 to 2, 0)
+            multiply_add(acc[2], x_row + 1, weight_row + 16);  // taps (0 to 2, 1)
+            multiply_add(acc[0], x_row, weight_row + 32);      // taps (0 to 2, 2)
+            multiply_add(acc[1], x_row, weight_row + 48);      // taps (0 to 2, 3)
+            multiply_add(acc[2], x_row, weight_row + 64);      // taps (0 to 2, 4)
+            x_row += kPlane;
+            weight_row += 240;
+          }
+        }
+        store_exchanged(acc, exchange, y_image, bias, place, lane_c, lane_x);
+      }
+    }
+  }
+}
+
+}  // namespace convtgen_direct_rows_forward_b94850b685020a4a_source
+using convtgen_direct_rows_forward_b94850b685020a4a_source::convtgen_direct_rows_forward_b94850b685020a4a;
