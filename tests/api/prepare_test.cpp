@@ -126,10 +126,9 @@ TEST_F(PrepareTest, ASlowCompileIsToldBefore) {
 
 TEST_F(PrepareTest, ALayerWithoutForwardIsToldTheField) {
   const Layer layer("conv_transpose2d 8 -> 8; kernel 3; directions grad_input");
-  expect_error(
-      thrown_by([&] { (void)Device("cuda").prepare(layer); }), CONVTGEN_INVALID_ARGUMENT,
-      "directions: the layer has grad_input, and a kernel for forward is wanted; legal is 'directions forward, "
-      "grad_input'");
+  expect_error(thrown_by([&] { (void)Device("cuda").prepare(layer); }), CONVTGEN_INVALID_ARGUMENT,
+               "directions: the layer has grad_input, and a kernel for forward is wanted; legal is 'directions forward, "
+               "grad_input'");
 }
 
 TEST_F(PrepareTest, AFailureThatMayPassIsNotRemembered) {
