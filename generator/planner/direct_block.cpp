@@ -88,7 +88,8 @@ void choose_thread_tile(const Facts& f, const Aim& aim, Block& b) {
   const std::int64_t highest = f.positions_h ? std::max<std::int64_t>(1, power_of_two_at_most(*f.positions_h) / 8) : 4;
   b.rows_per_thread = std::min<std::int64_t>({4, pixels, highest});
   for (std::int64_t* part : {&b.rows_per_thread, &b.columns_per_thread, &b.channels_per_thread}) {
-    while (*part > 1 && f.taps * b.rows_per_thread * b.columns_per_thread * b.channels_per_thread > kMaxUnrolled) {
+    while (*part > 1 &&
+           f.written_taps * b.rows_per_thread * b.columns_per_thread * b.channels_per_thread > kMaxUnrolled) {
       *part /= 2;
     }
   }
@@ -160,6 +161,7 @@ Result<Facts> facts_of(const Problem& problem, const ConstantProgram& program) {
   Constants& of_layer = f.of(Block());
   const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
   f.taps = of_layer[kTaps];
+  f.written_taps = of_layer[kWrittenTaps];
   f.made = of_layer[forward ? kGroupOut : kGroupIn];
   f.summed = of_layer[forward ? kGroupIn : kGroupOut];
   if (forward) {

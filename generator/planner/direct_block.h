@@ -49,6 +49,7 @@ struct Block {
 /// The templates' constants that are wanted, by their names there. `direct` alone has the last.
 enum Constant : std::size_t {
   kTaps,
+  kWrittenTaps,
   kGroupIn,
   kGroupOut,
   kThreads,
@@ -60,15 +61,15 @@ enum Constant : std::size_t {
   kSharedBytes,
   kPhaseGroups,
 };
-inline constexpr std::array<std::string_view, 11> kConstants = {
-    "kTaps",         "kGroupIn",      "kGroupOut",     "kThreads",     "kTileRows",   "kTileColumns",
-    "kTileChannels", "kChannelTiles", "kChannelBytes", "kSharedBytes", "kPhaseGroups"};
+inline constexpr std::array<std::string_view, 12> kConstants = {
+    "kTaps",        "kWrittenTaps",  "kGroupIn",      "kGroupOut",     "kThreads",     "kTileRows",
+    "kTileColumns", "kTileChannels", "kChannelTiles", "kChannelBytes", "kSharedBytes", "kPhaseGroups"};
 
 /// What the choice depends on, in one place.
 struct Facts {
   mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
-  std::int64_t taps = 0;
-  std::int64_t made = 0, summed = 0;  // channels of a group: of the result, and that are added up for it
+  std::int64_t taps = 0, written_taps = 0;  // of the kernel, and that the source writes out
+  std::int64_t made = 0, summed = 0;        // channels of a group: of the result, and that are added up for it
   std::vector<bool> phases_h = {true}, phases_w = {true};  // of a position: which have taps
   Size positions_h = {}, positions_w = {};                 // where the sizes are known
   bool is_f64 = false;

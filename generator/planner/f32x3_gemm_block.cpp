@@ -167,7 +167,7 @@ std::unexpected<Error> why_none(const Facts& f) {
   }
   least = copied.front();
   if (products(f, least) > gemm::kMostProducts) {
-    return gemm::fail_products(f.layer, products(f, least));
+    return gemm::fail_products(f.layer, products(f, least), gemm::kMostProducts);
   }
   if (f.of(least)[kHeldRegisters] > f.of(least)[kMostRegisters]) {
     return gemm::fail_registers(f, f.of(least)[kHeldRegisters], f.of(least)[kMostRegisters]);

@@ -143,9 +143,9 @@ std::unexpected<Error> fail_phases(const Layer& layer, std::int64_t phases, std:
                           axes_text(layer, &Axis::stride), phases, most));
 }
 
-std::unexpected<Error> fail_products(const Layer& layer, std::int64_t count) {
+std::unexpected<Error> fail_products(const Layer& layer, std::int64_t count, std::int64_t most) {
   return fail(fmt::format("kernel {} takes {} products, each written out; at most {}", axes_text(layer, &Axis::kernel),
-                          count, kMostProducts));
+                          count, most));
 }
 
 std::unexpected<Error> fail_registers(const Facts& f, std::int64_t wanted, std::int64_t most) {

@@ -252,7 +252,7 @@ template <typename AnyBlock, typename Predict, typename PlanOf>
 
 /// Why a layer has no plans: a limit that even the smallest block breaks.
 [[nodiscard]] std::unexpected<Error> fail_phases(const Layer& layer, std::int64_t phases, std::int64_t most);
-[[nodiscard]] std::unexpected<Error> fail_products(const Layer& layer, std::int64_t products);
+[[nodiscard]] std::unexpected<Error> fail_products(const Layer& layer, std::int64_t products, std::int64_t most);
 [[nodiscard]] std::unexpected<Error> fail_registers(const Facts& facts, std::int64_t wanted, std::int64_t most);
 [[nodiscard]] std::unexpected<Error> fail_stages(const Facts& facts, std::int64_t bytes);
 

@@ -15,6 +15,7 @@
 #include "generator/planner/integers.h"
 #include "generator/planner/layer_parameters.h"
 #include "generator/planner/roofline.h"
+#include "generator/planner/scalar.h"
 #include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
@@ -23,6 +24,7 @@ namespace {
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kMostInstructionN = 256;   // of a product
 constexpr std::int64_t kMostAccumulators = 160;   // of a thread
+constexpr std::int64_t kMostPhaseColumns = 32;    // of a product
 constexpr std::int64_t kMostProducts = 256;       // in the unrolled body
 constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
 constexpr std::size_t kMostPlans = 8;
@@ -73,6 +75,9 @@ enum Constant : std::size_t {
   kGapH,
   kGapW,
   kPhases,
+  kPhaseColumns,
+  kPhaseBlocks,
+  kMadeChannels,
   kInstructionN,
   kTaps,
   kKBlocks,
@@ -85,12 +90,33 @@ enum Constant : std::size_t {
   kPackedBytes,
   kAlignment,
 };
-constexpr std::array<std::string_view, 24> kConstants = {
-    "kBytes",   "kDepth",       "kPack",        "kSteps",        "kHaloH",
-    "kHaloW",   "kFirstH",      "kFirstW",      "kBeyondH",      "kBeyondW",
-    "kGapH",    "kGapW",        "kPhases",      "kInstructionN", "kTaps",
-    "kKBlocks", "kNTiles",      "kPositions",   "kInputBytes",   "kKBlockWeightBytes",
-    "kThreads", "kSharedBytes", "kPackedBytes", "kAlignment"};
+constexpr std::array<std::string_view, 27> kConstants = {"kBytes",
+                                                         "kDepth",
+                                                         "kPack",
+                                                         "kSteps",
+                                                         "kHaloH",
+                                                         "kHaloW",
+                                                         "kFirstH",
+                                                         "kFirstW",
+                                                         "kBeyondH",
+                                                         "kBeyondW",
+                                                         "kGapH",
+                                                         "kGapW",
+                                                         "kPhases",
+                                                         "kPhaseColumns",
+                                                         "kPhaseBlocks",
+                                                         "kMadeChannels",
+                                                         "kInstructionN",
+                                                         "kTaps",
+                                                         "kKBlocks",
+                                                         "kNTiles",
+                                                         "kPositions",
+                                                         "kInputBytes",
+                                                         "kKBlockWeightBytes",
+                                                         "kThreads",
+                                                         "kSharedBytes",
+                                                         "kPackedBytes",
+                                                         "kAlignment"};
 
 /// What the choice depends on.
 struct Facts {
@@ -155,7 +181,7 @@ std::int64_t vector_of(const Facts& f, const Block& b) {
 void choose_store(const Facts& f, Block& b) {
   b.store = f.of(b)[kPack];
   const Layer& layer = f.layer;
-  if (f.channels_last()) {
+  if (f.channels_last() && f.of(b)[kPhaseBlocks] == 1) {
     while (b.store > 1 && (b.block_n % (4 * b.store) != 0 || layer.out_channels % b.store != 0)) {
       b.store /= 2;
     }
@@ -166,7 +192,8 @@ void choose_store(const Facts& f, Block& b) {
   b.adjacent_channels = 2;
   const Axis& axis = layer.axes[kWidth];
   const std::int64_t out = axis.extent ? output_extent(axis, *axis.extent) : 1;
-  while (b.store > 1 && (axis.stride % b.store != 0 || axis.padding.before % b.store != 0 || out % b.store != 0)) {
+  while (b.store > 1 &&
+         (f.of(b)[kPhaseColumns] % b.store != 0 || axis.padding.before % b.store != 0 || out % b.store != 0)) {
     b.store /= 2;
   }
 }
@@ -184,14 +211,14 @@ std::int64_t tiles(const Facts& f, const Block& b, Constants& of_block) {
 /// positions of a warp make.
 double store_factor(const Facts& f, const Block& b, Constants& of_block) {
   const std::int64_t bytes = of_block[kBytes];
-  if (f.channels_last()) {
+  if (f.channels_last() && of_block[kPhaseBlocks] == 1) {
     const auto adjacent = static_cast<double>(std::min(b.block_n, f.layer.out_channels) * bytes);
     return of_block[kNTiles] > 1 ? std::max(1.0, 32 / adjacent) : 1.0;
   }
-  const std::int64_t stride = f.layer.axes[kWidth].stride;
-  const auto adjacent = static_cast<double>((b.part_w == 8 ? 8 : 16) * stride * bytes);
+  const std::int64_t phases = of_block[kPhaseColumns];
+  const auto adjacent = static_cast<double>((of_block[kPhaseBlocks] > 1 ? 2 : b.part_w == 8 ? 8 : 16) * phases * bytes);
   return std::max(1.0, 32 / adjacent) *
-         (b.store < std::min(stride, of_block[kPack]) ? f.target.factors.halo_narrow_stores : 1.0);
+         (b.store < std::min(phases, of_block[kPack]) ? f.target.factors.halo_narrow_stores : 1.0);
 }
 
 /// The time of a call, in seconds. Shared memory gives both operands of products and takes what is staged; weights and
@@ -259,11 +286,14 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
   plan.shared_bytes = of_block[kSharedBytes];
   plan.alignment = of_block[kAlignment];
   plan.packed_bytes = of_block[kPackedBytes];
+  // Of parted phases, those of adjacent blocks of one channel.
+  const std::int64_t phase_blocks = std::min(b.block_n, of_block[kPhaseBlocks]);
   plan.summary = fmt::format(
       "a block makes {} outputs of {} channels; {} taps; {:.1f} KiB shared",
-      b.flat ? fmt::format("{}", of_block[kPositions] * of_block[kPhases])
-             : fmt::format("{}x{}", b.tile_h * b.phase_rows, b.tile_w * layer.axes[kWidth].stride),
-      std::min(b.block_n, layer.out_channels), tap_count(layer), static_cast<double>(plan.shared_bytes) / 1024.0);
+      b.flat ? fmt::format("{}", of_block[kPositions] * of_block[kPhases] * phase_blocks)
+             : fmt::format("{}x{}", b.tile_h * b.phase_rows, b.tile_w * of_block[kPhaseColumns] * phase_blocks),
+      std::min(ceil_div(b.block_n, of_block[kPhaseBlocks]), layer.out_channels), tap_count(layer),
+      static_cast<double>(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
       "tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, weights {}{}",
       b.fused_phases && of_block[kPhases] > 1 ? fmt::format("{} phases of {} channels{}", of_block[kPhases], b.block_n,
@@ -285,6 +315,19 @@ Result<void> check(const Problem& problem) {
   }
   if (layer.groups != 1) {
     return fail(fmt::format("{} groups; it takes 1", layer.groups));
+  }
+  const Axis& columns = layer.axes[kWidth];
+  if (columns.stride > kMostPhaseColumns) {
+    if (layer.layout == Layout::kNhwc && layer.out_channels > 1) {
+      return fail(
+          fmt::format("stride {} in width and {} output channels in nhwc: a product makes that many phases; "
+                      "at most {}",
+                      columns.stride, layer.out_channels, kMostPhaseColumns));
+    }
+    if (layer.out_channels > kIntMax / columns.stride) {
+      return fail(fmt::format("{} output channels of {} phases in width are too many for 32 bits", layer.out_channels,
+                              columns.stride));
+    }
   }
   for (const std::size_t axis : axes_of(layer)) {
     const Axis& a = layer.axes[axis];
@@ -331,8 +374,12 @@ std::vector<std::int64_t> block_n_choices(const Facts& f, const Block& b) {
   const std::int64_t most =
       std::min(b.fused_phases ? kMostInstructionN / phases : kMostInstructionN, 2 * kMostAccumulators / phases);
   std::vector<std::int64_t> out;
-  for (std::int64_t parts = 1; parts <= ceil_div(f.layer.out_channels, 8) && out.size() < 4; ++parts) {
-    std::int64_t block_n = round_up(ceil_div(f.layer.out_channels, parts), 8);
+  const std::int64_t made = f.of(b)[kMadeChannels];
+  if (most < 8) {
+    return {};
+  }
+  for (std::int64_t parts = ceil_div(made, most); parts <= ceil_div(made, 8) && out.size() < 4; ++parts) {
+    std::int64_t block_n = round_up(ceil_div(made, parts), 8);
     if (block_n > 16 && round_up(block_n, vectors) <= most) {
       block_n = round_up(block_n, vectors);  // stored in whole vectors
     }
@@ -408,7 +455,7 @@ std::vector<Block> with_phases(const Layer& layer, const Block& b) {
   std::vector<Block> out;
   for (const std::int64_t phase_rows : {layer.axes[kHeight].stride, std::int64_t{1}}) {
     for (const bool fused_phases : {true, false}) {
-      if ((fused_phases || !divides(layer)) &&
+      if ((fused_phases || (!divides(layer) && layer.axes[kWidth].stride <= kMostPhaseColumns)) &&
           (fused_phases || divides_h || phase_rows == layer.axes[kHeight].stride)) {
         out.push_back(b);
         out.back().phase_rows = phase_rows;

@@ -11,7 +11,7 @@ namespace convtgen {
 namespace {
 
 constexpr std::int64_t kMostNumber = kIntMax - 65536;  // of a layer: a tile or a k-block may end after it
-constexpr std::int64_t kMaxStores = 16384;  // phases of a layer, each of which the source stores by a line of its own
+constexpr std::int64_t kMaxPhases = 16384;  // of a layer; an int holds the product of two numbers of an axis's phases
 
 /// Whether every offset inside one image, and inside the weights of one group, fits an int.
 bool offsets_fit_int(const Layer& layer) {
@@ -94,9 +94,9 @@ Result<void> check_numbers(const Layer& layer) {
   if (auto checked = check_axis("width", columns); !checked) {
     return checked;
   }
-  if (rows.stride > kMaxStores / columns.stride) {
+  if (rows.stride > kMaxPhases / columns.stride) {
     return fail(fmt::format("stride {}x{} has {} phases; at most {} are supported", rows.stride, columns.stride,
-                            rows.stride * columns.stride, kMaxStores));
+                            rows.stride * columns.stride, kMaxPhases));
   }
   for (const auto& [name, channels] :
        {std::pair{"in_channels", layer.in_channels}, std::pair{"out_channels", layer.out_channels}}) {

@@ -18,6 +18,7 @@ constexpr std::int64_t kSkewRegisters = 20;           // fewer where rows begin 
 constexpr std::int64_t kMostCluster = 8;
 constexpr std::int64_t kLeastPixelBytes = 128;  // of a bulk copy of pixels
 constexpr std::int64_t kMostLongProducts = 48;  // of a warpgroup in k-blocks of eight k-steps, which are written out
+constexpr std::int64_t kMostStridedProducts = 192;  // with input strides, where each tap loads fragments of its own
 
 /// How input is brought: by the widest asynchronous copies, and rows also by bulk copies: rows of 32-bit elements,
 /// which consumers load one by one, whatever their width is. So are pixels where a copy has kLeastPixelBytes.
@@ -96,7 +97,7 @@ bool choose_tile(const Facts& f, Block& b) {
 std::optional<Block> completed(const Facts& f, Block b) {
   const std::int64_t products = gemm::products(f.of(b));
   if (products > gemm::kMostProducts || (b.block_k == 8 * f.instruction_k && products > kMostLongProducts) ||
-      !fits_registers(f, b)) {
+      (gemm::has_input_strides(f) && products > kMostStridedProducts) || !fits_registers(f, b)) {
     return std::nullopt;
   }
   if (f.of(b)[kBatches] == 1 && f.of(b)[gemm::kKSteps] % 2 != 0) {  // batches alternate between two sets of fragments
@@ -201,8 +202,9 @@ std::unexpected<Error> why_none(const Facts& f) {
     return fail_extent(f.layer, 4 / f.bytes, 4);
   }
   least = copied.front();
-  if (const std::int64_t products = gemm::products(f.of(least)); products > gemm::kMostProducts) {
-    return gemm::fail_products(f.layer, products);
+  const std::int64_t most_products = gemm::has_input_strides(f) ? kMostStridedProducts : gemm::kMostProducts;
+  if (const std::int64_t products = gemm::products(f.of(least)); products > most_products) {
+    return gemm::fail_products(f.layer, products, most_products);
   }
   if (const Registers registers = registers_of(f, least); registers.wanted > registers.most) {
     return gemm::fail_registers(f, registers.wanted, registers.most);

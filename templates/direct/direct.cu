@@ -31,6 +31,21 @@ constexpr int kPhases = P::group_phases_h * P::group_phases_w;
 constexpr int kPhaseGroupsH = ceil_div(P::stride_h, P::group_phases_h);
 constexpr int kPhaseGroupsW = ceil_div(P::stride_w, P::group_phases_w);
 constexpr int kPhaseGroups = kPhaseGroupsH * kPhaseGroupsW;
+
+// Taps and phases are statements of their own, with offsets that are numbers, where there are not too many for a source
+// of readable length. Else loops go over the taps of each phase, which are kTapStep apart; so much further on, a tap
+// reads the input kOffsetStep before.
+constexpr int kMostUnrolled = 256;
+constexpr bool kUnrolled = kTaps <= kMostUnrolled && static_cast<long long>(P::stride_h) * P::stride_w <= kMostUnrolled;
+constexpr int kWrittenTaps = kUnrolled ? kTaps : 1;
+constexpr int kTapStepH = P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h);
+constexpr int kTapStepW = P::stride_w / greatest_common_divisor(P::stride_w, P::dilation_w);
+constexpr int kOffsetStepH = P::dilation_h / greatest_common_divisor(P::stride_h, P::dilation_h);
+constexpr int kOffsetStepW = P::dilation_w / greatest_common_divisor(P::stride_w, P::dilation_w);
+constexpr int kPhaseTapsH = ceil_div(P::kernel_h, kTapStepH);
+constexpr int kPhaseTapsW = ceil_div(P::kernel_w, kTapStepW);
+constexpr int kStagedTaps = kUnrolled ? kTaps : kPhases * kPhaseTapsH * kPhaseTapsW;
+
 constexpr bool kWholeTiles = kGroupOut % kTileChannels == 0;  // no channel tile is ragged
 constexpr bool kWholeKBlocks = kGroupIn % P::block_k == 0;
 
@@ -46,7 +61,7 @@ constexpr int kPitch = ceil_div(kStagedColumns, 4) * 4;
 // nothing is staged the halo may be too large for any integer.
 constexpr long long kChannelBytes =
     P::staged ? static_cast<long long>(sizeof(Sum)) *
-                    (static_cast<long long>(kStagedRows) * kPitch + static_cast<long long>(kTaps) * kTileChannels)
+                    (static_cast<long long>(kStagedRows) * kPitch + static_cast<long long>(kStagedTaps) * kTileChannels)
               : 0;
 constexpr long long kSharedBytes = P::block_k * kChannelBytes;
 
@@ -60,7 +75,7 @@ static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 
 struct Stage {
   Sum rows[P::block_k][kStagedRows][kPitch];
-  Sum weights[P::block_k][kTaps][kTileChannels];
+  Sum weights[P::block_k][kStagedTaps][kTileChannels];
 };
 
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
@@ -105,6 +120,60 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __res
       value = widen(weight[weight_offset(static_cast<WeightIndex>(ci), co, tap, kGroupOut, kTaps)]);
     }
     stage.weights[k_block_channel][tap][channel] = value;
+  }
+}
+
+// The number below m whose product with `a` has the remainder 1, by Euclid's algorithm; 0 where m is 1. The two have no
+// common divisor.
+__host__ __device__ constexpr int inverse_modulo(int a, int m) {
+  return m == 1 ? 0 : a % m == 1 ? 1 : (1 + m * (a % m - inverse_modulo(m, a % m))) / (a % m);
+}
+
+// An axis's taps of one phase: the first, or the kernel's end, and the offset from m at which it reads the input.
+struct PhaseTaps {
+  int first;
+  int offset;
+};
+__device__ __forceinline__ PhaseTaps taps_of_phase(int phase, const int kernel, const int stride, const int padding,
+                                                   const int dilation) {
+  const int divisor = greatest_common_divisor(stride, dilation);
+  const int step = stride / divisor;
+  PhaseTaps taps;
+  taps.first = phase < stride && (phase + padding) % divisor == 0
+                   ? (phase + padding) / divisor % step * inverse_modulo(dilation / divisor, step) % step
+                   : kernel;
+  taps.offset = (phase + padding - dilation * taps.first) / stride;
+  return taps;
+}
+__device__ __forceinline__ PhaseTaps rows_of_phase(int phase) {
+  return taps_of_phase(phase, P::kernel_h, P::stride_h, P::padding_h, P::dilation_h);
+}
+__device__ __forceinline__ PhaseTaps columns_of_phase(int phase) {
+  return taps_of_phase(phase, P::kernel_w, P::stride_w, P::padding_w, P::dilation_w);
+}
+
+// The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. `phase_h` and
+// `phase_w` are the group's first. Phases may have fewer taps than there are places.
+__device__ __forceinline__ void stage_phase_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
+                                                    const int first_out, int phase_h, int phase_w) {
+#pragma unroll 1
+  for (int i = threadIdx.x; i < P::block_k * kTileChannels * kStagedTaps; i += kThreads) {
+    const int place = P::weight_channels_last ? i / kTileChannels % kStagedTaps : i % kStagedTaps;
+    const int channel = P::weight_channels_last ? i % kTileChannels : i / kStagedTaps % kTileChannels;
+    const int k_block_channel = i / (kStagedTaps * kTileChannels);
+    const int ci = first_channel + k_block_channel;
+    const int co = first_out + channel;
+    const int kh = rows_of_phase(phase_h + place % kPhases / P::group_phases_w).first +
+                   place / (kPhases * kPhaseTapsW) * kTapStepH;
+    const int kw =
+        columns_of_phase(phase_w + place % P::group_phases_w).first + place / kPhases % kPhaseTapsW * kTapStepW;
+    if (kh < P::kernel_h && kw < P::kernel_w) {
+      Sum value = 0;
+      if ((kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut)) {
+        value = widen(weight[weight_offset(static_cast<WeightIndex>(ci), co, kh * P::kernel_w + kw, kGroupOut, kTaps)]);
+      }
+      stage.weights[k_block_channel][place][channel] = value;
+    }
   }
 }
 
@@ -214,6 +283,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int row = thread / P::threads_x % P::threads_y * P::rows_per_thread;
   const int channel = thread / (P::threads_x * P::threads_y) * P::channels_per_thread;
   const int first_out = (P::groups == 1 ? channel_tile : channel_tile % kChannelTiles) * kTileChannels;
+  const int first_phase_h = phase_group / kPhaseGroupsW * P::group_phases_h;
+  const int first_phase_w = phase_group % kPhaseGroupsW * P::group_phases_w;
   const int m_y = tile_y * kTileRows + row;
   const int m_x = tile_x * kTileColumns + column;
   const int channels = kWholeTiles ? P::channels_per_thread : kGroupOut - (first_out + channel);
@@ -235,39 +306,78 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       __syncthreads();  // all threads have read the k-block before
       stage_rows(stage, x_group, first_in, tile_y * kTileRows + kLeastOffsetH, tile_x * kTileColumns + kLeastOffsetW,
                  in_h, in_w);
-      stage_weights(stage, weight_group, first_in, first_out);
+      if (kUnrolled) {
+        stage_weights(stage, weight_group, first_in, first_out);
+      } else {
+        stage_phase_weights(stage, weight_group, first_in, first_out, first_phase_h, first_phase_w);
+      }
       __syncthreads();  // the k-block is staged
     }
+    if (kUnrolled) {
 #pragma unroll 1
-    for (int c = 0; c < P::block_k; ++c) {
-      CONVTGEN_UNROLL
-      for (int g = 0; g < kPhaseGroups; ++g) {
-        if (kPhaseGroups == 1 || phase_group == g) {
-          CONVTGEN_UNROLL
-          for (int kh = 0; kh < P::kernel_h; ++kh) {
-            const int phase_h = phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
-            const int offset_h = offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
-            if (phase_h / P::group_phases_h == g / kPhaseGroupsW) {
-              // Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.
-              CONVTGEN_UNROLL
-              for (int kw = 0; kw < P::kernel_w; ++kw) {
-                const int phase_w = phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
-                const int offset_w = offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
-                const int tap = kh * P::kernel_w + kw;
-                const int phase = phase_h % P::group_phases_h * P::group_phases_w + phase_w % P::group_phases_w;
-                if (phase_w / P::group_phases_w == g % kPhaseGroupsW) {
-                  if (P::staged) {
-                    multiply_add(acc[phase],
-                                 &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
-                                 &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
-                  } else {
-                    multiply_add_unstaged(
-                        acc[phase], x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h,
-                        m_x + offset_w, in_h, in_w,
-                        weight_group + weight_offset(static_cast<WeightIndex>(first_in + c), first_out + channel, tap,
-                                                     kGroupOut, kTaps),
-                        channels);  // tap ({kh}, {kw})
+      for (int c = 0; c < P::block_k; ++c) {
+        CONVTGEN_UNROLL
+        for (int g = 0; g < kPhaseGroups; ++g) {
+          if (kPhaseGroups == 1 || phase_group == g) {
+            CONVTGEN_UNROLL
+            for (int kh = 0; kh < P::kernel_h; ++kh) {
+              const int phase_h = phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+              const int offset_h = offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+              if (phase_h / P::group_phases_h == g / kPhaseGroupsW) {
+                // Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.
+                CONVTGEN_UNROLL
+                for (int kw = 0; kw < P::kernel_w; ++kw) {
+                  const int phase_w = phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+                  const int offset_w = offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+                  const int tap = kh * P::kernel_w + kw;
+                  const int phase = phase_h % P::group_phases_h * P::group_phases_w + phase_w % P::group_phases_w;
+                  if (phase_w / P::group_phases_w == g % kPhaseGroupsW) {
+                    if (P::staged) {
+                      multiply_add(
+                          acc[phase],
+                          &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
+                          &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
+                    } else {
+                      multiply_add_unstaged(acc[phase], x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels),
+                                            m_y + offset_h, m_x + offset_w, in_h, in_w,
+                                            weight_group + weight_offset(static_cast<WeightIndex>(first_in + c),
+                                                                         first_out + channel, tap, kGroupOut, kTaps),
+                                            channels);  // tap ({kh}, {kw})
+                    }
                   }
+                }
+              }
+            }
+          }
+        }
+      }
+    } else {
+      CONVTGEN_UNROLL
+      for (int phase = 0; phase < kPhases; ++phase) {
+        const PhaseTaps rows = rows_of_phase(first_phase_h + phase / P::group_phases_w);
+        const PhaseTaps columns = columns_of_phase(first_phase_w + phase % P::group_phases_w);
+#pragma unroll 1
+        for (int c = 0; c < P::block_k; ++c) {
+#pragma unroll 1
+          for (int t_h = 0; t_h < kPhaseTapsH; ++t_h) {
+            const int kh = rows.first + t_h * kTapStepH;
+            const int offset_h = rows.offset - t_h * kOffsetStepH;
+#pragma unroll 4
+            for (int t_w = 0; t_w < kPhaseTapsW; ++t_w) {
+              const int kw = columns.first + t_w * kTapStepW;
+              const int offset_w = columns.offset - t_w * kOffsetStepW;
+              if (kh < P::kernel_h && kw < P::kernel_w) {
+                if (P::staged) {
+                  multiply_add(acc[phase],
+                               &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
+                               &stage.weights[c][(t_h * kPhaseTapsW + t_w) * kPhases + phase][channel]);
+                } else {
+                  multiply_add_unstaged(
+                      acc[phase], x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h,
+                      m_x + offset_w, in_h, in_w,
+                      weight_group + weight_offset(static_cast<WeightIndex>(first_in + c), first_out + channel,
+                                                   kh * P::kernel_w + kw, kGroupOut, kTaps),
+                      channels);
                 }
               }
             }
@@ -278,17 +388,30 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
 
   const int co = group * kGroupOut + first_out + channel;
-  CONVTGEN_UNROLL
-  for (int g = 0; g < kPhaseGroups; ++g) {
-    if (kPhaseGroups == 1 || phase_group == g) {
-      CONVTGEN_UNROLL
-      for (int phase = 0; phase < kPhases; ++phase) {
-        const int phase_h = g / kPhaseGroupsW * P::group_phases_h + phase / P::group_phases_w;
-        const int phase_w = g % kPhaseGroupsW * P::group_phases_w + phase % P::group_phases_w;
-        if (phase_h < P::stride_h && phase_w < P::stride_w) {
-          store(acc[phase], y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w + phase_w,
-                out_h, out_w);
+  if (kUnrolled) {
+    CONVTGEN_UNROLL
+    for (int g = 0; g < kPhaseGroups; ++g) {
+      if (kPhaseGroups == 1 || phase_group == g) {
+        CONVTGEN_UNROLL
+        for (int phase = 0; phase < kPhases; ++phase) {
+          const int phase_h = g / kPhaseGroupsW * P::group_phases_h + phase / P::group_phases_w;
+          const int phase_w = g % kPhaseGroupsW * P::group_phases_w + phase % P::group_phases_w;
+          if (phase_h < P::stride_h && phase_w < P::stride_w) {
+            store(acc[phase], y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w + phase_w,
+                  out_h, out_w);
+          }
         }
+      }
+    }
+  } else {
+    CONVTGEN_UNROLL
+    for (int phase = 0; phase < kPhases; ++phase) {
+      const int phase_h = first_phase_h + phase / P::group_phases_w;
+      const int phase_w = first_phase_w + phase % P::group_phases_w;
+      if ((P::stride_h % P::group_phases_h == 0 || phase_h < P::stride_h) &&
+          (P::stride_w % P::group_phases_w == 0 || phase_w < P::stride_w)) {
+        store(acc[phase], y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w + phase_w, out_h,
+              out_w);
       }
     }
   }

@@ -31,6 +31,10 @@ constexpr int kChannelTiles = ceil_div(kGroupIn, kTileChannels);  // of one grou
 constexpr bool kWholeTiles = kGroupIn % kTileChannels == 0;       // no channel tile is ragged
 constexpr bool kWholeKBlocks = kGroupOut % P::block_k == 0;
 
+// Taps are statements of their own where there are not too many for a source of readable length; else loops.
+constexpr bool kUnrolled = kTaps <= 256;
+constexpr int kWrittenTaps = kUnrolled ? kTaps : 1;
+
 // The window of grad_y that a tile reads.
 constexpr int kStagedRows = (kTileRows - 1) * P::stride_h + P::dilation_h * (P::kernel_h - 1) + 1;
 constexpr int kStagedColumns = (kTileColumns - 1) * P::stride_w + P::dilation_w * (P::kernel_w - 1) + 1;
@@ -231,23 +235,46 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     }
 #pragma unroll 1
     for (int c = 0; c < P::block_k; ++c) {
-      CONVTGEN_UNROLL
-      for (int kh = 0; kh < P::kernel_h; ++kh) {
+      if (kUnrolled) {
         CONVTGEN_UNROLL
-        for (int kw = 0; kw < P::kernel_w; ++kw) {
-          const int tap = kh * P::kernel_w + kw;
-          if (P::staged) {
-            multiply_add(acc,
-                         &stage.rows[c][row * P::stride_h + P::dilation_h * kh]
-                                    [column * P::stride_w + P::dilation_w * kw],
-                         &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
-          } else {
-            multiply_add_unstaged(acc, y_group + (first_out + c) * (P::channels_last ? 1 : out_pixels),
-                                  iy * P::stride_h + (P::dilation_h * kh - P::padding_h),
-                                  ix * P::stride_w + (P::dilation_w * kw - P::padding_w), out_h, out_w,
-                                  weight_group + weight_offset(static_cast<WeightIndex>(first_in + channel),
-                                                               first_out + c, tap, kGroupOut, kTaps),
-                                  channels);  // tap ({kh}, {kw})
+        for (int kh = 0; kh < P::kernel_h; ++kh) {
+          CONVTGEN_UNROLL
+          for (int kw = 0; kw < P::kernel_w; ++kw) {
+            const int tap = kh * P::kernel_w + kw;
+            if (P::staged) {
+              multiply_add(
+                  acc,
+                  &stage.rows[c][row * P::stride_h + P::dilation_h * kh][column * P::stride_w + P::dilation_w * kw],
+                  &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
+            } else {
+              multiply_add_unstaged(acc, y_group + (first_out + c) * (P::channels_last ? 1 : out_pixels),
+                                    iy * P::stride_h + (P::dilation_h * kh - P::padding_h),
+                                    ix * P::stride_w + (P::dilation_w * kw - P::padding_w), out_h, out_w,
+                                    weight_group + weight_offset(static_cast<WeightIndex>(first_in + channel),
+                                                                 first_out + c, tap, kGroupOut, kTaps),
+                                    channels);  // tap ({kh}, {kw})
+            }
+          }
+        }
+      } else {
+#pragma unroll 1
+        for (int kh = 0; kh < P::kernel_h; ++kh) {
+#pragma unroll 4
+          for (int kw = 0; kw < P::kernel_w; ++kw) {
+            const int tap = kh * P::kernel_w + kw;
+            if (P::staged) {
+              multiply_add(
+                  acc,
+                  &stage.rows[c][row * P::stride_h + P::dilation_h * kh][column * P::stride_w + P::dilation_w * kw],
+                  &stage.weights[c][tap][channel]);
+            } else {
+              multiply_add_unstaged(acc, y_group + (first_out + c) * (P::channels_last ? 1 : out_pixels),
+                                    iy * P::stride_h + (P::dilation_h * kh - P::padding_h),
+                                    ix * P::stride_w + (P::dilation_w * kw - P::padding_w), out_h, out_w,
+                                    weight_group + weight_offset(static_cast<WeightIndex>(first_in + channel),
+                                                                 first_out + c, tap, kGroupOut, kTaps),
+                                    channels);
+            }
           }
         }
       }

@@ -34,6 +34,7 @@ constexpr int kInTiles = ceil_div(kGroupIn, kTileIn);  // of one group
 constexpr int kOutTiles = ceil_div(kGroupOut, kTileOut);
 constexpr int kTapGroupsW = ceil_div(P::kernel_w, P::taps_w);
 constexpr int kTapGroups = ceil_div(P::kernel_h, P::taps_h) * kTapGroupsW;
+constexpr bool kSameGroups = kTaps > 256;  // all groups are as if whole: a statement for each tap would be too many
 constexpr int kSliceBlocks = P::groups * kInTiles * kOutTiles * kTapGroups;
 constexpr bool kWholeIn = kGroupIn % kTileIn == 0;  // no tile of channels is ragged
 constexpr bool kWholeOut = kGroupOut % kTileOut == 0;
@@ -153,15 +154,26 @@ __device__ __forceinline__ void add_products(Accumulators& acc, const int tap_gr
     }
     const Sum* window = &shared.grad_y[out_channel][pixel / P::tile_columns * (P::stride_h * kStagedColumns) +
                                                     pixel % P::tile_columns * P::stride_w];
-    CONVTGEN_UNROLL
-    for (int kh = 0; kh < P::kernel_h; ++kh) {
+    if (kSameGroups) {
       CONVTGEN_UNROLL
-      for (int kw = 0; kw < P::kernel_w; ++kw) {
-        if (kh / P::taps_h * kTapGroupsW + kw / P::taps_w == tap_group) {
-          const int row = kh % P::taps_h;
-          const int column = kw % P::taps_w;
+      for (int row = 0; row < P::taps_h; ++row) {
+        CONVTGEN_UNROLL
+        for (int column = 0; column < P::taps_w; ++column) {
           multiply_add(acc[row * P::taps_w + column], x,
-                       window + (P::dilation_h * row * kStagedColumns + P::dilation_w * column));  // tap ({kh}, {kw})
+                       window + (P::dilation_h * row * kStagedColumns + P::dilation_w * column));
+        }
+      }
+    } else {
+      CONVTGEN_UNROLL
+      for (int kh = 0; kh < P::kernel_h; ++kh) {
+        CONVTGEN_UNROLL
+        for (int kw = 0; kw < P::kernel_w; ++kw) {
+          if (kh / P::taps_h * kTapGroupsW + kw / P::taps_w == tap_group) {
+            const int row = kh % P::taps_h;
+            const int column = kw % P::taps_w;
+            multiply_add(acc[row * P::taps_w + column], x,
+                         window + (P::dilation_h * row * kStagedColumns + P::dilation_w * column));  // tap ({kh}, {kw})
+          }
         }
       }
     }
@@ -259,10 +271,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                  tile_x * P::tile_columns * P::stride_w - P::padding_w + P::dilation_w * first_kw, out_h, out_w);
     __syncthreads();  // the tile is staged
     Accumulators acc = {};
-    CONVTGEN_UNROLL
-    for (int g = 0; g < kTapGroups; ++g) {
-      if (kTapGroups == 1 || tap_group == g) {
-        add_products(acc, g, shared, first_pixel, in_channel, out_channel);
+    if (kSameGroups) {
+      add_products(acc, 0, shared, first_pixel, in_channel, out_channel);
+    } else {
+      CONVTGEN_UNROLL
+      for (int g = 0; g < kTapGroups; ++g) {
+        if (kTapGroups == 1 || tap_group == g) {
+          add_products(acc, g, shared, first_pixel, in_channel, out_channel);
+        }
       }
     }
     // A sum over all tiles has as many terms as the batch has positions: few at a time keep it accurate.

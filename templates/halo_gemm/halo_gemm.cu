@@ -44,8 +44,17 @@ constexpr int kSteps = P::block_k / kDepth;
 constexpr int kUnits = P::block_k / kPack;
 constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
 
-// Phases of a block, and the window of taps that serves them.
-constexpr int kPhases = P::phase_rows * P::stride_w;
+// The largest divisor of n that is `most` at the most.
+__host__ __device__ constexpr int largest_divisor(int n, int most) {
+  return n <= most ? n : n % most == 0 ? most : largest_divisor(n, most - 1);
+}
+
+// Phases of a block, and the window of taps that serves them. Where a row has more phases than a product of 8 channels
+// has columns for, products make kPhaseColumns adjacent ones: then each output channel counts as kPhaseBlocks channels.
+constexpr int kPhaseColumns = largest_divisor(P::stride_w, 32);
+constexpr int kPhaseBlocks = P::stride_w / kPhaseColumns;
+constexpr int kMadeChannels = P::out_channels * kPhaseBlocks;
+constexpr int kPhases = P::phase_rows * kPhaseColumns;
 constexpr int kPhaseGroups = P::stride_h / P::phase_rows;
 constexpr int kWindowH = ceil_div(P::kernel_h, P::stride_h);
 constexpr int kWindowW = ceil_div(P::kernel_w, P::stride_w);
@@ -73,7 +82,7 @@ constexpr int kPaddedW = P::fused_phases ? kWindowW * P::stride_w : P::kernel_w;
 constexpr int kInstructionN = (P::fused_phases ? kPhases : 1) * P::block_n;  // of a product
 constexpr int kAccArrays = P::fused_phases ? 1 : kPhases;
 constexpr int kTaps = P::fused_phases ? kWindowH * kWindowW : kPaddedH / kPhaseGroups * kPaddedW;  // of a block
-constexpr int kChannelTiles = ceil_div(P::out_channels, P::block_n);
+constexpr int kChannelTiles = ceil_div(kMadeChannels, P::block_n);
 constexpr int kNTiles = kPhaseGroups * kChannelTiles;
 
 // The tile, in parts of 64 positions.
@@ -112,6 +121,8 @@ static_assert(kPositions % (64 * (2 / kTeams)) == 0 && P::tile_w % P::part_w == 
 static_assert(kInstructionN <= 256 && kAccArrays * kInstructionN * kParts <= 320, "the accumulators fit the registers");
 static_assert(kPhaseGroups == 1 || kPaddedH % P::stride_h == 0,
               "phase rows are parted only where each has as many kernel rows");
+static_assert(kPhaseBlocks == 1 || (P::fused_phases && (!P::channels_last || P::out_channels == 1)),
+              "phases of a row are parted only where products serve all of them, and no channel is between them");
 static_assert((P::stride_h == 1 || P::dilation_h == 1 || P::kernel_h == 1) &&
                   (P::stride_w == 1 || P::dilation_w == 1 || P::kernel_w == 1),
               "all phases read the same input");
@@ -139,7 +150,8 @@ __device__ __forceinline__ int column_of(int channel) {
 extern "C" __global__ void __launch_bounds__(kPackers)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
   grid_dependents_launch();
-  constexpr int kKernel = kPaddedH * kPaddedW;
+  constexpr int kKernelColumns = kPaddedW / kPhaseBlocks;  // that serve an output channel's phases
+  constexpr int kKernel = kPaddedH * kKernelColumns;
   constexpr int kOut = kChannelTiles * P::block_n;
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
@@ -147,9 +159,11 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     const int tap = static_cast<int>(P::weight_channels_last ? i / kOut % kKernel : i % kKernel);
     const int co = static_cast<int>(P::weight_channels_last ? i % kOut : i / kKernel % kOut);
     const int unit = static_cast<int>(i / (kKernel * kOut));
-    const int kh = tap / kPaddedW;
-    const int kw = tap % kPaddedW;
-    const bool exists = (P::out_channels % P::block_n == 0 || co < P::out_channels) &&
+    const int kh = tap / kKernelColumns;
+    const int kw = kPhaseBlocks == 1 ? tap % kKernelColumns
+                                     : tap % kKernelColumns / kPhaseColumns * P::stride_w +
+                                           co % kPhaseBlocks * kPhaseColumns + tap % kPhaseColumns;
+    const bool exists = (kMadeChannels % P::block_n == 0 || co < kMadeChannels) &&
                         (kPaddedH == P::kernel_h || kh < P::kernel_h) && (kPaddedW == P::kernel_w || kw < P::kernel_w);
     unsigned int words[4];
     CONVTGEN_UNROLL
@@ -160,8 +174,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
         const int ci = unit * kPack + (P::type == kWgmmaTf32 ? word : 2 * word + half);
         Element value = 0;
         if (exists && (P::in_channels % P::block_k == 0 || ci < P::in_channels)) {
-          value = weight[product_weight_offset(static_cast<WeightIndex>(ci), co, kh * P::kernel_w + kw, P::in_channels,
-                                               P::out_channels, P::kernel_h * P::kernel_w)];
+          value = weight[product_weight_offset(static_cast<WeightIndex>(ci), co / kPhaseBlocks, kh * P::kernel_w + kw,
+                                               P::in_channels, P::out_channels, P::kernel_h * P::kernel_w)];
         }
         if constexpr (P::type == kWgmmaTf32) {
           halves[half] = operand(__float_as_uint(value));
@@ -177,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     int column = column_of(co % P::block_n);
     if (P::fused_phases) {
       place = kh / P::stride_h * kWindowW + kw / P::stride_w;
-      column += (row * P::stride_w + kw % P::stride_w) * P::block_n;
+      column += (row * kPhaseColumns + kw % kPhaseColumns) * P::block_n;
     } else {
       place = (kh / P::stride_h * P::phase_rows + row) * P::kernel_w + kw;
     }
@@ -316,6 +330,9 @@ __device__ __forceinline__ float acc_of(const Accumulators (&acc)[kAccArrays], i
 constexpr int kOwn = P::block_n / 4;
 constexpr bool kHasBiasRegisters = P::has_bias && kOwn <= 16;
 
+// Whether a thread's adjacent outputs are channels of a phase; else they are phases of a channel.
+constexpr bool kStoresChannels = P::channels_last && kPhaseBlocks == 1;
+
 // The block's channel that is the thread's i-th, whose first is `channel`.
 __device__ __forceinline__ int own_channel(int channel, int i) {
   return channel + i / P::adjacent_channels * (4 * P::adjacent_channels) + i % P::adjacent_channels;
@@ -331,8 +348,8 @@ __device__ __forceinline__ float epilogue(float sum, float bias) {
 // block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
 __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kAccArrays], Element* __restrict__ y,
                                             const float* bias, const Tile& tile, int first_part, int row, int channel,
-                                            int left, const int phase_row, const int batch, const int in_h,
-                                            const int in_w, const int out_h, const int out_w) {
+                                            int left, int first_out, const int phase_row, const int batch,
+                                            const int in_h, const int in_w, const int out_h, const int out_w) {
   float bias_registers[kHasBiasRegisters ? kOwn : 1];
   if (kHasBiasRegisters) {
 #pragma unroll
@@ -352,11 +369,12 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
                               : tile.m_y + of_tile / kAcross * (64 / P::part_w) + place / P::part_w;
       const int m_x = P::flat ? at % (in_w + kGapW) : tile.m_x + of_tile % kAcross * P::part_w + place % P::part_w;
 #pragma unroll
-      for (int phase = 0; phase < kPhases; phase += P::channels_last ? 1 : P::store) {
-        const int oy = m_y * P::stride_h + phase_row + phase / P::stride_w - P::padding_h;
-        const int ox = m_x * P::stride_w + phase % P::stride_w - P::padding_w;
-        if (oy >= 0 && oy < out_h && ox >= 0 && ox < out_w && (!P::flat || image < batch)) {
-          if (P::channels_last) {
+      for (int phase = 0; phase < kPhases; phase += kStoresChannels ? 1 : P::store) {
+        const int oy = m_y * P::stride_h + phase_row + phase / kPhaseColumns - P::padding_h;
+        const int ox = m_x * P::stride_w + phase % kPhaseColumns - P::padding_w;
+        if (oy >= 0 && oy < out_h && (kPhaseBlocks > 1 || ox >= 0) && (kPhaseBlocks > 1 || ox < out_w) &&
+            (!P::flat || image < batch)) {
+          if (kStoresChannels) {
             Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
 #pragma unroll
             for (int first = 0; first < P::block_n / 4; first += P::store) {
@@ -378,7 +396,11 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
 #pragma unroll
             for (int i = 0; i < P::block_n / 4; ++i) {
               const int own = own_channel(channel, i);
-              if (P::out_channels % P::block_n == 0 || own < left) {
+              // Of parted phases: the block's first column. `y` is the image's first channel then.
+              const int shift = kPhaseBlocks == 1 ? 0 : (first_out + own) % kPhaseBlocks * kPhaseColumns;
+              const int column = ox + shift;
+              if ((kMadeChannels % P::block_n == 0 || own < left) &&
+                  (kPhaseBlocks == 1 || (column >= 0 && column < out_w))) {
                 float values[P::store];
 #pragma unroll
                 for (int v = 0; v < P::store; ++v) {
@@ -386,7 +408,12 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
                                                                               : P::has_bias     ? bias[own]
                                                                                                 : 0);
                 }
-                store_together(to + static_cast<long long>(own) * out_h * out_w, values);
+                if (kPhaseBlocks == 1) {
+                  store_together(to + static_cast<long long>(own) * out_h * out_w, values);
+                } else {
+                  store_together(to + static_cast<long long>((first_out + own) / kPhaseBlocks) * out_h * out_w + shift,
+                                 values);
+                }
               }
             }
           }
@@ -440,7 +467,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   if (P::has_bias) {
     for (int i = threadIdx.x; i < P::block_n; i += kThreads) {
-      biases[i] = P::out_channels % P::block_n == 0 || first_out + i < P::out_channels ? widen(bias[first_out + i]) : 0;
+      biases[i] = kMadeChannels % P::block_n == 0 || first_out + i < kMadeChannels
+                      ? widen(bias[(first_out + i) / kPhaseBlocks])
+                      : 0;
     }
   }
   __syncthreads();
@@ -555,9 +584,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       consumed += (kTeams - 1) * kKBlocks;
       const Tile tile = P::flat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
-      store_parts(acc, P::channels_last ? y + first_out : y + static_cast<long long>(first_out) * out_h * out_w, biases,
-                  tile, first_part, row, channel, P::out_channels - first_out, phase_row, batch, in_h, in_w, out_h,
-                  out_w);
+      store_parts(acc,
+                  kPhaseBlocks > 1   ? y
+                  : P::channels_last ? y + first_out
+                                     : y + static_cast<long long>(first_out) * out_h * out_w,
+                  biases, tile, first_part, row, channel, kMadeChannels - first_out, first_out, phase_row, batch, in_h,
+                  in_w, out_h, out_w);
     }
   }
 }

@@ -37,7 +37,8 @@ struct Case {
   /// need not be together before products here, and in flat stages two fences for barriers; in `grad_weight_rows` a
   /// fence for copies where there are none; of rows that are turned, checks for columns that need no zeros, and that
   /// all have read the rows before copies overwrite them. In `tap_gemm` a warp that need not be together before the
-  /// cluster's barrier here.
+  /// cluster's barrier here. In `halo_gemm` rows of images that have one, loads that no thread writes to its stage, and
+  /// of a block without tiles, which no grid has.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
@@ -130,6 +131,11 @@ constexpr Case kCases[] = {
      .least_mutants = 7,
      .block = "warps_x 1, warps_c 1, warps_y 2, lanes_c 8, lanes_x 4, channels_per_thread 4, columns_per_thread 2, "
               "tile_rows 4, vector 4"},
+    {.name = "many_taps",
+     .template_name = "direct",
+     .layer = "conv_transpose2d 19 -> 11; kernel 17x17; stride 2x2; padding 2x3; input 2x9x9",
+     .least_mutants = 12,
+     .block = "group_phases_h 1, group_phases_w 1"},
     {"shift_gemm_resident", "shift_gemm",
      "conv_transpose2d 162 -> 19; kernel 3x3; stride 2x1; padding 0x1; bias; input 3x9x20; dtype f16", 25, true, false,
      true, 0, true},
@@ -183,6 +189,12 @@ constexpr Case kCases[] = {
     {"halo_gemm_copies", "halo_gemm",
      "conv_transpose2d 630 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x7x9; dtype f16; layout nhwc; bias", 15,
      false, false, false, 0, true},
+    {.name = "halo_gemm_parted_phases",
+     .template_name = "halo_gemm",
+     .layer = "conv_transpose1d 300 -> 3; kernel 90; stride 40; padding 7; input 3x70; compute tf32; bias",
+     .least_mutants = 25,
+     .unseen = 4,
+     .few_blocks = true},
     {"halo_gemm_registers_ping_pong", "halo_gemm",
      "conv_transpose2d 22 -> 15; kernel 3x3; input 1x19x27; compute tf32; fuse relu", 15, true, true, false, 0, true},
     {"roll_gemm_sequence", "roll_gemm",

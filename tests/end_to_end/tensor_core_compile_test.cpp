@@ -100,6 +100,16 @@ std::vector<Case> cases(std::string_view template_name, const Mode& mode, const 
   return out;
 }
 
+/// The template's first plan for each layer, of which it must be the planner's first choice.
+std::vector<Case> cases_of_layers(std::string_view template_name, const std::vector<std::string>& layers) {
+  std::vector<Case> out;
+  for (const std::string& layer : layers) {
+    const Problem problem{parse_layer(layer).value(), Direction::kForward, target_named("sm_90a").value()};
+    out.push_back({layer, problem, std::string(template_name), std::nullopt});
+  }
+  return out;
+}
+
 /// The template's first plan of the gradient of the weights, or of the input, for each of the layers.
 std::vector<Case> gradients(std::string_view template_name, const Mode& mode, const std::vector<std::string>& names,
                             Direction direction = Direction::kGradWeight) {
@@ -229,6 +239,12 @@ std::map<std::string, std::vector<Case>> groups() {
       {"outputs_by_pixels_f16", cases("direct_rows", kF16Nhwc, {"kb75", "kb81", "fcn8dw"}, 2, true)},
       {"channels_last", cases("halo_gemm", kF16Nhwc, {"kb57", "kb78", "dcgan4"}, 1, true)},
       {"through_registers", cases("halo_gemm", kTf32, {"kb65", "kb78", "dcgan4"}, 1, true)},
+      {"parted_phases",
+       cases_of_layers("halo_gemm",
+                       {"conv_transpose1d 2049 -> 1; kernel 4096; stride 1024; input 12x340; compute tf32",
+                        "conv_transpose1d 2049 -> 1; kernel 4096; stride 1024; input 12x340; dtype f16",
+                        "conv_transpose1d 2049 -> 1; kernel 4096; stride 1024; input 12x?; dtype bf16; layout nhwc",
+                        "conv_transpose2d 64 -> 3; kernel 3x90; stride 1x37; input 4x16x40; dtype f16"})},
       {"from_registers",
        cases("shift_gemm", kTf32, {"kb57", "kb65", "kb78", "unet4", "dcgan4", "hifi1", "pose1"}, 1, true)},
       // Of many k-blocks, whose loops go back with products in flight.

@@ -67,6 +67,20 @@ TEST(PlanHaloGemm, PingPongWarpgroupsHaveMoreStagesThanATileHasKBlocks) {
   EXPECT_GT(ping_pong, 0);
 }
 
+// A row of 1024 phases is 32 blocks of 32: the same products as of a layer of 32 channels and stride 32.
+TEST(PlanHaloGemm, PartsThePhasesOfLongStrides) {
+  for (const char* mode : {"; compute tf32", "; dtype f16"}) {
+    const std::string parted = "conv_transpose1d 2049 -> 1; kernel 4096; stride 1024; input 12x340";
+    const std::string whole = "conv_transpose1d 2049 -> 32; kernel 128; stride 32; input 12x340";
+    const std::vector<Plan> plans = plan(problem_of(parted + mode)).value();
+    ASSERT_EQ(plans.front().template_name, "halo_gemm") << mode;
+    const Plan of_channels = plans_of(whole + mode).front();
+    EXPECT_EQ(plans.front().predicted_seconds, of_channels.predicted_seconds);
+    EXPECT_EQ(plans.front().packed_bytes, of_channels.packed_bytes);
+    EXPECT_LE(plans.front().predicted_seconds, 0.5e-3);
+  }
+}
+
 TEST(PlanHaloGemm, PlansFitTheChipAndSayWhatTheyTake) {
   for (const char* layer : {"conv_transpose2d 2048 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 32x8x6",
                             "conv_transpose2d 64 -> 128; kernel 3x5; input 64x128x256",

@@ -1,5 +1,5 @@
 (program direct
-  (digest "3dfd3e1f52b0f065779b9333cd20afe9111744adbb6ea14473edee89d3a5cc2d")
+  (digest "2e2693dd2d66e7b0b88eaf79170e3f85d23c36907bb4012426e95a2fec6b3e1e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -147,18 +147,28 @@
   (constant @31 int kPhaseGroupsH (call ceil_div P::stride_h P::group_phases_h))
   (constant @32 int kPhaseGroupsW (call ceil_div P::stride_w P::group_phases_w))
   (constant @33 int kPhaseGroups (* kPhaseGroupsH kPhaseGroupsW))
-  (constant @34 bool kWholeTiles (== (% kGroupOut kTileChannels) 0) (trail "no channel tile is ragged"))
-  (constant @35 bool kWholeKBlocks (== (% kGroupIn P::block_k) 0))
-  (constant @38 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
-  (constant @39 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
-  (constant @40 int kStagedRows (- (+ kTileRows (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
-  (constant @41 int kStagedColumns (- (+ kTileColumns (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w)) kLeastOffsetW))
-  (constant @43 int kPitch (* (call ceil_div kStagedColumns 4) 4))
-  (constant @47 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) (* (static_cast "long long" kTaps) kTileChannels))) 0))
-  (constant @51 "long long" kSharedBytes (* P::block_k kChannelBytes))
-  (static_assert @53 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @54 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
-  (section @56 "Elements")
+  (constant @38 int kMostUnrolled 256)
+  (constant @39 bool kUnrolled (&& (<= kTaps kMostUnrolled) (<= (* (static_cast "long long" P::stride_h) P::stride_w) kMostUnrolled)))
+  (constant @40 int kWrittenTaps (? kUnrolled kTaps 1))
+  (constant @41 int kTapStepH (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))
+  (constant @42 int kTapStepW (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w)))
+  (constant @43 int kOffsetStepH (/ P::dilation_h (call greatest_common_divisor P::stride_h P::dilation_h)))
+  (constant @44 int kOffsetStepW (/ P::dilation_w (call greatest_common_divisor P::stride_w P::dilation_w)))
+  (constant @45 int kPhaseTapsH (call ceil_div P::kernel_h kTapStepH))
+  (constant @46 int kPhaseTapsW (call ceil_div P::kernel_w kTapStepW))
+  (constant @47 int kStagedTaps (? kUnrolled kTaps (* (* kPhases kPhaseTapsH) kPhaseTapsW)))
+  (constant @49 bool kWholeTiles (== (% kGroupOut kTileChannels) 0) (trail "no channel tile is ragged"))
+  (constant @50 bool kWholeKBlocks (== (% kGroupIn P::block_k) 0))
+  (constant @53 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
+  (constant @54 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
+  (constant @55 int kStagedRows (- (+ kTileRows (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
+  (constant @56 int kStagedColumns (- (+ kTileColumns (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w)) kLeastOffsetW))
+  (constant @58 int kPitch (* (call ceil_div kStagedColumns 4) 4))
+  (constant @62 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) (* (static_cast "long long" kStagedTaps) kTileChannels))) 0))
+  (constant @66 "long long" kSharedBytes (* P::block_k kChannelBytes))
+  (static_assert @68 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @69 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
+  (section @71 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -193,11 +203,11 @@
           (else
             (return @6 value))))))
   (file "direct.cu")
-  (section @59 "Staging")
-  (record @61 Stage
+  (section @74 "Staging")
+  (record @76 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::block_k) rows)
-    (field (array (array (array Sum kTileChannels) kTaps) P::block_k) weights))
-  (function @68 device void stage_rows
+    (field (array (array (array Sum kTileChannels) kStagedTaps) P::block_k) weights))
+  (function @83 device void stage_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.")
     (comment "`x` is the first channel of the group in this image; channel, row and column are the first that are staged.")
     (attributes "__forceinline__")
@@ -226,7 +236,7 @@
             (else
               (do @17 (= value (call widen (at x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix)))))))))
       (do @20 (= (at (at (at (. stage rows) channel) row) column) value))))
-  (function @94 device void stage_weights
+  (function @109 device void stage_weights
     (comment "Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
@@ -246,10 +256,66 @@
         (then
           (do @11 (= value (call widen (at weight (call weight_offset (static_cast WeightIndex ci) co tap kGroupOut kTaps)))))))
       (do @13 (= (at (at (at (. stage weights) k_block_channel) tap) channel) value))))
-  (section @111 "Products")
-  (alias @114 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (function @128 constexpr int inverse_modulo
+    (comment "The number below m whose product with `a` has the remainder 1, by Euclid's algorithm; 0 where m is 1. The two have no")
+    (comment "common divisor.")
+    (argument int a)
+    (argument int m)
+    (return @1 (? (== m 1) 0 (? (== (% a m) 1) 1 (/ (+ 1 (* m (- (% a m) (call inverse_modulo m (% a m))))) (% a m))))))
+  (record @133 PhaseTaps
+    (comment "An axis's taps of one phase: the first, or the kernel's end, and the offset from m at which it reads the input.")
+    (field int first)
+    (field int offset))
+  (function @137 device PhaseTaps taps_of_phase
+    (attributes "__forceinline__")
+    (argument int phase)
+    (argument (const int) kernel)
+    (argument (const int) stride)
+    (argument (const int) padding)
+    (argument (const int) dilation)
+    (declare @2 (const int) divisor (call greatest_common_divisor stride dilation))
+    (declare @3 (const int) step (/ stride divisor))
+    (declare @4 PhaseTaps taps)
+    (do @5 (= (. taps first) (? (&& (< phase stride) (== (% (+ phase padding) divisor) 0)) (% (* (% (/ (+ phase padding) divisor) step) (call inverse_modulo (/ dilation divisor) step)) step) kernel)))
+    (do @8 (= (. taps offset) (/ (- (+ phase padding) (* dilation (. taps first))) stride)))
+    (return @9 taps))
+  (function @148 device PhaseTaps rows_of_phase
+    (attributes "__forceinline__")
+    (argument int phase)
+    (return @1 (call taps_of_phase phase P::kernel_h P::stride_h P::padding_h P::dilation_h)))
+  (function @151 device PhaseTaps columns_of_phase
+    (attributes "__forceinline__")
+    (argument int phase)
+    (return @1 (call taps_of_phase phase P::kernel_w P::stride_w P::padding_w P::dilation_w)))
+  (function @157 device void stage_phase_weights
+    (comment "The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. `phase_h` and")
+    (comment "`phase_w` are the group's first. Phases may have fewer taps than there are places.")
+    (attributes "__forceinline__")
+    (argument (reference Stage) stage)
+    (argument (restrict (pointer (const Element))) weight)
+    (argument int first_channel)
+    (argument (const int) first_out)
+    (argument int phase_h)
+    (argument int phase_w)
+    (for @3 (pragma "unroll 1") (declare @3 int i (. threadIdx x)) (< i (* (* P::block_k kTileChannels) kStagedTaps)) (+= i kThreads)
+      (declare @4 (const int) place (? P::weight_channels_last (% (/ i kTileChannels) kStagedTaps) (% i kStagedTaps)))
+      (declare @5 (const int) channel (? P::weight_channels_last (% i kTileChannels) (% (/ i kStagedTaps) kTileChannels)))
+      (declare @6 (const int) k_block_channel (/ i (* kStagedTaps kTileChannels)))
+      (declare @7 (const int) ci (+ first_channel k_block_channel))
+      (declare @8 (const int) co (+ first_out channel))
+      (declare @9 (const int) kh (+ (. (call rows_of_phase (+ phase_h (/ (% place kPhases) P::group_phases_w))) first) (* (/ place (* kPhases kPhaseTapsW)) kTapStepH)))
+      (declare @11 (const int) kw (+ (. (call columns_of_phase (+ phase_w (% place P::group_phases_w))) first) (* (% (/ place kPhases) kPhaseTapsW) kTapStepW)))
+      (if @13 (&& (< kh P::kernel_h) (< kw P::kernel_w))
+        (then
+          (declare @14 Sum value 0)
+          (if @15 (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut)))
+            (then
+              (do @16 (= value (call widen (at weight (call weight_offset (static_cast WeightIndex ci) co (+ (* kh P::kernel_w) kw) kGroupOut kTaps)))))))
+          (do @18 (= (at (at (at (. stage weights) k_block_channel) place) channel) value))))))
+  (section @180 "Products")
+  (alias @183 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one phase."))
-  (function @117 device void multiply_add
+  (function @186 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -259,7 +325,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @132 device void multiply_add_unstaged
+  (function @201 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -282,7 +348,7 @@
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
                   (do @14 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (call weight_channel_step kTaps)))) (at (at (at acc channel) row) column))))))))))))
-  (section @155 "Epilogue")
+  (section @224 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -351,7 +417,7 @@
                                                   (do @37 (= value (+ value a))))))))))))))))))))))))))
     (return @40 value))
   (file "direct.cu")
-  (function @160 device void store
+  (function @229 device void store
     (comment "The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first")
     (comment "channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
@@ -381,8 +447,8 @@
                       (do @18 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
                       (do @20 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (section @189 "Kernel")
-  (function @191 kernel void direct
+  (section @258 "Kernel")
+  (function @260 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -413,61 +479,96 @@
     (declare @23 (const int) row (* (% (/ thread P::threads_x) P::threads_y) P::rows_per_thread))
     (declare @24 (const int) channel (* (/ thread (* P::threads_x P::threads_y)) P::channels_per_thread))
     (declare @25 (const int) first_out (* (? (== P::groups 1) channel_tile (% channel_tile kChannelTiles)) kTileChannels))
-    (declare @26 (const int) m_y (+ (* tile_y kTileRows) row))
-    (declare @27 (const int) m_x (+ (* tile_x kTileColumns) column))
-    (declare @28 (const int) channels (? kWholeTiles P::channels_per_thread (- kGroupOut (+ first_out channel))))
-    (blank @28)
-    (comment @30 "Bases are 64-bit; every offset from them fits its type.")
-    (declare @31 (const "long long") in_pixels (* (static_cast "long long" in_h) in_w))
-    (declare @32 (const "long long") out_pixels (* (static_cast "long long" out_h) out_w))
-    (declare @33 (const "long long") image_channel (* (static_cast "long long" image) P::in_channels))
-    (declare @34 (pointer (const Element)) x_group (+ x (? P::channels_last (+ (* image_channel in_pixels) (* group kGroupIn)) (* (+ image_channel (* group kGroupIn)) in_pixels))))
-    (declare @36 (pointer (const Element)) weight_group (+ weight (* (static_cast "long long" group) (* (* (static_cast "long long" kGroupIn) kGroupOut) kTaps))))
-    (declare @38 (pointer Element) y_image (+ y (* (* (static_cast "long long" image) P::out_channels) out_pixels)))
-    (blank @38)
-    (declare @40 (array Accumulators kPhases) acc (init))
-    (declare @41 (reference Stage) stage (* (static_cast (pointer Stage) (call shared_memory))))
-    (for @42 plain (declare @42 int first_in 0) (< first_in kGroupIn) (+= first_in P::block_k)
-      (if @43 P::staged
+    (declare @26 (const int) first_phase_h (* (/ phase_group kPhaseGroupsW) P::group_phases_h))
+    (declare @27 (const int) first_phase_w (* (% phase_group kPhaseGroupsW) P::group_phases_w))
+    (declare @28 (const int) m_y (+ (* tile_y kTileRows) row))
+    (declare @29 (const int) m_x (+ (* tile_x kTileColumns) column))
+    (declare @30 (const int) channels (? kWholeTiles P::channels_per_thread (- kGroupOut (+ first_out channel))))
+    (blank @30)
+    (comment @32 "Bases are 64-bit; every offset from them fits its type.")
+    (declare @33 (const "long long") in_pixels (* (static_cast "long long" in_h) in_w))
+    (declare @34 (const "long long") out_pixels (* (static_cast "long long" out_h) out_w))
+    (declare @35 (const "long long") image_channel (* (static_cast "long long" image) P::in_channels))
+    (declare @36 (pointer (const Element)) x_group (+ x (? P::channels_last (+ (* image_channel in_pixels) (* group kGroupIn)) (* (+ image_channel (* group kGroupIn)) in_pixels))))
+    (declare @38 (pointer (const Element)) weight_group (+ weight (* (static_cast "long long" group) (* (* (static_cast "long long" kGroupIn) kGroupOut) kTaps))))
+    (declare @40 (pointer Element) y_image (+ y (* (* (static_cast "long long" image) P::out_channels) out_pixels)))
+    (blank @40)
+    (declare @42 (array Accumulators kPhases) acc (init))
+    (declare @43 (reference Stage) stage (* (static_cast (pointer Stage) (call shared_memory))))
+    (for @44 plain (declare @44 int first_in 0) (< first_in kGroupIn) (+= first_in P::block_k)
+      (if @45 P::staged
         (then
-          (do @44 (call __syncthreads)
+          (do @46 (call __syncthreads)
             (trail "all threads have read the k-block before"))
-          (do @45 (call stage_rows stage x_group first_in (+ (* tile_y kTileRows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w))
-          (do @47 (call stage_weights stage weight_group first_in first_out))
-          (do @48 (call __syncthreads)
-            (trail "the k-block is staged"))))
-      (for @51 (pragma "unroll 1") (declare @51 int c 0) (< c P::block_k) (++ c)
-        (for @53 unrolled (declare @53 int g 0) (< g kPhaseGroups) (++ g)
-          (if @54 (|| (== kPhaseGroups 1) (== phase_group g))
+          (do @47 (call stage_rows stage x_group first_in (+ (* tile_y kTileRows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w))
+          (if @49 kUnrolled
             (then
-              (for @56 unrolled (declare @56 int kh 0) (< kh P::kernel_h) (++ kh)
-                (declare @57 (const int) phase_h (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))
-                (declare @58 (const int) offset_h (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h))
-                (if @59 (== (/ phase_h P::group_phases_h) (/ g kPhaseGroupsW))
-                  (then
-                    (comment @60 "Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.")
-                    (for @62 unrolled (declare @62 int kw 0) (< kw P::kernel_w) (++ kw)
-                      (declare @63 (const int) phase_w (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))
-                      (declare @64 (const int) offset_w (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w))
-                      (declare @65 (const int) tap (+ (* kh P::kernel_w) kw))
-                      (declare @66 (const int) phase (+ (* (% phase_h P::group_phases_h) P::group_phases_w) (% phase_w P::group_phases_w)))
-                      (if @67 (== (/ phase_w P::group_phases_w) (% g kPhaseGroupsW))
-                        (then
-                          (if @68 P::staged
-                            (then
-                              (do @69 (call multiply_add (at acc phase) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) tap) channel)))
-                                (trail "tap ({kh}, {kw})")))
-                            (else
-                              (do @73 (call multiply_add_unstaged (at acc phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) tap kGroupOut kTaps)) channels)
-                                (trail "tap ({kh}, {kw})")))))))))))))))
-    (blank @42)
-    (declare @89 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
-    (for @91 unrolled (declare @91 int g 0) (< g kPhaseGroups) (++ g)
-      (if @92 (|| (== kPhaseGroups 1) (== phase_group g))
+              (do @50 (call stage_weights stage weight_group first_in first_out)))
+            (else
+              (do @52 (call stage_phase_weights stage weight_group first_in first_out first_phase_h first_phase_w))))
+          (do @54 (call __syncthreads)
+            (trail "the k-block is staged"))))
+      (if @56 kUnrolled
         (then
-          (for @94 unrolled (declare @94 int phase 0) (< phase kPhases) (++ phase)
-            (declare @95 (const int) phase_h (+ (* (/ g kPhaseGroupsW) P::group_phases_h) (/ phase P::group_phases_w)))
-            (declare @96 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) (% phase P::group_phases_w)))
-            (if @97 (&& (< phase_h P::stride_h) (< phase_w P::stride_w))
-              (then
-                (do @98 (call store (at acc phase) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w))))))))))
+          (for @58 (pragma "unroll 1") (declare @58 int c 0) (< c P::block_k) (++ c)
+            (for @60 unrolled (declare @60 int g 0) (< g kPhaseGroups) (++ g)
+              (if @61 (|| (== kPhaseGroups 1) (== phase_group g))
+                (then
+                  (for @63 unrolled (declare @63 int kh 0) (< kh P::kernel_h) (++ kh)
+                    (declare @64 (const int) phase_h (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))
+                    (declare @65 (const int) offset_h (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h))
+                    (if @66 (== (/ phase_h P::group_phases_h) (/ g kPhaseGroupsW))
+                      (then
+                        (comment @67 "Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.")
+                        (for @69 unrolled (declare @69 int kw 0) (< kw P::kernel_w) (++ kw)
+                          (declare @70 (const int) phase_w (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))
+                          (declare @71 (const int) offset_w (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w))
+                          (declare @72 (const int) tap (+ (* kh P::kernel_w) kw))
+                          (declare @73 (const int) phase (+ (* (% phase_h P::group_phases_h) P::group_phases_w) (% phase_w P::group_phases_w)))
+                          (if @74 (== (/ phase_w P::group_phases_w) (% g kPhaseGroupsW))
+                            (then
+                              (if @75 P::staged
+                                (then
+                                  (do @76 (call multiply_add (at acc phase) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) tap) channel)))
+                                    (trail "tap ({kh}, {kw})")))
+                                (else
+                                  (do @81 (call multiply_add_unstaged (at acc phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) tap kGroupOut kTaps)) channels)
+                                    (trail "tap ({kh}, {kw})")))))))))))))))
+        (else
+          (for @96 unrolled (declare @96 int phase 0) (< phase kPhases) (++ phase)
+            (declare @97 (const PhaseTaps) rows (call rows_of_phase (+ first_phase_h (/ phase P::group_phases_w))))
+            (declare @98 (const PhaseTaps) columns (call columns_of_phase (+ first_phase_w (% phase P::group_phases_w))))
+            (for @100 (pragma "unroll 1") (declare @100 int c 0) (< c P::block_k) (++ c)
+              (for @102 (pragma "unroll 1") (declare @102 int t_h 0) (< t_h kPhaseTapsH) (++ t_h)
+                (declare @103 (const int) kh (+ (. rows first) (* t_h kTapStepH)))
+                (declare @104 (const int) offset_h (- (. rows offset) (* t_h kOffsetStepH)))
+                (for @106 (pragma "unroll 4") (declare @106 int t_w 0) (< t_w kPhaseTapsW) (++ t_w)
+                  (declare @107 (const int) kw (+ (. columns first) (* t_w kTapStepW)))
+                  (declare @108 (const int) offset_w (- (. columns offset) (* t_w kOffsetStepW)))
+                  (if @109 (&& (< kh P::kernel_h) (< kw P::kernel_w))
+                    (then
+                      (if @110 P::staged
+                        (then
+                          (do @111 (call multiply_add (at acc phase) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) (+ (* (+ (* t_h kPhaseTapsW) t_w) kPhases) phase)) channel)))))
+                        (else
+                          (do @115 (call multiply_add_unstaged (at acc phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) (+ (* kh P::kernel_w) kw) kGroupOut kTaps)) channels)))))))))))))
+    (blank @44)
+    (declare @130 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
+    (if @131 kUnrolled
+      (then
+        (for @133 unrolled (declare @133 int g 0) (< g kPhaseGroups) (++ g)
+          (if @134 (|| (== kPhaseGroups 1) (== phase_group g))
+            (then
+              (for @136 unrolled (declare @136 int phase 0) (< phase kPhases) (++ phase)
+                (declare @137 (const int) phase_h (+ (* (/ g kPhaseGroupsW) P::group_phases_h) (/ phase P::group_phases_w)))
+                (declare @138 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) (% phase P::group_phases_w)))
+                (if @139 (&& (< phase_h P::stride_h) (< phase_w P::stride_w))
+                  (then
+                    (do @140 (call store (at acc phase) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w)))))))))
+      (else
+        (for @148 unrolled (declare @148 int phase 0) (< phase kPhases) (++ phase)
+          (declare @149 (const int) phase_h (+ first_phase_h (/ phase P::group_phases_w)))
+          (declare @150 (const int) phase_w (+ first_phase_w (% phase P::group_phases_w)))
+          (if @151 (&& (|| (== (% P::stride_h P::group_phases_h) 0) (< phase_h P::stride_h)) (|| (== (% P::stride_w P::group_phases_w) 0) (< phase_w P::stride_w)))
+            (then
+              (do @153 (call store (at acc phase) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w)))))))))

@@ -1,5 +1,5 @@
 (program direct_grad_input
-  (digest "41d41030c077e5fa4841b2c999deea4b7ff23edc2d50576d84adedf8c82a4578")
+  (digest "726e45a9743efd723d6f249c46fcf371e242b75752e41c936bba3b7bfa7918a2")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -138,14 +138,16 @@
   (constant @30 int kChannelTiles (call ceil_div kGroupIn kTileChannels) (trail "of one group"))
   (constant @31 bool kWholeTiles (== (% kGroupIn kTileChannels) 0) (trail "no channel tile is ragged"))
   (constant @32 bool kWholeKBlocks (== (% kGroupOut P::block_k) 0))
-  (constant @35 int kStagedRows (+ (+ (* (- kTileRows 1) P::stride_h) (* P::dilation_h (- P::kernel_h 1))) 1))
-  (constant @36 int kStagedColumns (+ (+ (* (- kTileColumns 1) P::stride_w) (* P::dilation_w (- P::kernel_w 1))) 1))
-  (constant @37 int kPitch (* (call ceil_div kStagedColumns 4) 4))
-  (constant @40 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) (* (static_cast "long long" kTaps) kTileChannels))) 0))
-  (constant @44 "long long" kSharedBytes (* P::block_k kChannelBytes))
-  (static_assert @46 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @47 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
-  (section @49 "Elements")
+  (constant @35 bool kUnrolled (<= kTaps 256))
+  (constant @36 int kWrittenTaps (? kUnrolled kTaps 1))
+  (constant @39 int kStagedRows (+ (+ (* (- kTileRows 1) P::stride_h) (* P::dilation_h (- P::kernel_h 1))) 1))
+  (constant @40 int kStagedColumns (+ (+ (* (- kTileColumns 1) P::stride_w) (* P::dilation_w (- P::kernel_w 1))) 1))
+  (constant @41 int kPitch (* (call ceil_div kStagedColumns 4) 4))
+  (constant @44 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) (* (static_cast "long long" kTaps) kTileChannels))) 0))
+  (constant @48 "long long" kSharedBytes (* P::block_k kChannelBytes))
+  (static_assert @50 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @51 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
+  (section @53 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -180,11 +182,11 @@
           (else
             (return @6 value))))))
   (file "direct_grad_input.cu")
-  (section @52 "Staging")
-  (record @54 Stage
+  (section @56 "Staging")
+  (record @58 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::block_k) rows)
     (field (array (array (array Sum kTileChannels) kTaps) P::block_k) weights))
-  (function @62 device void stage_rows
+  (function @66 device void stage_rows
     (comment "Copies a k-block of output channels to shared memory, with all that the tile's taps read: zeros where the image or")
     (comment "the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that")
     (comment "are staged.")
@@ -214,7 +216,7 @@
             (else
               (do @17 (= value (call widen (at grad_y (+ (* (+ (* (static_cast Offset co) out_h) oy) out_w) ox)))))))))
       (do @20 (= (at (at (at (. stage rows) channel) row) column) value))))
-  (function @88 device void stage_weights
+  (function @92 device void stage_weights
     (comment "Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
@@ -234,10 +236,10 @@
         (then
           (do @11 (= value (call widen (at weight (call weight_offset (static_cast WeightIndex ci) co tap kGroupOut kTaps)))))))
       (do @13 (= (at (at (at (. stage weights) k_channel) tap) channel) value))))
-  (section @105 "Products")
-  (alias @108 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (section @109 "Products")
+  (alias @112 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators."))
-  (function @111 device void multiply_add
+  (function @115 device void multiply_add
     (comment "One tap: every stride-th element of a staged rectangle times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -247,7 +249,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at grad_y (+ (* row (* P::stride_h kPitch)) (* column P::stride_w))) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @127 device void multiply_add_unstaged
+  (function @131 device void multiply_add_unstaged
     (comment "One tap of one output channel whose rows are not staged: every read is checked against the image.")
     (comment "`grad_y` is the channel's first element, (oy, ox) what the tap reads for the thread's first position.")
     (attributes "__forceinline__")
@@ -270,8 +272,8 @@
               (if @14 (|| kWholeTiles (< channel channels))
                 (then
                   (do @15 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (call weight_offset (static_cast WeightIndex channel) 0 0 kGroupOut kTaps))) (at (at (at acc channel) row) column))))))))))))
-  (section @152 "Epilogue")
-  (function @155 device void store
+  (section @156 "Epilogue")
+  (function @159 device void store
     (comment "Stores what a thread made. `grad_x` is the image, ci the first channel, (iy, ix) the first position.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -297,8 +299,8 @@
                       (do @15 (= (at grad_x (+ (+ (* (+ (* (static_cast Offset in_row) in_w) in_column) P::in_channels) ci) channel)) value)))
                     (else
                       (do @17 (= (at grad_x (+ (* (+ (* (static_cast Offset (+ ci channel)) in_h) in_row) in_w) in_column)) value))))))))))))
-  (section @181 "Kernel")
-  (function @183 kernel void direct_grad_input
+  (section @185 "Kernel")
+  (function @187 kernel void direct_grad_input
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) grad_y)
     (argument (restrict (pointer (const Element))) weight)
@@ -351,14 +353,25 @@
           (do @47 (call __syncthreads)
             (trail "the k-block is staged"))))
       (for @50 (pragma "unroll 1") (declare @50 int c 0) (< c P::block_k) (++ c)
-        (for @52 unrolled (declare @52 int kh 0) (< kh P::kernel_h) (++ kh)
-          (for @54 unrolled (declare @54 int kw 0) (< kw P::kernel_w) (++ kw)
-            (declare @55 (const int) tap (+ (* kh P::kernel_w) kw))
-            (if @56 P::staged
-              (then
-                (do @57 (call multiply_add acc (& (at (at (at (. stage rows) c) (+ (* row P::stride_h) (* P::dilation_h kh))) (+ (* column P::stride_w) (* P::dilation_w kw)))) (& (at (at (at (. stage weights) c) tap) channel)))
-                  (trail "tap ({kh}, {kw})")))
-              (else
-                (do @62 (call multiply_add_unstaged acc (+ y_group (* (+ first_out c) (? P::channels_last 1 out_pixels))) (+ (* iy P::stride_h) (- (* P::dilation_h kh) P::padding_h)) (+ (* ix P::stride_w) (- (* P::dilation_w kw) P::padding_w)) out_h out_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in channel)) (+ first_out c) tap kGroupOut kTaps)) channels)
-                  (trail "tap ({kh}, {kw})"))))))))
-    (do @73 (call store acc x_image (+ (+ (* group kGroupIn) first_in) channel) channels iy ix in_h in_w))))
+        (if @51 kUnrolled
+          (then
+            (for @53 unrolled (declare @53 int kh 0) (< kh P::kernel_h) (++ kh)
+              (for @55 unrolled (declare @55 int kw 0) (< kw P::kernel_w) (++ kw)
+                (declare @56 (const int) tap (+ (* kh P::kernel_w) kw))
+                (if @57 P::staged
+                  (then
+                    (do @58 (call multiply_add acc (& (at (at (at (. stage rows) c) (+ (* row P::stride_h) (* P::dilation_h kh))) (+ (* column P::stride_w) (* P::dilation_w kw)))) (& (at (at (at (. stage weights) c) tap) channel)))
+                      (trail "tap ({kh}, {kw})")))
+                  (else
+                    (do @63 (call multiply_add_unstaged acc (+ y_group (* (+ first_out c) (? P::channels_last 1 out_pixels))) (+ (* iy P::stride_h) (- (* P::dilation_h kh) P::padding_h)) (+ (* ix P::stride_w) (- (* P::dilation_w kw) P::padding_w)) out_h out_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in channel)) (+ first_out c) tap kGroupOut kTaps)) channels)
+                      (trail "tap ({kh}, {kw})")))))))
+          (else
+            (for @74 (pragma "unroll 1") (declare @74 int kh 0) (< kh P::kernel_h) (++ kh)
+              (for @76 (pragma "unroll 4") (declare @76 int kw 0) (< kw P::kernel_w) (++ kw)
+                (declare @77 (const int) tap (+ (* kh P::kernel_w) kw))
+                (if @78 P::staged
+                  (then
+                    (do @79 (call multiply_add acc (& (at (at (at (. stage rows) c) (+ (* row P::stride_h) (* P::dilation_h kh))) (+ (* column P::stride_w) (* P::dilation_w kw)))) (& (at (at (at (. stage weights) c) tap) channel)))))
+                  (else
+                    (do @84 (call multiply_add_unstaged acc (+ y_group (* (+ first_out c) (? P::channels_last 1 out_pixels))) (+ (* iy P::stride_h) (- (* P::dilation_h kh) P::padding_h)) (+ (* ix P::stride_w) (- (* P::dilation_w kw) P::padding_w)) out_h out_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in channel)) (+ first_out c) tap kGroupOut kTaps)) channels))))))))))
+    (do @96 (call store acc x_image (+ (+ (* group kGroupIn) first_in) channel) channels iy ix in_h in_w))))

@@ -1,5 +1,5 @@
 (program direct_grad_weight
-  (digest "e8f95ca71442fff56492d25defaf23cbb8a76d9a2da3cd1665fb292e32aab51a")
+  (digest "2b14cb573f747b9edcfdf4c21645801bab0203cf86bad689eecf67953acc86f8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -143,25 +143,26 @@
   (constant @34 int kOutTiles (call ceil_div kGroupOut kTileOut))
   (constant @35 int kTapGroupsW (call ceil_div P::kernel_w P::taps_w))
   (constant @36 int kTapGroups (* (call ceil_div P::kernel_h P::taps_h) kTapGroupsW))
-  (constant @37 int kSliceBlocks (* (* (* P::groups kInTiles) kOutTiles) kTapGroups))
-  (constant @38 bool kWholeIn (== (% kGroupIn kTileIn) 0) (trail "no tile of channels is ragged"))
-  (constant @39 bool kWholeOut (== (% kGroupOut kTileOut) 0))
-  (constant @42 int kThreadTaps (* P::taps_h P::taps_w))
-  (constant @43 int kThreadPairs (* P::in_per_thread P::out_per_thread))
-  (constant @44 int kSums (* kThreadTaps kThreadPairs))
-  (constant @45 int kPairThreads (* P::threads_in P::threads_out))
-  (constant @49 int kTilePixels (* P::tile_rows P::tile_columns))
-  (constant @50 int kInputPitch (+ (* (/ kTilePixels 2) 2) 1))
-  (constant @51 int kStagedRows (+ (+ (* (- P::tile_rows 1) P::stride_h) (* P::dilation_h (- P::taps_h 1))) 1))
-  (constant @52 int kStagedColumns (+ (+ (* (- P::tile_columns 1) P::stride_w) (* P::dilation_w (- P::taps_w 1))) 1))
-  (constant @53 int kStagedPixels (* kStagedRows kStagedColumns))
-  (constant @54 int kWindowPitch (+ (* (/ kStagedPixels 2) 2) 1))
-  (constant @57 "long long" kStageBytes (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kTileIn) kInputPitch) (* (static_cast "long long" kTileOut) (+ (* (/ (* (static_cast "long long" kStagedRows) kStagedColumns) 2) 2) 1)))))
-  (constant @61 "long long" kTotalBytes (* (* (static_cast "long long" (sizeof Sum)) kSums) kThreads))
-  (constant @62 "long long" kSharedBytes (+ kStageBytes kTotalBytes))
-  (static_assert @64 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @65 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
-  (section @67 "Elements")
+  (constant @37 bool kSameGroups (> kTaps 256) (trail "all groups are as if whole: a statement for each tap would be too many"))
+  (constant @38 int kSliceBlocks (* (* (* P::groups kInTiles) kOutTiles) kTapGroups))
+  (constant @39 bool kWholeIn (== (% kGroupIn kTileIn) 0) (trail "no tile of channels is ragged"))
+  (constant @40 bool kWholeOut (== (% kGroupOut kTileOut) 0))
+  (constant @43 int kThreadTaps (* P::taps_h P::taps_w))
+  (constant @44 int kThreadPairs (* P::in_per_thread P::out_per_thread))
+  (constant @45 int kSums (* kThreadTaps kThreadPairs))
+  (constant @46 int kPairThreads (* P::threads_in P::threads_out))
+  (constant @50 int kTilePixels (* P::tile_rows P::tile_columns))
+  (constant @51 int kInputPitch (+ (* (/ kTilePixels 2) 2) 1))
+  (constant @52 int kStagedRows (+ (+ (* (- P::tile_rows 1) P::stride_h) (* P::dilation_h (- P::taps_h 1))) 1))
+  (constant @53 int kStagedColumns (+ (+ (* (- P::tile_columns 1) P::stride_w) (* P::dilation_w (- P::taps_w 1))) 1))
+  (constant @54 int kStagedPixels (* kStagedRows kStagedColumns))
+  (constant @55 int kWindowPitch (+ (* (/ kStagedPixels 2) 2) 1))
+  (constant @58 "long long" kStageBytes (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kTileIn) kInputPitch) (* (static_cast "long long" kTileOut) (+ (* (/ (* (static_cast "long long" kStagedRows) kStagedColumns) 2) 2) 1)))))
+  (constant @62 "long long" kTotalBytes (* (* (static_cast "long long" (sizeof Sum)) kSums) kThreads))
+  (constant @63 "long long" kSharedBytes (+ kStageBytes kTotalBytes))
+  (static_assert @65 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @66 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
+  (section @68 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -196,12 +197,12 @@
           (else
             (return @6 value))))))
   (file "direct_grad_weight.cu")
-  (section @70 "Staging")
-  (record @72 Shared
+  (section @71 "Staging")
+  (record @73 Shared
     (field (array (array Sum kInputPitch) kTileIn) x)
     (field (array (array Sum kWindowPitch) kTileOut) grad_y)
     (field (array (array Sum kThreads) kSums) totals))
-  (function @80 device void stage_input
+  (function @81 device void stage_input
     (comment "Copies a tile of positions of some input channels to shared memory: zeros where the image or the group ends.")
     (comment "`x` is the first channel of the group in this image.")
     (attributes "__forceinline__")
@@ -228,7 +229,7 @@
             (else
               (do @15 (= value (call widen (at x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix)))))))))
       (do @18 (= (at (at (. shared x) channel) pixel) value))))
-  (function @104 device void stage_window
+  (function @105 device void stage_window
     (comment "The same for the window that the tile's taps reach, of some output channels. `grad_y` is the first channel of the")
     (comment "group in this image.")
     (attributes "__forceinline__")
@@ -254,10 +255,10 @@
             (else
               (do @15 (= value (call widen (at grad_y (+ (* (+ (* (static_cast Offset co) out_h) oy) out_w) ox)))))))))
       (do @18 (= (at (at (. shared grad_y) channel) pixel) value))))
-  (section @126 "Products")
-  (alias @129 Accumulators (array (array Sum kThreadPairs) kThreadTaps)
+  (section @127 "Products")
+  (alias @130 Accumulators (array (array Sum kThreadPairs) kThreadTaps)
     (comment "One thread's accumulators, of each tap."))
-  (function @132 device void multiply_add
+  (function @133 device void multiply_add
     (comment "One tap at one position: an element of x for each input channel times one of grad_y for each output channel.")
     (attributes "__forceinline__")
     (argument (reference (array Sum kThreadPairs)) acc)
@@ -267,7 +268,7 @@
       (declare @4 (const Sum) value (at grad_y (* out kWindowPitch)))
       (for @6 (pragma "unroll") (declare @6 int in 0) (< in P::in_per_thread) (++ in)
         (do @7 (= (at acc (+ (* in P::out_per_thread) out)) (call fma (at x in) value (at acc (+ (* in P::out_per_thread) out))))))))
-  (function @145 device void add_products
+  (function @146 device void add_products
     (comment "A thread's positions of the staged tile, with all taps of a group. The channels are the thread's first ones.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -281,16 +282,22 @@
       (for @6 (pragma "unroll") (declare @6 int in 0) (< in P::in_per_thread) (++ in)
         (do @7 (= (at x in) (at (at (. shared x) (+ in_channel in)) pixel))))
       (declare @9 (pointer (const Sum)) window (& (at (at (. shared grad_y) out_channel) (+ (* (/ pixel P::tile_columns) (* P::stride_h kStagedColumns)) (* (% pixel P::tile_columns) P::stride_w)))))
-      (for @12 unrolled (declare @12 int kh 0) (< kh P::kernel_h) (++ kh)
-        (for @14 unrolled (declare @14 int kw 0) (< kw P::kernel_w) (++ kw)
-          (if @15 (== (+ (* (/ kh P::taps_h) kTapGroupsW) (/ kw P::taps_w)) tap_group)
-            (then
-              (declare @16 (const int) row (% kh P::taps_h))
-              (declare @17 (const int) column (% kw P::taps_w))
-              (do @18 (call multiply_add (at acc (+ (* row P::taps_w) column)) x (+ window (+ (* (* P::dilation_h row) kStagedColumns) (* P::dilation_w column))))
-                (trail "tap ({kh}, {kw})"))))))))
-  (section @171 "Epilogue")
-  (function @174 device void store
+      (if @11 kSameGroups
+        (then
+          (for @13 unrolled (declare @13 int row 0) (< row P::taps_h) (++ row)
+            (for @15 unrolled (declare @15 int column 0) (< column P::taps_w) (++ column)
+              (do @16 (call multiply_add (at acc (+ (* row P::taps_w) column)) x (+ window (+ (* (* P::dilation_h row) kStagedColumns) (* P::dilation_w column))))))))
+        (else
+          (for @22 unrolled (declare @22 int kh 0) (< kh P::kernel_h) (++ kh)
+            (for @24 unrolled (declare @24 int kw 0) (< kw P::kernel_w) (++ kw)
+              (if @25 (== (+ (* (/ kh P::taps_h) kTapGroupsW) (/ kw P::taps_w)) tap_group)
+                (then
+                  (declare @26 (const int) row (% kh P::taps_h))
+                  (declare @27 (const int) column (% kw P::taps_w))
+                  (do @28 (call multiply_add (at acc (+ (* row P::taps_w) column)) x (+ window (+ (* (* P::dilation_h row) kStagedColumns) (* P::dilation_w column))))
+                    (trail "tap ({kh}, {kw})"))))))))))
+  (section @183 "Epilogue")
+  (function @186 device void store
     (comment "Adds the sums of the threads that share pairs of channels, in their order, and stores them.")
     (attributes "__forceinline__")
     (argument (reference (const Shared)) shared)
@@ -321,7 +328,7 @@
               (do @21 (= (at grad_weight weight) (call narrow sum))))
             (else
               (do @23 (= (at partial (+ (* slice kWeights) weight)) sum))))))))
-  (section @203 "Kernels")
+  (section @215 "Kernels")
   (file "device/channel_sums.h")
   (constant @11 int kBiasThreads 256)
   (constant @13 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
@@ -404,7 +411,7 @@
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
   (file "direct_grad_weight.cu")
-  (function @209 kernel void direct_grad_weight
+  (function @221 kernel void direct_grad_weight
     (comment "The products of all weights: (slice, tile of weights).")
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
@@ -459,12 +466,16 @@
       (do @51 (call __syncthreads)
         (trail "the tile is staged"))
       (declare @52 Accumulators acc (init))
-      (for @54 unrolled (declare @54 int g 0) (< g kTapGroups) (++ g)
-        (if @55 (|| (== kTapGroups 1) (== tap_group g))
-          (then
-            (do @56 (call add_products acc g shared first_pixel in_channel out_channel)))))
-      (comment @59 "A sum over all tiles has as many terms as the batch has positions: few at a time keep it accurate.")
-      (for @61 (pragma "unroll") (declare @61 int i 0) (< i kSums) (++ i)
-        (do @62 (+= (at (at (. shared totals) i) thread) (at (at acc (/ i kThreadPairs)) (% i kThreadPairs))))))
-    (do @65 (call __syncthreads))
-    (do @66 (call store shared partial grad_weight slice group (* in_tile kTileIn) (* out_tile kTileOut) first_kh first_kw))))
+      (if @53 kSameGroups
+        (then
+          (do @54 (call add_products acc 0 shared first_pixel in_channel out_channel)))
+        (else
+          (for @57 unrolled (declare @57 int g 0) (< g kTapGroups) (++ g)
+            (if @58 (|| (== kTapGroups 1) (== tap_group g))
+              (then
+                (do @59 (call add_products acc g shared first_pixel in_channel out_channel)))))))
+      (comment @63 "A sum over all tiles has as many terms as the batch has positions: few at a time keep it accurate.")
+      (for @65 (pragma "unroll") (declare @65 int i 0) (< i kSums) (++ i)
+        (do @66 (+= (at (at (. shared totals) i) thread) (at (at acc (/ i kThreadPairs)) (% i kThreadPairs))))))
+    (do @69 (call __syncthreads))
+    (do @70 (call store shared partial grad_weight slice group (* in_tile kTileIn) (* out_tile kTileOut) first_kh first_kw))))
