@@ -5,8 +5,12 @@
 
 RECORDS are tuning records (`convtgen tune --export`), by default the shipped ones. For each template, mode and layout it
 prints how many measured plans there are, the median of measured / predicted, and how far the middle half of them lies
-apart. Then it fits: it makes the mean square of log(predicted / measured) least, with a penalty that holds a factor at
-its value in the table where the measurements do not tell. It prints what would change; --write puts that into the table.
+apart. For layers with several plans it prints the time of the plan that is predicted to be the fastest over that of the
+fastest: the geometric mean, and the layers where it is above 1.4.
+Then it fits: it makes the mean of these ratios' logarithms least, in which the plans that are predicted to be nearly as
+fast as the first count too. The mean square of log(predicted / measured) is added with a small weight, for the level, and
+a penalty holds a factor at its value in the table where the measurements do not tell. It prints what would change;
+--write puts that into the table.
 
 What the shipped records can tell is little: each has its layer's fastest plan alone. So they give the level of what is
 predicted, but not the differences between a layer's plans, by which plans are chosen. For these, export records of
@@ -34,9 +38,15 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "generator/planner/cost_factors.h"
 RECORDS = ROOT / "generator/planner/records/h200.json"
 LINE = re.compile(r'^(  FACTOR\((\w+), )([-+0-9.e]+)(, "([^"]*)"\).*)$', re.MULTILINE)
-# How much a factor's change by e times counts, beside a mean square error of as much.
-PENALTY = 0.02
-STEPS = (1.3, 1.1, 1.03)
+# How much a mean square error of log(predicted / measured) counts beside the mean logarithm of first / fastest.
+LEVEL = 0.05
+# How much a factor's change by e times counts, likewise.
+PENALTY = 0.001
+# Of two plans, the one that is predicted to be this much slower (a logarithm) counts e times less.
+NEARLY = 0.03
+# Layers whose first / fastest is above this are printed.
+SLOW = 1.4
+STEPS = (1.5, 1.2, 1.07)
 
 
 class Model:
@@ -81,10 +91,51 @@ def print_groups(plans, seconds):
         print(f"{template:12} {compute:7} {layout:6} {len(all_of):6} {middle:29.2f} {low:16.2f} {high:16.2f}")
 
 
+def layers_of(plans, seconds):
+    """{layer: [(predicted, plan) ...]} of the layers with more than one plan; what is not predicted comes last."""
+    layers = {}
+    for plan, predicted in zip(plans, seconds):
+        layers.setdefault((plan["layer"], plan["direction"]), []).append((predicted or math.inf, plan))
+    return {layer: found for layer, found in layers.items() if len(found) > 1}
+
+
+def print_choices(plans, seconds):
+    rows = []
+    for (layer, direction), found in layers_of(plans, seconds).items():
+        first = min(found, key=lambda each: each[0])
+        fastest = min(found, key=lambda each: each[1]["seconds"])
+        rows.append((first[1]["seconds"] / fastest[1]["seconds"], first, fastest, f"{direction} {layer}"))
+    if not rows:
+        return
+    rows.sort(key=lambda row: -row[0])
+    slow = [row for row in rows if row[0] > SLOW]
+    mean = math.exp(statistics.fmean(math.log(row[0]) for row in rows))
+    print(f"first / fastest: geometric mean {mean:.3f} of {len(rows)} layers, {len(slow)} above {SLOW}")
+    for ratio, first, fastest, layer in slow:
+        told = (f"{plan['template']} {plan['seconds'] * 1e6:.1f} us (predicted {predicted * 1e6:.1f})"
+                for predicted, plan in (first, fastest))
+        print(f"  {ratio:.2f}  {', fastest '.join(told)}: {layer}")
+
+
+def chosen_loss(found):
+    """The mean logarithm of a layer's times over the fastest one's, weighted by how near they are predicted to be."""
+    least = min(predicted for predicted, _ in found)
+    fastest = min(plan["seconds"] for _, plan in found)
+    total = weights = 0
+    for predicted, plan in found:
+        weight = (least / predicted) ** (1 / NEARLY)
+        total += weight * math.log(plan["seconds"] / fastest)
+        weights += weight
+    return total / weights
+
+
 def loss(model, factors, start):
-    errors = [ratio**2 for _, ratio in ratios(model.plans, model.seconds(factors))]
+    seconds = model.seconds(factors)
+    layers = layers_of(model.plans, seconds)
+    chosen = statistics.fmean(map(chosen_loss, layers.values())) if layers else 0
+    errors = statistics.fmean(ratio**2 for _, ratio in ratios(model.plans, seconds))
     moved = sum(math.log(factors[n] / start[n]) ** 2 for n in factors if start[n] > 0)
-    return statistics.fmean(errors) + PENALTY * moved
+    return chosen + (LEVEL if layers else 1) * errors + PENALTY * moved
 
 
 def fit(model, start, names):
@@ -100,6 +151,12 @@ def fit(model, start, names):
                         factors, best, improved = tried, found, True
                         break
     return factors
+
+
+def show(model, factors):
+    seconds = model.seconds(factors)
+    print_groups(model.plans, seconds)
+    print_choices(model.plans, seconds)
 
 
 def check(model, table):
@@ -123,9 +180,12 @@ def main():
     parser.add_argument("--only", default="", help="fit the factors whose names begin so")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--judge", action="store_true", help="print how good the table is, and fit nothing")
     options = parser.parse_args()
     table, model = read_table(), Model(options.tool, options.records)
-    print_groups(model.plans, model.seconds(table))
+    show(model, table)
+    if options.judge:
+        return 0
     if options.check:
         problems = list(check(model, table))
         print("\n".join(problems))
@@ -133,7 +193,7 @@ def main():
     names = [name for name, value in table.items() if name.startswith(options.only) and value > 0]
     fitted = fit(model, table, names)
     print()
-    print_groups(model.plans, model.seconds(fitted))
+    show(model, fitted)
     print()
     for name in names:
         if fitted[name] != table[name]:

@@ -24,12 +24,20 @@ namespace {
 
 using namespace convtgen;
 
+// A large copy on an H100 with 80 GB, whose SMs are those of an H200.
+constexpr double kH100BytesPerSecond = 3.0e12;
+
 struct Measured {
   Problem problem;
   Plan plan;
   InputSizes sizes;
   double milliseconds = 0;
 };
+
+/// The memory of the chip that was measured, where it is not its architecture's.
+double bytes_per_second(const TuningRecord& record, const Target& target) {
+  return record.chip.contains("H100") ? kH100BytesPerSecond : target.bytes_per_second;
+}
 
 /// The plans of a file of records that are still candidates.
 Result<std::vector<Measured>> measured_of(const std::string& path) {
@@ -47,8 +55,9 @@ Result<std::vector<Measured>> measured_of(const std::string& path) {
     if (!layer || !target) {
       return fail(fmt::format("{}: a record of no layer or target: {}", path, record.layer));
     }
-    const Problem problem{*layer, record.direction, *target};
+    Problem problem{*layer, record.direction, *target};
     const auto plans = plan(problem);
+    problem.target.bytes_per_second = bytes_per_second(record, *target);
     for (const Measurement& each : record.measured) {
       const auto index = plans ? find_plan(*plans, each.plan) : std::nullopt;
       if (index) {
@@ -65,9 +74,9 @@ void print_measured(const std::vector<Measured>& all) {
   std::string line;
   for (const Measured& each : all) {
     line +=
-        fmt::format(R"({}{{"template":"{}","compute":"{}","layout":"{}","layer":"{}","seconds":{:.6e}}})",
+        fmt::format(R"({}{{"template":"{}","compute":"{}","layout":"{}","direction":"{}","layer":"{}","seconds":{:.6e}}})",
                     line.empty() ? "" : ",", each.plan.template_name, name_of(each.problem.layer.compute),
-                    name_of(each.problem.layer.layout), canonical_form(each.problem.layer), each.milliseconds * 1e-3);
+                    name_of(each.problem.layer.layout), name_of(each.problem.direction), canonical_form(each.problem.layer), each.milliseconds * 1e-3);
   }
   fmt::print("[{}]\n", line);
   std::fflush(stdout);

@@ -117,6 +117,7 @@ def options_of(words):
 def main(words):
     options = options_of(words)
     measuring.set_switches()
+    content = measuring.head("architectures.py", options, words)
     rows = []
     for mode in options.mode or measuring.MODES:
         for name in options.model or models.ARCHITECTURES:
@@ -126,13 +127,11 @@ def main(words):
                 if torch.device(options.device).type == "cuda":
                     torch.cuda.empty_cache()
                 print(f"{mode} {name} {kind}: {rows[-1]['ratio']:.3f}", file=sys.stderr, flush=True)
-    content = measuring.head("architectures.py", options, words)
+                if options.json:  # after each case, so that a run that is ended leaves what it has
+                    measuring.write_json(options.json, {**content, "rows": rows})
     print(f"gpu {content['gpu']}; pytorch {content['pytorch']}; cuDNN {content['cudnn']}; commit {options.commit}; "
           f"architectures.py {' '.join(words)}")
-    fine = print_table(rows, options)
-    if options.json:
-        measuring.write_json(options.json, {**content, "rows": rows})
-    return 0 if fine else 1
+    return 0 if print_table(rows, options) else 1
 
 
 if __name__ == "__main__":
