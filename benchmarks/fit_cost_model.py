@@ -19,19 +19,21 @@ tuning runs, which hold all plans that were measured, of layers that were drawn 
   (echo 'defaults { dtype f16; layout nhwc; directions forward, grad_input, grad_weight }'; cat benchmarks/fit.convt) |
     convtgen tune - --candidates 16 --export RECORDS.json
 
-benchmarks/judge.convt has other layers, to judge the fit by. After --write, tests/planner/first_choices_test.cpp shows
-which choices changed.
+benchmarks/results/fit_h100 has such records of an H100; a file that ends in .gz is unpacked. benchmarks/judge.convt has
+other layers, to judge the fit by. After --write, tests/planner/first_choices_test.cpp shows which choices changed.
 
 --check fits nothing: it fails unless the table is read as it is compiled, and predictions are within a factor of 20.
 """
 
 import argparse
+import gzip
 import json
 import math
 import re
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,14 +51,23 @@ SLOW = 1.4
 STEPS = (1.5, 1.2, 1.07)
 
 
+def unpacked(record, folder):
+    """The path of a file of records, which is unpacked into a folder where it ends in .gz."""
+    if Path(record).suffix != ".gz":
+        return str(record)
+    out = Path(folder) / Path(record).stem
+    out.write_bytes(gzip.decompress(Path(record).read_bytes()))
+    return str(out)
+
+
 class Model:
     """The cost models, as a process that predicts for any factors."""
 
     def __init__(self, tool, records):
-        self.process = subprocess.Popen(
-            [tool, *map(str, records)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.plans = json.loads(self.process.stdout.readline())
+        with tempfile.TemporaryDirectory() as folder:
+            command = [tool, *(unpacked(each, folder) for each in records)]
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.plans = json.loads(self.process.stdout.readline())
 
     def seconds(self, factors):
         self.process.stdin.write(" ".join(f"{name}={value!r}" for name, value in factors.items()) + "\n")
@@ -92,10 +103,11 @@ def print_groups(plans, seconds):
 
 
 def layers_of(plans, seconds):
-    """{layer: [(predicted, plan) ...]} of the layers with more than one plan; what is not predicted comes last."""
+    """{(layer, direction): [(predicted, plan) ...]} of the plans that are predicted, where there are several."""
     layers = {}
     for plan, predicted in zip(plans, seconds):
-        layers.setdefault((plan["layer"], plan["direction"]), []).append((predicted or math.inf, plan))
+        if predicted > 0:
+            layers.setdefault((plan["layer"], plan["direction"]), []).append((predicted, plan))
     return {layer: found for layer, found in layers.items() if len(found) > 1}
 
 
@@ -140,6 +152,8 @@ def loss(model, factors, start):
 
 def fit(model, start, names):
     factors, best = dict(start), loss(model, start, start)
+    predicted = model.seconds(start)
+    names = [name for name in names if model.seconds({**start, name: start[name] * STEPS[0]}) != predicted]
     for step in STEPS:
         improved = True
         while improved:

@@ -8,12 +8,17 @@
 // them as a line of JSON; 0 where nothing is predicted.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "generator/language/language.h"
@@ -39,7 +44,30 @@ double bytes_per_second(const TuningRecord& record, const Target& target) {
   return record.chip.contains("H100") ? kH100BytesPerSecond : target.bytes_per_second;
 }
 
-/// The plans of a file of records that are still candidates.
+/// The plan of a record, made from another plan of its template: the planner lists the plans that it thinks are the
+/// fastest, not all that were once measured.
+std::optional<Plan> plan_like(const std::vector<Plan>& plans, const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text);
+  const auto found = std::ranges::find(plans, json.at("template").get<std::string>(), &Plan::template_name);
+  if (found == plans.end()) {
+    return std::nullopt;
+  }
+  Plan out = *found;
+  for (auto& [name, value] : out.parameters) {
+    if (!json.at("parameters").contains(name)) {
+      continue;
+    }
+    const nlohmann::json& recorded = json["parameters"][name];
+    if (std::holds_alternative<std::int64_t>(value) && recorded.is_number_integer()) {
+      value = recorded.get<std::int64_t>();
+    } else if (std::holds_alternative<bool>(value) && recorded.is_boolean()) {
+      value = recorded.get<bool>();
+    }
+  }
+  return plan_json(out) == text ? std::optional(std::move(out)) : std::nullopt;
+}
+
+/// The plans of a file of records whose parameters are still those of their templates.
 Result<std::vector<Measured>> measured_of(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -59,11 +87,11 @@ Result<std::vector<Measured>> measured_of(const std::string& path) {
     const auto plans = plan(problem);
     problem.target.bytes_per_second = bytes_per_second(record, *target);
     for (const Measurement& each : record.measured) {
-      const auto index = plans ? find_plan(*plans, each.plan) : std::nullopt;
-      if (index) {
-        out.push_back({problem, (*plans)[*index], record.sizes, each.milliseconds});
+      auto like = plans ? plan_like(*plans, each.plan) : std::nullopt;
+      if (like) {
+        out.push_back({problem, std::move(*like), record.sizes, each.milliseconds});
       } else {
-        fmt::print(stderr, "no candidate any more: {}\n", record.layer);
+        fmt::print(stderr, "no such plan any more: {}\n", record.layer);
       }
     }
   }

@@ -11,41 +11,44 @@ namespace convtgen {
 // clang-format off
 // FACTOR(name, value, meaning). Times are cycles of an SM where nothing else is said; of templates by their names.
 #define CONVTGEN_COST_FACTORS(FACTOR) \
-  FACTOR(hidden_less, 0.2, "share of the shorter of an SM's and the memory's time that the longer one does not hide") \
+  FACTOR(hidden_less, 0.25, "share of the shorter of an SM's and the memory's time that the longer one does not hide") \
+  FACTOR(stored_pieces, 126.2, "billions a second that warps store of pieces of sectors, channels last") \
   FACTOR(direct_reaches, 0.3, "share of the ceiling of its arithmetic that direct's first plan reaches") \
   FACTOR(direct_moves, 4, "times as long as moving everything once that direct takes at the least, NCHW") \
   FACTOR(direct_moves_nhwc, 10, "the same with channels last") \
-  FACTOR(rows_stored, 2.2, "instructions of direct_rows for an output that is stored from registers") \
-  FACTOR(rows_exchanged, 7.5, "the same for one that goes through shared memory") \
-  FACTOR(rows_staged, 31, "the same for an element of input or weights that an asynchronous copy stages") \
-  FACTOR(rows_staged_registers, 43, "the same for one that comes through registers") \
-  FACTOR(rows_wait, 1.6, "times a warp's instructions that an SM waits, of which its other warps hide their share") \
-  FACTOR(rows_weight_wavefronts, 2.75, "of shared memory for a vector of weights that lanes share") \
+  FACTOR(rows_stored, 2.056, "instructions of direct_rows for an output that is stored from registers") \
+  FACTOR(rows_exchanged, 6.688, "the same for one that goes through shared memory") \
+  FACTOR(rows_staged, 24.8, "the same for an element of input or weights that an asynchronous copy stages") \
+  FACTOR(rows_staged_registers, 39.38, "the same for one that comes through registers") \
+  FACTOR(rows_wait, 2.351, "times a warp's instructions that an SM waits, of which its other warps hide their share") \
+  FACTOR(rows_weight_wavefronts, 4.414, "of shared memory for a vector of weights that lanes share") \
   FACTOR(gemm_producer, 8, "of a producer warp for an instruction, with two consumer warps") \
-  FACTOR(gemm_k_block, 150, "of a stage's barriers, and of a pipeline that fills") \
-  FACTOR(gemm_latency, 1000, "until a first byte arrives, under load") \
-  FACTOR(gemm_epilogue, 4, "instructions for an output: bias, address, store") \
-  FACTOR(gemm_alone_least, 24, "of a product by one warpgroup alone, however narrow") \
-  FACTOR(gemm_alone_more, 5, "that any other product by one warpgroup alone takes longer") \
+  FACTOR(gemm_k_block, 133.8, "of a stage's barriers, and of a pipeline that fills") \
+  FACTOR(gemm_latency, 1600, "until a first byte arrives, under load") \
+  FACTOR(gemm_epilogue, 9, "instructions for an output: bias, address, store") \
+  FACTOR(gemm_alone_least, 20, "of a product by one warpgroup alone, however narrow") \
+  FACTOR(gemm_alone_more, 4.367, "that any other product by one warpgroup alone takes longer") \
   FACTOR(gemm_lane_copy, 75, "of a bulk copy of a row where lanes issue one after the other") \
   FACTOR(gemm_warp_copy, 30, "the same where one lane issues all of its warp") \
   FACTOR(gemm_row_stage, 35, "instructions of a producer warp for a stage of rows") \
   FACTOR(gemm_row_tile, 120, "the same for a tile") \
   FACTOR(gemm_row_zeros, 80, "the same to write the zeros of a stage") \
-  FACTOR(shift_small_copy, 0.5, "of an asynchronous copy of 4 bytes") \
-  FACTOR(shift_bulk_pixel, 15, "of one bulk copy of pixels, however small") \
-  FACTOR(shift_odd_l2, 36, "bytes a cycle from L2, of rows of an odd width, whose words are loaded one by one") \
-  FACTOR(shift_odd_round, 0.8, "of such rows: share of the latency from load to product that earlier stages do not hide") \
-  FACTOR(shift_odd_rows_measured, 1.2, "median of measured / predicted, odd widths by bulk copies") \
-  FACTOR(shift_odd_copies_measured, 1.4, "the same by asynchronous copies") \
-  FACTOR(shift_rows_measured, 1.25, "the same of other rows") \
-  FACTOR(shift_pixels_measured, 0.85, "the same of pixels by asynchronous copies") \
+  FACTOR(shift_small_copy, 0.535, "of an asynchronous copy of 4 bytes") \
+  FACTOR(shift_bulk_pixel, 22.97, "of one bulk copy of pixels, however small") \
+  FACTOR(shift_weights_l2, 42.8, "bytes a cycle from L2, of weights, which all SMs read") \
+  FACTOR(shift_round, 1.07, "share of the latency from load to product that earlier stages do not hide") \
+  FACTOR(shift_odd_l2, 21.53, "bytes a cycle from L2, of rows of an odd width, whose words are loaded one by one") \
+  FACTOR(shift_odd_round, 1.027, "the same share, of such rows") \
+  FACTOR(shift_odd_rows_measured, 1.121, "median of measured / predicted, odd widths by bulk copies") \
+  FACTOR(shift_odd_copies_measured, 1.308, "the same by asynchronous copies") \
+  FACTOR(shift_rows_measured, 1.402, "the same of other rows") \
+  FACTOR(shift_pixels_measured, 0.9732, "the same of pixels by asynchronous copies") \
   FACTOR(shift_bulk_pixels_measured, 1, "the same of pixels by bulk copies") \
   FACTOR(shift_sectors, 70, "billions a second that blocks write of pixels whose part is one sector, channels last") \
-  FACTOR(shift_part_sectors, 22, "the same of parts of sectors") \
-  FACTOR(shift_cluster_sync, 4000, "of a cluster whose blocks wait for one another") \
-  FACTOR(shift_sent, 12, "bytes a cycle to other SMs") \
-  FACTOR(shift_staged_epilogue, 6, "instructions for an output, through shared memory") \
+  FACTOR(shift_part_sectors, 23.54, "the same of parts of sectors") \
+  FACTOR(shift_cluster_sync, 3567, "of a cluster whose blocks wait for one another") \
+  FACTOR(shift_sent, 15, "bytes a cycle to other SMs") \
+  FACTOR(shift_staged_epilogue, 7.009, "instructions for an output, through shared memory") \
   FACTOR(f32x3_consumer_split, 10, "instructions of a consumer that splits a pair of values") \
   FACTOR(f32x3_scan, 30, "instructions of the producers that find a stage's maximum") \
   FACTOR(f32x3_agree, 60, "the same that agree on a scale") \
@@ -59,20 +62,20 @@ namespace convtgen {
   FACTOR(f32x3_stall, 1.3, "of an instruction of a warpgroup without a prefetch") \
   FACTOR(f32x3_wait, 150, "of the wait for its products") \
   FACTOR(halo_launches, 0, "launches of a call: 0 where halo_measured has their time too") \
-  FACTOR(halo_measured, 3.0, "median of measured / predicted, NCHW") \
-  FACTOR(halo_measured_nhwc, 1.8, "the same with channels last") \
-  FACTOR(halo_l2_copies, 0.6, "share of the L2 bytes' time that weights and asynchronous copies take") \
-  FACTOR(halo_l2_registers, 0.96, "the same of input that comes through registers") \
-  FACTOR(halo_stage, 40, "of barriers, between stages") \
-  FACTOR(halo_begin, 2000, "until the first stage is asked for") \
+  FACTOR(halo_measured, 2.804, "median of measured / predicted, NCHW") \
+  FACTOR(halo_measured_nhwc, 1.926, "the same with channels last") \
+  FACTOR(halo_l2_copies, 0.535, "share of the L2 bytes' time that weights and asynchronous copies take") \
+  FACTOR(halo_l2_registers, 1.849, "the same of input that comes through registers") \
+  FACTOR(halo_stage, 41.93, "of barriers, between stages") \
+  FACTOR(halo_begin, 1427, "until the first stage is asked for") \
   FACTOR(halo_epilogue, 300, "of a tile's epilogue, whatever it stores") \
-  FACTOR(halo_epilogue_outputs, 6, "of a tile's epilogue, for each output of a thread") \
-  FACTOR(halo_epilogue_shown, 0.3, "share of the epilogue that products do not hide, with ping-pong consumers") \
-  FACTOR(halo_narrow_stores, 1.5, "times as long as a store of 16 bytes that narrower ones take") \
-  FACTOR(roll_row, 250, "behind an input row: outputs are stored, the accumulators move up") \
+  FACTOR(halo_epilogue_outputs, 4.8, "of a tile's epilogue, for each output of a thread") \
+  FACTOR(halo_epilogue_shown, 0.3125, "share of the epilogue that products do not hide, with ping-pong consumers") \
+  FACTOR(halo_narrow_stores, 1.605, "times as long as a store of 16 bytes that narrower ones take") \
+  FACTOR(roll_row, 291.9, "behind an input row: outputs are stored, the accumulators move up") \
   FACTOR(roll_staged_epilogue, 100, "of a row's outputs through shared memory") \
   FACTOR(roll_alone, 500, "of storing that no products hide, where one row is staged and not two") \
-  FACTOR(roll_part_of_sector, 5, "in which the cache takes a part of a sector of 32 bytes; a whole one: 1") \
+  FACTOR(roll_part_of_sector, 5.35, "in which the cache takes a part of a sector of 32 bytes; a whole one: 1") \
   FACTOR(roll_tile, 1500, "until a tile's first row has come") \
   FACTOR(roll_tile_nhwc, 200, "with channels last, where it comes while the tile before is multiplied") \
   FACTOR(roll_once, 40, "of a step whose fragments wait for those of the one before") \

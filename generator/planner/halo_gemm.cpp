@@ -244,13 +244,18 @@ double predicted(const Facts& f, const Block& b) {
       static_cast<double>(of_block[kPositions] * of_block[kPhases] * b.block_n) / 256;  // of a thread
   const double epilogue = factors.halo_epilogue + factors.halo_epilogue_outputs * outputs;
   const double resident = b.resident ? stages * weights : 0;
+  // Of channels last, four lanes have adjacent channels of a pixel.
+  const std::int64_t piece = std::min(4 * b.store, f.layer.out_channels) * of_block[kBytes];
+  const double pieces =
+      f.channels_last() && of_block[kPhaseBlocks] == 1 ? piece_seconds(f.target, f.written_bytes, piece) : 0;
   return seconds_of(f.target,
                     {.launches = factors.halo_launches,
                      .first_cycles = factors.halo_begin + (stage.l2_bytes + resident) / sm.l2_bytes_per_cycle,
                      .waves = static_cast<double>(waves_of(f.target, tiles(f, b, of_block), of_block[kNTiles])),
                      .wave_cycles = stages * (cycles_of(f.target, stage) + factors.halo_stage) +
                                     (b.ping_pong ? factors.halo_epilogue_shown : 1.0) * epilogue,
-                     .memory_bytes = f.read_bytes + f.written_bytes * store_factor(f, b, of_block),
+                     .memory_bytes = std::max(f.read_bytes + f.written_bytes * store_factor(f, b, of_block),
+                                              pieces * f.target.bytes_per_second),
                      .hidden_less = factors.hidden_less,
                      .measured = f.channels_last() ? factors.halo_measured_nhwc : factors.halo_measured});
 }

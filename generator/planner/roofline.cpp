@@ -20,6 +20,13 @@ double seconds_of(const Target& target, const CallWork& work) {
          both * work.measured;
 }
 
+double piece_seconds(const Target& target, double bytes, std::int64_t piece_bytes) {
+  constexpr std::int64_t kSectorBytes = 32;
+  return piece_bytes < kSectorBytes
+             ? bytes / static_cast<double>(piece_bytes) / (target.factors.stored_pieces * 1e9)
+             : 0;
+}
+
 double product_cycles(const Target& target, std::int64_t columns) {
   const SmRates& sm = target.sm;
   const double busy = static_cast<double>(columns) / sm.tensor_columns_per_cycle;

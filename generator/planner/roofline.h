@@ -33,6 +33,10 @@ struct CallWork {
 
 [[nodiscard]] double seconds_of(const Target& target, const CallWork& work);
 
+/// Seconds in which `bytes` of outputs are stored in pieces of sectors, each by an instruction of a warp: a piece costs
+/// what a sector does. 0 of whole sectors, whose time is memory's.
+[[nodiscard]] double piece_seconds(const Target& target, double bytes, std::int64_t piece_bytes);
+
 /// Tensor-core cycles of one product of 64 positions x `columns` where two warpgroups keep an SM's tensor cores busy.
 [[nodiscard]] double product_cycles(const Target& target, std::int64_t columns);
 

@@ -75,15 +75,17 @@ double tile_cycles(const Facts& f, const Block& b) {
                                                      number(b.copy_bytes) / f.target.factors.shift_small_copy));
   const double shared = products * of(gemm::kInstructionN) / 4 + loads + arriving;
 
-  const double bytes = input + (b.resident ? 0 : of(gemm::kKBlockWeightBytes));
+  const double weights = b.resident ? 0 : of(gemm::kKBlockWeightBytes);
   const double producers = !b.bulk           ? 0
                            : f.channels_last ? of(kPixelCopies) * f.target.factors.shift_bulk_pixel
                                              : gemm::bulk_row_cycles(f, b, of_block, stages);
   // The copies of an empty stage are issued and arrive before its products begin.
   const double consumers = std::max({tensor, issue, shared});
-  const double arrives = bytes / (is_odd(f) ? f.target.factors.shift_odd_l2 : f.target.sm.l2_bytes_per_cycle);
+  const double arrives = input / (is_odd(f) ? f.target.factors.shift_odd_l2 : f.target.sm.l2_bytes_per_cycle) +
+                         weights / f.target.factors.shift_weights_l2;
   const double round = consumers + f.target.factors.gemm_latency + arrives + producers;
-  const double in_rounds = (is_odd(f) ? f.target.factors.shift_odd_round : 0) * round / number(b.stages);
+  const double in_rounds =
+      (is_odd(f) ? f.target.factors.shift_odd_round : f.target.factors.shift_round) * round / number(b.stages);
   const double multiplied =
       stages * (std::max({consumers, producers, arrives, in_rounds}) + (is_odd(f) ? 0 : f.target.factors.gemm_k_block));
   const double stored = 2 * outputs *
@@ -92,15 +94,23 @@ double tile_cycles(const Facts& f, const Block& b) {
   return b.ping_pong ? std::max(multiplied, (multiplied + stored) / 2) : multiplied + stored + cluster_cycles(f, b);
 }
 
-/// Seconds in which blocks that make one sector of a pixel, or less, write their outputs.
+/// Seconds in which outputs are written where a block makes one sector of a pixel, or less, or where a warp's
+/// instruction stores a piece of one.
 double narrow_seconds(const Facts& f, const Block& b) {
-  const std::int64_t pixel_bytes = b.block_n * f.bytes;
-  const bool is_whole_pixel = f.groups == 1 && b.block_n >= f.layer.out_channels;
-  if (!f.channels_last || b.staged_epilogue || is_whole_pixel || pixel_bytes > 32) {
+  if (!f.channels_last || b.staged_epilogue) {
     return 0;
   }
+  const double outputs = number(f.groups * f.shape.output_elements);
+  const std::int64_t pixel_bytes = b.block_n * f.bytes;
+  // Four lanes have adjacent channels of a pixel.
+  const double pieces =
+      piece_seconds(f.target, outputs * number(f.bytes), std::min(4 * b.store, f.layer.out_channels) * f.bytes);
+  const bool is_whole_pixel = f.groups == 1 && b.block_n >= f.layer.out_channels;
+  if (is_whole_pixel || pixel_bytes > 32) {
+    return pieces;
+  }
   const double rate = pixel_bytes == 32 ? f.target.factors.shift_sectors : f.target.factors.shift_part_sectors;
-  return number(f.groups * f.shape.output_elements) / number(b.block_n) / (rate * 1e9);
+  return std::max(pieces, outputs / number(b.block_n) / (rate * 1e9));
 }
 
 }  // namespace

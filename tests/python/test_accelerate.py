@@ -457,3 +457,19 @@ def test_a_compiler_sees_torchs_operator_where_nothing_is_known(measured, launch
     with torch.no_grad():
         assert traced_targets(net, image()) == [{"aten.convolution.default"}]
     assert measured["asked"] == [] and launches.take() == []
+
+
+def test_a_slow_round_decides_nothing(monkeypatch):
+    """Both functions take turns, and the least of their rounds counts."""
+    order, times = [], {"ours": iter([9e-3, 5.0, 2e-3] + [3e-3] * 9), "torch's": iter([9e-3, 4e-3, 7.0] + [4e-3] * 9)}
+
+    def a_round(function, count, stream):
+        order.append(function())
+        assert count == 1  # one call takes longer than a round should
+        return next(times[order[-1]]), 1e-3
+
+    monkeypatch.setattr(policy, "_round", a_round)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: None)
+    found = policy._seconds((lambda: "ours", lambda: "torch's"), torch.device("cuda"))
+    assert found == [(2e-3, 1e-3), (4e-3, 1e-3)]
+    assert order[2:] == ["ours", "torch's"] * (len(order) // 2 - 1)

@@ -18,6 +18,7 @@ import call_cost  # noqa: E402
 import compiled  # noqa: E402
 import dcgan  # noqa: E402
 import hifigan  # noqa: E402
+import lengths  # noqa: E402
 import measuring  # noqa: E402
 import models  # noqa: E402
 import unet  # noqa: E402
@@ -127,6 +128,13 @@ def test_call_cost(tmp_path):
     call_cost.main(["--device", DEVICE, "--calls", "4", "--json", str(tmp_path / "found.json")])
     rows = read(tmp_path / "found.json")["rows"]
     assert len(rows) == 16 and all(row["forward_us"] > 0 and row["training_us"] > 0 for row in rows)
+
+
+def test_lengths_share_kernels_that_are_made_once(tmp_path):
+    lengths.main([*_TINY, "--mode", "tf32", "--blocks", "2", "--block-ms", "1", "--json",
+                  str(tmp_path / "found.json")])
+    row, = read(tmp_path / "found.json")["rows"]
+    assert len(row["singly_ms"]) == 8 and row["kernels"] == (1 if DEVICE == "cpu" else 5) and not any(row["made"].values())
 
 
 def test_compiled(tmp_path):

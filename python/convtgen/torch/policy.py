@@ -6,7 +6,6 @@ kernels, so all processes and ranks of a user that share the store choose alike.
 """
 
 import json
-import statistics
 import threading
 import time
 import warnings
@@ -26,7 +25,7 @@ _MARGIN = 0.97  # a kernel is chosen where it takes less than this part of torch
 # a loop finds its code in the caches, a model that runs other operators in between does not, and Python's is larger.
 _COLD_SECONDS = {"training": 20e-6}
 _COLD_SECONDS_OF_A_DIRECTION = 4e-6
-_ROUNDS, _ROUND_SECONDS, _MOST_CALLS = 5, 1e-3, 20
+_ROUNDS, _ROUND_SECONDS, _MOST_CALLS = 7, 1e-3, 20
 _MEMORY = 4  # times the tensors of a call must be free to measure it
 _PATIENCE = 100  # calls after which a choice that could be neither measured nor found is looked for again
 
@@ -114,33 +113,39 @@ class Choice:
         return f"Choice(runs={self.runs!r}, why={self.why!r}, gain={self.gain})"
 
 
-def _seconds(function, device):
-    """(the device's time, the host's time) of one call, of several one after another."""
-    if device.type == "cpu":
-        begin = time.perf_counter()
-        function()
-        return time.perf_counter() - begin, 0.0
-    for _ in range(3):  # compiles, and lets cuDNN find its algorithm
-        function()
-    stream = torch.cuda.current_stream(device)
+def _round(function, count, stream):
+    """(the device's seconds, the host's seconds) of a call, of `count` one after another."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    count, times = 1, []
-    while len(times) < _ROUNDS:
-        stream.synchronize()
-        host = time.perf_counter()
-        begin.record(stream)
-        for _ in range(count):
+    stream.synchronize()
+    host = time.perf_counter()
+    begin.record(stream)
+    for _ in range(count):
+        function()
+    host = time.perf_counter() - host
+    end.record(stream)
+    end.synchronize()
+    return begin.elapsed_time(end) * 1e-3 / count, host / count
+
+
+def _seconds(functions, device):
+    """For each function (the device's seconds, the host's seconds) of a call. The functions take turns, and the least of
+    their rounds counts: what else the machine does makes a round longer, never shorter."""
+    if device.type == "cpu":
+        times = []
+        for function in functions:
+            begin = time.perf_counter()
             function()
-        host = time.perf_counter() - host
-        end.record(stream)
-        end.synchronize()
-        seconds = begin.elapsed_time(end) * 1e-3
-        if count == 1 and not times and seconds < _ROUND_SECONDS:
-            count = min(_MOST_CALLS, int(_ROUND_SECONDS / max(seconds, 1e-6)) + 1)
-            if count > 1:
-                continue
-        times.append((seconds / count, host / count))
-    return tuple(map(statistics.median, zip(*times)))
+            times.append((time.perf_counter() - begin, 0.0))
+        return times
+    stream = torch.cuda.current_stream(device)
+    counts = []
+    for function in functions:
+        for _ in range(3):  # compiles, and lets cuDNN find its algorithm
+            function()
+        once = max(_round(function, 1, stream)[0], 1e-6)
+        counts.append(min(_MOST_CALLS, int(_ROUND_SECONDS / once) + 1))
+    rounds = [[_round(function, count, stream) for function, count in zip(functions, counts)] for _ in range(_ROUNDS)]
+    return [tuple(map(min, zip(*of_one))) for of_one in zip(*rounds)]
 
 
 class _Measuring:
@@ -158,7 +163,7 @@ class _Measuring:
         with torch.autocast(self._call.device.type, enabled=False), torch.set_grad_enabled(asked == "training"):
             both = getattr(self, f"_{asked}")(self._call, server, *self._tensors[:3],
                                               self._tensors[3] if self._has_bias else None)
-            (own, own_host), (theirs, their_host) = (_seconds(function, self._call.device) for function in both)
+            (own, own_host), (theirs, their_host) = _seconds(both, self._call.device)
         return own + max(0.0, own_host - their_host) + _COLD_SECONDS.get(asked, _COLD_SECONDS_OF_A_DIRECTION), theirs
 
     @staticmethod
