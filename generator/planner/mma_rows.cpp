@@ -20,6 +20,8 @@ namespace convtgen {
 namespace {
 
 constexpr std::int64_t kUnit = 8;                                      // channels, of input and output
+constexpr std::int64_t kSector = 16;                                   // channels of 32 bytes of memory
+constexpr std::int64_t kLine = 64;                                     // the same of 128
 constexpr std::int64_t kPositions = 16;                                // of a product
 constexpr std::int64_t kMostAccumulators = 96;                         // of a thread
 constexpr std::int64_t kMostProducts = 4;                              // that are accumulated together
@@ -155,7 +157,9 @@ double sm_cycles(const Facts& f, const Block& b) {
 double predicted_seconds(const Facts& f, const Block& b) {
   // An SM issues 128 multiply-adds a cycle.
   const double work = 256 * sm_cycles(f, b) / f.target.f32_flops;
-  const double memory = f.target.factors.mma_rows_moves * f.cost.bytes / f.target.bytes_per_second;
+  const bool has_part_lines = b.tile_channels < f.layer.out_channels && b.tile_channels % kLine != 0;
+  const double memory =
+      (has_part_lines ? f.target.factors.mma_rows_part_lines : 1) * f.cost.bytes / f.target.bytes_per_second;
   return f.target.launch_seconds + std::max(work, memory) + f.target.factors.hidden_less * std::min(work, memory);
 }
 
@@ -170,19 +174,18 @@ void choose_blocks(const Facts& f, Block& b) {
       std::max<std::int64_t>(1, std::min({by_registers, by_shared, kMostThreadsOfSm / threads, kMostBlocksOfSm}));
 }
 
-/// Channels of a tile: all, or as many as fill a line of memory or two, in whole groups or even parts of one.
+/// Channels of a tile: all, or as many as fill some lines of memory, in whole groups or even parts of one. A pixel's
+/// part is whole sectors of 32 bytes.
 std::set<std::int64_t> channel_choices(const Facts& f) {
-  constexpr std::int64_t kLine = 64;  // channels
-  std::set<std::int64_t> choices;
-  for (const std::int64_t wanted : {f.layer.out_channels, 2 * kLine, kLine, kLine / 2}) {
+  std::set<std::int64_t> choices = {f.layer.out_channels};
+  for (const std::int64_t most : {2 * kLine, kLine, kLine / 2}) {
     std::int64_t best = 0;
-    for (std::int64_t channels = kUnit; channels <= std::min(wanted, f.layer.out_channels); channels += kUnit) {
-      const bool is_part = channels < f.group_out && f.group_out % channels == 0;
+    for (std::int64_t channels = kSector; channels <= std::min(most, f.layer.out_channels); channels += kSector) {
+      const bool is_part = f.group_out % channels == 0;
       const bool is_whole = channels % f.group_out == 0 && f.layer.out_channels % channels == 0;
       best = is_part || is_whole ? channels : best;
     }
-    // A pixel's part is whole sectors of 32 bytes.
-    if (best >= 2 * kUnit || best == f.layer.out_channels) {
+    if (best > 0) {
       choices.insert(best);
     }
   }

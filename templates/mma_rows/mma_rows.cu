@@ -367,10 +367,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     const unsigned char* x_lane = shared + 16 * (row * kStagedColumns + column + lane % 16);
 #pragma unroll 1
     for (int i = 0; i < P::stride_h; ++i) {
+      // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
       const int y_row = (tile_y * P::tile_rows + row) * P::stride_h + row_phase(i);
       if (columns > 0 && y_row < out_h) {
         Element* to = y_image + (static_cast<Offset>(y_row) * out_w + first_column) * P::out_channels;
-        if (has_kernel_rows(i)) {
+        if (i < kTapRows) {
 #pragma unroll 1
           for (int part = 0; part < kBlocks; ++part) {
             const int product = part * P::products;

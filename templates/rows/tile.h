@@ -28,19 +28,15 @@ constexpr int kStagedRows = P::tile_rows + offset_of_tap(0, P::stride_h, P::padd
 constexpr int kStagedColumns =
     kTileColumns + offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w) - kLeastOffsetW;
 
-// Kernel rows whose taps make the same row phase are so many apart.
+// Kernel rows whose taps make the same row phase are so many apart; that many row phases, or fewer, have taps.
 constexpr int kTapStep = P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h);
+constexpr int kTapRows = kTapStep < P::kernel_h ? kTapStep : P::kernel_h;
 
-// The row phases by their taps: i = 0, 1, ... are those of taps 0, 1, ..., which later taps repeat; behind them come
-// those without taps.
+// The row phases by their taps: i = 0, 1, ... are those of kernel rows 0, 1, ..., which later ones repeat; behind the
+// first kTapRows come those without taps.
 __device__ inline int row_phase(int i) {
   return (phase_of_tap(i % kTapStep, P::stride_h, P::padding_h, P::dilation_h) + i / kTapStep) % P::stride_h;
 }
-// Whether such a phase has kernel rows, of which the first is i.
-__device__ inline bool has_kernel_rows(int i) {
-  return (kTapStep == P::stride_h || i < kTapStep) && (P::kernel_h >= kTapStep || i < P::kernel_h);
-}
-
 // Tiles of an image, down and across.
 __device__ inline int tiles_down(int out_h) {
   return (out_h + (P::stride_h * P::tile_rows - 1)) / (P::stride_h * P::tile_rows);
