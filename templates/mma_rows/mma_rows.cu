@@ -77,8 +77,9 @@ constexpr int kPixels = kStagedRows * kStagedColumns;
 constexpr int kUnitSkew = kInputUnits >= 8 ? 1 : kInputUnits >= 4 ? 2 : kInputUnits >= 2 ? 4 : 0;
 constexpr int kUnitPixels = (kPixels + 7) / 8 * 8 + kUnitSkew;  // from unit to unit
 constexpr long long kInputBytes = 16ll * kInputUnits * kUnitPixels;
-constexpr int kStepWords = kTileProducts * 64;  // two of each lane
-constexpr long long kWeightBytes = 4ll * P::kernel_h * kSteps * kStepWords;
+// Two words of each lane for each product; steps of a weight's other taps are written to other banks.
+constexpr int kStepWords = kTileProducts * 64 + 2;
+constexpr long long kWeightBytes = (4ll * P::kernel_h * kSteps * kStepWords + 15) / 16 * 16;
 constexpr int kEmptyBytes = 2 * kTileChannels;
 // A position's channels are an odd number of vectors, so that positions lie in different banks.
 constexpr int kVectors = kTileChannels / 8;
@@ -125,7 +126,7 @@ __device__ __forceinline__ int weight_place(int ci, int channel, int tap) {
   const int step = is_paired ? unit / 2 * P::kernel_w + kw : kPairs * P::kernel_w + unit_step(kw);
   const int half = is_paired ? unit % 2 : kw / kColumnStep % 2;
   const int lane = channel % kProductColumns * 4 + ci % kUnit / 2;
-  return (((kh * kSteps + step) * kTileProducts + channel / kProductColumns) * 64 + lane * 2 + half) * 2 + ci % 2;
+  return ((kh * kSteps + step) * kStepWords + channel / kProductColumns * 64 + lane * 2 + half) * 2 + ci % 2;
 }
 
 // Copies the weights of a tile to shared memory. `weight` are those of the tile's first group, first_out the tile's

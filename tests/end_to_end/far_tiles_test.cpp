@@ -271,7 +271,7 @@ constexpr Case kCases[] = {
     {"direct_rows_template_rows_by_vectors", "direct_rows",
      "conv_transpose2d 2 -> 16; kernel 3x3; input ?x?x?; dtype f16; layout nhwc", true},
     {"mma_rows_images", "mma_rows",
-     "conv_transpose2d 16 -> 32; kernel 3x3; stride 2x1; padding 1x1; groups 2; bias; input ?x5x9; dtype f16; layout "
+     "conv_transpose2d 16 -> 32; kernel 3x3; stride 2x1; padding 1x1; groups 2; bias; input ?x20x9; dtype f16; layout "
      "nhwc"},
     {"mma_rows_rows", "mma_rows", "conv_transpose2d 8 -> 16; kernel 3x3; input ?x?x?; dtype bf16; layout nhwc", true},
     {"shift_gemm_images", "shift_gemm",
