@@ -77,9 +77,8 @@ constexpr int kPixels = kStagedRows * kStagedColumns;
 constexpr int kUnitSkew = kInputUnits >= 8 ? 1 : kInputUnits >= 4 ? 2 : kInputUnits >= 2 ? 4 : 0;
 constexpr int kUnitPixels = (kPixels + 7) / 8 * 8 + kUnitSkew;  // from unit to unit
 constexpr long long kInputBytes = 16ll * kInputUnits * kUnitPixels;
-// Two words of each lane for each product; steps of a weight's other taps are written to other banks.
-constexpr int kStepWords = kTileProducts * 64 + 2;
-constexpr long long kWeightBytes = (4ll * P::kernel_h * kSteps * kStepWords + 15) / 16 * 16;
+constexpr int kStepWords = kTileProducts * 64;  // two of each lane
+constexpr long long kWeightBytes = 4ll * P::kernel_h * kSteps * kStepWords;
 constexpr int kEmptyBytes = 2 * kTileChannels;
 // A position's channels are an odd number of vectors, so that positions lie in different banks.
 constexpr int kVectors = kTileChannels / 8;
@@ -178,15 +177,15 @@ __device__ __forceinline__ void multiply_add_unit(float (&acc)[P::products][4], 
   }
 }
 
-// One kernel row. `x` is the staged pixel of this lane for an offset of kLeastOffsetW, its first unit of the group;
-// `weights` are the lane's own of the row.
+// One kernel row. `x` is the staged pixel of this lane at the least offset of columns, {kLeastOffsetW}, and its first
+// unit of the group; `weights` are the lane's own of the row.
 __device__ __forceinline__ void multiply_row(Accumulators& acc, const unsigned char* x, const unsigned int* weights,
                                              const int lane) {
   if (kPairs > 0) {
     const unsigned char* x_pair = x + lane / 16 * (16 * kUnitPixels);
     const unsigned int* of_pair = weights;
 #pragma unroll 1
-    for (int pair = 0; pair < kPairs; ++pair) {
+    for (int k_step = 0; k_step < kPairs; ++k_step) {
       unsigned int a[4];
       CONVTGEN_UNROLL
       for (int kw = 0; kw < P::kernel_w; ++kw) {

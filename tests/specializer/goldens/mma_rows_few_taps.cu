@@ -1,5 +1,5 @@
 // conv_transpose2d 32 -> 64; kernel 3x3; stride 5x5; padding 1x1; dilation 2x2; dtype bf16; compute bf16; layout nhwc
-// forward for sm_80. Template mma_rows: a block makes 80x160 outputs of 64 channels; 9 taps; 161.9 KiB shared.
+// forward for sm_80. Template mma_rows: a block makes 80x160 outputs of 64 channels; 9 taps; 161.8 KiB shared.
 // Launch
 //   sizes: batch, in_height, in_width; out_height = 5 * in_height - 2, out_width = 5 * in_width - 2
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
@@ -8,7 +8,7 @@
 //   tensor weight: 18432 elements, read, 2-byte aligned
 //   kernel convtgen_mma_rows_forward_b3440010e652b4f7
 //     arguments const unsigned short* x, const unsigned short* weight, unsigned short* y, int in_height, int in_width
-//     grid ceil(out_height / 80) * ceil(out_width / 160) * batch; block 256; shared 165776
+//     grid ceil(out_height / 80) * ceil(out_width / 160) * batch; block 256; shared 165632
 //     at most out_height 2147483567, in_height 429496714, out_width 2147483487, in_width 429496698
 
 namespace convtgen_mma_rows_forward_b3440010e652b4f7_source {
@@ -90,15 +90,15 @@ constexpr int kTileChannels = 64;
 constexpr int kGroupOut = 64;
 constexpr int kStagedColumns = 33;
 constexpr int kUnitPixels = 570;  // from unit to unit
-constexpr int kStepWords = 514;
+constexpr int kStepWords = 512;   // two of each lane
 constexpr int kPixelPitch = 72;   // elements
 constexpr int kExchanged = 5760;  // elements of a warp
 
 // ---- Shared memory and packed weights, in bytes ----
 
 constexpr long long kWeightOffset = 36480ll;
-constexpr long long kEmptyOffset = 73488ll;
-constexpr long long kExchangeOffset = 73616ll;
+constexpr long long kEmptyOffset = 73344ll;
+constexpr long long kExchangeOffset = 73472ll;
 
 __device__ int floor_div(int a) {
   return a >= 0 ? a / 5 : -((4 - a) / 5);
@@ -173,22 +173,22 @@ __device__ __forceinline__ void multiply_add(float (&acc)[4][4], const unsigned 
   }
 }
 
-// One kernel row. `x` is the staged pixel of this lane for an offset of kLeastOffsetW, its first unit of the group;
-// `weights` are the lane's own of the row.
+// One kernel row. `x` is the staged pixel of this lane at the least offset of columns, 0, and its first
+// unit of the group; `weights` are the lane's own of the row.
 __device__ __forceinline__ void multiply_row(Accumulators& acc, const unsigned char* x, const unsigned int* weights,
                                              int lane) {
   const unsigned char* x_pair = x + lane / 16 * 9120;
   const unsigned int* of_pair = weights;
   #pragma unroll 1
-  for (int pair = 0; pair < 2; ++pair) {
+  for (int k_step = 0; k_step < 2; ++k_step) {
     unsigned int a[4];
     matrix_load_x4(a, x_pair + 16);
     multiply_add(acc[4], a, of_pair);  // taps (0 to 2, 0)
     matrix_load_x4(a, x_pair);
-    multiply_add(acc[1], a, of_pair + 514);   // taps (0 to 2, 1)
-    multiply_add(acc[3], a, of_pair + 1028);  // taps (0 to 2, 2)
+    multiply_add(acc[1], a, of_pair + 512);   // taps (0 to 2, 1)
+    multiply_add(acc[3], a, of_pair + 1024);  // taps (0 to 2, 2)
     x_pair += 18240;
-    of_pair += 1542;
+    of_pair += 1536;
   }
 }
 
@@ -324,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             #pragma unroll 1
             for (int kh = i; kh < 3; kh += 5) {
               const int offset_h = -floor_div(2 * kh - 1);
-              multiply_row(acc, x_lane + 16 * (offset_h * kStagedColumns), weight_lane + (kh * 3084 + product * 64),
+              multiply_row(acc, x_lane + 16 * (offset_h * kStagedColumns), weight_lane + (kh * 3072 + product * 64),
                            lane);
             }
             write_exchanged(acc, exchange_lane + product * 8);

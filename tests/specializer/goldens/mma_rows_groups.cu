@@ -1,5 +1,5 @@
 // conv_transpose2d 32 -> 64; kernel 3x5; stride 2x3; padding 1x2; dilation 2x1; groups 4; input 16x128x256; bias; fuse relu; dtype f16; compute f16; layout nhwc
-// forward for sm_90a. Template mma_rows: a block makes 8x384 outputs of 32 channels; 15 taps; 63.5 KiB shared.
+// forward for sm_90a. Template mma_rows: a block makes 8x384 outputs of 32 channels; 15 taps; 63.4 KiB shared.
 // Launch
 //   sizes: batch 16, in_height 128, in_width 256; out_height 257, out_width 766
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
@@ -9,7 +9,7 @@
 //   tensor bias: 64 elements, read, 2-byte aligned
 //   kernel convtgen_mma_rows_forward_ea5c1cfe719cf26c
 //     arguments const unsigned short* x, const unsigned short* weight, const unsigned short* bias, unsigned short* y
-//     grid 2112; block 256; shared 65040
+//     grid 2112; block 256; shared 64960
 
 namespace convtgen_mma_rows_forward_ea5c1cfe719cf26c_source {
 
@@ -107,15 +107,15 @@ constexpr int kTileColumns = 128;
 constexpr int kTileChannels = 32;
 constexpr int kStagedColumns = 129;
 constexpr int kUnitPixels = 780;  // from unit to unit
-constexpr int kStepWords = 258;
+constexpr int kStepWords = 256;   // two of each lane
 constexpr int kPixelPitch = 40;   // elements
 constexpr int kExchanged = 1920;  // elements of a warp
 
 // ---- Shared memory and packed weights, in bytes ----
 
 constexpr long long kWeightOffset = 24960ll;
-constexpr long long kEmptyOffset = 34256ll;
-constexpr long long kExchangeOffset = 34320ll;
+constexpr long long kEmptyOffset = 34176ll;
+constexpr long long kExchangeOffset = 34240ll;
 
 __device__ int floor_div(int a) {
   return a >= 0 ? a / 2 : -((1 - a) / 2);
@@ -196,8 +196,8 @@ __device__ __forceinline__ void multiply_add_unit(float (&acc)[2][4], const unsi
   }
 }
 
-// One kernel row. `x` is the staged pixel of this lane for an offset of kLeastOffsetW, its first unit of the group;
-// `weights` are the lane's own of the row.
+// One kernel row. `x` is the staged pixel of this lane at the least offset of columns, 0, and its first
+// unit of the group; `weights` are the lane's own of the row.
 __device__ __forceinline__ void multiply_row(Accumulators& acc, const unsigned char* x, const unsigned int* weights,
                                              int lane) {
   const unsigned char* x_unit = x;
@@ -207,12 +207,12 @@ __device__ __forceinline__ void multiply_row(Accumulators& acc, const unsigned c
   // taps (0 to 2, 0) (0 to 2, 3)
   multiply_add(acc[1], a, weights);
   // taps (0 to 2, 1) (0 to 2, 4)
-  multiply_add(acc[2], a, weights + 258);
+  multiply_add(acc[2], a, weights + 256);
   {
     unsigned int alone[2];
     matrix_load_x2(alone, x_unit);
     // taps (0 to 2, 2)
-    multiply_add_unit(acc[0], alone, weights + 516);
+    multiply_add_unit(acc[0], alone, weights + 512);
   }
 }
 
@@ -348,7 +348,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
             for (int kh = i; kh < 3; ++kh) {
               const int offset_h = -floor_div(2 * kh - 1);
               multiply_row(acc, x_lane + 16 * ((offset_h + 1) * kStagedColumns + unit * kUnitPixels),
-                           weight_lane + (kh * 774 + product * 64), lane);
+                           weight_lane + (kh * 768 + product * 64), lane);
             }
             write_exchanged(acc, exchange_lane + product * 8, bias + (first_out + product * 8 + lane % 4 * 2));
           }
