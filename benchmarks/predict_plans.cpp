@@ -101,10 +101,11 @@ Result<std::vector<Measured>> measured_of(const std::string& path) {
 void print_measured(const std::vector<Measured>& all) {
   std::string line;
   for (const Measured& each : all) {
-    line +=
-        fmt::format(R"({}{{"template":"{}","compute":"{}","layout":"{}","direction":"{}","layer":"{}","seconds":{:.6e}}})",
-                    line.empty() ? "" : ",", each.plan.template_name, name_of(each.problem.layer.compute),
-                    name_of(each.problem.layer.layout), name_of(each.problem.direction), canonical_form(each.problem.layer), each.milliseconds * 1e-3);
+    line += fmt::format(
+        R"({}{{"template":"{}","compute":"{}","layout":"{}","direction":"{}","layer":"{}","seconds":{:.6e}}})",
+        line.empty() ? "" : ",", each.plan.template_name, name_of(each.problem.layer.compute),
+        name_of(each.problem.layer.layout), name_of(each.problem.direction), canonical_form(each.problem.layer),
+        each.milliseconds * 1e-3);
   }
   fmt::print("[{}]\n", line);
   std::fflush(stdout);

@@ -28,7 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path[:0] = [os.path.join(HERE, "search"), os.path.join(ROOT, "benchmarks", "suite")]
 
-from draw import LAYOUTS, TEMPLATES, Case, Draw
+from draw import LAYOUTS, LAYOUTS_OF, TEMPLATES, Case, Draw
 
 FAILED = os.path.join(HERE, "end_to_end", "failed_layers.txt")
 CELLS = [(template, mode) for template, modes in TEMPLATES.items() for mode in modes]
@@ -70,7 +70,7 @@ def work(options, worker, first, counts, results, end):
             break
         else:
             template, mode = aim(counts, chance)
-            case = draw.case(template, mode, chance.choice(LAYOUTS))
+            case = draw.case(template, mode, chance.choice(LAYOUTS_OF.get(template, LAYOUTS)))
         number = options.seed if options.again else seed
         results.put(("begin", worker, str(case), number))
         case, template, fault = run_case(library, device, where, case, number)

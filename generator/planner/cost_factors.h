@@ -22,6 +22,13 @@ namespace convtgen {
   FACTOR(rows_staged_registers, 39.38, "the same for one that comes through registers") \
   FACTOR(rows_wait, 2.351, "times a warp's instructions that an SM waits, of which its other warps hide their share") \
   FACTOR(rows_weight_wavefronts, 4.414, "of shared memory for a vector of weights that lanes share") \
+  FACTOR(mma_rows_product, 13, "issue slots of mma_rows for a product of a warp, with its weights") \
+  FACTOR(mma_rows_exchanged, 13, "the same for two words of each lane that are written to shared memory") \
+  FACTOR(mma_rows_stored, 13, "the same for a vector of each lane that is stored") \
+  FACTOR(mma_rows_staged, 5, "the same for 16 bytes of input of each lane that are staged") \
+  FACTOR(mma_rows_weight, 29, "the same for a weight of each lane that is staged") \
+  FACTOR(mma_rows_wait, 3.4, "times a warp's work that an SM waits, of which its other warps hide their share") \
+  FACTOR(mma_rows_part_lines, 1.09, "times as long as moving everything once where blocks store parts of lines") \
   FACTOR(gemm_producer, 8, "of a producer warp for an instruction, with two consumer warps") \
   FACTOR(gemm_k_block, 133.8, "of a stage's barriers, and of a pipeline that fills") \
   FACTOR(gemm_latency, 1600, "until a first byte arrives, under load") \

@@ -53,9 +53,9 @@ Plan plan_of_block(const Problem& problem, const Facts& facts, const Block& bloc
   Plan plan = plan_of(problem, facts, block, "direct");
   const Layer& layer = problem.layer;
   Constants& of_block = facts.of(block);
-  plan.summary =
-      fmt::format("a block makes {}x{} outputs of {} channels; {} taps; ", of_block[kTileRows] * layer.axes[kHeight].stride,
-                  of_block[kTileColumns] * layer.axes[kWidth].stride, std::min(of_block[kTileChannels], facts.made), facts.taps);
+  plan.summary = fmt::format(
+      "a block makes {}x{} outputs of {} channels; {} taps; ", of_block[kTileRows] * layer.axes[kHeight].stride,
+      of_block[kTileColumns] * layer.axes[kWidth].stride, std::min(of_block[kTileChannels], facts.made), facts.taps);
   plan.summary += block.staged ? fmt::format("{:.1f} KiB shared", static_cast<double>(plan.shared_bytes) / 1024.0)
                                : "nothing shared";
   plan.reason = fmt::format(

@@ -237,12 +237,12 @@ Result<std::vector<Plan>> plans_direct_grad_weight(const Problem& problem) {
 LaunchPlan direct_grad_weight_launch(const Problem& problem, const Plan& plan) {
   constexpr std::array<std::string_view, 2> kNames = {"kWeights", "kSliceBlocks"};
   const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
-  return grad_weight_launch(problem, plan,
-                            {.function = "direct_grad_weight",
-                             .blocks = values[1],
-                             .weights = values[0],
-                             .bounds = staged_bounds(problem.layer, integer_of(plan, "tile_rows"),
-                                                     integer_of(plan, "tile_columns"))});
+  return grad_weight_launch(
+      problem, plan,
+      {.function = "direct_grad_weight",
+       .blocks = values[1],
+       .weights = values[0],
+       .bounds = staged_bounds(problem.layer, integer_of(plan, "tile_rows"), integer_of(plan, "tile_columns"))});
 }
 
 }  // namespace convtgen

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
 #include "convtgen_template_programs_embedded.h"
@@ -13,6 +14,7 @@
 #include "generator/planner/gemm_block.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/scalar.h"
+#include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
 namespace {
@@ -233,11 +235,12 @@ void choose_blocks(const Facts& f, Block& b) {
 }
 
 /// The block with each number of rows that fits shared memory, which is less for large ones; none where not one row
-/// does.
-void add_blocks(const Facts& f, Block b, std::vector<Block>& out) {
+/// does. `least_bytes` gets the shared memory of the smallest that was tried.
+void add_blocks(const Facts& f, Block b, std::vector<Block>& out, std::int64_t& least_bytes) {
   const std::int64_t rows = positions(f, kHeight);
   for (const std::int64_t of_warp : {1, 2, 4, 8}) {
     b.tile_rows = b.warps_y * of_warp;
+    least_bytes = std::min(least_bytes, f.of(b)[kSharedBytes]);
     if ((of_warp > 1 && (of_warp - 1) * b.warps_y >= rows) || f.of(b)[kSharedBytes] > f.target.max_shared_bytes) {
       return;
     }
@@ -263,9 +266,15 @@ std::int64_t vector_of(const Facts& f, std::int64_t channels) {
   return 0;
 }
 
-std::vector<Block> blocks(const Facts& f) {
+std::int64_t most_accumulators(const Layer& layer) {
+  return layer.dtype == Dtype::kF64 ? kMostAccumulators / 2 : kMostAccumulators;
+}
+
+/// The blocks that fit. `least_bytes` gets the shared memory of the smallest that a thread's registers allow; where
+/// there is none it stays.
+std::vector<Block> blocks(const Facts& f, std::int64_t& least_bytes) {
   std::vector<Block> out;
-  const std::int64_t most_acc = f.layer.dtype == Dtype::kF64 ? kMostAccumulators / 2 : kMostAccumulators;
+  const std::int64_t most_acc = most_accumulators(f.layer);
   for (std::int64_t channels = kMostChannels; channels >= 1; --channels) {
     const bool is_wanted = channels == 8 || channels == 4 || channels <= 2 || channels == f.group_out;
     if (f.group_out % channels != 0 || !is_wanted || (channels == 1 && f.group_out % 4 == 0)) {
@@ -286,7 +295,7 @@ std::vector<Block> blocks(const Facts& f) {
           continue;
         }
         choose_warps(f, warps, b);
-        add_blocks(f, b, out);
+        add_blocks(f, b, out, least_bytes);
       }
     }
   }
@@ -355,13 +364,24 @@ Result<std::vector<Plan>> plans_direct_rows(const Problem& problem, const Consta
   const double arithmetic = facts->cost.flops / problem.target.f32_flops;
   const double memory = facts->cost.bytes / problem.target.bytes_per_second;
   if (arithmetic > kMostArithmetic * memory) {
-    return fail(fmt::format("arithmetic of {:.1f} times the memory's time; it takes {}, for it gains what stores take",
-                            arithmetic / memory, kMostArithmetic));
+    return fail(
+        fmt::format("arithmetic takes {:.1f} times as long as the memory; it takes up to {}, since it speeds up "
+                    "stores alone",
+                    arithmetic / memory, kMostArithmetic));
   }
-  std::vector<Block> all = blocks(*facts);
+  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+  std::int64_t least_bytes = kNone;
+  const std::vector<Block> all = blocks(*facts, least_bytes);
+  if (all.empty() && least_bytes == kNone) {
+    return fail(
+        fmt::format("{} column phases, {} of them with taps; a thread makes at most {} outputs of a row, of {} "
+                    "accumulators",
+                    facts->columns.stride, facts->phases, kMostOutputs, most_accumulators(problem.layer)));
+  }
   if (all.empty()) {
-    return fail(fmt::format("{} input channels and {} taps of a tile; shared memory and a thread's registers are less",
-                            facts->group_in, tap_count(problem.layer)));
+    return fail_shared_memory(
+        problem.target,
+        fmt::format("{} input channels and {} taps of a tile", facts->group_in, tap_count(problem.layer)), least_bytes);
   }
   for (const Block& b : all) {
     if (auto checked = check_block(problem, *facts, b); !checked) {

@@ -22,9 +22,8 @@ double seconds_of(const Target& target, const CallWork& work) {
 
 double piece_seconds(const Target& target, double bytes, std::int64_t piece_bytes) {
   constexpr std::int64_t kSectorBytes = 32;
-  return piece_bytes < kSectorBytes
-             ? bytes / static_cast<double>(piece_bytes) / (target.factors.stored_pieces * 1e9)
-             : 0;
+  return piece_bytes < kSectorBytes ? bytes / static_cast<double>(piece_bytes) / (target.factors.stored_pieces * 1e9)
+                                    : 0;
 }
 
 double product_cycles(const Target& target, std::int64_t columns) {

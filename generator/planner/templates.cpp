@@ -17,6 +17,7 @@
 #include "generator/planner/grad_weight_pixels.h"
 #include "generator/planner/grad_weight_rows.h"
 #include "generator/planner/halo_gemm.h"
+#include "generator/planner/mma_rows.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
 #include "generator/planner/tap_gemm.h"
@@ -30,6 +31,7 @@ constexpr std::array kTemplates = {
     Template{"direct", kForward, programs::direct, plans_direct, direct_grid, nullptr, nullptr},
     Template{"direct_rows", kForward, programs::direct_rows, plans_direct_rows, direct_rows_grid, nullptr,
              direct_rows_seconds, false},
+    Template{"mma_rows", kForward, programs::mma_rows, plans_mma_rows, mma_rows_grid, nullptr, mma_rows_seconds, false},
     Template{"shift_gemm", kForward, programs::shift_gemm, plans_shift_gemm, shift_gemm_grid, nullptr,
              shift_gemm_seconds},
     Template{"f32x3_gemm", kForward, programs::f32x3_gemm, plans_f32x3_gemm, f32x3_gemm_grid, nullptr,

@@ -12,47 +12,15 @@
 #include "device/call_sizes.h"
 #include "device/memory.h"
 #include "device/template.h"
+#include "layout.h"
+#include "rows/tile.h"
 
-using P = Parameters;
-using Element = P::Element;
-using Sum = P::Sum;
-using Offset = P::Offset;
-using WeightIndex = P::Offset;
-
+// The weights' own header needs WeightIndex of the layout.
 #include "device/weight_order.h"
 
-constexpr int kWarps = P::warps_x * P::warps_c * P::warps_y;
-constexpr int kThreads = 32 * kWarps;
-constexpr int kTaps = P::kernel_h * P::kernel_w;
-constexpr int kLastRow = P::kernel_h - 1;
-constexpr int kGroupIn = P::in_channels / P::groups;
-constexpr int kGroupOut = P::out_channels / P::groups;
-constexpr int kWarpColumns = P::lanes_x * P::columns_per_thread;
-constexpr int kTileColumns = P::warps_x * kWarpColumns;
-constexpr int kWarpChannels = P::lanes_c * P::channels_per_thread;
-constexpr int kTileChannels = P::warps_c * kWarpChannels;
-
-// The channels of a tile are some of one group, or those of several whole groups.
-constexpr bool kWholeGroups = P::groups > 1 && kTileChannels >= kGroupOut;
-constexpr int kTileGroups = kWholeGroups ? kTileChannels / kGroupOut : 1;
-constexpr int kTilesOfGroup = ceil_div(kGroupOut, kTileChannels);  // where a tile is of one group
-constexpr int kChannelTiles = kWholeGroups ? ceil_div(P::out_channels, kTileChannels) : P::groups * kTilesOfGroup;
-constexpr bool kWholeTiles = kWholeGroups ? P::out_channels % kTileChannels == 0 : kGroupOut % kTileChannels == 0;
-constexpr bool kWholeInputs = !kWholeGroups || kWholeTiles;  // all groups of a tile are there
 constexpr bool kIdleLanes = P::lanes_c * P::lanes_x < 32;
-static_assert(!kWholeGroups || kTileChannels % kGroupOut == 0, "a tile has whole groups");
 static_assert(kGroupOut % P::channels_per_thread == 0, "a thread's channels are of one group");
 static_assert(P::lanes_c * P::lanes_x <= 32 && P::tile_rows % P::warps_y == 0, "warps have lanes and rows");
-
-// The halo: offsets fall as taps grow.
-constexpr int kLeastOffsetH = offset_of_tap(P::kernel_h - 1, P::stride_h, P::padding_h, P::dilation_h);
-constexpr int kLeastOffsetW = offset_of_tap(P::kernel_w - 1, P::stride_w, P::padding_w, P::dilation_w);
-constexpr int kStagedRows = P::tile_rows + offset_of_tap(0, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
-constexpr int kStagedColumns =
-    kTileColumns + offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w) - kLeastOffsetW;
-
-// Kernel rows whose taps make the same row phase are so many apart.
-constexpr int kTapStep = P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h);
 
 // Columns of a thread. Channels last: adjacent, which lanes read as vectors. NCHW: lanes_x apart, so that lanes read
 // adjacent ones and what they write for one another lies in different banks.
@@ -61,7 +29,6 @@ constexpr int kLaneColumns = P::channels_last ? P::columns_per_thread : 1;
 
 // Shared memory: the input by channels, the weights, and what warps exchange before they store. Lanes that read
 // different channels read different banks: a plane is an odd number of sums, or of vectors.
-constexpr int kInputs = kTileGroups * kGroupIn;  // channels
 constexpr int kPitch = P::channels_last ? ceil_div(kStagedColumns, 4) * 4 : kStagedColumns;
 constexpr long long kPlaneSums = static_cast<long long>(kStagedRows) * kPitch;
 constexpr long long kPlane = P::channels_last ? kPlaneSums / 8 * 8 + 4 : kPlaneSums / 2 * 2 + 1;
@@ -104,8 +71,6 @@ constexpr int kStoreAlignment = P::vector > 0 ? P::vector * sizeof(Element) : kS
 constexpr int kLoadAlignment =
     P::element_kind != 0 && P::channels_last && kInputs % kVector == 0 && P::in_channels % kVector == 0 ? 16 : 0;
 constexpr int kAlignment = kStoreAlignment > kLoadAlignment ? kStoreAlignment : kLoadAlignment;
-
-static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 
 // ---- Elements ----
 #include "device/scalar.h"
@@ -217,13 +182,7 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum* x, co
 }
 
 // ---- Epilogue ----
-#include "device/activation.h"
-
-// An output from its accumulator: the bias and the fuse chain.
-__device__ __forceinline__ Sum finish(Sum acc, Sum bias) {
-  const Sum biased = P::has_bias ? acc + bias : acc;
-  return P::fuse_count > 0 ? activate(biased) : biased;
-}
+#include "rows/finish.h"
 
 // Two 16-bit elements in a word.
 __device__ __forceinline__ unsigned int word_of(Sum low, Sum high) {
@@ -403,8 +362,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int in_w = input_columns(width);
   const int out_h = output_rows(in_h);
   const int out_w = output_columns(in_w);
-  const int tiles_y = (out_h + (P::stride_h * P::tile_rows - 1)) / (P::stride_h * P::tile_rows);
-  const int tiles_x = (out_w + (P::stride_w * kTileColumns - 1)) / (P::stride_w * kTileColumns);
+  const int tiles_y = tiles_down(out_h);
+  const int tiles_x = tiles_across(out_w);
 
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const int block = blockIdx.x;
@@ -462,15 +421,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   for (int row = warp_y; row < P::tile_rows; row += P::warps_y) {
 #pragma unroll 1
     for (int i = 0; i < P::stride_h; ++i) {
-      // The phases of taps 0, 1, ..., which later taps repeat; behind them those without taps.
-      const int first_tap = i % kTapStep;
-      const int phase_h =
-          (phase_of_tap(first_tap, P::stride_h, P::padding_h, P::dilation_h) + i / kTapStep) % P::stride_h;
-      place.row = (tile_y * P::tile_rows + row) * P::stride_h + phase_h;
+      // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
+      place.row = (tile_y * P::tile_rows + row) * P::stride_h + row_phase(i);
       if (place.row < out_h) {
         Accumulators acc[P::stride_w] = {};
 #pragma unroll 1
-        for (int kh = i < kTapStep ? first_tap : P::kernel_h; kh < P::kernel_h; kh += kTapStep) {
+        for (int kh = i < kTapRows ? i : P::kernel_h; kh < P::kernel_h; kh += kTapStep) {
           const int staged_row = row + offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h) - kLeastOffsetH;
           const Sum* x_row = x_thread + staged_row * kPitch;
           const Sum* weight_row = weight_thread + kh * P::kernel_w * kTileChannels;

@@ -67,10 +67,10 @@ Setup set_up(const char* text, const char* template_name, bool flat, std::option
 
 /// Rows of positions of a tile, and all tiles of a call.
 std::int64_t tile_rows(const Plan& plan) {
-  return plan.template_name == "roll_gemm"     ? integer(plan, "rows")
-         : plan.template_name == "direct"      ? integer(plan, "threads_y") * integer(plan, "rows_per_thread")
-         : plan.template_name == "direct_rows" ? integer(plan, "tile_rows")
-                                               : integer(plan, "tile_h");
+  return plan.template_name == "roll_gemm" ? integer(plan, "rows")
+         : plan.template_name == "direct"  ? integer(plan, "threads_y") * integer(plan, "rows_per_thread")
+         : plan.template_name == "direct_rows" || plan.template_name == "mma_rows" ? integer(plan, "tile_rows")
+                                                                                   : integer(plan, "tile_h");
 }
 std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
   const Layer& l = setup.problem.layer;
@@ -270,6 +270,10 @@ constexpr Case kCases[] = {
      "conv_transpose2d 4 -> 2; kernel 3x3; input ?x?x?; layout nhwc", true},
     {"direct_rows_template_rows_by_vectors", "direct_rows",
      "conv_transpose2d 2 -> 16; kernel 3x3; input ?x?x?; dtype f16; layout nhwc", true},
+    {"mma_rows_images", "mma_rows",
+     "conv_transpose2d 16 -> 32; kernel 3x3; stride 2x1; padding 1x1; groups 2; bias; input ?x20x9; dtype f16; layout "
+     "nhwc"},
+    {"mma_rows_rows", "mma_rows", "conv_transpose2d 8 -> 16; kernel 3x3; input ?x?x?; dtype bf16; layout nhwc", true},
     {"shift_gemm_images", "shift_gemm",
      "conv_transpose2d 16 -> 8; kernel 4x4; stride 2x2; padding 1x1; input ?x5x7; compute tf32", false, false, false},
     {"shift_gemm_images_by_rows", "shift_gemm",
@@ -334,6 +338,7 @@ TEST_P(FarTilesOfMutants, ShowEachNarrowOffset) {
 
 const Template kTemplates[] = {{"direct", {"stage_weights: static_cast<long long>(ci)"}},       // of weights
                                {"direct_rows", {"stage_weights: static_cast<long long>(ci)"}},  // of weights
+                               {"mma_rows", {"stage_weights: static_cast<long long>(ci)"}},     // of weights
                                {"shift_gemm",
                                 {"kernel: static_cast<long long>(n_tile)",    // of packed weights
                                  "copy_rows: * #ll",                          // a few known rows

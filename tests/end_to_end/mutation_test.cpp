@@ -38,7 +38,8 @@ struct Case {
   /// fence for copies where there are none; of rows that are turned, checks for columns that need no zeros, and that
   /// all have read the rows before copies overwrite them. In `tap_gemm` a warp that need not be together before the
   /// cluster's barrier here. In `halo_gemm` rows of images that have one, loads that no thread writes to its stage, and
-  /// of a block without tiles, which no grid has.
+  /// of a block without tiles, which no grid has. In `mma_rows` positions beyond the output, of which nothing is
+  /// stored.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
@@ -131,6 +132,18 @@ constexpr Case kCases[] = {
      .least_mutants = 6,
      .block = "warps_x 1, warps_c 1, warps_y 2, lanes_c 8, lanes_x 4, channels_per_thread 4, columns_per_thread 2, "
               "tile_rows 4, vector 4"},
+    {.name = "mma_rows_groups",
+     .template_name = "mma_rows",
+     .layer = "conv_transpose2d 16 -> 32; kernel 3x4; stride 4x2; padding 1x2; dilation 2x1; groups 2; bias; input "
+              "2x5x37; dtype f16; layout nhwc",
+     .least_mutants = 11,
+     .unseen = 1,
+     .block = "warps 2, tile_rows 2, column_tiles 2, tile_channels 32, products 2"},
+    {.name = "mma_rows_parts",
+     .template_name = "mma_rows",
+     .layer = "conv_transpose2d 24 -> 32; kernel 2x4; stride 1x4; dilation 1x2; input 2x5x21; dtype bf16; layout nhwc",
+     .least_mutants = 10,
+     .block = "warps 2, tile_rows 4, column_tiles 1, tile_channels 16, products 2"},
     {.name = "many_taps",
      .template_name = "direct",
      .layer = "conv_transpose2d 19 -> 11; kernel 17x17; stride 2x2; padding 2x3; input 2x9x9",

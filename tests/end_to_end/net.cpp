@@ -206,6 +206,20 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
     kinds.push_back("offsets " + std::get<TypeName>(plan.parameters.at("Offset")).spelling);
     return kinds;
   }
+  if (plan.template_name == "mma_rows") {
+    const std::int64_t channels = integer(plan, "tile_channels"), products = integer(plan, "products");
+    is(layer.groups > 1 && channels >= group_out, "whole groups");
+    is(layer.groups > 1 && channels > group_out, "several groups");
+    is(channels < layer.out_channels, "several channel tiles");
+    is(channels > 8 * products, "channels one part after another");
+    is(group_in % 16 == 8, "a last unit of channels");
+    is(group_in >= 16, "pairs of units");
+    is(group_in >= 32, "several pairs of units");
+    is(integer(plan, "tile_rows") * integer(plan, "column_tiles") > integer(plan, "warps"), "several rows of a warp");
+    kinds.push_back(fmt::format("warps {}", integer(plan, "warps")));
+    kinds.push_back("offsets " + std::get<TypeName>(plan.parameters.at("Offset")).spelling);
+    return kinds;
+  }
   const std::int64_t block_k = integer(plan, "block_k");
   is(block_k < group_in, "several k-blocks");
   is(group_in % block_k != 0, "a k-block in part");
@@ -326,8 +340,8 @@ void add_line(Coverage& coverage, const NetLine& line, const std::vector<Plan>& 
 }
 
 Wanted random_wish(std::mt19937_64& random) {
-  constexpr std::array<std::string_view, 5> kTemplates = {"direct", "direct_rows", "shift_gemm", "halo_gemm",
-                                                          "roll_gemm"};
+  constexpr std::array<std::string_view, 6> kTemplates = {"direct",    "direct_rows", "shift_gemm",
+                                                          "halo_gemm", "roll_gemm",   "mma_rows"};
   Wanted wanted;
   wanted.compute = all_computes()[random() % all_computes().size()];
   wanted.layout = all_layouts()[random() % all_layouts().size()];
@@ -335,6 +349,10 @@ Wanted random_wish(std::mt19937_64& random) {
   wanted.template_name = kTemplates[random() % (has_tensor_cores ? kTemplates.size() : 2)];
   if (wanted.template_name == "shift_gemm" && wanted.compute == Compute::kF32x3) {
     wanted.template_name = "f32x3_gemm";
+  }
+  if (wanted.template_name == "mma_rows") {
+    wanted.compute = random() % 2 == 0 ? Compute::kF16 : Compute::kBf16;
+    wanted.layout = Layout::kNhwc;
   }
   for (int i = 0; i < 2; ++i) {
     const std::size_t property = random() % properties().size();

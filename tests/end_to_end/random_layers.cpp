@@ -274,10 +274,13 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
 
   const bool one_group = wanted.template_name == "roll_gemm" || wanted.template_name == "halo_gemm";
   const bool large_groups = wanted.template_name == "shift_gemm" || wanted.template_name == "f32x3_gemm";
-  const int groups = class_wanted(kGroups, one_group ? 0 : weighted({5, 3, large_groups ? 0 : 1}));
+  const bool by_units = wanted.template_name == "mma_rows";  // of 8 channels, a few
+  const int groups = class_wanted(kGroups, one_group ? 0 : weighted({5, 3, large_groups || by_units ? 0 : 1}));
   l.groups = groups == 0 ? 1 : between(2, 4);
-  std::int64_t in = draw_channels(class_wanted(kIn, weighted({2, 2, 3})), random_() % 6 == 0 ? 1000 : 160);
-  const std::int64_t out = draw_channels(class_wanted(kOut, weighted({2, 2, 3})), 160);
+  std::int64_t in = draw_channels(class_wanted(kIn, by_units ? 2 : weighted({2, 2, 3})), by_units             ? 64
+                                                                                         : random_() % 6 == 0 ? 1000
+                                                                                                              : 160);
+  const std::int64_t out = draw_channels(class_wanted(kOut, by_units ? 2 : weighted({2, 2, 3})), 160);
   in = groups == 2 ? 1 : groups == 1 ? std::max<std::int64_t>(in, 2) : in;
   l.in_channels = l.groups * in;
   l.out_channels = l.groups * out;

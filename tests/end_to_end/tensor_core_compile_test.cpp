@@ -1,6 +1,6 @@
-// Plans for tensor cores, of direct_rows and those that records ship, as ptxas sees them: it tells what it makes slow,
-// registers that it keeps in memory and products that it runs one by one. What it does not tell is looked for in the
-// machine code. A run compiles a sample of them (tests/sample/sample.h).
+// Plans for tensor cores, of direct_rows, mma_rows and those that records ship, as ptxas sees them: it tells what it
+// makes slow, registers that it keeps in memory and products that it runs one by one. What it does not tell is looked
+// for in the machine code. A run compiles a sample of them (tests/sample/sample.h).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -167,17 +167,30 @@ TEST(Disassembler, IsThere) {
   }
 }
 
+/// Whether a kernel has an instruction whose name begins so and is wanted.
+template <typename Wanted>
+bool has_instruction(const std::vector<MachineCode>& kernels, std::string_view begin, Wanted wanted) {
+  return std::ranges::any_of(kernels, [&](const MachineCode& kernel) {
+    return std::ranges::any_of(kernel.instructions, [&](const Instruction& each) {
+      return each.text.starts_with(begin) && wanted(std::string_view(each.text).substr(0, each.text.find(' ')));
+    });
+  });
+}
+
 /// Whether a kernel of direct_rows stores the vectors that its plan promises: a store that the assembler splits costs
 /// as many times its memory requests.
 bool stores_vectors(const Plan& plan, const std::vector<MachineCode>& kernels) {
   const std::int64_t elements = std::get<std::int64_t>(plan.parameters.at("vector"));
   const std::int64_t bytes = std::get<std::int64_t>(plan.parameters.at("element_kind")) == 0 ? 4 : 2;
   const std::string width = elements * bytes == 8 ? ".64" : ".128";
-  return std::ranges::any_of(kernels, [&](const MachineCode& kernel) {
-    return std::ranges::any_of(kernel.instructions, [&](const Instruction& each) {
-      return each.text.starts_with("STG.") && each.text.substr(0, each.text.find(' ')).ends_with(width);
-    });
-  });
+  return has_instruction(kernels, "STG.", [&](std::string_view name) { return name.ends_with(width); });
+}
+
+/// Whether a kernel of mma_rows has products of warps, and stores whole vectors alone.
+bool multiplies_and_stores_vectors(const std::vector<MachineCode>& kernels) {
+  return has_instruction(kernels, "HMMA.", [](std::string_view) { return true; }) &&
+         has_instruction(kernels, "STG.", [](std::string_view name) { return name.ends_with(".128"); }) &&
+         !has_instruction(kernels, "STG.", [](std::string_view name) { return !name.ends_with(".128"); });
 }
 
 /// A record whose plan an older assembler makes slower: it spills, or runs products one by one.
@@ -187,16 +200,21 @@ struct SlowerRecord {
 };
 constexpr SlowerRecord kSlowerRecords[] = {
     {"12.4", "conv_transpose2d 32 -> 32; kernel 3x3; input 8x512x1024; dtype f32; compute f32x3; layout nhwc"},
-    {"12.4", "conv_transpose2d 512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f32; compute f32x3; "
-             "layout nchw; directions grad_input"},
-    {"12.4", "conv_transpose2d 64 -> 64; kernel 3x3; input 8x1024x1024; dtype f32; compute f32x3; layout nchw; "
-             "directions grad_input"},
-    {"12.8", "conv_transpose2d 64 -> 64; kernel 3x3; input 8x1024x1024; dtype f32; compute f32x3; layout nchw; "
-             "directions grad_input"},
-    {"12.8", "conv_transpose2d 64 -> 64; kernel 3x7; input 8x512x512; dtype f16; compute f16; layout nchw; directions "
-             "grad_input"},
-    {"12.8", "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; bias; dtype f32; compute f32x3; "
-             "layout nchw; directions grad_weight"},
+    {"12.4",
+     "conv_transpose2d 512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f32; compute f32x3; "
+     "layout nchw; directions grad_input"},
+    {"12.4",
+     "conv_transpose2d 64 -> 64; kernel 3x3; input 8x1024x1024; dtype f32; compute f32x3; layout nchw; "
+     "directions grad_input"},
+    {"12.8",
+     "conv_transpose2d 64 -> 64; kernel 3x3; input 8x1024x1024; dtype f32; compute f32x3; layout nchw; "
+     "directions grad_input"},
+    {"12.8",
+     "conv_transpose2d 64 -> 64; kernel 3x7; input 8x512x512; dtype f16; compute f16; layout nchw; directions "
+     "grad_input"},
+    {"12.8",
+     "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; bias; dtype f32; compute f32x3; "
+     "layout nchw; directions grad_weight"},
 };
 
 bool is_known_to_be_slower(const Case& one) {
@@ -206,8 +224,8 @@ bool is_known_to_be_slower(const Case& one) {
   const NvrtcSearch nvrtc = find_nvrtc();
   const std::string version = fmt::format("{}.{}", nvrtc.major, nvrtc.minor);
   const std::string layer = record_layer(one.problem.layer, one.problem.direction);
-  return std::ranges::any_of(
-      kSlowerRecords, [&](const SlowerRecord& each) { return version == each.nvrtc && layer == each.layer; });
+  return std::ranges::any_of(kSlowerRecords,
+                             [&](const SlowerRecord& each) { return version == each.nvrtc && layer == each.layer; });
 }
 
 /// What the assembler tells that makes a kernel slower; empty where there is nothing.
@@ -244,6 +262,7 @@ void expect_sound_machine_code(const Case& one) {
     const std::vector<MachineCode> kernels = kernels_of_listing(*listing);
     ASSERT_FALSE(kernels.empty()) << *listing;
     EXPECT_TRUE(chosen.template_name != "direct_rows" || stores_vectors(chosen, kernels));
+    EXPECT_TRUE(chosen.template_name != "mma_rows" || multiplies_and_stores_vectors(kernels));
     for (const MachineCode& kernel : kernels) {
       EXPECT_EQ(overwritten_operands(kernel), std::vector<std::string>()) << kernel.name;
       // In machine code of CUDA 12 nothing reads them behind the wait. That none is given away before is shown above.
@@ -279,6 +298,8 @@ std::map<std::string, std::vector<Case>> groups() {
       {"outputs_by_columns_f16", cases("direct_rows", kF16, {"kb75", "kb81", "fcn8dw"}, 2, true)},
       {"outputs_by_pixels", cases("direct_rows", kF32Nhwc, {"kb75", "kb81", "fcn8dw", "sam2x2"}, 2, true)},
       {"outputs_by_pixels_f16", cases("direct_rows", kF16Nhwc, {"kb75", "kb81", "fcn8dw"}, 2, true)},
+      {"products_of_warps", cases("mma_rows", kF16Nhwc, {"kb75", "kb81", "sam2x2", "kb79", "hifi4"}, 2, true)},
+      {"products_of_warps_bf16", cases("mma_rows", kBf16Nhwc, {"kb75", "kb81"}, 2, true)},
       {"channels_last", cases("halo_gemm", kF16Nhwc, {"kb57", "kb78", "dcgan4"}, 1, true)},
       {"through_registers", cases("halo_gemm", kTf32, {"kb65", "kb78", "dcgan4"}, 1, true)},
       {"parted_phases",

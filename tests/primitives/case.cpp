@@ -12,8 +12,8 @@ const std::vector<Case>& all_cases() {
   static const std::vector<Case> cases = [] {
     std::vector<Case> all;
     for (const auto make :
-         {memory_cases, convert_cases, warp_cases, async_copy_cases, barrier_cases, matrix_cases, tensor_copy_cases,
-          cluster_cases, grid_cases, wgmma_cases, wgmma_layout_cases, pipeline_cases}) {
+         {memory_cases, convert_cases, warp_cases, async_copy_cases, barrier_cases, matrix_cases, mma_cases,
+          tensor_copy_cases, cluster_cases, grid_cases, wgmma_cases, wgmma_layout_cases, pipeline_cases}) {
       for (Case& one : make()) {
         all.push_back(std::move(one));
       }

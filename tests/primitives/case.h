@@ -41,6 +41,7 @@ inline constexpr std::uint32_t kPoison = 0xdeadbeef;
 [[nodiscard]] std::vector<Case> async_copy_cases();
 [[nodiscard]] std::vector<Case> barrier_cases();
 [[nodiscard]] std::vector<Case> matrix_cases();
+[[nodiscard]] std::vector<Case> mma_cases();
 [[nodiscard]] std::vector<Case> tensor_copy_cases();
 [[nodiscard]] std::vector<Case> cluster_cases();
 [[nodiscard]] std::vector<Case> grid_cases();

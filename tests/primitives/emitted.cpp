@@ -86,6 +86,7 @@ const std::vector<HeaderItem>& header_items() {
     add_items(items, "device/async_copy.h", headers::async_copy());
     add_items(items, "device/barrier.h", headers::barrier());
     add_items(items, "device/matrix_load.h", headers::matrix_load());
+    add_items(items, "device/mma.h", headers::mma());
     add_items(items, "device/tensor_copy.h", headers::tensor_copy());
     add_items(items, "device/cluster.h", headers::cluster());
     add_items(items, "device/grid.h", headers::grid());

@@ -18,6 +18,14 @@ std::vector<WrongUse> wrong_products() {
   const std::string finish = "  wgmma_commit();\n  wgmma_wait(0);\n";
   const std::string here = "  // here\n";
 
+  add_plain({.name = "mma_by_half_a_warp", .threads = 32}, {"mma_k8_f16"}, R"(  if (t % 32 < 16) {
+    const unsigned int a[2] = {x[t], x[t]};
+    float d[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    mma_k8_f16(d, a, x[t]);  // here
+    out[t] = __float_as_uint(d[0]);
+  }
+)");
+
   add("accumulators_read_before_the_wait", {"wgmma", "accumulators"},
       one + "  wgmma_commit();\n  out[t] = __float_as_uint(d[0]);" + here + "  wgmma_wait(0);\n");
   add("accumulators_written_before_the_wait", {"wgmma", "accumulators"},

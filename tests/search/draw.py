@@ -12,12 +12,14 @@ from layer import Layer
 TEMPLATES = {  # and the compute modes of each
     "direct": ("f64", "f32", "tf32", "f32x3", "f16", "bf16"),
     "direct_rows": ("f64", "f32", "tf32", "f32x3", "f16", "bf16"),
+    "mma_rows": ("f16", "bf16"),
     "shift_gemm": ("tf32", "f16", "bf16"),
     "f32x3_gemm": ("f32x3",),
     "halo_gemm": ("tf32", "f16", "bf16"),
     "roll_gemm": ("tf32", "f16", "bf16"),
 }
 LAYOUTS = ("nchw", "nhwc")
+LAYOUTS_OF = {"mma_rows": ("nhwc",)}  # the others take both
 DTYPES = {"f64": "f64", "f32": "f32", "tf32": "f32", "f32x3": "f32", "f16": "f16", "bf16": "bf16"}
 PLAIN_STEPS = ("relu", "gelu", "gelu_tanh", "silu", "mish", "tanh", "sigmoid")
 
@@ -126,6 +128,15 @@ class Draw:
         groups = fields["groups"]
         fields["in"] = groups * self._to(1, 3 if groups > 1 else 12)
         fields["out"] = groups * self._any(1, 2, 3, 4, 8, 16, self._to(1, 24))
+        return fields
+
+    def _mma_rows(self, mode, layout):
+        """Groups of few channels, multiples of 8 in most layers; it takes channels last alone."""
+        fields = self._direct(mode, layout)
+        groups = self._any(1, 2, 3, 4, 8)
+        fields["groups"] = groups
+        fields["in"] = groups * 8 * self._any(1, 1, 2, 3, 4)
+        fields["out"] = groups * 8 * self._any(1, 1, 2, 3, 4, 8)
         return fields
 
     def _kernel(self):

@@ -58,6 +58,15 @@ constexpr Golden kGoldens[] = {
      "conv_transpose2d 21 -> 21; kernel 16x16; stride 8x8; padding 4x4; groups 21; input 8x64x64; dtype bf16; layout "
      "nhwc",
      "sm_75", "direct_rows"},
+    {"mma_rows_groups.cu",
+     "conv_transpose2d 32 -> 64; kernel 3x5; stride 2x3; padding 1x2; dilation 2x1; groups 4; input 16x128x256; dtype "
+     "f16; "
+     "layout nhwc; bias; fuse relu",
+     "sm_90a", "mma_rows"},
+    {"mma_rows_few_taps.cu",
+     "conv_transpose2d 32 -> 64; kernel 3x3; stride 5x5; padding 1x1; dilation 2x2; input ?x?x?; dtype bf16; layout "
+     "nhwc",
+     "sm_80", "mma_rows"},
     {"grad_bias.cu", "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; bias; directions grad_bias",
      "sm_90a"},
 };
@@ -137,11 +146,14 @@ TEST_P(Direct, WritesOutEveryTap) {
     EXPECT_FALSE(text.contains("// tap ")) << "no weight is read";
     return;
   }
-  const bool has_loop = GetParam().template_name == "direct_rows";  // over kernel rows
+  const bool is_paired = GetParam().template_name == "mma_rows";                 // a comment may name two taps
+  const bool has_loop = is_paired || GetParam().template_name == "direct_rows";  // over kernel rows
   for (int kh = 0; kh < (has_loop ? 1 : layer.axes[kHeight].kernel); ++kh) {
     for (int kw = 0; kw < layer.axes[kWidth].kernel; ++kw) {
-      const std::string tap = has_loop ? fmt::format("// taps (0 to {}, {})\n", layer.axes[kHeight].kernel - 1, kw)
-                                       : fmt::format("// tap ({}, {})\n", kh, kw);
+      const std::string rows = fmt::format("(0 to {}, {})", layer.axes[kHeight].kernel - 1, kw);
+      const std::string tap = is_paired  ? rows
+                              : has_loop ? fmt::format("// taps {}\n", rows)
+                                         : fmt::format("// tap ({}, {})\n", kh, kw);
       const std::size_t found = text.find(tap);
       EXPECT_NE(found, std::string::npos) << tap;
       EXPECT_EQ(text.find(tap, found + 1), std::string::npos) << tap << " twice";

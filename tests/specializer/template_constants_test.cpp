@@ -20,6 +20,7 @@
 #include "generator/planner/grad_weight_pixels.h"
 #include "generator/planner/grad_weight_rows.h"
 #include "generator/planner/halo_gemm.h"
+#include "generator/planner/mma_rows.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
 #include "generator/planner/tap_gemm.h"
@@ -131,8 +132,9 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
     ++plans[name];
   });
   for (const std::string_view name :
-       {"direct", "direct_rows", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "direct_grad_input", "tap_gemm",
-        "direct_grad_weight", "grad_weight_gemm", "grad_weight_rows", "grad_weight_pixels", "f32x3_grad_weight"}) {
+       {"direct", "direct_rows", "mma_rows", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "direct_grad_input",
+        "tap_gemm", "direct_grad_weight", "grad_weight_gemm", "grad_weight_rows", "grad_weight_pixels",
+        "f32x3_grad_weight"}) {
     EXPECT_GT(plans[name], 50) << name;
     EXPECT_GT(all_programs().at(name).constants.constant_names().size(), 14U) << name;
   }
@@ -172,6 +174,8 @@ const Changed kChanged[] = {
      "(call ceil_div kStagedColumns 4) 8)"},
     {"direct_rows", plans_direct_rows, "conv_transpose2d 8 -> 8; kernel 3; stride 2; input 1x64x64",
      "(* (/ kPlaneSums 2) 2) 1)", "(* (/ kPlaneSums 2) 2) 3)"},
+    {"mma_rows", plans_mma_rows, "conv_transpose2d 16 -> 16; kernel 3; stride 2; input 1x64x64; dtype f16; layout nhwc",
+     "(* (/ kVectors 2) 2) 1)", "(* (/ kVectors 2) 2) 3)"},
     {"roll_gemm", plans_roll_gemm, "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; compute tf32",
      "(call floor_mod (- 8 kStagedColumns) 32)", "(call floor_mod (- 9 kStagedColumns) 32)"},
     {"shift_gemm", plans_shift_gemm,

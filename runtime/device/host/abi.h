@@ -4,7 +4,7 @@
 #define CONVTGEN_HOST_ABI_H
 
 /// Changes whenever a member does; a library of another version is not loaded.
-#define CONVTGEN_HOST_ABI_VERSION 5
+#define CONVTGEN_HOST_ABI_VERSION 6
 
 extern "C" {
 
@@ -60,6 +60,10 @@ struct ConvtgenHostTable {
   // Values and rows are arrays of the thread.
   void (*matrix_load)(unsigned int* values, const void* row, unsigned int count, int transposed, void* pc);
   void (*matrix_store)(void* row, const unsigned int* values, unsigned int count, int transposed, void* pc);
+
+  // Of a warp: `a` has k / 4 registers, `b` k / 8.
+  void (*warp_product)(float* d, const unsigned int* a, const unsigned int* b, unsigned int k, int element,
+                       const char* name, void* pc);
 
   void (*product_fence)(void* pc);
   void (*product_commit)(void* pc);

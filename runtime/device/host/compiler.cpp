@@ -136,7 +136,7 @@ Result<HostCompiler> find_host_compiler(const std::string& wanted, bool portable
 bool is_asynchronous(std::string_view text) {
   constexpr std::string_view kFamilies[] = {"async_copy_", "mbarrier_",   "named_barrier_", "tensor_",
                                             "bulk_",       "TensorMap",   "fence_",         "matrix_",
-                                            "wgmma_",      "setmaxnreg_", "cluster_",       "grid_depend"};
+                                            "mma_",        "setmaxnreg_", "cluster_",       "grid_depend"};
   return std::ranges::any_of(kFamilies, [&](std::string_view family) { return text.contains(family); });
 }
 

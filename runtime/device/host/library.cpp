@@ -200,6 +200,7 @@ Result<std::unique_ptr<Library>> Library::load(const std::string& bytes, const s
   add_copies(table);
   add_tensor_copies(table);
   add_matrices(table);
+  add_warp_products(table);
   add_products(table);
   add_clusters(table);
   attach(&table);

@@ -158,6 +158,17 @@ CONVTGEN_HOST_MATRIX_MOVES(4, _transposed, 1)
 CONVTGEN_HOST_MATRIX_MOVE(, 0)
 CONVTGEN_HOST_MATRIX_MOVE(_transposed, 1)
 
+// mma.h
+#define CONVTGEN_HOST_MMA(type, element)                                                                            \
+  CONVTGEN_HOST_PRIMITIVE void mma_k16_##type(float(&d)[4], const unsigned int(&a)[4], const unsigned int(&b)[2]) { \
+    return convtgen_host_table.warp_product(d, a, b, 16, element, "mma_k16_" #type, CONVTGEN_HOST_PC);              \
+  }                                                                                                                 \
+  CONVTGEN_HOST_PRIMITIVE void mma_k8_##type(float(&d)[4], const unsigned int(&a)[2], unsigned int b) {             \
+    return convtgen_host_table.warp_product(d, a, &b, 8, element, "mma_k8_" #type, CONVTGEN_HOST_PC);               \
+  }
+CONVTGEN_HOST_MMA(f16, 0)
+CONVTGEN_HOST_MMA(bf16, 1)
+
 // warpgroup.h
 CONVTGEN_HOST_PRIMITIVE void wgmma_fence() {
   return convtgen_host_table.product_fence(CONVTGEN_HOST_PC);

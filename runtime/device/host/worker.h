@@ -257,6 +257,7 @@ void add_mbarriers(ConvtgenHostTable& table);
 void add_copies(ConvtgenHostTable& table);
 void add_tensor_copies(ConvtgenHostTable& table);
 void add_matrices(ConvtgenHostTable& table);
+void add_warp_products(ConvtgenHostTable& table);
 void add_products(ConvtgenHostTable& table);
 void add_clusters(ConvtgenHostTable& table);
 

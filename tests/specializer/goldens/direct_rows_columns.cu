@@ -281,13 +281,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   for (int row = warp_y; row < 4; row += 2) {
     #pragma unroll 1
     for (int i = 0; i < 2; ++i) {
-      // The phases of taps 0, 1, ..., which later taps repeat; behind them those without taps.
-      const int phase_h = (1 + i) % 2;
-      place.row = (tile_y * 4 + row) * 2 + phase_h;
+      // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
+      place.row = (tile_y * 4 + row) * 2 + (1 + i) % 2;
       if (place.row < 257) {
         Accumulators acc[3] = {};
         #pragma unroll 1
-        for (int kh = i < 1 ? 0 : 3; kh < 3; ++kh) {
+        for (int kh = i < 1 ? i : 3; kh < 3; ++kh) {
           const int staged_row = row + -floor_div(2 * kh - 1) + 1;
           const float* x_row = x_thread + staged_row * kPitch;
           const float* weight_row = weight_thread + kh * 80;

@@ -48,10 +48,10 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
 // ---- Constants ----
 
 constexpr int kThreads = 256;
-constexpr int kTaps = 256;
 constexpr int kTileChannels = 21;
+constexpr int kTaps = 256;
+constexpr int kInputs = 21;  // channels that are staged
 constexpr int kStagedColumns = 18;
-constexpr int kInputs = 21;  // channels
 constexpr int kPitch = 20;
 constexpr long long kPlane = 204ll;
 constexpr int kWarpPixels = 32;
@@ -251,14 +251,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   for (int row = warp_y; row < 8; row += 2) {
     #pragma unroll 1
     for (int i = 0; i < 8; ++i) {
-      // The phases of taps 0, 1, ..., which later taps repeat; behind them those without taps.
-      const int first_tap = i % 8;
-      const int phase_h = (floor_mod(first_tap - 4) + i / 8) % 8;
-      place.row = (tile_y * 8 + row) * 8 + phase_h;
+      // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
+      place.row = (tile_y * 8 + row) * 8 + (floor_mod(i % 8 - 4) + i / 8) % 8;
       if (place.row < 512) {
         Accumulators acc[8] = {};
         #pragma unroll 1
-        for (int kh = i < 8 ? first_tap : 16; kh < 16; kh += 8) {
+        for (int kh = i < 8 ? i : 16; kh < 16; kh += 8) {
           const int staged_row = row + -floor_div(kh - 4) + 1;
           const float* x_row = x_thread + staged_row * kPitch;
           const float* weight_row = weight_thread + kh * 336;

@@ -55,10 +55,10 @@ __device__ __forceinline__ unsigned short float_to_half(float value) {
 // ---- Constants ----
 
 constexpr int kThreads = 256;
-constexpr int kGroupIn = 32;
-constexpr int kGroupOut = 64;
 constexpr int kTileColumns = 32;
 constexpr int kTileChannels = 64;
+constexpr int kGroupIn = 32;
+constexpr int kGroupOut = 64;
 constexpr int kStagedColumns = 33;
 constexpr int kPitch = 36;
 constexpr long long kPlane = 324ll;
@@ -236,14 +236,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   for (int row = warp_y; row < 8; row += 2) {
     #pragma unroll 1
     for (int i = 0; i < 5; ++i) {
-      // The phases of taps 0, 1, ..., which later taps repeat; behind them those without taps.
-      const int first_tap = i % 5;
-      const int phase_h = (floor_mod(2 * first_tap - 1) + i / 5) % 5;
-      place.row = (tile_y * 8 + row) * 5 + phase_h;
+      // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
+      place.row = (tile_y * 8 + row) * 5 + (floor_mod(2 * (i % 5) - 1) + i / 5) % 5;
       if (place.row < out_h) {
         Accumulators acc[5] = {};
         #pragma unroll 1
-        for (int kh = i < 5 ? first_tap : 3; kh < 3; kh += 5) {
+        for (int kh = i < 3 ? i : 3; kh < 3; kh += 5) {
           const int staged_row = row + -floor_div(2 * kh - 1);
           const float* x_row = x_thread + staged_row * kPitch;
           const float* weight_row = weight_thread + kh * 192;

@@ -1,0 +1,51 @@
+// Static parameters of the template `mma_rows`, with the values that it has when compiled as it stands:
+// KernelBench's transposed convolution with strides 2x3, groups and dilation. A plan names a value for each of them
+// (generator/planner/mma_rows.cpp says how they are chosen).
+#pragma once
+
+struct Parameters {
+  // The layer.
+  static constexpr int kernel_h = 3;
+  static constexpr int kernel_w = 5;
+  static constexpr int stride_h = 2;
+  static constexpr int stride_w = 3;
+  static constexpr int padding_h = 1;
+  static constexpr int padding_w = 2;
+  static constexpr int output_padding_h = 0;
+  static constexpr int output_padding_w = 0;
+  static constexpr int dilation_h = 2;
+  static constexpr int dilation_w = 1;
+  static constexpr int in_channels = 32;
+  static constexpr int out_channels = 64;
+  static constexpr int groups = 4;
+  static constexpr bool has_bias = false;
+  static constexpr bool channels_last = true;          // x and y are NHWC
+  static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
+
+  // Rows and columns of the input; -1: an argument of the kernel. The grid gives the batch.
+  static constexpr int height = 128;
+  static constexpr int width = 256;
+
+  // Types. Element is what memory holds (f16 and bf16 as bits in an unsigned short), Sum what products are added in.
+  using Element = unsigned short;
+  using Sum = float;
+  using Offset = int;                     // counts elements inside one image: int where every offset fits
+  static constexpr int element_kind = 1;  // ElementKind
+
+  // Steps of the fuse chain; the arrays below hold their kinds and arguments.
+  static constexpr int fuse_count = 0;
+
+  // The block: its warps, and its tile of input positions and output channels. A warp makes 16 columns of a row of all
+  // the tile's channels, of which `products` times 8 at a time are accumulated.
+  static constexpr int warps = 8;
+  static constexpr int tile_rows = 8;
+  static constexpr int column_tiles = 4;    // of 16 columns
+  static constexpr int tile_channels = 64;  // whole groups, or an even part of one
+  static constexpr int products = 2;        // channels of one group
+  static constexpr int blocks_per_sm = 2;   // that registers must leave room for
+};
+
+// ActivationKind and arguments of each step of the fuse chain.
+__constant__ constexpr int fuse_kind[] = {0};
+__constant__ constexpr double fuse_a[] = {0};
+__constant__ constexpr double fuse_b[] = {0};
