@@ -201,7 +201,7 @@ std::int64_t store_of(const Facts& f, const Block& b) {
 }
 
 /// The tile of at most so many pixels that makes all outputs by the fewest blocks, of these the one with the fewest
-/// pixels; false where none has positions.
+/// pixels, and what it stores together; false where none has positions.
 bool choose_tile(const Facts& f, std::int64_t pixels, Block& b) {
   std::tuple<std::int64_t, std::int64_t, std::int64_t> best = {};
   Block chosen = b;
@@ -229,7 +229,9 @@ bool choose_tile(const Facts& f, std::int64_t pixels, Block& b) {
     const bool whole = is_whole(f.rows, tried.tile_h) && is_whole(f.columns, w);
     tried.tile_n =
         whole ? std::clamp<std::int64_t>(pixels / (tried.tile_h * w), 1, std::min(kMostBox, f.sizes.batch)) : 1;
-    const std::tuple cost = {clusters(f, tried), tried.tile_n * tried.tile_h * w, tried.tile_h + w};
+    tried.store = store_of(f, tried);
+    const std::int64_t stores = tried.store * bytes_of(f.layer.dtype) < 8 ? 2 : 1;  // times as long
+    const std::tuple cost = {clusters(f, tried) * stores, tried.tile_n * tried.tile_h * w, tried.tile_h + w};
     if (best == std::tuple<std::int64_t, std::int64_t, std::int64_t>() || cost < best) {
       best = cost;
       chosen = tried;
@@ -310,7 +312,6 @@ std::vector<Block> blocks(const Facts& f) {
           !choose_tile(f, 64 * warpgroups * thread_tiles, b)) {
         continue;
       }
-      b.store = store_of(f, b);
       add_blocks(f, b, out);
     }
   }

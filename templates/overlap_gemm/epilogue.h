@@ -22,7 +22,8 @@ __device__ __forceinline__ void put_products(float* products, const float (&acc)
   for (int tile = 0; tile < P::thread_tiles; ++tile) {
 #pragma unroll
     for (int i = 0; i < kInstructionN / 2; i += 2) {
-      *reinterpret_cast<float2*>(to + (tile * (64 * P::warpgroups) + i / 2 % 2 * 8) * kPitch + i / 4 * 8) =
+      const int column = i / 4 * 8 + i / 4 / kTaps * kGroupPad;  // groups of eight channels are whole eights of columns
+      *reinterpret_cast<float2*>(to + (tile * (64 * P::warpgroups) + i / 2 % 2 * 8) * kPitch + column) =
           make_float2(acc[tile][i], acc[tile][i + 1]);
     }
   }
@@ -30,7 +31,7 @@ __device__ __forceinline__ void put_products(float* products, const float (&acc)
 
 // The column of a tap of a channel of the tile, and from a channel's to the next one's.
 __device__ inline int column_of(int channel, int tap) {
-  return P::weight_channels_last ? tap * P::block_c + channel : channel * kTaps + tap;
+  return P::weight_channels_last ? tap * P::block_c + channel : channel * kTaps + tap + channel / 8 * kGroupPad;
 }
 constexpr int kChannelStep = P::weight_channels_last ? 1 : kTaps;
 

@@ -79,10 +79,14 @@ constexpr int kCopiedBytes = kCopiedInputBytes + (P::copied_weights ? kWeightByt
 constexpr int kResidentOffset = P::stages * kStageBytes;
 constexpr int kPipelineBytes = kResidentOffset + (P::copied_weights ? 0 : kKBlocks * kWeightBytes);
 
-// The products, in the place of the stages: of each pixel its columns. Where the channels of a tap follow one another,
-// they are read as vectors; else the pitch keeps reads of adjacent pixels in different banks.
+// The products, in the place of the stages: of each pixel its columns. Pitches and what lies between groups of eight
+// channels keep threads that read together in different banks. Where the channels of a tap follow one another, they are
+// read as vectors.
 constexpr bool kReadsVectors = P::weight_channels_last && P::block_c % 8 == 0 && P::store == 8;
-constexpr int kPitch = ceil_div(kInstructionN, 32) * 32 + (kReadsVectors ? 8 : 10);
+constexpr bool kHasGroups = !P::weight_channels_last && P::block_c % 8 == 0 && P::block_c > 8;
+constexpr int kGroupPad = kHasGroups ? 2 : 0;
+constexpr int kLeastPitch = kInstructionN + (P::block_c / 8 - 1) * kGroupPad;
+constexpr int kPitch = kLeastPitch + floor_mod((kReadsVectors || kHasGroups ? 8 : 10) - kLeastPitch, 32);
 constexpr int kProductBytes = kBlockM * kPitch * 4;
 constexpr int kBarrierOffset = ceil_div(larger(kPipelineBytes, kProductBytes), 8) * 8;
 constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;

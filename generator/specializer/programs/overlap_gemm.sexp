@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "0c3cfcb04bfb8e20fde40c6285202413e71e383480087bbcbbaa2c3b521bc3c2")
+  (digest "6f7fdc66e92075bfdb40e25662944159449b39c55a0d3da1d49dcc92719ca828")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -331,22 +331,25 @@
   (constant @78 int kCopiedBytes (+ kCopiedInputBytes (? P::copied_weights kWeightBytes 0)))
   (constant @79 int kResidentOffset (* P::stages kStageBytes))
   (constant @80 int kPipelineBytes (+ kResidentOffset (? P::copied_weights 0 (* kKBlocks kWeightBytes))))
-  (constant @84 bool kReadsVectors (&& (&& P::weight_channels_last (== (% P::block_c 8) 0)) (== P::store 8)))
-  (constant @85 int kPitch (+ (* (call ceil_div kInstructionN 32) 32) (? kReadsVectors 8 10)))
-  (constant @86 int kProductBytes (* (* kBlockM kPitch) 4))
-  (constant @87 int kBarrierOffset (* (call ceil_div (call larger kPipelineBytes kProductBytes) 8) 8))
-  (constant @88 int kSharedBytes (+ (+ 1024 kBarrierOffset) (* (* 2 P::stages) 8)))
-  (constant @90 int kAlignment 16 (trail "of x, y and the weights, in bytes"))
-  (static_assert @92 (&& P::channels_last (== (% P::in_channels 8) 0)) "pixels are whole 16-byte vectors")
-  (static_assert @93 (&& (|| (== P::dilation_h 1) (== P::kernel_h 1)) (|| (== P::dilation_w 1) (== P::kernel_w 1))) "the taps of a phase are a stride apart")
-  (static_assert @95 (&& (&& (<= kPixels kBlockM) (> kStepH 0)) (> kStepW 0)) "a tile has positions")
-  (static_assert @96 (&& (<= kInstructionN 256) (<= (* P::thread_tiles kInstructionN) 256)) "the accumulators fit the registers")
-  (static_assert @97 (|| (|| (== P::block_k 64) (== P::block_k 32)) (== P::block_k 16)) "a row has a swizzle")
-  (static_assert @98 (|| (> P::stages kIssueLag) (>= P::stages kKBlocks)) "a stage is copied before it is wanted")
-  (static_assert @99 (|| (|| (|| (|| (! kTapBoxes) (== P::block_c 8)) (== P::block_c 16)) (== P::block_c 32)) (== P::block_c 64)) "a box has a swizzle")
-  (static_assert @101 (|| (! P::copied_weights) (&& (== (% (* P::out_channels kTaps) 8) 0) (|| (== kNTiles 1) (== (% kColumns 8) 0)))) "copies of weights begin at whole vectors")
-  (static_assert @103 (|| (== P::cluster 1) (&& P::copied_weights (== (% kRowsOfBlock 8) 0))) "blocks share whole patterns of copies")
-  (static_assert @104 (|| (== (% P::block_c P::store) 0) (== kNTiles 1)) "vectors are of one tile")
+  (constant @85 bool kReadsVectors (&& (&& P::weight_channels_last (== (% P::block_c 8) 0)) (== P::store 8)))
+  (constant @86 bool kHasGroups (&& (&& (! P::weight_channels_last) (== (% P::block_c 8) 0)) (> P::block_c 8)))
+  (constant @87 int kGroupPad (? kHasGroups 2 0))
+  (constant @88 int kLeastPitch (+ kInstructionN (* (- (/ P::block_c 8) 1) kGroupPad)))
+  (constant @89 int kPitch (+ kLeastPitch (call floor_mod (- (? (|| kReadsVectors kHasGroups) 8 10) kLeastPitch) 32)))
+  (constant @90 int kProductBytes (* (* kBlockM kPitch) 4))
+  (constant @91 int kBarrierOffset (* (call ceil_div (call larger kPipelineBytes kProductBytes) 8) 8))
+  (constant @92 int kSharedBytes (+ (+ 1024 kBarrierOffset) (* (* 2 P::stages) 8)))
+  (constant @94 int kAlignment 16 (trail "of x, y and the weights, in bytes"))
+  (static_assert @96 (&& P::channels_last (== (% P::in_channels 8) 0)) "pixels are whole 16-byte vectors")
+  (static_assert @97 (&& (|| (== P::dilation_h 1) (== P::kernel_h 1)) (|| (== P::dilation_w 1) (== P::kernel_w 1))) "the taps of a phase are a stride apart")
+  (static_assert @99 (&& (&& (<= kPixels kBlockM) (> kStepH 0)) (> kStepW 0)) "a tile has positions")
+  (static_assert @100 (&& (<= kInstructionN 256) (<= (* P::thread_tiles kInstructionN) 256)) "the accumulators fit the registers")
+  (static_assert @101 (|| (|| (== P::block_k 64) (== P::block_k 32)) (== P::block_k 16)) "a row has a swizzle")
+  (static_assert @102 (|| (> P::stages kIssueLag) (>= P::stages kKBlocks)) "a stage is copied before it is wanted")
+  (static_assert @103 (|| (|| (|| (|| (! kTapBoxes) (== P::block_c 8)) (== P::block_c 16)) (== P::block_c 32)) (== P::block_c 64)) "a box has a swizzle")
+  (static_assert @105 (|| (! P::copied_weights) (&& (== (% (* P::out_channels kTaps) 8) 0) (|| (== kNTiles 1) (== (% kColumns 8) 0)))) "copies of weights begin at whole vectors")
+  (static_assert @107 (|| (== P::cluster 1) (&& P::copied_weights (== (% kRowsOfBlock 8) 0))) "blocks share whole patterns of copies")
+  (static_assert @108 (|| (== (% P::block_c P::store) 0) (== kNTiles 1)) "vectors are of one tile")
   (file "overlap_gemm.cu")
   (alias @24 WeightIndex "long long")
   (file "device/weight_order.h")
@@ -560,44 +563,46 @@
     (declare @2 (pointer float) to (+ (+ products (* (+ (+ (* warpgroup 64) (* (% (/ thread 32) 4) 16)) (/ (% thread 32) 4)) kPitch)) (* (% thread 4) 2)))
     (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile P::thread_tiles) (++ tile)
       (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kInstructionN 2)) (+= i 2)
-        (do @7 (= (* (reinterpret_cast (pointer float2) (+ (+ to (* (+ (* tile (* 64 P::warpgroups)) (* (% (/ i 2) 2) 8)) kPitch)) (* (/ i 4) 8)))) (call make_float2 (at (at acc tile) i) (at (at acc tile) (+ i 1))))))))
-  (function @32 device int column_of
+        (declare @7 (const int) column (+ (* (/ i 4) 8) (* (/ (/ i 4) kTaps) kGroupPad))
+          (trail "groups of eight channels are whole eights of columns"))
+        (do @8 (= (* (reinterpret_cast (pointer float2) (+ (+ to (* (+ (* tile (* 64 P::warpgroups)) (* (% (/ i 2) 2) 8)) kPitch)) column))) (call make_float2 (at (at acc tile) i) (at (at acc tile) (+ i 1))))))))
+  (function @33 device int column_of
     (comment "The column of a tap of a channel of the tile, and from a channel's to the next one's.")
     (attributes "inline")
     (argument int channel)
     (argument int tap)
-    (return @1 (? P::weight_channels_last (+ (* tap P::block_c) channel) (+ (* channel kTaps) tap))))
-  (constant @35 int kChannelStep (? P::weight_channels_last 1 kTaps))
-  (record @38 Place
+    (return @1 (? P::weight_channels_last (+ (* tap P::block_c) channel) (+ (+ (* channel kTaps) tap) (* (/ channel 8) kGroupPad)))))
+  (constant @36 int kChannelStep (? P::weight_channels_last 1 kTaps))
+  (record @39 Place
     (comment "The places of an output's taps along an axis: tap stride * t + phase and the tile's input `at` - t.")
     (field int at)
     (field int phase))
-  (function @44 device Place row_place
+  (function @45 device Place row_place
     (comment "Of an output of the tile.")
     (attributes "inline")
     (argument int row)
     (declare @1 (const int) padded (+ row (? kWholeH P::padding_h (* (- kReachH 1) P::stride_h))))
     (return @2 (init (/ padded P::stride_h) (% padded P::stride_h))))
-  (function @48 device Place column_place
+  (function @49 device Place column_place
     (attributes "inline")
     (argument int column)
     (declare @1 (const int) padded (+ column (? kWholeW P::padding_w (* (- kReachW 1) P::stride_w))))
     (return @2 (init (/ padded P::stride_w) (% padded P::stride_w))))
-  (function @54 device bool has_row
+  (function @55 device bool has_row
     (comment "Whether there is an input and a weight for a tap. A tile with a halo has all inputs.")
     (attributes "inline")
     (argument (reference (const Place)) place)
     (argument int tap)
     (return @1 (&& (|| (|| (== (% P::kernel_h P::stride_h) 0) (< tap (/ P::kernel_h P::stride_h))) (< (+ (* tap P::stride_h) (. place phase)) P::kernel_h)) (|| (! kWholeH) (&& (>= (. place at) tap) (< (- (. place at) tap) P::tile_h))))))
-  (function @59 device bool has_column
+  (function @60 device bool has_column
     (attributes "inline")
     (argument (reference (const Place)) place)
     (argument int tap)
     (return @1 (&& (|| (|| (== (% P::kernel_w P::stride_w) 0) (< tap (/ P::kernel_w P::stride_w))) (< (+ (* tap P::stride_w) (. place phase)) P::kernel_w)) (|| (! kWholeW) (&& (>= (. place at) tap) (< (- (. place at) tap) P::tile_w))))))
-  (constant @67 bool kOfPixel (== (% P::block_c P::store) 0))
-  (constant @68 int kRowVectors (call ceil_div (* kOutColumns P::block_c) P::store))
-  (constant @69 int kTogether (? kOfPixel P::store 1) (trail "channels that a thread adds up at a time"))
-  (function @72 device void add_taps
+  (constant @68 bool kOfPixel (== (% P::block_c P::store) 0))
+  (constant @69 int kRowVectors (call ceil_div (* kOutColumns P::block_c) P::store))
+  (constant @70 int kTogether (? kOfPixel P::store 1) (trail "channels that a thread adds up at a time"))
+  (function @73 device void add_taps
     (comment "Adds up the products of adjacent channels' taps, `channel` and those behind it, in the order of the taps.")
     (attributes "__forceinline__")
     (argument (reference (array float kTogether)) sums)
@@ -626,7 +631,7 @@
               (else
                 (for @25 (pragma "unroll") (declare @25 int i 0) (< i kTogether) (++ i)
                   (do @26 (+= (at sums i) (at from (* i kChannelStep))))))))))))
-  (function @107 device float epilogue
+  (function @108 device float epilogue
     (comment "Adds the bias and applies the fuse chain, where the layer has them.")
     (attributes "__forceinline__")
     (argument float sum)
@@ -634,7 +639,7 @@
     (argument int channel)
     (declare @1 (const float) value (? P::has_bias (+ sum (call widen (at bias channel))) sum))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @113 device void store_outputs
+  (function @114 device void store_outputs
     (comment "Stores the tile's outputs, a thread a vector at a time.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
