@@ -365,7 +365,7 @@ Result<void> check(const Problem& problem) {
   const Axis& columns = layer.axes[kWidth];
   const std::int64_t overlap = ceil_div(rows.kernel, rows.stride) * ceil_div(columns.kernel, columns.stride);
   if (overlap > kMostOverlap) {
-    return fail(fmt::format("{} taps of an output; it adds up at most {}", overlap, kMostOverlap));
+    return fail(fmt::format("{} taps of an output; at most {}, which are unrolled", overlap, kMostOverlap));
   }
   const std::int64_t least = layer.out_channels % 8 == 0 ? 8 : layer.out_channels;
   if (tap_count(layer) > kMostColumns / least) {

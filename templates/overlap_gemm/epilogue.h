@@ -53,13 +53,11 @@ __device__ inline Place column_place(int column) {
 
 // Whether there is an input and a weight for a tap. A tile with a halo has all inputs.
 __device__ inline bool has_row(const Place& place, int tap) {
-  return (P::kernel_h % P::stride_h == 0 || tap < P::kernel_h / P::stride_h ||
-          tap * P::stride_h + place.phase < P::kernel_h) &&
+  return (P::kernel_h % P::stride_h == 0 || tap * P::stride_h + place.phase < P::kernel_h) &&
          (!kWholeH || (place.at >= tap && place.at - tap < P::tile_h));
 }
 __device__ inline bool has_column(const Place& place, int tap) {
-  return (P::kernel_w % P::stride_w == 0 || tap < P::kernel_w / P::stride_w ||
-          tap * P::stride_w + place.phase < P::kernel_w) &&
+  return (P::kernel_w % P::stride_w == 0 || tap * P::stride_w + place.phase < P::kernel_w) &&
          (!kWholeW || (place.at >= tap && place.at - tap < P::tile_w));
 }
 
@@ -110,6 +108,14 @@ __device__ __forceinline__ float epilogue(float sum, const Element* __restrict__
   return P::fuse_count > 0 ? activate(value) : value;
 }
 
+// Whether an output that the tile counts exists. The first tile may begin before the first output.
+__device__ inline bool has_output_row(int row, const int out_h) {
+  return kWholeH || (row < out_h && (P::padding_h % P::stride_h == 0 || row >= 0));
+}
+__device__ inline bool has_output_column(int column, const int out_w) {
+  return kWholeW || (column < out_w && (P::padding_w % P::stride_w == 0 || column >= 0));
+}
+
 // Stores the tile's outputs, a thread a vector at a time.
 __device__ __forceinline__ void store_outputs(Element* __restrict__ y, const float* products,
                                               const Element* __restrict__ bias, const Tile& tile, int batch,
@@ -120,8 +126,8 @@ __device__ __forceinline__ void store_outputs(Element* __restrict__ y, const flo
     const int first = i % kRowVectors * P::store;  // element of the tile's row
     const int out_row = tile.out_row + row;
     const int out_column = tile.out_column + first / P::block_c;
-    if (tile.image + image < batch && out_row < out_h && out_column < out_w && (kWholeH || out_row >= 0) &&
-        (kWholeW || out_column >= 0) &&
+    if ((kWholeImages || tile.image + image < batch) && has_output_row(out_row, out_h) &&
+        has_output_column(out_column, out_w) &&
         (P::out_channels % P::block_c == 0 || tile.channel + first % P::block_c < P::out_channels)) {
       const Place row_at = row_place(row);
       float values[P::store];

@@ -12,7 +12,8 @@ constexpr int kInstructionK = 16;
 constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
 constexpr int kThreads = 128 * P::warpgroups;
-constexpr int kIssueLag = 2;  // stages from a stage's last read to its next copies
+constexpr bool kUsesAgain = kKBlocks > P::stages;  // stages are copied to again
+constexpr int kIssueLag = 2;                       // stages from a stage's last read to its next copies
 
 __host__ __device__ constexpr int larger(int a, int b) {
   return a > b ? a : b;
@@ -59,6 +60,8 @@ constexpr int kClusterN = kClusterRows || kClusterColumns ? 1 : P::cluster;
 constexpr int kClusterH = kClusterRows ? P::cluster : 1;
 constexpr int kClusterW = kClusterColumns ? P::cluster : 1;
 
+constexpr bool kWholeImages = P::tile_n * kClusterN == 1;  // no tile has images behind the last
+
 // Weights of a k-block as B operands: rows of columns, for each input channel one. They are copied as they lie, 64
 // columns wide; where a tile has some of the channels that follow one another, the columns of a tap are a box.
 constexpr bool kTapBoxes = P::weight_channels_last && kNTiles > 1;
@@ -99,7 +102,7 @@ static_assert((P::dilation_h == 1 || P::kernel_h == 1) && (P::dilation_w == 1 ||
 static_assert(kPixels <= kBlockM && kStepH > 0 && kStepW > 0, "a tile has positions");
 static_assert(kInstructionN <= 256 && P::thread_tiles * kInstructionN <= 256, "the accumulators fit the registers");
 static_assert(P::block_k == 64 || P::block_k == 32 || P::block_k == 16, "a row has a swizzle");
-static_assert(P::stages > kIssueLag || P::stages >= kKBlocks, "a stage is copied before it is wanted");
+static_assert(P::stages > kIssueLag || !kUsesAgain, "a stage is copied before it is wanted");
 static_assert(!kTapBoxes || P::block_c == 8 || P::block_c == 16 || P::block_c == 32 || P::block_c == 64,
               "a box has a swizzle");
 static_assert(!P::copied_weights || (P::out_channels * kTaps % 8 == 0 && (kNTiles == 1 || kColumns % 8 == 0)),

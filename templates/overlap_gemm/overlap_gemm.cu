@@ -94,7 +94,7 @@ __device__ __forceinline__ void pin(Accumulators& acc) {
   }
 }
 
-// Issues the products of a stage of a warpgroup, and waits for those of the stage before.
+// Issues the products of a stage of a warpgroup, and waits for those of the stage before if it is copied to again.
 __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned char* input,
                                                const unsigned char* weights, int warpgroup, int accumulate) {
   const unsigned long long a = wgmma_descriptor(input + warpgroup * (64 * kSwizzle), 0, 8 * kSwizzle, kSwizzle);
@@ -115,7 +115,9 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
     }
   }
   wgmma_commit();
-  wgmma_wait(1);
+  if (kUsesAgain) {
+    wgmma_wait(1);
+  }
 }
 
 // Releases a stage to the blocks that copy to it, behind the warp's wait for its products.
@@ -167,7 +169,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
       mbarrier_init(&full[stage], 1);
-      mbarrier_init(&empty[stage], P::cluster * (kThreads / 32));
+      if (kUsesAgain) {
+        mbarrier_init(&empty[stage], P::cluster * (kThreads / 32));
+      }
     }
     fence_mbarrier_init();
   }
@@ -201,12 +205,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       copy_stage(shared, x_map, weight_map, full, tile.image, tile.row, tile.column, tile.channel, rank, k_block);
     }
   }
-  __syncwarp();
   Accumulators acc = {};
   pin(acc);
 #pragma unroll 1
   for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-    if (kKBlocks > P::stages) {
+    if (kUsesAgain) {
       // A stage is copied again some stages after this warp has read it: other warps may lag behind it.
       const int next = k_block - kIssueLag + P::stages;
       if (thread == 0 && k_block >= kIssueLag && next < kKBlocks) {
@@ -217,14 +220,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         }
         copy_stage(shared, x_map, weight_map, full, tile.image, tile.row, tile.column, tile.channel, rank, next);
       }
-      __syncwarp();
     }
+    __syncwarp();
     mbarrier_wait(&full[k_block % P::stages], k_block / P::stages % 2);
     const unsigned char* stage = shared + k_block % P::stages * kStageBytes;
     multiply_stage(acc, stage,
                    P::copied_weights ? stage + kInputBytes : shared + kResidentOffset + k_block * kWeightBytes,
                    warpgroup, k_block > 0 ? 1 : 0);
-    if (kKBlocks > P::stages && k_block > 0) {
+    if (kUsesAgain && k_block > 0) {
       release_stage(&empty[(k_block - 1) % P::stages], lane);
     }
   }
