@@ -37,7 +37,7 @@ struct Block {
 
   std::int64_t tile_n = 1, tile_h = 1, tile_w = 1;
   std::int64_t warpgroups = 1, thread_tiles = 1, block_c = 8, store = 1;
-  std::int64_t block_k = 64, stages = kLeastStages, blocks_per_sm = 1, cluster = 1;
+  std::int64_t block_k = 64, stages = kLeastStages, blocks_per_sm = 1;
   bool copied_weights = true;
 };
 using Member = BlockMember<Block>;
@@ -51,7 +51,6 @@ constexpr std::array kMembers = {Member{"tile_n", &Block::tile_n},
                                  Member{"block_k", &Block::block_k},
                                  Member{"stages", &Block::stages},
                                  Member{"blocks_per_sm", &Block::blocks_per_sm},
-                                 Member{"cluster", &Block::cluster},
                                  Member{"copied_weights", &Block::copied_weights}};
 
 /// The template's constants that are asked for.
@@ -74,11 +73,7 @@ enum Constant : std::size_t {
   kBeyondW,
   kOutRows,
   kOutColumns,
-  kClusterN,
-  kClusterH,
-  kClusterW,
   kBoxColumns,
-  kRowsOfBlock,
   kCopiedInputBytes,
   kWeightBytes,
   kSharedBytes,
@@ -86,10 +81,10 @@ enum Constant : std::size_t {
   kConstantCount,
 };
 constexpr std::array<std::string_view, kConstantCount> kConstants = {
-    "kThreads",    "kKSteps",      "kKBlocks",          "kColumns",     "kInstructionN", "kNTiles",   "kPixels",
-    "kBlockM",     "kReachH",      "kReachW",           "kStepH",       "kStepW",        "kFirstH",   "kFirstW",
-    "kBeyondH",    "kBeyondW",     "kOutRows",          "kOutColumns",  "kClusterN",     "kClusterH", "kClusterW",
-    "kBoxColumns", "kRowsOfBlock", "kCopiedInputBytes", "kWeightBytes", "kSharedBytes",  "kAlignment"};
+    "kThreads",    "kKSteps",           "kKBlocks",     "kColumns",     "kInstructionN", "kNTiles",
+    "kPixels",     "kBlockM",           "kReachH",      "kReachW",      "kStepH",        "kStepW",
+    "kFirstH",     "kFirstW",           "kBeyondH",     "kBeyondW",     "kOutRows",      "kOutColumns",
+    "kBoxColumns", "kCopiedInputBytes", "kWeightBytes", "kSharedBytes", "kAlignment"};
 
 /// What the choice depends on.
 struct Facts {
@@ -137,27 +132,27 @@ bool is_whole(const Axis& axis, std::int64_t tile) {
   return axis.extent && *axis.extent == tile;
 }
 
-/// Tiles along an axis, or clusters of them.
+/// Tiles along an axis.
 std::int64_t tiles_of(const Axis& axis, std::int64_t tile, std::int64_t size, std::int64_t positions,
                       std::int64_t step) {
   return is_whole(axis, tile) ? 1 : ceil_div(size + positions, step);
 }
 
-/// Clusters of all pixels.
-std::int64_t clusters(const Facts& f, const Block& b) {
+/// Tiles of all pixels.
+std::int64_t tiles(const Facts& f, const Block& b) {
   Constants& c = f.of(b);
-  return ceil_div(f.sizes.batch, b.tile_n * c[kClusterN]) *
-         tiles_of(f.rows, b.tile_h, f.sizes.extents[kHeight], c[kBeyondH] - c[kFirstH], c[kStepH] * c[kClusterH]) *
-         tiles_of(f.columns, b.tile_w, f.sizes.extents[kWidth], c[kBeyondW] - c[kFirstW], c[kStepW] * c[kClusterW]);
+  return ceil_div(f.sizes.batch, b.tile_n) *
+         tiles_of(f.rows, b.tile_h, f.sizes.extents[kHeight], c[kBeyondH] - c[kFirstH], c[kStepH]) *
+         tiles_of(f.columns, b.tile_w, f.sizes.extents[kWidth], c[kBeyondW] - c[kFirstW], c[kStepW]);
 }
 
 double predicted_seconds(const Facts& f, const Block& b) {
   const CostFactors& factors = f.target.factors;
   Constants& c = f.of(b);
   const auto number = [&](std::size_t name) { return static_cast<double>(c[name]); };
-  const std::int64_t blocks = clusters(f, b) * b.cluster * c[kNTiles];
+  const std::int64_t blocks = tiles(f, b) * c[kNTiles];
   const double products = number(kKSteps) * number(kBlockM) / 64;
-  const double weights = b.copied_weights ? number(kWeightBytes) / static_cast<double>(b.cluster) : 0;
+  const double weights = b.copied_weights ? number(kWeightBytes) : 0;
   const double stage = std::max({products * product_cycles(f.target, c[kInstructionN]),
                                  products * (16 + number(kInstructionN) / 4),  // both operands, 32 bytes deep
                                  (number(kCopiedInputBytes) + weights) / factors.overlap_l2}) +
@@ -231,7 +226,7 @@ bool choose_tile(const Facts& f, std::int64_t pixels, Block& b) {
         whole ? std::clamp<std::int64_t>(pixels / (tried.tile_h * w), 1, std::min(kMostBox, f.sizes.batch)) : 1;
     tried.store = store_of(f, tried);
     const std::int64_t stores = tried.store * bytes_of(f.layer.dtype) < 8 ? 2 : 1;  // times as long
-    const std::tuple cost = {clusters(f, tried) * stores, tried.tile_n * tried.tile_h * w, tried.tile_h + w};
+    const std::tuple cost = {tiles(f, tried) * stores, tried.tile_n * tried.tile_h * w, tried.tile_h + w};
     if (best == std::tuple<std::int64_t, std::int64_t, std::int64_t>() || cost < best) {
       best = cost;
       chosen = tried;
@@ -278,7 +273,7 @@ bool may_copy(const Facts& f, std::int64_t channels) {
   return f.layer.out_channels * f.taps() % 8 == 0 && (channels == f.layer.out_channels || channels * f.taps() % 8 == 0);
 }
 
-/// The block with each number of blocks of an SM and of a cluster.
+/// The block with each number of blocks of an SM.
 void add_blocks(const Facts& f, Block b, std::vector<Block>& out) {
   for (b.blocks_per_sm = 1; b.blocks_per_sm <= kMostBlocksOfSm; ++b.blocks_per_sm) {
     const std::int64_t registers = std::min<std::int64_t>(255, 65536 / (128 * b.warpgroups * b.blocks_per_sm) / 8 * 8);
@@ -286,14 +281,7 @@ void add_blocks(const Facts& f, Block b, std::vector<Block>& out) {
     if (accumulators + kOtherRegisters > registers || !choose_stages(f, b)) {
       return;
     }
-    for (const std::int64_t cluster : {1, 2, 4}) {
-      b.cluster = cluster;
-      const bool fits = cluster == 1 || (b.copied_weights && b.block_k / cluster % 8 == 0);
-      if (fits && f.of(b)[kSharedBytes] <= f.target.max_shared_bytes) {
-        out.push_back(b);
-      }
-    }
-    b.cluster = 1;
+    out.push_back(b);
   }
 }
 
@@ -326,7 +314,6 @@ Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seco
   plan.parameters = parameters_of(problem.layer);
   add_block<Block>(plan.parameters, b, kMembers);
   plan.threads = static_cast<int>(c[kThreads]);
-  plan.cluster = static_cast<int>(b.cluster);
   plan.shared_bytes = c[kSharedBytes];
   plan.alignment = c[kAlignment];
   plan.summary = fmt::format("a block makes {}x{} outputs of {} channels{}; {} taps; {:.1f} KiB shared", c[kOutRows],
@@ -334,10 +321,9 @@ Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seco
                              tap_count(f.layer), static_cast<double>(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
       "tensor cores: products of 64 pixels x {} taps of channels, {} a block, from shared memory; an output adds up {} "
-      "of them; {} stages of {} input channels, weights {}{}",
+      "of them; {} stages of {} input channels, weights {}",
       c[kInstructionN], c[kBlockM] / 64, c[kReachH] * c[kReachW], b.stages, b.block_k,
-      b.copied_weights ? "as they lie" : "through registers",
-      b.cluster > 1 ? fmt::format(", copied by clusters of {} blocks", b.cluster) : "");
+      b.copied_weights ? "as they lie" : "through registers");
   return plan;
 }
 
@@ -381,23 +367,23 @@ const ConstantProgram& own_program() {
 }
 
 std::vector<Grid::Bound> bounds_of(const Layer& layer, const Block& b) {
-  return staged_bounds(layer, b.tile_h * b.cluster, b.tile_w * b.cluster);
+  return staged_bounds(layer, b.tile_h, b.tile_w);
 }
 
 /// The map of the weights as a matrix of input channels by columns, or by the channels of a tap.
-MapRecipe weight_map(const Layer& layer, const Block& b, std::int64_t columns, std::int64_t rows) {
+MapRecipe weight_map(const Layer& layer, const Block& b, std::int64_t columns) {
   const std::int64_t bytes = bytes_of(layer.dtype);
   const std::int64_t taps = tap_count(layer);
   const std::int64_t all = layer.out_channels * taps;
   const bool boxes = has_turned_weights(layer) && b.block_c < layer.out_channels;
   MapRecipe recipe{.name = "weight_map", .role = Role::kWeight};
   if (boxes) {
-    recipe.form = map_form(layer.dtype, {columns, rows, 1}, columns > 8 ? columns * bytes : 0);
+    recipe.form = map_form(layer.dtype, {columns, b.block_k, taps}, columns > 8 ? columns * bytes : 0);
     recipe.sizes = {Amount{.constant = layer.out_channels}, Amount{.constant = layer.in_channels},
                     Amount{.constant = taps}};
     recipe.pitches = {Amount{}, Amount{.constant = all * bytes}, Amount{.constant = layer.out_channels * bytes}};
   } else {
-    recipe.form = map_form(layer.dtype, {columns, rows}, columns * bytes);
+    recipe.form = map_form(layer.dtype, {columns, b.block_k}, columns * bytes);
     recipe.sizes = {Amount{.constant = all}, Amount{.constant = layer.in_channels}};
     recipe.pitches = {Amount{}, Amount{.constant = all * bytes}};
   }
@@ -454,20 +440,16 @@ LaunchPlan overlap_gemm_launch(const Problem& problem, const Plan& plan) {
       {.function = "overlap_gemm",
        .suffix = "",
        .threads = plan.threads,
-       .cluster = plan.cluster,
        .shared_bytes = plan.shared_bytes,
-       .grid = {.axes = {{{.factor = 1, .per = Quantity::kBatch}, b.tile_n * c[kClusterN]},
-                         {positions(rows, b.tile_h, Quantity::kInHeight, c[kBeyondH] - c[kFirstH]),
-                          c[kStepH] * c[kClusterH]},
-                         {positions(columns, b.tile_w, Quantity::kInWidth, c[kBeyondW] - c[kFirstW]),
-                          c[kStepW] * c[kClusterW]},
+       .grid = {.axes = {{{.factor = 1, .per = Quantity::kBatch}, b.tile_n},
+                         {positions(rows, b.tile_h, Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), c[kStepH]},
+                         {positions(columns, b.tile_w, Quantity::kInWidth, c[kBeyondW] - c[kFirstW]), c[kStepW]},
                          {{.constant = c[kNTiles]}, 1}},
-                .blocks_per_tile = b.cluster,
                 .bounds = bounds_of(layer, b)}});
   launch.maps = {pixel_map(layer, Role::kX, {b.block_k, b.tile_w, b.tile_h, b.tile_n}, {1, 1})};
+  std::ranges::find(launch.tensors, Role::kWeight, &Tensor::role)->alignment = plan.alignment;
   if (b.copied_weights) {
-    std::ranges::find(launch.tensors, Role::kWeight, &Tensor::role)->alignment = plan.alignment;
-    launch.maps.push_back(weight_map(layer, b, c[kBoxColumns], c[kRowsOfBlock]));
+    launch.maps.push_back(weight_map(layer, b, c[kBoxColumns]));
   }
   return launch;
 }

@@ -1,5 +1,5 @@
 // Plans for the template `overlap_gemm` (templates/overlap_gemm/): which pixels and output channels a block multiplies,
-// from which stages, and how many blocks share the copies of the weights.
+// from which stages.
 #pragma once
 
 #include <optional>

@@ -53,14 +53,7 @@ constexpr int kOutColumns = kWholeW
                                 ? (P::width - 1) * P::stride_w + (P::kernel_w + P::output_padding_w - 2 * P::padding_w)
                                 : kStepW * P::stride_w;
 
-// The axis along which the blocks of a cluster have adjacent tiles: images, rows or columns.
-constexpr bool kClusterRows = !kWholeH;
-constexpr bool kClusterColumns = kWholeH && !kWholeW;
-constexpr int kClusterN = kClusterRows || kClusterColumns ? 1 : P::cluster;
-constexpr int kClusterH = kClusterRows ? P::cluster : 1;
-constexpr int kClusterW = kClusterColumns ? P::cluster : 1;
-
-constexpr bool kWholeImages = P::tile_n * kClusterN == 1;  // no tile has images behind the last
+constexpr bool kWholeImages = P::tile_n == 1;  // no tile has images behind the last
 
 // Weights of a k-block as B operands: rows of columns, for each input channel one. They are copied as they lie, 64
 // columns wide; where a tile has some of the channels that follow one another, the columns of a tap are a box.
@@ -71,7 +64,6 @@ constexpr int kRowBytes = kBoxColumns * kBytes;
 constexpr int kWeightBoxes = ceil_div(kColumns, kBoxColumns);
 constexpr int kWeightBoxBytes = P::block_k * kRowBytes;
 constexpr int kWeightBytes = kWeightBoxes * kWeightBoxBytes;
-constexpr int kRowsOfBlock = P::block_k / P::cluster;  // input channels whose weights each block of a cluster copies
 
 // Shared memory of a stage: pixels as rows of input channels with a swizzle, and weights, unless these are resident.
 constexpr int kSwizzle = P::block_k * kBytes;
@@ -107,5 +99,5 @@ static_assert(!kTapBoxes || P::block_c == 8 || P::block_c == 16 || P::block_c ==
               "a box has a swizzle");
 static_assert(!P::copied_weights || (P::out_channels * kTaps % 8 == 0 && (kNTiles == 1 || kColumns % 8 == 0)),
               "copies of weights begin at whole vectors");
-static_assert(P::cluster == 1 || (P::copied_weights && kRowsOfBlock % 8 == 0), "blocks share whole patterns of copies");
+static_assert(P::copied_weights || kNTiles == 1, "weights that follow one another are a tile's");
 static_assert(P::block_c % P::store == 0 || kNTiles == 1, "vectors are of one tile");

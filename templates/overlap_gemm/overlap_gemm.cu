@@ -4,14 +4,13 @@
 // M is pixels of the input, N taps by output channels, K input channels. So no pixel is read twice, and the weights are
 // the B operand as they lie in memory: tensor copies bring both. The products go to shared memory, where each output
 // adds up those of its taps in a fixed order. A tile has whole images where these are small; else its rows or columns
-// have a halo, whose products are made twice. The blocks of a cluster copy a part of the weights each, to all of them.
+// have a halo, whose products are made twice.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/barrier.h"
 #include "device/call_sizes.h"
-#include "device/cluster.h"
 #include "device/memory.h"
 #include "device/printed.h"
 #include "device/tensor_copy.h"
@@ -21,64 +20,50 @@
 #include "device/element.h"
 #include "layout.h"
 
-using WeightIndex = long long;
-
-#include "device/weight_order.h"
-
 // ---- Producer ----
 
-// Issues the copies of a stage: the tile's pixels, and the block's part of the weights.
+// Issues the copies of a stage: the tile's pixels and weights.
 __device__ __forceinline__ void copy_stage(unsigned char* shared, const TensorMap& x_map, const TensorMap& weight_map,
                                            unsigned long long* full, int image, int row, int column, int channel,
-                                           int rank, int k_block) {
+                                           int k_block) {
   unsigned char* to = shared + k_block % P::stages * kStageBytes;
   unsigned long long* barrier = &full[k_block % P::stages];
   const int first = k_block * P::block_k;  // input channel
   mbarrier_arrive_expect(barrier, kCopiedBytes);
   tensor_load_4d(to, x_map, barrier, first, column, row, image);
-  if (P::copied_weights) {
-    unsigned char* weights = to + kInputBytes + rank * (kRowsOfBlock * kRowBytes);
-    if (kTapBoxes) {
-      constexpr int kBoxes = kTaps;
-#pragma unroll 1
-      for (int box = 0; box < kBoxes; ++box) {
-        if (P::cluster == 1) {
-          tensor_load_3d(weights + box * kWeightBoxBytes, weight_map, barrier, channel, first, box);
-        } else {
-          tensor_load_multicast_3d(weights + box * kWeightBoxBytes, weight_map, barrier, (1 << P::cluster) - 1, channel,
-                                   first + rank * kRowsOfBlock, box);
-        }
-      }
-    } else {
+  if (P::copied_weights && kTapBoxes) {
+    tensor_load_3d(to + kInputBytes, weight_map, barrier, channel, first, 0);
+  } else if (P::copied_weights) {
 #pragma unroll
-      for (int box = 0; box < kWeightBoxes; ++box) {
-        if (P::cluster == 1) {
-          tensor_load_2d(weights + box * kWeightBoxBytes, weight_map, barrier, channel * kTaps + box * kBoxColumns,
-                         first);
-        } else {
-          tensor_load_multicast_2d(weights + box * kWeightBoxBytes, weight_map, barrier, (1 << P::cluster) - 1,
-                                   channel * kTaps + box * kBoxColumns, first + rank * kRowsOfBlock);
-        }
-      }
+    for (int box = 0; box < kWeightBoxes; ++box) {
+      tensor_load_2d(to + kInputBytes + box * kWeightBoxBytes, weight_map, barrier, channel * kTaps + box * kBoxColumns,
+                     first);
     }
   }
 }
 
-// Puts all weights of the tile to shared memory, as copies would lie there, with zeros behind the last input channel.
-__device__ __forceinline__ void load_weights(unsigned char* to, const Element* __restrict__ weight, int channel) {
-#pragma unroll 8
-  for (int i = threadIdx.x; i < kKBlocks * P::block_k * kInstructionN; i += kThreads) {
-    const int n = i % kInstructionN;
-    const int ci = i / kInstructionN;
-    const int co = channel + (P::weight_channels_last ? n % P::block_c : n / kTaps);
-    const int tap = P::weight_channels_last ? n / P::block_c : n % kTaps;
-    Element value = 0;
-    if ((kColumns == kInstructionN || n < kColumns) && (P::in_channels % P::block_k == 0 || ci < P::in_channels) &&
-        (P::out_channels % P::block_c == 0 || co < P::out_channels)) {
-      value = weight[weight_offset(static_cast<WeightIndex>(ci), co, tap, P::out_channels, kTaps)];
+// Puts all weights, which follow one another, to shared memory as copies would lie there, with zeros behind the last
+// input channel and the last column.
+__device__ __forceinline__ void load_weights(unsigned char* to, const Element* __restrict__ weight) {
+  if (P::in_channels % P::block_k != 0 || kColumns % 8 != 0) {
+    for (int i = threadIdx.x; i < kKBlocks * kWeightBytes / 16; i += kThreads) {
+      *reinterpret_cast<uint4*>(to + i * 16) = make_uint4(0, 0, 0, 0);
     }
-    const int place = n / kBoxColumns * kWeightBoxBytes + ci % P::block_k * kRowBytes + n % kBoxColumns * kBytes;
-    *reinterpret_cast<Element*>(to + ci / P::block_k * kWeightBytes + (place ^ (place >> 3 & 112))) = value;
+    __syncthreads();
+  }
+#pragma unroll 4
+  for (unsigned int i = threadIdx.x; i < P::in_channels * kColumns / 8; i += kThreads) {
+    const uint4 vector = load_constant_16(weight + i * 8);
+    const unsigned int words[4] = {vector.x, vector.y, vector.z, vector.w};
+#pragma unroll
+    for (unsigned int v = 0; v < 8; ++v) {
+      const unsigned int n = (i * 8 + v) % kColumns;
+      const unsigned int ci = (i * 8 + v) / kColumns;
+      const unsigned int place =
+          n / kBoxColumns * kWeightBoxBytes + ci % P::block_k * kRowBytes + n % kBoxColumns * kBytes;
+      *reinterpret_cast<Element*>(to + ci / P::block_k * kWeightBytes + (place ^ (place >> 3 & 112))) =
+          static_cast<Element>(words[v / 2] >> v % 2 * 16);
+    }
   }
 }
 
@@ -120,17 +105,6 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
   }
 }
 
-// Releases a stage to the blocks that copy to it, behind the warp's wait for its products.
-__device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
-  if (lane < P::cluster) {
-    if (P::cluster == 1) {
-      mbarrier_arrive(empty);
-    } else {
-      mbarrier_arrive_remote(empty, lane);
-    }
-  }
-}
-
 // ---- Epilogue ----
 #include "epilogue.h"
 
@@ -144,20 +118,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int in_w = input_columns(width);
   const int out_h = output_rows(in_h);
   const int out_w = output_columns(in_w);
-  // Clusters that have adjacent numbers have the same pixels.
-  const int rank = P::cluster == 1 ? 0 : blockIdx.x % P::cluster;
-  const int cluster = blockIdx.x / P::cluster;
-  constexpr int kRowsOfCluster = kStepH * kClusterH;
-  constexpr int kColumnsOfCluster = kStepW * kClusterW;
-  const int tiles_h = kWholeH ? 1 : (in_h + (kBeyondH - kFirstH + kRowsOfCluster - 1)) / kRowsOfCluster;
-  const int tiles_w = kWholeW ? 1 : (in_w + (kBeyondW - kFirstW + kColumnsOfCluster - 1)) / kColumnsOfCluster;
-  const int place = cluster / kNTiles;
-  const int place_w = place % tiles_w * kClusterW + (kClusterColumns ? rank : 0);
-  const int place_h = place / tiles_w % tiles_h * kClusterH + (kClusterRows ? rank : 0);
-  const int place_n = place / tiles_w / tiles_h * kClusterN + (kClusterRows || kClusterColumns ? 0 : rank);
+  const int tiles_h = kWholeH ? 1 : (in_h + (kBeyondH - kFirstH + kStepH - 1)) / kStepH;
+  const int tiles_w = kWholeW ? 1 : (in_w + (kBeyondW - kFirstW + kStepW - 1)) / kStepW;
+  // Blocks that have adjacent numbers have the same pixels.
+  const int place = blockIdx.x / kNTiles;
+  const int place_w = place % tiles_w;
+  const int place_h = place / tiles_w % tiles_h;
   Tile tile;
-  tile.image = place_n * P::tile_n;
-  tile.channel = cluster % kNTiles * P::block_c;
+  tile.image = place / tiles_w / tiles_h * P::tile_n;
+  tile.channel = blockIdx.x % kNTiles * P::block_c;
   tile.out_row = kWholeH ? 0 : (place_h * kStepH + kFirstH) * P::stride_h - P::padding_h;
   tile.out_column = kWholeW ? 0 : (place_w * kStepW + kFirstW) * P::stride_w - P::padding_w;
   tile.row = kWholeH ? 0 : place_h * kStepH + (kFirstH - (kReachH - 1));
@@ -167,13 +136,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
   if (threadIdx.x == 0) {
+    tensor_prefetch(x_map);
+    if (P::copied_weights) {
+      tensor_prefetch(weight_map);
+    }
     for (int stage = 0; stage < P::stages; ++stage) {
       mbarrier_init(&full[stage], 1);
       if (kUsesAgain) {
-        mbarrier_init(&empty[stage], P::cluster * (kThreads / 32));
+        mbarrier_init(&empty[stage], kThreads / 32);
       }
     }
     fence_mbarrier_init();
+    for (int k_block = 0; k_block < (kUsesAgain ? P::stages : kKBlocks); ++k_block) {
+      copy_stage(shared, x_map, weight_map, full, tile.image, tile.row, tile.column, tile.channel, k_block);
+    }
   }
   if (kPixels < kBlockM) {
     // Rows behind the tile's pixels, which no copy brings.
@@ -187,24 +163,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     }
   }
   if (!P::copied_weights) {
-    load_weights(shared + kResidentOffset, weight, tile.channel);
+    load_weights(shared + kResidentOffset, weight);
     fence_proxy_async();
   }
-  if (P::cluster == 1) {
-    __syncthreads();
-  } else {
-    cluster_arrive();
-    cluster_wait();
-  }
+  __syncthreads();
 
   const int thread = threadIdx.x;
   const int lane = thread % 32;
   const int warpgroup = __shfl_sync(0xffffffffu, thread / 128, 0);
-  if (thread == 0) {
-    for (int k_block = 0; k_block < (kKBlocks < P::stages ? kKBlocks : P::stages); ++k_block) {
-      copy_stage(shared, x_map, weight_map, full, tile.image, tile.row, tile.column, tile.channel, rank, k_block);
-    }
-  }
   Accumulators acc = {};
   pin(acc);
 #pragma unroll 1
@@ -213,12 +179,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       // A stage is copied again some stages after this warp has read it: other warps may lag behind it.
       const int next = k_block - kIssueLag + P::stages;
       if (thread == 0 && k_block >= kIssueLag && next < kKBlocks) {
-        if (P::cluster == 1) {
-          mbarrier_wait(&empty[next % P::stages], (next / P::stages - 1) % 2);
-        } else {
-          mbarrier_wait_cluster(&empty[next % P::stages], (next / P::stages - 1) % 2);
-        }
-        copy_stage(shared, x_map, weight_map, full, tile.image, tile.row, tile.column, tile.channel, rank, next);
+        mbarrier_wait(&empty[next % P::stages], (next / P::stages - 1) % 2);
+        copy_stage(shared, x_map, weight_map, full, tile.image, tile.row, tile.column, tile.channel, next);
       }
     }
     __syncwarp();
@@ -227,8 +189,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     multiply_stage(acc, stage,
                    P::copied_weights ? stage + kInputBytes : shared + kResidentOffset + k_block * kWeightBytes,
                    warpgroup, k_block > 0 ? 1 : 0);
-    if (kUsesAgain && k_block > 0) {
-      release_stage(&empty[(k_block - 1) % P::stages], lane);
+    if (kUsesAgain && k_block > 0 && lane == 0) {
+      mbarrier_arrive(&empty[(k_block - 1) % P::stages]);
     }
   }
   wgmma_wait(0);
@@ -237,11 +199,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   float* products = reinterpret_cast<float*>(shared);
   put_products(products, acc, warpgroup, thread);
   __syncthreads();
-  store_outputs(y, products, bias, tile, batch, out_h, out_w);
-  if (P::cluster > 1) {
-    // No block ends while others send to it.
-    __syncwarp();
-    cluster_arrive();
-    cluster_wait();
+  if (kOfPixel) {
+    store_pixels(y, products, bias, tile, batch, out_h, out_w);
+  } else {
+    store_rows(y, products, bias, tile, batch, out_h, out_w);
   }
 }

@@ -48,9 +48,6 @@ struct Parameters {
   static constexpr int stages = 4;
   static constexpr bool copied_weights = true;  // by tensor copies; else through registers, once
   static constexpr int blocks_per_sm = 1;       // that registers must leave room for
-
-  // Blocks of a cluster (1, 2 or 4), which have the same output channels and share the copies of their weights.
-  static constexpr int cluster = 2;
 };
 
 // ActivationKind and arguments of each step of the fuse chain.

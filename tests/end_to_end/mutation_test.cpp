@@ -229,13 +229,12 @@ constexpr Case kCases[] = {
      .unseen = 2,
      .block = "tile_n 2, tile_h 3, tile_w 5, warpgroups 2, thread_tiles 1, block_c 16, store 8, block_k 16, stages 3, "
               "copied_weights 1"},
-    {.name = "overlap_gemm_cluster",
+    {.name = "overlap_gemm_rows",
      .template_name = "overlap_gemm",
      .layer = "conv_transpose2d 104 -> 24; kernel 4x3; stride 2x2; padding 1x1; input 2x11x5; dtype bf16; layout nhwc; "
               "weight_layout channels_last; fuse relu",
      .least_mutants = 20,
-     .unseen = 3,
-     .cluster = 2,
+     .unseen = 2,
      .block = "tile_n 1, tile_h 3, tile_w 4, warpgroups 1, thread_tiles 1, block_c 16, store 8, block_k 16, stages 3, "
               "copied_weights 1"},
     {.name = "overlap_gemm_registers",

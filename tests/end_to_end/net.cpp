@@ -218,7 +218,7 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
     return kinds;
   }
   if (plan.template_name == "overlap_gemm") {
-    const std::int64_t block_c = integer(plan, "block_c"), cluster = integer(plan, "cluster");
+    const std::int64_t block_c = integer(plan, "block_c");
     const std::int64_t pixels = integer(plan, "tile_n") * integer(plan, "tile_h") * integer(plan, "tile_w");
     const std::int64_t block_m = 64 * integer(plan, "warpgroups") * integer(plan, "thread_tiles");
     const auto whole = [&](std::size_t axis, std::string_view tile) {
@@ -237,13 +237,9 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
     is(turned && block_c % 8 == 0 && integer(plan, "store") == 8, "products read as vectors");
     kinds.push_back(fmt::format("k-blocks of {}", block_k));
     kinds.push_back(fmt::format("store {}", integer(plan, "store")));
-    kinds.push_back(fmt::format("clusters of {}", cluster));
     kinds.push_back(fmt::format("tiles of a thread {}", integer(plan, "thread_tiles")));
     if (turned && block_c < group_out) {
       kinds.push_back(fmt::format("boxes of {} channels", block_c));
-    }
-    if (cluster > 1) {
-      kinds.push_back(!whole_h ? "clusters along rows" : !whole_w ? "clusters along columns" : "clusters along images");
     }
     return kinds;
   }
