@@ -222,8 +222,9 @@ bool choose_tile(const Facts& f, std::int64_t pixels, Block& b) {
       }
     }
     const bool whole = is_whole(f.rows, tried.tile_h) && is_whole(f.columns, w);
-    tried.tile_n =
-        whole ? std::clamp<std::int64_t>(pixels / (tried.tile_h * w), 1, std::min(kMostBox, f.sizes.batch)) : 1;
+    tried.tile_n = whole ? std::clamp<std::int64_t>(pixels / (tried.tile_h * w), 1,
+                                                    std::clamp<std::int64_t>(f.sizes.batch, 1, kMostBox))
+                         : 1;
     tried.store = store_of(f, tried);
     const std::int64_t stores = tried.store * bytes_of(f.layer.dtype) < 8 ? 2 : 1;  // times as long
     const std::tuple cost = {tiles(f, tried) * stores, tried.tile_n * tried.tile_h * w, tried.tile_h + w};

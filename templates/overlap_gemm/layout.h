@@ -36,8 +36,8 @@ constexpr int kReachH = ceil_div(P::kernel_h, P::stride_h);  // taps of a phase
 constexpr int kReachW = ceil_div(P::kernel_w, P::stride_w);
 constexpr bool kWholeH = P::tile_h == P::height;
 constexpr bool kWholeW = P::tile_w == P::width;
-constexpr int kStepH = P::tile_h - (kReachH - 1);  // positions of a tile that has not all
-constexpr int kStepW = P::tile_w - (kReachW - 1);
+constexpr int kStepH = kWholeH ? 1 : P::tile_h - (kReachH - 1);  // positions of a tile that has not all
+constexpr int kStepW = kWholeW ? 1 : P::tile_w - (kReachW - 1);
 
 // Positions that have outputs: from the first to some beyond the input's end.
 constexpr int kFirstH = P::padding_h / P::stride_h;

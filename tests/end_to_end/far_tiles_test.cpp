@@ -367,28 +367,29 @@ TEST_P(FarTilesOfMutants, ShowEachNarrowOffset) {
   offsets.expect_shown(kAllPlaces);
 }
 
-const Template kTemplates[] = {{"direct", {"stage_weights: static_cast<long long>(ci)"}},       // of weights
-                               {"direct_rows", {"stage_weights: static_cast<long long>(ci)"}},  // of weights
-                               {"shift_gemm",
-                                {"kernel: static_cast<long long>(n_tile)",    // of packed weights
-                                 "copy_rows: * #ll",                          // a few known rows
-                                 "copy_end_rows: * #ll",                      // a few channels of a known size
-                                 "find_copy: * #ll",                          // a few channels of a known size
-                                 "find_copy: static_cast<long long>(batch)",  // more rows count as x's last: slower
-                                 "place_of: const long long plane",           // the lowest bits count
-                                 "place_of: static_cast<long long>(tile.image + image)"}},  // likewise
-                               {"f32x3_gemm", {}},
-                               {"halo_gemm",
-                                {"kernel: static_cast<long long>(n_tile)",  // of packed weights
-                                 "flat_tile: const long long image",        // the low 32 bits of its multiple count
-                                 "load_batch: * #ll"}},                     // a few channels of a known size
-                               {"roll_gemm",
-                                {"kernel: static_cast<long long>(n_tile)",  // of packed weights
-                                 "copy_channels: * #ll",                    // a few channels of a known size
-                                 "take_row: * #ll",                         // likewise
-                                 "copy_pixels: * #ll",                      // a few images of a known size
-                                 "copy_pixels: const long long pixel"}},    // a strip's
-                               {"overlap_gemm", {}}};
+const Template kTemplates[] = {
+    {"direct", {"stage_weights: static_cast<long long>(ci)"}},       // of weights
+    {"direct_rows", {"stage_weights: static_cast<long long>(ci)"}},  // of weights
+    {"shift_gemm",
+     {"kernel: static_cast<long long>(n_tile)",                  // of packed weights
+      "copy_rows: * #ll",                                        // a few known rows
+      "copy_end_rows: * #ll",                                    // a few channels of a known size
+      "find_copy: * #ll",                                        // a few channels of a known size
+      "find_copy: static_cast<long long>(batch)",                // more rows count as x's last: slower
+      "place_of: const long long plane",                         // the lowest bits count
+      "place_of: static_cast<long long>(tile.image + image)"}},  // likewise
+    {"f32x3_gemm", {}},
+    {"halo_gemm",
+     {"kernel: static_cast<long long>(n_tile)",  // of packed weights
+      "flat_tile: const long long image",        // the low 32 bits of its multiple count
+      "load_batch: * #ll"}},                     // a few channels of a known size
+    {"roll_gemm",
+     {"kernel: static_cast<long long>(n_tile)",                                        // of packed weights
+      "copy_channels: * #ll",                                                          // a few channels of a known size
+      "take_row: * #ll",                                                               // likewise
+      "copy_pixels: * #ll",                                                            // a few images of a known size
+      "copy_pixels: const long long pixel"}},                                          // a strip's
+    {"overlap_gemm", {"wgmma_descriptor_move: static_cast<long long>(bytes / 16)"}}};  // none is negative
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }

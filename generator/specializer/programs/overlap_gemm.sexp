@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "2171f0d23d03976ee96cf73ea100a26d227b6284b2aa61414b6ccb41d3b76b18")
+  (digest "cfcde940fc0e6f8c37b2128616896d462813910452506a2a1650a3f99ca3952e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -292,8 +292,8 @@
   (constant @36 int kReachW (call ceil_div P::kernel_w P::stride_w))
   (constant @37 bool kWholeH (== P::tile_h P::height))
   (constant @38 bool kWholeW (== P::tile_w P::width))
-  (constant @39 int kStepH (- P::tile_h (- kReachH 1)) (trail "positions of a tile that has not all"))
-  (constant @40 int kStepW (- P::tile_w (- kReachW 1)))
+  (constant @39 int kStepH (? kWholeH 1 (- P::tile_h (- kReachH 1))) (trail "positions of a tile that has not all"))
+  (constant @40 int kStepW (? kWholeW 1 (- P::tile_w (- kReachW 1))))
   (constant @43 int kFirstH (/ P::padding_h P::stride_h))
   (constant @44 int kFirstW (/ P::padding_w P::stride_w))
   (constant @45 int kBeyondH (call floor_div (- (+ (- P::kernel_h 1) P::output_padding_h) P::padding_h) P::stride_h))
