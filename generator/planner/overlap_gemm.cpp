@@ -76,15 +76,16 @@ enum Constant : std::size_t {
   kBoxColumns,
   kCopiedInputBytes,
   kWeightBytes,
+  kLoops,
   kSharedBytes,
   kAlignment,
   kConstantCount,
 };
 constexpr std::array<std::string_view, kConstantCount> kConstants = {
-    "kThreads",    "kKSteps",           "kKBlocks",     "kColumns",     "kInstructionN", "kNTiles",
-    "kPixels",     "kBlockM",           "kReachH",      "kReachW",      "kStepH",        "kStepW",
-    "kFirstH",     "kFirstW",           "kBeyondH",     "kBeyondW",     "kOutRows",      "kOutColumns",
-    "kBoxColumns", "kCopiedInputBytes", "kWeightBytes", "kSharedBytes", "kAlignment"};
+    "kThreads",    "kKSteps",           "kKBlocks",     "kColumns", "kInstructionN", "kNTiles",
+    "kPixels",     "kBlockM",           "kReachH",      "kReachW",  "kStepH",        "kStepW",
+    "kFirstH",     "kFirstW",           "kBeyondH",     "kBeyondW", "kOutRows",      "kOutColumns",
+    "kBoxColumns", "kCopiedInputBytes", "kWeightBytes", "kLoops",   "kSharedBytes",  "kAlignment"};
 
 /// What the choice depends on.
 struct Facts {
@@ -179,7 +180,9 @@ double predicted_seconds(const Facts& f, const Block& b) {
 /// Elements that are stored together: channels of a pixel, or where a tile has all channels adjacent elements of a row.
 std::int64_t store_of(const Facts& f, const Block& b) {
   const std::int64_t channels = f.layer.out_channels;
-  for (std::int64_t store = 8; store > 1; store /= 2) {
+  // Threads that have the phases of one position read products of adjacent ones.
+  const std::int64_t most = channels == 1 && f.columns.stride == 4 ? 4 : 8;
+  for (std::int64_t store = most; store > 1; store /= 2) {
     if (b.block_c % store == 0 && channels % store == 0) {
       return store;
     }
@@ -446,6 +449,7 @@ LaunchPlan overlap_gemm_launch(const Problem& problem, const Plan& plan) {
                          {positions(rows, b.tile_h, Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), c[kStepH]},
                          {positions(columns, b.tile_w, Quantity::kInWidth, c[kBeyondW] - c[kFirstW]), c[kStepW]},
                          {{.constant = c[kNTiles]}, 1}},
+                .most_tiles = c[kLoops] != 0 ? problem.target.multiprocessors * b.blocks_per_sm : 0,
                 .bounds = bounds_of(layer, b)}});
   launch.maps = {pixel_map(layer, Role::kX, {b.block_k, b.tile_w, b.tile_h, b.tile_n}, {1, 1})};
   std::ranges::find(launch.tensors, Role::kWeight, &Tensor::role)->alignment = plan.alignment;

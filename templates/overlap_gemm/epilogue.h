@@ -17,14 +17,21 @@ struct Tile {
 // Writes a thread's products.
 __device__ __forceinline__ void put_products(float* products, const float (&acc)[P::thread_tiles][kInstructionN / 2],
                                              int warpgroup, int thread) {
-  float* to = products + (warpgroup * 64 + thread / 32 % 4 * 16 + thread % 32 / 4) * kPitch + thread % 4 * 2;
+  const int row = warpgroup * 64 + thread / 32 % 4 * 16 + thread % 32 / 4;
+  float* to = products + (kOfPixel ? row * kPixelPitch + thread % 4 * 2 : thread % 4 * (2 * kColumnPitch) + row);
 #pragma unroll
   for (int tile = 0; tile < P::thread_tiles; ++tile) {
 #pragma unroll
     for (int i = 0; i < kInstructionN / 2; i += 2) {
-      const int column = i / 4 * 8 + i / 4 / kTaps * kGroupPad;  // groups of eight channels are whole eights of columns
-      *reinterpret_cast<float2*>(to + (tile * (64 * P::warpgroups) + i / 2 % 2 * 8) * kPitch + column) =
-          make_float2(acc[tile][i], acc[tile][i + 1]);
+      const int pixel = tile * (64 * P::warpgroups) + i / 2 % 2 * 8;
+      if (kOfPixel) {
+        const int column =
+            i / 4 * 8 + i / 4 / kTaps * kGroupPad;  // groups of eight channels are whole eights of columns
+        *reinterpret_cast<float2*>(to + pixel * kPixelPitch + column) = make_float2(acc[tile][i], acc[tile][i + 1]);
+      } else {
+        to[i / 4 * (8 * kColumnPitch) + pixel] = acc[tile][i];
+        to[(i / 4 * 8 + 1) * kColumnPitch + pixel] = acc[tile][i + 1];
+      }
     }
   }
 }
@@ -33,7 +40,12 @@ __device__ __forceinline__ void put_products(float* products, const float (&acc)
 __device__ inline unsigned int column_of(unsigned int channel, unsigned int tap) {
   return P::weight_channels_last ? tap * P::block_c + channel : channel * kTaps + tap + channel / 8 * kGroupPad;
 }
-constexpr int kChannelStep = P::weight_channels_last ? 1 : kTaps;
+constexpr int kChannelStep = (P::weight_channels_last ? 1 : kTaps) * (kOfPixel ? 1 : kColumnPitch);
+
+// Where a pixel's product of a column lies.
+__device__ inline unsigned int place_of(unsigned int pixel, unsigned int column) {
+  return kOfPixel ? pixel * kPixelPitch + column : column * kColumnPitch + pixel;
+}
 
 // The places of an output's taps along an axis: tap stride * t + phase and the tile's input `at` - t.
 struct Place {
@@ -63,7 +75,6 @@ __device__ inline bool has_column(const Place& place, const unsigned int tap) {
 
 // A vector of a row of outputs has adjacent channels of a pixel, or where pixels are no whole vectors adjacent elements
 // of the row, of which a thread makes one at a time.
-constexpr bool kOfPixel = P::block_c % P::store == 0;
 constexpr int kTogether = kOfPixel ? P::store : 1;
 
 // Adds up the products of adjacent channels' taps, `channel` and those behind it, in the order of the taps. What a tap
@@ -81,7 +92,7 @@ __device__ __forceinline__ void add_taps(float (&sums)[kTogether], const float* 
       const bool exists = has_row(row, tap_h) && has_column(column, tap_w);
       const unsigned int pixel = (image * P::tile_h + (row.at - tap_h)) * P::tile_w + (column.at - tap_w);
       const unsigned int tap = (tap_h * P::stride_h + row.phase) * P::kernel_w + tap_w * P::stride_w + column.phase;
-      const float* from = products + (exists ? pixel * kPitch + column_of(channel, tap) : 0);
+      const float* from = products + (exists ? place_of(pixel, column_of(channel, tap)) : 0);
       if (kReadsVectors) {
 #pragma unroll
         for (int i = 0; i < kTogether; i += 4) {

@@ -71,19 +71,25 @@ constexpr int kInputBytes = kBlockM * kSwizzle;
 constexpr int kCopiedInputBytes = kPixels * kSwizzle;
 constexpr int kStageBytes = kInputBytes + (P::copied_weights ? kWeightBytes : 0);
 constexpr int kCopiedBytes = kCopiedInputBytes + (P::copied_weights ? kWeightBytes : 0);
-constexpr int kResidentOffset = P::stages * kStageBytes;
-constexpr int kPipelineBytes = kResidentOffset + (P::copied_weights ? 0 : kKBlocks * kWeightBytes);
+constexpr int kPipelineBytes = P::stages * kStageBytes;
 
-// The products, in the place of the stages: of each pixel its columns. Pitches and what lies between groups of eight
-// channels keep threads that read together in different banks. Where the channels of a tap follow one another, they are
-// read as vectors.
+// The products, in the place of the stages. Pitches, and what lies between groups of eight channels, keep threads that
+// write or read together in different banks. Of each pixel its columns, where threads that read together have channels
+// of few pixels; where the channels of a tap follow one another, they are read as vectors. Else of each column its
+// pixels.
+constexpr bool kOfPixel = P::block_c % P::store == 0 && P::block_c > 1;  // a vector of outputs is a pixel's
 constexpr bool kReadsVectors = P::weight_channels_last && P::block_c % 8 == 0 && P::store == 8;
 constexpr bool kHasGroups = !P::weight_channels_last && P::block_c % 8 == 0 && P::block_c > 8;
 constexpr int kGroupPad = kHasGroups ? 2 : 0;
 constexpr int kLeastPitch = kInstructionN + (P::block_c / 8 - 1) * kGroupPad;
-constexpr int kPitch = kLeastPitch + floor_mod((kReadsVectors || kHasGroups ? 8 : 10) - kLeastPitch, 32);
-constexpr int kProductBytes = kBlockM * kPitch * 4;
-constexpr int kBarrierOffset = ceil_div(larger(kPipelineBytes, kProductBytes), 8) * 8;
+constexpr int kPixelPitch = kLeastPitch + floor_mod((kReadsVectors || kHasGroups ? 8 : 10) - kLeastPitch, 32);
+constexpr int kColumnPitch = kBlockM + 4;
+constexpr int kProductBytes = (kOfPixel ? kBlockM * kPixelPitch : kInstructionN * kColumnPitch) * 4;
+
+// Resident weights, which all tiles of a block use.
+constexpr bool kLoops = !P::copied_weights && !kUsesAgain;  // blocks go on to other tiles
+constexpr int kResidentOffset = ceil_div(larger(kPipelineBytes, kProductBytes), 1024) * 1024;
+constexpr int kBarrierOffset = kResidentOffset + (P::copied_weights ? 0 : kKBlocks * kWeightBytes);
 constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
 
 constexpr int kAlignment = 16;  // of x, y and the weights, in bytes

@@ -110,66 +110,50 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
 
 // ---- Kernel ----
 
-extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
-    overlap_gemm(__grid_constant__ const TensorMap x_map, __grid_constant__ const TensorMap weight_map,
-                 const Element* __restrict__ weight, const Element* __restrict__ bias, Element* __restrict__ y,
-                 int batch, int height, int width) {
-  const int in_h = input_rows(height);
-  const int in_w = input_columns(width);
-  const int out_h = output_rows(in_h);
-  const int out_w = output_columns(in_w);
-  const int tiles_h = kWholeH ? 1 : (in_h + (kBeyondH - kFirstH + kStepH - 1)) / kStepH;
-  const int tiles_w = kWholeW ? 1 : (in_w + (kBeyondW - kFirstW + kStepW - 1)) / kStepW;
-  // Blocks that have adjacent numbers have the same pixels.
-  const int place = blockIdx.x / kNTiles;
-  const int place_w = place % tiles_w;
-  const int place_h = place / tiles_w % tiles_h;
+// Where blocks and sizes of a call are: the barriers of stages, and tiles of an image.
+struct Pipeline {
+  unsigned char* shared;
+  unsigned long long* full;
+  unsigned long long* empty;
+};
+struct Sizes {
+  int batch;
+  int out_h;
+  int out_w;
+  int tiles_h;
+  int tiles_w;
+};
+
+// Tiles that have adjacent numbers have the same pixels.
+__device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
+  const int place = index / kNTiles;
+  const int place_w = place % sizes.tiles_w;
+  const int place_h = place / sizes.tiles_w % sizes.tiles_h;
   Tile tile;
-  tile.image = place / tiles_w / tiles_h * P::tile_n;
-  tile.channel = blockIdx.x % kNTiles * P::block_c;
+  tile.image = place / sizes.tiles_w / sizes.tiles_h * P::tile_n;
+  tile.channel = index % kNTiles * P::block_c;
   tile.out_row = kWholeH ? 0 : (place_h * kStepH + kFirstH) * P::stride_h - P::padding_h;
   tile.out_column = kWholeW ? 0 : (place_w * kStepW + kFirstW) * P::stride_w - P::padding_w;
   tile.row = kWholeH ? 0 : place_h * kStepH + (kFirstH - (kReachH - 1));
   tile.column = kWholeW ? 0 : place_w * kStepW + (kFirstW - (kReachW - 1));
+  return tile;
+}
 
-  unsigned char* shared = shared_align(shared_memory(), 1024);
-  unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
-  unsigned long long* empty = full + P::stages;
-  if (threadIdx.x == 0) {
-    tensor_prefetch(x_map);
-    if (P::copied_weights) {
-      tensor_prefetch(weight_map);
-    }
-    for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], 1);
-      if (kUsesAgain) {
-        mbarrier_init(&empty[stage], kThreads / 32);
-      }
-    }
-    fence_mbarrier_init();
-    for (int k_block = 0; k_block < (kUsesAgain ? P::stages : kKBlocks); ++k_block) {
-      copy_stage(shared, x_map, weight_map, full, tile.image, tile.row, tile.column, tile.channel, k_block);
-    }
+// Issues the first copies of a tile, by one thread.
+__device__ __forceinline__ void begin_tile(const Pipeline& pipeline, const TensorMap& x_map,
+                                           const TensorMap& weight_map, const Tile& tile) {
+  for (int k_block = 0; k_block < (kUsesAgain ? P::stages : kKBlocks); ++k_block) {
+    copy_stage(pipeline.shared, x_map, weight_map, pipeline.full, tile.image, tile.row, tile.column, tile.channel,
+               k_block);
   }
-  if (kPixels < kBlockM) {
-    // Rows behind the tile's pixels, which no copy brings.
-    constexpr int kTail = (kBlockM - kPixels) * (kSwizzle / 16);
-    for (int i = threadIdx.x; i < P::stages * kTail; i += kThreads) {
-      *reinterpret_cast<uint4*>(shared + i / kTail * kStageBytes + kCopiedInputBytes + i % kTail * 16) =
-          make_uint4(0, 0, 0, 0);
-    }
-    if (P::copied_weights) {
-      fence_proxy_async();
-    }
-  }
-  if (!P::copied_weights) {
-    load_weights(shared + kResidentOffset, weight);
-    fence_proxy_async();
-  }
-  __syncthreads();
+}
 
+// Makes a tile whose first copies are issued, the block's one of this number.
+__device__ __forceinline__ void make_tile(const Pipeline& pipeline, const TensorMap& x_map, const TensorMap& weight_map,
+                                          const Tile& tile, int number, const Element* __restrict__ bias,
+                                          Element* __restrict__ y, const Sizes& sizes) {
+  unsigned char* shared = pipeline.shared;
   const int thread = threadIdx.x;
-  const int lane = thread % 32;
   const int warpgroup = __shfl_sync(0xffffffffu, thread / 128, 0);
   Accumulators acc = {};
   pin(acc);
@@ -179,18 +163,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       // A stage is copied again some stages after this warp has read it: other warps may lag behind it.
       const int next = k_block - kIssueLag + P::stages;
       if (thread == 0 && k_block >= kIssueLag && next < kKBlocks) {
-        mbarrier_wait(&empty[next % P::stages], (next / P::stages - 1) % 2);
-        copy_stage(shared, x_map, weight_map, full, tile.image, tile.row, tile.column, tile.channel, next);
+        mbarrier_wait(&pipeline.empty[next % P::stages], (next / P::stages - 1) % 2);
+        copy_stage(shared, x_map, weight_map, pipeline.full, tile.image, tile.row, tile.column, tile.channel, next);
       }
     }
     __syncwarp();
-    mbarrier_wait(&full[k_block % P::stages], k_block / P::stages % 2);
+    mbarrier_wait(&pipeline.full[k_block % P::stages], (kLoops ? number : k_block / P::stages) % 2);
     const unsigned char* stage = shared + k_block % P::stages * kStageBytes;
     multiply_stage(acc, stage,
                    P::copied_weights ? stage + kInputBytes : shared + kResidentOffset + k_block * kWeightBytes,
                    warpgroup, k_block > 0 ? 1 : 0);
-    if (kUsesAgain && k_block > 0 && lane == 0) {
-      mbarrier_arrive(&empty[(k_block - 1) % P::stages]);
+    if (kUsesAgain && k_block > 0 && thread % 32 == 0) {
+      mbarrier_arrive(&pipeline.empty[(k_block - 1) % P::stages]);
     }
   }
   wgmma_wait(0);
@@ -198,10 +182,81 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   __syncthreads();  // all warpgroups have read the stages
   float* products = reinterpret_cast<float*>(shared);
   put_products(products, acc, warpgroup, thread);
+  if (kLoops) {
+    fence_proxy_async();  // copies of the next tile come to this place
+  }
   __syncthreads();
   if (kOfPixel) {
-    store_pixels(y, products, bias, tile, batch, out_h, out_w);
+    store_pixels(y, products, bias, tile, sizes.batch, sizes.out_h, sizes.out_w);
   } else {
-    store_rows(y, products, bias, tile, batch, out_h, out_w);
+    store_rows(y, products, bias, tile, sizes.batch, sizes.out_h, sizes.out_w);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
+    overlap_gemm(__grid_constant__ const TensorMap x_map, __grid_constant__ const TensorMap weight_map,
+                 const Element* __restrict__ weight, const Element* __restrict__ bias, Element* __restrict__ y,
+                 int batch, int height, int width) {
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  Sizes sizes;
+  sizes.batch = batch;
+  sizes.out_h = output_rows(in_h);
+  sizes.out_w = output_columns(in_w);
+  sizes.tiles_h = kWholeH ? 1 : (in_h + (kBeyondH - kFirstH + kStepH - 1)) / kStepH;
+  sizes.tiles_w = kWholeW ? 1 : (in_w + (kBeyondW - kFirstW + kStepW - 1)) / kStepW;
+  Tile tile = tile_of(blockIdx.x, sizes);
+
+  Pipeline pipeline;
+  pipeline.shared = shared_align(shared_memory(), 1024);
+  pipeline.full = reinterpret_cast<unsigned long long*>(pipeline.shared + kBarrierOffset);
+  pipeline.empty = pipeline.full + P::stages;
+  if (threadIdx.x == 0) {
+    tensor_prefetch(x_map);
+    if (P::copied_weights) {
+      tensor_prefetch(weight_map);
+    }
+    for (int stage = 0; stage < P::stages; ++stage) {
+      mbarrier_init(&pipeline.full[stage], 1);
+      if (kUsesAgain) {
+        mbarrier_init(&pipeline.empty[stage], kThreads / 32);
+      }
+    }
+    fence_mbarrier_init();
+    begin_tile(pipeline, x_map, weight_map, tile);
+  }
+  if (kPixels < kBlockM) {
+    // Rows behind the tile's pixels, which no copy brings.
+    constexpr int kTail = (kBlockM - kPixels) * (kSwizzle / 16);
+    for (int i = threadIdx.x; i < P::stages * kTail; i += kThreads) {
+      *reinterpret_cast<uint4*>(pipeline.shared + i / kTail * kStageBytes + kCopiedInputBytes + i % kTail * 16) =
+          make_uint4(0, 0, 0, 0);
+    }
+    if (P::copied_weights) {
+      fence_proxy_async();
+    }
+  }
+  if (!P::copied_weights) {
+    load_weights(pipeline.shared + kResidentOffset, weight);
+    fence_proxy_async();
+  }
+  __syncthreads();
+
+  if (kLoops) {
+    const int tiles = ((batch - 1) / P::tile_n + 1) * sizes.tiles_h * sizes.tiles_w;
+    int number = 0;
+    for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
+      if (number > 0) {
+        __syncthreads();  // all have read the products of the tile before
+        tile = tile_of(index, sizes);
+        if (threadIdx.x == 0) {
+          begin_tile(pipeline, x_map, weight_map, tile);
+        }
+      }
+      make_tile(pipeline, x_map, weight_map, tile, number, bias, y, sizes);
+      ++number;
+    }
+  } else {
+    make_tile(pipeline, x_map, weight_map, tile, 0, bias, y, sizes);
   }
 }
