@@ -26,10 +26,12 @@ constexpr std::int64_t kChannelMultiple = 8;     // of input channels: 16 bytes
 constexpr std::int64_t kMostColumns = 256;       // of a product: taps by output channels
 constexpr std::int64_t kMostAccumulators = 128;  // of a thread
 constexpr std::int64_t kOtherRegisters = 36;     // of a thread, beside accumulators
+constexpr std::int64_t kLeastRegisters = 64;     // of a thread, for its outputs
 constexpr std::int64_t kMostOverlap = 16;        // taps that an output adds up, which are unrolled
 constexpr std::int64_t kMostBox = 256;           // elements of an axis that a tensor copy spans
 constexpr std::int64_t kLeastStages = 3, kMostStages = 6;
-constexpr std::int64_t kMostBlocksOfSm = 3;
+constexpr std::int64_t kMostBlocksOfSm = 3;  // that are asked for
+constexpr std::int64_t kRegistersOfSm = 65536, kThreadsOfSm = 2048;
 
 /// The block, as the template's parameters of the same names.
 struct Block {
@@ -74,6 +76,7 @@ enum Constant : std::size_t {
   kOutRows,
   kOutColumns,
   kBoxColumns,
+  kRowBytes,
   kCopiedInputBytes,
   kWeightBytes,
   kLoops,
@@ -82,10 +85,10 @@ enum Constant : std::size_t {
   kConstantCount,
 };
 constexpr std::array<std::string_view, kConstantCount> kConstants = {
-    "kThreads",    "kKSteps",           "kKBlocks",     "kColumns", "kInstructionN", "kNTiles",
-    "kPixels",     "kBlockM",           "kReachH",      "kReachW",  "kStepH",        "kStepW",
-    "kFirstH",     "kFirstW",           "kBeyondH",     "kBeyondW", "kOutRows",      "kOutColumns",
-    "kBoxColumns", "kCopiedInputBytes", "kWeightBytes", "kLoops",   "kSharedBytes",  "kAlignment"};
+    "kThreads",     "kKSteps",  "kKBlocks",     "kColumns",    "kInstructionN", "kNTiles",   "kPixels",
+    "kBlockM",      "kReachH",  "kReachW",      "kStepH",      "kStepW",        "kFirstH",   "kFirstW",
+    "kBeyondH",     "kBeyondW", "kOutRows",     "kOutColumns", "kBoxColumns",   "kRowBytes", "kCopiedInputBytes",
+    "kWeightBytes", "kLoops",   "kSharedBytes", "kAlignment"};
 
 /// What the choice depends on.
 struct Facts {
@@ -147,31 +150,46 @@ std::int64_t tiles(const Facts& f, const Block& b) {
          tiles_of(f.columns, b.tile_w, f.sizes.extents[kWidth], c[kBeyondW] - c[kFirstW], c[kStepW]);
 }
 
+/// Registers of a thread for its accumulators and what stands beside them.
+std::int64_t wanted_registers(const Facts& f, const Block& b) {
+  return round_up(b.thread_tiles * f.of(b)[kInstructionN] / 2 + kOtherRegisters, 8);
+}
+
+/// Blocks that an SM has at a time, which may be more than the plan asks for.
+std::int64_t blocks_at_once(const Facts& f, const Block& b) {
+  const std::int64_t threads = f.of(b)[kThreads];
+  return std::max<std::int64_t>(
+      1, std::min({f.target.shared_bytes_per_sm / (f.of(b)[kSharedBytes] + 1024),
+                   kRegistersOfSm / (threads * std::max(kLeastRegisters, wanted_registers(f, b))),
+                   kThreadsOfSm / threads}));
+}
+
 double predicted_seconds(const Facts& f, const Block& b) {
   const CostFactors& factors = f.target.factors;
   Constants& c = f.of(b);
   const auto number = [&](std::size_t name) { return static_cast<double>(c[name]); };
-  const std::int64_t blocks = tiles(f, b) * c[kNTiles];
   const double products = number(kKSteps) * number(kBlockM) / 64;
-  const double weights = b.copied_weights ? number(kWeightBytes) : 0;
-  const double stage = std::max({products * product_cycles(f.target, c[kInstructionN]),
-                                 products * (16 + number(kInstructionN) / 4),  // both operands, 32 bytes deep
-                                 (number(kCopiedInputBytes) + weights) / factors.overlap_l2}) +
-                       factors.overlap_stage;
-  // Products are written and read, and outputs stored.
-  const double outputs = static_cast<double>(b.tile_n) * number(kOutRows) * number(kOutColumns) *
-                         static_cast<double>(std::min(b.block_c, f.layer.out_channels));
-  const double written = number(kBlockM) * number(kInstructionN);
-  const double stored = outputs * 8 / static_cast<double>(b.store);  // narrow vectors take as long as whole ones
-  const double epilogue = written * factors.overlap_product + stored * factors.overlap_output;
-  const double resident = b.copied_weights ? 0 : number(kKBlocks) * number(kWeightBytes) * factors.overlap_weight;
-  const double block = number(kKBlocks) * stage + epilogue + resident;
-  // Blocks of an SM hide what each of them waits for.
-  const std::int64_t of_sm = ceil_div(blocks, f.target.multiprocessors);
-  const double shown = static_cast<double>(ceil_div(of_sm, b.blocks_per_sm));
-  return seconds_of(f.target, {.first_cycles = 0,
-                               .waves = 1,
-                               .wave_cycles = static_cast<double>(of_sm) * block + shown * factors.overlap_begin,
+  const double weight_bytes = b.copied_weights ? number(kWeightBytes) : 0;
+  const double rows = number(kPixels) + weight_bytes / number(kRowBytes);  // that tensor copies bring
+  const double stage =
+      std::max({products * product_cycles(f.target, c[kInstructionN]),
+                products * (16 + number(kInstructionN) / 4),  // both operands, 32 bytes deep
+                (number(kCopiedInputBytes) + weight_bytes) / factors.overlap_l2, rows * factors.overlap_row}) +
+      factors.overlap_stage;
+  // Products are written, and read by the outputs that add them up.
+  const double outputs = static_cast<double>(b.tile_n * std::min(b.block_c, f.layer.out_channels)) * number(kOutRows) *
+                         number(kOutColumns);
+  const double epilogue = number(kBlockM) * number(kInstructionN) * factors.overlap_product +
+                          outputs * number(kReachH) * number(kReachW) * factors.overlap_tap;
+  const double weights = b.copied_weights ? 0 : number(kKBlocks) * number(kWeightBytes) * factors.overlap_weight;
+  // Blocks of an SM hide what each of them waits for. Those that go on to other tiles load their weights once.
+  const std::int64_t of_sm = ceil_div(tiles(f, b) * c[kNTiles], f.target.multiprocessors);
+  const std::int64_t at_once = blocks_at_once(f, b);
+  const double loaded = static_cast<double>(c[kLoops] != 0 ? std::min(of_sm, at_once) : of_sm);
+  return seconds_of(f.target, {.first_cycles = loaded * weights +
+                                               static_cast<double>(ceil_div(of_sm, at_once)) * factors.overlap_begin,
+                               .waves = static_cast<double>(of_sm),
+                               .wave_cycles = number(kKBlocks) * stage + epilogue,
                                .memory_bytes = f.memory_bytes,
                                .hidden_less = factors.hidden_less,
                                .measured = factors.overlap_measured});
@@ -280,9 +298,8 @@ bool may_copy(const Facts& f, std::int64_t channels) {
 /// The block with each number of blocks of an SM.
 void add_blocks(const Facts& f, Block b, std::vector<Block>& out) {
   for (b.blocks_per_sm = 1; b.blocks_per_sm <= kMostBlocksOfSm; ++b.blocks_per_sm) {
-    const std::int64_t registers = std::min<std::int64_t>(255, 65536 / (128 * b.warpgroups * b.blocks_per_sm) / 8 * 8);
-    const std::int64_t accumulators = b.thread_tiles * f.of(b)[kInstructionN] / 2;
-    if (accumulators + kOtherRegisters > registers || !choose_stages(f, b)) {
+    const std::int64_t registers = kRegistersOfSm / (128 * b.warpgroups * b.blocks_per_sm) / 8 * 8;
+    if (wanted_registers(f, b) > std::min<std::int64_t>(255, registers) || !choose_stages(f, b)) {
       return;
     }
     out.push_back(b);
