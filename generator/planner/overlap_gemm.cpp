@@ -379,6 +379,10 @@ Result<void> check(const Problem& problem) {
     return fail(fmt::format("{} taps of {} output channels; a product has at most {} columns", tap_count(layer), least,
                             kMostColumns));
   }
+  if (layer.out_channels > kIntMax / tap_count(layer)) {
+    return fail(fmt::format("{} output channels of {} taps; at most {} weights of an input channel", layer.out_channels,
+                            tap_count(layer), kIntMax));
+  }
   return check_numbers(layer);
 }
 
