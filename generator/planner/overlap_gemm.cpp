@@ -150,7 +150,7 @@ std::int64_t tiles(const Facts& f, const Block& b) {
          tiles_of(f.columns, b.tile_w, f.sizes.extents[kWidth], c[kBeyondW] - c[kFirstW], c[kStepW]);
 }
 
-/// Registers of a thread for its accumulators and what stands beside them.
+/// Registers of a thread for its accumulators and all else.
 std::int64_t wanted_registers(const Facts& f, const Block& b) {
   return round_up(b.thread_tiles * f.of(b)[kInstructionN] / 2 + kOtherRegisters, 8);
 }

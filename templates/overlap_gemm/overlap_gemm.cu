@@ -4,7 +4,8 @@
 // M is pixels of the input, N taps by output channels, K input channels. So no pixel is read twice, and the weights are
 // the B operand as they lie in memory: tensor copies bring both. The products go to shared memory, where each output
 // adds up those of its taps in a fixed order. A tile has whole images where these are small; else its rows or columns
-// have a halo, whose products are made twice.
+// have a halo, whose products are made twice. Small weights whose rows are no whole vectors come through registers,
+// once for all tiles of a block.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -110,12 +111,14 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
 
 // ---- Kernel ----
 
-// Where blocks and sizes of a call are: the barriers of stages, and tiles of an image.
+// Shared memory from its first stage on, and the barriers of the stages.
 struct Pipeline {
   unsigned char* shared;
   unsigned long long* full;
   unsigned long long* empty;
 };
+
+// Of a call: images, outputs and tiles of an image.
 struct Sizes {
   int batch;
   int out_h;
@@ -148,7 +151,7 @@ __device__ __forceinline__ void begin_tile(const Pipeline& pipeline, const Tenso
   }
 }
 
-// Makes a tile whose first copies are issued, the block's one of this number.
+// Makes a tile whose first copies are issued: the block's tile of this number.
 __device__ __forceinline__ void make_tile(const Pipeline& pipeline, const TensorMap& x_map, const TensorMap& weight_map,
                                           const Tile& tile, int number, const Element* __restrict__ bias,
                                           Element* __restrict__ y, const Sizes& sizes) {

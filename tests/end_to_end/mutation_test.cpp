@@ -243,6 +243,7 @@ constexpr Case kCases[] = {
               "nhwc",
      .least_mutants = 15,
      .unseen = 1,
+     .few_blocks = true,
      .block = "tile_n 1, tile_h 4, tile_w 6, warpgroups 1, thread_tiles 1, block_c 1, store 1, block_k 16, stages 2, "
               "copied_weights 0"},
     {.name = "tap_gemm",

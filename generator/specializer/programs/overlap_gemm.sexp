@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "0ab4f8a46e1ae323c43578553ab4e23015572c2e2c090dfd112c6f7bbd59fc53")
+  (digest "9b1cb86b470982875f8bc66e827234a2dfe973eec2dd4a3670fc25d57b3f2cc9")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -118,7 +118,7 @@
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "overlap_gemm.cu")
-  (section @19 "Elements")
+  (section @20 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -338,8 +338,8 @@
   (static_assert @108 (|| P::copied_weights (== kNTiles 1)) "weights that follow one another are a tile's")
   (static_assert @109 (|| (== (% P::block_c P::store) 0) (== kNTiles 1)) "vectors are of one tile")
   (file "overlap_gemm.cu")
-  (section @23 "Producer")
-  (function @26 device void copy_stage
+  (section @24 "Producer")
+  (function @27 device void copy_stage
     (comment "Issues the copies of a stage: the tile's pixels and weights.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
@@ -365,7 +365,7 @@
           (then
             (for @12 (pragma "unroll") (declare @12 int box 0) (< box kWeightBoxes) (++ box)
               (do @13 (call tensor_load_2d (+ (+ to kInputBytes) (* box kWeightBoxBytes)) weight_map barrier (+ (* channel kTaps) (* box kBoxColumns)) first))))))))
-  (function @47 device void load_weights
+  (function @48 device void load_weights
     (comment "Puts all weights, which follow one another, to shared memory as copies would lie there, with zeros behind the last")
     (comment "input channel and the last column.")
     (attributes "__forceinline__")
@@ -384,15 +384,15 @@
         (declare @14 (const "unsigned int") ci (/ (+ (* i 8) v) kColumns))
         (declare @15 (const "unsigned int") place (+ (+ (* (/ n kBoxColumns) kWeightBoxBytes) (* (% ci P::block_k) kRowBytes)) (* (% n kBoxColumns) kBytes)))
         (do @17 (= (* (reinterpret_cast (pointer Element) (+ (+ to (* (/ ci P::block_k) kWeightBytes)) (^ place (& (>> place 3) 112))))) (static_cast Element (>> (at words (/ v 2)) (* (% v 2) 16))))))))
-  (section @70 "Products")
-  (alias @72 Accumulators (array (array float (/ kInstructionN 2)) P::thread_tiles))
-  (function @75 device void pin
+  (section @71 "Products")
+  (alias @73 Accumulators (array (array float (/ kInstructionN 2)) P::thread_tiles))
+  (function @76 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* P::thread_tiles (/ kInstructionN 2))) (++ i)
       (do @3 (call wgmma_pin (at (at acc (/ i (/ kInstructionN 2))) (% i (/ kInstructionN 2)))))))
-  (function @83 device void multiply_stage
+  (function @84 device void multiply_stage
     (comment "Issues the products of a stage of a warpgroup, and waits for those of the stage before if it is copied to again.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -413,7 +413,7 @@
     (if @20 kUsesAgain
       (then
         (do @21 (call wgmma_wait 1)))))
-  (section @108 "Epilogue")
+  (section @109 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -668,19 +668,20 @@
             (do @19 (= (at values v) (call epilogue (at sum 0) (? P::has_bias (call widen (at bias channel)) 0)))))
           (do @21 (call store_together (+ (+ y (* (+ (* (+ (* (static_cast "long long" out_image) out_h) out_row) out_w) (. tile out_column)) P::out_channels)) (static_cast int first)) values))))))
   (file "overlap_gemm.cu")
-  (section @111 "Kernel")
-  (record @114 Pipeline
-    (comment "Where blocks and sizes of a call are: the barriers of stages, and tiles of an image.")
+  (section @112 "Kernel")
+  (record @115 Pipeline
+    (comment "Shared memory from its first stage on, and the barriers of the stages.")
     (field (pointer "unsigned char") shared)
     (field (pointer "unsigned long long") full)
     (field (pointer "unsigned long long") empty))
-  (record @119 Sizes
+  (record @122 Sizes
+    (comment "Of a call: images, outputs and tiles of an image.")
     (field int batch)
     (field int out_h)
     (field int out_w)
     (field int tiles_h)
     (field int tiles_w))
-  (function @128 device Tile tile_of
+  (function @131 device Tile tile_of
     (comment "Tiles that have adjacent numbers have the same pixels.")
     (attributes "__forceinline__")
     (argument int index)
@@ -696,7 +697,7 @@
     (do @9 (= (. tile row) (? kWholeH 0 (+ (* place_h kStepH) (- kFirstH (- kReachH 1))))))
     (do @10 (= (. tile column) (? kWholeW 0 (+ (* place_w kStepW) (- kFirstW (- kReachW 1))))))
     (return @11 tile))
-  (function @143 device void begin_tile
+  (function @146 device void begin_tile
     (comment "Issues the first copies of a tile, by one thread.")
     (attributes "__forceinline__")
     (argument (reference (const Pipeline)) pipeline)
@@ -705,8 +706,8 @@
     (argument (reference (const Tile)) tile)
     (for @2 plain (declare @2 int k_block 0) (< k_block (? kUsesAgain P::stages kKBlocks)) (++ k_block)
       (do @3 (call copy_stage (. pipeline shared) x_map weight_map (. pipeline full) (. tile image) (. tile row) (. tile column) (. tile channel) k_block))))
-  (function @152 device void make_tile
-    (comment "Makes a tile whose first copies are issued, the block's one of this number.")
+  (function @155 device void make_tile
+    (comment "Makes a tile whose first copies are issued: the block's tile of this number.")
     (attributes "__forceinline__")
     (argument (reference (const Pipeline)) pipeline)
     (argument (reference (const TensorMap)) x_map)
@@ -753,7 +754,7 @@
         (do @38 (call store_pixels y products bias tile (. sizes batch) (. sizes out_h) (. sizes out_w))))
       (else
         (do @40 (call store_rows y products bias tile (. sizes batch) (. sizes out_h) (. sizes out_w))))))
-  (function @196 kernel void overlap_gemm
+  (function @199 kernel void overlap_gemm
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) weight_map grid_constant)
