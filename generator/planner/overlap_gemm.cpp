@@ -155,8 +155,12 @@ std::int64_t wanted_registers(const Facts& f, const Block& b) {
   return round_up(b.thread_tiles * f.of(b)[kInstructionN] / 2 + kOtherRegisters, 8);
 }
 
-/// Blocks that an SM has at a time, which may be more than the plan asks for.
+/// Blocks that an SM has at a time, which may be more than the plan asks for; of those that go on to other tiles there
+/// are no more.
 std::int64_t blocks_at_once(const Facts& f, const Block& b) {
+  if (f.of(b)[kLoops] != 0) {
+    return b.blocks_per_sm;
+  }
   const std::int64_t threads = f.of(b)[kThreads];
   return std::max<std::int64_t>(
       1, std::min({f.target.shared_bytes_per_sm / (f.of(b)[kSharedBytes] + 1024),

@@ -8,11 +8,11 @@
 //   tensor weight: 4536 elements, read, 16-byte aligned
 //   tensor bias: 1 elements, read, 2-byte aligned
 //   tensor map x_map of x: f16, sizes (56, 480, 270, 1), byte pitches (112, 53760, 14515200), box (64, 16, 16, 1), element strides (1, 1, 1, 1), swizzle 128, fill zero
-//   kernel convtgen_overlap_gemm_forward_349ba90abf9bf2f3
+//   kernel convtgen_overlap_gemm_forward_6fa4f584ccc7b957
 //     arguments TensorMap x_map, const unsigned short* weight, const unsigned short* bias, unsigned short* y, int batch
-//     grid 132; block 256; shared 109584
+//     grid 264; block 256; shared 109584
 
-namespace convtgen_overlap_gemm_forward_349ba90abf9bf2f3_source {
+namespace convtgen_overlap_gemm_forward_6fa4f584ccc7b957_source {
 
 // ---- Device primitives ----
 
@@ -413,8 +413,8 @@ __device__ __forceinline__ void make_tile(const Pipeline& pipeline, const Tile& 
   store_rows(y, products, bias, tile, sizes.out_h, sizes.out_w);
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_overlap_gemm_forward_349ba90abf9bf2f3(__grid_constant__ const TensorMap x_map,
+extern "C" __global__ void __launch_bounds__(kThreads, 2)
+    convtgen_overlap_gemm_forward_6fa4f584ccc7b957(__grid_constant__ const TensorMap x_map,
                                                    const unsigned short* __restrict__ weight,
                                                    const unsigned short* __restrict__ bias,
                                                    unsigned short* __restrict__ y, int batch) {
@@ -455,5 +455,5 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_overlap_gemm_forward_349ba90abf9bf2f3_source
-using convtgen_overlap_gemm_forward_349ba90abf9bf2f3_source::convtgen_overlap_gemm_forward_349ba90abf9bf2f3;
+}  // namespace convtgen_overlap_gemm_forward_6fa4f584ccc7b957_source
+using convtgen_overlap_gemm_forward_6fa4f584ccc7b957_source::convtgen_overlap_gemm_forward_6fa4f584ccc7b957;
