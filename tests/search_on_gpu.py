@@ -165,14 +165,14 @@ class Search:
                 print(f"not finished in time: {self.again(*self.begun[worker])}")
 
     def print_table(self):
-        print(f"\n{'template':<12}{'mode':<8}{'nchw':>8}{'nhwc':>8}{'both':>8}")
+        print(f"\n{'template':<14}{'mode':<8}{'nchw':>8}{'nhwc':>8}{'both':>8}")
         for template in TEMPLATES:
             of_template = 0
             for mode in TEMPLATES[template]:
                 nchw, nhwc = (self.done[template, mode, layout] for layout in LAYOUTS)
                 of_template += nchw + nhwc
-                print(f"{template:<12}{mode:<8}{nchw:>8}{nhwc:>8}{nchw + nhwc:>8}")
-            print(f"{template:<12}{'all':<8}{'':>16}{of_template:>8}")
+                print(f"{template:<14}{mode:<8}{nchw:>8}{nhwc:>8}{nchw + nhwc:>8}")
+            print(f"{template:<14}{'all':<8}{'':>16}{of_template:>8}")
         print(f"\n{sum(self.done.values())} layers ran, {len(self.failures)} wrong")
 
 

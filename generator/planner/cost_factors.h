@@ -113,6 +113,14 @@ namespace convtgen {
   FACTOR(tap_output, 3, "instructions for an output") \
   FACTOR(tap_l2, 32, "bytes a cycle from L2, of the copies of positions and weights") \
   FACTOR(tap_measured, 1.1, "median of measured / predicted") \
+  FACTOR(overlap_begin, 3500, "until a first stage has come, and until the last outputs are stored") \
+  FACTOR(overlap_stage, 118, "of a stage's barriers, and between its products") \
+  FACTOR(overlap_l2, 64, "bytes a cycle from L2, of the copies of pixels and weights") \
+  FACTOR(overlap_row, 1.9, "of a row that a tensor copy brings, however short") \
+  FACTOR(overlap_weight, 0.17, "of a byte of weights that comes through registers") \
+  FACTOR(overlap_product, 0.085, "of a product that is written to shared memory") \
+  FACTOR(overlap_tap, 0.029, "of a product that an output adds up") \
+  FACTOR(overlap_measured, 1, "median of measured / predicted") \
   FACTOR(roll_store_nhwc, 2, "with channels last: of a warp's store, on top of what the cache takes")
 // clang-format on
 

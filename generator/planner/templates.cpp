@@ -18,6 +18,7 @@
 #include "generator/planner/grad_weight_rows.h"
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/mma_rows.h"
+#include "generator/planner/overlap_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
 #include "generator/planner/tap_gemm.h"
@@ -38,6 +39,8 @@ constexpr std::array kTemplates = {
              f32x3_gemm_seconds},
     Template{"roll_gemm", kForward, programs::roll_gemm, plans_roll_gemm, roll_gemm_grid, nullptr, roll_gemm_seconds},
     Template{"halo_gemm", kForward, programs::halo_gemm, plans_halo_gemm, halo_gemm_grid, nullptr, halo_gemm_seconds},
+    Template{"overlap_gemm", kForward, programs::overlap_gemm, plans_overlap_gemm, nullptr, overlap_gemm_launch,
+             overlap_gemm_seconds, false},
     Template{"direct_grad_input", kGradInput, programs::direct_grad_input, plans_direct_grad_input, nullptr,
              direct_grad_input_launch, nullptr},
     Template{"tap_gemm", kGradInput, programs::tap_gemm, plans_tap_gemm, nullptr, tap_gemm_launch, tap_gemm_seconds},

@@ -72,6 +72,18 @@ std::int64_t tile_rows(const Plan& plan) {
          : plan.template_name == "direct_rows" || plan.template_name == "mma_rows" ? integer(plan, "tile_rows")
                                                                                    : integer(plan, "tile_h");
 }
+/// The same of positions that a tile makes all outputs of: overlap_gemm's rows have a halo.
+std::int64_t made_rows(const Setup& setup) {
+  const Axis& rows = setup.problem.layer.axes[kHeight];
+  const bool has_halo = setup.plan.template_name == "overlap_gemm" && !rows.extent;
+  return tile_rows(setup.plan) - (has_halo ? ceil_div(rows.kernel, rows.stride) - 1 : 0);
+}
+/// Blocks of a tile.
+std::int64_t tile_blocks(const Setup& setup) {
+  return setup.plan.template_name == "overlap_gemm"
+             ? ceil_div(setup.problem.layer.out_channels, integer(setup.plan, "block_c"))
+             : tile_grid_of(setup.problem, setup.plan).blocks_per_tile;
+}
 std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
   const Layer& l = setup.problem.layer;
   const Plan& plan = setup.plan;
@@ -89,6 +101,10 @@ std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
     return ceil_div(shape.batch * pitch, 64 * integer(plan, "thread_positions")) *
            ceil_div(shape.out[kHeight], tile_rows(plan));
   }
+  if (plan.template_name == "overlap_gemm") {
+    const Grid& grid = setup.source.main().grid;
+    return grid.blocks(quantities_of(shape)).value() / tile_blocks(setup);
+  }
   TileGrid grid = tile_grid_of(setup.problem, plan);
   grid.most_tiles = 0;
   return grid.grid().blocks(quantities_of(shape)).value() / grid.blocks_per_tile;
@@ -104,7 +120,7 @@ class FarLayer {
   explicit FarLayer(const Case& what)
       : case_(what), setup_(set_up(what.layer, what.template_name, what.flat, what.bulk)) {
     const Layer& l = setup_.problem.layer;
-    const std::int64_t rows = tile_rows(setup_.plan);
+    const std::int64_t rows = made_rows(setup_);
     small_ = {what.by_rows ? 1
               : what.flat  ? 96
                            : 3,
@@ -164,23 +180,24 @@ class FarLayer {
       from += bytes(count);
     }
     const Shape small = shape_of(l, small_).value();
-    const TileGrid grid = tile_grid_of(setup_.problem, setup_.plan);
+    const std::int64_t blocks = tile_blocks(setup_);
     const std::int64_t tiles = tiles_of(setup_, case_.flat, shape);
     EXPECT_LT(tiles, kFar / 2) << "a block steps over all of them";
-    const std::int64_t of_rows = ceil_div(small.out[kHeight], tile_rows(setup_.plan) * l.axes[kHeight].stride);
+    const std::int64_t of_rows = ceil_div(small.out[kHeight], made_rows(setup_) * l.axes[kHeight].stride);
     const std::int64_t across = tiles_of(setup_, case_.flat, small) / of_rows;
     const bool by_strips = setup_.plan.template_name == "roll_gemm";  // whose segments follow one another
     const std::int64_t last = case_.by_rows ? 2 * across
                               : case_.flat  ? (by_strips ? 2 * of_rows : 2)
                                             : across * of_rows;
-    launch.blocks = tiles * grid.blocks_per_tile;
+    launch.blocks = tiles * blocks;
     set_argument(launch, far_source, "x", x->address());
     set_argument(launch, far_source, "y", y->address());
     set_argument(launch, far_source, "batch", static_cast<std::uint64_t>(far_.batch));
     set_argument(launch, far_source, "height", static_cast<std::uint64_t>(far_.extents[kHeight]));
-    if (const Result<void> run =
-            device_->run_from(*loaded->kernels.back(), launch, (tiles - last) * grid.blocks_per_tile);
-        !run) {
+    for (std::size_t i = 0; i < launch.tensor_maps.size(); ++i) {
+      set_map(launch.tensor_maps[i].map, far_source.recipe.maps[i], quantities_of(shape), x->address());
+    }
+    if (const Result<void> run = device_->run_from(*loaded->kernels.back(), launch, (tiles - last) * blocks); !run) {
       return run.error().message;
     }
     return compare(*y, shape, small);
@@ -213,12 +230,24 @@ class FarLayer {
     }
   }
 
+  /// The map of the far input; that of the weights stays.
+  static void set_map(TensorMap& map, const MapRecipe& recipe, const Quantities& quantities, std::uint64_t x) {
+    if (recipe.role != Role::kX) {
+      return;
+    }
+    map.address = x;
+    for (std::size_t axis = 0; axis < static_cast<std::size_t>(map.rank); ++axis) {
+      map.sizes[axis] = static_cast<std::uint64_t>(recipe.sizes[axis].in(quantities).value());
+      map.pitches[axis] = static_cast<std::uint64_t>(recipe.pitches[axis].in(quantities).value());
+    }
+  }
+
   [[nodiscard]] std::string compare(const Buffer& y, const Shape& shape, const Shape& small) const {
     const Layer& l = setup_.problem.layer;
     const auto size = static_cast<std::size_t>(bytes_of(l.dtype));
     const std::int64_t channels = l.out_channels;
     // Outputs of the tiles that were left out are not compared.
-    const std::int64_t rows = tile_rows(setup_.plan) * l.axes[kHeight].stride;
+    const std::int64_t rows = made_rows(setup_) * l.axes[kHeight].stride;
     const std::int64_t first_row = case_.by_rows ? (ceil_div(small.out[kHeight], rows) - 2) * rows : 0;
     const std::int64_t first_image = case_.flat ? small.batch - 4 : 0;
     std::int64_t index = 0;
@@ -311,7 +340,13 @@ constexpr Case kCases[] = {
      "conv_transpose2d 16 -> 8; kernel 1x2; input ?x1x1; dtype f16; layout nhwc"},
     {"roll_gemm_rows", "roll_gemm", "conv_transpose2d 16 -> 8; kernel 2x3; input ?x?x16; compute tf32", true},
     {"roll_gemm_rows_channels_last", "roll_gemm",
-     "conv_transpose2d 16 -> 8; kernel 2x3; input ?x?x?; dtype f16; layout nhwc", true}};
+     "conv_transpose2d 16 -> 8; kernel 2x3; input ?x?x?; dtype f16; layout nhwc", true},
+    {"overlap_gemm_images", "overlap_gemm",
+     "conv_transpose2d 16 -> 24; kernel 4x4; stride 2x2; padding 1x1; input ?x5x7; dtype f16; layout nhwc"},
+    {"overlap_gemm_images_by_elements", "overlap_gemm",
+     "conv_transpose2d 8 -> 3; kernel 5x3; stride 2x2; padding 2x1; input ?x4x4; dtype f16; layout nhwc"},
+    {"overlap_gemm_rows", "overlap_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; dtype bf16; layout nhwc",
+     true}};
 /// A template, and its places that need not be 64-bit in any of the layers, each with the reason.
 struct Template {
   const char* name;
@@ -336,28 +371,30 @@ TEST_P(FarTilesOfMutants, ShowEachNarrowOffset) {
   offsets.expect_shown(kAllPlaces);
 }
 
-const Template kTemplates[] = {{"direct", {"stage_weights: static_cast<long long>(ci)"}},       // of weights
-                               {"direct_rows", {"stage_weights: static_cast<long long>(ci)"}},  // of weights
-                               {"mma_rows", {"stage_weights: static_cast<long long>(ci)"}},     // of weights
-                               {"shift_gemm",
-                                {"kernel: static_cast<long long>(n_tile)",    // of packed weights
-                                 "copy_rows: * #ll",                          // a few known rows
-                                 "copy_end_rows: * #ll",                      // a few channels of a known size
-                                 "find_copy: * #ll",                          // a few channels of a known size
-                                 "find_copy: static_cast<long long>(batch)",  // more rows count as x's last: slower
-                                 "place_of: const long long plane",           // the lowest bits count
-                                 "place_of: static_cast<long long>(tile.image + image)"}},  // likewise
-                               {"f32x3_gemm", {}},
-                               {"halo_gemm",
-                                {"kernel: static_cast<long long>(n_tile)",  // of packed weights
-                                 "flat_tile: const long long image",        // the low 32 bits of its multiple count
-                                 "load_batch: * #ll"}},                     // a few channels of a known size
-                               {"roll_gemm",
-                                {"kernel: static_cast<long long>(n_tile)",  // of packed weights
-                                 "copy_channels: * #ll",                    // a few channels of a known size
-                                 "take_row: * #ll",                         // likewise
-                                 "copy_pixels: * #ll",                      // a few images of a known size
-                                 "copy_pixels: const long long pixel"}}};   // a strip's
+const Template kTemplates[] = {
+    {"direct", {"stage_weights: static_cast<long long>(ci)"}},       // of weights
+    {"direct_rows", {"stage_weights: static_cast<long long>(ci)"}},  // of weights
+    {"mma_rows", {"stage_weights: static_cast<long long>(ci)"}},     // of weights
+    {"shift_gemm",
+     {"kernel: static_cast<long long>(n_tile)",                  // of packed weights
+      "copy_rows: * #ll",                                        // a few known rows
+      "copy_end_rows: * #ll",                                    // a few channels of a known size
+      "find_copy: * #ll",                                        // a few channels of a known size
+      "find_copy: static_cast<long long>(batch)",                // more rows count as x's last: slower
+      "place_of: const long long plane",                         // the lowest bits count
+      "place_of: static_cast<long long>(tile.image + image)"}},  // likewise
+    {"f32x3_gemm", {}},
+    {"halo_gemm",
+     {"kernel: static_cast<long long>(n_tile)",  // of packed weights
+      "flat_tile: const long long image",        // the low 32 bits of its multiple count
+      "load_batch: * #ll"}},                     // a few channels of a known size
+    {"roll_gemm",
+     {"kernel: static_cast<long long>(n_tile)",                                        // of packed weights
+      "copy_channels: * #ll",                                                          // a few channels of a known size
+      "take_row: * #ll",                                                               // likewise
+      "copy_pixels: * #ll",                                                            // a few images of a known size
+      "copy_pixels: const long long pixel"}},                                          // a strip's
+    {"overlap_gemm", {"wgmma_descriptor_move: static_cast<long long>(bytes / 16)"}}};  // none is negative
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }

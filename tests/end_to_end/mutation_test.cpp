@@ -37,9 +37,9 @@ struct Case {
   /// need not be together before products here, and in flat stages two fences for barriers; in `grad_weight_rows` a
   /// fence for copies where there are none; of rows that are turned, checks for columns that need no zeros, and that
   /// all have read the rows before copies overwrite them. In `tap_gemm` a warp that need not be together before the
-  /// cluster's barrier here. In `halo_gemm` rows of images that have one, loads that no thread writes to its stage, and
-  /// of a block without tiles, which no grid has. In `mma_rows` positions beyond the output, of which nothing is
-  /// stored.
+  /// cluster's barrier here; in `overlap_gemm` one that need not be before products. In `halo_gemm` rows of images that
+  /// have one, loads that no thread writes to its stage, and of a block without tiles, which no grid has. In `mma_rows`
+  /// positions beyond the output, of which nothing is stored.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
@@ -234,6 +234,31 @@ constexpr Case kCases[] = {
      {},
      4,
      16},
+    {.name = "overlap_gemm_images",
+     .template_name = "overlap_gemm",
+     .layer = "conv_transpose2d 104 -> 24; kernel 4x4; stride 2x3; padding 1x1; bias; input 5x3x5; dtype f16; layout "
+              "nhwc",
+     .least_mutants = 20,
+     .unseen = 1,
+     .block = "tile_n 2, tile_h 3, tile_w 5, warpgroups 2, thread_tiles 1, block_c 16, store 8, block_k 16, stages 3, "
+              "copied_weights 1"},
+    {.name = "overlap_gemm_rows",
+     .template_name = "overlap_gemm",
+     .layer = "conv_transpose2d 104 -> 24; kernel 4x3; stride 2x2; padding 1x1; input 2x11x5; dtype bf16; layout nhwc; "
+              "weight_layout channels_last; fuse relu",
+     .least_mutants = 20,
+     .unseen = 1,
+     .block = "tile_n 1, tile_h 3, tile_w 4, warpgroups 1, thread_tiles 1, block_c 16, store 8, block_k 16, stages 3, "
+              "copied_weights 1"},
+    {.name = "overlap_gemm_registers",
+     .template_name = "overlap_gemm",
+     .layer = "conv_transpose2d 24 -> 1; kernel 5x3; stride 3x2; padding 2x1; bias; input 2x10x13; dtype f16; layout "
+              "nhwc",
+     .least_mutants = 15,
+     .unseen = 1,
+     .few_blocks = true,
+     .block = "tile_n 1, tile_h 4, tile_w 6, warpgroups 1, thread_tiles 1, block_c 1, store 1, block_k 16, stages 2, "
+              "copied_weights 0"},
     {.name = "tap_gemm",
      .template_name = "tap_gemm",
      .layer = "conv_transpose2d 40 -> 72; kernel 3x2; stride 2x1; padding 1x1; input 3x9x13; dtype f16; layout nhwc; "

@@ -231,6 +231,32 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
     kinds.push_back("offsets " + std::get<TypeName>(plan.parameters.at("Offset")).spelling);
     return kinds;
   }
+  if (plan.template_name == "overlap_gemm") {
+    const std::int64_t block_c = integer(plan, "block_c");
+    const std::int64_t pixels = integer(plan, "tile_n") * integer(plan, "tile_h") * integer(plan, "tile_w");
+    const std::int64_t block_m = 64 * integer(plan, "warpgroups") * integer(plan, "thread_tiles");
+    const auto whole = [&](std::size_t axis, std::string_view tile) {
+      return layer.axes[axis].extent == Size(integer(plan, tile));
+    };
+    const bool whole_h = whole(kHeight, "tile_h"), whole_w = whole(kWidth, "tile_w");
+    const bool turned = std::get<bool>(plan.parameters.at("weight_channels_last"));
+    is(whole_h, "all rows");
+    is(whole_w, "all columns");
+    is(integer(plan, "tile_n") > 1, "tiles of several images");
+    is(pixels < block_m, "rows behind the pixels");
+    is(block_c < group_out, "several channel tiles");
+    is(group_out % block_c != 0, "channels beyond");
+    is((group_in + block_k - 1) / block_k > integer(plan, "stages"), "more k-blocks than stages");
+    is(block_c % integer(plan, "store") != 0, "vectors of several pixels");
+    is(turned && block_c % 8 == 0 && integer(plan, "store") == 8, "products read as vectors");
+    kinds.push_back(fmt::format("k-blocks of {}", block_k));
+    kinds.push_back(fmt::format("store {}", integer(plan, "store")));
+    kinds.push_back(fmt::format("tiles of a thread {}", integer(plan, "thread_tiles")));
+    if (turned && block_c < group_out) {
+      kinds.push_back(fmt::format("boxes of {} channels", block_c));
+    }
+    return kinds;
+  }
   const std::int64_t block_n = integer(plan, "block_n");
   is(block_n < group_out, "several channel tiles");
   is(group_out % block_n != 0, "channels beyond");
@@ -340,8 +366,8 @@ void add_line(Coverage& coverage, const NetLine& line, const std::vector<Plan>& 
 }
 
 Wanted random_wish(std::mt19937_64& random) {
-  constexpr std::array<std::string_view, 6> kTemplates = {"direct",    "direct_rows", "shift_gemm",
-                                                          "halo_gemm", "roll_gemm",   "mma_rows"};
+  constexpr std::array<std::string_view, 6> kTemplates = {"direct",    "direct_rows", "shift_gemm",  "halo_gemm",
+                                                          "roll_gemm", "mma_rows",    "overlap_gemm"};
   Wanted wanted;
   wanted.compute = all_computes()[random() % all_computes().size()];
   wanted.layout = all_layouts()[random() % all_layouts().size()];

@@ -200,6 +200,11 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
       a.stride = 1;
       a.dilation = is_rows ? 1 : a.dilation;
     }
+    if (wanted.template_name == "overlap_gemm") {
+      a.dilation = 1;
+      a.kernel = a.kernel > 8 && random_() % 2 == 0 ? 1 + a.kernel % 8 : a.kernel;
+      a.stride = a.stride * 4 < a.kernel ? (a.kernel + 1) / 2 : a.stride;
+    }
     if (wanted.template_name == "halo_gemm" && a.stride > 1 && a.kernel > 1) {
       (random_() % 2 == 0 ? a.stride : a.dilation) = 1;
     }
@@ -272,12 +277,14 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
                                     : between(1, random_() % 4 == 0 ? 9 : 3);
   l.batch = batch == 0 || (batch == 3 && random_() % 2 == 0) ? Size(result.sizes.batch) : std::nullopt;
 
-  const bool one_group = wanted.template_name == "roll_gemm" || wanted.template_name == "halo_gemm";
+  const bool is_overlap = wanted.template_name == "overlap_gemm";
+  const bool one_group = wanted.template_name == "roll_gemm" || wanted.template_name == "halo_gemm" || is_overlap;
   const bool large_groups = wanted.template_name == "shift_gemm" || wanted.template_name == "f32x3_gemm";
   const bool by_units = wanted.template_name == "mma_rows";  // of 8 channels, a few
   const int groups = class_wanted(kGroups, one_group ? 0 : weighted({5, 3, large_groups || by_units ? 0 : 1}));
   l.groups = groups == 0 ? 1 : between(2, 4);
-  std::int64_t in = draw_channels(class_wanted(kIn, by_units ? 2 : weighted({2, 2, 3})), by_units             ? 64
+  std::int64_t in =
+      draw_channels(class_wanted(kIn, by_units || is_overlap ? 2 : weighted({2, 2, 3})), by_units             ? 64
                                                                                          : random_() % 6 == 0 ? 1000
                                                                                                               : 160);
   const std::int64_t out = draw_channels(class_wanted(kOut, by_units ? 2 : weighted({2, 2, 3})), 160);

@@ -85,7 +85,7 @@ std::vector<DirectedTemplate> all_templates() {
   std::erase_if(all,
                 [](const DirectedTemplate& each) { return each.direction == Direction::kGradBias; });  // no weights
   for (const char* template_name :
-       {"direct", "direct_rows", "mma_rows", "shift_gemm", "f32x3_gemm", "halo_gemm", "roll_gemm"}) {
+       {"direct", "direct_rows", "mma_rows", "shift_gemm", "f32x3_gemm", "halo_gemm", "roll_gemm", "overlap_gemm"}) {
     all.push_back({Direction::kForward, template_name});
   }
   return all;

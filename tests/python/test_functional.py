@@ -165,6 +165,11 @@ def test_tensors_that_are_not_contiguous_or_aligned():
     flat = torch.randn(2 * 4 * 8 * 8 + 1, device=DEVICE)
     x = flat[1:].view(2, 4, 8, 8)  # off by four bytes
     torch.testing.assert_close(ct.conv_transpose2d(x, weight), F.conv_transpose2d(x, weight))
+    # Weights in 16 bits with channels last are copied as they lie.
+    x = torch.randn(2, 16, 4, 4, device=DEVICE).bfloat16().contiguous(memory_format=torch.channels_last)
+    off = torch.randn(16 * 8 * 4 * 4 + 1, device=DEVICE).bfloat16()[1:].view(16, 8, 4, 4)  # by two bytes
+    torch.testing.assert_close(ct.conv_transpose2d(x, off, stride=2, padding=1),
+                               F.conv_transpose2d(x, off, stride=2, padding=1), atol=0.1, rtol=0.02)
     x = torch.randn(1, 4, 1, 1, device=DEVICE).expand(2, 4, 5, 5)
     y = ct.conv_transpose2d(x, weight)
     torch.testing.assert_close(y, F.conv_transpose2d(x, weight))

@@ -17,6 +17,7 @@ TEMPLATES = {  # and the compute modes of each
     "f32x3_gemm": ("f32x3",),
     "halo_gemm": ("tf32", "f16", "bf16"),
     "roll_gemm": ("tf32", "f16", "bf16"),
+    "overlap_gemm": ("f16", "bf16"),
 }
 LAYOUTS = ("nchw", "nhwc")
 LAYOUTS_OF = {"mma_rows": ("nhwc",)}  # the others take both
@@ -170,6 +171,16 @@ class Draw:
                   "kernel": [self._to(1 if layout == "nhwc" else 2, 7), self._to(1, 8)],
                   "stride": [1, 1], "dilation": [1, self._any(1, 1, 2, 3, 4)],
                   "padding": [0, 0], "output_padding": [0, 0], "sizes": self._sizes(layout, mode, wide=True)}
+        self._reach(fields)
+        return fields
+
+    def _overlap_gemm(self, mode, layout):
+        """Small images and few output channels, of kernels up to four strides."""
+        stride = [self._any(1, 2, 2, 3, 4), self._any(1, 2, 2, 3, 4, 8)]
+        fields = {"in": self._channels(8, 700, 8, whole=1), "out": self._any(1, 2, 3, self._channels(8, 200, 8, whole=0.9)),
+                  "groups": 1, "kernel": [self._to(1, 3 * stride[0]), self._to(1, 3 * stride[1])],
+                  "stride": stride, "dilation": [1, 1], "padding": [0, 0], "output_padding": [0, 0],
+                  "sizes": self._any(self._sizes(layout, mode), [self._to(1, 40), self._to(1, 16), self._to(1, 16)])}
         self._reach(fields)
         return fields
 

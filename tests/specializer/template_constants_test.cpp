@@ -21,6 +21,7 @@
 #include "generator/planner/grad_weight_rows.h"
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/mma_rows.h"
+#include "generator/planner/overlap_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
 #include "generator/planner/tap_gemm.h"
@@ -132,9 +133,9 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
     ++plans[name];
   });
   for (const std::string_view name :
-       {"direct", "direct_rows", "mma_rows", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "direct_grad_input",
-        "tap_gemm", "direct_grad_weight", "grad_weight_gemm", "grad_weight_rows", "grad_weight_pixels",
-        "f32x3_grad_weight"}) {
+       {"direct", "direct_rows", "mma_rows", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "overlap_gemm",
+        "direct_grad_input", "tap_gemm", "direct_grad_weight", "grad_weight_gemm", "grad_weight_rows",
+        "grad_weight_pixels", "f32x3_grad_weight"}) {
     EXPECT_GT(plans[name], 50) << name;
     EXPECT_GT(all_programs().at(name).constants.constant_names().size(), 14U) << name;
   }
@@ -187,6 +188,9 @@ const Changed kChanged[] = {
     {"halo_gemm", plans_halo_gemm,
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc",
      "kUnitPitch (* 16 (+ kPixels", "kUnitPitch (* 16 (+ (+ kPixels 8)"},
+    {"overlap_gemm", plans_overlap_gemm,
+     "conv_transpose2d 256 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f16; layout nhwc",
+     "kStageBytes (+ kInputBytes", "kStageBytes (+ (+ kInputBytes 1024)"},
     {"tap_gemm", plans_tap_gemm,
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; "
      "directions grad_input",

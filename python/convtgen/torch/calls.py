@@ -48,6 +48,10 @@ def device_of(device):
     return found
 
 
+def _aligned(tensor):
+    return tensor if tensor.data_ptr() % _ALIGNMENT == 0 else tensor.clone()
+
+
 def _axes(values):
     return "x".join(map(str, values))
 
@@ -138,8 +142,10 @@ class Call:
             check(status)
 
     def _ready(self, tensor):
-        tensor = in_format(tensor, self.channels_last)
-        return tensor if tensor.data_ptr() % _ALIGNMENT == 0 else tensor.clone()
+        return _aligned(in_format(tensor, self.channels_last))
+
+    def _ready_weight(self, weight):
+        return _aligned(in_format(weight, self.weight_channels_last))
 
     def _empty(self, shape, strides):
         return torch.empty_strided(shape, strides, dtype=self.dtype, device=self.device)
@@ -162,7 +168,7 @@ class Call:
         x = self._ready(x)
         bias = None if bias is None else bias.contiguous()
         y = self._empty(self.y_shape, self._y_strides)
-        weight = in_format(weight, self.weight_channels_last) if memory is None else None
+        weight = self._ready_weight(weight) if memory is None else None
         self._launch("forward", bias is not None, x=x.data_ptr(), weight=weight.data_ptr() if memory is None else 0,
                      bias=0 if bias is None else bias.data_ptr(), y=y.data_ptr(), memory=memory)
         return y
@@ -174,7 +180,7 @@ class Call:
         if kept_bytes == 0 or kept_bytes != workspace_bytes:
             return None
         memory = self._workspace(workspace_bytes)
-        weight = in_format(weight, self.weight_channels_last)
+        weight = self._ready_weight(weight)
         x, y = self.empty("x"), self.empty("y")  # a kernel packs in a launch, whose results nobody reads
         self._launch("forward", has_bias, x=x.data_ptr(), weight=weight.data_ptr(),
                      bias=self.empty("bias").data_ptr() if has_bias else 0, y=y.data_ptr(), memory=memory)
@@ -192,7 +198,7 @@ class Call:
             most = max(self.kernel("grad_input", False)[1], self.kernel("grad_weight", wants_bias)[1])
             memory = self._workspace(most) if most else None
         if wants_x:
-            weight = in_format(weight, self.weight_channels_last)
+            weight = self._ready_weight(weight)
             grad_x = self._empty(self.x_shape, self._x_strides)
             self._launch("grad_input", False, grad_y=grad_y.data_ptr(), weight=weight.data_ptr(),
                          grad_x=grad_x.data_ptr(), memory=memory)

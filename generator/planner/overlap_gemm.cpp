@@ -1,0 +1,492 @@
+#include "generator/planner/overlap_gemm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/block_constants.h"
+#include "generator/planner/cost.h"
+#include "generator/planner/gemm_block.h"
+#include "generator/planner/integers.h"
+#include "generator/planner/layer_parameters.h"
+#include "generator/planner/roofline.h"
+#include "generator/planner/scalar.h"
+#include "generator/planner/tensor_cores.h"
+#include "generator/planner/tensor_maps.h"
+
+namespace convtgen {
+namespace {
+
+constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
+constexpr std::int64_t kChannelMultiple = 8;     // of input channels: 16 bytes
+constexpr std::int64_t kMostColumns = 256;       // of a product: taps by output channels
+constexpr std::int64_t kMostAccumulators = 128;  // of a thread
+constexpr std::int64_t kOtherRegisters = 36;     // of a thread, beside accumulators
+constexpr std::int64_t kLeastRegisters = 64;     // of a thread, for its outputs
+constexpr std::int64_t kMostOverlap = 16;        // taps that an output adds up, which are unrolled
+constexpr std::int64_t kMostBox = 256;           // elements of an axis that a tensor copy spans
+constexpr std::int64_t kLeastStages = 3, kMostStages = 6;
+constexpr std::int64_t kMostBlocksOfSm = 3;  // that are asked for
+constexpr std::int64_t kRegistersOfSm = 65536, kThreadsOfSm = 2048;
+
+/// The block, as the template's parameters of the same names.
+struct Block {
+  bool operator==(const Block&) const = default;
+
+  std::int64_t tile_n = 1, tile_h = 1, tile_w = 1;
+  std::int64_t warpgroups = 1, thread_tiles = 1, block_c = 8, store = 1;
+  std::int64_t block_k = 64, stages = kLeastStages, blocks_per_sm = 1;
+  bool copied_weights = true;
+};
+using Member = BlockMember<Block>;
+constexpr std::array kMembers = {Member{"tile_n", &Block::tile_n},
+                                 Member{"tile_h", &Block::tile_h},
+                                 Member{"tile_w", &Block::tile_w},
+                                 Member{"warpgroups", &Block::warpgroups},
+                                 Member{"thread_tiles", &Block::thread_tiles},
+                                 Member{"block_c", &Block::block_c},
+                                 Member{"store", &Block::store},
+                                 Member{"block_k", &Block::block_k},
+                                 Member{"stages", &Block::stages},
+                                 Member{"blocks_per_sm", &Block::blocks_per_sm},
+                                 Member{"copied_weights", &Block::copied_weights}};
+
+/// The template's constants that are asked for.
+enum Constant : std::size_t {
+  kThreads,
+  kKSteps,
+  kKBlocks,
+  kColumns,
+  kInstructionN,
+  kNTiles,
+  kPixels,
+  kBlockM,
+  kReachH,
+  kReachW,
+  kStepH,
+  kStepW,
+  kFirstH,
+  kFirstW,
+  kBeyondH,
+  kBeyondW,
+  kOutRows,
+  kOutColumns,
+  kBoxColumns,
+  kRowBytes,
+  kCopiedInputBytes,
+  kWeightBytes,
+  kLoops,
+  kSharedBytes,
+  kAlignment,
+  kConstantCount,
+};
+constexpr std::array<std::string_view, kConstantCount> kConstants = {
+    "kThreads",     "kKSteps",  "kKBlocks",     "kColumns",    "kInstructionN", "kNTiles",   "kPixels",
+    "kBlockM",      "kReachH",  "kReachW",      "kStepH",      "kStepW",        "kFirstH",   "kFirstW",
+    "kBeyondH",     "kBeyondW", "kOutRows",     "kOutColumns", "kBoxColumns",   "kRowBytes", "kCopiedInputBytes",
+    "kWeightBytes", "kLoops",   "kSharedBytes", "kAlignment"};
+
+/// What the choice depends on.
+struct Facts {
+  const Layer& layer;
+  const Target& target;
+  Axis rows, columns;
+  InputSizes sizes;  // that times are predicted for
+  double memory_bytes;
+  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
+
+  [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
+  [[nodiscard]] std::int64_t taps() const { return rows.kernel * columns.kernel; }
+};
+
+Parameters parameters_of(const Layer& layer) {
+  Parameters p = layer_parameters(layer);
+  p.insert({{"Element", TypeName{"unsigned short"}},
+            {"Sum", TypeName{"float"}},
+            {"type", std::int64_t{layer.dtype == Dtype::kF16 ? 0 : 1}}});
+  return p;
+}
+
+/// Whether the channels of a tap follow one another.
+bool has_turned_weights(const Layer& layer) {
+  return layer.weight_layout == WeightLayout::kChannelsLast && tap_count(layer) > 1 && layer.out_channels > 1;
+}
+
+Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
+  const Layer& layer = problem.layer;
+  auto constants = BlockConstants<Block>::make(program, parameters_of(layer), kMembers, kConstants);
+  if (!constants) {
+    return std::unexpected(std::move(constants.error()));
+  }
+  const auto shape = shape_of(layer, sizes);
+  return Facts{.layer = layer,
+               .target = problem.target,
+               .rows = symmetric(layer.axes[kHeight]),
+               .columns = symmetric(layer.axes[kWidth]),
+               .sizes = sizes,
+               .memory_bytes = shape ? cost_of(problem, *shape).bytes : 0,
+               .constants = *std::move(constants)};
+}
+
+bool is_whole(const Axis& axis, std::int64_t tile) {
+  return axis.extent && *axis.extent == tile;
+}
+
+/// Tiles along an axis.
+std::int64_t tiles_of(const Axis& axis, std::int64_t tile, std::int64_t size, std::int64_t positions,
+                      std::int64_t step) {
+  return is_whole(axis, tile) ? 1 : ceil_div(size + positions, step);
+}
+
+/// Tiles of all pixels.
+std::int64_t tiles(const Facts& f, const Block& b) {
+  Constants& c = f.of(b);
+  return ceil_div(f.sizes.batch, b.tile_n) *
+         tiles_of(f.rows, b.tile_h, f.sizes.extents[kHeight], c[kBeyondH] - c[kFirstH], c[kStepH]) *
+         tiles_of(f.columns, b.tile_w, f.sizes.extents[kWidth], c[kBeyondW] - c[kFirstW], c[kStepW]);
+}
+
+/// Registers of a thread for its accumulators and all else.
+std::int64_t wanted_registers(const Facts& f, const Block& b) {
+  return round_up(b.thread_tiles * f.of(b)[kInstructionN] / 2 + kOtherRegisters, 8);
+}
+
+/// Blocks that an SM has at a time, which may be more than the plan asks for; of those that go on to other tiles there
+/// are no more.
+std::int64_t blocks_at_once(const Facts& f, const Block& b) {
+  if (f.of(b)[kLoops] != 0) {
+    return b.blocks_per_sm;
+  }
+  const std::int64_t threads = f.of(b)[kThreads];
+  return std::max<std::int64_t>(
+      1, std::min({f.target.shared_bytes_per_sm / (f.of(b)[kSharedBytes] + 1024),
+                   kRegistersOfSm / (threads * std::max(kLeastRegisters, wanted_registers(f, b))),
+                   kThreadsOfSm / threads}));
+}
+
+double predicted_seconds(const Facts& f, const Block& b) {
+  const CostFactors& factors = f.target.factors;
+  Constants& c = f.of(b);
+  const auto number = [&](std::size_t name) { return static_cast<double>(c[name]); };
+  const double products = number(kKSteps) * number(kBlockM) / 64;
+  const double weight_bytes = b.copied_weights ? number(kWeightBytes) : 0;
+  const double rows = number(kPixels) + weight_bytes / number(kRowBytes);  // that tensor copies bring
+  const double stage =
+      std::max({products * product_cycles(f.target, c[kInstructionN]),
+                products * (16 + number(kInstructionN) / 4),  // both operands, 32 bytes deep
+                (number(kCopiedInputBytes) + weight_bytes) / factors.overlap_l2, rows * factors.overlap_row}) +
+      factors.overlap_stage;
+  // Products are written, and read by the outputs that add them up.
+  const double outputs = static_cast<double>(b.tile_n * std::min(b.block_c, f.layer.out_channels)) * number(kOutRows) *
+                         number(kOutColumns);
+  const double epilogue = number(kBlockM) * number(kInstructionN) * factors.overlap_product +
+                          outputs * number(kReachH) * number(kReachW) * factors.overlap_tap;
+  const double weights = b.copied_weights ? 0 : number(kKBlocks) * number(kWeightBytes) * factors.overlap_weight;
+  // Blocks of an SM hide what each of them waits for. Those that go on to other tiles load their weights once.
+  const std::int64_t of_sm = ceil_div(tiles(f, b) * c[kNTiles], f.target.multiprocessors);
+  const std::int64_t at_once = blocks_at_once(f, b);
+  const double loaded = static_cast<double>(c[kLoops] != 0 ? std::min(of_sm, at_once) : of_sm);
+  return seconds_of(f.target, {.first_cycles = loaded * weights +
+                                               static_cast<double>(ceil_div(of_sm, at_once)) * factors.overlap_begin,
+                               .waves = static_cast<double>(of_sm),
+                               .wave_cycles = number(kKBlocks) * stage + epilogue,
+                               .memory_bytes = f.memory_bytes,
+                               .hidden_less = factors.hidden_less,
+                               .measured = factors.overlap_measured});
+}
+
+/// Elements that are stored together: channels of a pixel, or where a tile has all channels adjacent elements of a row.
+std::int64_t store_of(const Facts& f, const Block& b) {
+  const std::int64_t channels = f.layer.out_channels;
+  // Threads that have the phases of one position read products of adjacent ones.
+  const std::int64_t most = channels == 1 && f.columns.stride == 4 ? 4 : 8;
+  for (std::int64_t store = most; store > 1; store /= 2) {
+    if (b.block_c % store == 0 && channels % store == 0) {
+      return store;
+    }
+    if (b.block_c == channels && f.columns.extent) {
+      const std::int64_t row = output_extent(f.layer.axes[kWidth], *f.columns.extent) * channels;
+      const std::int64_t first = (f.of(b)[kFirstW] * f.columns.stride - f.columns.padding.before) * channels;
+      const std::int64_t step = f.of(b)[kStepW] * f.columns.stride * channels;
+      if (row % store == 0 && (is_whole(f.columns, b.tile_w) || (first % store == 0 && step % store == 0))) {
+        return store;
+      }
+    }
+  }
+  return 1;
+}
+
+/// The tile of at most so many pixels that makes all outputs by the fewest blocks, of these the one with the fewest
+/// pixels, and what it stores together; false where none has positions.
+bool choose_tile(const Facts& f, std::int64_t pixels, Block& b) {
+  std::tuple<std::int64_t, std::int64_t, std::int64_t> best = {};
+  Block chosen = b;
+  std::vector<std::int64_t> widths;
+  for (std::int64_t w = 1; w <= pixels; w *= 2) {
+    widths.push_back(w);
+  }
+  if (f.columns.extent && *f.columns.extent <= pixels) {
+    widths.push_back(*f.columns.extent);
+  }
+  const std::int64_t reach_h = ceil_div(f.rows.kernel, f.rows.stride);
+  const std::int64_t reach_w = ceil_div(f.columns.kernel, f.columns.stride);
+  for (const std::int64_t w : widths) {
+    Block tried = b;
+    tried.tile_w = w;
+    tried.tile_h = std::min({pixels / w, kMostBox, f.rows.extent.value_or(kMostBox)});
+    if (tried.tile_w > kMostBox || tried.tile_h < reach_h || tried.tile_w < reach_w) {
+      if (!is_whole(f.rows, tried.tile_h) && tried.tile_h < reach_h) {
+        continue;
+      }
+      if (tried.tile_w > kMostBox || (!is_whole(f.columns, w) && w < reach_w)) {
+        continue;
+      }
+    }
+    const bool whole = is_whole(f.rows, tried.tile_h) && is_whole(f.columns, w);
+    tried.tile_n = whole ? std::clamp<std::int64_t>(pixels / (tried.tile_h * w), 1,
+                                                    std::clamp<std::int64_t>(f.sizes.batch, 1, kMostBox))
+                         : 1;
+    tried.store = store_of(f, tried);
+    const std::int64_t stores = tried.store * bytes_of(f.layer.dtype) < 8 ? 2 : 1;  // times as long
+    const std::tuple cost = {tiles(f, tried) * stores, tried.tile_n * tried.tile_h * w, tried.tile_h + w};
+    if (best == std::tuple<std::int64_t, std::int64_t, std::int64_t>() || cost < best) {
+      best = cost;
+      chosen = tried;
+    }
+  }
+  b = chosen;
+  return best != std::tuple<std::int64_t, std::int64_t, std::int64_t>();
+}
+
+/// As many stages as fit; false where too few do.
+bool choose_stages(const Facts& f, Block& b) {
+  const std::int64_t all = f.of(b)[kKBlocks];
+  const std::int64_t most =
+      b.blocks_per_sm == 1 ? f.target.max_shared_bytes : f.target.shared_bytes_per_sm / b.blocks_per_sm - 1024;
+  for (b.stages = std::min(all, kMostStages); b.stages >= std::min(all, kLeastStages); --b.stages) {
+    if (f.of(b)[kSharedBytes] <= most) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Output channels of a tile: all, or as many whole vectors of them as a product has columns for, or fewer that share
+/// all of them evenly.
+std::vector<std::int64_t> channel_choices(const Facts& f) {
+  const std::int64_t all = f.layer.out_channels;
+  std::vector<std::int64_t> out;
+  if (all * f.taps() <= kMostColumns) {
+    out.push_back(all);
+  }
+  const bool boxes = has_turned_weights(f.layer);
+  for (std::int64_t channels = kMostColumns / f.taps() / 8 * 8; channels >= 8 && out.size() < 3; channels -= 8) {
+    const bool is_box = channels == 8 || channels == 16 || channels == 32 || channels == 64;
+    const bool is_even = all % channels == 0 || out.empty();
+    if (channels < all && all % 8 == 0 && is_even && (!boxes || is_box)) {
+      out.push_back(channels);
+    }
+  }
+  return out;
+}
+
+/// Whether tensor copies bring the weights, whose rows begin at whole vectors.
+bool may_copy(const Facts& f, std::int64_t channels) {
+  return f.layer.out_channels * f.taps() % 8 == 0 && (channels == f.layer.out_channels || channels * f.taps() % 8 == 0);
+}
+
+/// The block with each number of blocks of an SM.
+void add_blocks(const Facts& f, Block b, std::vector<Block>& out) {
+  for (b.blocks_per_sm = 1; b.blocks_per_sm <= kMostBlocksOfSm; ++b.blocks_per_sm) {
+    const std::int64_t registers = kRegistersOfSm / (128 * b.warpgroups * b.blocks_per_sm) / 8 * 8;
+    if (wanted_registers(f, b) > std::min<std::int64_t>(255, registers) || !choose_stages(f, b)) {
+      return;
+    }
+    out.push_back(b);
+  }
+}
+
+std::vector<Block> blocks(const Facts& f) {
+  std::vector<Block> out;
+  for (const std::int64_t channels : channel_choices(f)) {
+    for (const auto& [warpgroups, thread_tiles] : {std::pair{1, 1}, {2, 1}, {3, 1}, {4, 1}, {2, 2}}) {
+      Block b{.warpgroups = warpgroups,
+              .thread_tiles = thread_tiles,
+              .block_c = channels,
+              .block_k = f.layer.in_channels <= 16   ? 16
+                         : f.layer.in_channels <= 32 ? 32
+                                                     : 64,
+              .copied_weights = may_copy(f, channels)};
+      if (thread_tiles * f.of(b)[kInstructionN] / 2 > kMostAccumulators ||
+          !choose_tile(f, 64 * warpgroups * thread_tiles, b)) {
+        continue;
+      }
+      add_blocks(f, b, out);
+    }
+  }
+  return out;
+}
+
+Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seconds) {
+  Constants& c = f.of(b);
+  Plan plan;
+  plan.template_name = "overlap_gemm";
+  plan.predicted_seconds = seconds;
+  plan.parameters = parameters_of(problem.layer);
+  add_block<Block>(plan.parameters, b, kMembers);
+  plan.threads = static_cast<int>(c[kThreads]);
+  plan.shared_bytes = c[kSharedBytes];
+  plan.alignment = c[kAlignment];
+  plan.summary = fmt::format("a block makes {}x{} outputs of {} channels{}; {} taps; {:.1f} KiB shared", c[kOutRows],
+                             c[kOutColumns], b.block_c, b.tile_n > 1 ? fmt::format(" of {} images", b.tile_n) : "",
+                             tap_count(f.layer), static_cast<double>(plan.shared_bytes) / 1024.0);
+  plan.reason = fmt::format(
+      "tensor cores: products of 64 pixels x {} taps of channels, {} a block, from shared memory; an output adds up {} "
+      "of them; {} stages of {} input channels, weights {}",
+      c[kInstructionN], c[kBlockM] / 64, c[kReachH] * c[kReachW], b.stages, b.block_k,
+      b.copied_weights ? "as they lie" : "through registers");
+  return plan;
+}
+
+Result<void> check(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+    return checked;
+  }
+  if (layer.layout != Layout::kNhwc) {
+    return fail("NCHW; tensor copies of a pixel's channels want channels last");
+  }
+  if (layer.groups > 1) {
+    return fail(fmt::format("{} groups; it takes 1", layer.groups));
+  }
+  if (layer.in_channels % kChannelMultiple != 0) {
+    return fail(fmt::format("{} input channels; tensor copies want whole 16 bytes, multiples of {}", layer.in_channels,
+                            kChannelMultiple));
+  }
+  for (const std::size_t axis : axes_of(layer)) {
+    if (layer.axes[axis].dilation != 1 && layer.axes[axis].kernel != 1) {
+      return fail(fmt::format("dilation {} in {}; it takes 1", layer.axes[axis].dilation, axis_name(layer, axis)));
+    }
+  }
+  const Axis& rows = layer.axes[kHeight];
+  const Axis& columns = layer.axes[kWidth];
+  const std::int64_t overlap = ceil_div(rows.kernel, rows.stride) * ceil_div(columns.kernel, columns.stride);
+  if (overlap > kMostOverlap) {
+    return fail(fmt::format("{} taps of an output; at most {}, which are unrolled", overlap, kMostOverlap));
+  }
+  const std::int64_t least = layer.out_channels % 8 == 0 ? 8 : layer.out_channels;
+  if (tap_count(layer) > kMostColumns / least) {
+    return fail(fmt::format("{} taps of {} output channels; a product has at most {} columns", tap_count(layer), least,
+                            kMostColumns));
+  }
+  if (layer.out_channels > kIntMax / tap_count(layer)) {
+    return fail(fmt::format("{} output channels of {} taps; at most {} weights of an input channel", layer.out_channels,
+                            tap_count(layer), kIntMax));
+  }
+  return check_numbers(layer);
+}
+
+const ConstantProgram& own_program() {
+  static const ConstantProgram program = ConstantProgram::read(programs::overlap_gemm()).value();
+  return program;
+}
+
+std::vector<Grid::Bound> bounds_of(const Layer& layer, const Block& b) {
+  return staged_bounds(layer, b.tile_h, b.tile_w);
+}
+
+/// The map of the weights as a matrix of input channels by columns, or by the channels of a tap.
+MapRecipe weight_map(const Layer& layer, const Block& b, std::int64_t columns) {
+  const std::int64_t bytes = bytes_of(layer.dtype);
+  const std::int64_t taps = tap_count(layer);
+  const std::int64_t all = layer.out_channels * taps;
+  const bool boxes = has_turned_weights(layer) && b.block_c < layer.out_channels;
+  MapRecipe recipe{.name = "weight_map", .role = Role::kWeight};
+  if (boxes) {
+    recipe.form = map_form(layer.dtype, {columns, b.block_k, taps}, columns > 8 ? columns * bytes : 0);
+    recipe.sizes = {Amount{.constant = layer.out_channels}, Amount{.constant = layer.in_channels},
+                    Amount{.constant = taps}};
+    recipe.pitches = {Amount{}, Amount{.constant = all * bytes}, Amount{.constant = layer.out_channels * bytes}};
+  } else {
+    recipe.form = map_form(layer.dtype, {columns, b.block_k}, columns * bytes);
+    recipe.sizes = {Amount{.constant = all}, Amount{.constant = layer.in_channels}};
+    recipe.pitches = {Amount{}, Amount{.constant = all * bytes}};
+  }
+  return recipe;
+}
+
+}  // namespace
+
+Result<std::vector<Plan>> plans_overlap_gemm(const Problem& problem, const ConstantProgram& program) {
+  if (auto checked = check(problem); !checked) {
+    return std::unexpected(checked.error());
+  }
+  const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer), program);
+  if (!facts) {
+    return std::unexpected(facts.error());
+  }
+  const std::vector<Block> all = blocks(*facts);
+  if (all.empty()) {
+    return fail(
+        fmt::format("{} taps, of which an output adds up {}x{}, and {} input channels: no tile fits registers "
+                    "and shared memory",
+                    tap_count(problem.layer), ceil_div(facts->rows.kernel, facts->rows.stride),
+                    ceil_div(facts->columns.kernel, facts->columns.stride), problem.layer.in_channels));
+  }
+  for (const Block& b : all) {
+    if (auto checked = check_bounds(problem.layer, bounds_of(problem.layer, b)); !checked) {
+      return std::unexpected(checked.error());
+    }
+  }
+  return gemm::fastest_plans(
+      all, [&](const Block& block) { return predicted_seconds(*facts, block); },
+      [&](const Block& block, double seconds) { return plan_of(problem, *facts, block, seconds); });
+}
+
+Result<std::vector<Plan>> plans_overlap_gemm(const Problem& problem) {
+  if (auto checked = check(problem); !checked) {  // before the program is read
+    return std::unexpected(checked.error());
+  }
+  return plans_overlap_gemm(problem, own_program());
+}
+
+LaunchPlan overlap_gemm_launch(const Problem& problem, const Plan& plan) {
+  const Layer& layer = problem.layer;
+  const Block b = block_of<Block>(plan, kMembers);
+  const std::vector<std::int64_t> c = constants_of(own_program(), plan.parameters, kConstants).value();
+  // Positions that tiles make are as many as inputs, and some beyond them.
+  const auto positions = [&](const Axis& axis, std::int64_t tile, Quantity quantity, std::int64_t more) {
+    return is_whole(axis, tile) ? Amount{.constant = 1} : Amount{.constant = more, .factor = 1, .per = quantity};
+  };
+  LaunchPlan launch;
+  launch.tensors = tensors_of(layer, problem.direction, plan.alignment);
+  const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
+  launch.kernels.push_back(
+      {.function = "overlap_gemm",
+       .suffix = "",
+       .threads = plan.threads,
+       .shared_bytes = plan.shared_bytes,
+       .grid = {.axes = {{{.factor = 1, .per = Quantity::kBatch}, b.tile_n},
+                         {positions(rows, b.tile_h, Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), c[kStepH]},
+                         {positions(columns, b.tile_w, Quantity::kInWidth, c[kBeyondW] - c[kFirstW]), c[kStepW]},
+                         {{.constant = c[kNTiles]}, 1}},
+                .most_tiles = c[kLoops] != 0 ? problem.target.multiprocessors * b.blocks_per_sm : 0,
+                .bounds = bounds_of(layer, b)}});
+  launch.maps = {pixel_map(layer, Role::kX, {b.block_k, b.tile_w, b.tile_h, b.tile_n}, {1, 1})};
+  std::ranges::find(launch.tensors, Role::kWeight, &Tensor::role)->alignment = plan.alignment;
+  if (b.copied_weights) {
+    launch.maps.push_back(weight_map(layer, b, c[kBoxColumns]));
+  }
+  return launch;
+}
+
+std::optional<double> overlap_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
+  const Result<Facts> facts = facts_of(problem, sizes, own_program());
+  return facts ? std::optional(predicted_seconds(*facts, block_of<Block>(plan, kMembers))) : std::nullopt;
+}
+
+}  // namespace convtgen

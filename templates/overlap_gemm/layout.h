@@ -1,0 +1,109 @@
+// The layout of `overlap_gemm`: tiles, stages, and the products in shared memory.
+#pragma once
+
+#include "device/static_parameters.h"
+#include "device/template.h"
+
+using P = Parameters;
+using Element = P::Element;
+
+constexpr int kBytes = 2;  // of an element
+constexpr int kInstructionK = 16;
+constexpr int kKSteps = P::block_k / kInstructionK;
+constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
+constexpr int kThreads = 128 * P::warpgroups;
+constexpr bool kUsesAgain = kKBlocks > P::stages;  // stages are copied to again
+constexpr int kIssueLag = 2;                       // stages from a stage's last read to its next copies
+
+__host__ __device__ constexpr int larger(int a, int b) {
+  return a > b ? a : b;
+}
+
+// Columns of the products: the taps of each output channel of the tile, in the order of the weights.
+constexpr int kTaps = P::kernel_h * P::kernel_w;
+constexpr int kColumns = P::block_c * kTaps;
+constexpr int kInstructionN = ceil_div(kColumns, 8) * 8;
+constexpr int kNTiles = ceil_div(P::out_channels, P::block_c);
+
+// Rows of the products: pixels of the tile.
+constexpr int kPixels = P::tile_n * P::tile_h * P::tile_w;
+constexpr int kBlockM = 64 * P::warpgroups * P::thread_tiles;
+
+// Along an axis an output has position m = (output + padding) / stride and phase (output + padding) % stride. Tap
+// stride * t + phase reads the input at m - t. A tile that has all of an axis makes all of its outputs; else it makes
+// those of the positions whose inputs it has all, zeros outside of the image included.
+constexpr int kReachH = ceil_div(P::kernel_h, P::stride_h);  // taps of a phase
+constexpr int kReachW = ceil_div(P::kernel_w, P::stride_w);
+constexpr bool kWholeH = P::tile_h == P::height;
+constexpr bool kWholeW = P::tile_w == P::width;
+constexpr int kStepH = kWholeH ? 1 : P::tile_h - (kReachH - 1);  // positions of a tile that has not all
+constexpr int kStepW = kWholeW ? 1 : P::tile_w - (kReachW - 1);
+
+// Positions that have outputs: from the first to some beyond the input's end.
+constexpr int kFirstH = P::padding_h / P::stride_h;
+constexpr int kFirstW = P::padding_w / P::stride_w;
+constexpr int kBeyondH = floor_div(P::kernel_h - 1 + P::output_padding_h - P::padding_h, P::stride_h);
+constexpr int kBeyondW = floor_div(P::kernel_w - 1 + P::output_padding_w - P::padding_w, P::stride_w);
+
+// Outputs of a tile, along the axes.
+constexpr int kOutRows = kWholeH
+                             ? (P::height - 1) * P::stride_h + (P::kernel_h + P::output_padding_h - 2 * P::padding_h)
+                             : kStepH * P::stride_h;
+constexpr int kOutColumns = kWholeW
+                                ? (P::width - 1) * P::stride_w + (P::kernel_w + P::output_padding_w - 2 * P::padding_w)
+                                : kStepW * P::stride_w;
+
+constexpr bool kWholeImages = P::tile_n == 1;  // no tile has images behind the last
+
+// Weights of a k-block as B operands: rows of columns, for each input channel one. They are copied as they lie, 64
+// columns wide; where a tile has some of the channels that follow one another, the columns of a tap are a box.
+constexpr bool kTapBoxes = P::weight_channels_last && kNTiles > 1;
+constexpr int kBoxColumns = kTapBoxes ? P::block_c : 64;
+constexpr int kWeightSwizzle = kBoxColumns > 8 ? kBoxColumns* kBytes : 0;
+constexpr int kRowBytes = kBoxColumns * kBytes;
+constexpr int kWeightBoxes = ceil_div(kColumns, kBoxColumns);
+constexpr int kWeightBoxBytes = P::block_k * kRowBytes;
+constexpr int kWeightBytes = kWeightBoxes * kWeightBoxBytes;
+
+// Shared memory of a stage: pixels as rows of input channels with a swizzle, and weights, unless these are resident.
+constexpr int kSwizzle = P::block_k * kBytes;
+constexpr int kInputBytes = kBlockM * kSwizzle;
+constexpr int kCopiedInputBytes = kPixels * kSwizzle;
+constexpr int kStageBytes = kInputBytes + (P::copied_weights ? kWeightBytes : 0);
+constexpr int kCopiedBytes = kCopiedInputBytes + (P::copied_weights ? kWeightBytes : 0);
+constexpr int kPipelineBytes = P::stages * kStageBytes;
+
+// The products, in the place of the stages. Pitches, and what lies between groups of eight channels, keep threads that
+// write or read together in different banks. Of each pixel its columns, where threads that read together have channels
+// of few pixels; where the channels of a tap follow one another, they are read as vectors. Else of each column its
+// pixels.
+constexpr bool kOfPixel = P::block_c % P::store == 0 && P::block_c > 1;  // a vector of outputs is a pixel's
+constexpr bool kReadsVectors = P::weight_channels_last && P::block_c % 8 == 0 && P::store == 8;
+constexpr bool kHasGroups = !P::weight_channels_last && P::block_c % 8 == 0 && P::block_c > 8;
+constexpr int kGroupPad = kHasGroups ? 2 : 0;
+constexpr int kLeastPitch = kInstructionN + (P::block_c / 8 - 1) * kGroupPad;
+constexpr int kPixelPitch = kLeastPitch + floor_mod((kReadsVectors || kHasGroups ? 8 : 10) - kLeastPitch, 32);
+constexpr int kColumnPitch = kBlockM + 4;
+constexpr int kProductBytes = (kOfPixel ? kBlockM * kPixelPitch : kInstructionN * kColumnPitch) * 4;
+
+// Resident weights, which all tiles of a block use.
+constexpr bool kLoops = !P::copied_weights && !kUsesAgain;  // blocks go on to other tiles
+constexpr int kResidentOffset = ceil_div(larger(kPipelineBytes, kProductBytes), 1024) * 1024;
+constexpr int kBarrierOffset = kResidentOffset + (P::copied_weights ? 0 : kKBlocks * kWeightBytes);
+constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
+
+constexpr int kAlignment = 16;  // of x, y and the weights, in bytes
+
+static_assert(P::channels_last && P::in_channels % 8 == 0, "pixels are whole 16-byte vectors");
+static_assert((P::dilation_h == 1 || P::kernel_h == 1) && (P::dilation_w == 1 || P::kernel_w == 1),
+              "the taps of a phase are a stride apart");
+static_assert(kPixels <= kBlockM && kStepH > 0 && kStepW > 0, "a tile has positions");
+static_assert(kInstructionN <= 256 && P::thread_tiles * kInstructionN <= 256, "the accumulators fit the registers");
+static_assert(P::block_k == 64 || P::block_k == 32 || P::block_k == 16, "a row has a swizzle");
+static_assert(P::stages > kIssueLag || !kUsesAgain, "a stage is copied before it is wanted");
+static_assert(!kTapBoxes || P::block_c == 8 || P::block_c == 16 || P::block_c == 32 || P::block_c == 64,
+              "a box has a swizzle");
+static_assert(!P::copied_weights || (P::out_channels * kTaps % 8 == 0 && (kNTiles == 1 || kColumns % 8 == 0)),
+              "copies of weights begin at whole vectors");
+static_assert(P::copied_weights || kNTiles == 1, "weights that follow one another are a tile's");
+static_assert(P::block_c % P::store == 0 || kNTiles == 1, "vectors are of one tile");

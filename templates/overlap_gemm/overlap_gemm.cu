@@ -1,0 +1,265 @@
+// Forward transposed convolution on tensor cores (wgmma), 16 bits, channels last: taps as columns of one product, then
+// overlap-add.
+//
+// M is pixels of the input, N taps by output channels, K input channels. So no pixel is read twice, and the weights are
+// the B operand as they lie in memory: tensor copies bring both. The products go to shared memory, where each output
+// adds up those of its taps in a fixed order. A tile has whole images where these are small; else its rows or columns
+// have a halo, whose products are made twice. Small weights whose rows are no whole vectors come through registers,
+// once for all tiles of a block.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/barrier.h"
+#include "device/call_sizes.h"
+#include "device/memory.h"
+#include "device/printed.h"
+#include "device/tensor_copy.h"
+#include "device/warpgroup.h"
+
+// ---- Elements ----
+#include "device/element.h"
+#include "layout.h"
+
+// ---- Producer ----
+
+// Issues the copies of a stage: the tile's pixels and weights.
+__device__ __forceinline__ void copy_stage(unsigned char* shared, const TensorMap& x_map, const TensorMap& weight_map,
+                                           unsigned long long* full, int image, int row, int column, int channel,
+                                           int k_block) {
+  unsigned char* to = shared + k_block % P::stages * kStageBytes;
+  unsigned long long* barrier = &full[k_block % P::stages];
+  const int first = k_block * P::block_k;  // input channel
+  mbarrier_arrive_expect(barrier, kCopiedBytes);
+  tensor_load_4d(to, x_map, barrier, first, column, row, image);
+  if (P::copied_weights && kTapBoxes) {
+    tensor_load_3d(to + kInputBytes, weight_map, barrier, channel, first, 0);
+  } else if (P::copied_weights) {
+#pragma unroll
+    for (int box = 0; box < kWeightBoxes; ++box) {
+      tensor_load_2d(to + kInputBytes + box * kWeightBoxBytes, weight_map, barrier, channel * kTaps + box * kBoxColumns,
+                     first);
+    }
+  }
+}
+
+// Puts all weights, which follow one another, to shared memory as copies would lie there, with zeros behind the last
+// input channel and the last column.
+__device__ __forceinline__ void load_weights(unsigned char* to, const Element* __restrict__ weight) {
+  if (P::in_channels % P::block_k != 0 || kColumns % 8 != 0) {
+    for (int i = threadIdx.x; i < kKBlocks * kWeightBytes / 16; i += kThreads) {
+      *reinterpret_cast<uint4*>(to + i * 16) = make_uint4(0, 0, 0, 0);
+    }
+    __syncthreads();
+  }
+#pragma unroll 4
+  for (unsigned int i = threadIdx.x; i < P::in_channels * kColumns / 8; i += kThreads) {
+    const uint4 vector = load_constant_16(weight + i * 8);
+    const unsigned int words[4] = {vector.x, vector.y, vector.z, vector.w};
+#pragma unroll
+    for (unsigned int v = 0; v < 8; ++v) {
+      const unsigned int n = (i * 8 + v) % kColumns;
+      const unsigned int ci = (i * 8 + v) / kColumns;
+      const unsigned int place =
+          n / kBoxColumns * kWeightBoxBytes + ci % P::block_k * kRowBytes + n % kBoxColumns * kBytes;
+      *reinterpret_cast<Element*>(to + ci / P::block_k * kWeightBytes + (place ^ (place >> 3 & 112))) =
+          static_cast<Element>(words[v / 2] >> v % 2 * 16);
+    }
+  }
+}
+
+// ---- Products ----
+
+using Accumulators = float[P::thread_tiles][kInstructionN / 2];
+
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
+__device__ __forceinline__ void pin(Accumulators& acc) {
+#pragma unroll
+  for (int i = 0; i < P::thread_tiles * (kInstructionN / 2); ++i) {
+    wgmma_pin(acc[i / (kInstructionN / 2)][i % (kInstructionN / 2)]);
+  }
+}
+
+// Issues the products of a stage of a warpgroup, and waits for those of the stage before if it is copied to again.
+__device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned char* input,
+                                               const unsigned char* weights, int warpgroup, int accumulate) {
+  const unsigned long long a = wgmma_descriptor(input + warpgroup * (64 * kSwizzle), 0, 8 * kSwizzle, kSwizzle);
+  const unsigned long long b = kWeightSwizzle > 0
+                                   ? wgmma_descriptor(weights, kWeightBoxBytes, 8 * kRowBytes, kWeightSwizzle)
+                                   : wgmma_descriptor(weights, 8 * kRowBytes, kWeightBoxBytes, 0);
+  constexpr int kLastRow = P::kernel_h - 1;
+  constexpr int kLastColumn = P::kernel_w - 1;
+  wgmma_fence();
+  // taps (0 to {kLastRow}, 0 to {kLastColumn})
+#pragma unroll
+  for (int k_step = 0; k_step < kKSteps; ++k_step) {
+#pragma unroll
+    for (int tile = 0; tile < P::thread_tiles; ++tile) {
+      wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorMn, acc[tile],
+               wgmma_descriptor_move(a, tile * (64 * P::warpgroups * kSwizzle) + k_step * 32),
+               wgmma_descriptor_move(b, k_step * (kInstructionK * kRowBytes)), k_step > 0 ? 1 : accumulate);
+    }
+  }
+  wgmma_commit();
+  if (kUsesAgain) {
+    wgmma_wait(1);
+  }
+}
+
+// ---- Epilogue ----
+#include "epilogue.h"
+
+// ---- Kernel ----
+
+// Shared memory from its first stage on, and the barriers of the stages.
+struct Pipeline {
+  unsigned char* shared;
+  unsigned long long* full;
+  unsigned long long* empty;
+};
+
+// Of a call: images, outputs and tiles of an image.
+struct Sizes {
+  int batch;
+  int out_h;
+  int out_w;
+  int tiles_h;
+  int tiles_w;
+};
+
+// Tiles that have adjacent numbers have the same pixels.
+__device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
+  const int place = index / kNTiles;
+  const int place_w = place % sizes.tiles_w;
+  const int place_h = place / sizes.tiles_w % sizes.tiles_h;
+  Tile tile;
+  tile.image = place / sizes.tiles_w / sizes.tiles_h * P::tile_n;
+  tile.channel = index % kNTiles * P::block_c;
+  tile.out_row = kWholeH ? 0 : (place_h * kStepH + kFirstH) * P::stride_h - P::padding_h;
+  tile.out_column = kWholeW ? 0 : (place_w * kStepW + kFirstW) * P::stride_w - P::padding_w;
+  tile.row = kWholeH ? 0 : place_h * kStepH + (kFirstH - (kReachH - 1));
+  tile.column = kWholeW ? 0 : place_w * kStepW + (kFirstW - (kReachW - 1));
+  return tile;
+}
+
+// Issues the first copies of a tile, by one thread.
+__device__ __forceinline__ void begin_tile(const Pipeline& pipeline, const TensorMap& x_map,
+                                           const TensorMap& weight_map, const Tile& tile) {
+  for (int k_block = 0; k_block < (kUsesAgain ? P::stages : kKBlocks); ++k_block) {
+    copy_stage(pipeline.shared, x_map, weight_map, pipeline.full, tile.image, tile.row, tile.column, tile.channel,
+               k_block);
+  }
+}
+
+// Makes a tile whose first copies are issued: the block's tile of this number.
+__device__ __forceinline__ void make_tile(const Pipeline& pipeline, const TensorMap& x_map, const TensorMap& weight_map,
+                                          const Tile& tile, int number, const Element* __restrict__ bias,
+                                          Element* __restrict__ y, const Sizes& sizes) {
+  unsigned char* shared = pipeline.shared;
+  const int thread = threadIdx.x;
+  const int warpgroup = __shfl_sync(0xffffffffu, thread / 128, 0);
+  Accumulators acc = {};
+  pin(acc);
+#pragma unroll 1
+  for (int k_block = 0; k_block < kKBlocks; ++k_block) {
+    if (kUsesAgain) {
+      // A stage is copied again some stages after this warp has read it: other warps may lag behind it.
+      const int next = k_block - kIssueLag + P::stages;
+      if (thread == 0 && k_block >= kIssueLag && next < kKBlocks) {
+        mbarrier_wait(&pipeline.empty[next % P::stages], (next / P::stages - 1) % 2);
+        copy_stage(shared, x_map, weight_map, pipeline.full, tile.image, tile.row, tile.column, tile.channel, next);
+      }
+    }
+    __syncwarp();
+    mbarrier_wait(&pipeline.full[k_block % P::stages], (kLoops ? number : k_block / P::stages) % 2);
+    const unsigned char* stage = shared + k_block % P::stages * kStageBytes;
+    multiply_stage(acc, stage,
+                   P::copied_weights ? stage + kInputBytes : shared + kResidentOffset + k_block * kWeightBytes,
+                   warpgroup, k_block > 0 ? 1 : 0);
+    if (kUsesAgain && k_block > 0 && thread % 32 == 0) {
+      mbarrier_arrive(&pipeline.empty[(k_block - 1) % P::stages]);
+    }
+  }
+  wgmma_wait(0);
+  pin(acc);
+  __syncthreads();  // all warpgroups have read the stages
+  float* products = reinterpret_cast<float*>(shared);
+  put_products(products, acc, warpgroup, thread);
+  if (kLoops) {
+    fence_proxy_async();  // copies of the next tile come to this place
+  }
+  __syncthreads();
+  if (kOfPixel) {
+    store_pixels(y, products, bias, tile, sizes.batch, sizes.out_h, sizes.out_w);
+  } else {
+    store_rows(y, products, bias, tile, sizes.batch, sizes.out_h, sizes.out_w);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
+    overlap_gemm(__grid_constant__ const TensorMap x_map, __grid_constant__ const TensorMap weight_map,
+                 const Element* __restrict__ weight, const Element* __restrict__ bias, Element* __restrict__ y,
+                 int batch, int height, int width) {
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  Sizes sizes;
+  sizes.batch = batch;
+  sizes.out_h = output_rows(in_h);
+  sizes.out_w = output_columns(in_w);
+  sizes.tiles_h = kWholeH ? 1 : (in_h + (kBeyondH - kFirstH + kStepH - 1)) / kStepH;
+  sizes.tiles_w = kWholeW ? 1 : (in_w + (kBeyondW - kFirstW + kStepW - 1)) / kStepW;
+  Tile tile = tile_of(blockIdx.x, sizes);
+
+  Pipeline pipeline;
+  pipeline.shared = shared_align(shared_memory(), 1024);
+  pipeline.full = reinterpret_cast<unsigned long long*>(pipeline.shared + kBarrierOffset);
+  pipeline.empty = pipeline.full + P::stages;
+  if (threadIdx.x == 0) {
+    tensor_prefetch(x_map);
+    if (P::copied_weights) {
+      tensor_prefetch(weight_map);
+    }
+    for (int stage = 0; stage < P::stages; ++stage) {
+      mbarrier_init(&pipeline.full[stage], 1);
+      if (kUsesAgain) {
+        mbarrier_init(&pipeline.empty[stage], kThreads / 32);
+      }
+    }
+    fence_mbarrier_init();
+    begin_tile(pipeline, x_map, weight_map, tile);
+  }
+  if (kPixels < kBlockM) {
+    // Rows behind the tile's pixels, which no copy brings.
+    constexpr int kTail = (kBlockM - kPixels) * (kSwizzle / 16);
+    for (int i = threadIdx.x; i < P::stages * kTail; i += kThreads) {
+      *reinterpret_cast<uint4*>(pipeline.shared + i / kTail * kStageBytes + kCopiedInputBytes + i % kTail * 16) =
+          make_uint4(0, 0, 0, 0);
+    }
+    if (P::copied_weights) {
+      fence_proxy_async();
+    }
+  }
+  if (!P::copied_weights) {
+    load_weights(pipeline.shared + kResidentOffset, weight);
+    fence_proxy_async();
+  }
+  __syncthreads();
+
+  if (kLoops) {
+    const int tiles = ((batch - 1) / P::tile_n + 1) * sizes.tiles_h * sizes.tiles_w;
+    int number = 0;
+    for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
+      if (number > 0) {
+        __syncthreads();  // all have read the products of the tile before
+        tile = tile_of(index, sizes);
+        if (threadIdx.x == 0) {
+          begin_tile(pipeline, x_map, weight_map, tile);
+        }
+      }
+      make_tile(pipeline, x_map, weight_map, tile, number, bias, y, sizes);
+      ++number;
+    }
+  } else {
+    make_tile(pipeline, x_map, weight_map, tile, 0, bias, y, sizes);
+  }
+}

@@ -1,0 +1,134 @@
+#include "generator/planner/overlap_gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "generator/language/language.h"
+#include "generator/planner/cost.h"
+
+namespace convtgen {
+namespace {
+
+Problem problem_of(const std::string& layer, std::string_view architecture = "sm_90a") {
+  const auto parsed = parse_layer("conv_transpose2d " + layer);
+  EXPECT_TRUE(parsed) << layer;
+  return {parsed.value_or(Layer{}), Direction::kForward, target_named(architecture).value()};
+}
+
+std::int64_t parameter(const Plan& plan, const char* name) {
+  return std::get<std::int64_t>(plan.parameters.at(name));
+}
+
+bool flag(const Plan& plan, const char* name) {
+  return std::get<bool>(plan.parameters.at(name));
+}
+
+/// Layers of benchmarks/layers.convt, one of open sizes, and one whose weights are no whole vectors.
+constexpr const char* kLayers[] = {
+    "2048 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 32x8x6; dtype f16; layout nhwc",
+    "512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f16; layout nhwc",
+    "256 -> 256; kernel 2x2; stride 2x2; input 100x14x14; bias; dtype f16; layout nhwc",
+    "64 -> 3; kernel 4x4; stride 2x2; padding 1x1; input 128x32x32; dtype bf16; layout nhwc",
+    "72 -> 40; kernel 3x5; stride 1x4; dtype bf16; layout nhwc; weight_layout channels_last",
+    "56 -> 1; kernel 9x9; stride 4x4; padding 4x4; output_padding 3x3; input 1x270x480; dtype f16; layout nhwc",
+};
+
+TEST(PlanOverlapGemm, PlansFitTheChipAndAreTheBestFirst) {
+  for (const std::string layer : kLayers) {
+    const Problem problem = problem_of(layer);
+    const std::vector<Plan> plans = plans_overlap_gemm(problem).value();
+    EXPECT_LE(plans.size(), 16u);
+    double before = 0;
+    for (const Plan& each : plans) {
+      SCOPED_TRACE(layer + ": " + each.reason);
+      EXPECT_LE(each.shared_bytes, problem.target.max_shared_bytes);
+      EXPECT_LE((each.shared_bytes + 1024) * parameter(each, "blocks_per_sm"),
+                std::max(problem.target.shared_bytes_per_sm, problem.target.max_shared_bytes + 1024));
+      EXPECT_GE(each.predicted_seconds.value(), before);
+      before = each.predicted_seconds.value();
+      EXPECT_EQ(each.predicted_seconds, overlap_gemm_seconds(problem, each, planned_sizes(problem.layer)));
+      EXPECT_EQ(each.threads, 128 * parameter(each, "warpgroups"));
+      // Accumulators of all threads of an SM fit its registers beside 36 others.
+      const std::int64_t columns = parameter(each, "block_c") * tap_count(problem.layer);
+      EXPECT_LE((parameter(each, "thread_tiles") * (columns + 7) / 8 * 4 + 36) * each.threads *
+                    parameter(each, "blocks_per_sm"),
+                65536);
+      EXPECT_LE(columns, 256);
+      EXPECT_EQ(each.packed_bytes, 0);
+    }
+  }
+}
+
+TEST(PlanOverlapGemm, SmallImagesAreWholeAndShareATile) {
+  const Plan first = plans_overlap_gemm(problem_of(kLayers[0])).value().front();
+  EXPECT_EQ(parameter(first, "tile_n"), 4);
+  EXPECT_EQ(parameter(first, "tile_h"), 8);
+  EXPECT_EQ(parameter(first, "tile_w"), 6);
+  EXPECT_EQ(parameter(first, "block_c"), 16);
+}
+
+// What one copy brings has at most 256 elements of an axis; weights are brought as they lie, in rows of a swizzle.
+TEST(PlanOverlapGemm, TensorCopiesBringPixelsAndWeights) {
+  for (const std::string layer : kLayers) {
+    const Problem problem = problem_of(layer);
+    const std::vector<Plan> plans = plans_overlap_gemm(problem).value();
+    for (const Plan& each : plans) {
+      SCOPED_TRACE(layer + ": " + each.reason);
+      const LaunchPlan launch = overlap_gemm_launch(problem, each);
+      ASSERT_EQ(launch.kernels.size(), 1u);
+      EXPECT_TRUE(launch.regions.empty());
+      const bool copies = flag(each, "copied_weights");
+      ASSERT_EQ(launch.maps.size(), copies ? 2u : 1u);
+      EXPECT_EQ(launch.maps[0].form.box[0], parameter(each, "block_k"));
+      for (const MapRecipe& map : launch.maps) {
+        for (int axis = 0; axis < map.form.rank; ++axis) {
+          EXPECT_LE(map.form.box[static_cast<std::size_t>(axis)], 256u);
+        }
+      }
+      const auto weight = std::ranges::find(launch.tensors, Role::kWeight, &Tensor::role);
+      EXPECT_EQ(weight->alignment, 16);
+      if (copies) {
+        EXPECT_EQ(launch.maps[1].form.box[1], parameter(each, "block_k"));
+      }
+    }
+  }
+  // 81 columns are no whole vectors.
+  EXPECT_FALSE(flag(plans_overlap_gemm(problem_of(kLayers[5])).value().front(), "copied_weights"));
+}
+
+TEST(PlanOverlapGemm, PixelsThatAreNoWholeVectorsAreStoredTogether) {
+  EXPECT_EQ(parameter(plans_overlap_gemm(problem_of(kLayers[3])).value().front(), "store"), 8);
+  // Of one channel: the phases of a position.
+  EXPECT_EQ(parameter(plans_overlap_gemm(problem_of(kLayers[5])).value().front(), "store"), 4);
+  // Rows of 3 * 5 outputs begin anywhere.
+  const Problem odd = problem_of("64 -> 3; kernel 1x1; input 4x5x5; dtype f16; layout nhwc");
+  EXPECT_EQ(parameter(plans_overlap_gemm(odd).value().front(), "store"), 1);
+}
+
+TEST(PlanOverlapGemm, SaysWhyNot) {
+  constexpr std::pair<const char*, const char*> kRefused[] = {
+      {"16 -> 16; kernel 3; stride 2; compute tf32; layout nhwc", "compute tf32; it takes f16, bf16"},
+      {"16 -> 16; kernel 3; stride 2; dtype f16", "NCHW; tensor copies of a pixel's channels want channels last"},
+      {"16 -> 16; kernel 3; stride 2; groups 2; dtype f16; layout nhwc", "2 groups; it takes 1"},
+      {"12 -> 16; kernel 3; stride 2; dtype f16; layout nhwc",
+       "12 input channels; tensor copies want whole 16 bytes, multiples of 8"},
+      {"16 -> 16; kernel 3; stride 2; dilation 1x2; dtype f16; layout nhwc", "dilation 2 in width; it takes 1"},
+      {"16 -> 16; kernel 5; dtype f16; layout nhwc", "25 taps of an output; at most 16, which are unrolled"},
+      {"16 -> 16; kernel 8; stride 4; dtype f16; layout nhwc",
+       "64 taps of 8 output channels; a product has at most 256 columns"},
+      {"16 -> 30; kernel 3; stride 2; dtype f16; layout nhwc",
+       "9 taps of 30 output channels; a product has at most 256 columns"},
+  };
+  for (const auto& [layer, reason] : kRefused) {
+    const auto plans = plans_overlap_gemm(problem_of(layer));
+    ASSERT_FALSE(plans) << layer;
+    EXPECT_EQ(plans.error().message, reason);
+  }
+  EXPECT_EQ(plans_overlap_gemm(problem_of(kLayers[0], "sm_80")).error().message,
+            "architecture sm_80; wgmma is an instruction of sm_90a");
+}
+
+}  // namespace
+}  // namespace convtgen
