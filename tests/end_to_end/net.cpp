@@ -366,7 +366,7 @@ void add_line(Coverage& coverage, const NetLine& line, const std::vector<Plan>& 
 }
 
 Wanted random_wish(std::mt19937_64& random) {
-  constexpr std::array<std::string_view, 6> kTemplates = {"direct",    "direct_rows", "shift_gemm",  "halo_gemm",
+  constexpr std::array<std::string_view, 7> kTemplates = {"direct",    "direct_rows", "shift_gemm",  "halo_gemm",
                                                           "roll_gemm", "mma_rows",    "overlap_gemm"};
   Wanted wanted;
   wanted.compute = all_computes()[random() % all_computes().size()];
