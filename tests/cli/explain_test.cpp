@@ -72,7 +72,8 @@ TEST(Explain, SaysWhyOtherTemplatesRefuse) {
     return out.substr(out.find("\n  refused "), out.find("\n  registers") - out.find("\n  refused "));
   };
   EXPECT_THAT(refused("16 -> 16; kernel 3; groups 4; compute tf32; input 1x8x8"),
-              testing::StartsWith("\n  refused     shift_gemm: groups of 4 input channels; tensor cores want 16\n"
+              testing::StartsWith("\n  refused     mma_rows: compute tf32; it takes f16, bf16\n"
+                                  "              shift_gemm: groups of 4 input channels; tensor cores want 16\n"
                                   "              f32x3_gemm: compute tf32; it takes f32x3\n"
                                   "              roll_gemm: 4 groups; it takes 1\n"
                                   "              halo_gemm: 4 groups; it takes 1"));

@@ -9,7 +9,9 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/direct.h"
+#include "generator/planner/direct_rows.h"
 #include "generator/planner/launch_plan.h"
+#include "generator/planner/mma_rows.h"
 #include "generator/program/program_text.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/device/host/host_device.h"
@@ -123,7 +125,7 @@ Result<Outputs> outputs_of(const Layer& layer, const InputSizes& sizes, const Pl
   return Outputs{*std::move(expected), *std::move(got)};
 }
 
-/// Of `direct`: the others' products are printed for one plan, so they are nothing as they stand.
+/// Of `direct`. Products by wgmma are printed for one plan, so templates that have them are nothing as they stand.
 Result<Plan> best_plan(const Layer& layer) {
   Result<std::vector<Plan>> plans = plans_direct({layer, Direction::kForward, target_named("sm_90a").value()});
   return plans ? Result<Plan>(plans->front()) : std::unexpected(plans.error());
@@ -147,6 +149,26 @@ TEST_P(SameBits, AsTheTemplateCompiledWithTheSameParameters) {
   ASSERT_TRUE(outputs) << outputs.error().message;
   EXPECT_FALSE(outputs->residual.bytes.empty());
   EXPECT_EQ(outputs->as_it_stands.bytes, outputs->residual.bytes);
+}
+
+TEST(BitsOfRows, AreThoseOfTheTemplates) {
+  for (const char* text :
+       {"conv_transpose2d 6 -> 10; kernel 3x4; stride 3x2; padding 1x2; groups 2; bias; fuse relu; "
+        "input 2x5x19",
+        "conv_transpose2d 48 -> 32; kernel 3x4; stride 2x3; padding 1x1; dilation 2x1; groups 2; bias; "
+        "fuse relu; input 2x5x19; dtype f16; layout nhwc"}) {
+    SCOPED_TRACE(text);
+    const Layer layer = parse_layer(text).value();
+    const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
+    const Result<std::vector<Plan>> plans =
+        layer.layout == Layout::kNhwc ? plans_mma_rows(problem) : plans_direct_rows(problem);
+    ASSERT_TRUE(plans) << plans.error().message;
+    const Plan& plan = plans->front();
+    const Result<Outputs> outputs = outputs_of(layer, known_sizes(layer).value(), plan, plan.parameters);
+    ASSERT_TRUE(outputs) << outputs.error().message;
+    EXPECT_FALSE(outputs->residual.bytes.empty());
+    EXPECT_EQ(outputs->as_it_stands.bytes, outputs->residual.bytes);
+  }
 }
 
 TEST(OtherBits, ComeOfOtherParameters) {
