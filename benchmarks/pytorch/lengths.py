@@ -41,12 +41,13 @@ def measure(mode, options):
             call_all()
         before = convtgen.counters()
         calls = [call_all, *(lambda x=x: layer(x) for x in inputs)]
-        in_turn, *singly = measuring.alternating_ms(calls, options.device, options.blocks, options.block_ms * 1e-3)
+        together, *singly = measuring.alternating_ms(calls, options.device, options.blocks, options.block_ms * 1e-3)
     after = convtgen.counters()
-    made = {name: after[name] - before[name] for name in _MADE}
-    return {"mode": mode, "in_turn_ms": in_turn[0], "singly_ms": [each[0] for each in singly],
-            "ratio": in_turn[0] / sum(each[0] for each in singly),
-            "wall_ratio": in_turn[1] / sum(each[1] for each in singly), "kernels": before["prepared"] - beginning["prepared"], "made": made}
+    return {"mode": mode, "in_turn_ms": together[0], "singly_ms": [each[0] for each in singly],
+            "ratio": together[0] / sum(each[0] for each in singly),
+            "wall_ratio": together[1] / sum(each[1] for each in singly),
+            "kernels": before["prepared"] - beginning["prepared"],
+            "made": {name: after[name] - before[name] for name in _MADE}}
 
 
 def main(words):
