@@ -102,7 +102,8 @@ std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
            ceil_div(shape.out[kHeight], tile_rows(plan));
   }
   if (plan.template_name == "overlap_gemm") {
-    const Grid& grid = setup.source.main().grid;
+    Grid grid = setup.source.main().grid;
+    grid.most_tiles = 0;
     return grid.blocks(quantities_of(shape)).value() / tile_blocks(setup);
   }
   TileGrid grid = tile_grid_of(setup.problem, plan);
