@@ -33,6 +33,7 @@ struct Case {
   bool by_rows = false;  // its height grows, and there are images before; else its batch grows
   bool flat = false;
   std::optional<bool> bulk = {};
+  std::optional<bool> staged_epilogue = {};
 };
 
 std::int64_t integer(const Plan& plan, const char* name) {
@@ -49,15 +50,17 @@ struct Setup {
   KernelSource source;
 };
 
-Setup set_up(const char* text, const char* template_name, bool flat, std::optional<bool> bulk) {
-  const Problem problem{parse_layer(text).value(), Direction::kForward, target_named("sm_90a").value()};
+Setup set_up(const Case& what) {
+  const Problem problem{parse_layer(what.layer).value(), Direction::kForward, target_named("sm_90a").value()};
   const std::vector<Plan> plans = plan(problem).value();
   const auto found = std::ranges::find_if(plans, [&](const Plan& each) {
     const auto is = [&](const char* name, bool value) {
       const auto parameter = each.parameters.find(name);
       return parameter == each.parameters.end() || std::get<bool>(parameter->second) == value;
     };
-    return each.template_name == template_name && is("flat", flat) && (!bulk || is("bulk", *bulk));
+    return each.template_name == what.template_name && is("flat", what.flat) &&
+           (!what.bulk || is("bulk", *what.bulk)) &&
+           (!what.staged_epilogue || is("staged_epilogue", *what.staged_epilogue));
   });
   if (found == plans.end()) {
     throw std::runtime_error("the planner has no such plan");
@@ -118,8 +121,7 @@ std::byte* memory_of(const Buffer& buffer) {
 /// A layer at two sizes: all of it at the small one, and as much of its end as that at the far one.
 class FarLayer {
  public:
-  explicit FarLayer(const Case& what)
-      : case_(what), setup_(set_up(what.layer, what.template_name, what.flat, what.bulk)) {
+  explicit FarLayer(const Case& what) : case_(what), setup_(set_up(what)) {
     const Layer& l = setup_.problem.layer;
     const std::int64_t rows = made_rows(setup_);
     small_ = {what.by_rows ? 1
@@ -320,6 +322,13 @@ constexpr Case kCases[] = {
      false, false},
     {"shift_gemm_rows_anywhere", "shift_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute tf32", true,
      false, true},
+    {"shift_gemm_rows_from_registers",
+     "shift_gemm",
+     "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute tf32",
+     true,
+     false,
+     {},
+     false},
     {"f32x3_gemm_rows", "f32x3_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3", true},
     {"f32x3_gemm_rows_channels_last", "f32x3_gemm",
      "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3; layout nhwc", true},
