@@ -1,5 +1,5 @@
 // conv_transpose2d 32 -> 64; kernel 3x5; stride 2x3; padding 1x2; dilation 2x1; groups 4; input 16x128x256; bias; fuse relu; dtype f32; compute f32; layout nchw
-// forward for sm_90a. Template direct_rows: a block makes 8x384 outputs of 16 channels; 15 taps; 56.0 KiB shared.
+// forward for sm_90a. Template direct_rows: a block makes 4x768 outputs of 8 channels; 15 taps; 60.0 KiB shared.
 // Launch
 //   sizes: batch 16, in_height 128, in_width 256; out_height 257, out_width 766
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
@@ -7,11 +7,11 @@
 //   tensor x: 16777216 elements, read, 4-byte aligned
 //   tensor weight: 7680 elements, read, 4-byte aligned
 //   tensor bias: 64 elements, read, 4-byte aligned
-//   kernel convtgen_direct_rows_forward_b94850b685020a4a
+//   kernel convtgen_direct_rows_forward_45f77d07c4e3148f
 //     arguments const float* x, const float* weight, const float* bias, float* y
-//     grid 4224; block 256; shared 57312
+//     grid 8320; block 128; shared 61472
 
-namespace convtgen_direct_rows_forward_b94850b685020a4a_source {
+namespace convtgen_direct_rows_forward_45f77d07c4e3148f_source {
 
 // ---- Device primitives ----
 
@@ -51,21 +51,20 @@ __device__ __forceinline__ void async_copy_wait_all() {
 
 // ---- Constants ----
 
-constexpr int kThreads = 256;
-constexpr int kTileColumns = 128;
-constexpr int kStagedColumns = 129;
+constexpr int kThreads = 128;
+constexpr int kStagedColumns = 257;
 constexpr int kColumnStep = 32;
-constexpr int kPitch = 129;
-constexpr long long kPlane = 775ll;
-constexpr int kRunLength = 384;
+constexpr int kPitch = 257;
+constexpr long long kPlane = 1029ll;
+constexpr int kRunLength = 768;
 constexpr int kRunLanes = 32;  // that store a run
-constexpr int kRunSums = 388;
-constexpr int kExchanged = 388;  // sums of a warp's buffer
+constexpr int kRunSums = 772;
+constexpr int kExchanged = 772;  // sums of a warp's buffer
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr long long kWeightOffset = 6200ll;  // whole vectors
-constexpr long long kExchangeOffset = 8120ll;
+constexpr long long kWeightOffset = 8232ll;  // whole vectors
+constexpr long long kExchangeOffset = 9192ll;
 
 __device__ int floor_div(int a) {
   return a >= 0 ? a / 2 : -((1 - a) / 2);
@@ -81,19 +80,17 @@ __device__ __forceinline__ void stage(float* to, const float* from, bool is_insi
 
 // Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.
 // `x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.
-__device__ __forceinline__ void stage_input(float* __restrict__ planes, const float* __restrict__ x, int first_row,
-                                            int first_column) {
+__device__ __forceinline__ void stage_input(float* __restrict__ planes, const float* __restrict__ x, int first_row) {
   #pragma unroll 8
-  for (int i = threadIdx.x; i < 6192; i += kThreads) {
+  for (int i = threadIdx.x; i < 8224; i += kThreads) {
     // Adjacent threads read adjacent memory.
-    const int channel = i / 774;
-    const int row = i / kStagedColumns % 6;
+    const int channel = i / 1028;
+    const int row = i / kStagedColumns % 4;
     const int column = i % kStagedColumns;
     const int iy = first_row + row;
-    const int ix = first_column + column;
-    const bool is_inside = iy >= 0 && iy < 128 && ix < 256;
-    const float* from = x + ((channel * 128 + iy) * 256 + ix);
-    stage(planes + (channel * 775 + row * kPitch + column), from, is_inside, x);
+    const bool is_inside = iy >= 0 && iy < 128 && column < 256;
+    const float* from = x + ((channel * 128 + iy) * 256 + column);
+    stage(planes + (channel * 1029 + row * kPitch + column), from, is_inside, x);
   }
 }
 
@@ -104,23 +101,25 @@ __device__ __forceinline__ int weight_place(int lane, int channel) {
 
 // Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are
 // those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.
-__device__ __forceinline__ void stage_weights(float* __restrict__ weights, const float* __restrict__ weight) {
+__device__ __forceinline__ void stage_weights(float* __restrict__ weights, const float* __restrict__ weight,
+                                              int first_out) {
   #pragma unroll 8
-  for (int i = threadIdx.x; i < 1920; i += kThreads) {
+  for (int i = threadIdx.x; i < 960; i += kThreads) {
     const int tap = i % 15;
-    const int channel = i / 15 % 16;
-    const int ci = i / 240;
+    const int channel = i / 15 % 8;
+    const int ci = i / 120;
+    const int co = first_out + channel;
     const int of_warp = channel % 4;
     const int place = channel / 4 * 4 + weight_place(0, of_warp);
-    const float* from = weight + ((ci * 16 + channel) * 15 + tap);
-    stage(weights + ((ci * 15 + tap) * 16 + place), from, true, weight);
+    const float* from = weight + ((ci * 16 + co) * 15 + tap);
+    stage(weights + ((ci * 15 + tap) * 8 + place), from, true, weight);
   }
 }
 
 // ---- Products ----
 
 // One thread's accumulators for one column phase.
-using Accumulators = float[4][4];
+using Accumulators = float[4][8];
 
 // One tap: positions of a staged row times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
@@ -128,7 +127,7 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
   for (int channel = 0; channel < 4; ++channel) {
     const float weight = weights[weight_place(0, channel)];
     #pragma unroll
-    for (int column = 0; column < 4; ++column) {
+    for (int column = 0; column < 8; ++column) {
       acc[channel][column] = fma(x[column * kColumnStep], weight, acc[channel][column]);
     }
   }
@@ -191,7 +190,7 @@ __device__ __forceinline__ void store_runs(const float* __restrict__ exchanged, 
     const int vectors = (length - head) / 4;
     const float* from = exchanged + (run * kRunSums + (skew > 0 ? 4 : 0));  // the first whole vector
     #pragma unroll
-    for (int round = 0; round < 3; ++round) {
+    for (int round = 0; round < 6; ++round) {
       const int i = lane % kRunLanes + round * kRunLanes;
       if (i < vectors) {
         store_16(start + (head + i * 4), from + i * 4);
@@ -222,7 +221,7 @@ __device__ __forceinline__ void store_exchanged(const Accumulators (&acc)[3], fl
     const int pixel = lane_x * 3;
     float* to = buffer + (skew + lane_c * kRunSums + pixel);
     #pragma unroll
-    for (int column = 0; column < 4; ++column) {
+    for (int column = 0; column < 8; ++column) {
       #pragma unroll
       for (int phase = 0; phase < 3; ++phase) {
         const int behind = column * 96 + phase;
@@ -236,69 +235,70 @@ __device__ __forceinline__ void store_exchanged(const Accumulators (&acc)[3], fl
 
 // ---- Kernel ----
 
-extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_rows_forward_b94850b685020a4a(const float* __restrict__ x, const float* __restrict__ weight,
+extern "C" __global__ void __launch_bounds__(kThreads, 3)
+    convtgen_direct_rows_forward_45f77d07c4e3148f(const float* __restrict__ x, const float* __restrict__ weight,
                                                   const float* __restrict__ bias, float* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const int block = blockIdx.x;
-  const int channel_tile = block % 4;
-  const int tile = block / 4;
-  const int tile_x = tile % 2;
-  const int tile_y = tile / 2 % 33;
-  const int image = tile / 66;
-  const int first_out = channel_tile * 16;
+  const int channel_tile = block % 8;
+  const int tile = block / 8;
+  const int tile_y = tile % 65;
+  const int image = tile / 65;
+  const int group = channel_tile / 2;
+  const int first_in_group = channel_tile % 2 * 8;
+  const int first_out = group * 16 + first_in_group;
+  const int channel_end = (group + 1) * 16;
 
   // Bases are 64-bit; every offset from them fits its type.
   const long long image_channel = static_cast<long long>(image) * 32;
-  const float* x_group = x + (image_channel + channel_tile * 8) * 32768;
-  const float* weight_group = weight + static_cast<long long>(channel_tile) * 1920;
+  const float* x_group = x + (image_channel + group * 8) * 32768;
+  const float* weight_group = weight + static_cast<long long>(group) * 1920;
   float* y_image = y + static_cast<long long>(image) * 12599168;
 
   float* shared = static_cast<float*>(shared_memory());
   float* weights = shared + kWeightOffset;
-  stage_input(shared, x_group, tile_y * 4 - 1, tile_x * kTileColumns);
-  stage_weights(weights, weight_group);
+  stage_input(shared, x_group, tile_y * 2 - 1);
+  stage_weights(weights, weight_group, first_in_group);
   async_copy_wait_all();
   __syncthreads();  // the tile is staged
 
   // The thread's place: its warp in the block, and its lane along channels and columns.
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  const int warp_c = warp % 4;
-  const int warp_y = warp / 4;
+  const int warp_c = warp % 2;
+  const int warp_y = warp / 2;
   const int lane_c = lane / 32;
   const int lane_x = lane % 32;
-  const int of_group = (warp_c * 4 + lane_c * 4) / 16 * 8;
-  const float* x_thread = shared + (of_group * 775 + lane_x);
+  const float* x_thread = shared + lane_x;
   const float* weight_thread = weights + (warp_c * 4 + weight_place(lane_c, 0));
-  float* exchange = shared + (kExchangeOffset + warp * 776);
+  float* exchange = shared + (kExchangeOffset + warp * 1544);
   Place place;
   place.channel = first_out + warp_c * 4;
-  place.channel_end = 64;
-  place.column = tile_x * 384;
+  place.channel_end = channel_end;
+  place.column = 0;
 
   #pragma unroll 1
-  for (int row = warp_y; row < 4; row += 2) {
+  for (int row = warp_y; row < 2; row += 2) {
     #pragma unroll 1
     for (int i = 0; i < 2; ++i) {
       // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
-      place.row = (tile_y * 4 + row) * 2 + (1 + i) % 2;
+      place.row = (tile_y * 2 + row) * 2 + (1 + i) % 2;
       if (place.row < 257) {
         Accumulators acc[3] = {};
         #pragma unroll 1
         for (int kh = i < 1 ? i : 3; kh < 3; ++kh) {
           const int staged_row = row + -floor_div(2 * kh - 1) + 1;
           const float* x_row = x_thread + staged_row * kPitch;
-          const float* weight_row = weight_thread + kh * 80;
+          const float* weight_row = weight_thread + kh * 40;
           #pragma unroll 2
           for (int ci = 0; ci < 8; ++ci) {
-            multiply_add(acc[1], x_row + 1, weight_row);       // taps (0 to 2, 0)
-            multiply_add(acc[2], x_row + 1, weight_row + 16);  // taps (0 to 2, 1)
-            multiply_add(acc[0], x_row, weight_row + 32);      // taps (0 to 2, 2)
-            multiply_add(acc[1], x_row, weight_row + 48);      // taps (0 to 2, 3)
-            multiply_add(acc[2], x_row, weight_row + 64);      // taps (0 to 2, 4)
+            multiply_add(acc[1], x_row + 1, weight_row);      // taps (0 to 2, 0)
+            multiply_add(acc[2], x_row + 1, weight_row + 8);  // taps (0 to 2, 1)
+            multiply_add(acc[0], x_row, weight_row + 16);     // taps (0 to 2, 2)
+            multiply_add(acc[1], x_row, weight_row + 24);     // taps (0 to 2, 3)
+            multiply_add(acc[2], x_row, weight_row + 32);     // taps (0 to 2, 4)
             x_row += kPlane;
-            weight_row += 240;
+            weight_row += 120;
           }
         }
         store_exchanged(acc, exchange, y_image, bias, place, lane_c, lane_x);
@@ -307,5 +307,5 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   }
 }
 
-}  // namespace convtgen_direct_rows_forward_b94850b685020a4a_source
-using convtgen_direct_rows_forward_b94850b685020a4a_source::convtgen_direct_rows_forward_b94850b685020a4a;
+}  // namespace convtgen_direct_rows_forward_45f77d07c4e3148f_source
+using convtgen_direct_rows_forward_45f77d07c4e3148f_source::convtgen_direct_rows_forward_45f77d07c4e3148f;

@@ -1,16 +1,16 @@
 // conv_transpose2d 21 -> 21; kernel 16x16; stride 8x8; padding 4x4; groups 21; input 8x64x64; dtype bf16; compute bf16; layout nhwc
-// forward for sm_75. Template direct_rows: a block makes 64x128 outputs of 21 channels; 256 taps; 59.0 KiB shared.
+// forward for sm_75. Template direct_rows: a block makes 32x128 outputs of 21 channels; 256 taps; 52.4 KiB shared.
 // Launch
 //   sizes: batch 8, in_height 64, in_width 64; out_height 512, out_width 512
 //   compile: nvcc -gencode arch=compute_75,code=sm_75
 //   tensor y: 44040192 elements, written, 16-byte aligned
 //   tensor x: 688128 elements, read, 16-byte aligned
 //   tensor weight: 5376 elements, read, 2-byte aligned
-//   kernel convtgen_direct_rows_forward_0ea9c65c862996e4
+//   kernel convtgen_direct_rows_forward_e60b721fda9ca0ac
 //     arguments const unsigned short* x, const unsigned short* weight, unsigned short* y
-//     grid 256; block 256; shared 60400
+//     grid 512; block 256; shared 53680
 
-namespace convtgen_direct_rows_forward_0ea9c65c862996e4_source {
+namespace convtgen_direct_rows_forward_e60b721fda9ca0ac_source {
 
 // ---- Device primitives ----
 
@@ -53,15 +53,15 @@ constexpr int kTaps = 256;
 constexpr int kInputs = 21;  // channels that are staged
 constexpr int kStagedColumns = 18;
 constexpr int kPitch = 20;
-constexpr long long kPlane = 204ll;
+constexpr long long kPlane = 124ll;
 constexpr int kWarpPixels = 32;
 constexpr int kRunLanes = 32;  // that store a run
 constexpr int kRunSums = 680;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr long long kWeightOffset = 4284ll;  // whole vectors
-constexpr long long kExchangeOffset = 9660ll;
+constexpr long long kWeightOffset = 2604ll;  // whole vectors
+constexpr long long kExchangeOffset = 7980ll;
 
 __device__ int floor_div(int a) {
   return a >= 0 ? a / 8 : -((7 - a) / 8);
@@ -84,7 +84,7 @@ __device__ __forceinline__ void stage(float* to, const unsigned short* from, boo
 __device__ __forceinline__ void stage_input(float* __restrict__ planes, const unsigned short* __restrict__ x,
                                             int first_row, int first_column) {
   #pragma unroll 8
-  for (int i = threadIdx.x; i < 3780; i += kThreads) {
+  for (int i = threadIdx.x; i < 2268; i += kThreads) {
     // Adjacent threads read adjacent memory.
     const int channel = i % kInputs;
     const int row = i / 378;
@@ -93,7 +93,7 @@ __device__ __forceinline__ void stage_input(float* __restrict__ planes, const un
     const int ix = first_column + column;
     const bool is_inside = iy >= 0 && iy < 64 && ix >= 0 && ix < 64;
     const unsigned short* from = x + ((iy * 64 + ix) * 21 + channel);
-    stage(planes + (channel * 204 + row * kPitch + column), from, is_inside);
+    stage(planes + (channel * 124 + row * kPitch + column), from, is_inside);
   }
 }
 
@@ -210,14 +210,14 @@ __device__ __forceinline__ void store_exchanged(const Accumulators (&acc)[8], fl
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_direct_rows_forward_0ea9c65c862996e4(const unsigned short* __restrict__ x,
+    convtgen_direct_rows_forward_e60b721fda9ca0ac(const unsigned short* __restrict__ x,
                                                   const unsigned short* __restrict__ weight,
                                                   unsigned short* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const int block = blockIdx.x;
   const int tile_x = block % 4;
-  const int tile_y = block / 4 % 8;
-  const int image = block / 32;
+  const int tile_y = block / 4 % 16;
+  const int image = block / 64;
 
   // Bases are 64-bit; every offset from them fits its type.
   const long long image_channel = static_cast<long long>(image) * 21;
@@ -226,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   float* shared = static_cast<float*>(shared_memory());
   float* weights = shared + kWeightOffset;
-  stage_input(shared, x_group, tile_y * 8 - 1, tile_x * 16 - 1);
+  stage_input(shared, x_group, tile_y * 4 - 1, tile_x * 16 - 1);
   stage_weights(weights, weight);
   __syncthreads();  // the tile is staged
 
@@ -239,7 +239,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int lane_c = is_idle ? 0 : lane % 21;
   const int lane_x = is_idle ? 0 : lane / 21;
   const int column = warp_x * 4 + lane_x * 4;
-  const float* x_thread = shared + (lane_c * 204 + column);
+  const float* x_thread = shared + (lane_c * 124 + column);
   const float* weight_thread = weights + weight_place(lane_c);
   float* exchange = shared + (kExchangeOffset + warp * 680);
   Place place;
@@ -248,11 +248,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   place.column = (tile_x * 16 + warp_x * 4) * 8;
 
   #pragma unroll 1
-  for (int row = warp_y; row < 8; row += 2) {
+  for (int row = warp_y; row < 4; row += 2) {
     #pragma unroll 1
     for (int i = 0; i < 8; ++i) {
       // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
-      place.row = (tile_y * 8 + row) * 8 + (floor_mod(i % 8 - 4) + i / 8) % 8;
+      place.row = (tile_y * 4 + row) * 8 + (floor_mod(i % 8 - 4) + i / 8) % 8;
       if (place.row < 512) {
         Accumulators acc[8] = {};
         #pragma unroll 1
@@ -285,5 +285,5 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_direct_rows_forward_0ea9c65c862996e4_source
-using convtgen_direct_rows_forward_0ea9c65c862996e4_source::convtgen_direct_rows_forward_0ea9c65c862996e4;
+}  // namespace convtgen_direct_rows_forward_e60b721fda9ca0ac_source
+using convtgen_direct_rows_forward_e60b721fda9ca0ac_source::convtgen_direct_rows_forward_e60b721fda9ca0ac;
