@@ -62,7 +62,11 @@ Setup set_up(const char* text, const char* template_name, bool flat, std::option
   if (found == plans.end()) {
     throw std::runtime_error("the planner has no such plan");
   }
-  return {problem, *found, specialize(problem, *found).value()};
+  Plan chosen = *found;
+  if (template_name == std::string_view("overlap_gemm")) {
+    chosen.parameters.at("tile_n") = std::int64_t{1};  // far images begin where tiles do
+  }
+  return {problem, chosen, specialize(problem, chosen).value()};
 }
 
 /// Rows of positions of a tile, and all tiles of a call.
@@ -102,7 +106,8 @@ std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
            ceil_div(shape.out[kHeight], tile_rows(plan));
   }
   if (plan.template_name == "overlap_gemm") {
-    const Grid& grid = setup.source.main().grid;
+    Grid grid = setup.source.main().grid;
+    grid.most_tiles = 0;
     return grid.blocks(quantities_of(shape)).value() / tile_blocks(setup);
   }
   TileGrid grid = tile_grid_of(setup.problem, plan);
