@@ -66,7 +66,7 @@ Setup set_up(const Case& what) {
     throw std::runtime_error("the planner has no such plan");
   }
   Plan chosen = *found;
-  if (template_name == std::string_view("overlap_gemm")) {
+  if (what.template_name == std::string_view("overlap_gemm")) {
     chosen.parameters.at("tile_n") = std::int64_t{1};  // far images begin where tiles do
   }
   return {problem, chosen, specialize(problem, chosen).value()};
