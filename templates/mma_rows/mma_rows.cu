@@ -70,6 +70,11 @@ __host__ __device__ constexpr bool reads_anew(int kw) {
   return kw == 0 || offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) !=
                         offset_of_tap(kw - 1, P::stride_w, P::padding_w, P::dilation_w);
 }
+// The same of the last unit's pairs of taps: the tap before is none of those that begin them where a run of such taps
+// begins.
+__host__ __device__ constexpr bool pair_reads_anew(int kw) {
+  return kw % (2 * kColumnStep) == 0 || reads_anew(kw);
+}
 
 // Shared memory: the input by units of channels, the weights in the order of B fragments, outputs of phases without
 // taps, and what warps exchange before they store. Units of a pixel are written to different banks.
@@ -212,7 +217,7 @@ __device__ __forceinline__ void multiply_row(Accumulators& acc, const unsigned c
       const int other = kw + kColumnStep;
       if (begins_step(kw)) {
         if (has_partner(kw)) {
-          if (reads_anew(kw)) {
+          if (pair_reads_anew(kw)) {
             matrix_load_x4(a, x_taps + 16 * (offset_w - kLeastOffsetW));
           }
           if (kPairs == 0) {

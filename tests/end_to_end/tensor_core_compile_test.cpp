@@ -322,8 +322,7 @@ std::map<std::string, std::vector<Case>> groups() {
       // Of many k-blocks, whose loops go back with products in flight.
       {"several_k_blocks", cases("shift_gemm", kF16, {"kb64", "unet1"}, 1, true)},
       {"odd_widths", cases("shift_gemm", kTf32, outside)},
-      {"pieces",
-       cases_of_kind("pieces", kF16Nhwc, {"kb64", "kb57", "kb69", "unet4", "dcgan2", "pose3"}, takes_pieces)},
+      {"pieces", cases_of_kind("pieces", kF16Nhwc, {"kb64", "kb57", "kb69", "unet4", "dcgan2", "pose3"}, takes_pieces)},
       {"clusters", cases_of_kind("clusters", kF16Nhwc, {"pose1", "dcgan2"}, is_of_clusters)},
       {"clusters_of_tf32", cases_of_kind("clusters", kTf32, {"pose1", "dcgan2"}, is_of_clusters)},
       {"rolling_tf32", cases("roll_gemm", kTf32, rolling, 1, true)},

@@ -110,7 +110,8 @@ TEST_F(LaunchedByDriver, SizesThatTheLayerFixesAreNoArguments) {
       << set_.last_error();
   EXPECT_THAT(state_->launches.back().arguments, testing::ElementsAre(16, 0x1000, 0x2000));
   ASSERT_EQ(set_.function<Line>("operator_forward")(at<std::uint16_t>(16), at<std::uint16_t>(0x1000),
-                                                    at<std::uint16_t>(0x2000), nullptr, 0, 3, 50, nullptr),
+                                                    at<std::uint16_t>(0x2000), at<unsigned char>(0x4000), 1 << 16, 3,
+                                                    50, nullptr),
             0)
       << set_.last_error();
   SetSizes sizes{};

@@ -158,10 +158,9 @@ TEST(Plan, ADirectionThatTheLayerLacksIsAClearError) {
   problem.direction = Direction::kGradInput;
   const Result<std::vector<Plan>> plans = plan(problem);
   ASSERT_FALSE(plans);
-  EXPECT_EQ(
-      plans.error().message,
-      "directions: the layer has forward, and a kernel for grad_input is wanted; legal is 'directions forward, "
-      "grad_input'");
+  EXPECT_EQ(plans.error().message,
+            "directions: the layer has forward, and a kernel for grad_input is wanted; legal is 'directions forward, "
+            "grad_input'");
 }
 
 TEST(Plan, AnIllegalLayerIsRefused) {

@@ -1,5 +1,5 @@
 (program mma_rows
-  (digest "ed52252185347c6d1a52e554088411ceeaac07d01d0b7f8e2b00482d656a5486")
+  (digest "d1ed1e4195d83c2b76870c153700f43b011379722b24a6e11159cb90e1334dd2")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -237,22 +237,27 @@
     (comment "Whether the A fragments of a tap are not those of the tap before, which reads the same positions.")
     (argument int kw)
     (return @1 (|| (== kw 0) (!= (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) (call offset_of_tap (- kw 1) P::stride_w P::padding_w P::dilation_w)))))
-  (constant @76 int kPixels (* kStagedRows kStagedColumns))
-  (constant @77 int kUnitSkew (? (>= kInputUnits 8) 1 (? (>= kInputUnits 4) 2 (? (>= kInputUnits 2) 4 0))))
-  (constant @78 int kUnitPixels (+ (* (/ (+ kPixels 7) 8) 8) kUnitSkew) (trail "from unit to unit"))
-  (constant @79 "long long" kInputBytes (* (* 16ll kInputUnits) kUnitPixels))
-  (constant @80 int kStepWords (* kTileProducts 64) (trail "two of each lane"))
-  (constant @81 "long long" kWeightBytes (* (* (* 4ll P::kernel_h) kSteps) kStepWords))
-  (constant @82 int kEmptyBytes (* 2 kTileChannels))
-  (constant @84 int kVectors (/ kTileChannels 8))
-  (constant @85 int kPixelPitch (* (+ (* (/ kVectors 2) 2) 1) 8) (trail "elements"))
-  (constant @86 int kExchanged (* (* P::stride_w kProductRows) kPixelPitch) (trail "elements of a warp"))
-  (constant @87 "long long" kWeightOffset kInputBytes)
-  (constant @88 "long long" kEmptyOffset (+ kWeightOffset kWeightBytes))
-  (constant @89 "long long" kExchangeOffset (+ kEmptyOffset kEmptyBytes))
-  (constant @90 "long long" kSharedBytes (+ kExchangeOffset (* (* 2ll P::warps) kExchanged)))
-  (constant @91 int kAlignment 16)
-  (section @93 "Elements")
+  (function @75 constexpr bool pair_reads_anew
+    (comment "The same of the last unit's pairs of taps: the tap before is none of those that begin them where a run of such taps")
+    (comment "begins.")
+    (argument int kw)
+    (return @1 (|| (== (% kw (* 2 kColumnStep)) 0) (call reads_anew kw))))
+  (constant @81 int kPixels (* kStagedRows kStagedColumns))
+  (constant @82 int kUnitSkew (? (>= kInputUnits 8) 1 (? (>= kInputUnits 4) 2 (? (>= kInputUnits 2) 4 0))))
+  (constant @83 int kUnitPixels (+ (* (/ (+ kPixels 7) 8) 8) kUnitSkew) (trail "from unit to unit"))
+  (constant @84 "long long" kInputBytes (* (* 16ll kInputUnits) kUnitPixels))
+  (constant @85 int kStepWords (* kTileProducts 64) (trail "two of each lane"))
+  (constant @86 "long long" kWeightBytes (* (* (* 4ll P::kernel_h) kSteps) kStepWords))
+  (constant @87 int kEmptyBytes (* 2 kTileChannels))
+  (constant @89 int kVectors (/ kTileChannels 8))
+  (constant @90 int kPixelPitch (* (+ (* (/ kVectors 2) 2) 1) 8) (trail "elements"))
+  (constant @91 int kExchanged (* (* P::stride_w kProductRows) kPixelPitch) (trail "elements of a warp"))
+  (constant @92 "long long" kWeightOffset kInputBytes)
+  (constant @93 "long long" kEmptyOffset (+ kWeightOffset kWeightBytes))
+  (constant @94 "long long" kExchangeOffset (+ kEmptyOffset kEmptyBytes))
+  (constant @95 "long long" kSharedBytes (+ kExchangeOffset (* (* 2ll P::warps) kExchanged)))
+  (constant @96 int kAlignment 16)
+  (section @98 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -287,14 +292,14 @@
           (else
             (return @6 value))))))
   (file "mma_rows.cu")
-  (function @97 device "unsigned int" pair
+  (function @102 device "unsigned int" pair
     (comment "Two elements in a word.")
     (attributes "__forceinline__")
     (argument Sum low)
     (argument Sum high)
     (return @1 (? (== P::element_kind kF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
-  (section @101 "Staging")
-  (function @105 device void stage_input
+  (section @106 "Staging")
+  (function @110 device void stage_input
     (comment "Copies the input of a tile with its halo to shared memory: zeros where the image ends.")
     (comment "`x` is the first channel that is staged; row and column are the first staged.")
     (attributes "__forceinline__")
@@ -312,7 +317,7 @@
       (declare @8 (const bool) is_inside (&& (&& (&& (|| (>= kLeastOffsetH 0) (>= iy 0)) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
       (declare @9 (pointer (const Element)) from (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) (* unit kUnit))))
       (do @10 (call async_copy_16 (+ staged (* 16 (+ (* unit kUnitPixels) pixel))) (? is_inside from x) (? is_inside 16 0)))))
-  (function @120 device int weight_place
+  (function @125 device int weight_place
     (comment "Where a weight lies among those of the tile, in elements: by kernel rows, steps, products, then as a lane holds them.")
     (attributes "__forceinline__")
     (argument int ci)
@@ -326,7 +331,7 @@
     (declare @6 (const int) half (? is_paired (% unit 2) (% (/ kw kColumnStep) 2)))
     (declare @7 (const int) lane (+ (* (% channel kProductColumns) 4) (/ (% ci kUnit) 2)))
     (return @8 (+ (* (+ (+ (+ (* (+ (* kh kSteps) step) kStepWords) (* (/ channel kProductColumns) 64)) (* lane 2)) half) 2) (% ci 2))))
-  (function @133 device void stage_weights
+  (function @138 device void stage_weights
     (comment "Copies the weights of a tile to shared memory. `weight` are those of the tile's first group, first_out the tile's")
     (comment "first channel in it.")
     (attributes "__forceinline__")
@@ -340,10 +345,10 @@
       (declare @7 (const int) group (? kWholeGroups (/ channel kGroupOut) 0))
       (declare @8 (const int) co (? kWholeGroups (% channel kGroupOut) (+ first_out channel)))
       (do @9 (= (at weights (call weight_place ci channel tap)) (at weight (call weight_offset (static_cast WeightIndex (+ (* group kGroupIn) ci)) co tap kGroupOut kTaps))))))
-  (section @147 "Products")
-  (alias @150 Accumulators (array (array (array float 4) P::products) P::stride_w)
+  (section @152 "Products")
+  (alias @155 Accumulators (array (array (array float 4) P::products) P::stride_w)
     (comment "One thread's accumulators: of each column phase and each product."))
-  (function @153 device void multiply_add
+  (function @158 device void multiply_add
     (comment "16 channels, or 8 of two taps.")
     (attributes "__forceinline__")
     (argument (reference (array (array float 4) P::products)) acc)
@@ -357,7 +362,7 @@
           (do @7 (call mma_k16_f16 (at acc product) a b)))
         (else
           (do @9 (call mma_k16_bf16 (at acc product) a b))))))
-  (function @168 device void multiply_add_unit
+  (function @173 device void multiply_add_unit
     (comment "8 channels of one tap.")
     (attributes "__forceinline__")
     (argument (reference (array (array float 4) P::products)) acc)
@@ -369,7 +374,7 @@
           (do @5 (call mma_k8_f16 (at acc product) a (at weights (* product 64)))))
         (else
           (do @7 (call mma_k8_bf16 (at acc product) a (at weights (* product 64))))))))
-  (function @182 device void multiply_row
+  (function @187 device void multiply_row
     (comment "One kernel row. `x` is the staged pixel of this lane at the least offset of columns, {kLeastOffsetW}, and its first")
     (comment "unit of the group; `weights` are the lane's own of the row.")
     (attributes "__forceinline__")
@@ -407,7 +412,7 @@
             (then
               (if @32 (call has_partner kw)
                 (then
-                  (if @33 (call reads_anew kw)
+                  (if @33 (call pair_reads_anew kw)
                     (then
                       (do @34 (call matrix_load_x4 a (+ x_taps (* 16 (- offset_w kLeastOffsetW)))))))
                   (if @36 (== kPairs 0)
@@ -427,7 +432,7 @@
                     (else
                       (comment @50 "the last 8 channels of kernel column {kw}")
                       (do @51 (call multiply_add_unit (at acc phase_w) alone (+ of_unit (* (call unit_step kw) kStepWords))))))))))))))
-  (section @241 "Epilogue")
+  (section @246 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -504,7 +509,7 @@
     (declare @1 (const P::Sum) biased (? P::has_bias (+ acc bias) acc))
     (return @2 (? (> P::fuse_count 0) (call activate biased) biased)))
   (file "mma_rows.cu")
-  (function @246 device void write_exchanged
+  (function @251 device void write_exchanged
     (comment "Puts accumulators to what a warp exchanges: by column phases, positions and channels. `exchange` is the lane's own")
     (comment "place for its first channels; `bias` are those of these.")
     (attributes "__forceinline__")
@@ -520,7 +525,7 @@
             (declare @9 (pointer Element) to (+ exchange (+ (* (* phase kProductRows) kPixelPitch) (* product kProductColumns))))
             (do @10 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call pair (call finish (at (at (at acc phase) product) 0) low) (call finish (at (at (at acc phase) product) 1) high))))
             (do @12 (= (* (reinterpret_cast (pointer "unsigned int") (+ to (* 8 kPixelPitch)))) (call pair (call finish (at (at (at acc phase) product) 2) low) (call finish (at (at (at acc phase) product) 3) high)))))))))
-  (function @266 device void write_empty
+  (function @271 device void write_empty
     (comment "Writes the outputs of phases without taps, which stay, to what a warp exchanges.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) exchange)
@@ -531,7 +536,7 @@
         (then
           (for @6 (pragma "unroll 1") (declare @6 int i lane) (< i (* kProductRows kVectors)) (+= i 32)
             (do @7 (= (* (reinterpret_cast (pointer uint4) (+ exchange (+ (* (+ (* phase kProductRows) (/ i kVectors)) kPixelPitch) (* (% i kVectors) 8))))) (* (reinterpret_cast (pointer (const uint4)) (+ empty (* (% i kVectors) 8)))))))))))
-  (function @281 device void store_row
+  (function @286 device void store_row
     (comment "Stores a warp's row of outputs, of so many columns of the image: whole vectors. `y` is the first.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) exchange)
@@ -545,7 +550,7 @@
         (then
           (declare @7 (pointer (const Element)) from (+ exchange (+ (* (+ (* (% column P::stride_w) kProductRows) (/ column P::stride_w)) kPixelPitch) (* vector 8))))
           (do @9 (call store_streaming_16 (+ y (+ (* column P::out_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) from))))))))
-  (function @296 device void store_empty_row
+  (function @301 device void store_empty_row
     (comment "The same of a row phase without taps.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) empty)
@@ -558,8 +563,8 @@
       (if @6 (< column columns)
         (then
           (do @7 (call store_streaming_16 (+ y (+ (* column P::out_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) (+ empty (* vector 8))))))))))
-  (section @309 "Kernel")
-  (function @311 kernel void mma_rows
+  (section @314 "Kernel")
+  (function @316 kernel void mma_rows
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
