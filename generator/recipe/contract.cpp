@@ -82,7 +82,9 @@ std::string amount_text(const Layer& layer, const Amount& amount) {
   if (product.names.empty()) {
     return fmt::format("{}", amount.constant + product.factor);
   }
-  return amount.constant == 0 ? product.text() : fmt::format("{} + {}", amount.constant, product.text());
+  return amount.constant < 0    ? fmt::format("{} - {}", product.text(), -amount.constant)
+         : amount.constant == 0 ? product.text()
+                                : fmt::format("{} + {}", amount.constant, product.text());
 }
 
 /// "in_height 32", or "in_height" where it is open; an open extent of the output with its formula.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -331,6 +332,18 @@ TEST(Head, ArgumentsThatAreLongGoOnInTheNextLine) {
     EXPECT_EQ(source.text.substr(end + 1, 9), "//       ");
     expect_contract(source, layer, {.batch = 2, .extents = {1, 5, 7}});
   }
+}
+
+TEST(Head, FewerPositionsThanInputsAreADifference) {
+  const Layer layer =
+      parse_layer("conv_transpose2d 56 -> 1; kernel 9x9; stride 4; padding 8; input ?x?x?; dtype f16; layout nhwc")
+          .value();
+  const std::vector<Plan> plans = net_plans(layer).value();
+  const auto plan = std::ranges::find(plans, "overlap_gemm", &Plan::template_name);
+  ASSERT_NE(plan, plans.end());
+  const KernelSource source = source_of(layer, *plan);
+  EXPECT_NE(source.text.find("ceil((in_height - 2) / "), std::string::npos);
+  expect_contract(source, layer, {.batch = 2, .extents = {1, 9, 11}});
 }
 
 std::vector<DirectedTemplate> all_templates() {
