@@ -38,7 +38,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "generator/planner/cost_factors.h"
-RECORDS = ROOT / "generator/planner/records/h200.json"
+RECORDS = ROOT / "generator/planner/records"
 LINE = re.compile(r'^(  FACTOR\((\w+), )([-+0-9.e]+)(, "([^"]*)"\).*)$', re.MULTILINE)
 # How much a mean square error of log(predicted / measured) counts beside the mean logarithm of first / fastest.
 LEVEL = 0.05
@@ -190,7 +190,7 @@ def check(model, table):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", required=True)
-    parser.add_argument("records", nargs="*", default=[RECORDS])
+    parser.add_argument("records", nargs="*", default=sorted(RECORDS.glob("*.json")))
     parser.add_argument("--only", default="", help="fit the factors whose names begin so")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")

@@ -53,7 +53,7 @@ bool prefer_recorded(std::vector<Plan>& plans, const TuningRecord& record) {
 }
 
 std::vector<std::string_view> shipped_files() {
-  return {records::h200()};
+  return {records::h200(), records::h100()};
 }
 
 std::optional<TuningRecord> shipped_record(const Problem& problem) {

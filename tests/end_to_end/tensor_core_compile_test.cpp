@@ -208,18 +208,6 @@ constexpr SlowerRecord kSlowerRecords[] = {
     {"12.4",
      "conv_transpose2d 512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f32; compute f32x3; "
      "layout nchw; directions grad_input"},
-    {"12.4",
-     "conv_transpose2d 64 -> 64; kernel 3x3; input 8x1024x1024; dtype f32; compute f32x3; layout nchw; "
-     "directions grad_input"},
-    {"12.8",
-     "conv_transpose2d 64 -> 64; kernel 3x3; input 8x1024x1024; dtype f32; compute f32x3; layout nchw; "
-     "directions grad_input"},
-    {"12.8",
-     "conv_transpose2d 64 -> 64; kernel 3x7; input 8x512x512; dtype f16; compute f16; layout nchw; directions "
-     "grad_input"},
-    {"12.8",
-     "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; bias; dtype f32; compute f32x3; "
-     "layout nchw; directions grad_weight"},
 };
 
 bool is_known_to_be_slower(const Case& one) {
