@@ -118,11 +118,7 @@ TileGrid direct_grid(const Problem& problem, const Plan& plan) {
   const Layer& layer = problem.layer;
   constexpr std::array<std::string_view, 4> kNames = {"kTileRows", "kTileColumns", "kChannelTiles", "kPhaseGroups"};
   const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
-  return {.stride_h = layer.axes[kHeight].stride,
-          .stride_w = layer.axes[kWidth].stride,
-          .tile_rows = layer.axes[kHeight].stride * values[0],
-          .tile_columns = layer.axes[kWidth].stride * values[1],
-          .blocks_per_tile = layer.groups * values[2] * values[3]};
+  return staged_grid(layer, values[0], values[1], layer.groups * values[2] * values[3]);
 }
 
 }  // namespace convtgen

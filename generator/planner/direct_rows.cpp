@@ -338,14 +338,6 @@ Result<void> check(const Problem& problem) {
   return {};
 }
 
-/// The kernel's coordinates, to the end of a block's last tile.
-Result<void> check_block(const Problem& problem, const Facts& f, const Block& b) {
-  if (f.of(b)[kChannelTiles] > kIntMax) {
-    return fail("more channel tiles than a grid can have");
-  }
-  return check_bounds(problem.layer, staged_bounds(problem.layer, b.tile_rows, f.of(b)[kTileColumns]));
-}
-
 const ConstantProgram& own_program() {
   static const ConstantProgram program = ConstantProgram::read(programs::direct_rows()).value();
   return program;
@@ -384,7 +376,8 @@ Result<std::vector<Plan>> plans_direct_rows(const Problem& problem, const Consta
         fmt::format("{} input channels and {} taps of a tile", facts->group_in, tap_count(problem.layer)), least_bytes);
   }
   for (const Block& b : all) {
-    if (auto checked = check_block(problem, *facts, b); !checked) {
+    Constants& c = facts->of(b);
+    if (auto checked = check_staged_grid(problem.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]); !checked) {
       return std::unexpected(checked.error());
     }
   }
@@ -398,14 +391,9 @@ Result<std::vector<Plan>> plans_direct_rows(const Problem& problem) {
 }
 
 TileGrid direct_rows_grid(const Problem& problem, const Plan& plan) {
-  const Layer& layer = problem.layer;
   constexpr std::array<std::string_view, 2> kNames = {"kTileColumns", "kChannelTiles"};
   const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
-  return {.stride_h = layer.axes[kHeight].stride,
-          .stride_w = layer.axes[kWidth].stride,
-          .tile_rows = layer.axes[kHeight].stride * integer_of(plan, "tile_rows"),
-          .tile_columns = layer.axes[kWidth].stride * values[0],
-          .blocks_per_tile = values[1]};
+  return staged_grid(problem.layer, integer_of(plan, "tile_rows"), values[0], values[1]);
 }
 
 std::optional<double> direct_rows_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {

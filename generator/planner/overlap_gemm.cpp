@@ -8,11 +8,9 @@
 #include <utility>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/block_constants.h"
-#include "generator/planner/cost.h"
 #include "generator/planner/gemm_block.h"
 #include "generator/planner/integers.h"
-#include "generator/planner/layer_parameters.h"
+#include "generator/planner/pixel_facts.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
 #include "generator/planner/tensor_cores.h"
@@ -90,18 +88,7 @@ constexpr std::array<std::string_view, kConstantCount> kConstants = {
     "kBeyondH",     "kBeyondW", "kOutRows",     "kOutColumns", "kBoxColumns",   "kRowBytes", "kCopiedInputBytes",
     "kWeightBytes", "kLoops",   "kSharedBytes", "kAlignment"};
 
-/// What the choice depends on.
-struct Facts {
-  const Layer& layer;
-  const Target& target;
-  Axis rows, columns;
-  InputSizes sizes;  // that times are predicted for
-  double memory_bytes;
-  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
-
-  [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
-  [[nodiscard]] std::int64_t taps() const { return rows.kernel * columns.kernel; }
-};
+using Facts = PixelFacts<Block>;
 
 Parameters parameters_of(const Layer& layer) {
   Parameters p = layer_parameters(layer);
@@ -117,19 +104,7 @@ bool has_turned_weights(const Layer& layer) {
 }
 
 Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
-  const Layer& layer = problem.layer;
-  auto constants = BlockConstants<Block>::make(program, parameters_of(layer), kMembers, kConstants);
-  if (!constants) {
-    return std::unexpected(std::move(constants.error()));
-  }
-  const auto shape = shape_of(layer, sizes);
-  return Facts{.layer = layer,
-               .target = problem.target,
-               .rows = symmetric(layer.axes[kHeight]),
-               .columns = symmetric(layer.axes[kWidth]),
-               .sizes = sizes,
-               .memory_bytes = shape ? cost_of(problem, *shape).bytes : 0,
-               .constants = *std::move(constants)};
+  return Facts::make(problem, sizes, program, parameters_of(problem.layer), kMembers, kConstants);
 }
 
 bool is_whole(const Axis& axis, std::int64_t tile) {
@@ -280,11 +255,12 @@ bool choose_stages(const Facts& f, Block& b) {
 std::vector<std::int64_t> channel_choices(const Facts& f) {
   const std::int64_t all = f.layer.out_channels;
   std::vector<std::int64_t> out;
-  if (all * f.taps() <= kMostColumns) {
+  if (all * tap_count(f.layer) <= kMostColumns) {
     out.push_back(all);
   }
   const bool boxes = has_turned_weights(f.layer);
-  for (std::int64_t channels = kMostColumns / f.taps() / 8 * 8; channels >= 8 && out.size() < 3; channels -= 8) {
+  for (std::int64_t channels = kMostColumns / tap_count(f.layer) / 8 * 8; channels >= 8 && out.size() < 3;
+       channels -= 8) {
     const bool is_box = channels == 8 || channels == 16 || channels == 32 || channels == 64;
     const bool is_even = all % channels == 0 || out.empty();
     if (channels < all && all % 8 == 0 && is_even && (!boxes || is_box)) {
@@ -296,7 +272,8 @@ std::vector<std::int64_t> channel_choices(const Facts& f) {
 
 /// Whether tensor copies bring the weights, whose rows begin at whole vectors.
 bool may_copy(const Facts& f, std::int64_t channels) {
-  return f.layer.out_channels * f.taps() % 8 == 0 && (channels == f.layer.out_channels || channels * f.taps() % 8 == 0);
+  return f.layer.out_channels * tap_count(f.layer) % 8 == 0 &&
+         (channels == f.layer.out_channels || channels * tap_count(f.layer) % 8 == 0);
 }
 
 /// The block with each number of blocks of an SM.

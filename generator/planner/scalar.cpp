@@ -123,6 +123,24 @@ Result<void> check_bounds(const Layer& layer, const std::vector<Grid::Bound>& bo
   return {};
 }
 
+TileGrid staged_grid(const Layer& layer, std::int64_t tile_rows, std::int64_t tile_columns,
+                     std::int64_t channel_tiles) {
+  const std::int64_t stride_h = layer.axes[kHeight].stride, stride_w = layer.axes[kWidth].stride;
+  return {.stride_h = stride_h,
+          .stride_w = stride_w,
+          .tile_rows = stride_h * tile_rows,
+          .tile_columns = stride_w * tile_columns,
+          .blocks_per_tile = channel_tiles};
+}
+
+Result<void> check_staged_grid(const Layer& layer, std::int64_t tile_rows, std::int64_t tile_columns,
+                               std::int64_t channel_tiles) {
+  if (channel_tiles > kIntMax) {
+    return fail("more channel tiles than a grid can have");
+  }
+  return check_bounds(layer, staged_bounds(layer, tile_rows, tile_columns));
+}
+
 std::int64_t even_part(std::int64_t total, std::int64_t most) {
   return ceil_div(total, ceil_div(total, most));
 }

@@ -27,6 +27,13 @@ inline constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
 /// Errors: a known size of the layer is beyond its bound.
 [[nodiscard]] Result<void> check_bounds(const Layer& layer, const std::vector<Grid::Bound>& bounds);
 
+/// The grid of a kernel whose blocks make so many positions, of all phases, and one of so many tiles of channels.
+[[nodiscard]] TileGrid staged_grid(const Layer& layer, std::int64_t tile_rows, std::int64_t tile_columns,
+                                   std::int64_t channel_tiles);
+/// Errors: a launch can't have that grid, or coordinates don't fit to the end of a block's last tile.
+[[nodiscard]] Result<void> check_staged_grid(const Layer& layer, std::int64_t tile_rows, std::int64_t tile_columns,
+                                             std::int64_t channel_tiles);
+
 /// The size of each part when `total` is cut into as few even parts of at most `most` as possible.
 [[nodiscard]] std::int64_t even_part(std::int64_t total, std::int64_t most);
 [[nodiscard]] std::int64_t power_of_two_at_least(std::int64_t n);

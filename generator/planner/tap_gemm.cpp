@@ -8,10 +8,9 @@
 #include <utility>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/block_constants.h"
-#include "generator/planner/cost.h"
 #include "generator/planner/gemm_block.h"
 #include "generator/planner/integers.h"
+#include "generator/planner/pixel_facts.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
 #include "generator/planner/tensor_cores.h"
@@ -66,17 +65,7 @@ constexpr std::array<std::string_view, kConstantCount> kConstants = {
     "kThreads",    "kInstructionK",      "kKSteps",      "kTileStages",      "kNTiles",      "kMTiles",   "kBoxes",
     "kInputBytes", "kSharedWeightBytes", "kSharedBytes", "kPackedTileBytes", "kPackedBytes", "kAlignment"};
 
-/// What the choice depends on.
-struct Facts {
-  const Layer& layer;
-  const Target& target;
-  Axis rows, columns;
-  InputSizes sizes;  // that times are predicted for
-  double memory_bytes;
-  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
-
-  [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
-};
+using Facts = PixelFacts<Block>;
 
 Parameters parameters_of(const Layer& layer) {
   Parameters p = scalar_parameters(layer, Direction::kGradInput);
@@ -88,19 +77,7 @@ Parameters parameters_of(const Layer& layer) {
 }
 
 Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
-  const Layer& layer = problem.layer;
-  auto constants = BlockConstants<Block>::make(program, parameters_of(layer), kMembers, kConstants);
-  if (!constants) {
-    return std::unexpected(std::move(constants.error()));
-  }
-  const auto shape = shape_of(layer, sizes);
-  return Facts{.layer = layer,
-               .target = problem.target,
-               .rows = symmetric(layer.axes[kHeight]),
-               .columns = symmetric(layer.axes[kWidth]),
-               .sizes = sizes,
-               .memory_bytes = shape ? cost_of(problem, *shape).bytes : 0,
-               .constants = *std::move(constants)};
+  return Facts::make(problem, sizes, program, parameters_of(problem.layer), kMembers, kConstants);
 }
 
 /// Boxes of all positions.
