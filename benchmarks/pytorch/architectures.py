@@ -6,7 +6,8 @@ Modes: tf32 (float32, NCHW), f16 (float16, channels last), bf16 (float32 under b
 same weights, and cuDNN runs in benchmark mode. Kernels and choices are prepared before. Then blocks of calls take turns;
 times are medians over blocks, by CUDA events and by the host's clock. A step is the zeroing of gradients, forward,
 backward, and plain SGD. Most of these models wait for the CPU, whose time differs by some percent from one pair of
-models to another that does the same. So each case is built --builds times, and the case of the median ratio counts.
+models to another that does the same. So each case is built --builds times, or up to --most-builds times where the ratios
+of builds are further apart than --spread, and the build of the median ratio counts.
 
 Outputs, and in training all gradients, are compared: the relative L2 distance of both must be within the bound of the
 mode (measuring.py), or within 2.5 times torch's own distance from strict fp32 where the model amplifies roundings.
@@ -50,24 +51,33 @@ def prepared_copy(model, inputs, mode, policy):
     return ours, report
 
 
+def _ratio(both):
+    torchs, own = both
+    return own[0] / torchs[0]
+
+
+def _spread(times):
+    ratios = [_ratio(both) for both in times]
+    return max(ratios) / min(ratios) - 1
+
+
 def measure(name, mode, kind, options):
     """A row of the table; its times are those of the build with the median ratio."""
     theirs, inputs = measuring.build(name, kind, mode, options.small, options.device)
     times = []
-    for build in range(options.builds):
+    while len(times) < options.builds or (len(times) < options.most_builds and _spread(times) > options.spread):
         model = copy.deepcopy(theirs)
         ours, report = prepared_copy(model, inputs, mode, options.policy)
-        if build == 0:
+        if not times:
             exact = measuring.strict_results(model, inputs, kind)
             compared = measuring.compare(measuring.results(model, inputs, mode, kind),
                                          measuring.results(ours, inputs, mode, kind), exact, mode)
             del exact
         calls = [measuring.caller(each, inputs, mode, kind) for each in (model, ours)]
         times.append(measuring.alternating_ms(calls, options.device, options.blocks, options.block_ms * 1e-3))
-    times.sort(key=lambda both: both[1][0] / both[0][0])
-    torchs, own = times[len(times) // 2]
+    torchs, own = sorted(times, key=_ratio)[len(times) // 2]
     return {"model": name, "mode": mode, "kind": kind, "torch_ms": torchs[0], "convtgen_ms": own[0],
-            "ratio": own[0] / torchs[0], "ratios": [both[1][0] / both[0][0] for both in times],
+            "ratio": own[0] / torchs[0], "ratios": [_ratio(both) for both in times],
             "torch_wall_ms": torchs[1], "convtgen_wall_ms": own[1], "compared": compared,
             "choices": choices_of(report), "report": report.rows()}
 
@@ -106,7 +116,9 @@ def options_of(words):
     parser.add_argument("--mode", action="append", choices=list(measuring.MODES), help="default: all")
     parser.add_argument("--kind", action="append", choices=_KINDS, help="default: both")
     parser.add_argument("--policy", default="auto", choices=["auto", "always", "never"])
-    parser.add_argument("--builds", type=int, default=3, help="of each case")
+    parser.add_argument("--builds", type=int, default=3, help="of each case, at least")
+    parser.add_argument("--most-builds", type=int, default=9, help="of each case")
+    parser.add_argument("--spread", type=float, default=0.05, help="of the ratios of builds, above which more are made")
     parser.add_argument("--blocks", type=int, default=9, help="of each build")
     parser.add_argument("--block-ms", type=float, default=30, help="about how long a block of calls takes")
     parser.add_argument("--most-mean", type=float, default=1.00)
