@@ -37,11 +37,15 @@ double direct_seconds(const Problem& problem, const Plan& direct) {
            std::max(cost.flops / (factors.direct_reaches * target.f32_flops), cost.bytes / target.bytes_per_second);
   }
   const TileGrid grid = tile_grid_of(problem, direct);
-  // A block takes as long where parts of its tile lie outside of the output, and the last blocks as long as all.
+  // A block takes as long where parts of its tile lie outside of the output or its taps outside of the input, and the
+  // last blocks as long as all.
   const auto whole = static_cast<double>(ceil_div(*blocks, target.multiprocessors) * target.multiprocessors);
   const double tile = static_cast<double>(grid.tile_rows) * static_cast<double>(grid.tile_columns) *
                       static_cast<double>(problem.layer.out_channels) / static_cast<double>(grid.blocks_per_tile);
-  const double flops = cost.flops / static_cast<double>(shape->output_elements) * whole * tile;
+  const Layer& layer = problem.layer;
+  const double taps = static_cast<double>(tap_count(layer)) /
+                      static_cast<double>(layer.axes[kHeight].stride * layer.axes[kWidth].stride);  // of an output
+  const double flops = 2 * static_cast<double>(layer.in_channels / layer.groups) * taps * whole * tile;
   const double times = problem.layer.layout == Layout::kNhwc ? factors.direct_moves_nhwc : factors.direct_moves;
   return target.launch_seconds +
          std::max(flops / (factors.direct_reaches * target.f32_flops), times * cost.bytes / target.bytes_per_second);
