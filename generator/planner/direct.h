@@ -6,7 +6,7 @@
 
 namespace convtgen {
 
-/// Plans of `direct` for a forward problem, at least one and at most 8, all different; it takes every legal layer. The
+/// Plans of `direct` for a forward problem, at least one and at most 12, all different; it takes every legal layer. The
 /// first is what the cost of the layer suggests, the others are what tuning measures beside it.
 /// Errors: a number that the kernel's 32-bit coordinates can't hold, or more phases than a source can write out.
 [[nodiscard]] Result<std::vector<Plan>> plans_direct(const Problem& problem);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "generator/layer/phases.h"
@@ -27,10 +28,11 @@ constexpr std::array kMembers = {
     BlockMember{"blocks_per_sm", &Block::blocks_per_sm},
     BlockMember{"block_k", &Block::block_k},
     BlockMember{"staged", &Block::staged},
+    BlockMember{"asynchronous", &Block::asynchronous},
     BlockMember{"group_phases_h", &Block::group_phases_h},
     BlockMember{"group_phases_w", &Block::group_phases_w},
 };
-constexpr std::size_t kPhaseMembers = 2;  // the last ones
+constexpr std::size_t kForwardMembers = 3;  // the last ones
 
 /// Which phases of an axis have taps.
 std::vector<bool> phases_with_taps(const Axis& axis) {
@@ -112,6 +114,38 @@ void choose_threads(const Facts& f, const Aim& aim, Block& b) {
   }
 }
 
+/// Blocks of an SM that registers must leave room for.
+std::int64_t blocks_of_sm(const Facts& f, const Aim& aim, const Block& b) {
+  return std::max<std::int64_t>(1, aim.threads_per_sm / f.of(b)[kThreads]);
+}
+
+/// Takes other threads where these leave SMs less work than others. Of those that are as good, the ones that stage the
+/// least.
+void choose_even_threads(const Facts& f, const Aim& aim, Block& b) {
+  constexpr std::int64_t kLeastThreads = 64;
+  constexpr double kWorthwhile = 0.97;
+  const auto staged = [&](const Block& block) {
+    Constants& of_block = f.of(block);
+    return static_cast<double>(of_block[kChannelBytes]) / static_cast<double>(of_block[kThreads]);
+  };
+  const std::int64_t channel_threads = ceil_div(f.made, b.channels_per_thread);
+  auto most = static_cast<std::int64_t>(kWorthwhile * static_cast<double>(threads_of_busiest(f, b)));
+  for (std::int64_t x = 8; x <= 32; x *= 2) {
+    for (std::int64_t y = 32 / x; x * y <= aim.threads; y *= 2) {
+      Block other = b;
+      other.threads_x = x;
+      other.threads_y = y;
+      other.threads_z = even_part(channel_threads, aim.threads / (x * y));
+      const std::int64_t busiest = threads_of_busiest(f, other);
+      if (f.of(other)[kThreads] >= kLeastThreads && f.of(other)[kChannelBytes] <= f.max_shared &&
+          (busiest < most || (busiest == most && staged(other) < staged(b)))) {
+        most = busiest;
+        b = other;
+      }
+    }
+  }
+}
+
 /// Makes the block smaller until one channel fits in shared memory; a halo that never fits is read where it lies.
 void choose_stage(const Facts& f, const Aim& aim, Block& b) {
   while (f.of(b)[kChannelBytes] > f.max_shared) {
@@ -129,8 +163,15 @@ void choose_stage(const Facts& f, const Aim& aim, Block& b) {
       return;
     }
   }
-  const std::int64_t most = std::clamp<std::int64_t>(std::min(aim.stage_bytes, f.max_shared) / f.of(b)[kChannelBytes],
-                                                     1, std::min(kMaxBlockK, f.summed));
+  std::int64_t buffer_bytes = std::min(aim.stage_bytes, f.max_shared);
+  b.asynchronous = aim.asynchronous && f.can_copy && 2 * f.of(b)[kChannelBytes] <= f.max_shared;
+  if (b.asynchronous) {
+    // Two buffers must not cost an SM blocks.
+    const std::int64_t of_block = f.shared_of_sm / blocks_of_sm(f, aim, b) - 1024;
+    buffer_bytes = std::min(buffer_bytes, std::min(f.max_shared, of_block) / 2);
+  }
+  const std::int64_t most =
+      std::clamp<std::int64_t>(buffer_bytes / f.of(b)[kChannelBytes], 1, std::min(kMaxBlockK, f.summed));
   b.block_k = even_part(f.summed, most);
   for (std::int64_t divisor = most; 2 * divisor > most; --divisor) {
     if (f.summed % divisor == 0) {
@@ -144,7 +185,7 @@ void choose_stage(const Facts& f, const Aim& aim, Block& b) {
 
 std::span<const BlockMember<Block>> members_of(Direction direction) {
   const std::span<const BlockMember<Block>> all = kMembers;
-  return direction == Direction::kForward ? all : all.first(all.size() - kPhaseMembers);
+  return direction == Direction::kForward ? all : all.first(all.size() - kForwardMembers);
 }
 
 Result<Facts> facts_of(const Problem& problem, const ConstantProgram& program) {
@@ -170,8 +211,13 @@ Result<Facts> facts_of(const Problem& problem, const ConstantProgram& program) {
   }
   f.positions_h = positions(rows, problem.direction);
   f.positions_w = positions(columns, problem.direction);
+  f.batch = layer.batch;
+  f.groups = layer.groups;
   f.is_f64 = layer.dtype == Dtype::kF64;
+  f.can_copy = forward && problem.target.capability >= 80 && bytes_of(layer.dtype) >= 4;
   f.max_shared = problem.target.max_shared_bytes;
+  f.shared_of_sm = problem.target.shared_bytes_per_sm;
+  f.multiprocessors = problem.target.multiprocessors;
   return f;
 }
 
@@ -179,9 +225,25 @@ Block choose_block(const Facts& facts, const Aim& aim) {
   Block block;
   choose_thread_tile(facts, aim, block);
   choose_threads(facts, aim, block);
+  if (aim.even) {
+    choose_even_threads(facts, aim, block);
+  }
   choose_stage(facts, aim, block);
-  block.blocks_per_sm = std::max<std::int64_t>(1, aim.threads_per_sm / facts.of(block)[kThreads]);
+  block.blocks_per_sm = blocks_of_sm(facts, aim, block);
   return block;
+}
+
+std::int64_t threads_of_busiest(const Facts& f, const Block& b) {
+  if (!f.batch || !f.positions_h || !f.positions_w) {
+    return 0;
+  }
+  Constants& of_block = f.of(b);
+  const double blocks =
+      static_cast<double>(*f.batch) * static_cast<double>(ceil_div(*f.positions_h, of_block[kTileRows])) *
+      static_cast<double>(ceil_div(*f.positions_w, of_block[kTileColumns])) *
+      static_cast<double>(f.groups * of_block[kChannelTiles]) * static_cast<double>(of_block[kPhaseGroups]);
+  const double of_sm = std::ceil(blocks / static_cast<double>(f.multiprocessors));
+  return static_cast<std::int64_t>(std::min(of_sm, 1e12)) * of_block[kThreads];
 }
 
 Plan plan_of(const Problem& problem, const Facts& facts, const Block& block, std::string_view template_name) {

@@ -19,7 +19,9 @@ struct Aim {
   std::int64_t channels = 8;             // of a thread, at most
   std::int64_t threads = 256;            // of a block, at most
   std::int64_t threads_per_sm = 512;     // leaves each thread 128 registers
-  std::int64_t stage_bytes = 32 * 1024;  // leaves room for several blocks an SM
+  std::int64_t stage_bytes = 32 * 1024;  // of a buffer; leaves room for several blocks an SM
+  bool even = false;                     // threads such that the SMs have about the same work
+  bool asynchronous = true;              // where the template and the chip can
 };
 
 /// What is worth measuring beside the first choice, the most different first.
@@ -34,7 +36,15 @@ inline constexpr std::array kAims = {
     Aim{.stage_bytes = 64 * 1024},
 };
 
-/// The block, as the templates' parameters of the same names. Phases are of `direct` alone.
+/// What is worth measuring of `direct` besides.
+inline constexpr std::array kForwardAims = {
+    Aim{.even = true},
+    Aim{.acc = 32, .threads_per_sm = 1024, .even = true},
+    Aim{.acc = 128, .threads_per_sm = 256, .even = true},
+    Aim{.asynchronous = false},
+};
+
+/// The block, as the templates' parameters of the same names. Phases and asynchronous copies are of `direct` alone.
 struct Block {
   bool operator==(const Block&) const = default;
 
@@ -44,9 +54,10 @@ struct Block {
   std::int64_t blocks_per_sm = 1;
   std::int64_t block_k = 1;
   bool staged = true;
+  bool asynchronous = false;
 };
 
-/// The templates' constants that are wanted, by their names there. `direct` alone has the last.
+/// The templates' constants that are wanted, by their names there. `direct` alone has the last three.
 enum Constant : std::size_t {
   kTaps,
   kWrittenTaps,
@@ -60,10 +71,12 @@ enum Constant : std::size_t {
   kChannelBytes,
   kSharedBytes,
   kPhaseGroups,
+  kBuffers,
+  kAlignment,
 };
-inline constexpr std::array<std::string_view, 12> kConstants = {
-    "kTaps",        "kWrittenTaps",  "kGroupIn",      "kGroupOut",     "kThreads",     "kTileRows",
-    "kTileColumns", "kTileChannels", "kChannelTiles", "kChannelBytes", "kSharedBytes", "kPhaseGroups"};
+inline constexpr std::array<std::string_view, 14> kConstants = {
+    "kTaps",         "kWrittenTaps",  "kGroupIn",      "kGroupOut",    "kThreads",     "kTileRows", "kTileColumns",
+    "kTileChannels", "kChannelTiles", "kChannelBytes", "kSharedBytes", "kPhaseGroups", "kBuffers",  "kAlignment"};
 
 /// What the choice depends on, in one place.
 struct Facts {
@@ -72,8 +85,11 @@ struct Facts {
   std::int64_t made = 0, summed = 0;        // channels of a group: of the result, and that are added up for it
   std::vector<bool> phases_h = {true}, phases_w = {true};  // of a position: which have taps
   Size positions_h = {}, positions_w = {};                 // where the sizes are known
+  Size batch = {};
+  std::int64_t groups = 1;
   bool is_f64 = false;
-  std::int64_t max_shared = 0;
+  bool can_copy = false;  // asynchronously: elements as wide as what products are added in
+  std::int64_t max_shared = 0, shared_of_sm = 0, multiprocessors = 1;
 
   [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
 };
@@ -85,6 +101,9 @@ struct Facts {
 [[nodiscard]] Result<Facts> facts_of(const Problem& problem, const ConstantProgram& program);
 
 [[nodiscard]] Block choose_block(const Facts& facts, const Aim& aim);
+
+/// The most threads of an SM, one after another: those of the blocks that the last SM gets. 0 where sizes are open.
+[[nodiscard]] std::int64_t threads_of_busiest(const Facts& facts, const Block& block);
 
 /// A plan of this block, without its summary and reason.
 [[nodiscard]] Plan plan_of(const Problem& problem, const Facts& facts, const Block& block,

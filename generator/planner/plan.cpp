@@ -22,6 +22,9 @@ namespace {
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the packed weights of a block
 
+// Plans of the general template before the others, where it is first: tuning measures the first ones.
+constexpr std::ptrdiff_t kGeneralFirst = 4;
+
 /// About the time of a direction's general template, which knows no tensor cores. `direct` is its first plan.
 double direct_seconds(const Problem& problem, const Plan& direct) {
   const auto shape = shape_of(problem.layer, planned_sizes(problem.layer));
@@ -108,7 +111,7 @@ Result<Candidates> candidates(const Problem& problem) {
                             operator_name(problem.layer)));
   }
   // The direction's first template takes all that there are kernels for, so what it refuses is refused. Nothing is
-  // predicted of its plans; those of the others are ordered by their cost models, before or after the first of it.
+  // predicted of its plans; those of the others are ordered by their cost models, before or after the first of these.
   const Template& general = *std::ranges::find(templates(), problem.direction, &Template::direction);
   auto of_general = plans_of(general, problem);
   if (!of_general) {
@@ -129,7 +132,8 @@ Result<Candidates> candidates(const Problem& problem) {
   const auto seconds = [](const Plan& plan) { return plan.predicted_seconds.value_or(0); };
   std::ranges::stable_sort(predicted, {}, seconds);
   const bool first = !predicted.empty() && seconds(predicted.front()) < direct_seconds(problem, out.plans.front());
-  out.plans.insert(out.plans.begin() + (first ? 0 : 1), std::move_iterator(predicted.begin()),
+  const std::ptrdiff_t before = first ? 0 : std::min(kGeneralFirst, std::ssize(out.plans));
+  out.plans.insert(out.plans.begin() + before, std::move_iterator(predicted.begin()),
                    std::move_iterator(predicted.end()));
   if (const auto record = shipped_record(problem)) {
     prefer_recorded(out.plans, *record);  // a stale one changes nothing

@@ -7,6 +7,7 @@
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
+#include "device/async_copy.h"
 #include "device/call_sizes.h"
 #include "device/memory.h"
 #include "device/template.h"
@@ -57,13 +58,32 @@ constexpr int kStagedColumns =
     kTileColumns + offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w) - kLeastOffsetW;
 constexpr int kPitch = ceil_div(kStagedColumns, 4) * 4;
 
-// Shared memory: of one staged input channel with its weights, and of a block, which is the size of struct Stage. Where
+// The weights of a staged input channel are whole vectors, so that those of the next one begin a vector too.
+constexpr long long kChannelWeights = (static_cast<long long>(kStagedTaps) * kTileChannels + 3) / 4 * 4;
+
+// Asynchronous copies of a k-block run during the products of the one before, which lies in the other buffer.
+constexpr int kBuffers = P::asynchronous && kGroupIn > P::block_k ? 2 : 1;
+
+// Shared memory: of one staged input channel with its weights, and of a block, whose buffers are struct Stage. Where
 // nothing is staged the halo may be too large for any integer.
 constexpr long long kChannelBytes =
-    P::staged ? static_cast<long long>(sizeof(Sum)) *
-                    (static_cast<long long>(kStagedRows) * kPitch + static_cast<long long>(kStagedTaps) * kTileChannels)
+    P::staged ? static_cast<long long>(sizeof(Sum)) * (static_cast<long long>(kStagedRows) * kPitch + kChannelWeights)
               : 0;
-constexpr long long kSharedBytes = P::block_k * kChannelBytes;
+constexpr long long kSharedBytes = kBuffers * (P::block_k * kChannelBytes);
+
+// Elements of a row that a thread stores as one vector. A row's outputs of a thread are those of all column phases.
+constexpr int kVector = 16 / sizeof(Element);  // elements of a whole vector
+constexpr int kRun = P::columns_per_thread * P::stride_w;
+constexpr long long kOutWidth =
+    (P::width - 1ll) * P::stride_w +
+    (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);  // where the width is known
+constexpr bool kAdjacent = !P::channels_last || P::out_channels == 1;                  // columns are
+constexpr bool kHasRuns = kAdjacent && kUnrolled && P::group_phases_w == P::stride_w && P::width >= 0;
+constexpr int kStored = !kHasRuns || sizeof(Element) == 8                             ? 1
+                        : kRun % kVector == 0 && kOutWidth % kVector == 0             ? kVector
+                        : kRun % (kVector / 2) == 0 && kOutWidth % (kVector / 2) == 0 ? kVector / 2
+                                                                                      : 1;
+constexpr int kAlignment = kStored > 1 ? kStored * sizeof(Element) : 0;  // of y, in bytes
 
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
@@ -72,11 +92,17 @@ static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 #include "device/scalar.h"
 
 // ---- Staging ----
+#include "device/stage_element.h"
 
 struct Stage {
   Sum rows[P::block_k][kStagedRows][kPitch];
-  Sum weights[P::block_k][kStagedTaps][kTileChannels];
+  Sum weights[P::block_k][kChannelWeights];  // by taps, output channels innermost
 };
+
+// Into how many parts the channels of a k-block are cut, so that all threads have places to copy.
+__host__ __device__ constexpr int channel_parts(int places, int parts) {
+  return parts >= P::block_k ? P::block_k : places * parts >= 4 * kThreads ? parts : channel_parts(places, 2 * parts);
+}
 
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
@@ -91,16 +117,37 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
     const int ci = first_channel + channel;
     const int iy = first_row + row;
     const int ix = first_column + column;
-    Sum value = 0;
-    if ((kWholeKBlocks || ci < kGroupIn) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
-        (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w) {
-      if (P::channels_last) {
-        value = widen(x[(static_cast<Offset>(iy) * in_w + ix) * P::in_channels + ci]);
-      } else {
-        value = widen(x[(static_cast<Offset>(ci) * in_h + iy) * in_w + ix]);
-      }
+    const bool is_inside = (kWholeKBlocks || ci < kGroupIn) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
+                           (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
+    const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + ci)
+                                           : x + ((static_cast<Offset>(ci) * in_h + iy) * in_w + ix);
+    stage_element(&stage.rows[channel][row][column], from, is_inside, x);
+  }
+}
+
+// Copies a k-block of input channels, with the halo, to shared memory asynchronously: zeros where the image or the
+// group ends. A thread finds a place of the image once for several channels.
+//
+// The arguments are those of stage_rows().
+__device__ __forceinline__ void copy_rows(Stage& stage, const Element* __restrict__ x, int first_channel, int first_row,
+                                          const int first_column, const int in_h, const int in_w) {
+  constexpr int kPlaces = kStagedRows * kStagedColumns;
+  constexpr int kParts = channel_parts(kPlaces, 1);
+#pragma unroll 1
+  for (int i = threadIdx.x; i < kPlaces * kParts; i += kThreads) {
+    const int row = i / kStagedColumns % kStagedRows;
+    const int column = i % kStagedColumns;
+    const int iy = first_row + row;
+    const int ix = first_column + column;
+    const bool is_inside = (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h && (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
+    const Element* from = x + (is_inside ? static_cast<Offset>(iy) * in_w + ix : 0);
+#pragma unroll 8
+    for (int channel = kParts == 1 ? 0 : i / kPlaces; channel < P::block_k; channel += kParts) {
+      const int ci = first_channel + channel;
+      const bool is_there = kWholeKBlocks || ci < kGroupIn;
+      copy_element(&stage.rows[channel][row][column], from + (is_there ? static_cast<Offset>(ci) * in_h * in_w : 0),
+                   is_inside && is_there);
     }
-    stage.rows[channel][row][column] = value;
   }
 }
 
@@ -115,11 +162,9 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __res
     const int k_block_channel = i / (kTaps * kTileChannels);
     const int ci = first_channel + k_block_channel;
     const int co = first_out + channel;
-    Sum value = 0;
-    if ((kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut)) {
-      value = widen(weight[weight_offset(static_cast<WeightIndex>(ci), co, tap, kGroupOut, kTaps)]);
-    }
-    stage.weights[k_block_channel][tap][channel] = value;
+    stage_element(&stage.weights[k_block_channel][tap * kTileChannels + channel],
+                  weight + weight_offset(static_cast<WeightIndex>(ci), co, tap, kGroupOut, kTaps),
+                  (kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut), weight);
   }
 }
 
@@ -168,12 +213,27 @@ __device__ __forceinline__ void stage_phase_weights(Stage& stage, const Element*
     const int kw =
         columns_of_phase(phase_w + place % P::group_phases_w).first + place / kPhases % kPhaseTapsW * kTapStepW;
     if (kh < P::kernel_h && kw < P::kernel_w) {
-      Sum value = 0;
-      if ((kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut)) {
-        value = widen(weight[weight_offset(static_cast<WeightIndex>(ci), co, kh * P::kernel_w + kw, kGroupOut, kTaps)]);
-      }
-      stage.weights[k_block_channel][place][channel] = value;
+      stage_element(&stage.weights[k_block_channel][place * kTileChannels + channel],
+                    weight + weight_offset(static_cast<WeightIndex>(ci), co, kh * P::kernel_w + kw, kGroupOut, kTaps),
+                    (kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut), weight);
     }
+  }
+}
+
+// Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.
+__device__ __forceinline__ void stage_k_block(Stage& stage, const Element* __restrict__ x,
+                                              const Element* __restrict__ weight, int first_channel,
+                                              const int first_out, int first_row, const int first_column, int phase_h,
+                                              int phase_w, const int in_h, const int in_w) {
+  if (P::asynchronous && !P::channels_last) {
+    copy_rows(stage, x, first_channel, first_row, first_column, in_h, in_w);
+  } else {
+    stage_rows(stage, x, first_channel, first_row, first_column, in_h, in_w);
+  }
+  if (kUnrolled) {
+    stage_weights(stage, weight, first_channel, first_out);
+  } else {
+    stage_phase_weights(stage, weight, first_channel, first_out, phase_h, phase_w);
   }
 }
 
@@ -222,7 +282,8 @@ __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const E
 }
 
 // ---- Epilogue ----
-#include "device/activation.h"
+#include "device/store_vector.h"
+#include "rows/finish.h"
 
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
@@ -241,12 +302,47 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
           const int out_column = ox + column * P::stride_w;
           if (((P::height >= 0 && out_h % (P::stride_h * kTileRows) == 0) || out_row < out_h) &&
               ((P::width >= 0 && out_w % (P::stride_w * kTileColumns) == 0) || out_column < out_w)) {
-            const Sum biased = P::has_bias ? acc[channel][row][column] + bias_value : acc[channel][row][column];
-            const Sum value = P::fuse_count > 0 ? activate(biased) : biased;
+            const Sum value = finish(acc[channel][row][column], bias_value);
             if (P::channels_last) {
               y[(static_cast<Offset>(out_row) * out_w + out_column) * P::out_channels + co + channel] = narrow(value);
             } else {
               y[(static_cast<Offset>(co + channel) * out_h + out_row) * out_w + out_column] = narrow(value);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,
+// stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,
+// (oy, ox) the first output of the first position.
+__device__ __forceinline__ void store_runs(const Accumulators (&acc)[P::group_phases_w], Element* __restrict__ y,
+                                           const Element* __restrict__ bias, int co, const int channels, int oy, int ox,
+                                           const int out_h, const int out_w) {
+#pragma unroll
+  for (int channel = 0; channel < P::channels_per_thread; ++channel) {
+    if (kWholeTiles || channel < channels) {
+      const Sum bias_value = P::has_bias ? widen(bias[co + channel]) : static_cast<Sum>(0);
+#pragma unroll
+      for (int row = 0; row < P::rows_per_thread; ++row) {
+        const int out_row = oy + row * P::stride_h;
+        if ((P::height >= 0 && out_h % (P::stride_h * kTileRows) == 0) || out_row < out_h) {
+          Sum values[kRun];
+#pragma unroll
+          for (int i = 0; i < kRun; ++i) {
+            values[i] = finish(acc[i % P::stride_w][channel][row][i / P::stride_w], bias_value);
+          }
+          Element* to = y + ((static_cast<Offset>(co + channel) * out_h + out_row) * out_w + ox);
+#pragma unroll
+          for (int i = 0; i < kRun; i += kStored) {
+            if (out_w % (P::stride_w * kTileColumns) == 0 || ox + i < out_w) {
+              if (kStored == kVector) {
+                store_16(to + i, values + i);
+              } else {
+                store_8(to + i, values + i);
+              }
             }
           }
         }
@@ -281,7 +377,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int thread = threadIdx.x;
   const int column = thread % P::threads_x * P::columns_per_thread;
   const int row = thread / P::threads_x % P::threads_y * P::rows_per_thread;
-  const int channel = thread / (P::threads_x * P::threads_y) * P::channels_per_thread;
+  const int channel = P::threads_z == 1 ? 0 : thread / (P::threads_x * P::threads_y) * P::channels_per_thread;
   const int first_out = (P::groups == 1 ? channel_tile : channel_tile % kChannelTiles) * kTileChannels;
   const int first_phase_h = phase_group / kPhaseGroupsW * P::group_phases_h;
   const int first_phase_w = phase_group % kPhaseGroupsW * P::group_phases_w;
@@ -299,18 +395,27 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       weight + static_cast<long long>(group) * (static_cast<long long>(kGroupIn) * kGroupOut * kTaps);
   Element* y_image = y + static_cast<long long>(image) * P::out_channels * out_pixels;
 
-  Accumulators acc[kPhases] = {};
-  Stage& stage = *static_cast<Stage*>(shared_memory());
+  Accumulators acc[P::group_phases_h][P::group_phases_w] = {};
+  Stage* stages = static_cast<Stage*>(shared_memory());
+  const int first_row = tile_y * kTileRows + kLeastOffsetH;
+  const int first_column = tile_x * kTileColumns + kLeastOffsetW;
+  if (P::staged && P::asynchronous) {
+    stage_k_block(stages[0], x_group, weight_group, 0, first_out, first_row, first_column, first_phase_h, first_phase_w,
+                  in_h, in_w);
+  }
   for (int first_in = 0; first_in < kGroupIn; first_in += P::block_k) {
-    if (P::staged) {
-      __syncthreads();  // all threads have read the k-block before
-      stage_rows(stage, x_group, first_in, tile_y * kTileRows + kLeastOffsetH, tile_x * kTileColumns + kLeastOffsetW,
-                 in_h, in_w);
-      if (kUnrolled) {
-        stage_weights(stage, weight_group, first_in, first_out);
-      } else {
-        stage_phase_weights(stage, weight_group, first_in, first_out, first_phase_h, first_phase_w);
+    Stage& stage = stages[first_in / P::block_k % kBuffers];
+    if (P::staged && P::asynchronous) {
+      async_copy_wait_all();
+      __syncthreads();  // the k-block is staged, and all threads have read the one before
+      if (kBuffers > 1 && first_in + P::block_k < kGroupIn) {
+        stage_k_block(stages[(first_in / P::block_k + 1) % kBuffers], x_group, weight_group, first_in + P::block_k,
+                      first_out, first_row, first_column, first_phase_h, first_phase_w, in_h, in_w);
       }
+    } else if (P::staged) {
+      __syncthreads();  // all threads have read the k-block before
+      stage_k_block(stage, x_group, weight_group, first_in, first_out, first_row, first_column, first_phase_h,
+                    first_phase_w, in_h, in_w);
       __syncthreads();  // the k-block is staged
     }
     if (kUnrolled) {
@@ -330,15 +435,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                   const int phase_w = phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
                   const int offset_w = offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
                   const int tap = kh * P::kernel_w + kw;
-                  const int phase = phase_h % P::group_phases_h * P::group_phases_w + phase_w % P::group_phases_w;
                   if (phase_w / P::group_phases_w == g % kPhaseGroupsW) {
                     if (P::staged) {
                       multiply_add(
-                          acc[phase],
+                          acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],
                           &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
-                          &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
+                          &stage.weights[c][tap * kTileChannels + channel]);  // tap ({kh}, {kw})
                     } else {
-                      multiply_add_unstaged(acc[phase], x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels),
+                      multiply_add_unstaged(acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],
+                                            x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels),
                                             m_y + offset_h, m_x + offset_w, in_h, in_w,
                                             weight_group + weight_offset(static_cast<WeightIndex>(first_in + c),
                                                                          first_out + channel, tap, kGroupOut, kTaps),
@@ -368,13 +473,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
               const int offset_w = columns.offset - t_w * kOffsetStepW;
               if (kh < P::kernel_h && kw < P::kernel_w) {
                 if (P::staged) {
-                  multiply_add(acc[phase],
-                               &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
-                               &stage.weights[c][(t_h * kPhaseTapsW + t_w) * kPhases + phase][channel]);
+                  multiply_add(
+                      acc[phase / P::group_phases_w][phase % P::group_phases_w],
+                      &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
+                      &stage.weights[c][((t_h * kPhaseTapsW + t_w) * kPhases + phase) * kTileChannels + channel]);
                 } else {
                   multiply_add_unstaged(
-                      acc[phase], x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h,
-                      m_x + offset_w, in_h, in_w,
+                      acc[phase / P::group_phases_w][phase % P::group_phases_w],
+                      x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h, m_x + offset_w,
+                      in_h, in_w,
                       weight_group + weight_offset(static_cast<WeightIndex>(first_in + c), first_out + channel,
                                                    kh * P::kernel_w + kw, kGroupOut, kTaps),
                       channels);
@@ -393,12 +500,22 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     for (int g = 0; g < kPhaseGroups; ++g) {
       if (kPhaseGroups == 1 || phase_group == g) {
         CONVTGEN_UNROLL
-        for (int phase = 0; phase < kPhases; ++phase) {
-          const int phase_h = g / kPhaseGroupsW * P::group_phases_h + phase / P::group_phases_w;
-          const int phase_w = g % kPhaseGroupsW * P::group_phases_w + phase % P::group_phases_w;
-          if (phase_h < P::stride_h && phase_w < P::stride_w) {
-            store(acc[phase], y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w + phase_w,
-                  out_h, out_w);
+        for (int of_group_h = 0; of_group_h < P::group_phases_h; ++of_group_h) {
+          const int phase_h = g / kPhaseGroupsW * P::group_phases_h + of_group_h;
+          if (phase_h < P::stride_h) {
+            if (kStored > 1) {
+              store_runs(acc[of_group_h], y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w,
+                         out_h, out_w);
+            } else {
+              CONVTGEN_UNROLL
+              for (int of_group_w = 0; of_group_w < P::group_phases_w; ++of_group_w) {
+                const int phase_w = g % kPhaseGroupsW * P::group_phases_w + of_group_w;
+                if (phase_w < P::stride_w) {
+                  store(acc[of_group_h][of_group_w], y_image, bias, co, channels, m_y * P::stride_h + phase_h,
+                        m_x * P::stride_w + phase_w, out_h, out_w);
+                }
+              }
+            }
           }
         }
       }
@@ -410,8 +527,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       const int phase_w = first_phase_w + phase % P::group_phases_w;
       if ((P::stride_h % P::group_phases_h == 0 || phase_h < P::stride_h) &&
           (P::stride_w % P::group_phases_w == 0 || phase_w < P::stride_w)) {
-        store(acc[phase], y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w + phase_w, out_h,
-              out_w);
+        store(acc[phase / P::group_phases_w][phase % P::group_phases_w], y_image, bias, co, channels,
+              m_y * P::stride_h + phase_h, m_x * P::stride_w + phase_w, out_h, out_w);
       }
     }
   }

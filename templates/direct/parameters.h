@@ -18,7 +18,7 @@ struct Parameters {
   static constexpr int out_channels = 3;
   static constexpr int groups = 1;
   static constexpr bool has_bias = false;
-  static constexpr bool channels_last = false;  // x and y are NHWC
+  static constexpr bool channels_last = false;         // x and y are NHWC
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
 
   // Rows and columns of the input; -1: an argument of the kernel. The grid gives the batch.
@@ -47,6 +47,8 @@ struct Parameters {
   static constexpr int blocks_per_sm = 2;  // that registers must leave room for
   static constexpr int block_k = 8;        // input channels that are staged at a time
   static constexpr bool staged = true;     // false: a halo too large for shared memory is read where it lies
+  // Staged by asynchronous copies during the products of the k-block before: elements as wide as what is added.
+  static constexpr bool asynchronous = true;
 };
 
 // ActivationKind and arguments of each step of the fuse chain.

@@ -76,18 +76,7 @@ constexpr int kAlignment = kStoreAlignment > kLoadAlignment ? kStoreAlignment : 
 #include "device/scalar.h"
 
 // ---- Staging ----
-
-// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later. `x` is any address of the elements that may be read.
-__device__ __forceinline__ void stage(Sum* to, const Element* from, bool is_inside, const Element* x) {
-  if (P::asynchronous && sizeof(Element) == 4) {
-    async_copy_4(to, is_inside ? from : x, is_inside ? 4 : 0);
-  } else if (P::asynchronous) {
-    async_copy_8(to, is_inside ? from : x, is_inside ? 8 : 0);
-  } else {
-    *to = is_inside ? widen(*from) : static_cast<Sum>(0);
-  }
-}
+#include "device/stage_element.h"
 
 // Whether a thread reads 16 bytes of a pixel's channels at once, 16-bit elements.
 constexpr bool kLoadsVectors = kLoadAlignment == 16;
@@ -132,7 +121,7 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
                              (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
       const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + channel)
                                              : x + ((static_cast<Offset>(channel) * in_h + iy) * in_w + ix);
-      stage(planes + (channel * static_cast<int>(kPlane) + row * kPitch + column), from, is_inside, x);
+      stage_element(planes + (channel * static_cast<int>(kPlane) + row * kPitch + column), from, is_inside, x);
     }
   }
 }
@@ -160,7 +149,8 @@ __device__ __forceinline__ void stage_weights(Sum* __restrict__ weights, const E
                       weight_place(of_warp / P::channels_per_thread, of_warp % P::channels_per_thread);
     const Element* from =
         weight + weight_offset(static_cast<WeightIndex>(group * kGroupIn + ci), co, tap, kGroupOut, kTaps);
-    stage(weights + ((ci * kTaps + tap) * kTileChannels + place), from, kWholeTiles || channel < channels, weight);
+    stage_element(weights + ((ci * kTaps + tap) * kTileChannels + place), from, kWholeTiles || channel < channels,
+                  weight);
   }
 }
 
@@ -182,37 +172,8 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum* x, co
 }
 
 // ---- Epilogue ----
+#include "device/store_vector.h"
 #include "rows/finish.h"
-
-// Two 16-bit elements in a word.
-__device__ __forceinline__ unsigned int word_of(Sum low, Sum high) {
-  return static_cast<unsigned int>(narrow(low)) | static_cast<unsigned int>(narrow(high)) << 16;
-}
-
-// Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.
-__device__ __forceinline__ void store_16(Element* to, const Sum* values) {
-  if constexpr (sizeof(Element) == 2) {
-    store_streaming_16(to, make_uint4(word_of(values[0], values[1]), word_of(values[2], values[3]),
-                                      word_of(values[4], values[5]), word_of(values[6], values[7])));
-  } else if constexpr (sizeof(Element) == 4) {
-    store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
-                                      __float_as_uint(values[2]), __float_as_uint(values[3])));
-  } else {
-    to[0] = values[0];
-    to[1] = values[1];
-  }
-}
-
-// Writes as many adjacent elements as 8 bytes have as one vector, to which `to` is aligned.
-__device__ __forceinline__ void store_8(Element* to, const Sum* values) {
-  if constexpr (sizeof(Element) == 2) {
-    store_streaming_8(to, make_uint2(word_of(values[0], values[1]), word_of(values[2], values[3])));
-  } else if constexpr (sizeof(Element) == 4) {
-    store_streaming_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
-  } else {
-    to[0] = values[0];
-  }
-}
 
 // How many elements behind the start of a vector of 16 bytes this one lies.
 __device__ __forceinline__ int skew_of(const Element* element) {

@@ -111,6 +111,9 @@ constexpr Case kCases[] = {
      "conv_transpose2d 19 -> 11; kernel 3x3; stride 1x2; padding 1x1; output_padding 0x1; input 2x37x19; "
      "layout nhwc; dtype f16",
      9},
+    {"nchw_vectors", "direct", "conv_transpose2d 19 -> 5; kernel 5x4; stride 1x2; padding 2x1; bias; input 2x19x34", 9},
+    {"nchw_registers", "direct",
+     "conv_transpose2d 19 -> 5; kernel 5x4; stride 1x2; padding 2x1; bias; input 2x19x34; dtype f16", 9},
     {"unstaged", "direct", "conv_transpose2d 3 -> 5; kernel 3x3; dilation 200x200; padding 201x201; input 2x21x23", 5},
     {.name = "direct_rows_columns",
      .template_name = "direct_rows",

@@ -228,6 +228,7 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
     is(integer(plan, "group_phases_h") < layer.axes[kHeight].stride ||
            integer(plan, "group_phases_w") < layer.axes[kWidth].stride,
        "several phase groups");
+    kinds.push_back(fmt::format("stores {} bytes", plan.alignment));
     kinds.push_back("offsets " + std::get<TypeName>(plan.parameters.at("Offset")).spelling);
     return kinds;
   }

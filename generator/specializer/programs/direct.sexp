@@ -1,5 +1,5 @@
 (program direct
-  (digest "2e2693dd2d66e7b0b88eaf79170e3f85d23c36907bb4012426e95a2fec6b3e1e")
+  (digest "275fab1b2932c8c7ca096a23c8bb8bde4c367ef67bc8a8d916c310addfdbe97c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -34,9 +34,27 @@
   (parameter int blocks_per_sm 2)
   (parameter int block_k 8)
   (parameter bool staged true)
+  (parameter bool asynchronous true)
   (parameter (array int) fuse_kind (init 6))
   (parameter (array double) fuse_a (init 0))
   (parameter (array double) fuse_b (init 0))
+  (file "device/memory.h")
+  (verbatim @5 dynamic_shared_memory "extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];")
+  (primitive @8 computes (pointer void) shared_memory (uses dynamic_shared_memory) "// The block's dynamic shared memory, 16-byte aligned.\n__device__ __forceinline__ void* shared_memory() {\n  return dynamic_shared_memory;\n}")
+  (primitive @15 computes "unsigned int" shared_address (uses) "// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.\n__device__ __forceinline__ unsigned int shared_address(const void* to) {\n  return __cvta_generic_to_shared(to);\n}")
+  (primitive @23 computes (pointer "unsigned char") shared_align (uses shared_address) "// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared\n// window.\n__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {\n  const unsigned int address = shared_address(pointer);\n  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);\n}")
+  (primitive @29 computes uint4 load_constant_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint4 load_constant_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
+  (primitive @38 acts void store_streaming_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.cs.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
+  (primitive @43 acts void store_streaming_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {\n  asm volatile(\"st.global.cs.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
+  (primitive @48 acts void store_streaming_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {\n  asm volatile(\"st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
+  (file "device/async_copy.h")
+  (primitive @13 acts void async_copy_4 (uses shared_address) "// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.\n__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
+  (primitive @19 acts void async_copy_8 (uses shared_address) "// Copies `bytes` (0 to 8) from global to shared memory and writes zeros for the rest of 8; aligned to 8.\n__device__ __forceinline__ void async_copy_8(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 8, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
+  (primitive @25 acts void async_copy_16 (uses shared_address) "// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.\n__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
+  (primitive @31 acts void async_copy_commit (uses) "// Closes a group: all copies of this thread since the last one. An empty group is legal.\n__device__ __forceinline__ void async_copy_commit() {\n  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}")
+  (primitive @38 acts void async_copy_wait (uses) "// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still in flight.\n__device__ __forceinline__ void async_copy_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
+  (primitive @70 acts void async_copy_wait_all (uses) "// Waits for all copies of this thread, in groups or not.\n__device__ __forceinline__ void async_copy_wait_all() {\n  asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n}")
+  (primitive @77 acts void async_copy_arrive (uses shared_address) "// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory; does not wait.\n__device__ __forceinline__ void async_copy_arrive(unsigned long long* barrier) {\n  asm volatile(\"cp.async.mbarrier.arrive.noinc.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (file "device/call_sizes.h")
   (function @7 device int input_rows
     (attributes "inline")
@@ -54,15 +72,6 @@
     (attributes "inline")
     (argument int in_w)
     (return @1 (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w)))))
-  (file "device/memory.h")
-  (verbatim @5 dynamic_shared_memory "extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];")
-  (primitive @8 computes (pointer void) shared_memory (uses dynamic_shared_memory) "// The block's dynamic shared memory, 16-byte aligned.\n__device__ __forceinline__ void* shared_memory() {\n  return dynamic_shared_memory;\n}")
-  (primitive @15 computes "unsigned int" shared_address (uses) "// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.\n__device__ __forceinline__ unsigned int shared_address(const void* to) {\n  return __cvta_generic_to_shared(to);\n}")
-  (primitive @23 computes (pointer "unsigned char") shared_align (uses shared_address) "// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared\n// window.\n__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {\n  const unsigned int address = shared_address(pointer);\n  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);\n}")
-  (primitive @29 computes uint4 load_constant_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint4 load_constant_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
-  (primitive @38 acts void store_streaming_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.cs.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
-  (primitive @43 acts void store_streaming_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {\n  asm volatile(\"st.global.cs.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
-  (primitive @48 acts void store_streaming_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {\n  asm volatile(\"st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
   (file "device/template.h")
   (function @13 constexpr int ceil_div
     (argument int a)
@@ -102,10 +111,10 @@
     (argument int dilation)
     (return @1 (- (call floor_div (- (* dilation k) padding) stride))))
   (file "direct.cu")
-  (alias @15 Element P::Element)
-  (alias @16 Sum P::Sum)
-  (alias @17 Offset P::Offset)
-  (alias @18 WeightIndex P::Offset)
+  (alias @16 Element P::Element)
+  (alias @17 Sum P::Sum)
+  (alias @18 Offset P::Offset)
+  (alias @19 WeightIndex P::Offset)
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -135,40 +144,49 @@
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "direct.cu")
-  (constant @22 int kThreads (* (* P::threads_x P::threads_y) P::threads_z))
-  (constant @23 int kTaps (* P::kernel_h P::kernel_w))
-  (constant @24 int kGroupIn (/ P::in_channels P::groups))
-  (constant @25 int kGroupOut (/ P::out_channels P::groups))
-  (constant @26 int kTileColumns (* P::threads_x P::columns_per_thread))
-  (constant @27 int kTileRows (* P::threads_y P::rows_per_thread))
-  (constant @28 int kTileChannels (* P::threads_z P::channels_per_thread))
-  (constant @29 int kChannelTiles (call ceil_div kGroupOut kTileChannels) (trail "of one group"))
-  (constant @30 int kPhases (* P::group_phases_h P::group_phases_w))
-  (constant @31 int kPhaseGroupsH (call ceil_div P::stride_h P::group_phases_h))
-  (constant @32 int kPhaseGroupsW (call ceil_div P::stride_w P::group_phases_w))
-  (constant @33 int kPhaseGroups (* kPhaseGroupsH kPhaseGroupsW))
-  (constant @38 int kMostUnrolled 256)
-  (constant @39 bool kUnrolled (&& (<= kTaps kMostUnrolled) (<= (* (static_cast "long long" P::stride_h) P::stride_w) kMostUnrolled)))
-  (constant @40 int kWrittenTaps (? kUnrolled kTaps 1))
-  (constant @41 int kTapStepH (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))
-  (constant @42 int kTapStepW (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w)))
-  (constant @43 int kOffsetStepH (/ P::dilation_h (call greatest_common_divisor P::stride_h P::dilation_h)))
-  (constant @44 int kOffsetStepW (/ P::dilation_w (call greatest_common_divisor P::stride_w P::dilation_w)))
-  (constant @45 int kPhaseTapsH (call ceil_div P::kernel_h kTapStepH))
-  (constant @46 int kPhaseTapsW (call ceil_div P::kernel_w kTapStepW))
-  (constant @47 int kStagedTaps (? kUnrolled kTaps (* (* kPhases kPhaseTapsH) kPhaseTapsW)))
-  (constant @49 bool kWholeTiles (== (% kGroupOut kTileChannels) 0) (trail "no channel tile is ragged"))
-  (constant @50 bool kWholeKBlocks (== (% kGroupIn P::block_k) 0))
-  (constant @53 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
-  (constant @54 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
-  (constant @55 int kStagedRows (- (+ kTileRows (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
-  (constant @56 int kStagedColumns (- (+ kTileColumns (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w)) kLeastOffsetW))
-  (constant @58 int kPitch (* (call ceil_div kStagedColumns 4) 4))
-  (constant @62 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) (* (static_cast "long long" kStagedTaps) kTileChannels))) 0))
-  (constant @66 "long long" kSharedBytes (* P::block_k kChannelBytes))
-  (static_assert @68 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @69 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
-  (section @71 "Elements")
+  (constant @23 int kThreads (* (* P::threads_x P::threads_y) P::threads_z))
+  (constant @24 int kTaps (* P::kernel_h P::kernel_w))
+  (constant @25 int kGroupIn (/ P::in_channels P::groups))
+  (constant @26 int kGroupOut (/ P::out_channels P::groups))
+  (constant @27 int kTileColumns (* P::threads_x P::columns_per_thread))
+  (constant @28 int kTileRows (* P::threads_y P::rows_per_thread))
+  (constant @29 int kTileChannels (* P::threads_z P::channels_per_thread))
+  (constant @30 int kChannelTiles (call ceil_div kGroupOut kTileChannels) (trail "of one group"))
+  (constant @31 int kPhases (* P::group_phases_h P::group_phases_w))
+  (constant @32 int kPhaseGroupsH (call ceil_div P::stride_h P::group_phases_h))
+  (constant @33 int kPhaseGroupsW (call ceil_div P::stride_w P::group_phases_w))
+  (constant @34 int kPhaseGroups (* kPhaseGroupsH kPhaseGroupsW))
+  (constant @39 int kMostUnrolled 256)
+  (constant @40 bool kUnrolled (&& (<= kTaps kMostUnrolled) (<= (* (static_cast "long long" P::stride_h) P::stride_w) kMostUnrolled)))
+  (constant @41 int kWrittenTaps (? kUnrolled kTaps 1))
+  (constant @42 int kTapStepH (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))
+  (constant @43 int kTapStepW (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w)))
+  (constant @44 int kOffsetStepH (/ P::dilation_h (call greatest_common_divisor P::stride_h P::dilation_h)))
+  (constant @45 int kOffsetStepW (/ P::dilation_w (call greatest_common_divisor P::stride_w P::dilation_w)))
+  (constant @46 int kPhaseTapsH (call ceil_div P::kernel_h kTapStepH))
+  (constant @47 int kPhaseTapsW (call ceil_div P::kernel_w kTapStepW))
+  (constant @48 int kStagedTaps (? kUnrolled kTaps (* (* kPhases kPhaseTapsH) kPhaseTapsW)))
+  (constant @50 bool kWholeTiles (== (% kGroupOut kTileChannels) 0) (trail "no channel tile is ragged"))
+  (constant @51 bool kWholeKBlocks (== (% kGroupIn P::block_k) 0))
+  (constant @54 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
+  (constant @55 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
+  (constant @56 int kStagedRows (- (+ kTileRows (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
+  (constant @57 int kStagedColumns (- (+ kTileColumns (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w)) kLeastOffsetW))
+  (constant @59 int kPitch (* (call ceil_div kStagedColumns 4) 4))
+  (constant @62 "long long" kChannelWeights (* (/ (+ (* (static_cast "long long" kStagedTaps) kTileChannels) 3) 4) 4))
+  (constant @65 int kBuffers (? (&& P::asynchronous (> kGroupIn P::block_k)) 2 1))
+  (constant @69 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) kChannelWeights)) 0))
+  (constant @72 "long long" kSharedBytes (* kBuffers (* P::block_k kChannelBytes)))
+  (constant @75 int kVector (/ 16 (sizeof Element)) (trail "elements of a whole vector"))
+  (constant @76 int kRun (* P::columns_per_thread P::stride_w))
+  (constant @77 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
+  (constant @80 bool kAdjacent (|| (! P::channels_last) (== P::out_channels 1)) (trail "columns are"))
+  (constant @81 bool kHasRuns (&& (&& (&& kAdjacent kUnrolled) (== P::group_phases_w P::stride_w)) (>= P::width 0)))
+  (constant @82 int kStored (? (|| (! kHasRuns) (== (sizeof Element) 8)) 1 (? (&& (== (% kRun kVector) 0) (== (% kOutWidth kVector) 0)) kVector (? (&& (== (% kRun (/ kVector 2)) 0) (== (% kOutWidth (/ kVector 2)) 0)) (/ kVector 2) 1))))
+  (constant @86 int kAlignment (? (> kStored 1) (* kStored (sizeof Element)) 0) (trail "of y, in bytes"))
+  (static_assert @88 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @89 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
+  (section @91 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -203,11 +221,42 @@
           (else
             (return @6 value))))))
   (file "direct.cu")
-  (section @74 "Staging")
-  (record @76 Stage
+  (section @94 "Staging")
+  (file "device/stage_element.h")
+  (function @11 device void copy_element
+    (comment "Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Sum) to)
+    (argument (pointer (const P::Element)) from)
+    (argument bool is_inside)
+    (if @1 (== (sizeof P::Element) 4)
+      (then
+        (do @2 (call async_copy_4 to from (? is_inside 4 0))))
+      (else
+        (do @4 (call async_copy_8 to from (? is_inside 8 0))))))
+  (function @21 device void stage_element
+    (comment "Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it")
+    (comment "later. `legal` is any address of the elements that may be read.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Sum) to)
+    (argument (pointer (const P::Element)) from)
+    (argument bool is_inside)
+    (argument (pointer (const P::Element)) legal)
+    (if @2 P::asynchronous
+      (then
+        (do @3 (call copy_element to (? is_inside from legal) is_inside)))
+      (else
+        (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
+  (file "direct.cu")
+  (record @97 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::block_k) rows)
-    (field (array (array (array Sum kTileChannels) kStagedTaps) P::block_k) weights))
-  (function @83 device void stage_rows
+    (field (array (array Sum kChannelWeights) P::block_k) weights (trail "by taps, output channels innermost")))
+  (function @103 constexpr int channel_parts
+    (comment "Into how many parts the channels of a k-block are cut, so that all threads have places to copy.")
+    (argument int places)
+    (argument int parts)
+    (return @1 (? (>= parts P::block_k) P::block_k (? (>= (* places parts) (* 4 kThreads)) parts (call channel_parts places (* 2 parts))))))
+  (function @109 device void stage_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.")
     (comment "`x` is the first channel of the group in this image; channel, row and column are the first that are staged.")
     (attributes "__forceinline__")
@@ -227,16 +276,34 @@
       (declare @8 (const int) ci (+ first_channel channel))
       (declare @9 (const int) iy (+ first_row row))
       (declare @10 (const int) ix (+ first_column column))
-      (declare @11 Sum value 0)
-      (if @12 (&& (&& (&& (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
-        (then
-          (if @14 P::channels_last
-            (then
-              (do @15 (= value (call widen (at x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci))))))
-            (else
-              (do @17 (= value (call widen (at x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix)))))))))
-      (do @20 (= (at (at (at (. stage rows) channel) row) column) value))))
-  (function @109 device void stage_weights
+      (declare @11 (const bool) is_inside (&& (&& (&& (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
+      (declare @13 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci)) (+ x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix))))
+      (do @15 (call stage_element (& (at (at (at (. stage rows) channel) row) column)) from is_inside x))))
+  (function @132 device void copy_rows
+    (comment "Copies a k-block of input channels, with the halo, to shared memory asynchronously: zeros where the image or the")
+    (comment "group ends. A thread finds a place of the image once for several channels.")
+    (attributes "__forceinline__")
+    (argument (reference Stage) stage)
+    (argument (restrict (pointer (const Element))) x)
+    (argument int first_channel)
+    (argument int first_row)
+    (argument (const int) first_column)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (declare_constexpr @2 int kPlaces (* kStagedRows kStagedColumns))
+    (declare_constexpr @3 int kParts (call channel_parts kPlaces 1))
+    (for @5 (pragma "unroll 1") (declare @5 int i (. threadIdx x)) (< i (* kPlaces kParts)) (+= i kThreads)
+      (declare @6 (const int) row (% (/ i kStagedColumns) kStagedRows))
+      (declare @7 (const int) column (% i kStagedColumns))
+      (declare @8 (const int) iy (+ first_row row))
+      (declare @9 (const int) ix (+ first_column column))
+      (declare @10 (const bool) is_inside (&& (&& (&& (|| (>= kLeastOffsetH 0) (>= iy 0)) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
+      (declare @11 (pointer (const Element)) from (+ x (? is_inside (+ (* (static_cast Offset iy) in_w) ix) 0)))
+      (for @13 (pragma "unroll 8") (declare @13 int channel (? (== kParts 1) 0 (/ i kPlaces))) (< channel P::block_k) (+= channel kParts)
+        (declare @14 (const int) ci (+ first_channel channel))
+        (declare @15 (const bool) is_there (|| kWholeKBlocks (< ci kGroupIn)))
+        (do @16 (call copy_element (& (at (at (at (. stage rows) channel) row) column)) (+ from (? is_there (* (* (static_cast Offset ci) in_h) in_w) 0)) (&& is_inside is_there))))))
+  (function @156 device void stage_weights
     (comment "Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
@@ -251,22 +318,18 @@
       (declare @6 (const int) k_block_channel (/ i (* kTaps kTileChannels)))
       (declare @7 (const int) ci (+ first_channel k_block_channel))
       (declare @8 (const int) co (+ first_out channel))
-      (declare @9 Sum value 0)
-      (if @10 (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut)))
-        (then
-          (do @11 (= value (call widen (at weight (call weight_offset (static_cast WeightIndex ci) co tap kGroupOut kTaps)))))))
-      (do @13 (= (at (at (at (. stage weights) k_block_channel) tap) channel) value))))
-  (function @128 constexpr int inverse_modulo
+      (do @9 (call stage_element (& (at (at (. stage weights) k_block_channel) (+ (* tap kTileChannels) channel))) (+ weight (call weight_offset (static_cast WeightIndex ci) co tap kGroupOut kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))
+  (function @173 constexpr int inverse_modulo
     (comment "The number below m whose product with `a` has the remainder 1, by Euclid's algorithm; 0 where m is 1. The two have no")
     (comment "common divisor.")
     (argument int a)
     (argument int m)
     (return @1 (? (== m 1) 0 (? (== (% a m) 1) 1 (/ (+ 1 (* m (- (% a m) (call inverse_modulo m (% a m))))) (% a m))))))
-  (record @133 PhaseTaps
+  (record @178 PhaseTaps
     (comment "An axis's taps of one phase: the first, or the kernel's end, and the offset from m at which it reads the input.")
     (field int first)
     (field int offset))
-  (function @137 device PhaseTaps taps_of_phase
+  (function @182 device PhaseTaps taps_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (argument (const int) kernel)
@@ -279,15 +342,15 @@
     (do @5 (= (. taps first) (? (&& (< phase stride) (== (% (+ phase padding) divisor) 0)) (% (* (% (/ (+ phase padding) divisor) step) (call inverse_modulo (/ dilation divisor) step)) step) kernel)))
     (do @8 (= (. taps offset) (/ (- (+ phase padding) (* dilation (. taps first))) stride)))
     (return @9 taps))
-  (function @148 device PhaseTaps rows_of_phase
+  (function @193 device PhaseTaps rows_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (call taps_of_phase phase P::kernel_h P::stride_h P::padding_h P::dilation_h)))
-  (function @151 device PhaseTaps columns_of_phase
+  (function @196 device PhaseTaps columns_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (call taps_of_phase phase P::kernel_w P::stride_w P::padding_w P::dilation_w)))
-  (function @157 device void stage_phase_weights
+  (function @202 device void stage_phase_weights
     (comment "The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. `phase_h` and")
     (comment "`phase_w` are the group's first. Phases may have fewer taps than there are places.")
     (attributes "__forceinline__")
@@ -307,15 +370,35 @@
       (declare @11 (const int) kw (+ (. (call columns_of_phase (+ phase_w (% place P::group_phases_w))) first) (* (% (/ place kPhases) kPhaseTapsW) kTapStepW)))
       (if @13 (&& (< kh P::kernel_h) (< kw P::kernel_w))
         (then
-          (declare @14 Sum value 0)
-          (if @15 (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut)))
-            (then
-              (do @16 (= value (call widen (at weight (call weight_offset (static_cast WeightIndex ci) co (+ (* kh P::kernel_w) kw) kGroupOut kTaps)))))))
-          (do @18 (= (at (at (at (. stage weights) k_block_channel) place) channel) value))))))
-  (section @180 "Products")
-  (alias @183 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+          (do @14 (call stage_element (& (at (at (. stage weights) k_block_channel) (+ (* place kTileChannels) channel))) (+ weight (call weight_offset (static_cast WeightIndex ci) co (+ (* kh P::kernel_w) kw) kGroupOut kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))))
+  (function @224 device void stage_k_block
+    (comment "Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.")
+    (attributes "__forceinline__")
+    (argument (reference Stage) stage)
+    (argument (restrict (pointer (const Element))) x)
+    (argument (restrict (pointer (const Element))) weight)
+    (argument int first_channel)
+    (argument (const int) first_out)
+    (argument int first_row)
+    (argument (const int) first_column)
+    (argument int phase_h)
+    (argument int phase_w)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (if @4 (&& P::asynchronous (! P::channels_last))
+      (then
+        (do @5 (call copy_rows stage x first_channel first_row first_column in_h in_w)))
+      (else
+        (do @7 (call stage_rows stage x first_channel first_row first_column in_h in_w))))
+    (if @9 kUnrolled
+      (then
+        (do @10 (call stage_weights stage weight first_channel first_out)))
+      (else
+        (do @12 (call stage_phase_weights stage weight first_channel first_out phase_h phase_w)))))
+  (section @240 "Products")
+  (alias @243 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one phase."))
-  (function @186 device void multiply_add
+  (function @246 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -325,7 +408,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @201 device void multiply_add_unstaged
+  (function @261 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -348,7 +431,43 @@
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
                   (do @14 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (call weight_channel_step kTaps)))) (at (at (at acc channel) row) column))))))))))))
-  (section @224 "Epilogue")
+  (section @284 "Epilogue")
+  (file "device/store_vector.h")
+  (function @10 device "unsigned int" word_of
+    (comment "Two 16-bit elements in a word.")
+    (attributes "__forceinline__")
+    (argument P::Sum low)
+    (argument P::Sum high)
+    (return @1 (| (static_cast "unsigned int" (call narrow low)) (<< (static_cast "unsigned int" (call narrow high)) 16))))
+  (function @15 device void store_16
+    (comment "Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Element) to)
+    (argument (pointer (const P::Sum)) values)
+    (if_constexpr @1 (== (sizeof P::Element) 2)
+      (then
+        (do @2 (call store_streaming_16 to (call make_uint4 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3)) (call word_of (at values 4) (at values 5)) (call word_of (at values 6) (at values 7))))))
+      (else
+        (if_constexpr @4 (== (sizeof P::Element) 4)
+          (then
+            (do @5 (call store_streaming_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
+          (else
+            (do @8 (= (at to 0) (at values 0)))
+            (do @9 (= (at to 1) (at values 1))))))))
+  (function @29 device void store_8
+    (comment "Writes as many adjacent elements as 8 bytes have as one vector, to which `to` is aligned.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Element) to)
+    (argument (pointer (const P::Sum)) values)
+    (if_constexpr @1 (== (sizeof P::Element) 2)
+      (then
+        (do @2 (call store_streaming_8 to (call make_uint2 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3))))))
+      (else
+        (if_constexpr @3 (== (sizeof P::Element) 4)
+          (then
+            (do @4 (call store_streaming_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
+          (else
+            (do @6 (= (at to 0) (at values 0))))))))
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -416,8 +535,16 @@
                                                 (then
                                                   (do @37 (= value (+ value a))))))))))))))))))))))))))
     (return @40 value))
+  (file "rows/finish.h")
+  (function @8 device P::Sum finish
+    (comment "An output from its accumulator: the bias and the fuse chain.")
+    (attributes "__forceinline__")
+    (argument P::Sum acc)
+    (argument P::Sum bias)
+    (declare @1 (const P::Sum) biased (? P::has_bias (+ acc bias) acc))
+    (return @2 (? (> P::fuse_count 0) (call activate biased) biased)))
   (file "direct.cu")
-  (function @229 device void store
+  (function @290 device void store
     (comment "The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first")
     (comment "channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
@@ -440,15 +567,48 @@
               (declare @12 (const int) out_column (+ ox (* column P::stride_w)))
               (if @13 (&& (|| (&& (>= P::height 0) (== (% out_h (* P::stride_h kTileRows)) 0)) (< out_row out_h)) (|| (&& (>= P::width 0) (== (% out_w (* P::stride_w kTileColumns)) 0)) (< out_column out_w)))
                 (then
-                  (declare @15 (const Sum) biased (? P::has_bias (+ (at (at (at acc channel) row) column) bias_value) (at (at (at acc channel) row) column)))
-                  (declare @16 (const Sum) value (? (> P::fuse_count 0) (call activate biased) biased))
-                  (if @17 P::channels_last
+                  (declare @15 (const Sum) value (call finish (at (at (at acc channel) row) column) bias_value))
+                  (if @16 P::channels_last
                     (then
-                      (do @18 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
+                      (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
-                      (do @20 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (section @258 "Kernel")
-  (function @260 kernel void direct
+                      (do @19 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
+  (function @321 device void store_runs
+    (comment "The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,")
+    (comment "stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,")
+    (comment "(oy, ox) the first output of the first position.")
+    (attributes "__forceinline__")
+    (argument (reference (array (const Accumulators) P::group_phases_w)) acc)
+    (argument (restrict (pointer Element)) y)
+    (argument (restrict (pointer (const Element))) bias)
+    (argument int co)
+    (argument (const int) channels)
+    (argument int oy)
+    (argument int ox)
+    (argument (const int) out_h)
+    (argument (const int) out_w)
+    (for @4 (pragma "unroll") (declare @4 int channel 0) (< channel P::channels_per_thread) (++ channel)
+      (if @5 (|| kWholeTiles (< channel channels))
+        (then
+          (declare @6 (const Sum) bias_value (? P::has_bias (call widen (at bias (+ co channel))) (static_cast Sum 0)))
+          (for @8 (pragma "unroll") (declare @8 int row 0) (< row P::rows_per_thread) (++ row)
+            (declare @9 (const int) out_row (+ oy (* row P::stride_h)))
+            (if @10 (|| (&& (>= P::height 0) (== (% out_h (* P::stride_h kTileRows)) 0)) (< out_row out_h))
+              (then
+                (declare @11 (array Sum kRun) values)
+                (for @13 (pragma "unroll") (declare @13 int i 0) (< i kRun) (++ i)
+                  (do @14 (= (at values i) (call finish (at (at (at (at acc (% i P::stride_w)) channel) row) (/ i P::stride_w)) bias_value))))
+                (declare @16 (pointer Element) to (+ y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) ox)))
+                (for @18 (pragma "unroll") (declare @18 int i 0) (< i kRun) (+= i kStored)
+                  (if @19 (|| (== (% out_w (* P::stride_w kTileColumns)) 0) (< (+ ox i) out_w))
+                    (then
+                      (if @20 (== kStored kVector)
+                        (then
+                          (do @21 (call store_16 (+ to i) (+ values i))))
+                        (else
+                          (do @23 (call store_8 (+ to i) (+ values i)))))))))))))))
+  (section @354 "Kernel")
+  (function @356 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -477,7 +637,7 @@
     (declare @21 (const int) thread (. threadIdx x))
     (declare @22 (const int) column (* (% thread P::threads_x) P::columns_per_thread))
     (declare @23 (const int) row (* (% (/ thread P::threads_x) P::threads_y) P::rows_per_thread))
-    (declare @24 (const int) channel (* (/ thread (* P::threads_x P::threads_y)) P::channels_per_thread))
+    (declare @24 (const int) channel (? (== P::threads_z 1) 0 (* (/ thread (* P::threads_x P::threads_y)) P::channels_per_thread)))
     (declare @25 (const int) first_out (* (? (== P::groups 1) channel_tile (% channel_tile kChannelTiles)) kTileChannels))
     (declare @26 (const int) first_phase_h (* (/ phase_group kPhaseGroupsW) P::group_phases_h))
     (declare @27 (const int) first_phase_w (* (% phase_group kPhaseGroupsW) P::group_phases_w))
@@ -493,82 +653,98 @@
     (declare @38 (pointer (const Element)) weight_group (+ weight (* (static_cast "long long" group) (* (* (static_cast "long long" kGroupIn) kGroupOut) kTaps))))
     (declare @40 (pointer Element) y_image (+ y (* (* (static_cast "long long" image) P::out_channels) out_pixels)))
     (blank @40)
-    (declare @42 (array Accumulators kPhases) acc (init))
-    (declare @43 (reference Stage) stage (* (static_cast (pointer Stage) (call shared_memory))))
-    (for @44 plain (declare @44 int first_in 0) (< first_in kGroupIn) (+= first_in P::block_k)
-      (if @45 P::staged
+    (declare @42 (array (array Accumulators P::group_phases_w) P::group_phases_h) acc (init))
+    (declare @43 (pointer Stage) stages (static_cast (pointer Stage) (call shared_memory)))
+    (declare @44 (const int) first_row (+ (* tile_y kTileRows) kLeastOffsetH))
+    (declare @45 (const int) first_column (+ (* tile_x kTileColumns) kLeastOffsetW))
+    (if @46 (&& P::staged P::asynchronous)
+      (then
+        (do @47 (call stage_k_block (at stages 0) x_group weight_group 0 first_out first_row first_column first_phase_h first_phase_w in_h in_w))))
+    (for @50 plain (declare @50 int first_in 0) (< first_in kGroupIn) (+= first_in P::block_k)
+      (declare @51 (reference Stage) stage (at stages (% (/ first_in P::block_k) kBuffers)))
+      (if @52 (&& P::staged P::asynchronous)
         (then
-          (do @46 (call __syncthreads)
-            (trail "all threads have read the k-block before"))
-          (do @47 (call stage_rows stage x_group first_in (+ (* tile_y kTileRows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w))
-          (if @49 kUnrolled
-            (then
-              (do @50 (call stage_weights stage weight_group first_in first_out)))
-            (else
-              (do @52 (call stage_phase_weights stage weight_group first_in first_out first_phase_h first_phase_w))))
+          (do @53 (call async_copy_wait_all))
           (do @54 (call __syncthreads)
-            (trail "the k-block is staged"))))
-      (if @56 kUnrolled
+            (trail "the k-block is staged, and all threads have read the one before"))
+          (if @55 (&& (> kBuffers 1) (< (+ first_in P::block_k) kGroupIn))
+            (then
+              (do @56 (call stage_k_block (at stages (% (+ (/ first_in P::block_k) 1) kBuffers)) x_group weight_group (+ first_in P::block_k) first_out first_row first_column first_phase_h first_phase_w in_h in_w)))))
+        (else
+          (if @59 P::staged
+            (then
+              (do @60 (call __syncthreads)
+                (trail "all threads have read the k-block before"))
+              (do @61 (call stage_k_block stage x_group weight_group first_in first_out first_row first_column first_phase_h first_phase_w in_h in_w))
+              (do @63 (call __syncthreads)
+                (trail "the k-block is staged"))))))
+      (if @65 kUnrolled
         (then
-          (for @58 (pragma "unroll 1") (declare @58 int c 0) (< c P::block_k) (++ c)
-            (for @60 unrolled (declare @60 int g 0) (< g kPhaseGroups) (++ g)
-              (if @61 (|| (== kPhaseGroups 1) (== phase_group g))
+          (for @67 (pragma "unroll 1") (declare @67 int c 0) (< c P::block_k) (++ c)
+            (for @69 unrolled (declare @69 int g 0) (< g kPhaseGroups) (++ g)
+              (if @70 (|| (== kPhaseGroups 1) (== phase_group g))
                 (then
-                  (for @63 unrolled (declare @63 int kh 0) (< kh P::kernel_h) (++ kh)
-                    (declare @64 (const int) phase_h (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))
-                    (declare @65 (const int) offset_h (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h))
-                    (if @66 (== (/ phase_h P::group_phases_h) (/ g kPhaseGroupsW))
+                  (for @72 unrolled (declare @72 int kh 0) (< kh P::kernel_h) (++ kh)
+                    (declare @73 (const int) phase_h (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))
+                    (declare @74 (const int) offset_h (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h))
+                    (if @75 (== (/ phase_h P::group_phases_h) (/ g kPhaseGroupsW))
                       (then
-                        (comment @67 "Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.")
-                        (for @69 unrolled (declare @69 int kw 0) (< kw P::kernel_w) (++ kw)
-                          (declare @70 (const int) phase_w (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))
-                          (declare @71 (const int) offset_w (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w))
-                          (declare @72 (const int) tap (+ (* kh P::kernel_w) kw))
-                          (declare @73 (const int) phase (+ (* (% phase_h P::group_phases_h) P::group_phases_w) (% phase_w P::group_phases_w)))
-                          (if @74 (== (/ phase_w P::group_phases_w) (% g kPhaseGroupsW))
+                        (comment @76 "Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.")
+                        (for @78 unrolled (declare @78 int kw 0) (< kw P::kernel_w) (++ kw)
+                          (declare @79 (const int) phase_w (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))
+                          (declare @80 (const int) offset_w (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w))
+                          (declare @81 (const int) tap (+ (* kh P::kernel_w) kw))
+                          (if @82 (== (/ phase_w P::group_phases_w) (% g kPhaseGroupsW))
                             (then
-                              (if @75 P::staged
+                              (if @83 P::staged
                                 (then
-                                  (do @76 (call multiply_add (at acc phase) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) tap) channel)))
+                                  (do @84 (call multiply_add (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (. stage weights) c) (+ (* tap kTileChannels) channel))))
                                     (trail "tap ({kh}, {kw})")))
                                 (else
-                                  (do @81 (call multiply_add_unstaged (at acc phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) tap kGroupOut kTaps)) channels)
+                                  (do @89 (call multiply_add_unstaged (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) tap kGroupOut kTaps)) channels)
                                     (trail "tap ({kh}, {kw})")))))))))))))))
         (else
-          (for @96 unrolled (declare @96 int phase 0) (< phase kPhases) (++ phase)
-            (declare @97 (const PhaseTaps) rows (call rows_of_phase (+ first_phase_h (/ phase P::group_phases_w))))
-            (declare @98 (const PhaseTaps) columns (call columns_of_phase (+ first_phase_w (% phase P::group_phases_w))))
-            (for @100 (pragma "unroll 1") (declare @100 int c 0) (< c P::block_k) (++ c)
-              (for @102 (pragma "unroll 1") (declare @102 int t_h 0) (< t_h kPhaseTapsH) (++ t_h)
-                (declare @103 (const int) kh (+ (. rows first) (* t_h kTapStepH)))
-                (declare @104 (const int) offset_h (- (. rows offset) (* t_h kOffsetStepH)))
-                (for @106 (pragma "unroll 4") (declare @106 int t_w 0) (< t_w kPhaseTapsW) (++ t_w)
-                  (declare @107 (const int) kw (+ (. columns first) (* t_w kTapStepW)))
-                  (declare @108 (const int) offset_w (- (. columns offset) (* t_w kOffsetStepW)))
-                  (if @109 (&& (< kh P::kernel_h) (< kw P::kernel_w))
+          (for @105 unrolled (declare @105 int phase 0) (< phase kPhases) (++ phase)
+            (declare @106 (const PhaseTaps) rows (call rows_of_phase (+ first_phase_h (/ phase P::group_phases_w))))
+            (declare @107 (const PhaseTaps) columns (call columns_of_phase (+ first_phase_w (% phase P::group_phases_w))))
+            (for @109 (pragma "unroll 1") (declare @109 int c 0) (< c P::block_k) (++ c)
+              (for @111 (pragma "unroll 1") (declare @111 int t_h 0) (< t_h kPhaseTapsH) (++ t_h)
+                (declare @112 (const int) kh (+ (. rows first) (* t_h kTapStepH)))
+                (declare @113 (const int) offset_h (- (. rows offset) (* t_h kOffsetStepH)))
+                (for @115 (pragma "unroll 4") (declare @115 int t_w 0) (< t_w kPhaseTapsW) (++ t_w)
+                  (declare @116 (const int) kw (+ (. columns first) (* t_w kTapStepW)))
+                  (declare @117 (const int) offset_w (- (. columns offset) (* t_w kOffsetStepW)))
+                  (if @118 (&& (< kh P::kernel_h) (< kw P::kernel_w))
                     (then
-                      (if @110 P::staged
+                      (if @119 P::staged
                         (then
-                          (do @111 (call multiply_add (at acc phase) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) (+ (* (+ (* t_h kPhaseTapsW) t_w) kPhases) phase)) channel)))))
+                          (do @120 (call multiply_add (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (. stage weights) c) (+ (* (+ (* (+ (* t_h kPhaseTapsW) t_w) kPhases) phase) kTileChannels) channel))))))
                         (else
-                          (do @115 (call multiply_add_unstaged (at acc phase) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) (+ (* kh P::kernel_w) kw) kGroupOut kTaps)) channels)))))))))))))
-    (blank @44)
-    (declare @130 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
-    (if @131 kUnrolled
+                          (do @125 (call multiply_add_unstaged (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) (+ (* kh P::kernel_w) kw) kGroupOut kTaps)) channels)))))))))))))
+    (blank @50)
+    (declare @141 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
+    (if @142 kUnrolled
       (then
-        (for @133 unrolled (declare @133 int g 0) (< g kPhaseGroups) (++ g)
-          (if @134 (|| (== kPhaseGroups 1) (== phase_group g))
+        (for @144 unrolled (declare @144 int g 0) (< g kPhaseGroups) (++ g)
+          (if @145 (|| (== kPhaseGroups 1) (== phase_group g))
             (then
-              (for @136 unrolled (declare @136 int phase 0) (< phase kPhases) (++ phase)
-                (declare @137 (const int) phase_h (+ (* (/ g kPhaseGroupsW) P::group_phases_h) (/ phase P::group_phases_w)))
-                (declare @138 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) (% phase P::group_phases_w)))
-                (if @139 (&& (< phase_h P::stride_h) (< phase_w P::stride_w))
+              (for @147 unrolled (declare @147 int of_group_h 0) (< of_group_h P::group_phases_h) (++ of_group_h)
+                (declare @148 (const int) phase_h (+ (* (/ g kPhaseGroupsW) P::group_phases_h) of_group_h))
+                (if @149 (< phase_h P::stride_h)
                   (then
-                    (do @140 (call store (at acc phase) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w)))))))))
+                    (if @150 (> kStored 1)
+                      (then
+                        (do @151 (call store_runs (at acc of_group_h) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (* m_x P::stride_w) out_h out_w)))
+                      (else
+                        (for @155 unrolled (declare @155 int of_group_w 0) (< of_group_w P::group_phases_w) (++ of_group_w)
+                          (declare @156 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) of_group_w))
+                          (if @157 (< phase_w P::stride_w)
+                            (then
+                              (do @158 (call store (at (at acc of_group_h) of_group_w) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w))))))))))))))
       (else
-        (for @148 unrolled (declare @148 int phase 0) (< phase kPhases) (++ phase)
-          (declare @149 (const int) phase_h (+ first_phase_h (/ phase P::group_phases_w)))
-          (declare @150 (const int) phase_w (+ first_phase_w (% phase P::group_phases_w)))
-          (if @151 (&& (|| (== (% P::stride_h P::group_phases_h) 0) (< phase_h P::stride_h)) (|| (== (% P::stride_w P::group_phases_w) 0) (< phase_w P::stride_w)))
+        (for @169 unrolled (declare @169 int phase 0) (< phase kPhases) (++ phase)
+          (declare @170 (const int) phase_h (+ first_phase_h (/ phase P::group_phases_w)))
+          (declare @171 (const int) phase_w (+ first_phase_w (% phase P::group_phases_w)))
+          (if @172 (&& (|| (== (% P::stride_h P::group_phases_h) 0) (< phase_h P::stride_h)) (|| (== (% P::stride_w P::group_phases_w) 0) (< phase_w P::stride_w)))
             (then
-              (do @153 (call store (at acc phase) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w)))))))))
+              (do @174 (call store (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w)))))))))

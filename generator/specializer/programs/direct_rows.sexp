@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "dfecaf277f974ce8b3f61bffbfd61a1fb8567e53172120ac5b8d693998ee7fcd")
+  (digest "68784e725478a14cd02fc16192c8b57a1c934b113bdf3148d9aa3de83e11a04a")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -249,25 +249,34 @@
             (return @6 value))))))
   (file "direct_rows.cu")
   (section @78 "Staging")
-  (function @82 device void stage
-    (comment "Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it")
-    (comment "later. `x` is any address of the elements that may be read.")
+  (file "device/stage_element.h")
+  (function @11 device void copy_element
+    (comment "Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.")
     (attributes "__forceinline__")
-    (argument (pointer Sum) to)
-    (argument (pointer (const Element)) from)
+    (argument (pointer P::Sum) to)
+    (argument (pointer (const P::Element)) from)
     (argument bool is_inside)
-    (argument (pointer (const Element)) x)
-    (if @1 (&& P::asynchronous (== (sizeof Element) 4))
+    (if @1 (== (sizeof P::Element) 4)
       (then
-        (do @2 (call async_copy_4 to (? is_inside from x) (? is_inside 4 0))))
+        (do @2 (call async_copy_4 to from (? is_inside 4 0))))
       (else
-        (if @3 P::asynchronous
-          (then
-            (do @4 (call async_copy_8 to (? is_inside from x) (? is_inside 8 0))))
-          (else
-            (do @6 (= (* to) (? is_inside (call widen (* from)) (static_cast Sum 0)))))))))
-  (constant @93 bool kLoadsVectors (== kLoadAlignment 16))
-  (function @97 device void stage_input
+        (do @4 (call async_copy_8 to from (? is_inside 8 0))))))
+  (function @21 device void stage_element
+    (comment "Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it")
+    (comment "later. `legal` is any address of the elements that may be read.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Sum) to)
+    (argument (pointer (const P::Element)) from)
+    (argument bool is_inside)
+    (argument (pointer (const P::Element)) legal)
+    (if @2 P::asynchronous
+      (then
+        (do @3 (call copy_element to (? is_inside from legal) is_inside)))
+      (else
+        (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
+  (file "direct_rows.cu")
+  (constant @82 bool kLoadsVectors (== kLoadAlignment 16))
+  (function @86 device void stage_input
     (comment "Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.")
     (comment "`x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.")
     (attributes "__forceinline__")
@@ -307,15 +316,15 @@
           (declare @33 (const int) ix (+ first_column column))
           (declare @34 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
           (declare @36 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix))))
-          (do @38 (call stage (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))
-  (constant @140 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
-  (function @143 device int weight_place
+          (do @38 (call stage_element (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))
+  (constant @129 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
+  (function @132 device int weight_place
     (comment "Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument int channel)
     (return @1 (+ (+ (* (/ channel kTogether) (* P::lanes_c kTogether)) (* lane kTogether)) (% channel kTogether))))
-  (function @149 device void stage_weights
+  (function @138 device void stage_weights
     (comment "Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are")
     (comment "those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.")
     (attributes "__forceinline__")
@@ -332,11 +341,11 @@
       (declare @9 (const int) of_warp (% channel kWarpChannels))
       (declare @10 (const int) place (+ (* (/ channel kWarpChannels) kWarpChannels) (call weight_place (/ of_warp P::channels_per_thread) (% of_warp P::channels_per_thread))))
       (declare @12 (pointer (const Element)) from (+ weight (call weight_offset (static_cast WeightIndex (+ (* group kGroupIn) ci)) co tap kGroupOut kTaps)))
-      (do @14 (call stage (+ weights (+ (* (+ (* ci kTaps) tap) kTileChannels) place)) from (|| kWholeTiles (< channel channels)) weight))))
-  (section @167 "Products")
-  (alias @170 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
+      (do @14 (call stage_element (+ weights (+ (* (+ (* ci kTaps) tap) kTileChannels) place)) from (|| kWholeTiles (< channel channels)) weight))))
+  (section @157 "Products")
+  (alias @160 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one column phase."))
-  (function @173 device void multiply_add
+  (function @163 device void multiply_add
     (comment "One tap: positions of a staged row times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -346,7 +355,43 @@
       (declare @3 (const Sum) weight (at weights (call weight_place 0 channel)))
       (for @5 (pragma "unroll") (declare @5 int column 0) (< column P::columns_per_thread) (++ column)
         (do @6 (= (at (at acc channel) column) (call fma (at x (* column kColumnStep)) weight (at (at acc channel) column)))))))
-  (section @184 "Epilogue")
+  (section @174 "Epilogue")
+  (file "device/store_vector.h")
+  (function @10 device "unsigned int" word_of
+    (comment "Two 16-bit elements in a word.")
+    (attributes "__forceinline__")
+    (argument P::Sum low)
+    (argument P::Sum high)
+    (return @1 (| (static_cast "unsigned int" (call narrow low)) (<< (static_cast "unsigned int" (call narrow high)) 16))))
+  (function @15 device void store_16
+    (comment "Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Element) to)
+    (argument (pointer (const P::Sum)) values)
+    (if_constexpr @1 (== (sizeof P::Element) 2)
+      (then
+        (do @2 (call store_streaming_16 to (call make_uint4 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3)) (call word_of (at values 4) (at values 5)) (call word_of (at values 6) (at values 7))))))
+      (else
+        (if_constexpr @4 (== (sizeof P::Element) 4)
+          (then
+            (do @5 (call store_streaming_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
+          (else
+            (do @8 (= (at to 0) (at values 0)))
+            (do @9 (= (at to 1) (at values 1))))))))
+  (function @29 device void store_8
+    (comment "Writes as many adjacent elements as 8 bytes have as one vector, to which `to` is aligned.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Element) to)
+    (argument (pointer (const P::Sum)) values)
+    (if_constexpr @1 (== (sizeof P::Element) 2)
+      (then
+        (do @2 (call store_streaming_8 to (call make_uint2 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3))))))
+      (else
+        (if_constexpr @3 (== (sizeof P::Element) 4)
+          (then
+            (do @4 (call store_streaming_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
+          (else
+            (do @6 (= (at to 0) (at values 0))))))))
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -423,54 +468,19 @@
     (declare @1 (const P::Sum) biased (? P::has_bias (+ acc bias) acc))
     (return @2 (? (> P::fuse_count 0) (call activate biased) biased)))
   (file "direct_rows.cu")
-  (function @188 device "unsigned int" word_of
-    (comment "Two 16-bit elements in a word.")
-    (attributes "__forceinline__")
-    (argument Sum low)
-    (argument Sum high)
-    (return @1 (| (static_cast "unsigned int" (call narrow low)) (<< (static_cast "unsigned int" (call narrow high)) 16))))
-  (function @193 device void store_16
-    (comment "Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.")
-    (attributes "__forceinline__")
-    (argument (pointer Element) to)
-    (argument (pointer (const Sum)) values)
-    (if_constexpr @1 (== (sizeof Element) 2)
-      (then
-        (do @2 (call store_streaming_16 to (call make_uint4 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3)) (call word_of (at values 4) (at values 5)) (call word_of (at values 6) (at values 7))))))
-      (else
-        (if_constexpr @4 (== (sizeof Element) 4)
-          (then
-            (do @5 (call store_streaming_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
-          (else
-            (do @8 (= (at to 0) (at values 0)))
-            (do @9 (= (at to 1) (at values 1))))))))
-  (function @207 device void store_8
-    (comment "Writes as many adjacent elements as 8 bytes have as one vector, to which `to` is aligned.")
-    (attributes "__forceinline__")
-    (argument (pointer Element) to)
-    (argument (pointer (const Sum)) values)
-    (if_constexpr @1 (== (sizeof Element) 2)
-      (then
-        (do @2 (call store_streaming_8 to (call make_uint2 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3))))))
-      (else
-        (if_constexpr @3 (== (sizeof Element) 4)
-          (then
-            (do @4 (call store_streaming_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
-          (else
-            (do @6 (= (at to 0) (at values 0))))))))
-  (function @218 device int skew_of
+  (function @179 device int skew_of
     (comment "How many elements behind the start of a vector of 16 bytes this one lies.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) element)
     (return @1 (static_cast int (% (/ (reinterpret_cast "unsigned long long" element) (sizeof Element)) kVector))))
-  (record @224 Place
+  (record @185 Place
     (comment "A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the")
     (comment "first column of its first position.")
     (field int channel)
     (field int channel_end)
     (field int row)
     (field int column))
-  (function @229 device (pointer Element) run_start
+  (function @190 device (pointer Element) run_start
     (comment "The first element of a run in the image `y`.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -482,7 +492,7 @@
       (then
         (return @3 (+ y (+ (* (+ (+ (* (static_cast Offset (. place row)) out_w) (. place column)) run) P::out_channels) (. place channel))))))
     (return @5 (+ y (+ (* (+ (* (static_cast Offset (+ (. place channel) (* run P::channels_per_thread))) out_h) (. place row)) out_w) (. place column)))))
-  (function @239 device int run_length
+  (function @200 device int run_length
     (comment "The elements of a run that lie inside the output.")
     (attributes "__forceinline__")
     (argument (reference (const Place)) place)
@@ -495,7 +505,7 @@
       (then
         (return @5 (? (< (+ (. place column) run) out_w) (call min (- (. place channel_end) (. place channel)) kRunLength) 0))))
     (return @7 (? (< (+ (. place channel) (* run P::channels_per_thread)) (. place channel_end)) (call min (call max (- out_w (. place column)) 0) kRunLength) 0)))
-  (function @252 device void store_runs
+  (function @213 device void store_runs
     (comment "Stores the runs of a warp: whole vectors, and the ends of a run element by element.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Sum))) exchanged)
@@ -523,7 +533,7 @@
           (for @21 (pragma "unroll 1") (declare @21 int i (% lane kRunLanes)) (< i ends) (+= i kRunLanes)
             (declare @22 (const int) element (? (< i head) i (+ i (* vectors kVector))))
             (do @23 (= (at start element) (call narrow (at exchanged (+ (+ (* run kRunSums) skew) element))))))))))
-  (function @282 device void store_pixels
+  (function @243 device void store_pixels
     (comment "Stores a thread's accumulators, channels last: its adjacent channels of each pixel as vectors.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -551,7 +561,7 @@
                       (do @20 (call store_16 (+ to channel) (+ values channel))))
                     (else
                       (do @22 (call store_8 (+ to channel) (+ values channel)))))))))))))
-  (function @314 device void store_exchanged
+  (function @275 device void store_exchanged
     (comment "Stores a warp's accumulators as runs through `exchange`, which is the warp's own.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -591,8 +601,8 @@
       (then
         (do @38 (call __syncwarp)
           (trail "all lanes have read what is written next")))))
-  (section @356 "Kernel")
-  (function @358 kernel void direct_rows
+  (section @317 "Kernel")
+  (function @319 kernel void direct_rows
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)

@@ -72,10 +72,15 @@ __device__ int floor_div(int a) {
 
 // ---- Staging ----
 
+// Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.
+__device__ __forceinline__ void copy_element(float* to, const float* from, bool is_inside) {
+  async_copy_4(to, from, is_inside ? 4 : 0);
+}
+
 // Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later. `x` is any address of the elements that may be read.
-__device__ __forceinline__ void stage(float* to, const float* from, bool is_inside, const float* x) {
-  async_copy_4(to, is_inside ? from : x, is_inside ? 4 : 0);
+// later. `legal` is any address of the elements that may be read.
+__device__ __forceinline__ void stage_element(float* to, const float* from, bool is_inside, const float* legal) {
+  copy_element(to, is_inside ? from : legal, is_inside);
 }
 
 // Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.
@@ -90,7 +95,7 @@ __device__ __forceinline__ void stage_input(float* __restrict__ planes, const fl
     const int iy = first_row + row;
     const bool is_inside = iy >= 0 && iy < 128 && column < 256;
     const float* from = x + ((channel * 128 + iy) * 256 + column);
-    stage(planes + (channel * 1029 + row * kPitch + column), from, is_inside, x);
+    stage_element(planes + (channel * 1029 + row * kPitch + column), from, is_inside, x);
   }
 }
 
@@ -112,7 +117,7 @@ __device__ __forceinline__ void stage_weights(float* __restrict__ weights, const
     const int of_warp = channel % 4;
     const int place = channel / 4 * 4 + weight_place(0, of_warp);
     const float* from = weight + ((ci * 16 + co) * 15 + tap);
-    stage(weights + ((ci * 15 + tap) * 8 + place), from, true, weight);
+    stage_element(weights + ((ci * 15 + tap) * 8 + place), from, true, weight);
   }
 }
 
@@ -135,6 +140,12 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
 
 // ---- Epilogue ----
 
+// Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.
+__device__ __forceinline__ void store_16(float* to, const float* values) {
+  store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
+                                    __float_as_uint(values[3])));
+}
+
 // Every step of the chain in its order.
 __device__ __forceinline__ float activate(float value) {
   value = value < 0 ? 0 : value;  // relu
@@ -145,12 +156,6 @@ __device__ __forceinline__ float activate(float value) {
 __device__ __forceinline__ float finish(float acc, float bias) {
   const float biased = acc + bias;
   return activate(biased);
-}
-
-// Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.
-__device__ __forceinline__ void store_16(float* to, const float* values) {
-  store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
-                                    __float_as_uint(values[3])));
 }
 
 // How many elements behind the start of a vector of 16 bytes this one lies.

@@ -74,8 +74,8 @@ __device__ int floor_mod(int a) {
 // ---- Staging ----
 
 // Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later. `x` is any address of the elements that may be read.
-__device__ __forceinline__ void stage(float* to, const unsigned short* from, bool is_inside) {
+// later. `legal` is any address of the elements that may be read.
+__device__ __forceinline__ void stage_element(float* to, const unsigned short* from, bool is_inside) {
   *to = is_inside ? bfloat16_to_float(*from) : 0.0f;
 }
 
@@ -93,7 +93,7 @@ __device__ __forceinline__ void stage_input(float* __restrict__ planes, const un
     const int ix = first_column + column;
     const bool is_inside = iy >= 0 && iy < 64 && ix >= 0 && ix < 64;
     const unsigned short* from = x + ((iy * 64 + ix) * 21 + channel);
-    stage(planes + (channel * 124 + row * kPitch + column), from, is_inside);
+    stage_element(planes + (channel * 124 + row * kPitch + column), from, is_inside);
   }
 }
 
@@ -112,7 +112,7 @@ __device__ __forceinline__ void stage_weights(float* __restrict__ weights, const
     const int ci = i / 5376;
     const int place = weight_place(channel);
     const unsigned short* from = weight + ((channel + ci) * kTaps + tap);
-    stage(weights + ((ci * kTaps + tap) * kTileChannels + place), from, true);
+    stage_element(weights + ((ci * kTaps + tap) * kTileChannels + place), from, true);
   }
 }
 

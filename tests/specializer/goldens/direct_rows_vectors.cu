@@ -78,8 +78,8 @@ __device__ int floor_mod(int a) {
 // ---- Staging ----
 
 // Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later. `x` is any address of the elements that may be read.
-__device__ __forceinline__ void stage(float* to, const unsigned short* from) {
+// later. `legal` is any address of the elements that may be read.
+__device__ __forceinline__ void stage_element(float* to, const unsigned short* from) {
   *to = half_to_float(*from);
 }
 
@@ -123,7 +123,7 @@ __device__ __forceinline__ void stage_weights(float* __restrict__ weights, const
     const int ci = i / 576;
     const int place = weight_place(channel / 4, channel % 4);
     const unsigned short* from = weight + ((static_cast<long long>(ci) * kGroupOut + channel) * 9 + tap);
-    stage(weights + ((ci * 9 + tap) * kTileChannels + place), from);
+    stage_element(weights + ((ci * 9 + tap) * kTileChannels + place), from);
   }
 }
 

@@ -1,17 +1,17 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; dtype f32; compute f32; layout nchw
-// forward for sm_90a. Template direct: a block makes 8x64 outputs of 32 channels; 21 taps; 21.8 KiB shared.
+// forward for sm_90a. Template direct: a block makes 8x64 outputs of 32 channels; 21 taps; 43.5 KiB shared.
 // Launch
 //   sizes: batch, in_height, in_width; out_height = in_height, out_width = in_width
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor y: 32 * batch * out_height * out_width elements, written, 4-byte aligned
 //   tensor x: 32 * batch * in_height * in_width elements, read, 4-byte aligned
 //   tensor weight: 21504 elements, read, 4-byte aligned
-//   kernel convtgen_direct_forward_b4f72aa89831732d
+//   kernel convtgen_direct_forward_ae26b2a86a5158ec
 //     arguments const float* x, const float* weight, float* y, int in_height, int in_width
-//     grid ceil(out_height / 8) * ceil(out_width / 64) * batch; block 256; shared 22272
+//     grid ceil(out_height / 8) * ceil(out_width / 64) * batch; block 256; shared 44544
 //     at most out_height 2147483639, in_height 2147483640, out_width 2147483583, in_width 2147483584
 
-namespace convtgen_direct_forward_b4f72aa89831732d_source {
+namespace convtgen_direct_forward_ae26b2a86a5158ec_source {
 
 // ---- Device primitives ----
 
@@ -22,6 +22,22 @@ extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
 // The block's dynamic shared memory, 16-byte aligned.
 __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.
+__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// Waits for all copies of this thread, in groups or not.
+__device__ __forceinline__ void async_copy_wait_all() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
 #endif
@@ -39,30 +55,39 @@ constexpr int kPitch = 72;
 
 // ---- Staging ----
 
+// Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.
+__device__ __forceinline__ void copy_element(float* to, const float* from, bool is_inside) {
+  async_copy_4(to, from, is_inside ? 4 : 0);
+}
+
+// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
+// later. `legal` is any address of the elements that may be read.
+__device__ __forceinline__ void stage_element(float* to, const float* from) {
+  copy_element(to, from, true);
+}
+
 struct Stage {
   float rows[4][10][72];
-  float weights[4][21][32];
+  float weights[4][672];  // by taps, output channels innermost
 };
 
-// Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
-// `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
-                                           int first_column, int in_h, int in_w) {
-  // more would spill
-  #pragma unroll 3
-  for (int i = threadIdx.x; i < 2800; i += kThreads) {
-    // Adjacent threads read adjacent memory.
-    const int channel = i / 700;
+// Copies a k-block of input channels, with the halo, to shared memory asynchronously: zeros where the image or the
+// group ends. A thread finds a place of the image once for several channels.
+__device__ __forceinline__ void copy_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
+                                          int first_column, int in_h, int in_w) {
+  #pragma unroll 1
+  for (int i = threadIdx.x; i < 1400; i += kThreads) {
     const int row = i / kStagedColumns % 10;
     const int column = i % kStagedColumns;
-    const int ci = first_channel + channel;
     const int iy = first_row + row;
     const int ix = first_column + column;
-    float value = 0;
-    if (iy >= 0 && iy < in_h && ix >= 0 && ix < in_w) {
-      value = x[(static_cast<long long>(ci) * in_h + iy) * in_w + ix];
+    const bool is_inside = iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
+    const float* from = x + (is_inside ? static_cast<long long>(iy) * in_w + ix : 0);
+    #pragma unroll 8
+    for (int channel = i / 700; channel < 4; channel += 2) {
+      const int ci = first_channel + channel;
+      copy_element(&stage.rows[channel][row][column], from + static_cast<long long>(ci) * in_h * in_w, is_inside);
     }
-    stage.rows[channel][row][column] = value;
   }
 }
 
@@ -76,9 +101,17 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
     const int channel = i / kTaps % kTileChannels;
     const int k_block_channel = i / 672;
     const int ci = first_channel + k_block_channel;
-    const float value = weight[(static_cast<long long>(ci) * kGroupOut + channel) * kTaps + tap];
-    stage.weights[k_block_channel][tap][channel] = value;
+    stage_element(&stage.weights[k_block_channel][tap * kTileChannels + channel],
+                  weight + ((static_cast<long long>(ci) * kGroupOut + channel) * kTaps + tap));
   }
+}
+
+// Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.
+__device__ __forceinline__ void stage_k_block(Stage& stage, const float* __restrict__ x,
+                                              const float* __restrict__ weight, int first_channel, int first_row,
+                                              int first_column, int in_h, int in_w) {
+  copy_rows(stage, x, first_channel, first_row, first_column, in_h, in_w);
+  stage_weights(stage, weight, first_channel);
 }
 
 // ---- Products ----
@@ -115,8 +148,8 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
         const int out_row = oy + row;
         const int out_column = ox + column;
         if (out_row < out_h && out_column < out_w) {
-          const float biased = acc[channel][row][column];
-          y[(static_cast<long long>(co + channel) * out_h + out_row) * out_w + out_column] = biased;
+          const float value = acc[channel][row][column];
+          y[(static_cast<long long>(co + channel) * out_h + out_row) * out_w + out_column] = value;
         }
       }
     }
@@ -126,7 +159,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_b4f72aa89831732d(const float* __restrict__ x, const float* __restrict__ weight,
+    convtgen_direct_forward_ae26b2a86a5158ec(const float* __restrict__ x, const float* __restrict__ weight,
                                              float* __restrict__ y, int height, int width) {
   const int tiles_y = (height + 7) / 8;
   const int tiles_x = (width + 63) / 64;
@@ -152,44 +185,50 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const float* x_group = x + image_channel * in_pixels;
   float* y_image = y + static_cast<long long>(image) * 32 * out_pixels;
 
-  Accumulators acc[1] = {};
-  Stage& stage = *static_cast<Stage*>(shared_memory());
+  Accumulators acc[1][1] = {};
+  Stage* stages = static_cast<Stage*>(shared_memory());
+  const int first_row = tile_y * 8 - 1;
+  const int first_column = tile_x * kTileColumns - 3;
+  stage_k_block(stages[0], x_group, weight, 0, first_row, first_column, height, width);
   for (int first_in = 0; first_in < kGroupIn; first_in += 4) {
-    __syncthreads();  // all threads have read the k-block before
-    stage_rows(stage, x_group, first_in, tile_y * 8 - 1, tile_x * kTileColumns - 3, height, width);
-    stage_weights(stage, weight, first_in);
-    __syncthreads();  // the k-block is staged
+    Stage& stage = stages[first_in / 4 % 2];
+    async_copy_wait_all();
+    __syncthreads();  // the k-block is staged, and all threads have read the one before
+    if (first_in + 4 < kGroupIn) {
+      stage_k_block(stages[(first_in / 4 + 1) % 2], x_group, weight, first_in + 4, first_row, first_column, height,
+                    width);
+    }
     #pragma unroll 1
     for (int c = 0; c < 4; ++c) {
       // Kernel row 0: output rows of phase 0, input offset 1.
-      multiply_add(acc[0], &stage.rows[c][row + 2][column + 6], &stage.weights[c][0][channel]);  // tap (0, 0)
-      multiply_add(acc[0], &stage.rows[c][row + 2][column + 5], &stage.weights[c][1][channel]);  // tap (0, 1)
-      multiply_add(acc[0], &stage.rows[c][row + 2][column + 4], &stage.weights[c][2][channel]);  // tap (0, 2)
-      multiply_add(acc[0], &stage.rows[c][row + 2][column + 3], &stage.weights[c][3][channel]);  // tap (0, 3)
-      multiply_add(acc[0], &stage.rows[c][row + 2][column + 2], &stage.weights[c][4][channel]);  // tap (0, 4)
-      multiply_add(acc[0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][5][channel]);  // tap (0, 5)
-      multiply_add(acc[0], &stage.rows[c][row + 2][column], &stage.weights[c][6][channel]);      // tap (0, 6)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 6], &stage.weights[c][channel]);        // tap (0, 0)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 5], &stage.weights[c][32 + channel]);   // tap (0, 1)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 4], &stage.weights[c][64 + channel]);   // tap (0, 2)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 3], &stage.weights[c][96 + channel]);   // tap (0, 3)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 2], &stage.weights[c][128 + channel]);  // tap (0, 4)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][160 + channel]);  // tap (0, 5)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column], &stage.weights[c][192 + channel]);      // tap (0, 6)
       // Kernel row 1: output rows of phase 0, input offset 0.
-      multiply_add(acc[0], &stage.rows[c][row + 1][column + 6], &stage.weights[c][7][channel]);   // tap (1, 0)
-      multiply_add(acc[0], &stage.rows[c][row + 1][column + 5], &stage.weights[c][8][channel]);   // tap (1, 1)
-      multiply_add(acc[0], &stage.rows[c][row + 1][column + 4], &stage.weights[c][9][channel]);   // tap (1, 2)
-      multiply_add(acc[0], &stage.rows[c][row + 1][column + 3], &stage.weights[c][10][channel]);  // tap (1, 3)
-      multiply_add(acc[0], &stage.rows[c][row + 1][column + 2], &stage.weights[c][11][channel]);  // tap (1, 4)
-      multiply_add(acc[0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][12][channel]);  // tap (1, 5)
-      multiply_add(acc[0], &stage.rows[c][row + 1][column], &stage.weights[c][13][channel]);      // tap (1, 6)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 6], &stage.weights[c][224 + channel]);  // tap (1, 0)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 5], &stage.weights[c][256 + channel]);  // tap (1, 1)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 4], &stage.weights[c][288 + channel]);  // tap (1, 2)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 3], &stage.weights[c][320 + channel]);  // tap (1, 3)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 2], &stage.weights[c][352 + channel]);  // tap (1, 4)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][384 + channel]);  // tap (1, 5)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column], &stage.weights[c][416 + channel]);      // tap (1, 6)
       // Kernel row 2: output rows of phase 0, input offset -1.
-      multiply_add(acc[0], &stage.rows[c][row][column + 6], &stage.weights[c][14][channel]);  // tap (2, 0)
-      multiply_add(acc[0], &stage.rows[c][row][column + 5], &stage.weights[c][15][channel]);  // tap (2, 1)
-      multiply_add(acc[0], &stage.rows[c][row][column + 4], &stage.weights[c][16][channel]);  // tap (2, 2)
-      multiply_add(acc[0], &stage.rows[c][row][column + 3], &stage.weights[c][17][channel]);  // tap (2, 3)
-      multiply_add(acc[0], &stage.rows[c][row][column + 2], &stage.weights[c][18][channel]);  // tap (2, 4)
-      multiply_add(acc[0], &stage.rows[c][row][column + 1], &stage.weights[c][19][channel]);  // tap (2, 5)
-      multiply_add(acc[0], &stage.rows[c][row][column], &stage.weights[c][20][channel]);      // tap (2, 6)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 6], &stage.weights[c][448 + channel]);  // tap (2, 0)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 5], &stage.weights[c][480 + channel]);  // tap (2, 1)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 4], &stage.weights[c][512 + channel]);  // tap (2, 2)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 3], &stage.weights[c][544 + channel]);  // tap (2, 3)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 2], &stage.weights[c][576 + channel]);  // tap (2, 4)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 1], &stage.weights[c][608 + channel]);  // tap (2, 5)
+      multiply_add(acc[0][0], &stage.rows[c][row][column], &stage.weights[c][640 + channel]);      // tap (2, 6)
     }
   }
 
-  store(acc[0], y_image, channel, m_y, m_x, height, width);
+  store(acc[0][0], y_image, channel, m_y, m_x, height, width);
 }
 
-}  // namespace convtgen_direct_forward_b4f72aa89831732d_source
-using convtgen_direct_forward_b4f72aa89831732d_source::convtgen_direct_forward_b4f72aa89831732d;
+}  // namespace convtgen_direct_forward_ae26b2a86a5158ec_source
+using convtgen_direct_forward_ae26b2a86a5158ec_source::convtgen_direct_forward_ae26b2a86a5158ec;

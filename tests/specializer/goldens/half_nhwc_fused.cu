@@ -7,11 +7,11 @@
 //   tensor x: 8192 * batch elements, read, 2-byte aligned
 //   tensor weight: 15360 elements, read, 2-byte aligned
 //   tensor bias: 30 elements, read, 2-byte aligned
-//   kernel convtgen_direct_forward_07ea19990a92483b
+//   kernel convtgen_direct_forward_466f2c8264db5507
 //     arguments const unsigned short* x, const unsigned short* weight, const unsigned short* bias, unsigned short* y
 //     grid 2 * batch; block 256; shared 22784
 
-namespace convtgen_direct_forward_07ea19990a92483b_source {
+namespace convtgen_direct_forward_466f2c8264db5507_source {
 
 // ---- Device primitives ----
 
@@ -48,9 +48,15 @@ constexpr int kStagedColumns = 18;
 
 // ---- Staging ----
 
+// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
+// later. `legal` is any address of the elements that may be read.
+__device__ __forceinline__ void stage_element(float* to, const unsigned short* from, bool is_inside) {
+  *to = is_inside ? half_to_float(*from) : 0.0f;
+}
+
 struct Stage {
   float rows[8][10][20];
-  float weights[8][16][32];
+  float weights[8][512];  // by taps, output channels innermost
 };
 
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
@@ -67,11 +73,9 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* _
     const int ci = first_channel + channel;
     const int iy = first_row + row;
     const int ix = column - 1;
-    float value = 0;
-    if (iy >= 0 && iy < 16 && ix >= 0 && ix < 16) {
-      value = half_to_float(x[(iy * 16 + ix) * 32 + ci]);
-    }
-    stage.rows[channel][row][column] = value;
+    const bool is_inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;
+    const unsigned short* from = x + ((iy * 16 + ix) * 32 + ci);
+    stage_element(&stage.rows[channel][row][column], from, is_inside);
   }
 }
 
@@ -86,12 +90,17 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
     const int channel = i / 16 % kTileChannels;
     const int k_block_channel = i / 512;
     const int ci = first_channel + k_block_channel;
-    float value = 0;
-    if (channel < kGroupOut) {
-      value = half_to_float(weight[(ci * kGroupOut + channel) * 16 + tap]);
-    }
-    stage.weights[k_block_channel][tap][channel] = value;
+    stage_element(&stage.weights[k_block_channel][tap * kTileChannels + channel],
+                  weight + ((ci * kGroupOut + channel) * 16 + tap), channel < kGroupOut);
   }
+}
+
+// Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.
+__device__ __forceinline__ void stage_k_block(Stage& stage, const unsigned short* __restrict__ x,
+                                              const unsigned short* __restrict__ weight, int first_channel,
+                                              int first_row) {
+  stage_rows(stage, x, first_channel, first_row);
+  stage_weights(stage, weight, first_channel);
 }
 
 // ---- Products ----
@@ -122,6 +131,12 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
+// An output from its accumulator: the bias and the fuse chain.
+__device__ __forceinline__ float finish(float acc, float bias) {
+  const float biased = acc + bias;
+  return activate(biased);
+}
+
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* __restrict__ y,
@@ -133,8 +148,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
       #pragma unroll
       for (int column = 0; column < 2; ++column) {
         const int out_column = ox + column * 2;
-        const float biased = acc[channel][0][column] + bias_value;
-        const float value = activate(biased);
+        const float value = finish(acc[channel][0][column], bias_value);
         y[(oy * 32 + out_column) * 30 + co + channel] = float_to_half(value);
       }
     }
@@ -144,7 +158,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_07ea19990a92483b(const unsigned short* __restrict__ x,
+    convtgen_direct_forward_466f2c8264db5507(const unsigned short* __restrict__ x,
                                              const unsigned short* __restrict__ weight,
                                              const unsigned short* __restrict__ bias, unsigned short* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
@@ -165,43 +179,44 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const unsigned short* x_group = x + image_channel * 256;
   unsigned short* y_image = y + static_cast<long long>(image) * 30720;
 
-  Accumulators acc[4] = {};
-  Stage& stage = *static_cast<Stage*>(shared_memory());
+  Accumulators acc[2][2] = {};
+  Stage* stages = static_cast<Stage*>(shared_memory());
+  const int first_row = tile_y * 8 - 1;
   for (int first_in = 0; first_in < kGroupIn; first_in += 8) {
+    Stage& stage = stages[0];
     __syncthreads();  // all threads have read the k-block before
-    stage_rows(stage, x_group, first_in, tile_y * 8 - 1);
-    stage_weights(stage, weight, first_in);
+    stage_k_block(stage, x_group, weight, first_in, first_row);
     __syncthreads();  // the k-block is staged
     #pragma unroll 1
     for (int c = 0; c < 8; ++c) {
       // Kernel row 0: output rows of phase 1, input offset 1.
-      multiply_add(acc[3], &stage.rows[c][row + 2][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
-      multiply_add(acc[2], &stage.rows[c][row + 2][column + 1], &stage.weights[c][1][channel]);  // tap (0, 1)
-      multiply_add(acc[3], &stage.rows[c][row + 2][column + 1], &stage.weights[c][2][channel]);  // tap (0, 2)
-      multiply_add(acc[2], &stage.rows[c][row + 2][column], &stage.weights[c][3][channel]);      // tap (0, 3)
+      multiply_add(acc[1][1], &stage.rows[c][row + 2][column + 2], &stage.weights[c][channel]);       // tap (0, 0)
+      multiply_add(acc[1][0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][32 + channel]);  // tap (0, 1)
+      multiply_add(acc[1][1], &stage.rows[c][row + 2][column + 1], &stage.weights[c][64 + channel]);  // tap (0, 2)
+      multiply_add(acc[1][0], &stage.rows[c][row + 2][column], &stage.weights[c][96 + channel]);      // tap (0, 3)
       // Kernel row 1: output rows of phase 0, input offset 0.
-      multiply_add(acc[1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][4][channel]);  // tap (1, 0)
-      multiply_add(acc[0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][5][channel]);  // tap (1, 1)
-      multiply_add(acc[1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][6][channel]);  // tap (1, 2)
-      multiply_add(acc[0], &stage.rows[c][row + 1][column], &stage.weights[c][7][channel]);      // tap (1, 3)
+      multiply_add(acc[0][1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][128 + channel]);  // tap (1, 0)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][160 + channel]);  // tap (1, 1)
+      multiply_add(acc[0][1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][192 + channel]);  // tap (1, 2)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column], &stage.weights[c][224 + channel]);      // tap (1, 3)
       // Kernel row 2: output rows of phase 1, input offset 0.
-      multiply_add(acc[3], &stage.rows[c][row + 1][column + 2], &stage.weights[c][8][channel]);   // tap (2, 0)
-      multiply_add(acc[2], &stage.rows[c][row + 1][column + 1], &stage.weights[c][9][channel]);   // tap (2, 1)
-      multiply_add(acc[3], &stage.rows[c][row + 1][column + 1], &stage.weights[c][10][channel]);  // tap (2, 2)
-      multiply_add(acc[2], &stage.rows[c][row + 1][column], &stage.weights[c][11][channel]);      // tap (2, 3)
+      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][256 + channel]);  // tap (2, 0)
+      multiply_add(acc[1][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][288 + channel]);  // tap (2, 1)
+      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][320 + channel]);  // tap (2, 2)
+      multiply_add(acc[1][0], &stage.rows[c][row + 1][column], &stage.weights[c][352 + channel]);      // tap (2, 3)
       // Kernel row 3: output rows of phase 0, input offset -1.
-      multiply_add(acc[1], &stage.rows[c][row][column + 2], &stage.weights[c][12][channel]);  // tap (3, 0)
-      multiply_add(acc[0], &stage.rows[c][row][column + 1], &stage.weights[c][13][channel]);  // tap (3, 1)
-      multiply_add(acc[1], &stage.rows[c][row][column + 1], &stage.weights[c][14][channel]);  // tap (3, 2)
-      multiply_add(acc[0], &stage.rows[c][row][column], &stage.weights[c][15][channel]);      // tap (3, 3)
+      multiply_add(acc[0][1], &stage.rows[c][row][column + 2], &stage.weights[c][384 + channel]);  // tap (3, 0)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 1], &stage.weights[c][416 + channel]);  // tap (3, 1)
+      multiply_add(acc[0][1], &stage.rows[c][row][column + 1], &stage.weights[c][448 + channel]);  // tap (3, 2)
+      multiply_add(acc[0][0], &stage.rows[c][row][column], &stage.weights[c][480 + channel]);      // tap (3, 3)
     }
   }
 
-  store(acc[0], y_image, bias, channel, channels, m_y * 2, column * 2);
-  store(acc[1], y_image, bias, channel, channels, m_y * 2, column * 2 + 1);
-  store(acc[2], y_image, bias, channel, channels, m_y * 2 + 1, column * 2);
-  store(acc[3], y_image, bias, channel, channels, m_y * 2 + 1, column * 2 + 1);
+  store(acc[0][0], y_image, bias, channel, channels, m_y * 2, column * 2);
+  store(acc[0][1], y_image, bias, channel, channels, m_y * 2, column * 2 + 1);
+  store(acc[1][0], y_image, bias, channel, channels, m_y * 2 + 1, column * 2);
+  store(acc[1][1], y_image, bias, channel, channels, m_y * 2 + 1, column * 2 + 1);
 }
 
-}  // namespace convtgen_direct_forward_07ea19990a92483b_source
-using convtgen_direct_forward_07ea19990a92483b_source::convtgen_direct_forward_07ea19990a92483b;
+}  // namespace convtgen_direct_forward_466f2c8264db5507_source
+using convtgen_direct_forward_466f2c8264db5507_source::convtgen_direct_forward_466f2c8264db5507;

@@ -6,12 +6,12 @@
 //   tensor y: 7 * batch * out_width elements, written, 2-byte aligned
 //   tensor x: 5 * batch * in_width elements, read, 2-byte aligned
 //   tensor weight: 315 elements, read, 2-byte aligned
-//   kernel convtgen_direct_forward_25c64c7f42648bc8
+//   kernel convtgen_direct_forward_3869c67b3fb709e9
 //     arguments const unsigned short* x, const unsigned short* weight, unsigned short* y, int in_width
-//     grid ceil(out_width / 1536) * batch; block 256; shared 11580
+//     grid ceil(out_width / 1536) * batch; block 256; shared 11600
 //     at most out_width 2147482111, in_width 715827371
 
-namespace convtgen_direct_forward_25c64c7f42648bc8_source {
+namespace convtgen_direct_forward_3869c67b3fb709e9_source {
 
 // ---- Device primitives ----
 
@@ -47,42 +47,57 @@ constexpr int kStagedColumns = 514;
 
 // ---- Staging ----
 
+// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
+// later. `legal` is any address of the elements that may be read.
+__device__ __forceinline__ void stage_element(float* to, const unsigned short* from, bool is_inside) {
+  *to = is_inside ? bfloat16_to_float(*from) : 0.0f;
+}
+
 struct Stage {
   float rows[5][1][516];
-  float weights[5][9][7];
+  float weights[5][64];  // by taps, output channels innermost
 };
 
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_column,
-                                           int in_w) {
+__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
+                                           int first_column, int in_w) {
   // more would spill
   #pragma unroll 3
   for (int i = threadIdx.x; i < 2570; i += kThreads) {
     // Adjacent threads read adjacent memory.
     const int channel = i / 514;
     const int column = i % kStagedColumns;
+    const int ci = first_channel + channel;
     const int ix = first_column + column;
-    float value = 0;
-    if (ix >= 0 && ix < in_w) {
-      value = bfloat16_to_float(x[static_cast<long long>(channel) * in_w + ix]);
-    }
-    stage.rows[channel][0][column] = value;
+    const bool is_inside = ix >= 0 && ix < in_w;
+    const unsigned short* from = x + (static_cast<long long>(ci) * in_w + ix);
+    stage_element(&stage.rows[channel][0][column], from, is_inside);
   }
 }
 
 // Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
-__device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight) {
+__device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
+                                              int first_channel) {
   // more would spill
   #pragma unroll 3
   for (int i = threadIdx.x; i < 315; i += kThreads) {
     const int tap = i % 9;
     const int channel = i / 9 % 7;
     const int k_block_channel = i / 63;
-    const float value = bfloat16_to_float(weight[(static_cast<long long>(k_block_channel) * 7 + channel) * 9 + tap]);
-    stage.weights[k_block_channel][tap][channel] = value;
+    const int ci = first_channel + k_block_channel;
+    stage_element(&stage.weights[k_block_channel][tap * 7 + channel],
+                  weight + ((static_cast<long long>(ci) * 7 + channel) * 9 + tap), true);
   }
+}
+
+// Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.
+__device__ __forceinline__ void stage_k_block(Stage& stage, const unsigned short* __restrict__ x,
+                                              const unsigned short* __restrict__ weight, int first_channel,
+                                              int first_column, int in_w) {
+  stage_rows(stage, x, first_channel, first_column, in_w);
+  stage_weights(stage, weight, first_channel);
 }
 
 // ---- Products ----
@@ -115,17 +130,15 @@ __device__ __forceinline__ float activate(float value) {
 
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
-__device__ __forceinline__ void store(const Accumulators& acc, unsigned short* __restrict__ y, int co, int ox,
-                                      int out_w) {
+__device__ __forceinline__ void store(const Accumulators& acc, unsigned short* __restrict__ y, int ox, int out_w) {
   #pragma unroll
   for (int channel = 0; channel < 7; ++channel) {
     #pragma unroll
     for (int column = 0; column < 2; ++column) {
       const int out_column = ox + column * 3;
       if (out_column < out_w) {
-        const float biased = acc[channel][0][column];
-        const float value = activate(biased);
-        y[static_cast<long long>(co + channel) * out_w + out_column] = float_to_bfloat16(value);
+        const float value = activate(acc[channel][0][column]);
+        y[static_cast<long long>(channel) * out_w + out_column] = float_to_bfloat16(value);
       }
     }
   }
@@ -134,7 +147,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_25c64c7f42648bc8(const unsigned short* __restrict__ x,
+    convtgen_direct_forward_3869c67b3fb709e9(const unsigned short* __restrict__ x,
                                              const unsigned short* __restrict__ weight, unsigned short* __restrict__ y,
                                              int width) {
   const int out_w = (width - 1) * 3 + 9;
@@ -148,7 +161,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   // The thread's place in the block: first column and row of its positions, first of its channels.
   const int thread = threadIdx.x;
   const int column = thread % 256 * 2;
-  const int channel = thread / 256 * 7;
   const int m_x = tile_x * kTileColumns + column;
 
   // Bases are 64-bit; every offset from them fits its type.
@@ -158,30 +170,33 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const unsigned short* x_group = x + image_channel * in_pixels;
   unsigned short* y_image = y + static_cast<long long>(image) * 7 * out_pixels;
 
-  Accumulators acc[3] = {};
-  Stage& stage = *static_cast<Stage*>(shared_memory());
-  __syncthreads();  // all threads have read the k-block before
-  stage_rows(stage, x_group, tile_x * kTileColumns - 2, width);
-  stage_weights(stage, weight);
-  __syncthreads();  // the k-block is staged
-  #pragma unroll 1
-  for (int c = 0; c < 5; ++c) {
-    // Kernel row 0: output rows of phase 0, input offset 0.
-    multiply_add(acc[0], &stage.rows[c][0][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
-    multiply_add(acc[1], &stage.rows[c][0][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
-    multiply_add(acc[2], &stage.rows[c][0][column + 2], &stage.weights[c][2][channel]);  // tap (0, 2)
-    multiply_add(acc[0], &stage.rows[c][0][column + 1], &stage.weights[c][3][channel]);  // tap (0, 3)
-    multiply_add(acc[1], &stage.rows[c][0][column + 1], &stage.weights[c][4][channel]);  // tap (0, 4)
-    multiply_add(acc[2], &stage.rows[c][0][column + 1], &stage.weights[c][5][channel]);  // tap (0, 5)
-    multiply_add(acc[0], &stage.rows[c][0][column], &stage.weights[c][6][channel]);      // tap (0, 6)
-    multiply_add(acc[1], &stage.rows[c][0][column], &stage.weights[c][7][channel]);      // tap (0, 7)
-    multiply_add(acc[2], &stage.rows[c][0][column], &stage.weights[c][8][channel]);      // tap (0, 8)
+  Accumulators acc[1][3] = {};
+  Stage* stages = static_cast<Stage*>(shared_memory());
+  const int first_column = tile_x * kTileColumns - 2;
+  for (int first_in = 0; first_in < 5; first_in += 5) {
+    Stage& stage = stages[0];
+    __syncthreads();  // all threads have read the k-block before
+    stage_k_block(stage, x_group, weight, first_in, first_column, width);
+    __syncthreads();  // the k-block is staged
+    #pragma unroll 1
+    for (int c = 0; c < 5; ++c) {
+      // Kernel row 0: output rows of phase 0, input offset 0.
+      multiply_add(acc[0][0], &stage.rows[c][0][column + 2], &stage.weights[c][0]);   // tap (0, 0)
+      multiply_add(acc[0][1], &stage.rows[c][0][column + 2], &stage.weights[c][7]);   // tap (0, 1)
+      multiply_add(acc[0][2], &stage.rows[c][0][column + 2], &stage.weights[c][14]);  // tap (0, 2)
+      multiply_add(acc[0][0], &stage.rows[c][0][column + 1], &stage.weights[c][21]);  // tap (0, 3)
+      multiply_add(acc[0][1], &stage.rows[c][0][column + 1], &stage.weights[c][28]);  // tap (0, 4)
+      multiply_add(acc[0][2], &stage.rows[c][0][column + 1], &stage.weights[c][35]);  // tap (0, 5)
+      multiply_add(acc[0][0], &stage.rows[c][0][column], &stage.weights[c][42]);      // tap (0, 6)
+      multiply_add(acc[0][1], &stage.rows[c][0][column], &stage.weights[c][49]);      // tap (0, 7)
+      multiply_add(acc[0][2], &stage.rows[c][0][column], &stage.weights[c][56]);      // tap (0, 8)
+    }
   }
 
-  store(acc[0], y_image, channel, m_x * 3, out_w);
-  store(acc[1], y_image, channel, m_x * 3 + 1, out_w);
-  store(acc[2], y_image, channel, m_x * 3 + 2, out_w);
+  store(acc[0][0], y_image, m_x * 3, out_w);
+  store(acc[0][1], y_image, m_x * 3 + 1, out_w);
+  store(acc[0][2], y_image, m_x * 3 + 2, out_w);
 }
 
-}  // namespace convtgen_direct_forward_25c64c7f42648bc8_source
-using convtgen_direct_forward_25c64c7f42648bc8_source::convtgen_direct_forward_25c64c7f42648bc8;
+}  // namespace convtgen_direct_forward_3869c67b3fb709e9_source
+using convtgen_direct_forward_3869c67b3fb709e9_source::convtgen_direct_forward_3869c67b3fb709e9;

@@ -7,11 +7,11 @@
 //   tensor x: 307200 elements, read, 4-byte aligned
 //   tensor weight: 8064 elements, read, 4-byte aligned
 //   tensor bias: 48 elements, read, 4-byte aligned
-//   kernel convtgen_direct_forward_3664292f4c573341
+//   kernel convtgen_direct_forward_91a4ab7cf0c8a0e0
 //     arguments const float* x, const float* weight, const float* bias, float* y
 //     grid 320; block 256; shared 13824
 
-namespace convtgen_direct_forward_3664292f4c573341_source {
+namespace convtgen_direct_forward_91a4ab7cf0c8a0e0_source {
 
 // ---- Device primitives ----
 
@@ -34,14 +34,21 @@ constexpr int kStagedColumns = 18;
 
 // ---- Staging ----
 
+// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
+// later. `legal` is any address of the elements that may be read.
+__device__ __forceinline__ void stage_element(float* to, const float* from, bool is_inside) {
+  *to = is_inside ? *from : 0.0f;
+}
+
 struct Stage {
   float rows[8][9][20];
-  float weights[8][21][12];
+  float weights[8][252];  // by taps, output channels innermost
 };
 
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_row, int first_column) {
+__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
+                                           int first_column) {
   // more would spill
   #pragma unroll 3
   for (int i = threadIdx.x; i < 1296; i += kThreads) {
@@ -49,28 +56,36 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
     const int channel = i / 162;
     const int row = i / kStagedColumns % 9;
     const int column = i % kStagedColumns;
+    const int ci = first_channel + channel;
     const int iy = first_row + row;
     const int ix = first_column + column;
-    float value = 0;
-    if (iy < 40 && ix >= 0 && ix < 60) {
-      value = x[(channel * 40 + iy) * 60 + ix];
-    }
-    stage.rows[channel][row][column] = value;
+    const bool is_inside = iy < 40 && ix >= 0 && ix < 60;
+    const float* from = x + ((ci * 40 + iy) * 60 + ix);
+    stage_element(&stage.rows[channel][row][column], from, is_inside);
   }
 }
 
 // Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
-__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight) {
+__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
   // more would spill
   #pragma unroll 3
   for (int i = threadIdx.x; i < 2016; i += kThreads) {
     const int tap = i % kTaps;
     const int channel = i / kTaps % 12;
     const int k_block_channel = i / 252;
-    const float value = weight[(k_block_channel * 12 + channel) * kTaps + tap];
-    stage.weights[k_block_channel][tap][channel] = value;
+    const int ci = first_channel + k_block_channel;
+    stage_element(&stage.weights[k_block_channel][tap * 12 + channel], weight + ((ci * 12 + channel) * kTaps + tap),
+                  true);
   }
+}
+
+// Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.
+__device__ __forceinline__ void stage_k_block(Stage& stage, const float* __restrict__ x,
+                                              const float* __restrict__ weight, int first_channel, int first_row,
+                                              int first_column) {
+  stage_rows(stage, x, first_channel, first_row, first_column);
+  stage_weights(stage, weight, first_channel);
 }
 
 // ---- Products ----
@@ -88,6 +103,11 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
 
 // ---- Epilogue ----
 
+// An output from its accumulator: the bias and the fuse chain.
+__device__ __forceinline__ float finish(float acc, float bias) {
+  return acc + bias;
+}
+
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict__ y, const float* __restrict__ bias,
@@ -96,8 +116,8 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
   for (int channel = 0; channel < 6; ++channel) {
     const float bias_value = bias[co + channel];
     if (ox < 182) {
-      const float biased = acc[channel][0][0] + bias_value;
-      y[((co + channel) * 80 + oy) * 182 + ox] = biased;
+      const float value = finish(acc[channel][0][0], bias_value);
+      y[((co + channel) * 80 + oy) * 182 + ox] = value;
     }
   }
 }
@@ -105,7 +125,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_3664292f4c573341(const float* __restrict__ x, const float* __restrict__ weight,
+    convtgen_direct_forward_91a4ab7cf0c8a0e0(const float* __restrict__ x, const float* __restrict__ weight,
                                              const float* __restrict__ bias, float* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const int block = blockIdx.x;
@@ -129,48 +149,52 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const float* weight_group = weight + static_cast<long long>(channel_tile) * 2016;
   float* y_image = y + static_cast<long long>(image) * 698880;
 
-  Accumulators acc[6] = {};
-  Stage& stage = *static_cast<Stage*>(shared_memory());
-  __syncthreads();  // all threads have read the k-block before
-  stage_rows(stage, x_group, tile_y * 8, tile_x * 16 - 1);
-  stage_weights(stage, weight_group);
-  __syncthreads();  // the k-block is staged
-  #pragma unroll 1
-  for (int c = 0; c < 8; ++c) {
-    // Kernel row 0: output rows of phase 1, input offset 1.
-    multiply_add(acc[4], &stage.rows[c][row + 1][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
-    multiply_add(acc[5], &stage.rows[c][row + 1][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
-    multiply_add(acc[3], &stage.rows[c][row + 1][column + 1], &stage.weights[c][2][channel]);  // tap (0, 2)
-    multiply_add(acc[4], &stage.rows[c][row + 1][column + 1], &stage.weights[c][3][channel]);  // tap (0, 3)
-    multiply_add(acc[5], &stage.rows[c][row + 1][column + 1], &stage.weights[c][4][channel]);  // tap (0, 4)
-    multiply_add(acc[3], &stage.rows[c][row + 1][column], &stage.weights[c][5][channel]);      // tap (0, 5)
-    multiply_add(acc[4], &stage.rows[c][row + 1][column], &stage.weights[c][6][channel]);      // tap (0, 6)
-    // Kernel row 1: output rows of phase 0, input offset 0.
-    multiply_add(acc[1], &stage.rows[c][row][column + 2], &stage.weights[c][7][channel]);   // tap (1, 0)
-    multiply_add(acc[2], &stage.rows[c][row][column + 2], &stage.weights[c][8][channel]);   // tap (1, 1)
-    multiply_add(acc[0], &stage.rows[c][row][column + 1], &stage.weights[c][9][channel]);   // tap (1, 2)
-    multiply_add(acc[1], &stage.rows[c][row][column + 1], &stage.weights[c][10][channel]);  // tap (1, 3)
-    multiply_add(acc[2], &stage.rows[c][row][column + 1], &stage.weights[c][11][channel]);  // tap (1, 4)
-    multiply_add(acc[0], &stage.rows[c][row][column], &stage.weights[c][12][channel]);      // tap (1, 5)
-    multiply_add(acc[1], &stage.rows[c][row][column], &stage.weights[c][13][channel]);      // tap (1, 6)
-    // Kernel row 2: output rows of phase 1, input offset 0.
-    multiply_add(acc[4], &stage.rows[c][row][column + 2], &stage.weights[c][14][channel]);  // tap (2, 0)
-    multiply_add(acc[5], &stage.rows[c][row][column + 2], &stage.weights[c][15][channel]);  // tap (2, 1)
-    multiply_add(acc[3], &stage.rows[c][row][column + 1], &stage.weights[c][16][channel]);  // tap (2, 2)
-    multiply_add(acc[4], &stage.rows[c][row][column + 1], &stage.weights[c][17][channel]);  // tap (2, 3)
-    multiply_add(acc[5], &stage.rows[c][row][column + 1], &stage.weights[c][18][channel]);  // tap (2, 4)
-    multiply_add(acc[3], &stage.rows[c][row][column], &stage.weights[c][19][channel]);      // tap (2, 5)
-    multiply_add(acc[4], &stage.rows[c][row][column], &stage.weights[c][20][channel]);      // tap (2, 6)
+  Accumulators acc[2][3] = {};
+  Stage* stages = static_cast<Stage*>(shared_memory());
+  const int first_row = tile_y * 8;
+  const int first_column = tile_x * 16 - 1;
+  for (int first_in = 0; first_in < 8; first_in += 8) {
+    Stage& stage = stages[0];
+    __syncthreads();  // all threads have read the k-block before
+    stage_k_block(stage, x_group, weight_group, first_in, first_row, first_column);
+    __syncthreads();  // the k-block is staged
+    #pragma unroll 1
+    for (int c = 0; c < 8; ++c) {
+      // Kernel row 0: output rows of phase 1, input offset 1.
+      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][channel]);       // tap (0, 0)
+      multiply_add(acc[1][2], &stage.rows[c][row + 1][column + 2], &stage.weights[c][12 + channel]);  // tap (0, 1)
+      multiply_add(acc[1][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][24 + channel]);  // tap (0, 2)
+      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][36 + channel]);  // tap (0, 3)
+      multiply_add(acc[1][2], &stage.rows[c][row + 1][column + 1], &stage.weights[c][48 + channel]);  // tap (0, 4)
+      multiply_add(acc[1][0], &stage.rows[c][row + 1][column], &stage.weights[c][60 + channel]);      // tap (0, 5)
+      multiply_add(acc[1][1], &stage.rows[c][row + 1][column], &stage.weights[c][72 + channel]);      // tap (0, 6)
+      // Kernel row 1: output rows of phase 0, input offset 0.
+      multiply_add(acc[0][1], &stage.rows[c][row][column + 2], &stage.weights[c][84 + channel]);   // tap (1, 0)
+      multiply_add(acc[0][2], &stage.rows[c][row][column + 2], &stage.weights[c][96 + channel]);   // tap (1, 1)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 1], &stage.weights[c][108 + channel]);  // tap (1, 2)
+      multiply_add(acc[0][1], &stage.rows[c][row][column + 1], &stage.weights[c][120 + channel]);  // tap (1, 3)
+      multiply_add(acc[0][2], &stage.rows[c][row][column + 1], &stage.weights[c][132 + channel]);  // tap (1, 4)
+      multiply_add(acc[0][0], &stage.rows[c][row][column], &stage.weights[c][144 + channel]);      // tap (1, 5)
+      multiply_add(acc[0][1], &stage.rows[c][row][column], &stage.weights[c][156 + channel]);      // tap (1, 6)
+      // Kernel row 2: output rows of phase 1, input offset 0.
+      multiply_add(acc[1][1], &stage.rows[c][row][column + 2], &stage.weights[c][168 + channel]);  // tap (2, 0)
+      multiply_add(acc[1][2], &stage.rows[c][row][column + 2], &stage.weights[c][180 + channel]);  // tap (2, 1)
+      multiply_add(acc[1][0], &stage.rows[c][row][column + 1], &stage.weights[c][192 + channel]);  // tap (2, 2)
+      multiply_add(acc[1][1], &stage.rows[c][row][column + 1], &stage.weights[c][204 + channel]);  // tap (2, 3)
+      multiply_add(acc[1][2], &stage.rows[c][row][column + 1], &stage.weights[c][216 + channel]);  // tap (2, 4)
+      multiply_add(acc[1][0], &stage.rows[c][row][column], &stage.weights[c][228 + channel]);      // tap (2, 5)
+      multiply_add(acc[1][1], &stage.rows[c][row][column], &stage.weights[c][240 + channel]);      // tap (2, 6)
+    }
   }
 
   const int co = channel_tile * 12 + channel;
-  store(acc[0], y_image, bias, co, m_y * 2, m_x * 3);
-  store(acc[1], y_image, bias, co, m_y * 2, m_x * 3 + 1);
-  store(acc[2], y_image, bias, co, m_y * 2, m_x * 3 + 2);
-  store(acc[3], y_image, bias, co, m_y * 2 + 1, m_x * 3);
-  store(acc[4], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 1);
-  store(acc[5], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
+  store(acc[0][0], y_image, bias, co, m_y * 2, m_x * 3);
+  store(acc[0][1], y_image, bias, co, m_y * 2, m_x * 3 + 1);
+  store(acc[0][2], y_image, bias, co, m_y * 2, m_x * 3 + 2);
+  store(acc[1][0], y_image, bias, co, m_y * 2 + 1, m_x * 3);
+  store(acc[1][1], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 1);
+  store(acc[1][2], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
 }
 
-}  // namespace convtgen_direct_forward_3664292f4c573341_source
-using convtgen_direct_forward_3664292f4c573341_source::convtgen_direct_forward_3664292f4c573341;
+}  // namespace convtgen_direct_forward_91a4ab7cf0c8a0e0_source
+using convtgen_direct_forward_91a4ab7cf0c8a0e0_source::convtgen_direct_forward_91a4ab7cf0c8a0e0;

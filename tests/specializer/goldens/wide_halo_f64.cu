@@ -6,11 +6,11 @@
 //   tensor y: 10019674 elements, written, 8-byte aligned
 //   tensor x: 990 elements, read, 8-byte aligned
 //   tensor weight: 315 elements, read, 8-byte aligned
-//   kernel convtgen_direct_forward_338c910315dfda89
+//   kernel convtgen_direct_forward_cc0f2638dc4d0b10
 //     arguments const double* x, const double* weight, double* y
 //     grid 1870; block 32; shared 0
 
-namespace convtgen_direct_forward_338c910315dfda89_source {
+namespace convtgen_direct_forward_cc0f2638dc4d0b10_source {
 
 // ---- Constants ----
 
@@ -44,13 +44,12 @@ __device__ __forceinline__ double activate(double value) {
 
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
-__device__ __forceinline__ void store(const Accumulators& acc, double* __restrict__ y, int co, int oy, int ox) {
+__device__ __forceinline__ void store(const Accumulators& acc, double* __restrict__ y, int oy, int ox) {
   #pragma unroll
   for (int channel = 0; channel < 7; ++channel) {
     if (oy < 841 && ox < 851) {
-      const double biased = acc[channel][0][0];
-      const double value = activate(biased);
-      y[((co + channel) * 841 + oy) * 851 + ox] = value;
+      const double value = activate(acc[channel][0][0]);
+      y[(channel * 841 + oy) * 851 + ox] = value;
     }
   }
 }
@@ -58,7 +57,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, double* __restric
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 16)
-    convtgen_direct_forward_338c910315dfda89(const double* __restrict__ x, const double* __restrict__ weight,
+    convtgen_direct_forward_cc0f2638dc4d0b10(const double* __restrict__ x, const double* __restrict__ weight,
                                              double* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const int block = blockIdx.x;
@@ -70,7 +69,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 16)
   const int thread = threadIdx.x;
   const int column = thread % 16;
   const int row = thread / 16 % 2;
-  const int channel = thread / 32 * 7;
   const int m_y = tile_y * 2 + row;
   const int m_x = tile_x * 16 + column;
 
@@ -79,57 +77,56 @@ extern "C" __global__ void __launch_bounds__(kThreads, 16)
   const double* x_group = x + image_channel * 99;
   double* y_image = y + static_cast<long long>(image) * 5009837;
 
-  Accumulators acc[25] = {};
+  Accumulators acc[5][5] = {};
   for (int first_in = 0; first_in < 5; ++first_in) {
     // Kernel row 0: output rows of phase 0, input offset 0.
-    // tap (0, 0)
-    multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y, m_x, weight + (first_in * 7 + channel) * 9);
-    multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y, m_x - 80,
-                          weight + ((first_in * 7 + channel) * 9 + 1));  // tap (0, 1)
-    multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y, m_x - 160,
-                          weight + ((first_in * 7 + channel) * 9 + 2));  // tap (0, 2)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y, m_x, weight + first_in * 63);  // tap (0, 0)
+    // tap (0, 1)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y, m_x - 80, weight + (first_in * 63 + 1));
+    // tap (0, 2)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y, m_x - 160, weight + (first_in * 63 + 2));
     // Kernel row 1: output rows of phase 0, input offset -80.
-    multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y - 80, m_x,
-                          weight + ((first_in * 7 + channel) * 9 + 3));  // tap (1, 0)
-    multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y - 80, m_x - 80,
-                          weight + ((first_in * 7 + channel) * 9 + 4));  // tap (1, 1)
-    multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y - 80, m_x - 160,
-                          weight + ((first_in * 7 + channel) * 9 + 5));  // tap (1, 2)
+    // tap (1, 0)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 80, m_x, weight + (first_in * 63 + 3));
+    // tap (1, 1)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 80, m_x - 80, weight + (first_in * 63 + 4));
+    // tap (1, 2)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 80, m_x - 160, weight + (first_in * 63 + 5));
     // Kernel row 2: output rows of phase 0, input offset -160.
-    multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y - 160, m_x,
-                          weight + ((first_in * 7 + channel) * 9 + 6));  // tap (2, 0)
-    multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y - 160, m_x - 80,
-                          weight + ((first_in * 7 + channel) * 9 + 7));  // tap (2, 1)
-    multiply_add_unstaged(acc[0], x_group + first_in * 99ll, m_y - 160, m_x - 160,
-                          weight + ((first_in * 7 + channel) * 9 + 8));  // tap (2, 2)
+    // tap (2, 0)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 160, m_x, weight + (first_in * 63 + 6));
+    // tap (2, 1)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 160, m_x - 80, weight + (first_in * 63 + 7));
+    // tap (2, 2)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 160, m_x - 160, weight + (first_in * 63 + 8));
   }
 
-  store(acc[0], y_image, channel, m_y * 5, m_x * 5);
-  store(acc[1], y_image, channel, m_y * 5, m_x * 5 + 1);
-  store(acc[2], y_image, channel, m_y * 5, m_x * 5 + 2);
-  store(acc[3], y_image, channel, m_y * 5, m_x * 5 + 3);
-  store(acc[4], y_image, channel, m_y * 5, m_x * 5 + 4);
-  store(acc[5], y_image, channel, m_y * 5 + 1, m_x * 5);
-  store(acc[6], y_image, channel, m_y * 5 + 1, m_x * 5 + 1);
-  store(acc[7], y_image, channel, m_y * 5 + 1, m_x * 5 + 2);
-  store(acc[8], y_image, channel, m_y * 5 + 1, m_x * 5 + 3);
-  store(acc[9], y_image, channel, m_y * 5 + 1, m_x * 5 + 4);
-  store(acc[10], y_image, channel, m_y * 5 + 2, m_x * 5);
-  store(acc[11], y_image, channel, m_y * 5 + 2, m_x * 5 + 1);
-  store(acc[12], y_image, channel, m_y * 5 + 2, m_x * 5 + 2);
-  store(acc[13], y_image, channel, m_y * 5 + 2, m_x * 5 + 3);
-  store(acc[14], y_image, channel, m_y * 5 + 2, m_x * 5 + 4);
-  store(acc[15], y_image, channel, m_y * 5 + 3, m_x * 5);
-  store(acc[16], y_image, channel, m_y * 5 + 3, m_x * 5 + 1);
-  store(acc[17], y_image, channel, m_y * 5 + 3, m_x * 5 + 2);
-  store(acc[18], y_image, channel, m_y * 5 + 3, m_x * 5 + 3);
-  store(acc[19], y_image, channel, m_y * 5 + 3, m_x * 5 + 4);
-  store(acc[20], y_image, channel, m_y * 5 + 4, m_x * 5);
-  store(acc[21], y_image, channel, m_y * 5 + 4, m_x * 5 + 1);
-  store(acc[22], y_image, channel, m_y * 5 + 4, m_x * 5 + 2);
-  store(acc[23], y_image, channel, m_y * 5 + 4, m_x * 5 + 3);
-  store(acc[24], y_image, channel, m_y * 5 + 4, m_x * 5 + 4);
+  store(acc[0][0], y_image, m_y * 5, m_x * 5);
+  store(acc[0][1], y_image, m_y * 5, m_x * 5 + 1);
+  store(acc[0][2], y_image, m_y * 5, m_x * 5 + 2);
+  store(acc[0][3], y_image, m_y * 5, m_x * 5 + 3);
+  store(acc[0][4], y_image, m_y * 5, m_x * 5 + 4);
+  store(acc[1][0], y_image, m_y * 5 + 1, m_x * 5);
+  store(acc[1][1], y_image, m_y * 5 + 1, m_x * 5 + 1);
+  store(acc[1][2], y_image, m_y * 5 + 1, m_x * 5 + 2);
+  store(acc[1][3], y_image, m_y * 5 + 1, m_x * 5 + 3);
+  store(acc[1][4], y_image, m_y * 5 + 1, m_x * 5 + 4);
+  store(acc[2][0], y_image, m_y * 5 + 2, m_x * 5);
+  store(acc[2][1], y_image, m_y * 5 + 2, m_x * 5 + 1);
+  store(acc[2][2], y_image, m_y * 5 + 2, m_x * 5 + 2);
+  store(acc[2][3], y_image, m_y * 5 + 2, m_x * 5 + 3);
+  store(acc[2][4], y_image, m_y * 5 + 2, m_x * 5 + 4);
+  store(acc[3][0], y_image, m_y * 5 + 3, m_x * 5);
+  store(acc[3][1], y_image, m_y * 5 + 3, m_x * 5 + 1);
+  store(acc[3][2], y_image, m_y * 5 + 3, m_x * 5 + 2);
+  store(acc[3][3], y_image, m_y * 5 + 3, m_x * 5 + 3);
+  store(acc[3][4], y_image, m_y * 5 + 3, m_x * 5 + 4);
+  store(acc[4][0], y_image, m_y * 5 + 4, m_x * 5);
+  store(acc[4][1], y_image, m_y * 5 + 4, m_x * 5 + 1);
+  store(acc[4][2], y_image, m_y * 5 + 4, m_x * 5 + 2);
+  store(acc[4][3], y_image, m_y * 5 + 4, m_x * 5 + 3);
+  store(acc[4][4], y_image, m_y * 5 + 4, m_x * 5 + 4);
 }
 
-}  // namespace convtgen_direct_forward_338c910315dfda89_source
-using convtgen_direct_forward_338c910315dfda89_source::convtgen_direct_forward_338c910315dfda89;
+}  // namespace convtgen_direct_forward_cc0f2638dc4d0b10_source
+using convtgen_direct_forward_cc0f2638dc4d0b10_source::convtgen_direct_forward_cc0f2638dc4d0b10;
