@@ -58,8 +58,9 @@ constexpr int kStagedColumns =
     kTileColumns + offset_of_tap(0, P::stride_w, P::padding_w, P::dilation_w) - kLeastOffsetW;
 constexpr int kPitch = ceil_div(kStagedColumns, 4) * 4;
 
-// The weights of a staged input channel are whole vectors, so that those of the next one begin a vector too.
-constexpr long long kChannelWeights = (static_cast<long long>(kStagedTaps) * kTileChannels + 3) / 4 * 4;
+// The weights of a staged input channel have room for whole vectors, so that those of the next one begin a vector too.
+constexpr int kTapsOfVector = 4 / greatest_common_divisor(4, kTileChannels);
+constexpr int kTapPlaces = ceil_div(kStagedTaps, kTapsOfVector) * kTapsOfVector;
 
 // Asynchronous copies of a k-block run during the products of the one before, which lies in the other buffer.
 constexpr int kBuffers = P::asynchronous && kGroupIn > P::block_k ? 2 : 1;
@@ -67,7 +68,8 @@ constexpr int kBuffers = P::asynchronous && kGroupIn > P::block_k ? 2 : 1;
 // Shared memory: of one staged input channel with its weights, and of a block, whose buffers are struct Stage. Where
 // nothing is staged the halo may be too large for any integer.
 constexpr long long kChannelBytes =
-    P::staged ? static_cast<long long>(sizeof(Sum)) * (static_cast<long long>(kStagedRows) * kPitch + kChannelWeights)
+    P::staged ? static_cast<long long>(sizeof(Sum)) *
+                    (static_cast<long long>(kStagedRows) * kPitch + static_cast<long long>(kTapPlaces) * kTileChannels)
               : 0;
 constexpr long long kSharedBytes = kBuffers * (P::block_k * kChannelBytes);
 
@@ -96,7 +98,7 @@ static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 
 struct Stage {
   Sum rows[P::block_k][kStagedRows][kPitch];
-  Sum weights[P::block_k][kChannelWeights];  // by taps, output channels innermost
+  Sum weights[P::block_k][kTapPlaces][kTileChannels];
 };
 
 // Into how many parts the channels of a k-block are cut, so that all threads have places to copy.
@@ -131,6 +133,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
 // The arguments are those of stage_rows().
 __device__ __forceinline__ void copy_rows(Stage& stage, const Element* __restrict__ x, int first_channel, int first_row,
                                           const int first_column, const int in_h, const int in_w) {
+  const Offset in_pixels = static_cast<Offset>(in_h) * in_w;
   constexpr int kPlaces = kStagedRows * kStagedColumns;
   constexpr int kParts = channel_parts(kPlaces, 1);
 #pragma unroll 1
@@ -140,12 +143,12 @@ __device__ __forceinline__ void copy_rows(Stage& stage, const Element* __restric
     const int iy = first_row + row;
     const int ix = first_column + column;
     const bool is_inside = (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h && (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
-    const Element* from = x + (is_inside ? static_cast<Offset>(iy) * in_w + ix : 0);
+    const Element* from = x + first_channel * in_pixels;
+    from += is_inside ? static_cast<Offset>(iy) * in_w + ix : 0;
 #pragma unroll 8
     for (int channel = kParts == 1 ? 0 : i / kPlaces; channel < P::block_k; channel += kParts) {
-      const int ci = first_channel + channel;
-      const bool is_there = kWholeKBlocks || ci < kGroupIn;
-      copy_element(&stage.rows[channel][row][column], from + (is_there ? static_cast<Offset>(ci) * in_h * in_w : 0),
+      const bool is_there = kWholeKBlocks || first_channel + channel < kGroupIn;
+      copy_element(&stage.rows[channel][row][column], from + (is_there ? channel * in_pixels : 0),
                    is_inside && is_there);
     }
   }
@@ -162,7 +165,7 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __res
     const int k_block_channel = i / (kTaps * kTileChannels);
     const int ci = first_channel + k_block_channel;
     const int co = first_out + channel;
-    stage_element(&stage.weights[k_block_channel][tap * kTileChannels + channel],
+    stage_element(&stage.weights[k_block_channel][tap][channel],
                   weight + weight_offset(static_cast<WeightIndex>(ci), co, tap, kGroupOut, kTaps),
                   (kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut), weight);
   }
@@ -213,7 +216,7 @@ __device__ __forceinline__ void stage_phase_weights(Stage& stage, const Element*
     const int kw =
         columns_of_phase(phase_w + place % P::group_phases_w).first + place / kPhases % kPhaseTapsW * kTapStepW;
     if (kh < P::kernel_h && kw < P::kernel_w) {
-      stage_element(&stage.weights[k_block_channel][place * kTileChannels + channel],
+      stage_element(&stage.weights[k_block_channel][place][channel],
                     weight + weight_offset(static_cast<WeightIndex>(ci), co, kh * P::kernel_w + kw, kGroupOut, kTaps),
                     (kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut), weight);
     }
@@ -440,7 +443,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                       multiply_add(
                           acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],
                           &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
-                          &stage.weights[c][tap * kTileChannels + channel]);  // tap ({kh}, {kw})
+                          &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
                     } else {
                       multiply_add_unstaged(acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],
                                             x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels),
@@ -473,10 +476,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
               const int offset_w = columns.offset - t_w * kOffsetStepW;
               if (kh < P::kernel_h && kw < P::kernel_w) {
                 if (P::staged) {
-                  multiply_add(
-                      acc[phase / P::group_phases_w][phase % P::group_phases_w],
-                      &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
-                      &stage.weights[c][((t_h * kPhaseTapsW + t_w) * kPhases + phase) * kTileChannels + channel]);
+                  multiply_add(acc[phase / P::group_phases_w][phase % P::group_phases_w],
+                               &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
+                               &stage.weights[c][(t_h * kPhaseTapsW + t_w) * kPhases + phase][channel]);
                 } else {
                   multiply_add_unstaged(
                       acc[phase / P::group_phases_w][phase % P::group_phases_w],

@@ -199,8 +199,8 @@ TEST(NamedTaps, AreThoseOfDirectlyAddedProducts) {
       const std::vector<Named> named = named_in(source.text);
       expect_all_taps(layer, named, 1);
       for (const Named& each : named) {
-        const char* place =
-            each.call.contains("unstaged") ? R"(\) \* \d+(?: \+ (\d+))?,?)" : R"(weights\[c\]\[(\d+)\])";
+        const char* place = each.call.contains("unstaged") ? R"( \* \d+(?: \+ (\d+))?\)*(?:, channels)?\);)"
+                                                           : R"(weights\[c\]\[(\d+)\])";
         EXPECT_EQ(number_in(each.call, place), each.rows.front() * problem.layer.axes[kWidth].kernel + each.first)
             << each.call;
       }

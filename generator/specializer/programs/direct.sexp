@@ -1,5 +1,5 @@
 (program direct
-  (digest "275fab1b2932c8c7ca096a23c8bb8bde4c367ef67bc8a8d916c310addfdbe97c")
+  (digest "4e3db6d6d16eebf51f41085b6b940721e7da56dcedf665125941bbd9760956f4")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -173,20 +173,21 @@
   (constant @56 int kStagedRows (- (+ kTileRows (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
   (constant @57 int kStagedColumns (- (+ kTileColumns (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w)) kLeastOffsetW))
   (constant @59 int kPitch (* (call ceil_div kStagedColumns 4) 4))
-  (constant @62 "long long" kChannelWeights (* (/ (+ (* (static_cast "long long" kStagedTaps) kTileChannels) 3) 4) 4))
-  (constant @65 int kBuffers (? (&& P::asynchronous (> kGroupIn P::block_k)) 2 1))
-  (constant @69 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) kChannelWeights)) 0))
-  (constant @72 "long long" kSharedBytes (* kBuffers (* P::block_k kChannelBytes)))
-  (constant @75 int kVector (/ 16 (sizeof Element)) (trail "elements of a whole vector"))
-  (constant @76 int kRun (* P::columns_per_thread P::stride_w))
-  (constant @77 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
-  (constant @80 bool kAdjacent (|| (! P::channels_last) (== P::out_channels 1)) (trail "columns are"))
-  (constant @81 bool kHasRuns (&& (&& (&& kAdjacent kUnrolled) (== P::group_phases_w P::stride_w)) (>= P::width 0)))
-  (constant @82 int kStored (? (|| (! kHasRuns) (== (sizeof Element) 8)) 1 (? (&& (== (% kRun kVector) 0) (== (% kOutWidth kVector) 0)) kVector (? (&& (== (% kRun (/ kVector 2)) 0) (== (% kOutWidth (/ kVector 2)) 0)) (/ kVector 2) 1))))
-  (constant @86 int kAlignment (? (> kStored 1) (* kStored (sizeof Element)) 0) (trail "of y, in bytes"))
-  (static_assert @88 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @89 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
-  (section @91 "Elements")
+  (constant @62 int kTapsOfVector (/ 4 (call greatest_common_divisor 4 kTileChannels)))
+  (constant @63 int kTapPlaces (* (call ceil_div kStagedTaps kTapsOfVector) kTapsOfVector))
+  (constant @66 int kBuffers (? (&& P::asynchronous (> kGroupIn P::block_k)) 2 1))
+  (constant @70 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) (* (static_cast "long long" kTapPlaces) kTileChannels))) 0))
+  (constant @74 "long long" kSharedBytes (* kBuffers (* P::block_k kChannelBytes)))
+  (constant @77 int kVector (/ 16 (sizeof Element)) (trail "elements of a whole vector"))
+  (constant @78 int kRun (* P::columns_per_thread P::stride_w))
+  (constant @79 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
+  (constant @82 bool kAdjacent (|| (! P::channels_last) (== P::out_channels 1)) (trail "columns are"))
+  (constant @83 bool kHasRuns (&& (&& (&& kAdjacent kUnrolled) (== P::group_phases_w P::stride_w)) (>= P::width 0)))
+  (constant @84 int kStored (? (|| (! kHasRuns) (== (sizeof Element) 8)) 1 (? (&& (== (% kRun kVector) 0) (== (% kOutWidth kVector) 0)) kVector (? (&& (== (% kRun (/ kVector 2)) 0) (== (% kOutWidth (/ kVector 2)) 0)) (/ kVector 2) 1))))
+  (constant @88 int kAlignment (? (> kStored 1) (* kStored (sizeof Element)) 0) (trail "of y, in bytes"))
+  (static_assert @90 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @91 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
+  (section @93 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -221,7 +222,7 @@
           (else
             (return @6 value))))))
   (file "direct.cu")
-  (section @94 "Staging")
+  (section @96 "Staging")
   (file "device/stage_element.h")
   (function @11 device void copy_element
     (comment "Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.")
@@ -248,15 +249,15 @@
       (else
         (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
   (file "direct.cu")
-  (record @97 Stage
+  (record @99 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::block_k) rows)
-    (field (array (array Sum kChannelWeights) P::block_k) weights (trail "by taps, output channels innermost")))
-  (function @103 constexpr int channel_parts
+    (field (array (array (array Sum kTileChannels) kTapPlaces) P::block_k) weights))
+  (function @105 constexpr int channel_parts
     (comment "Into how many parts the channels of a k-block are cut, so that all threads have places to copy.")
     (argument int places)
     (argument int parts)
     (return @1 (? (>= parts P::block_k) P::block_k (? (>= (* places parts) (* 4 kThreads)) parts (call channel_parts places (* 2 parts))))))
-  (function @109 device void stage_rows
+  (function @111 device void stage_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.")
     (comment "`x` is the first channel of the group in this image; channel, row and column are the first that are staged.")
     (attributes "__forceinline__")
@@ -279,7 +280,7 @@
       (declare @11 (const bool) is_inside (&& (&& (&& (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
       (declare @13 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci)) (+ x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix))))
       (do @15 (call stage_element (& (at (at (at (. stage rows) channel) row) column)) from is_inside x))))
-  (function @132 device void copy_rows
+  (function @134 device void copy_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory asynchronously: zeros where the image or the")
     (comment "group ends. A thread finds a place of the image once for several channels.")
     (attributes "__forceinline__")
@@ -290,20 +291,21 @@
     (argument (const int) first_column)
     (argument (const int) in_h)
     (argument (const int) in_w)
-    (declare_constexpr @2 int kPlaces (* kStagedRows kStagedColumns))
-    (declare_constexpr @3 int kParts (call channel_parts kPlaces 1))
-    (for @5 (pragma "unroll 1") (declare @5 int i (. threadIdx x)) (< i (* kPlaces kParts)) (+= i kThreads)
-      (declare @6 (const int) row (% (/ i kStagedColumns) kStagedRows))
-      (declare @7 (const int) column (% i kStagedColumns))
-      (declare @8 (const int) iy (+ first_row row))
-      (declare @9 (const int) ix (+ first_column column))
-      (declare @10 (const bool) is_inside (&& (&& (&& (|| (>= kLeastOffsetH 0) (>= iy 0)) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
-      (declare @11 (pointer (const Element)) from (+ x (? is_inside (+ (* (static_cast Offset iy) in_w) ix) 0)))
-      (for @13 (pragma "unroll 8") (declare @13 int channel (? (== kParts 1) 0 (/ i kPlaces))) (< channel P::block_k) (+= channel kParts)
-        (declare @14 (const int) ci (+ first_channel channel))
-        (declare @15 (const bool) is_there (|| kWholeKBlocks (< ci kGroupIn)))
-        (do @16 (call copy_element (& (at (at (at (. stage rows) channel) row) column)) (+ from (? is_there (* (* (static_cast Offset ci) in_h) in_w) 0)) (&& is_inside is_there))))))
-  (function @156 device void stage_weights
+    (declare @2 (const Offset) in_pixels (* (static_cast Offset in_h) in_w))
+    (declare_constexpr @3 int kPlaces (* kStagedRows kStagedColumns))
+    (declare_constexpr @4 int kParts (call channel_parts kPlaces 1))
+    (for @6 (pragma "unroll 1") (declare @6 int i (. threadIdx x)) (< i (* kPlaces kParts)) (+= i kThreads)
+      (declare @7 (const int) row (% (/ i kStagedColumns) kStagedRows))
+      (declare @8 (const int) column (% i kStagedColumns))
+      (declare @9 (const int) iy (+ first_row row))
+      (declare @10 (const int) ix (+ first_column column))
+      (declare @11 (const bool) is_inside (&& (&& (&& (|| (>= kLeastOffsetH 0) (>= iy 0)) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
+      (declare @12 (pointer (const Element)) from (+ x (* first_channel in_pixels)))
+      (do @13 (+= from (? is_inside (+ (* (static_cast Offset iy) in_w) ix) 0)))
+      (for @15 (pragma "unroll 8") (declare @15 int channel (? (== kParts 1) 0 (/ i kPlaces))) (< channel P::block_k) (+= channel kParts)
+        (declare @16 (const bool) is_there (|| kWholeKBlocks (< (+ first_channel channel) kGroupIn)))
+        (do @17 (call copy_element (& (at (at (at (. stage rows) channel) row) column)) (+ from (? is_there (* channel in_pixels) 0)) (&& is_inside is_there))))))
+  (function @159 device void stage_weights
     (comment "Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
@@ -318,18 +320,18 @@
       (declare @6 (const int) k_block_channel (/ i (* kTaps kTileChannels)))
       (declare @7 (const int) ci (+ first_channel k_block_channel))
       (declare @8 (const int) co (+ first_out channel))
-      (do @9 (call stage_element (& (at (at (. stage weights) k_block_channel) (+ (* tap kTileChannels) channel))) (+ weight (call weight_offset (static_cast WeightIndex ci) co tap kGroupOut kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))
-  (function @173 constexpr int inverse_modulo
+      (do @9 (call stage_element (& (at (at (at (. stage weights) k_block_channel) tap) channel)) (+ weight (call weight_offset (static_cast WeightIndex ci) co tap kGroupOut kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))
+  (function @176 constexpr int inverse_modulo
     (comment "The number below m whose product with `a` has the remainder 1, by Euclid's algorithm; 0 where m is 1. The two have no")
     (comment "common divisor.")
     (argument int a)
     (argument int m)
     (return @1 (? (== m 1) 0 (? (== (% a m) 1) 1 (/ (+ 1 (* m (- (% a m) (call inverse_modulo m (% a m))))) (% a m))))))
-  (record @178 PhaseTaps
+  (record @181 PhaseTaps
     (comment "An axis's taps of one phase: the first, or the kernel's end, and the offset from m at which it reads the input.")
     (field int first)
     (field int offset))
-  (function @182 device PhaseTaps taps_of_phase
+  (function @185 device PhaseTaps taps_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (argument (const int) kernel)
@@ -342,15 +344,15 @@
     (do @5 (= (. taps first) (? (&& (< phase stride) (== (% (+ phase padding) divisor) 0)) (% (* (% (/ (+ phase padding) divisor) step) (call inverse_modulo (/ dilation divisor) step)) step) kernel)))
     (do @8 (= (. taps offset) (/ (- (+ phase padding) (* dilation (. taps first))) stride)))
     (return @9 taps))
-  (function @193 device PhaseTaps rows_of_phase
+  (function @196 device PhaseTaps rows_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (call taps_of_phase phase P::kernel_h P::stride_h P::padding_h P::dilation_h)))
-  (function @196 device PhaseTaps columns_of_phase
+  (function @199 device PhaseTaps columns_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (call taps_of_phase phase P::kernel_w P::stride_w P::padding_w P::dilation_w)))
-  (function @202 device void stage_phase_weights
+  (function @205 device void stage_phase_weights
     (comment "The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. `phase_h` and")
     (comment "`phase_w` are the group's first. Phases may have fewer taps than there are places.")
     (attributes "__forceinline__")
@@ -370,8 +372,8 @@
       (declare @11 (const int) kw (+ (. (call columns_of_phase (+ phase_w (% place P::group_phases_w))) first) (* (% (/ place kPhases) kPhaseTapsW) kTapStepW)))
       (if @13 (&& (< kh P::kernel_h) (< kw P::kernel_w))
         (then
-          (do @14 (call stage_element (& (at (at (. stage weights) k_block_channel) (+ (* place kTileChannels) channel))) (+ weight (call weight_offset (static_cast WeightIndex ci) co (+ (* kh P::kernel_w) kw) kGroupOut kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))))
-  (function @224 device void stage_k_block
+          (do @14 (call stage_element (& (at (at (at (. stage weights) k_block_channel) place) channel)) (+ weight (call weight_offset (static_cast WeightIndex ci) co (+ (* kh P::kernel_w) kw) kGroupOut kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))))
+  (function @227 device void stage_k_block
     (comment "Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -395,10 +397,10 @@
         (do @10 (call stage_weights stage weight first_channel first_out)))
       (else
         (do @12 (call stage_phase_weights stage weight first_channel first_out phase_h phase_w)))))
-  (section @240 "Products")
-  (alias @243 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (section @243 "Products")
+  (alias @246 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one phase."))
-  (function @246 device void multiply_add
+  (function @249 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -408,7 +410,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @261 device void multiply_add_unstaged
+  (function @264 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -431,7 +433,7 @@
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
                   (do @14 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (call weight_channel_step kTaps)))) (at (at (at acc channel) row) column))))))))))))
-  (section @284 "Epilogue")
+  (section @287 "Epilogue")
   (file "device/store_vector.h")
   (function @10 device "unsigned int" word_of
     (comment "Two 16-bit elements in a word.")
@@ -544,7 +546,7 @@
     (declare @1 (const P::Sum) biased (? P::has_bias (+ acc bias) acc))
     (return @2 (? (> P::fuse_count 0) (call activate biased) biased)))
   (file "direct.cu")
-  (function @290 device void store
+  (function @293 device void store
     (comment "The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first")
     (comment "channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
@@ -573,7 +575,7 @@
                       (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @321 device void store_runs
+  (function @324 device void store_runs
     (comment "The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,")
     (comment "stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,")
     (comment "(oy, ox) the first output of the first position.")
@@ -607,8 +609,8 @@
                           (do @21 (call store_16 (+ to i) (+ values i))))
                         (else
                           (do @23 (call store_8 (+ to i) (+ values i)))))))))))))))
-  (section @354 "Kernel")
-  (function @356 kernel void direct
+  (section @357 "Kernel")
+  (function @359 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -698,7 +700,7 @@
                             (then
                               (if @83 P::staged
                                 (then
-                                  (do @84 (call multiply_add (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (. stage weights) c) (+ (* tap kTileChannels) channel))))
+                                  (do @84 (call multiply_add (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) tap) channel)))
                                     (trail "tap ({kh}, {kw})")))
                                 (else
                                   (do @89 (call multiply_add_unstaged (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) tap kGroupOut kTaps)) channels)
@@ -718,33 +720,33 @@
                     (then
                       (if @119 P::staged
                         (then
-                          (do @120 (call multiply_add (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (. stage weights) c) (+ (* (+ (* (+ (* t_h kPhaseTapsW) t_w) kPhases) phase) kTileChannels) channel))))))
+                          (do @120 (call multiply_add (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) (+ (* (+ (* t_h kPhaseTapsW) t_w) kPhases) phase)) channel)))))
                         (else
-                          (do @125 (call multiply_add_unstaged (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) (+ (* kh P::kernel_w) kw) kGroupOut kTaps)) channels)))))))))))))
+                          (do @124 (call multiply_add_unstaged (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (+ x_group (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) (+ (* kh P::kernel_w) kw) kGroupOut kTaps)) channels)))))))))))))
     (blank @50)
-    (declare @141 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
-    (if @142 kUnrolled
+    (declare @140 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
+    (if @141 kUnrolled
       (then
-        (for @144 unrolled (declare @144 int g 0) (< g kPhaseGroups) (++ g)
-          (if @145 (|| (== kPhaseGroups 1) (== phase_group g))
+        (for @143 unrolled (declare @143 int g 0) (< g kPhaseGroups) (++ g)
+          (if @144 (|| (== kPhaseGroups 1) (== phase_group g))
             (then
-              (for @147 unrolled (declare @147 int of_group_h 0) (< of_group_h P::group_phases_h) (++ of_group_h)
-                (declare @148 (const int) phase_h (+ (* (/ g kPhaseGroupsW) P::group_phases_h) of_group_h))
-                (if @149 (< phase_h P::stride_h)
+              (for @146 unrolled (declare @146 int of_group_h 0) (< of_group_h P::group_phases_h) (++ of_group_h)
+                (declare @147 (const int) phase_h (+ (* (/ g kPhaseGroupsW) P::group_phases_h) of_group_h))
+                (if @148 (< phase_h P::stride_h)
                   (then
-                    (if @150 (> kStored 1)
+                    (if @149 (> kStored 1)
                       (then
-                        (do @151 (call store_runs (at acc of_group_h) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (* m_x P::stride_w) out_h out_w)))
+                        (do @150 (call store_runs (at acc of_group_h) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (* m_x P::stride_w) out_h out_w)))
                       (else
-                        (for @155 unrolled (declare @155 int of_group_w 0) (< of_group_w P::group_phases_w) (++ of_group_w)
-                          (declare @156 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) of_group_w))
-                          (if @157 (< phase_w P::stride_w)
+                        (for @154 unrolled (declare @154 int of_group_w 0) (< of_group_w P::group_phases_w) (++ of_group_w)
+                          (declare @155 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) of_group_w))
+                          (if @156 (< phase_w P::stride_w)
                             (then
-                              (do @158 (call store (at (at acc of_group_h) of_group_w) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w))))))))))))))
+                              (do @157 (call store (at (at acc of_group_h) of_group_w) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w))))))))))))))
       (else
-        (for @169 unrolled (declare @169 int phase 0) (< phase kPhases) (++ phase)
-          (declare @170 (const int) phase_h (+ first_phase_h (/ phase P::group_phases_w)))
-          (declare @171 (const int) phase_w (+ first_phase_w (% phase P::group_phases_w)))
-          (if @172 (&& (|| (== (% P::stride_h P::group_phases_h) 0) (< phase_h P::stride_h)) (|| (== (% P::stride_w P::group_phases_w) 0) (< phase_w P::stride_w)))
+        (for @168 unrolled (declare @168 int phase 0) (< phase kPhases) (++ phase)
+          (declare @169 (const int) phase_h (+ first_phase_h (/ phase P::group_phases_w)))
+          (declare @170 (const int) phase_w (+ first_phase_w (% phase P::group_phases_w)))
+          (if @171 (&& (|| (== (% P::stride_h P::group_phases_h) 0) (< phase_h P::stride_h)) (|| (== (% P::stride_w P::group_phases_w) 0) (< phase_w P::stride_w)))
             (then
-              (do @174 (call store (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w)))))))))
+              (do @173 (call store (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w)))))))))

@@ -56,7 +56,7 @@ __device__ __forceinline__ void stage_element(float* to, const unsigned short* f
 
 struct Stage {
   float rows[8][10][20];
-  float weights[8][512];  // by taps, output channels innermost
+  float weights[8][16][32];
 };
 
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
@@ -90,8 +90,8 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
     const int channel = i / 16 % kTileChannels;
     const int k_block_channel = i / 512;
     const int ci = first_channel + k_block_channel;
-    stage_element(&stage.weights[k_block_channel][tap * kTileChannels + channel],
-                  weight + ((ci * kGroupOut + channel) * 16 + tap), channel < kGroupOut);
+    stage_element(&stage.weights[k_block_channel][tap][channel], weight + ((ci * kGroupOut + channel) * 16 + tap),
+                  channel < kGroupOut);
   }
 }
 
@@ -190,25 +190,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     #pragma unroll 1
     for (int c = 0; c < 8; ++c) {
       // Kernel row 0: output rows of phase 1, input offset 1.
-      multiply_add(acc[1][1], &stage.rows[c][row + 2][column + 2], &stage.weights[c][channel]);       // tap (0, 0)
-      multiply_add(acc[1][0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][32 + channel]);  // tap (0, 1)
-      multiply_add(acc[1][1], &stage.rows[c][row + 2][column + 1], &stage.weights[c][64 + channel]);  // tap (0, 2)
-      multiply_add(acc[1][0], &stage.rows[c][row + 2][column], &stage.weights[c][96 + channel]);      // tap (0, 3)
+      multiply_add(acc[1][1], &stage.rows[c][row + 2][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
+      multiply_add(acc[1][0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][1][channel]);  // tap (0, 1)
+      multiply_add(acc[1][1], &stage.rows[c][row + 2][column + 1], &stage.weights[c][2][channel]);  // tap (0, 2)
+      multiply_add(acc[1][0], &stage.rows[c][row + 2][column], &stage.weights[c][3][channel]);      // tap (0, 3)
       // Kernel row 1: output rows of phase 0, input offset 0.
-      multiply_add(acc[0][1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][128 + channel]);  // tap (1, 0)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][160 + channel]);  // tap (1, 1)
-      multiply_add(acc[0][1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][192 + channel]);  // tap (1, 2)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column], &stage.weights[c][224 + channel]);      // tap (1, 3)
+      multiply_add(acc[0][1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][4][channel]);  // tap (1, 0)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][5][channel]);  // tap (1, 1)
+      multiply_add(acc[0][1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][6][channel]);  // tap (1, 2)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column], &stage.weights[c][7][channel]);      // tap (1, 3)
       // Kernel row 2: output rows of phase 1, input offset 0.
-      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][256 + channel]);  // tap (2, 0)
-      multiply_add(acc[1][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][288 + channel]);  // tap (2, 1)
-      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][320 + channel]);  // tap (2, 2)
-      multiply_add(acc[1][0], &stage.rows[c][row + 1][column], &stage.weights[c][352 + channel]);      // tap (2, 3)
+      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][8][channel]);   // tap (2, 0)
+      multiply_add(acc[1][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][9][channel]);   // tap (2, 1)
+      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][10][channel]);  // tap (2, 2)
+      multiply_add(acc[1][0], &stage.rows[c][row + 1][column], &stage.weights[c][11][channel]);      // tap (2, 3)
       // Kernel row 3: output rows of phase 0, input offset -1.
-      multiply_add(acc[0][1], &stage.rows[c][row][column + 2], &stage.weights[c][384 + channel]);  // tap (3, 0)
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 1], &stage.weights[c][416 + channel]);  // tap (3, 1)
-      multiply_add(acc[0][1], &stage.rows[c][row][column + 1], &stage.weights[c][448 + channel]);  // tap (3, 2)
-      multiply_add(acc[0][0], &stage.rows[c][row][column], &stage.weights[c][480 + channel]);      // tap (3, 3)
+      multiply_add(acc[0][1], &stage.rows[c][row][column + 2], &stage.weights[c][12][channel]);  // tap (3, 0)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 1], &stage.weights[c][13][channel]);  // tap (3, 1)
+      multiply_add(acc[0][1], &stage.rows[c][row][column + 1], &stage.weights[c][14][channel]);  // tap (3, 2)
+      multiply_add(acc[0][0], &stage.rows[c][row][column], &stage.weights[c][15][channel]);      // tap (3, 3)
     }
   }
 

@@ -1,5 +1,5 @@
 // conv_transpose1d 5 -> 7; kernel 9; stride 3; fuse mish; dtype bf16; compute bf16; layout nchw
-// forward for sm_100. Template direct: a block makes 1x1536 outputs of 7 channels; 9 taps; 11.3 KiB shared.
+// forward for sm_100. Template direct: a block makes 1x1536 outputs of 7 channels; 9 taps; 11.7 KiB shared.
 // Launch
 //   sizes: batch, in_width; out_width = 3 * in_width + 6
 //   compile: nvcc -gencode arch=compute_100,code=sm_100
@@ -8,7 +8,7 @@
 //   tensor weight: 315 elements, read, 2-byte aligned
 //   kernel convtgen_direct_forward_3869c67b3fb709e9
 //     arguments const unsigned short* x, const unsigned short* weight, unsigned short* y, int in_width
-//     grid ceil(out_width / 1536) * batch; block 256; shared 11600
+//     grid ceil(out_width / 1536) * batch; block 256; shared 12000
 //     at most out_width 2147482111, in_width 715827371
 
 namespace convtgen_direct_forward_3869c67b3fb709e9_source {
@@ -55,7 +55,7 @@ __device__ __forceinline__ void stage_element(float* to, const unsigned short* f
 
 struct Stage {
   float rows[5][1][516];
-  float weights[5][64];  // by taps, output channels innermost
+  float weights[5][12][7];
 };
 
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
@@ -87,7 +87,7 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
     const int channel = i / 9 % 7;
     const int k_block_channel = i / 63;
     const int ci = first_channel + k_block_channel;
-    stage_element(&stage.weights[k_block_channel][tap * 7 + channel],
+    stage_element(&stage.weights[k_block_channel][tap][channel],
                   weight + ((static_cast<long long>(ci) * 7 + channel) * 9 + tap), true);
   }
 }
@@ -181,15 +181,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     #pragma unroll 1
     for (int c = 0; c < 5; ++c) {
       // Kernel row 0: output rows of phase 0, input offset 0.
-      multiply_add(acc[0][0], &stage.rows[c][0][column + 2], &stage.weights[c][0]);   // tap (0, 0)
-      multiply_add(acc[0][1], &stage.rows[c][0][column + 2], &stage.weights[c][7]);   // tap (0, 1)
-      multiply_add(acc[0][2], &stage.rows[c][0][column + 2], &stage.weights[c][14]);  // tap (0, 2)
-      multiply_add(acc[0][0], &stage.rows[c][0][column + 1], &stage.weights[c][21]);  // tap (0, 3)
-      multiply_add(acc[0][1], &stage.rows[c][0][column + 1], &stage.weights[c][28]);  // tap (0, 4)
-      multiply_add(acc[0][2], &stage.rows[c][0][column + 1], &stage.weights[c][35]);  // tap (0, 5)
-      multiply_add(acc[0][0], &stage.rows[c][0][column], &stage.weights[c][42]);      // tap (0, 6)
-      multiply_add(acc[0][1], &stage.rows[c][0][column], &stage.weights[c][49]);      // tap (0, 7)
-      multiply_add(acc[0][2], &stage.rows[c][0][column], &stage.weights[c][56]);      // tap (0, 8)
+      multiply_add(acc[0][0], &stage.rows[c][0][column + 2], &stage.weights[c][0][0]);  // tap (0, 0)
+      multiply_add(acc[0][1], &stage.rows[c][0][column + 2], &stage.weights[c][1][0]);  // tap (0, 1)
+      multiply_add(acc[0][2], &stage.rows[c][0][column + 2], &stage.weights[c][2][0]);  // tap (0, 2)
+      multiply_add(acc[0][0], &stage.rows[c][0][column + 1], &stage.weights[c][3][0]);  // tap (0, 3)
+      multiply_add(acc[0][1], &stage.rows[c][0][column + 1], &stage.weights[c][4][0]);  // tap (0, 4)
+      multiply_add(acc[0][2], &stage.rows[c][0][column + 1], &stage.weights[c][5][0]);  // tap (0, 5)
+      multiply_add(acc[0][0], &stage.rows[c][0][column], &stage.weights[c][6][0]);      // tap (0, 6)
+      multiply_add(acc[0][1], &stage.rows[c][0][column], &stage.weights[c][7][0]);      // tap (0, 7)
+      multiply_add(acc[0][2], &stage.rows[c][0][column], &stage.weights[c][8][0]);      // tap (0, 8)
     }
   }
 

@@ -74,7 +74,7 @@ __device__ __forceinline__ void stage_element(float* to, const float* from) {
 
 struct Stage {
   float rows[4][10][72];
-  float weights[4][672];  // by taps, output channels innermost
+  float weights[4][21][32];
 };
 
 // Copies a k-block of input channels, with the halo, to shared memory asynchronously: zeros where the image or the
@@ -88,11 +88,11 @@ __device__ __forceinline__ void copy_rows(Stage& stage, const float* __restrict_
     const int iy = first_row + row;
     const int ix = first_column + column;
     const bool is_inside = iy >= 0 && iy < 512 && ix >= 0 && ix < 1024;
-    const float* from = x + (is_inside ? iy * 1024 + ix : 0);
+    const float* from = x + first_channel * 524288;
+    from += is_inside ? iy * 1024 + ix : 0;
     #pragma unroll 8
     for (int channel = i / 700; channel < 4; channel += 2) {
-      const int ci = first_channel + channel;
-      copy_element(&stage.rows[channel][row][column], from + ci * 524288, is_inside);
+      copy_element(&stage.rows[channel][row][column], from + channel * 524288, is_inside);
     }
   }
 }
@@ -107,8 +107,7 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
     const int channel = i / kTaps % kTileChannels;
     const int k_block_channel = i / 672;
     const int ci = first_channel + k_block_channel;
-    stage_element(&stage.weights[k_block_channel][tap * kTileChannels + channel],
-                  weight + ((ci * kGroupOut + channel) * kTaps + tap));
+    stage_element(&stage.weights[k_block_channel][tap][channel], weight + ((ci * kGroupOut + channel) * kTaps + tap));
   }
 }
 
@@ -207,29 +206,29 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     #pragma unroll 1
     for (int c = 0; c < 4; ++c) {
       // Kernel row 0: output rows of phase 0, input offset 1.
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 6], &stage.weights[c][channel]);        // tap (0, 0)
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 5], &stage.weights[c][32 + channel]);   // tap (0, 1)
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 4], &stage.weights[c][64 + channel]);   // tap (0, 2)
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 3], &stage.weights[c][96 + channel]);   // tap (0, 3)
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 2], &stage.weights[c][128 + channel]);  // tap (0, 4)
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][160 + channel]);  // tap (0, 5)
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column], &stage.weights[c][192 + channel]);      // tap (0, 6)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 6], &stage.weights[c][0][channel]);  // tap (0, 0)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 5], &stage.weights[c][1][channel]);  // tap (0, 1)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 4], &stage.weights[c][2][channel]);  // tap (0, 2)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 3], &stage.weights[c][3][channel]);  // tap (0, 3)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 2], &stage.weights[c][4][channel]);  // tap (0, 4)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][5][channel]);  // tap (0, 5)
+      multiply_add(acc[0][0], &stage.rows[c][row + 2][column], &stage.weights[c][6][channel]);      // tap (0, 6)
       // Kernel row 1: output rows of phase 0, input offset 0.
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 6], &stage.weights[c][224 + channel]);  // tap (1, 0)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 5], &stage.weights[c][256 + channel]);  // tap (1, 1)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 4], &stage.weights[c][288 + channel]);  // tap (1, 2)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 3], &stage.weights[c][320 + channel]);  // tap (1, 3)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 2], &stage.weights[c][352 + channel]);  // tap (1, 4)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][384 + channel]);  // tap (1, 5)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column], &stage.weights[c][416 + channel]);      // tap (1, 6)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 6], &stage.weights[c][7][channel]);   // tap (1, 0)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 5], &stage.weights[c][8][channel]);   // tap (1, 1)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 4], &stage.weights[c][9][channel]);   // tap (1, 2)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 3], &stage.weights[c][10][channel]);  // tap (1, 3)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 2], &stage.weights[c][11][channel]);  // tap (1, 4)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][12][channel]);  // tap (1, 5)
+      multiply_add(acc[0][0], &stage.rows[c][row + 1][column], &stage.weights[c][13][channel]);      // tap (1, 6)
       // Kernel row 2: output rows of phase 0, input offset -1.
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 6], &stage.weights[c][448 + channel]);  // tap (2, 0)
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 5], &stage.weights[c][480 + channel]);  // tap (2, 1)
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 4], &stage.weights[c][512 + channel]);  // tap (2, 2)
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 3], &stage.weights[c][544 + channel]);  // tap (2, 3)
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 2], &stage.weights[c][576 + channel]);  // tap (2, 4)
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 1], &stage.weights[c][608 + channel]);  // tap (2, 5)
-      multiply_add(acc[0][0], &stage.rows[c][row][column], &stage.weights[c][640 + channel]);      // tap (2, 6)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 6], &stage.weights[c][14][channel]);  // tap (2, 0)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 5], &stage.weights[c][15][channel]);  // tap (2, 1)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 4], &stage.weights[c][16][channel]);  // tap (2, 2)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 3], &stage.weights[c][17][channel]);  // tap (2, 3)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 2], &stage.weights[c][18][channel]);  // tap (2, 4)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 1], &stage.weights[c][19][channel]);  // tap (2, 5)
+      multiply_add(acc[0][0], &stage.rows[c][row][column], &stage.weights[c][20][channel]);      // tap (2, 6)
     }
   }
 

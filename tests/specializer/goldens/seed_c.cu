@@ -42,7 +42,7 @@ __device__ __forceinline__ void stage_element(float* to, const float* from, bool
 
 struct Stage {
   float rows[8][9][20];
-  float weights[8][252];  // by taps, output channels innermost
+  float weights[8][21][12];
 };
 
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
@@ -75,8 +75,7 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
     const int channel = i / kTaps % 12;
     const int k_block_channel = i / 252;
     const int ci = first_channel + k_block_channel;
-    stage_element(&stage.weights[k_block_channel][tap * 12 + channel], weight + ((ci * 12 + channel) * kTaps + tap),
-                  true);
+    stage_element(&stage.weights[k_block_channel][tap][channel], weight + ((ci * 12 + channel) * kTaps + tap), true);
   }
 }
 
@@ -161,29 +160,29 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     #pragma unroll 1
     for (int c = 0; c < 8; ++c) {
       // Kernel row 0: output rows of phase 1, input offset 1.
-      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][channel]);       // tap (0, 0)
-      multiply_add(acc[1][2], &stage.rows[c][row + 1][column + 2], &stage.weights[c][12 + channel]);  // tap (0, 1)
-      multiply_add(acc[1][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][24 + channel]);  // tap (0, 2)
-      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][36 + channel]);  // tap (0, 3)
-      multiply_add(acc[1][2], &stage.rows[c][row + 1][column + 1], &stage.weights[c][48 + channel]);  // tap (0, 4)
-      multiply_add(acc[1][0], &stage.rows[c][row + 1][column], &stage.weights[c][60 + channel]);      // tap (0, 5)
-      multiply_add(acc[1][1], &stage.rows[c][row + 1][column], &stage.weights[c][72 + channel]);      // tap (0, 6)
+      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
+      multiply_add(acc[1][2], &stage.rows[c][row + 1][column + 2], &stage.weights[c][1][channel]);  // tap (0, 1)
+      multiply_add(acc[1][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][2][channel]);  // tap (0, 2)
+      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][3][channel]);  // tap (0, 3)
+      multiply_add(acc[1][2], &stage.rows[c][row + 1][column + 1], &stage.weights[c][4][channel]);  // tap (0, 4)
+      multiply_add(acc[1][0], &stage.rows[c][row + 1][column], &stage.weights[c][5][channel]);      // tap (0, 5)
+      multiply_add(acc[1][1], &stage.rows[c][row + 1][column], &stage.weights[c][6][channel]);      // tap (0, 6)
       // Kernel row 1: output rows of phase 0, input offset 0.
-      multiply_add(acc[0][1], &stage.rows[c][row][column + 2], &stage.weights[c][84 + channel]);   // tap (1, 0)
-      multiply_add(acc[0][2], &stage.rows[c][row][column + 2], &stage.weights[c][96 + channel]);   // tap (1, 1)
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 1], &stage.weights[c][108 + channel]);  // tap (1, 2)
-      multiply_add(acc[0][1], &stage.rows[c][row][column + 1], &stage.weights[c][120 + channel]);  // tap (1, 3)
-      multiply_add(acc[0][2], &stage.rows[c][row][column + 1], &stage.weights[c][132 + channel]);  // tap (1, 4)
-      multiply_add(acc[0][0], &stage.rows[c][row][column], &stage.weights[c][144 + channel]);      // tap (1, 5)
-      multiply_add(acc[0][1], &stage.rows[c][row][column], &stage.weights[c][156 + channel]);      // tap (1, 6)
+      multiply_add(acc[0][1], &stage.rows[c][row][column + 2], &stage.weights[c][7][channel]);   // tap (1, 0)
+      multiply_add(acc[0][2], &stage.rows[c][row][column + 2], &stage.weights[c][8][channel]);   // tap (1, 1)
+      multiply_add(acc[0][0], &stage.rows[c][row][column + 1], &stage.weights[c][9][channel]);   // tap (1, 2)
+      multiply_add(acc[0][1], &stage.rows[c][row][column + 1], &stage.weights[c][10][channel]);  // tap (1, 3)
+      multiply_add(acc[0][2], &stage.rows[c][row][column + 1], &stage.weights[c][11][channel]);  // tap (1, 4)
+      multiply_add(acc[0][0], &stage.rows[c][row][column], &stage.weights[c][12][channel]);      // tap (1, 5)
+      multiply_add(acc[0][1], &stage.rows[c][row][column], &stage.weights[c][13][channel]);      // tap (1, 6)
       // Kernel row 2: output rows of phase 1, input offset 0.
-      multiply_add(acc[1][1], &stage.rows[c][row][column + 2], &stage.weights[c][168 + channel]);  // tap (2, 0)
-      multiply_add(acc[1][2], &stage.rows[c][row][column + 2], &stage.weights[c][180 + channel]);  // tap (2, 1)
-      multiply_add(acc[1][0], &stage.rows[c][row][column + 1], &stage.weights[c][192 + channel]);  // tap (2, 2)
-      multiply_add(acc[1][1], &stage.rows[c][row][column + 1], &stage.weights[c][204 + channel]);  // tap (2, 3)
-      multiply_add(acc[1][2], &stage.rows[c][row][column + 1], &stage.weights[c][216 + channel]);  // tap (2, 4)
-      multiply_add(acc[1][0], &stage.rows[c][row][column], &stage.weights[c][228 + channel]);      // tap (2, 5)
-      multiply_add(acc[1][1], &stage.rows[c][row][column], &stage.weights[c][240 + channel]);      // tap (2, 6)
+      multiply_add(acc[1][1], &stage.rows[c][row][column + 2], &stage.weights[c][14][channel]);  // tap (2, 0)
+      multiply_add(acc[1][2], &stage.rows[c][row][column + 2], &stage.weights[c][15][channel]);  // tap (2, 1)
+      multiply_add(acc[1][0], &stage.rows[c][row][column + 1], &stage.weights[c][16][channel]);  // tap (2, 2)
+      multiply_add(acc[1][1], &stage.rows[c][row][column + 1], &stage.weights[c][17][channel]);  // tap (2, 3)
+      multiply_add(acc[1][2], &stage.rows[c][row][column + 1], &stage.weights[c][18][channel]);  // tap (2, 4)
+      multiply_add(acc[1][0], &stage.rows[c][row][column], &stage.weights[c][19][channel]);      // tap (2, 5)
+      multiply_add(acc[1][1], &stage.rows[c][row][column], &stage.weights[c][20][channel]);      // tap (2, 6)
     }
   }
 
