@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kMostPackedBytes = std::int64_t{1} << 34;  // whose 16-byte rows an int counts
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, of the packed weights of a block
 
-// Plans of the general template before the others, where it is first: tuning measures the first ones.
+// Plans of the general template before all but one of the others, where it is first: tuning measures the first ones.
 constexpr std::ptrdiff_t kGeneralFirst = 4;
 
 /// About the time of a direction's general template, which knows no tensor cores. `direct` is its first plan.
@@ -132,9 +132,14 @@ Result<Candidates> candidates(const Problem& problem) {
   const auto seconds = [](const Plan& plan) { return plan.predicted_seconds.value_or(0); };
   std::ranges::stable_sort(predicted, {}, seconds);
   const bool first = !predicted.empty() && seconds(predicted.front()) < direct_seconds(problem, out.plans.front());
+  // Where the general one is first: the first of the others, then some more of its own, then the rest.
   const std::ptrdiff_t before = first ? 0 : std::min(kGeneralFirst, std::ssize(out.plans));
   out.plans.insert(out.plans.begin() + before, std::move_iterator(predicted.begin()),
                    std::move_iterator(predicted.end()));
+  if (before > 1 && !predicted.empty()) {
+    const auto second = out.plans.begin() + 1, found = out.plans.begin() + before;
+    std::rotate(second, found, found + 1);
+  }
   if (const auto record = shipped_record(problem)) {
     prefer_recorded(out.plans, *record);  // a stale one changes nothing
   }

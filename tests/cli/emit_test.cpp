@@ -146,7 +146,7 @@ TEST(Emit, DepfileAndManifest) {
   EXPECT_EQ(kernel.at("plan").at("template"), "direct");
   EXPECT_EQ(kernel.at("file").at("name"), "up_forward.sm_90a.cu");
   EXPECT_EQ(kernel.at("source_sha256"), kernel.at("file").at("sha256"));
-  EXPECT_EQ(kernel.at("launch").at("kernels").at(0).at("blocks"), 1);
+  EXPECT_EQ(kernel.at("launch").at("kernels").at(0).at("blocks"), 4);
   EXPECT_TRUE(kernel.at("launch").at("workspace").at("regions").empty());
   EXPECT_THAT(read(folder / "out/up_forward.sm_90a.cu"), HasSubstr(kernel.at("symbol").get<std::string>()));
   EXPECT_THAT(convtgen({"emit", "a b$#/x.convt", "--depfile", "y.d"}, here).err, HasSubstr("--depfile is for files"));
