@@ -21,12 +21,15 @@ namespace {
 
 constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kChannelMultiple = 8;     // of input channels: 16 bytes
+constexpr std::int64_t kPixelMultiple = 8;       // of an image in NCHW: 16 bytes
+constexpr std::int64_t kMostPixels = 256;        // of a tile
 constexpr std::int64_t kMostColumns = 256;       // of a product: taps by output channels
 constexpr std::int64_t kMostAccumulators = 128;  // of a thread
 constexpr std::int64_t kOtherRegisters = 36;     // of a thread, beside accumulators
 constexpr std::int64_t kLeastRegisters = 64;     // of a thread, for its outputs
 constexpr std::int64_t kMostOverlap = 16;        // taps that an output adds up, which are unrolled
 constexpr std::int64_t kMostBox = 256;           // elements of an axis that a tensor copy spans
+constexpr std::int64_t kTriedRows = 8;           // of tiles in NCHW: one of eight is a multiple of eight
 constexpr std::int64_t kLeastStages = 3, kMostStages = 6;
 constexpr std::int64_t kMostBlocksOfSm = 3;  // that are asked for
 constexpr std::int64_t kRegistersOfSm = 65536, kThreadsOfSm = 2048;
@@ -75,6 +78,8 @@ enum Constant : std::size_t {
   kOutColumns,
   kBoxColumns,
   kRowBytes,
+  kRowPixels,
+  kCommonRows,
   kCopiedInputBytes,
   kWeightBytes,
   kLoops,
@@ -83,10 +88,10 @@ enum Constant : std::size_t {
   kConstantCount,
 };
 constexpr std::array<std::string_view, kConstantCount> kConstants = {
-    "kThreads",     "kKSteps",  "kKBlocks",     "kColumns",    "kInstructionN", "kNTiles",   "kPixels",
-    "kBlockM",      "kReachH",  "kReachW",      "kStepH",      "kStepW",        "kFirstH",   "kFirstW",
-    "kBeyondH",     "kBeyondW", "kOutRows",     "kOutColumns", "kBoxColumns",   "kRowBytes", "kCopiedInputBytes",
-    "kWeightBytes", "kLoops",   "kSharedBytes", "kAlignment"};
+    "kThreads",    "kKSteps",           "kKBlocks",     "kColumns",    "kInstructionN", "kNTiles",   "kPixels",
+    "kBlockM",     "kReachH",           "kReachW",      "kStepH",      "kStepW",        "kFirstH",   "kFirstW",
+    "kBeyondH",    "kBeyondW",          "kOutRows",     "kOutColumns", "kBoxColumns",   "kRowBytes", "kRowPixels",
+    "kCommonRows", "kCopiedInputBytes", "kWeightBytes", "kLoops",      "kSharedBytes",  "kAlignment"};
 
 using Facts = PixelFacts<Block>;
 
@@ -96,6 +101,10 @@ Parameters parameters_of(const Layer& layer) {
             {"Sum", TypeName{"float"}},
             {"type", std::int64_t{layer.dtype == Dtype::kF16 ? 0 : 1}}});
   return p;
+}
+
+bool is_nhwc(const Layer& layer) {
+  return layer.layout == Layout::kNhwc;
 }
 
 /// Whether the channels of a tap follow one another.
@@ -149,7 +158,10 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const auto number = [&](std::size_t name) { return static_cast<double>(c[name]); };
   const double products = number(kKSteps) * number(kBlockM) / 64;
   const double weight_bytes = b.copied_weights ? number(kWeightBytes) : 0;
-  const double rows = number(kPixels) + weight_bytes / number(kRowBytes);  // that tensor copies bring
+  // That tensor copies bring.
+  const double rows =
+      (is_nhwc(f.layer) ? number(kPixels) : number(kPixels) / number(kRowPixels) * static_cast<double>(b.block_k)) +
+      weight_bytes / number(kRowBytes);
   const double stage =
       std::max({products * product_cycles(f.target, c[kInstructionN]),
                 products * (16 + number(kInstructionN) / 4),  // both operands, 32 bytes deep
@@ -174,8 +186,23 @@ double predicted_seconds(const Facts& f, const Block& b) {
                                .measured = factors.overlap_measured});
 }
 
+/// NCHW: columns that are stored together, of rows that all exist. As many as a position has make adjacent threads read
+/// adjacent products.
+std::int64_t columns_stored(const Facts& f, const Block& b) {
+  const std::int64_t run = output_extent(f.columns, *f.columns.extent) *
+                           (is_whole(f.rows, b.tile_h) ? output_extent(f.rows, *f.rows.extent) : 1);
+  std::int64_t store = std::clamp<std::int64_t>(power_of_two_at_most(f.columns.stride), 2, 8);
+  while (run % store != 0) {
+    store /= 2;
+  }
+  return store;
+}
+
 /// Elements that are stored together: channels of a pixel, or where a tile has all channels adjacent elements of a row.
 std::int64_t store_of(const Facts& f, const Block& b) {
+  if (!is_nhwc(f.layer)) {
+    return columns_stored(f, b);
+  }
   const std::int64_t channels = f.layer.out_channels;
   // Threads that have the phases of one position read products of adjacent ones.
   const std::int64_t most = channels == 1 && f.columns.stride == 4 ? 4 : 8;
@@ -195,46 +222,66 @@ std::int64_t store_of(const Facts& f, const Block& b) {
   return 1;
 }
 
-/// The tile of at most so many pixels that makes all outputs by the fewest blocks, of these the one with the fewest
-/// pixels, and what it stores together; false where none has positions.
-bool choose_tile(const Facts& f, std::int64_t pixels, Block& b) {
-  std::tuple<std::int64_t, std::int64_t, std::int64_t> best = {};
-  Block chosen = b;
-  std::vector<std::int64_t> widths;
-  for (std::int64_t w = 1; w <= pixels; w *= 2) {
-    widths.push_back(w);
+/// Rows and columns of tiles of at most so many pixels. NCHW: whole rows, in multiples of what tensor copies bring.
+std::vector<std::array<std::int64_t, 2>> tile_sizes(const Facts& f, std::int64_t pixels) {
+  const std::int64_t most_rows = std::min(kMostBox, f.rows.extent.value_or(kMostBox));
+  std::vector<std::array<std::int64_t, 2>> out;
+  if (!is_nhwc(f.layer)) {
+    const std::int64_t width = *f.columns.extent;
+    for (std::int64_t rows = std::min(pixels / width, most_rows); rows > 0 && std::ssize(out) < kTriedRows; --rows) {
+      out.push_back({rows, width});
+    }
+    return out;
+  }
+  for (std::int64_t width = 1; width <= pixels; width *= 2) {
+    out.push_back({std::min(pixels / width, most_rows), width});
   }
   if (f.columns.extent && *f.columns.extent <= pixels) {
-    widths.push_back(*f.columns.extent);
+    out.push_back({std::min(pixels / *f.columns.extent, most_rows), *f.columns.extent});
   }
-  const std::int64_t reach_h = ceil_div(f.rows.kernel, f.rows.stride);
-  const std::int64_t reach_w = ceil_div(f.columns.kernel, f.columns.stride);
-  for (const std::int64_t w : widths) {
+  return out;
+}
+
+/// Whether a tile has positions, and what tensor copies bring of it begins at whole vectors.
+bool is_tile(const Facts& f, const Block& b) {
+  const bool whole_h = is_whole(f.rows, b.tile_h);
+  const bool has_rows = whole_h || b.tile_h >= ceil_div(f.rows.kernel, f.rows.stride);
+  const bool has_columns = is_whole(f.columns, b.tile_w) || b.tile_w >= ceil_div(f.columns.kernel, f.columns.stride);
+  if (!has_rows || !has_columns || b.tile_w > kMostBox) {
+    return false;
+  }
+  return is_nhwc(f.layer) || f.of(b)[kCommonRows] * b.tile_w % f.of(b)[kRowPixels] == 0;
+}
+
+/// The tile of at most so many pixels that makes all outputs by the fewest blocks, of these the one whose pixels take
+/// the fewest copies, and what it stores together; false where none has positions.
+bool choose_tile(const Facts& f, std::int64_t pixels, Block& b) {
+  std::optional<std::tuple<std::int64_t, std::int64_t, std::int64_t>> best;
+  Block chosen = b;
+  for (const auto& [rows, columns] : tile_sizes(f, pixels)) {
     Block tried = b;
-    tried.tile_w = w;
-    tried.tile_h = std::min({pixels / w, kMostBox, f.rows.extent.value_or(kMostBox)});
-    if (tried.tile_w > kMostBox || tried.tile_h < reach_h || tried.tile_w < reach_w) {
-      if (!is_whole(f.rows, tried.tile_h) && tried.tile_h < reach_h) {
-        continue;
-      }
-      if (tried.tile_w > kMostBox || (!is_whole(f.columns, w) && w < reach_w)) {
-        continue;
-      }
+    tried.tile_h = rows;
+    tried.tile_w = columns;
+    tried.tile_n = 1;
+    if (!is_tile(f, tried)) {
+      continue;
     }
-    const bool whole = is_whole(f.rows, tried.tile_h) && is_whole(f.columns, w);
-    tried.tile_n = whole ? std::clamp<std::int64_t>(pixels / (tried.tile_h * w), 1,
-                                                    std::clamp<std::int64_t>(f.sizes.batch, 1, kMostBox))
-                         : 1;
+    if (is_whole(f.rows, rows) && is_whole(f.columns, columns)) {
+      tried.tile_n =
+          std::clamp<std::int64_t>(pixels / (rows * columns), 1, std::clamp<std::int64_t>(f.sizes.batch, 1, kMostBox));
+    }
     tried.store = store_of(f, tried);
-    const std::int64_t stores = tried.store * bytes_of(f.layer.dtype) < 8 ? 2 : 1;  // times as long
-    const std::tuple cost = {tiles(f, tried) * stores, tried.tile_n * tried.tile_h * w, tried.tile_h + w};
-    if (best == std::tuple<std::int64_t, std::int64_t, std::int64_t>() || cost < best) {
+    // Less than a sector of four threads, or of eight whose vectors are adjacent, takes twice as long.
+    const std::int64_t stores = tried.store * bytes_of(f.layer.dtype) < (is_nhwc(f.layer) ? 8 : 4) ? 2 : 1;
+    const std::int64_t copied = tried.tile_n * rows * columns / f.of(tried)[kRowPixels];
+    const std::tuple cost = {tiles(f, tried) * stores, copied, rows + columns};
+    if (!best || cost < *best) {
       best = cost;
       chosen = tried;
     }
   }
   b = chosen;
-  return best != std::tuple<std::int64_t, std::int64_t, std::int64_t>();
+  return best.has_value();
 }
 
 /// As many stages as fit; false where too few do.
@@ -329,18 +376,33 @@ Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seco
   return plan;
 }
 
+/// What tensor copies of NCHW want: rows of pixels that are whole vectors.
+Result<void> check_planes(const Axis& rows, const Axis& columns) {
+  if (!rows.extent || !columns.extent) {
+    return fail("NCHW of a size that the layer leaves open; copies of adjacent pixels want to know it");
+  }
+  if (*columns.extent > kMostPixels) {
+    return fail(
+        fmt::format("NCHW with {} columns; at most {}, since a tile has whole rows", *columns.extent, kMostPixels));
+  }
+  if (*rows.extent > kIntMax / kMostPixels || *rows.extent * *columns.extent % kPixelMultiple != 0) {
+    return fail(
+        fmt::format("NCHW with images of {}x{} pixels; tensor copies want whole 16 bytes, multiples of {}, of at "
+                    "most {} rows",
+                    *rows.extent, *columns.extent, kPixelMultiple, kIntMax / kMostPixels));
+  }
+  return {};
+}
+
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
   if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
     return checked;
   }
-  if (layer.layout != Layout::kNhwc) {
-    return fail("NCHW; tensor copies of a pixel's channels want channels last");
-  }
   if (layer.groups > 1) {
     return fail(fmt::format("{} groups; it takes 1", layer.groups));
   }
-  if (layer.in_channels % kChannelMultiple != 0) {
+  if (is_nhwc(layer) && layer.in_channels % kChannelMultiple != 0) {
     return fail(fmt::format("{} input channels; tensor copies want whole 16 bytes, multiples of {}", layer.in_channels,
                             kChannelMultiple));
   }
@@ -349,8 +411,10 @@ Result<void> check(const Problem& problem) {
       return fail(fmt::format("dilation {} in {}; it takes 1", layer.axes[axis].dilation, axis_name(layer, axis)));
     }
   }
-  const Axis& rows = layer.axes[kHeight];
-  const Axis& columns = layer.axes[kWidth];
+  const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
+  if (auto checked = is_nhwc(layer) ? Result<void>() : check_planes(rows, columns); !checked) {
+    return checked;
+  }
   const std::int64_t overlap = ceil_div(rows.kernel, rows.stride) * ceil_div(columns.kernel, columns.stride);
   if (overlap > kMostOverlap) {
     return fail(fmt::format("{} taps of an output; at most {}, which are unrolled", overlap, kMostOverlap));
@@ -374,6 +438,19 @@ const ConstantProgram& own_program() {
 
 std::vector<Grid::Bound> bounds_of(const Layer& layer, const Block& b) {
   return staged_bounds(layer, b.tile_h, b.tile_w);
+}
+
+/// The map of x in NCHW: runs of adjacent pixels, by input channels, by what follows in an image, by images.
+MapRecipe plane_map(const Layer& layer, const Block& b, std::int64_t run) {
+  const std::int64_t bytes = bytes_of(layer.dtype);
+  const std::int64_t plane = *symmetric(layer.axes[kHeight]).extent * *symmetric(layer.axes[kWidth]).extent;
+  MapRecipe recipe{.name = "x_map", .role = Role::kX};
+  recipe.form = map_form(layer.dtype, {run, b.block_k, b.tile_h * b.tile_w / run, b.tile_n}, run > 8 ? run * bytes : 0);
+  recipe.sizes = {Amount{.constant = run}, Amount{.constant = layer.in_channels}, Amount{.constant = plane / run},
+                  Amount{.factor = 1, .per = Quantity::kBatch}};
+  recipe.pitches = {Amount{}, Amount{.constant = plane * bytes}, Amount{.constant = run * bytes},
+                    Amount{.constant = layer.in_channels * plane * bytes}};
+  return recipe;
 }
 
 /// The map of the weights as a matrix of input channels by columns, or by the channels of a tap.
@@ -453,7 +530,8 @@ LaunchPlan overlap_gemm_launch(const Problem& problem, const Plan& plan) {
                          {{.constant = c[kNTiles]}, 1}},
                 .most_tiles = c[kLoops] != 0 ? problem.target.multiprocessors * b.blocks_per_sm : 0,
                 .bounds = bounds_of(layer, b)}});
-  launch.maps = {pixel_map(layer, Role::kX, {b.block_k, b.tile_w, b.tile_h, b.tile_n}, {1, 1})};
+  launch.maps = {is_nhwc(layer) ? pixel_map(layer, Role::kX, {b.block_k, b.tile_w, b.tile_h, b.tile_n}, {1, 1})
+                                : plane_map(layer, b, c[kRowPixels])};
   std::ranges::find(launch.tensors, Role::kWeight, &Tensor::role)->alignment = plan.alignment;
   if (b.copied_weights) {
     launch.maps.push_back(weight_map(layer, b, c[kBoxColumns]));

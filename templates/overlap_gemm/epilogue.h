@@ -202,3 +202,59 @@ __device__ __forceinline__ void store_rows(Element* __restrict__ y, const float*
     }
   }
 }
+
+// NCHW: stores the tile's outputs, of each channel a run of whole rows: a thread a vector of each channel.
+__device__ __forceinline__ void store_planes(Element* __restrict__ y, const float* products,
+                                             const Element* __restrict__ bias, const Tile& tile, int batch,
+                                             const int out_h, const int out_w) {
+  constexpr unsigned int kVectors = kOutRows * kOutColumns / P::store;  // of a channel
+  for (unsigned int i = threadIdx.x; i < P::tile_n * kVectors; i += kThreads) {
+    const unsigned int image = i / kVectors;
+    const unsigned int first = i % kVectors * P::store;  // element of the run
+    const int out_image = tile.image + static_cast<int>(image);
+    if ((kWholeImages || out_image < batch) &&
+        has_output_row(tile.out_row + static_cast<int>(first / kOutColumns), out_h)) {
+      // Where the first channel's products lie, which other channels' follow at one distance. What a tap lacks is read
+      // from the first product, and not added.
+      unsigned int places[P::store][kReachH * kReachW];
+      bool exists[P::store][kReachH * kReachW];
+#pragma unroll
+      for (unsigned int v = 0; v < P::store; ++v) {
+        const Place row = row_place((first + v) / kOutColumns);
+        const Place column = column_place((first + v) % kOutColumns);
+#pragma unroll
+        for (unsigned int t = 0; t < kReachH * kReachW; ++t) {
+          const unsigned int tap_h = t / kReachW;
+          const unsigned int tap_w = t % kReachW;
+          const unsigned int pixel = (image * P::tile_h + (row.at - tap_h)) * P::tile_w + (column.at - tap_w);
+          const unsigned int tap = (tap_h * P::stride_h + row.phase) * P::kernel_w + tap_w * P::stride_w + column.phase;
+          exists[v][t] = has_row(row, tap_h) && has_column(column, tap_w);
+          places[v][t] = exists[v][t] ? place_of(pixel, column_of(0, tap)) : 0;
+        }
+      }
+      const long long plane = static_cast<long long>(out_h) * out_w;
+      Element* to = y + ((static_cast<long long>(out_image) * P::out_channels + tile.channel) * plane +
+                         static_cast<long long>(tile.out_row) * out_w + static_cast<int>(first));
+#pragma unroll 2
+      for (int channel = 0; channel < P::block_c; ++channel) {
+        if (P::out_channels % P::block_c == 0 || tile.channel + channel < P::out_channels) {
+          const float* of_channel = products + channel * kChannelStep;
+          const float bias_value = P::has_bias ? widen(bias[tile.channel + channel]) : 0;
+          float values[P::store];
+#pragma unroll
+          for (unsigned int v = 0; v < P::store; ++v) {
+            float sum = 0;
+#pragma unroll
+            for (unsigned int t = 0; t < kReachH * kReachW; ++t) {
+              const float product = of_channel[places[v][t]];
+              sum += exists[v][t] ? product : 0;
+            }
+            values[v] = epilogue(sum, bias_value);
+          }
+          store_together(to, values);
+        }
+        to += plane;
+      }
+    }
+  }
+}

@@ -18,6 +18,9 @@ constexpr int kIssueLag = 2;                       // stages from a stage's last
 __host__ __device__ constexpr int larger(int a, int b) {
   return a > b ? a : b;
 }
+__host__ __device__ constexpr int smaller(int a, int b) {
+  return a < b ? a : b;
+}
 
 // Columns of the products: the taps of each output channel of the tile, in the order of the weights.
 constexpr int kTaps = P::kernel_h * P::kernel_w;
@@ -65,10 +68,28 @@ constexpr int kWeightBoxes = ceil_div(kColumns, kBoxColumns);
 constexpr int kWeightBoxBytes = P::block_k * kRowBytes;
 constexpr int kWeightBytes = kWeightBoxes * kWeightBoxBytes;
 
-// Shared memory of a stage: pixels as rows of input channels with a swizzle, and weights, unless these are resident.
-constexpr int kSwizzle = P::block_k * kBytes;
-constexpr int kInputBytes = kBlockM * kSwizzle;
-constexpr int kCopiedInputBytes = kPixels * kSwizzle;
+// Pixels of a k-block as A operands. Channels last: rows of input channels, for each pixel one. NCHW: rows of adjacent
+// pixels, for each input channel one; tiles have whole rows of images, so that their pixels are adjacent.
+__host__ __device__ constexpr int row_pixels(int pixels) {
+  return pixels % 64 == 0 ? 64 : pixels % 32 == 0 ? 32 : pixels % 16 == 0 ? 16 : 8;
+}
+// Image rows that images and tiles have a multiple of, and where tiles begin.
+constexpr int kCommonRows =
+    kWholeH ? P::height
+            : greatest_common_divisor(
+                  greatest_common_divisor(P::height, P::tile_h),
+                  greatest_common_divisor(kStepH, larger(kFirstH, kReachH - 1) - smaller(kFirstH, kReachH - 1)));
+constexpr int kRowPixels = P::channels_last ? 1 : row_pixels(kCommonRows * P::width);
+constexpr int kInputRowBytes = (P::channels_last ? P::block_k : kRowPixels) * kBytes;
+constexpr int kInputSwizzle = kInputRowBytes > 16 ? kInputRowBytes : 0;
+constexpr int kInputBoxBytes = P::block_k * kInputRowBytes;  // NCHW: of adjacent pixels' input channels
+constexpr int kInputMajor = P::channels_last ? kWgmmaMajorK : kWgmmaMajorMn;
+constexpr int kInputStep = P::channels_last ? kInstructionK * kBytes : kInstructionK * kInputRowBytes;  // of a k-step
+
+// Shared memory of a stage: pixels, and weights, unless these are resident.
+constexpr int kPixelBytes = P::block_k * kBytes;
+constexpr int kInputBytes = kBlockM * kPixelBytes;
+constexpr int kCopiedInputBytes = kPixels * kPixelBytes;
 constexpr int kStageBytes = kInputBytes + (P::copied_weights ? kWeightBytes : 0);
 constexpr int kCopiedBytes = kCopiedInputBytes + (P::copied_weights ? kWeightBytes : 0);
 constexpr int kPipelineBytes = P::stages * kStageBytes;
@@ -77,9 +98,10 @@ constexpr int kPipelineBytes = P::stages * kStageBytes;
 // write or read together in different banks. Of each pixel its columns, where threads that read together have channels
 // of few pixels; where the channels of a tap follow one another, they are read as vectors. Else of each column its
 // pixels.
-constexpr bool kOfPixel = P::block_c % P::store == 0 && P::block_c > 1;  // a vector of outputs is a pixel's
-constexpr bool kReadsVectors = P::weight_channels_last && P::block_c % 8 == 0 && P::store == 8;
-constexpr bool kHasGroups = !P::weight_channels_last && P::block_c % 8 == 0 && P::block_c > 8;
+constexpr bool kOfPixel =
+    P::channels_last && P::block_c % P::store == 0 && P::block_c > 1;  // a vector of outputs is a pixel's
+constexpr bool kReadsVectors = kOfPixel && P::weight_channels_last && P::block_c % 8 == 0 && P::store == 8;
+constexpr bool kHasGroups = kOfPixel && !P::weight_channels_last && P::block_c % 8 == 0 && P::block_c > 8;
 constexpr int kGroupPad = kHasGroups ? 2 : 0;
 constexpr int kLeastPitch = kInstructionN + (P::block_c / 8 - 1) * kGroupPad;
 constexpr int kPixelPitch = kLeastPitch + floor_mod((kReadsVectors || kHasGroups ? 8 : 10) - kLeastPitch, 32);
@@ -94,7 +116,9 @@ constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
 
 constexpr int kAlignment = 16;  // of x, y and the weights, in bytes
 
-static_assert(P::channels_last && P::in_channels % 8 == 0, "pixels are whole 16-byte vectors");
+static_assert(!P::channels_last || P::in_channels % 8 == 0, "pixels are whole 16-byte vectors");
+static_assert(P::channels_last || (P::height >= 0 && kWholeW), "a tile's pixels are adjacent");
+static_assert(P::channels_last || kCommonRows * P::width % kRowPixels == 0, "rows are whole 16-byte vectors");
 static_assert((P::dilation_h == 1 || P::kernel_h == 1) && (P::dilation_w == 1 || P::kernel_w == 1),
               "the taps of a phase are a stride apart");
 static_assert(kPixels <= kBlockM && kStepH > 0 && kStepW > 0, "a tile has positions");
@@ -106,4 +130,6 @@ static_assert(!kTapBoxes || P::block_c == 8 || P::block_c == 16 || P::block_c ==
 static_assert(!P::copied_weights || (P::out_channels * kTaps % 8 == 0 && (kNTiles == 1 || kColumns % 8 == 0)),
               "copies of weights begin at whole vectors");
 static_assert(P::copied_weights || kNTiles == 1, "weights that follow one another are a tile's");
-static_assert(P::block_c % P::store == 0 || kNTiles == 1, "vectors are of one tile");
+static_assert(!P::channels_last || P::block_c % P::store == 0 || kNTiles == 1, "vectors are of one tile");
+static_assert(P::channels_last || (kWholeH ? kOutRows * kOutColumns : kOutColumns) % P::store == 0,
+              "vectors are of one channel and of rows that all exist");

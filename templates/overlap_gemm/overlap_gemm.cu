@@ -1,11 +1,10 @@
-// Forward transposed convolution on tensor cores (wgmma), 16 bits, channels last: taps as columns of one product, then
-// overlap-add.
+// Forward transposed convolution on tensor cores (wgmma), 16 bits: taps as columns of one product, then overlap-add.
 //
-// M is pixels of the input, N taps by output channels, K input channels. So no pixel is read twice, and the weights are
-// the B operand as they lie in memory: tensor copies bring both. The products go to shared memory, where each output
-// adds up those of its taps in a fixed order. A tile has whole images where these are small; else its rows or columns
-// have a halo, whose products are made twice. Small weights whose rows are no whole vectors come through registers,
-// once for all tiles of a block.
+// M is pixels of the input, N taps by output channels, K input channels. So no pixel is read twice, and input and
+// weights are operands as they lie in memory: tensor copies bring both. The products go to shared memory, where each
+// output adds up those of its taps in a fixed order. A tile has whole images where these are small; else its rows or
+// columns have a halo, whose products are made twice. Small weights whose rows are no whole vectors come through
+// registers, once for all tiles of a block.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -31,7 +30,11 @@ __device__ __forceinline__ void copy_stage(unsigned char* shared, const TensorMa
   unsigned long long* barrier = &full[k_block % P::stages];
   const int first = k_block * P::block_k;  // input channel
   mbarrier_arrive_expect(barrier, kCopiedBytes);
-  tensor_load_4d(to, x_map, barrier, first, column, row, image);
+  if (P::channels_last) {
+    tensor_load_4d(to, x_map, barrier, first, column, row, image);
+  } else {
+    tensor_load_4d(to, x_map, barrier, 0, first, row * P::width / kRowPixels, image);
+  }
   if (P::copied_weights && kTapBoxes) {
     tensor_load_3d(to + kInputBytes, weight_map, barrier, channel, first, 0);
   } else if (P::copied_weights) {
@@ -83,7 +86,11 @@ __device__ __forceinline__ void pin(Accumulators& acc) {
 // Issues the products of a stage of a warpgroup, and waits for those of the stage before if it is copied to again.
 __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned char* input,
                                                const unsigned char* weights, int warpgroup, int accumulate) {
-  const unsigned long long a = wgmma_descriptor(input + warpgroup * (64 * kSwizzle), 0, 8 * kSwizzle, kSwizzle);
+  const unsigned char* rows = input + warpgroup * (64 * kPixelBytes);
+  const unsigned long long a = P::channels_last ? wgmma_descriptor(rows, 0, 8 * kInputRowBytes, kInputSwizzle)
+                               : kInputSwizzle > 0
+                                   ? wgmma_descriptor(rows, kInputBoxBytes, 8 * kInputRowBytes, kInputSwizzle)
+                                   : wgmma_descriptor(rows, 8 * kInputRowBytes, kInputBoxBytes, 0);
   const unsigned long long b = kWeightSwizzle > 0
                                    ? wgmma_descriptor(weights, kWeightBoxBytes, 8 * kRowBytes, kWeightSwizzle)
                                    : wgmma_descriptor(weights, 8 * kRowBytes, kWeightBoxBytes, 0);
@@ -95,8 +102,8 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
   for (int k_step = 0; k_step < kKSteps; ++k_step) {
 #pragma unroll
     for (int tile = 0; tile < P::thread_tiles; ++tile) {
-      wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorMn, acc[tile],
-               wgmma_descriptor_move(a, tile * (64 * P::warpgroups * kSwizzle) + k_step * 32),
+      wgmma_ss(P::type, kInputMajor, kWgmmaMajorMn, acc[tile],
+               wgmma_descriptor_move(a, tile * (64 * P::warpgroups * kPixelBytes) + k_step * kInputStep),
                wgmma_descriptor_move(b, k_step * (kInstructionK * kRowBytes)), k_step > 0 ? 1 : accumulate);
     }
   }
@@ -189,7 +196,9 @@ __device__ __forceinline__ void make_tile(const Pipeline& pipeline, const Tensor
     fence_proxy_async();  // copies of the next tile come to this place
   }
   __syncthreads();
-  if (kOfPixel) {
+  if (!P::channels_last) {
+    store_planes(y, products, bias, tile, sizes.batch, sizes.out_h, sizes.out_w);
+  } else if (kOfPixel) {
     store_pixels(y, products, bias, tile, sizes.batch, sizes.out_h, sizes.out_w);
   } else {
     store_rows(y, products, bias, tile, sizes.batch, sizes.out_h, sizes.out_w);
@@ -229,8 +238,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     begin_tile(pipeline, x_map, weight_map, tile);
   }
   if (kPixels < kBlockM) {
-    // Rows behind the tile's pixels, which no copy brings.
-    constexpr int kTail = (kBlockM - kPixels) * (kSwizzle / 16);
+    // What lies behind the tile's pixels, which no copy brings.
+    constexpr int kTail = (kBlockM - kPixels) * (kPixelBytes / 16);
     for (int i = threadIdx.x; i < P::stages * kTail; i += kThreads) {
       *reinterpret_cast<uint4*>(pipeline.shared + i / kTail * kStageBytes + kCopiedInputBytes + i % kTail * 16) =
           make_uint4(0, 0, 0, 0);

@@ -359,6 +359,8 @@ constexpr Case kCases[] = {
      "conv_transpose2d 16 -> 24; kernel 4x4; stride 2x2; padding 1x1; input ?x5x7; dtype f16; layout nhwc"},
     {"overlap_gemm_images_by_elements", "overlap_gemm",
      "conv_transpose2d 8 -> 3; kernel 5x3; stride 2x2; padding 2x1; input ?x4x4; dtype f16; layout nhwc"},
+    {"overlap_gemm_planes", "overlap_gemm",
+     "conv_transpose2d 16 -> 24; kernel 4x4; stride 2x2; padding 1x1; input ?x4x6; dtype f16"},
     {"overlap_gemm_rows", "overlap_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; dtype bf16; layout nhwc",
      true}};
 /// A template, and its places that need not be 64-bit in any of the layers, each with the reason.

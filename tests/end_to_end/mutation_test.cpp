@@ -256,6 +256,21 @@ constexpr Case kCases[] = {
      .unseen = 1,
      .block = "tile_n 1, tile_h 3, tile_w 4, warpgroups 1, thread_tiles 1, block_c 16, store 8, block_k 16, stages 3, "
               "copied_weights 1"},
+    {.name = "overlap_gemm_planes",
+     .template_name = "overlap_gemm",
+     .layer = "conv_transpose2d 100 -> 24; kernel 4x4; stride 2x3; padding 1x1; bias; input 5x4x6; dtype f16",
+     .least_mutants = 20,
+     .unseen = 1,
+     .block = "tile_n 2, tile_h 4, tile_w 6, warpgroups 2, thread_tiles 1, block_c 16, store 2, block_k 16, stages 3, "
+              "copied_weights 1"},
+    {.name = "overlap_gemm_plane_rows",
+     .template_name = "overlap_gemm",
+     .layer = "conv_transpose2d 40 -> 1; kernel 5x3; stride 3x2; padding 2x1; input 2x11x8; dtype bf16; fuse relu",
+     .least_mutants = 15,
+     .unseen = 1,
+     .few_blocks = true,
+     .block = "tile_n 1, tile_h 5, tile_w 8, warpgroups 1, thread_tiles 1, block_c 1, store 1, block_k 16, stages 3, "
+              "copied_weights 0"},
     {.name = "overlap_gemm_registers",
      .template_name = "overlap_gemm",
      .layer = "conv_transpose2d 24 -> 1; kernel 5x3; stride 3x2; padding 2x1; bias; input 2x10x13; dtype f16; layout "

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <iterator>
+#include <numeric>
 
 #include "generator/planner/cost.h"
 
@@ -224,6 +225,13 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
     if (wanted.template_name == "roll_gemm" && !is_rows && wanted.layout != Layout::kNhwc) {
       is_known = true;
       size = (size + 7) / 8 * 8;
+    }
+    if (wanted.template_name == "overlap_gemm" && wanted.layout == Layout::kNchw) {
+      // Of images that are whole vectors of eight pixels.
+      const std::int64_t unit =
+          is_rows ? 1 : 8 / std::gcd(std::max<std::int64_t>(drawn.sizes.extents[kHeight], 1), std::int64_t{8});
+      is_known = true;
+      size = (size + unit - 1) / unit * unit;
     }
     a.extent = is_known ? Size(size) : std::nullopt;
     const std::array<int, kOfAnAxis> classes = classes_of_axis(a, size, planned);

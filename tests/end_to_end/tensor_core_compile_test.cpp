@@ -298,6 +298,7 @@ std::map<std::string, std::vector<Case>> groups() {
       {"through_registers", cases("halo_gemm", kTf32, {"kb65", "kb78", "dcgan4"}, 1, true)},
       {"taps_as_columns",
        cases("overlap_gemm", kF16Nhwc, {"pose1", "dcgan2", "mrcnn", "fsrcnn4", "dcgan4", "dcgan5", "k3x3s3"}, 2, true)},
+      {"taps_as_columns_nchw", cases("overlap_gemm", kF16, {"pose1", "dcgan2", "unet1", "dcgan4", "dcgan5"}, 2, true)},
       {"taps_as_columns_bf16", cases("overlap_gemm", kBf16Nhwc, {"pose1", "dcgan2", "unet1"}, 1, true)},
       {"parted_phases",
        cases_of_layers("halo_gemm",

@@ -25,7 +25,7 @@ bool flag(const Plan& plan, const char* name) {
   return std::get<bool>(plan.parameters.at(name));
 }
 
-/// Layers of benchmarks/layers.convt, one of open sizes, and one whose weights are no whole vectors.
+/// Layers of benchmarks/layers.convt, one of open sizes, one whose weights are no whole vectors, and layers in NCHW.
 constexpr const char* kLayers[] = {
     "2048 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 32x8x6; dtype f16; layout nhwc",
     "512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f16; layout nhwc",
@@ -33,6 +33,9 @@ constexpr const char* kLayers[] = {
     "64 -> 3; kernel 4x4; stride 2x2; padding 1x1; input 128x32x32; dtype bf16; layout nhwc",
     "72 -> 40; kernel 3x5; stride 1x4; dtype bf16; layout nhwc; weight_layout channels_last",
     "56 -> 1; kernel 9x9; stride 4x4; padding 4x4; output_padding 3x3; input 1x270x480; dtype f16; layout nhwc",
+    "2048 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 32x8x6; dtype f16",
+    "1024 -> 512; kernel 2x2; stride 2x2; input 8x32x32; bias; dtype bf16",
+    "100 -> 3; kernel 3x5; stride 1x4; padding 2x1; input 5x40x8; dtype f16; weight_layout channels_last",
 };
 
 TEST(PlanOverlapGemm, PlansFitTheChipAndAreTheBestFirst) {
@@ -81,7 +84,7 @@ TEST(PlanOverlapGemm, TensorCopiesBringPixelsAndWeights) {
       EXPECT_TRUE(launch.regions.empty());
       const bool copies = flag(each, "copied_weights");
       ASSERT_EQ(launch.maps.size(), copies ? 2u : 1u);
-      EXPECT_EQ(launch.maps[0].form.box[0], parameter(each, "block_k"));
+      EXPECT_EQ(launch.maps[0].form.box[problem.layer.layout == Layout::kNhwc ? 0 : 1], parameter(each, "block_k"));
       for (const MapRecipe& map : launch.maps) {
         for (int axis = 0; axis < map.form.rank; ++axis) {
           EXPECT_LE(map.form.box[static_cast<std::size_t>(axis)], 256u);
@@ -107,10 +110,42 @@ TEST(PlanOverlapGemm, PixelsThatAreNoWholeVectorsAreStoredTogether) {
   EXPECT_EQ(parameter(plans_overlap_gemm(odd).value().front(), "store"), 1);
 }
 
+// A tile has whole rows, of which runs of pixels are copied: runs of 32 bytes where images are multiples of 16 pixels.
+TEST(PlanOverlapGemm, AdjacentPixelsOfNchwAreCopiedTogether) {
+  const Problem small = problem_of(kLayers[6]);
+  const Plan first = plans_overlap_gemm(small).value().front();
+  EXPECT_EQ(parameter(first, "tile_n"), 4);
+  EXPECT_EQ(parameter(first, "store"), 2);  // the phases of a position
+  const MapRecipe& map = overlap_gemm_launch(small, first).maps[0];
+  EXPECT_EQ(std::vector(map.form.box.begin(), map.form.box.begin() + 4), (std::vector<std::uint32_t>{16, 64, 3, 4}));
+  EXPECT_EQ(map.form.swizzle, TensorMap::Swizzle::k32);
+  EXPECT_EQ(map.pitches[1].constant, 8 * 6 * 2);
+  EXPECT_EQ(map.pitches[2].constant, 16 * 2);
+  const std::vector<Plan> wide = plans_overlap_gemm(problem_of(kLayers[7])).value();
+  for (const Plan& each : wide) {
+    EXPECT_EQ(parameter(each, "tile_w"), 32);
+  }
+}
+
+// Of rows of 12 pixels every second begins at a multiple of 8.
+TEST(PlanOverlapGemm, TilesOfNchwBeginAtWholeVectors) {
+  const Problem problem = problem_of("64 -> 8; kernel 3x3; stride 1x1; input 3x64x12; dtype f16");
+  const std::vector<Plan> plans = plans_overlap_gemm(problem).value();
+  for (const Plan& each : plans) {
+    const std::int64_t step = parameter(each, "tile_h") - 2;
+    EXPECT_EQ(step * 12 % 8, 0) << each.summary;
+  }
+}
+
 TEST(PlanOverlapGemm, SaysWhyNot) {
   constexpr std::pair<const char*, const char*> kRefused[] = {
       {"16 -> 16; kernel 3; stride 2; compute tf32; layout nhwc", "compute tf32; it takes f16, bf16"},
-      {"16 -> 16; kernel 3; stride 2; dtype f16", "NCHW; tensor copies of a pixel's channels want channels last"},
+      {"16 -> 16; kernel 3; stride 2; input 4x8x?; dtype f16",
+       "NCHW of a size that the layer leaves open; copies of adjacent pixels want to know it"},
+      {"16 -> 16; kernel 3; stride 2; input 4x8x264; dtype f16",
+       "NCHW with 264 columns; at most 256, since a tile has whole rows"},
+      {"16 -> 16; kernel 3; stride 2; input 4x7x7; dtype f16",
+       "NCHW with images of 7x7 pixels; tensor copies want whole 16 bytes, multiples of 8, of at most 8388607 rows"},
       {"16 -> 16; kernel 3; stride 2; groups 2; dtype f16; layout nhwc", "2 groups; it takes 1"},
       {"12 -> 16; kernel 3; stride 2; dtype f16; layout nhwc",
        "12 input channels; tensor copies want whole 16 bytes, multiples of 8"},

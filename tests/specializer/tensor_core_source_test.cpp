@@ -89,7 +89,8 @@ const std::vector<Golden> kGoldens = {
      "fuse relu",
      {"kernel 2x2; stride 2x2; input 8x512x512; dtype f16; layout nhwc",
       "kernel 3x3; stride 2x2; input ?x?x?; dtype bf16; layout nhwc; bias",
-      "kernel 5x5; stride 3x2; input 2x9x8; dtype f16; layout nhwc; weight_layout channels_last; fuse gelu"}},
+      "kernel 5x5; stride 3x2; input 2x9x8; dtype f16; layout nhwc; weight_layout channels_last; fuse gelu",
+      "kernel 4x4; stride 2x2; padding 1x1; input 2x32x16; bias; dtype f16"}},
     {"overlap_gemm_registers",
      "overlap_gemm",
      "conv_transpose2d 56 -> 1; kernel 9x9; stride 4x4; padding 4x4; output_padding 3x3; input 1x270x480; bias; dtype "

@@ -196,7 +196,8 @@ constexpr int kKBlocks = 32;
 constexpr int kThreads = 384;
 constexpr int kBoxColumns = 64;
 constexpr int kWeightSwizzle = 128;
-constexpr int kSwizzle = 128;
+constexpr int kInputSwizzle = 128;
+constexpr int kInputStep = 32;  // of a k-step
 constexpr int kPixelPitch = 264;
 
 // ---- Shared memory and packed weights, in bytes ----
@@ -247,14 +248,15 @@ __device__ __forceinline__ void pin(Accumulators& acc) {
 // Issues the products of a stage of a warpgroup, and waits for those of the stage before if it is copied to again.
 __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned char* input,
                                                const unsigned char* weights, int warpgroup, int accumulate) {
-  const unsigned long long a = wgmma_descriptor(input + warpgroup * 8192, 0, 1024, kSwizzle);
+  const unsigned char* rows = input + warpgroup * 8192;
+  const unsigned long long a = wgmma_descriptor(rows, 0, 1024, kInputSwizzle);
   const unsigned long long b = wgmma_descriptor(weights, kWeightBoxBytes, 1024, kWeightSwizzle);
   wgmma_fence();
   // taps (0 to 3, 0 to 3)
   #pragma unroll
   for (int k_step = 0; k_step < 4; ++k_step) {
-    wgmma_m64n256k16_f16_ss_mn_b(acc[0], wgmma_descriptor_move(a, k_step * 32), wgmma_descriptor_move(b, k_step * 2048),
-                                 k_step > 0 ? 1 : accumulate);
+    wgmma_m64n256k16_f16_ss_mn_b(acc[0], wgmma_descriptor_move(a, k_step * kInputStep),
+                                 wgmma_descriptor_move(b, k_step * 2048), k_step > 0 ? 1 : accumulate);
   }
   wgmma_commit();
   wgmma_wait(1);

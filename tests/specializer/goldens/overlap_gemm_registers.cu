@@ -178,7 +178,8 @@ constexpr int kColumns = 81;
 constexpr int kOutRows = 56;
 constexpr int kBoxColumns = 64;
 constexpr int kWeightSwizzle = 128;
-constexpr int kSwizzle = 128;
+constexpr int kInputSwizzle = 128;
+constexpr int kInputStep = 32;  // of a k-step
 constexpr int kColumnPitch = 260;
 
 // ---- Shared memory and packed weights, in bytes ----
@@ -245,7 +246,8 @@ __device__ __forceinline__ void pin(Accumulators& acc) {
 // Issues the products of a stage of a warpgroup, and waits for those of the stage before if it is copied to again.
 __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned char* input,
                                                const unsigned char* weights, int warpgroup, int accumulate) {
-  const unsigned long long a = wgmma_descriptor(input + warpgroup * 8192, 0, 1024, kSwizzle);
+  const unsigned char* rows = input + warpgroup * 8192;
+  const unsigned long long a = wgmma_descriptor(rows, 0, 1024, kInputSwizzle);
   const unsigned long long b = wgmma_descriptor(weights, kWeightBoxBytes, 1024, kWeightSwizzle);
   wgmma_fence();
   // taps (0 to 8, 0 to 8)
@@ -253,7 +255,7 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
   for (int k_step = 0; k_step < 4; ++k_step) {
     #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
-      wgmma_m64n88k16_f16_ss_mn_b(acc[tile], wgmma_descriptor_move(a, tile * 16384 + k_step * 32),
+      wgmma_m64n88k16_f16_ss_mn_b(acc[tile], wgmma_descriptor_move(a, tile * 16384 + k_step * kInputStep),
                                   wgmma_descriptor_move(b, k_step * 2048), k_step > 0 ? 1 : accumulate);
     }
   }
