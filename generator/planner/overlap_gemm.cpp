@@ -385,11 +385,14 @@ Result<void> check_planes(const Axis& rows, const Axis& columns) {
     return fail(
         fmt::format("NCHW with {} columns; at most {}, since a tile has whole rows", *columns.extent, kMostPixels));
   }
-  if (*rows.extent > kIntMax / kMostPixels || *rows.extent * *columns.extent % kPixelMultiple != 0) {
-    return fail(
-        fmt::format("NCHW with images of {}x{} pixels; tensor copies want whole 16 bytes, multiples of {}, of at "
-                    "most {} rows",
-                    *rows.extent, *columns.extent, kPixelMultiple, kIntMax / kMostPixels));
+  if (*rows.extent * *columns.extent % kPixelMultiple != 0) {
+    return fail(fmt::format("NCHW with images of {}x{} pixels; tensor copies want whole 16 bytes, multiples of {}",
+                            *rows.extent, *columns.extent, kPixelMultiple));
+  }
+  const std::int64_t out_width = std::max<std::int64_t>(1, output_extent(columns, *columns.extent));
+  if (output_extent(rows, *rows.extent) > kIntMax / out_width || *rows.extent > kIntMax / kMostPixels) {
+    return fail(fmt::format("NCHW with {} rows; at most {} outputs of an image and {} rows of its input", *rows.extent,
+                            kIntMax, kIntMax / kMostPixels));
   }
   return {};
 }

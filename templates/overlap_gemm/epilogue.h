@@ -232,9 +232,9 @@ __device__ __forceinline__ void store_planes(Element* __restrict__ y, const floa
           places[v][t] = exists[v][t] ? place_of(pixel, column_of(0, tap)) : 0;
         }
       }
-      const long long plane = static_cast<long long>(out_h) * out_w;
+      const int plane = out_h * out_w;
       Element* to = y + ((static_cast<long long>(out_image) * P::out_channels + tile.channel) * plane +
-                         static_cast<long long>(tile.out_row) * out_w + static_cast<int>(first));
+                         (tile.out_row * out_w + static_cast<int>(first)));
 #pragma unroll 2
       for (int channel = 0; channel < P::block_c; ++channel) {
         if (P::out_channels % P::block_c == 0 || tile.channel + channel < P::out_channels) {

@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "4ee9ba6920c3cc47729aeb2cfc80aa08812cb5df0dd4b36578906467715d2492")
+  (digest "df5e240bd2d22b4df703131f60545f14d3e9704955ab8fd955757423f35a5972")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -724,8 +724,8 @@
               (declare @23 (const "unsigned int") tap (+ (+ (* (+ (* tap_h P::stride_h) (. row phase)) P::kernel_w) (* tap_w P::stride_w)) (. column phase)))
               (do @24 (= (at (at exists v) t) (&& (call has_row row tap_h) (call has_column column tap_w))))
               (do @25 (= (at (at places v) t) (? (at (at exists v) t) (call place_of pixel (call column_of 0 tap)) 0)))))
-          (declare @28 (const "long long") plane (* (static_cast "long long" out_h) out_w))
-          (declare @29 (pointer Element) to (+ y (+ (+ (* (+ (* (static_cast "long long" out_image) P::out_channels) (. tile channel)) plane) (* (static_cast "long long" (. tile out_row)) out_w)) (static_cast int first))))
+          (declare @28 (const int) plane (* out_h out_w))
+          (declare @29 (pointer Element) to (+ y (+ (* (+ (* (static_cast "long long" out_image) P::out_channels) (. tile channel)) plane) (+ (* (. tile out_row) out_w) (static_cast int first)))))
           (for @32 (pragma "unroll 2") (declare @32 int channel 0) (< channel P::block_c) (++ channel)
             (if @33 (|| (== (% P::out_channels P::block_c) 0) (< (+ (. tile channel) channel) P::out_channels))
               (then
