@@ -1,5 +1,7 @@
 #include "generator/planner/grad_weight_launch.h"
 
+#include <algorithm>
+
 #include "generator/planner/grad_bias.h"
 #include "generator/planner/layer_parameters.h"
 #include "generator/planner/scalar.h"
@@ -11,6 +13,9 @@ LaunchPlan grad_weight_launch(const Problem& problem, const Plan& plan, GradWeig
   const std::int64_t slices = integer_of(plan, "slices");
   LaunchPlan launch;
   launch.tensors = tensors_of(layer, problem.direction, plan.alignment);
+  if (products.weight_alignment > 0) {
+    std::ranges::find(launch.tensors, Role::kGradWeight, &Tensor::role)->alignment = products.weight_alignment;
+  }
   launch.kernels.push_back(
       {.function = std::move(products.function),
        .suffix = "",

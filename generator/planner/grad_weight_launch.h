@@ -14,10 +14,11 @@ namespace convtgen {
 inline constexpr std::int64_t kMostPartialBytes = std::int64_t{64} << 20;
 
 struct GradWeightLaunch {
-  std::string function;           // of the products
-  std::int64_t blocks = 0;        // of a slice
-  std::int64_t weights = 0;       // of the layer
-  std::int64_t totals_bytes = 0;  // of all blocks; 0: they keep none in memory
+  std::string function;               // of the products
+  std::int64_t blocks = 0;            // of a slice
+  std::int64_t weights = 0;           // of the layer
+  std::int64_t weight_alignment = 0;  // bytes that the address of grad_weight is a multiple of; 0: those of an element
+  std::int64_t totals_bytes = 0;      // of all blocks; 0: they keep none in memory
   std::vector<Grid::Bound> bounds;
 };
 

@@ -258,7 +258,7 @@ Result<std::vector<Plan>> plans(const Traits& of, const Problem& problem) {
 }
 
 LaunchPlan launch(const Traits& of, const Problem& problem, const Plan& plan) {
-  constexpr std::array<std::string_view, 3> kNames = {"kWeights", "kSliceBlocks", "kTotals"};
+  constexpr std::array<std::string_view, 4> kNames = {"kWeights", "kSliceBlocks", "kTotals", "kWeightAlignment"};
   const std::vector<std::int64_t> values = constants_of(of.program(), plan.parameters, kNames).value();
   const bool promotes = !of.splits && integer_of(plan, "promote_stages") > 0;
   return grad_weight_launch(
@@ -266,6 +266,7 @@ LaunchPlan launch(const Traits& of, const Problem& problem, const Plan& plan) {
       {.function = std::string(of.name),
        .blocks = values[1],
        .weights = values[0],
+       .weight_alignment = values[3],
        .totals_bytes = promotes ? integer_of(plan, "slices") * values[1] * values[2] * 4 : 0,
        .bounds = staged_bounds(problem.layer, integer_of(plan, "tile_rows"), integer_of(plan, "tile_columns"))});
 }

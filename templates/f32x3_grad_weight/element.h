@@ -1,11 +1,14 @@
 // Elements of `f32x3_grad_weight` in memory: fp32.
 #pragma once
 
-#include "pixel_gemm/problem.h"
+#include "pixel_gemm/vectors.h"
 
 __device__ __forceinline__ float widen(Element value) {
   return value;
 }
 __device__ __forceinline__ Element narrow(float value) {
   return value;
+}
+__device__ __forceinline__ void store_vector(Element* to, const float (&sums)[kVector]) {
+  store_sums_together(to, sums);
 }

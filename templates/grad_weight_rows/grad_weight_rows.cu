@@ -30,6 +30,8 @@
 
 #include "pixel_gemm/multiply.h"
 
+#include "pixel_gemm/elements.h"
+
 using WeightIndex = long long;
 #include "pixel_gemm/epilogue.h"
 

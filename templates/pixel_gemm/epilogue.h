@@ -1,11 +1,12 @@
 // Accumulators become sums of a slice, or the gradient itself.
-// Needs, above its line, narrow() and the type WeightIndex of device/weight_order.h, whatever that is.
+// Needs, above its line, store_vector() and the type WeightIndex of device/weight_order.h, whatever that is.
 #pragma once
 
 #include "device/barrier.h"
 #include "device/weight_order.h"
 #include "layout.h"
 #include "pixel_gemm/pipeline.h"
+#include "pixel_gemm/vectors.h"
 
 // ---- Epilogue ----
 
@@ -33,30 +34,68 @@ __device__ __forceinline__ void add_totals(Accumulators (&acc)[kOwnTiles], const
   }
 }
 
-// Stores the sums of some columns, which lie in shared memory, in the order of the weights.
+// The place of a vector's elements in a column of shared memory; `row` is that of the first.
+__device__ __forceinline__ int place_in_column(int row, int i) {
+  if (kChannelsTogether) {
+    return row / P::block_out * kTapPitch + row % P::block_out + i;
+  }
+  if (kTaps % kVector == 0) {
+    return (row % kTaps + i) * kTapPitch + row / kTaps;
+  }
+  return (row + i) % kTaps * kTapPitch + (row + i) / kTaps;
+}
+
+// A thread's place among the columns that are stored at once.
+__device__ __forceinline__ int column_at(int place) {
+  constexpr int kOfWarp = 8 / kColumnDistance;
+  return kColumnDistance == 1 ? place
+                              : place % kOfWarp * kColumnDistance + place / kOfWarp % kColumnDistance + place / 8 * 8;
+}
+
+// Stores the sums of some columns, which lie in shared memory, in the order of the weights. A thread stores the same
+// rows of several columns.
 __device__ __forceinline__ void store_columns(const float* columns, int first_column, int count, const Target& target,
                                               float* __restrict__ partial, Element* __restrict__ grad_weight,
                                               int thread) {
-#pragma unroll 4
-  for (int i = thread; i < count * kRows; i += kConsumers) {
-    const int column = i / kRows;
-    const int row = i % kRows;
-    const int tap = P::weight_channels_last ? row / P::block_out : row % kTaps;
-    const int channel = P::weight_channels_last ? row % P::block_out : row / kTaps;
-    const int kh = target.first_kh +
-                   (kColumnRows == 1 ? tap / P::taps_w : kColumnRows - 1 - (first_column + column) / P::block_in);
+  const int place = thread / kVectorThreads;
+  const int end = kConsumers % kVectorThreads == 0 || place < kColumnsAtOnce ? count : 0;
+  for (int vector = thread % kVectorThreads; vector < kVectors; vector += kVectorThreads) {
+    const int row = vector * kVector;
+    const int tap = kChannelsTogether ? row / P::block_out : row % kTaps;
+    const int channel = kChannelsTogether ? row % P::block_out : row / kTaps;
     const int kw = target.first_kw + tap % P::taps_w;
-    const int ci = target.first_in + (kColumnRows == 1 ? first_column + column : (first_column + column) % P::block_in);
     const int co = target.first_out + channel;
-    if ((P::kernel_h % P::taps_h == 0 || kh < P::kernel_h) && (P::kernel_w % P::taps_w == 0 || kw < P::kernel_w) &&
-        (kGroupIn % P::block_in == 0 || ci < kGroupIn) && (kGroupOut % P::block_out == 0 || co < kGroupOut)) {
-      const float sum = columns[column * kColumnPitch + tap * kTapPitch + channel];
-      const long long weight = weight_offset_at(static_cast<long long>(target.group) * kGroupIn + ci, co, kh, kw,
-                                                kGroupOut, P::kernel_h, P::kernel_w);
-      if (P::slices == 1) {
-        grad_weight[weight] = narrow(sum);
-      } else {
-        partial[target.slice * kWeights + weight] = sum;
+    const bool is_inside =
+        (P::kernel_w % P::taps_w == 0 || kw < P::kernel_w) && (kGroupOut % P::block_out == 0 || co < kGroupOut);
+#pragma unroll 2
+    for (int column = column_at(place); column < end; column += kColumnsAtOnce) {
+      const int kh = target.first_kh +
+                     (kColumnRows == 1 ? tap / P::taps_w : kColumnRows - 1 - (first_column + column) / P::block_in);
+      const int ci =
+          target.first_in + (kColumnRows == 1 ? first_column + column : (first_column + column) % P::block_in);
+      if (is_inside && (P::kernel_h % P::taps_h == 0 || kh < P::kernel_h) &&
+          (kGroupIn % P::block_in == 0 || ci < kGroupIn)) {
+        const float* from = columns + column * kColumnPitch;
+        float sums[kVector];
+        if constexpr (kChannelsTogether && kVector == 4) {
+          const float4 together = *reinterpret_cast<const float4*>(from + place_in_column(row, 0));
+          sums[0] = together.x;
+          sums[1] = together.y;
+          sums[2] = together.z;
+          sums[3] = together.w;
+        } else {
+#pragma unroll
+          for (int i = 0; i < kVector; ++i) {
+            sums[i] = from[place_in_column(row, i)];
+          }
+        }
+        const long long weight = weight_offset_at(static_cast<long long>(target.group) * kGroupIn + ci, co, kh, kw,
+                                                  kGroupOut, P::kernel_h, P::kernel_w);
+        if constexpr (P::slices == 1) {
+          store_vector(grad_weight + weight, sums);
+        } else {
+          store_sums_together(partial + (target.slice * kWeights + weight), sums);
+        }
       }
     }
   }

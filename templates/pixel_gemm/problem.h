@@ -66,9 +66,36 @@ constexpr bool kEvenTiles = kMTiles % P::consumer_groups == 0;    // all warpgro
 constexpr int kAccumulators = kOwnTiles * kColumns / 2;  // of a thread
 constexpr long long kTotals = static_cast<long long>(kAccumulators) * kConsumers;
 
-// The results of a block, on their way to memory, take the place of the stages: some columns at a time.
-constexpr int kTapPitch = P::block_out + 1;
+// The results of a block are stored as vectors of weights that are adjacent in memory: whole channels' taps, rows of
+// taps, or parts of a row; with channels last, and of a kernel of one tap, channels. A vector is never partly outside:
+// it divides what is contiguous in a block as well as in the layer.
+constexpr bool kChannelsTogether = P::weight_channels_last || kKernelTaps == 1;
+constexpr int kSharedChannels = greatest_common_divisor(P::block_out, kGroupOut);
+constexpr int kAdjacent = kChannelsTogether          ? kSharedChannels
+                          : P::taps_w != P::kernel_w ? greatest_common_divisor(P::taps_w, P::kernel_w)
+                          : kTapsH != P::kernel_h    ? greatest_common_divisor(kTapsH, P::kernel_h) * P::kernel_w
+                                                     : kSharedChannels * kKernelTaps;
+constexpr int kStoredBytes = P::slices == 1 ? static_cast<int>(sizeof(Element)) : 4;  // of a weight, or a slice's sum
+
+// Channels lie together in shared memory too, which reads them by 16 bytes: four fp32 sums. An even number of taps has
+// whole vectors of a channel: those of more channels would meet in few banks.
+constexpr int kMostVector = kChannelsTogether ? 4 : 16 / kStoredBytes;
+constexpr int kVector = greatest_common_divisor(
+    kAdjacent, kChannelsTogether || kTaps % 2 != 0 ? kMostVector : greatest_common_divisor(kMostVector, kTaps));
+constexpr int kWeightAlignment = P::slices == 1 ? kVector * kStoredBytes : static_cast<int>(sizeof(Element));
+
+// On their way to memory they take the place of the stages: some columns at a time. Pitches keep stores to shared
+// memory free of bank conflicts, and loads where the number of taps is a power of two or channels lie together; others
+// take some two wavefronts.
+constexpr int kTapPitch = P::block_out + (kChannelsTogether || kTaps < 8 ? 0 : 32 % kTaps == 0 ? 32 / kTaps : 2);
 constexpr int kColumnPitch = kTaps * kTapPitch + floor_mod(4 - kTaps * kTapPitch, 32);
+
+// Threads that store a column's vectors, and columns that the block stores at once. Where a warp stores two or four
+// columns, the banks of these are apart: by 16 with a distance of four columns, by 8 with two.
+constexpr int kVectors = kRows / kVector;  // of a column
+constexpr int kVectorThreads = smaller(kVectors, kConsumers);
+constexpr int kColumnsAtOnce = kConsumers / kVectorThreads;
+constexpr int kColumnDistance = kVectors == 16 || kVectors == 8 ? kVectors / 4 : 1;
 
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(P::block_out % 16 == 0 && P::block_in % 8 == 0 && kColumns <= 256, "a block has whole products");

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "78722b857036d3c94b08d215eaa946697ca8182b3c86205a83f15dbde1a238d0")
+  (digest "7053da6bbc977610eb1230afaa552241a4614281af1f96fdecf4900a704d49ce")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -312,23 +312,34 @@
   (constant @63 bool kEvenTiles (== (% kMTiles P::consumer_groups) 0) (trail "all warpgroups have as many"))
   (constant @66 int kAccumulators (/ (* kOwnTiles kColumns) 2) (trail "of a thread"))
   (constant @67 "long long" kTotals (* (static_cast "long long" kAccumulators) kConsumers))
-  (constant @70 int kTapPitch (+ P::block_out 1))
-  (constant @71 int kColumnPitch (+ (* kTaps kTapPitch) (call floor_mod (- 4 (* kTaps kTapPitch)) 32)))
-  (static_assert @73 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @74 (&& (&& (== (% P::block_out 16) 0) (== (% P::block_in 8) 0)) (<= kColumns 256)) "a block has whole products")
-  (static_assert @75 (<= kAccumulators 192) "the accumulators fit the registers")
-  (alias @78 Accumulators (array float (/ kColumns 2))
+  (constant @72 bool kChannelsTogether (|| P::weight_channels_last (== kKernelTaps 1)))
+  (constant @73 int kSharedChannels (call greatest_common_divisor P::block_out kGroupOut))
+  (constant @74 int kAdjacent (? kChannelsTogether kSharedChannels (? (!= P::taps_w P::kernel_w) (call greatest_common_divisor P::taps_w P::kernel_w) (? (!= kTapsH P::kernel_h) (* (call greatest_common_divisor kTapsH P::kernel_h) P::kernel_w) (* kSharedChannels kKernelTaps)))))
+  (constant @78 int kStoredBytes (? (== P::slices 1) (static_cast int (sizeof Element)) 4) (trail "of a weight, or a slice's sum"))
+  (constant @82 int kMostVector (? kChannelsTogether 4 (/ 16 kStoredBytes)))
+  (constant @83 int kVector (call greatest_common_divisor kAdjacent (? (|| kChannelsTogether (!= (% kTaps 2) 0)) kMostVector (call greatest_common_divisor kMostVector kTaps))))
+  (constant @85 int kWeightAlignment (? (== P::slices 1) (* kVector kStoredBytes) (static_cast int (sizeof Element))))
+  (constant @90 int kTapPitch (+ P::block_out (? (|| kChannelsTogether (< kTaps 8)) 0 (? (== (% 32 kTaps) 0) (/ 32 kTaps) 2))))
+  (constant @91 int kColumnPitch (+ (* kTaps kTapPitch) (call floor_mod (- 4 (* kTaps kTapPitch)) 32)))
+  (constant @95 int kVectors (/ kRows kVector) (trail "of a column"))
+  (constant @96 int kVectorThreads (call smaller kVectors kConsumers))
+  (constant @97 int kColumnsAtOnce (/ kConsumers kVectorThreads))
+  (constant @98 int kColumnDistance (? (|| (== kVectors 16) (== kVectors 8)) (/ kVectors 4) 1))
+  (static_assert @100 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @101 (&& (&& (== (% P::block_out 16) 0) (== (% P::block_in 8) 0)) (<= kColumns 256)) "a block has whole products")
+  (static_assert @102 (<= kAccumulators 192) "the accumulators fit the registers")
+  (alias @105 Accumulators (array float (/ kColumns 2))
     (comment "One thread's accumulators of one tile of 64 rows."))
-  (constant @82 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
-  (function @83 device int tap_of_rows
+  (constant @109 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
+  (function @110 device int tap_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (call min (/ rows kBlocksOfRows) (- kTaps 1))))
-  (function @86 device int channel_of_rows
+  (function @113 device int channel_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (* (% rows kBlocksOfRows) 16)))
-  (function @91 device void pin
+  (function @118 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -1324,8 +1335,46 @@
           (do @41 (call wgmma_wait 1)
             (trail "the step before, whose fragments the next one overwrites")))))
     (do @44 (call wgmma_wait 0)))
+  (file "pixel_gemm/vectors.h")
+  (function @7 device void store_sums_together
+    (comment "Stores adjacent sums, aligned to all of them, in one piece. Another kernel reads them soon: the caches keep them.")
+    (attributes "__forceinline__")
+    (argument (pointer float) to)
+    (argument (reference (array (const float) kVector)) sums)
+    (if_constexpr @1 (== kVector 4)
+      (then
+        (do @2 (= (* (reinterpret_cast (pointer float4) to)) (call make_float4 (at sums 0) (at sums 1) (at sums 2) (at sums 3)))))
+      (else
+        (if_constexpr @3 (== kVector 2)
+          (then
+            (do @4 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at sums 0) (at sums 1)))))
+          (else
+            (do @6 (= (* to) (at sums 0))))))))
+  (file "pixel_gemm/elements.h")
+  (function @9 device void store_vector
+    (comment "Stores the elements of adjacent sums, aligned to all of them, in one piece.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument (reference (array (const float) kVector)) sums)
+    (if_constexpr @1 (== P::type kWgmmaTf32)
+      (then
+        (do @2 (call store_sums_together (reinterpret_cast (pointer float) to) sums)))
+      (else
+        (if_constexpr @3 (== kVector 8)
+          (then
+            (do @4 (call store_streaming_16 to (call make_uint4 (call pair (at sums 0) (at sums 1)) (call pair (at sums 2) (at sums 3)) (call pair (at sums 4) (at sums 5)) (call pair (at sums 6) (at sums 7))))))
+          (else
+            (if_constexpr @6 (== kVector 4)
+              (then
+                (do @7 (call store_streaming_8 to (call make_uint2 (call pair (at sums 0) (at sums 1)) (call pair (at sums 2) (at sums 3))))))
+              (else
+                (if_constexpr @8 (== kVector 2)
+                  (then
+                    (do @9 (call store_streaming_4 to (call pair (at sums 0) (at sums 1)))))
+                  (else
+                    (do @11 (= (* to) (call narrow (at sums 0)))))))))))))
   (file "grad_weight_gemm.cu")
-  (alias @38 WeightIndex "long long")
+  (alias @40 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -1355,8 +1404,8 @@
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "pixel_gemm/epilogue.h")
-  (section @10 "Epilogue")
-  (function @13 device void promote
+  (section @11 "Epilogue")
+  (function @14 device void promote
     (comment "Adds the accumulators to the thread's totals, and begins anew. The first time there are none yet.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -1367,7 +1416,7 @@
         (declare @5 (pointer float) total (+ totals (* (+ (* tile (/ kColumns 2)) i) kConsumers)))
         (do @6 (= (* total) (? is_first (at (at acc tile) i) (+ (* total) (at (at acc tile) i)))))
         (do @7 (= (at (at acc tile) i) 0)))))
-  (function @26 device void add_totals
+  (function @27 device void add_totals
     (comment "The accumulators with the thread's totals.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -1375,8 +1424,27 @@
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kOwnTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (+= (at (at acc tile) i) (at totals (* (+ (* tile (/ kColumns 2)) i) kConsumers)))))))
-  (function @37 device void store_columns
-    (comment "Stores the sums of some columns, which lie in shared memory, in the order of the weights.")
+  (function @38 device int place_in_column
+    (comment "The place of a vector's elements in a column of shared memory; `row` is that of the first.")
+    (attributes "__forceinline__")
+    (argument int row)
+    (argument int i)
+    (if @1 kChannelsTogether
+      (then
+        (return @2 (+ (+ (* (/ row P::block_out) kTapPitch) (% row P::block_out)) i))))
+    (if @4 (== (% kTaps kVector) 0)
+      (then
+        (return @5 (+ (* (+ (% row kTaps) i) kTapPitch) (/ row kTaps)))))
+    (return @7 (+ (* (% (+ row i) kTaps) kTapPitch) (/ (+ row i) kTaps))))
+  (function @49 device int column_at
+    (comment "A thread's place among the columns that are stored at once.")
+    (attributes "__forceinline__")
+    (argument int place)
+    (declare_constexpr @1 int kOfWarp (/ 8 kColumnDistance))
+    (return @2 (? (== kColumnDistance 1) place (+ (+ (* (% place kOfWarp) kColumnDistance) (% (/ place kOfWarp) kColumnDistance)) (* (/ place 8) 8)))))
+  (function @57 device void store_columns
+    (comment "Stores the sums of some columns, which lie in shared memory, in the order of the weights. A thread stores the same")
+    (comment "rows of several columns.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) columns)
     (argument int first_column)
@@ -1385,25 +1453,39 @@
     (argument (restrict (pointer float)) partial)
     (argument (restrict (pointer Element)) grad_weight)
     (argument int thread)
-    (for @4 (pragma "unroll 4") (declare @4 int i thread) (< i (* count kRows)) (+= i kConsumers)
-      (declare @5 (const int) column (/ i kRows))
-      (declare @6 (const int) row (% i kRows))
-      (declare @7 (const int) tap (? P::weight_channels_last (/ row P::block_out) (% row kTaps)))
-      (declare @8 (const int) channel (? P::weight_channels_last (% row P::block_out) (/ row kTaps)))
-      (declare @9 (const int) kh (+ (. target first_kh) (? (== kColumnRows 1) (/ tap P::taps_w) (- (- kColumnRows 1) (/ (+ first_column column) P::block_in)))))
-      (declare @11 (const int) kw (+ (. target first_kw) (% tap P::taps_w)))
-      (declare @12 (const int) ci (+ (. target first_in) (? (== kColumnRows 1) (+ first_column column) (% (+ first_column column) P::block_in))))
-      (declare @13 (const int) co (+ (. target first_out) channel))
-      (if @14 (&& (&& (&& (|| (== (% P::kernel_h P::taps_h) 0) (< kh P::kernel_h)) (|| (== (% P::kernel_w P::taps_w) 0) (< kw P::kernel_w))) (|| (== (% kGroupIn P::block_in) 0) (< ci kGroupIn))) (|| (== (% kGroupOut P::block_out) 0) (< co kGroupOut)))
-        (then
-          (declare @16 (const float) sum (at columns (+ (+ (* column kColumnPitch) (* tap kTapPitch)) channel)))
-          (declare @17 (const "long long") weight (call weight_offset_at (+ (* (static_cast "long long" (. target group)) kGroupIn) ci) co kh kw kGroupOut P::kernel_h P::kernel_w))
-          (if @19 (== P::slices 1)
-            (then
-              (do @20 (= (at grad_weight weight) (call narrow sum))))
-            (else
-              (do @22 (= (at partial (+ (* (. target slice) kWeights) weight)) sum))))))))
-  (function @66 device void store_block
+    (declare @3 (const int) place (/ thread kVectorThreads))
+    (declare @4 (const int) end (? (|| (== (% kConsumers kVectorThreads) 0) (< place kColumnsAtOnce)) count 0))
+    (for @5 plain (declare @5 int vector (% thread kVectorThreads)) (< vector kVectors) (+= vector kVectorThreads)
+      (declare @6 (const int) row (* vector kVector))
+      (declare @7 (const int) tap (? kChannelsTogether (/ row P::block_out) (% row kTaps)))
+      (declare @8 (const int) channel (? kChannelsTogether (% row P::block_out) (/ row kTaps)))
+      (declare @9 (const int) kw (+ (. target first_kw) (% tap P::taps_w)))
+      (declare @10 (const int) co (+ (. target first_out) channel))
+      (declare @11 (const bool) is_inside (&& (|| (== (% P::kernel_w P::taps_w) 0) (< kw P::kernel_w)) (|| (== (% kGroupOut P::block_out) 0) (< co kGroupOut))))
+      (for @14 (pragma "unroll 2") (declare @14 int column (call column_at place)) (< column end) (+= column kColumnsAtOnce)
+        (declare @15 (const int) kh (+ (. target first_kh) (? (== kColumnRows 1) (/ tap P::taps_w) (- (- kColumnRows 1) (/ (+ first_column column) P::block_in)))))
+        (declare @17 (const int) ci (+ (. target first_in) (? (== kColumnRows 1) (+ first_column column) (% (+ first_column column) P::block_in))))
+        (if @19 (&& (&& is_inside (|| (== (% P::kernel_h P::taps_h) 0) (< kh P::kernel_h))) (|| (== (% kGroupIn P::block_in) 0) (< ci kGroupIn)))
+          (then
+            (declare @21 (pointer (const float)) from (+ columns (* column kColumnPitch)))
+            (declare @22 (array float kVector) sums)
+            (if_constexpr @23 (&& kChannelsTogether (== kVector 4))
+              (then
+                (declare @24 (const float4) together (* (reinterpret_cast (pointer (const float4)) (+ from (call place_in_column row 0)))))
+                (do @25 (= (at sums 0) (. together x)))
+                (do @26 (= (at sums 1) (. together y)))
+                (do @27 (= (at sums 2) (. together z)))
+                (do @28 (= (at sums 3) (. together w))))
+              (else
+                (for @31 (pragma "unroll") (declare @31 int i 0) (< i kVector) (++ i)
+                  (do @32 (= (at sums i) (at from (call place_in_column row i)))))))
+            (declare @35 (const "long long") weight (call weight_offset_at (+ (* (static_cast "long long" (. target group)) kGroupIn) ci) co kh kw kGroupOut P::kernel_h P::kernel_w))
+            (if_constexpr @37 (== P::slices 1)
+              (then
+                (do @38 (call store_vector (+ grad_weight weight) sums)))
+              (else
+                (do @40 (call store_sums_together (+ partial (+ (* (. target slice) kWeights) weight)) sums)))))))))
+  (function @105 device void store_block
     (comment "Stores a block's results, through shared memory: some columns at a time.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) kOwnTiles)) acc)
@@ -1480,7 +1562,7 @@
         (do @4 (call add_totals acc totals))))
     (do @6 (call store_block acc columns target partial grad_weight warpgroup thread)))
   (file "grad_weight_gemm.cu")
-  (section @43 "Kernels")
+  (section @45 "Kernels")
   (file "device/channel_sums.h")
   (constant @11 int kBiasThreads 256)
   (constant @13 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
@@ -1563,7 +1645,7 @@
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
   (file "grad_weight_gemm.cu")
-  (function @48 kernel void grad_weight_gemm
+  (function @50 kernel void grad_weight_gemm
     (launch_bounds kThreads 1)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) grad_y_map grid_constant)

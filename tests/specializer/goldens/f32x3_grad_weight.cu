@@ -194,13 +194,13 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs_mn_b(float (&d)[16], cons
 
 // ---- Constants ----
 
-constexpr float kLowScale = 2048.0f;
 constexpr int kConsumers = 384;
 constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
+constexpr int kTaps = 21;
 constexpr int kColumnPitch = 388;
+constexpr int kVectorThreads = 84;
 constexpr int kRowPitch = 38;  // of a plane
-constexpr int kInputUnitPitch = 4112;
 constexpr int kSharedAlignment = 128;
 constexpr int kScanLanes = 256;
 constexpr int kScanTilesIn = 32;
@@ -262,8 +262,8 @@ struct SplitPair {
 };
 
 __device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
-  return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 0xffff)), -2048.0f, a * kLowScale),
-                         fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * kLowScale));
+  return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 0xffff)), -2048.0f, a * 2048.0f),
+                         fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * 2048.0f));
 }
 
 // With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.
@@ -298,6 +298,11 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[2]) {
       wgmma_pin(acc[tile][i]);
     }
   }
+}
+
+// Stores adjacent sums, aligned to all of them, in one piece. Another kernel reads them soon: the caches keep them.
+__device__ __forceinline__ void store_sums_together(float* to, const float (&sums)[4]) {
+  *reinterpret_cast<float4*>(to) = make_float4(sums[0], sums[1], sums[2], sums[3]);
 }
 
 // ---- Tiles and stages ----
@@ -427,7 +432,7 @@ __device__ __forceinline__ void store_matrices_2(unsigned char* to, const unsign
 
 // Where a unit lies, in bytes.
 __device__ __forceinline__ int input_place(int pixel, int unit) {
-  return unit * kInputUnitPitch + pixel * 16;
+  return unit * 4112 + pixel * 16;
 }
 
 __device__ __forceinline__ int window_place(int pixel, int unit) {
@@ -834,7 +839,7 @@ __device__ __forceinline__ int fragment_place(int rows, int lane) {
 // All products of a stage, of a warpgroup that has so many tiles: of high parts, and of high with low parts.
 __device__ __forceinline__ void multiply_stage(Accumulators (&high)[2], Accumulators (&low)[2],
                                                const unsigned char* stage, const int (&places)[2]) {
-  const unsigned long long input = wgmma_descriptor(stage, 128, kInputUnitPitch, 0);
+  const unsigned long long input = wgmma_descriptor(stage, 128, 4112, 0);
   const unsigned char* window = stage + kWindowOffset;
   Fragments fragments[2];
   // taps (0 to 2, 0 to 6)
@@ -947,23 +952,37 @@ __device__ __forceinline__ void fetch_totals(Accumulators (&totals)[2], const fl
 
 // ---- Epilogue ----
 
-// Stores the sums of some columns, which lie in shared memory, in the order of the weights.
+// The place of a vector's elements in a column of shared memory; `row` is that of the first.
+__device__ __forceinline__ int place_in_column(int row, int i) {
+  return (row + i) % kTaps * 18 + (row + i) / kTaps;
+}
+
+// Stores the sums of some columns, which lie in shared memory, in the order of the weights. A thread stores the same
+// rows of several columns.
 __device__ __forceinline__ void store_columns(const float* columns, const Target& target, float* __restrict__ partial,
                                               int thread) {
-  #pragma unroll 4
-  for (int i = thread; i < 10752; i += kConsumers) {
-    const int column = i / 336;
-    const int row = i % 336;
-    const int tap = row % 21;
-    const int channel = row / 21;
-    const int kh = target.first_kh + tap / 7;
+  const int place = thread / kVectorThreads;
+  const int end = place < 4 ? 32 : 0;
+  for (int vector = thread % kVectorThreads; vector < 84; vector += kVectorThreads) {
+    const int row = vector * 4;
+    const int tap = row % kTaps;
+    const int channel = row / kTaps;
     const int kw = target.first_kw + tap % 7;
-    const int ci = target.first_in + column;
     const int co = target.first_out + channel;
-    const float sum = columns[column * kColumnPitch + tap * 17 + channel];
-    const long long weight =
-        (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
-    partial[target.slice * 21504ll + weight] = sum;
+    #pragma unroll 2
+    for (int column = place; column < end; column += 4) {
+      const int kh = target.first_kh + tap / 7;
+      const int ci = target.first_in + column;
+      const float* from = columns + column * kColumnPitch;
+      float sums[4];
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        sums[i] = from[place_in_column(row, i)];
+      }
+      const long long weight =
+          (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
+      store_sums_together(partial + (target.slice * 21504ll + weight), sums);
+    }
   }
 }
 
@@ -976,7 +995,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
   for (int tile = 0; tile < 2; ++tile) {
     const int rows = (tile * 3 + warpgroup) * 4 + thread / 32 % 4;
     if (rows < 21) {
-      float* to = columns + lane % 4 * 776 + tap_of_rows(rows) * 17 + channel_of_rows() + lane / 4;
+      float* to = columns + lane % 4 * 776 + tap_of_rows(rows) * 18 + channel_of_rows() + lane / 4;
       #pragma unroll
       for (int column = 0; column < 32; column += 8) {
         #pragma unroll

@@ -175,9 +175,10 @@ constexpr int kConsumers = 256;
 constexpr int kGroupIn = 128;
 constexpr int kGroupOut = 64;
 constexpr long long kWeights = 131072ll;
-constexpr int kRows = 128;
-constexpr int kTapPitch = 65;
+constexpr int kTapPitch = 64;
 constexpr int kColumnPitch = 132;
+constexpr int kVectors = 64;  // of a column
+constexpr int kVectorThreads = 64;
 constexpr int kPlanePixels = 128;
 constexpr int kWindowPixels = 256;
 constexpr int kThreads = 512;
@@ -534,25 +535,43 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[1], const uns
   wgmma_wait(0);
 }
 
+// Stores adjacent sums, aligned to all of them, in one piece. Another kernel reads them soon: the caches keep them.
+__device__ __forceinline__ void store_sums_together(float* to, const float (&sums)[2]) {
+  *reinterpret_cast<float2*>(to) = make_float2(sums[0], sums[1]);
+}
+
 // ---- Epilogue ----
 
-// Stores the sums of some columns, which lie in shared memory, in the order of the weights.
+// The place of a vector's elements in a column of shared memory; `row` is that of the first.
+__device__ __forceinline__ int place_in_column(int row, int i) {
+  return (row % 2 + i) * kTapPitch + row / 2;
+}
+
+// Stores the sums of some columns, which lie in shared memory, in the order of the weights. A thread stores the same
+// rows of several columns.
 __device__ __forceinline__ void store_columns(const float* columns, const Target& target, float* __restrict__ partial,
                                               int thread) {
-  #pragma unroll 4
-  for (int i = thread; i < 16384; i += kConsumers) {
-    const int column = i / kRows;
-    const int row = i % kRows;
+  const int place = thread / kVectorThreads;
+  for (int vector = thread % kVectorThreads; vector < kVectors; vector += kVectorThreads) {
+    const int row = vector * 2;
     const int tap = row % 2;
     const int channel = row / 2;
-    const int kh = target.first_kh;
     const int kw = target.first_kw + tap;
-    const int ci = target.first_in + column;
     const int co = target.first_out + channel;
-    const float sum = columns[column * kColumnPitch + tap * kTapPitch + channel];
-    const long long weight =
-        (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
-    partial[target.slice * kWeights + weight] = sum;
+    #pragma unroll 2
+    for (int column = place; column < 128; column += 4) {
+      const int kh = target.first_kh;
+      const int ci = target.first_in + column;
+      const float* from = columns + column * kColumnPitch;
+      float sums[2];
+      #pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        sums[i] = from[place_in_column(row, i)];
+      }
+      const long long weight =
+          (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
+      store_sums_together(partial + (target.slice * kWeights + weight), sums);
+    }
   }
 }
 

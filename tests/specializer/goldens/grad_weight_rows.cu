@@ -160,9 +160,10 @@ constexpr int kConsumers = 256;
 constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
 constexpr long long kWeights = 21504ll;
-constexpr int kRows = 224;
-constexpr int kTapPitch = 33;
-constexpr int kColumnPitch = 260;
+constexpr int kTapPitch = 32;
+constexpr int kColumnPitch = 228;
+constexpr int kVectors = 224;  // of a column
+constexpr int kVectorThreads = 224;
 constexpr int kThreads = 288;
 constexpr int kKSteps = 32;
 constexpr int kStoredColumns = 96;
@@ -313,25 +314,40 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[2], const uns
   wgmma_wait(0);
 }
 
+// Stores adjacent sums, aligned to all of them, in one piece. Another kernel reads them soon: the caches keep them.
+__device__ __forceinline__ void store_sums_together(float* to, const float (&sums)[1]) {
+  *to = sums[0];
+}
+
 // ---- Epilogue ----
 
-// Stores the sums of some columns, which lie in shared memory, in the order of the weights.
+// The place of a vector's elements in a column of shared memory; `row` is that of the first.
+__device__ __forceinline__ int place_in_column(int row) {
+  return row % 7 * kTapPitch + row / 7;
+}
+
+// Stores the sums of some columns, which lie in shared memory, in the order of the weights. A thread stores the same
+// rows of several columns.
 __device__ __forceinline__ void store_columns(const float* columns, const Target& target, float* __restrict__ partial,
                                               int thread) {
-  #pragma unroll 4
-  for (int i = thread; i < 21504; i += kConsumers) {
-    const int column = i / kRows;
-    const int row = i % kRows;
-    const int tap = row % 7;
-    const int channel = row / 7;
-    const int kh = target.first_kh + (2 - column / 32);
+  const int place = thread / kVectorThreads;
+  const int end = place < 1 ? 96 : 0;
+  for (int vector = thread % kVectorThreads; vector < kVectors; vector += kVectorThreads) {
+    const int tap = vector % 7;
+    const int channel = vector / 7;
     const int kw = target.first_kw + tap;
-    const int ci = target.first_in + column % 32;
     const int co = target.first_out + channel;
-    const float sum = columns[column * kColumnPitch + tap * kTapPitch + channel];
-    const long long weight =
-        (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
-    partial[target.slice * kWeights + weight] = sum;
+    #pragma unroll 2
+    for (int column = place; column < end; ++column) {
+      const int kh = target.first_kh + (2 - column / 32);
+      const int ci = target.first_in + column % 32;
+      const float* from = columns + column * kColumnPitch;
+      float sums[1];
+      sums[0] = from[place_in_column(vector)];
+      const long long weight =
+          (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
+      store_sums_together(partial + (target.slice * kWeights + weight), sums);
+    }
   }
 }
 
@@ -344,7 +360,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
   for (int tile = 0; tile < 2; ++tile) {
     const int rows = (tile * 2 + warpgroup) * 4 + thread / 32 % 4;
     if (rows < 14) {
-      float* to = columns + lane % 4 * 520 + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
+      float* to = columns + lane % 4 * 456 + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
       #pragma unroll
       for (int column = 0; column < kStoredColumns; column += 8) {
         #pragma unroll
