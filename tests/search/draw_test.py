@@ -48,6 +48,11 @@ class DrawTest(unittest.TestCase):
         }.items():
             self.assertGreater(sum(holds(*each) for each in layers), 5, name)
 
+    def test_cases_that_failed_once_have_a_reference(self):
+        self.assertTrue(search_on_gpu.failed_cases())
+        for case in search_on_gpu.failed_cases():
+            case.layer()  # raises where PyTorch has no such convolution
+
     @unittest.skipUnless("CONVTGEN_LIBRARY" in os.environ, "CONVTGEN_LIBRARY names no libconvtgen that this interpreter could load")
     def test_cases_are_legal_layers(self):
         from convtgen_api import Library
