@@ -170,6 +170,21 @@ TEST_F(GradientsTest, WrongTensorsAreNamed) {
       "grad_weight must be null: the call has grad_bias and grad_y");
 }
 
+TEST_F(GradientsTest, AGradientOfWeightsIsAlignedToWhatIsStoredAtOnce) {
+  const Device device("cuda");
+  const Layer layer("conv_transpose2d 2048 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 32x8x6; dtype f16; " +
+                    std::string("layout nhwc; directions grad_weight"));
+  const Kernel kernel = device.prepare(layer, CONVTGEN_GRAD_WEIGHT);
+  const auto launch = [&](std::uint64_t at) {
+    kernel.launch(Tensors::weight_gradient(x_, grad_y_, address(at), nullptr, workspace_, kBytes), {32, 8, 6});
+  };
+  expect_error(thrown_by([&] { launch(0x70000008); }), CONVTGEN_INVALID_ARGUMENT,
+               "grad_weight (0x70000008) is misaligned: a multiple of 16 bytes is needed");
+  EXPECT_TRUE(state_->launches.empty());
+  launch(0x70000010);
+  EXPECT_FALSE(state_->launches.empty());
+}
+
 TEST_F(GradientsTest, DirectionsThatTheLayerLacks) {
   const Device device("cuda");
   const auto refused = [&](const std::string& text, convtgen_direction direction, const std::string& words) {

@@ -192,6 +192,50 @@ TEST(PlanGradWeight, SmallTensorsOfNchwAreCopiedToChannelsLast) {
   }
 }
 
+// A vector is as many weights as are adjacent in a block, of at most 16 bytes. Where slices are added, the gradient is
+// stored one by one.
+TEST(PlanGradWeight, TheGradientIsAlignedToItsVectors) {
+  const std::string layer = "2048 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 32x8x6";
+  std::map<std::int64_t, int> seen;
+  for (const std::string mode : {"; dtype f16; layout nhwc", "; dtype f16", "; compute tf32", "; compute f32x3"}) {
+    const Problem problem = grad_weight_of(layer + mode);
+    const std::int64_t element = bytes_of(problem.layer.dtype);
+    for (const PlansOf plans_of : kTemplates) {
+      const std::vector<Plan> plans = plans_of(problem).value_or(std::vector<Plan>{});
+      for (const Plan& each : plans) {
+        SCOPED_TRACE(mode + ": " + each.template_name + ", " + each.summary);
+        const LaunchPlan launch = launch_plan_of(problem, each);
+        const auto gradient = std::ranges::find(launch.tensors, Role::kGradWeight, &Tensor::role);
+        ASSERT_NE(gradient, launch.tensors.end());
+        const std::int64_t taps = parameter(each, "taps_h") * parameter(each, "taps_w");
+        EXPECT_EQ(gradient->alignment,
+                  parameter(each, "slices") > 1 ? element : std::min<std::int64_t>(16, element * taps));
+        ++seen[gradient->alignment];
+      }
+    }
+  }
+  for (const std::int64_t alignment : {2, 4, 8, 16}) {
+    EXPECT_GT(seen[alignment], 0) << alignment;
+  }
+}
+
+// A vector divides the output channels of a block and of the layer: of 6 it has 2, so that one ends with the last.
+TEST(PlanGradWeight, NoVectorIsPartlyOutside) {
+  for (const auto& [channels, alignment] : {std::pair{"6", 4}, std::pair{"7", 2}, std::pair{"12", 8}}) {
+    const Problem problem = grad_weight_of("2048 -> " + std::string(channels) +
+                                           "; kernel 3x3; padding 1x1; input 1x8x8; dtype f16; weight_layout "
+                                           "channels_last");
+    const std::vector<Plan> plans = plans_grad_weight_rows(problem).value();
+    for (const Plan& each : plans) {
+      SCOPED_TRACE(std::string(channels) + ": " + each.summary);
+      const LaunchPlan launch = launch_plan_of(problem, each);
+      const auto gradient = std::ranges::find(launch.tensors, Role::kGradWeight, &Tensor::role);
+      ASSERT_NE(gradient, launch.tensors.end());
+      EXPECT_EQ(gradient->alignment, parameter(each, "slices") > 1 ? 2 : alignment);
+    }
+  }
+}
+
 // f32x3 finds the scale of each channel first, by blocks for all channels and slices.
 TEST(PlanGradWeight, ChannelsOfF32x3AreScannedFirst) {
   for (const std::string layer : kLayers) {

@@ -215,8 +215,8 @@ typedef struct convtgen_kernel convtgen_kernel;
 
 /** The tensors of one call by their roles, on the kernel's device: in host memory for the host device. Those that the
  * direction does not take are NULL. Each has the shape that convtgen_layer_shape() gives, and is aligned to its
- * elements; x, y and their gradients to as much as the kernel reads and writes at once, at most 16 bytes. What is
- * written must not overlap anything else.
+ * elements; x, y, their gradients and the gradient of the weights to as much as the kernel reads and writes at once, at
+ * most 16 bytes. What is written must not overlap anything else.
  *
  * `workspace` is memory on the kernel's device of at least as many bytes as convtgen_kernel_workspace() gives, aligned
  * to CONVTGEN_WORKSPACE_ALIGNMENT, that overlaps none of the tensors; if that is 0 bytes, it is not read. A
