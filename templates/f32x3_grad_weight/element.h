@@ -10,5 +10,5 @@ __device__ __forceinline__ Element narrow(float value) {
   return value;
 }
 __device__ __forceinline__ void store_vector(Element* to, const float (&sums)[kVector]) {
-  store_sums_together(to, sums);
+  store_floats(to, sums);
 }

@@ -8,7 +8,7 @@
 // Stores the elements of adjacent sums, aligned to all of them, in one piece.
 __device__ __forceinline__ void store_vector(Element* to, const float (&sums)[kVector]) {
   if constexpr (P::type == kWgmmaTf32) {
-    store_sums_together(reinterpret_cast<float*>(to), sums);
+    store_floats(reinterpret_cast<float*>(to), sums);
   } else if constexpr (kVector == 8) {
     store_streaming_16(
         to, make_uint4(pair(sums[0], sums[1]), pair(sums[2], sums[3]), pair(sums[4], sums[5]), pair(sums[6], sums[7])));

@@ -6,7 +6,6 @@
 #include "device/weight_order.h"
 #include "layout.h"
 #include "pixel_gemm/pipeline.h"
-#include "pixel_gemm/vectors.h"
 
 // ---- Epilogue ----
 
@@ -94,7 +93,7 @@ __device__ __forceinline__ void store_columns(const float* columns, int first_co
         if constexpr (P::slices == 1) {
           store_vector(grad_weight + weight, sums);
         } else {
-          store_sums_together(partial + (target.slice * kWeights + weight), sums);
+          partial[target.slice * kWeights + weight] = sums[0];
         }
       }
     }

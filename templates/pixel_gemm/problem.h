@@ -75,19 +75,30 @@ constexpr int kAdjacent = kChannelsTogether          ? kSharedChannels
                           : P::taps_w != P::kernel_w ? greatest_common_divisor(P::taps_w, P::kernel_w)
                           : kTapsH != P::kernel_h    ? greatest_common_divisor(kTapsH, P::kernel_h) * P::kernel_w
                                                      : kSharedChannels * kKernelTaps;
-constexpr int kStoredBytes = P::slices == 1 ? static_cast<int>(sizeof(Element)) : 4;  // of a weight, or a slice's sum
+constexpr int kResultBytes = static_cast<int>(sizeof(Element));  // of a weight
 
 // Channels lie together in shared memory too, which reads them by 16 bytes: four fp32 sums. An even number of taps has
-// whole vectors of a channel: those of more channels would meet in few banks.
-constexpr int kMostVector = kChannelsTogether ? 4 : 16 / kStoredBytes;
+// whole vectors of a channel: those of more channels would meet in few banks. Parts of sectors and sums of slices are
+// stored element by element. Vectors of the first, each in another sector, took 1.3 to 1.4 times as long for whole
+// kernels, those of the second up to 1.06 times.
+constexpr int kMostVector = P::slices > 1 || kAdjacent* kResultBytes < 32 ? 1
+                            : kChannelsTogether                            ? 4
+                                                                           : 16 / kResultBytes;
 constexpr int kVector = greatest_common_divisor(
     kAdjacent, kChannelsTogether || kTaps % 2 != 0 ? kMostVector : greatest_common_divisor(kMostVector, kTaps));
-constexpr int kWeightAlignment = P::slices == 1 ? kVector * kStoredBytes : static_cast<int>(sizeof(Element));
+constexpr int kWeightAlignment = kVector * kResultBytes;
 
 // On their way to memory they take the place of the stages: some columns at a time. Pitches keep stores to shared
 // memory free of bank conflicts, and loads where the number of taps is a power of two or channels lie together; others
-// take some two wavefronts.
-constexpr int kTapPitch = P::block_out + (kChannelsTogether || kTaps < 8 ? 0 : 32 % kTaps == 0 ? 32 / kTaps : 2);
+// take some two wavefronts. Single elements: a warp loads all taps of adjacent channels. Vectors: a thread's taps are
+// of one channel.
+constexpr int kTapPad = kChannelsTogether || kTaps == 1 ? 0
+                        : kVector > 1                   ? (kTaps < 8         ? 0
+                                                           : 32 % kTaps == 0 ? 32 / kTaps
+                                                                             : 2)
+                        : kTaps == 2                    ? floor_mod(16 - P::block_out, 32)
+                                                        : ceil_div(32, kTaps);
+constexpr int kTapPitch = P::block_out + kTapPad;
 constexpr int kColumnPitch = kTaps * kTapPitch + floor_mod(4 - kTaps * kTapPitch, 32);
 
 // Threads that store a column's vectors, and columns that the block stores at once. Where a warp stores two or four

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "7053da6bbc977610eb1230afaa552241a4614281af1f96fdecf4900a704d49ce")
+  (digest "958aeb9a35d963b6d9396acfa070f6386b8ca427ed6b2fc2f83d16ae9ae140d8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -315,31 +315,32 @@
   (constant @72 bool kChannelsTogether (|| P::weight_channels_last (== kKernelTaps 1)))
   (constant @73 int kSharedChannels (call greatest_common_divisor P::block_out kGroupOut))
   (constant @74 int kAdjacent (? kChannelsTogether kSharedChannels (? (!= P::taps_w P::kernel_w) (call greatest_common_divisor P::taps_w P::kernel_w) (? (!= kTapsH P::kernel_h) (* (call greatest_common_divisor kTapsH P::kernel_h) P::kernel_w) (* kSharedChannels kKernelTaps)))))
-  (constant @78 int kStoredBytes (? (== P::slices 1) (static_cast int (sizeof Element)) 4) (trail "of a weight, or a slice's sum"))
-  (constant @82 int kMostVector (? kChannelsTogether 4 (/ 16 kStoredBytes)))
-  (constant @83 int kVector (call greatest_common_divisor kAdjacent (? (|| kChannelsTogether (!= (% kTaps 2) 0)) kMostVector (call greatest_common_divisor kMostVector kTaps))))
-  (constant @85 int kWeightAlignment (? (== P::slices 1) (* kVector kStoredBytes) (static_cast int (sizeof Element))))
-  (constant @90 int kTapPitch (+ P::block_out (? (|| kChannelsTogether (< kTaps 8)) 0 (? (== (% 32 kTaps) 0) (/ 32 kTaps) 2))))
-  (constant @91 int kColumnPitch (+ (* kTaps kTapPitch) (call floor_mod (- 4 (* kTaps kTapPitch)) 32)))
-  (constant @95 int kVectors (/ kRows kVector) (trail "of a column"))
-  (constant @96 int kVectorThreads (call smaller kVectors kConsumers))
-  (constant @97 int kColumnsAtOnce (/ kConsumers kVectorThreads))
-  (constant @98 int kColumnDistance (? (|| (== kVectors 16) (== kVectors 8)) (/ kVectors 4) 1))
-  (static_assert @100 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @101 (&& (&& (== (% P::block_out 16) 0) (== (% P::block_in 8) 0)) (<= kColumns 256)) "a block has whole products")
-  (static_assert @102 (<= kAccumulators 192) "the accumulators fit the registers")
-  (alias @105 Accumulators (array float (/ kColumns 2))
+  (constant @78 int kResultBytes (static_cast int (sizeof Element)) (trail "of a weight"))
+  (constant @84 int kMostVector (? (|| (> P::slices 1) (< (* kAdjacent kResultBytes) 32)) 1 (? kChannelsTogether 4 (/ 16 kResultBytes))))
+  (constant @87 int kVector (call greatest_common_divisor kAdjacent (? (|| kChannelsTogether (!= (% kTaps 2) 0)) kMostVector (call greatest_common_divisor kMostVector kTaps))))
+  (constant @89 int kWeightAlignment (* kVector kResultBytes))
+  (constant @95 int kTapPad (? (|| kChannelsTogether (== kTaps 1)) 0 (? (> kVector 1) (? (< kTaps 8) 0 (? (== (% 32 kTaps) 0) (/ 32 kTaps) 2)) (? (== kTaps 2) (call floor_mod (- 16 P::block_out) 32) (call ceil_div 32 kTaps)))))
+  (constant @101 int kTapPitch (+ P::block_out kTapPad))
+  (constant @102 int kColumnPitch (+ (* kTaps kTapPitch) (call floor_mod (- 4 (* kTaps kTapPitch)) 32)))
+  (constant @106 int kVectors (/ kRows kVector) (trail "of a column"))
+  (constant @107 int kVectorThreads (call smaller kVectors kConsumers))
+  (constant @108 int kColumnsAtOnce (/ kConsumers kVectorThreads))
+  (constant @109 int kColumnDistance (? (|| (== kVectors 16) (== kVectors 8)) (/ kVectors 4) 1))
+  (static_assert @111 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @112 (&& (&& (== (% P::block_out 16) 0) (== (% P::block_in 8) 0)) (<= kColumns 256)) "a block has whole products")
+  (static_assert @113 (<= kAccumulators 192) "the accumulators fit the registers")
+  (alias @116 Accumulators (array float (/ kColumns 2))
     (comment "One thread's accumulators of one tile of 64 rows."))
-  (constant @109 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
-  (function @110 device int tap_of_rows
+  (constant @120 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
+  (function @121 device int tap_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (call min (/ rows kBlocksOfRows) (- kTaps 1))))
-  (function @113 device int channel_of_rows
+  (function @124 device int channel_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (* (% rows kBlocksOfRows) 16)))
-  (function @118 device void pin
+  (function @129 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -1336,20 +1337,20 @@
             (trail "the step before, whose fragments the next one overwrites")))))
     (do @44 (call wgmma_wait 0)))
   (file "pixel_gemm/vectors.h")
-  (function @7 device void store_sums_together
-    (comment "Stores adjacent sums, aligned to all of them, in one piece. Another kernel reads them soon: the caches keep them.")
+  (function @7 device void store_floats
+    (comment "Stores adjacent floats, aligned to all of them, in one piece.")
     (attributes "__forceinline__")
     (argument (pointer float) to)
-    (argument (reference (array (const float) kVector)) sums)
+    (argument (reference (array (const float) kVector)) values)
     (if_constexpr @1 (== kVector 4)
       (then
-        (do @2 (= (* (reinterpret_cast (pointer float4) to)) (call make_float4 (at sums 0) (at sums 1) (at sums 2) (at sums 3)))))
+        (do @2 (= (* (reinterpret_cast (pointer float4) to)) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))
       (else
         (if_constexpr @3 (== kVector 2)
           (then
-            (do @4 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at sums 0) (at sums 1)))))
+            (do @4 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at values 0) (at values 1)))))
           (else
-            (do @6 (= (* to) (at sums 0))))))))
+            (do @6 (= (* to) (at values 0))))))))
   (file "pixel_gemm/elements.h")
   (function @9 device void store_vector
     (comment "Stores the elements of adjacent sums, aligned to all of them, in one piece.")
@@ -1358,7 +1359,7 @@
     (argument (reference (array (const float) kVector)) sums)
     (if_constexpr @1 (== P::type kWgmmaTf32)
       (then
-        (do @2 (call store_sums_together (reinterpret_cast (pointer float) to) sums)))
+        (do @2 (call store_floats (reinterpret_cast (pointer float) to) sums)))
       (else
         (if_constexpr @3 (== kVector 8)
           (then
@@ -1404,8 +1405,8 @@
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "pixel_gemm/epilogue.h")
-  (section @11 "Epilogue")
-  (function @14 device void promote
+  (section @10 "Epilogue")
+  (function @13 device void promote
     (comment "Adds the accumulators to the thread's totals, and begins anew. The first time there are none yet.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -1416,7 +1417,7 @@
         (declare @5 (pointer float) total (+ totals (* (+ (* tile (/ kColumns 2)) i) kConsumers)))
         (do @6 (= (* total) (? is_first (at (at acc tile) i) (+ (* total) (at (at acc tile) i)))))
         (do @7 (= (at (at acc tile) i) 0)))))
-  (function @27 device void add_totals
+  (function @26 device void add_totals
     (comment "The accumulators with the thread's totals.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -1424,7 +1425,7 @@
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kOwnTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (+= (at (at acc tile) i) (at totals (* (+ (* tile (/ kColumns 2)) i) kConsumers)))))))
-  (function @38 device int place_in_column
+  (function @37 device int place_in_column
     (comment "The place of a vector's elements in a column of shared memory; `row` is that of the first.")
     (attributes "__forceinline__")
     (argument int row)
@@ -1436,13 +1437,13 @@
       (then
         (return @5 (+ (* (+ (% row kTaps) i) kTapPitch) (/ row kTaps)))))
     (return @7 (+ (* (% (+ row i) kTaps) kTapPitch) (/ (+ row i) kTaps))))
-  (function @49 device int column_at
+  (function @48 device int column_at
     (comment "A thread's place among the columns that are stored at once.")
     (attributes "__forceinline__")
     (argument int place)
     (declare_constexpr @1 int kOfWarp (/ 8 kColumnDistance))
     (return @2 (? (== kColumnDistance 1) place (+ (+ (* (% place kOfWarp) kColumnDistance) (% (/ place kOfWarp) kColumnDistance)) (* (/ place 8) 8)))))
-  (function @57 device void store_columns
+  (function @56 device void store_columns
     (comment "Stores the sums of some columns, which lie in shared memory, in the order of the weights. A thread stores the same")
     (comment "rows of several columns.")
     (attributes "__forceinline__")
@@ -1484,8 +1485,8 @@
               (then
                 (do @38 (call store_vector (+ grad_weight weight) sums)))
               (else
-                (do @40 (call store_sums_together (+ partial (+ (* (. target slice) kWeights) weight)) sums)))))))))
-  (function @105 device void store_block
+                (do @40 (= (at partial (+ (* (. target slice) kWeights) weight)) (at sums 0))))))))))
+  (function @104 device void store_block
     (comment "Stores a block's results, through shared memory: some columns at a time.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) kOwnTiles)) acc)

@@ -199,7 +199,7 @@ constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
 constexpr int kTaps = 21;
 constexpr int kColumnPitch = 388;
-constexpr int kVectorThreads = 84;
+constexpr int kVectorThreads = 336;
 constexpr int kRowPitch = 38;  // of a plane
 constexpr int kSharedAlignment = 128;
 constexpr int kScanLanes = 256;
@@ -298,11 +298,6 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[2]) {
       wgmma_pin(acc[tile][i]);
     }
   }
-}
-
-// Stores adjacent sums, aligned to all of them, in one piece. Another kernel reads them soon: the caches keep them.
-__device__ __forceinline__ void store_sums_together(float* to, const float (&sums)[4]) {
-  *reinterpret_cast<float4*>(to) = make_float4(sums[0], sums[1], sums[2], sums[3]);
 }
 
 // ---- Tiles and stages ----
@@ -953,8 +948,8 @@ __device__ __forceinline__ void fetch_totals(Accumulators (&totals)[2], const fl
 // ---- Epilogue ----
 
 // The place of a vector's elements in a column of shared memory; `row` is that of the first.
-__device__ __forceinline__ int place_in_column(int row, int i) {
-  return (row + i) % kTaps * 18 + (row + i) / kTaps;
+__device__ __forceinline__ int place_in_column(int row) {
+  return row % kTaps * 18 + row / kTaps;
 }
 
 // Stores the sums of some columns, which lie in shared memory, in the order of the weights. A thread stores the same
@@ -962,26 +957,22 @@ __device__ __forceinline__ int place_in_column(int row, int i) {
 __device__ __forceinline__ void store_columns(const float* columns, const Target& target, float* __restrict__ partial,
                                               int thread) {
   const int place = thread / kVectorThreads;
-  const int end = place < 4 ? 32 : 0;
-  for (int vector = thread % kVectorThreads; vector < 84; vector += kVectorThreads) {
-    const int row = vector * 4;
-    const int tap = row % kTaps;
-    const int channel = row / kTaps;
+  const int end = place < 1 ? 32 : 0;
+  for (int vector = thread % kVectorThreads; vector < 336; vector += kVectorThreads) {
+    const int tap = vector % kTaps;
+    const int channel = vector / kTaps;
     const int kw = target.first_kw + tap % 7;
     const int co = target.first_out + channel;
     #pragma unroll 2
-    for (int column = place; column < end; column += 4) {
+    for (int column = place; column < end; ++column) {
       const int kh = target.first_kh + tap / 7;
       const int ci = target.first_in + column;
       const float* from = columns + column * kColumnPitch;
-      float sums[4];
-      #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        sums[i] = from[place_in_column(row, i)];
-      }
+      float sums[1];
+      sums[0] = from[place_in_column(vector)];
       const long long weight =
           (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
-      store_sums_together(partial + (target.slice * 21504ll + weight), sums);
+      partial[target.slice * 21504ll + weight] = sums[0];
     }
   }
 }

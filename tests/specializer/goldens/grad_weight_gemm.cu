@@ -175,10 +175,10 @@ constexpr int kConsumers = 256;
 constexpr int kGroupIn = 128;
 constexpr int kGroupOut = 64;
 constexpr long long kWeights = 131072ll;
-constexpr int kTapPitch = 64;
-constexpr int kColumnPitch = 132;
-constexpr int kVectors = 64;  // of a column
-constexpr int kVectorThreads = 64;
+constexpr int kTapPitch = 80;
+constexpr int kColumnPitch = 164;
+constexpr int kVectors = 128;  // of a column
+constexpr int kVectorThreads = 128;
 constexpr int kPlanePixels = 128;
 constexpr int kWindowPixels = 256;
 constexpr int kThreads = 512;
@@ -535,16 +535,11 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[1], const uns
   wgmma_wait(0);
 }
 
-// Stores adjacent sums, aligned to all of them, in one piece. Another kernel reads them soon: the caches keep them.
-__device__ __forceinline__ void store_sums_together(float* to, const float (&sums)[2]) {
-  *reinterpret_cast<float2*>(to) = make_float2(sums[0], sums[1]);
-}
-
 // ---- Epilogue ----
 
 // The place of a vector's elements in a column of shared memory; `row` is that of the first.
-__device__ __forceinline__ int place_in_column(int row, int i) {
-  return (row % 2 + i) * kTapPitch + row / 2;
+__device__ __forceinline__ int place_in_column(int row) {
+  return row % 2 * kTapPitch + row / 2;
 }
 
 // Stores the sums of some columns, which lie in shared memory, in the order of the weights. A thread stores the same
@@ -553,24 +548,20 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
                                               int thread) {
   const int place = thread / kVectorThreads;
   for (int vector = thread % kVectorThreads; vector < kVectors; vector += kVectorThreads) {
-    const int row = vector * 2;
-    const int tap = row % 2;
-    const int channel = row / 2;
+    const int tap = vector % 2;
+    const int channel = vector / 2;
     const int kw = target.first_kw + tap;
     const int co = target.first_out + channel;
     #pragma unroll 2
-    for (int column = place; column < 128; column += 4) {
+    for (int column = place; column < 128; column += 2) {
       const int kh = target.first_kh;
       const int ci = target.first_in + column;
       const float* from = columns + column * kColumnPitch;
-      float sums[2];
-      #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        sums[i] = from[place_in_column(row, i)];
-      }
+      float sums[1];
+      sums[0] = from[place_in_column(vector)];
       const long long weight =
           (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
-      store_sums_together(partial + (target.slice * kWeights + weight), sums);
+      partial[target.slice * kWeights + weight] = sums[0];
     }
   }
 }
@@ -582,7 +573,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float*
   named_barrier_sync(1, kConsumers);  // stages, or the columns before, have been read
   const int rows = warpgroup * 4 + thread / 32 % 4;
   if (rows < 8) {
-    float* to = columns + lane % 4 * 264 + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
+    float* to = columns + lane % 4 * 328 + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
     #pragma unroll
     for (int column = 0; column < kStoredColumns; column += 8) {
       #pragma unroll

@@ -190,8 +190,8 @@ constexpr int kGroupOut = 64;
 constexpr long long kWeights = 131072ll;
 constexpr int kTapPitch = 18;
 constexpr int kColumnPitch = 292;
-constexpr int kVectors = 64;  // of a column
-constexpr int kVectorThreads = 64;
+constexpr int kVectors = 256;  // of a column
+constexpr int kVectorThreads = 256;
 constexpr int kThreads = 256;
 constexpr int kInBox = 64;
 constexpr int kInSwizzle = 128;  // bytes of a position
@@ -331,16 +331,11 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[2], const uns
   wgmma_wait(0);
 }
 
-// Stores adjacent sums, aligned to all of them, in one piece. Another kernel reads them soon: the caches keep them.
-__device__ __forceinline__ void store_sums_together(float* to, const float (&sums)[4]) {
-  *reinterpret_cast<float4*>(to) = make_float4(sums[0], sums[1], sums[2], sums[3]);
-}
-
 // ---- Epilogue ----
 
 // The place of a vector's elements in a column of shared memory; `row` is that of the first.
-__device__ __forceinline__ int place_in_column(int row, int i) {
-  return (row % 16 + i) * kTapPitch + row / 16;
+__device__ __forceinline__ int place_in_column(int row) {
+  return row % 16 * kTapPitch + row / 16;
 }
 
 // Stores the sums of some columns, which lie in shared memory, in the order of the weights. A thread stores the same
@@ -349,24 +344,20 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
                                               int thread) {
   const int place = thread / kVectorThreads;
   for (int vector = thread % kVectorThreads; vector < kVectors; vector += kVectorThreads) {
-    const int row = vector * 4;
-    const int tap = row % 16;
-    const int channel = row / 16;
+    const int tap = vector % 16;
+    const int channel = vector / 16;
     const int kw = target.first_kw + tap % 4;
     const int co = target.first_out + channel;
     #pragma unroll 2
-    for (int column = place; column < 128; column += 4) {
+    for (int column = place; column < 128; ++column) {
       const int kh = target.first_kh + tap / 4;
       const int ci = target.first_in + column;
       const float* from = columns + column * kColumnPitch;
-      float sums[4];
-      #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        sums[i] = from[place_in_column(row, i)];
-      }
+      float sums[1];
+      sums[0] = from[place_in_column(vector)];
       const long long weight =
           (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
-      store_sums_together(partial + (target.slice * kWeights + weight), sums);
+      partial[target.slice * kWeights + weight] = sums[0];
     }
   }
 }

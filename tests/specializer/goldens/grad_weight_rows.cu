@@ -160,8 +160,8 @@ constexpr int kConsumers = 256;
 constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
 constexpr long long kWeights = 21504ll;
-constexpr int kTapPitch = 32;
-constexpr int kColumnPitch = 228;
+constexpr int kTapPitch = 37;
+constexpr int kColumnPitch = 260;
 constexpr int kVectors = 224;  // of a column
 constexpr int kVectorThreads = 224;
 constexpr int kThreads = 288;
@@ -314,11 +314,6 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[2], const uns
   wgmma_wait(0);
 }
 
-// Stores adjacent sums, aligned to all of them, in one piece. Another kernel reads them soon: the caches keep them.
-__device__ __forceinline__ void store_sums_together(float* to, const float (&sums)[1]) {
-  *to = sums[0];
-}
-
 // ---- Epilogue ----
 
 // The place of a vector's elements in a column of shared memory; `row` is that of the first.
@@ -346,7 +341,7 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
       sums[0] = from[place_in_column(vector)];
       const long long weight =
           (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
-      store_sums_together(partial + (target.slice * kWeights + weight), sums);
+      partial[target.slice * kWeights + weight] = sums[0];
     }
   }
 }
@@ -360,7 +355,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
   for (int tile = 0; tile < 2; ++tile) {
     const int rows = (tile * 2 + warpgroup) * 4 + thread / 32 % 4;
     if (rows < 14) {
-      float* to = columns + lane % 4 * 456 + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
+      float* to = columns + lane % 4 * 520 + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
       #pragma unroll
       for (int column = 0; column < kStoredColumns; column += 8) {
         #pragma unroll
