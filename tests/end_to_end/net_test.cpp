@@ -153,7 +153,7 @@ TEST(Net, ShowsEveryPairAndKindOfPlanThatThePlannerAccepts) {
     add_line(coverage, each.line, each.plans);
   }
   // Of direct, direct_rows, mma_rows, shift_gemm, f32x3_gemm, halo_gemm, roll_gemm and overlap_gemm.
-  constexpr std::size_t kModes = 6 * 2 + 6 * 2 + 2 * 1 + 3 * 2 + 1 * 2 + 3 * 2 + 3 * 2 + 2;
+  constexpr std::size_t kModes = 6 * 2 + 6 * 2 + 2 * 1 + 3 * 2 + 1 * 2 + 3 * 2 + 3 * 2 + 2 * 2;
   EXPECT_EQ(coverage.counts().size(), kModes);
   for (const auto& [mode, count] : coverage.counts()) {
     fmt::print("  {}: {} pairs, {} kinds of plans\n", mode, count.first, count.second);

@@ -1,17 +1,17 @@
 // conv_transpose2d 32 -> 48; kernel 3x7; stride 2x3; padding 1x2; output_padding 1x2; groups 4; input 4x40x60; bias; dtype f32; compute f32; layout nchw
-// forward for sm_75. Template direct: a block makes 16x48 outputs of 12 channels; 21 taps; 13.5 KiB shared.
+// forward for sm_75. Template direct: a block makes 8x96 outputs of 12 channels; 21 taps; 13.5 KiB shared.
 // Launch
 //   sizes: batch 4, in_height 40, in_width 60; out_height 80, out_width 182
 //   compile: nvcc -gencode arch=compute_75,code=sm_75
-//   tensor y: 2795520 elements, written, 4-byte aligned
-//   tensor x: 307200 elements, read, 4-byte aligned
+//   tensor y: 2795520 elements, written, 8-byte aligned
+//   tensor x: 307200 elements, read, 8-byte aligned
 //   tensor weight: 8064 elements, read, 4-byte aligned
 //   tensor bias: 48 elements, read, 4-byte aligned
-//   kernel convtgen_direct_forward_91a4ab7cf0c8a0e0
+//   kernel convtgen_direct_forward_8ed5c90ca6234371
 //     arguments const float* x, const float* weight, const float* bias, float* y
-//     grid 320; block 256; shared 13824
+//     grid 320; block 192; shared 13824
 
-namespace convtgen_direct_forward_91a4ab7cf0c8a0e0_source {
+namespace convtgen_direct_forward_8ed5c90ca6234371_source {
 
 // ---- Device primitives ----
 
@@ -24,13 +24,19 @@ __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
 }
 
+// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.
+__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {
+  asm volatile("st.global.cs.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+}
+
 #endif
 
 // ---- Constants ----
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 192;
 constexpr int kTaps = 21;
-constexpr int kStagedColumns = 18;
+constexpr int kTileColumns = 32;
+constexpr int kStagedColumns = 34;
 
 // ---- Staging ----
 
@@ -41,7 +47,7 @@ __device__ __forceinline__ void stage_element(float* to, const float* from, bool
 }
 
 struct Stage {
-  float rows[8][9][20];
+  float rows[8][5][36];
   float weights[8][21][12];
 };
 
@@ -51,10 +57,10 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict
                                            int first_column) {
   // more would spill
   #pragma unroll 3
-  for (int i = threadIdx.x; i < 1296; i += kThreads) {
+  for (int i = threadIdx.x; i < 1360; i += kThreads) {
     // Adjacent threads read adjacent memory.
-    const int channel = i / 162;
-    const int row = i / kStagedColumns % 9;
+    const int channel = i / 170;
+    const int row = i / kStagedColumns % 5;
     const int column = i % kStagedColumns;
     const int ci = first_channel + channel;
     const int iy = first_row + row;
@@ -90,33 +96,50 @@ __device__ __forceinline__ void stage_k_block(Stage& stage, const float* __restr
 // ---- Products ----
 
 // One thread's accumulators for one phase.
-using Accumulators = float[6][1][1];
+using Accumulators = float[4][1][2];
 
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
   #pragma unroll
-  for (int channel = 0; channel < 6; ++channel) {
-    acc[channel][0][0] = fma(x[0], weights[channel], acc[channel][0][0]);
+  for (int channel = 0; channel < 4; ++channel) {
+    #pragma unroll
+    for (int column = 0; column < 2; ++column) {
+      acc[channel][0][column] = fma(x[column], weights[channel], acc[channel][0][column]);
+    }
   }
 }
 
 // ---- Epilogue ----
+
+// Writes as many adjacent elements as 8 bytes have as one vector, to which `to` is aligned.
+__device__ __forceinline__ void store_8(float* to, const float* values) {
+  store_streaming_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
+}
 
 // An output from its accumulator: the bias and the fuse chain.
 __device__ __forceinline__ float finish(float acc, float bias) {
   return acc + bias;
 }
 
-// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
-// channel, (oy, ox) the output of the first position.
-__device__ __forceinline__ void store(const Accumulators& acc, float* __restrict__ y, const float* __restrict__ bias,
-                                      int co, int oy, int ox) {
+// The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,
+// stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,
+// (oy, ox) the first output of the first position.
+__device__ __forceinline__ void store_runs(const Accumulators (&acc)[3], float* __restrict__ y,
+                                           const float* __restrict__ bias, int co, int oy, int ox) {
   #pragma unroll
-  for (int channel = 0; channel < 6; ++channel) {
+  for (int channel = 0; channel < 4; ++channel) {
     const float bias_value = bias[co + channel];
-    if (ox < 182) {
-      const float value = finish(acc[channel][0][0], bias_value);
-      y[((co + channel) * 80 + oy) * 182 + ox] = value;
+    float values[6];
+    #pragma unroll
+    for (int i = 0; i < 6; ++i) {
+      values[i] = finish(acc[i % 3][channel][0][i / 3], bias_value);
+    }
+    float* to = y + (((co + channel) * 80 + oy) * 182 + ox);
+    #pragma unroll
+    for (int i = 0; i < 6; i += 2) {
+      if (ox + i < 182) {
+        store_8(to + i, values + i);
+      }
     }
   }
 }
@@ -124,23 +147,23 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_91a4ab7cf0c8a0e0(const float* __restrict__ x, const float* __restrict__ weight,
+    convtgen_direct_forward_8ed5c90ca6234371(const float* __restrict__ x, const float* __restrict__ weight,
                                              const float* __restrict__ bias, float* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const int block = blockIdx.x;
   const int channel_tile = block % 4;
   const int tile = block / 4;
-  const int tile_x = tile % 4;
-  const int tile_y = tile / 4 % 5;
+  const int tile_x = tile % 2;
+  const int tile_y = tile / 2 % 10;
   const int image = tile / 20;
 
   // The thread's place in the block: first column and row of its positions, first of its channels.
   const int thread = threadIdx.x;
-  const int column = thread % 16;
-  const int row = thread / 16 % 8;
-  const int channel = thread / 128 * 6;
-  const int m_y = tile_y * 8 + row;
-  const int m_x = tile_x * 16 + column;
+  const int column = thread % 16 * 2;
+  const int row = thread / 16 % 4;
+  const int channel = thread / 64 * 4;
+  const int m_y = tile_y * 4 + row;
+  const int m_x = tile_x * kTileColumns + column;
 
   // Bases are 64-bit; every offset from them fits its type.
   const long long image_channel = static_cast<long long>(image) * 32;
@@ -150,8 +173,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
 
   Accumulators acc[2][3] = {};
   Stage* stages = static_cast<Stage*>(shared_memory());
-  const int first_row = tile_y * 8;
-  const int first_column = tile_x * 16 - 1;
+  const int first_row = tile_y * 4;
+  const int first_column = tile_x * kTileColumns - 1;
   for (int first_in = 0; first_in < 8; first_in += 8) {
     Stage& stage = stages[0];
     __syncthreads();  // all threads have read the k-block before
@@ -187,13 +210,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   }
 
   const int co = channel_tile * 12 + channel;
-  store(acc[0][0], y_image, bias, co, m_y * 2, m_x * 3);
-  store(acc[0][1], y_image, bias, co, m_y * 2, m_x * 3 + 1);
-  store(acc[0][2], y_image, bias, co, m_y * 2, m_x * 3 + 2);
-  store(acc[1][0], y_image, bias, co, m_y * 2 + 1, m_x * 3);
-  store(acc[1][1], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 1);
-  store(acc[1][2], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
+  store_runs(acc[0], y_image, bias, co, m_y * 2, m_x * 3);
+  store_runs(acc[1], y_image, bias, co, m_y * 2 + 1, m_x * 3);
 }
 
-}  // namespace convtgen_direct_forward_91a4ab7cf0c8a0e0_source
-using convtgen_direct_forward_91a4ab7cf0c8a0e0_source::convtgen_direct_forward_91a4ab7cf0c8a0e0;
+}  // namespace convtgen_direct_forward_8ed5c90ca6234371_source
+using convtgen_direct_forward_8ed5c90ca6234371_source::convtgen_direct_forward_8ed5c90ca6234371;

@@ -1,16 +1,16 @@
 // conv_transpose2d 5 -> 7; kernel 3x3; stride 5x5; dilation 400x400; input 2x9x11; fuse scale(0.5); dtype f64; compute f64; layout nchw
-// forward for sm_120. Template direct: a block makes 10x80 outputs of 7 channels; 9 taps; nothing shared.
+// forward for sm_120. Template direct: a block makes 10x80 outputs of 4 channels; 9 taps; nothing shared.
 // Launch
 //   sizes: batch 2, in_height 9, in_width 11; out_height 841, out_width 851
 //   compile: nvcc -gencode arch=compute_120,code=sm_120
 //   tensor y: 10019674 elements, written, 8-byte aligned
 //   tensor x: 990 elements, read, 8-byte aligned
 //   tensor weight: 315 elements, read, 8-byte aligned
-//   kernel convtgen_direct_forward_cc0f2638dc4d0b10
+//   kernel convtgen_direct_forward_88342f6ad70eb1e7
 //     arguments const double* x, const double* weight, double* y
-//     grid 1870; block 32; shared 0
+//     grid 3740; block 32; shared 0
 
-namespace convtgen_direct_forward_cc0f2638dc4d0b10_source {
+namespace convtgen_direct_forward_88342f6ad70eb1e7_source {
 
 // ---- Constants ----
 
@@ -19,17 +19,19 @@ constexpr int kThreads = 32;
 // ---- Products ----
 
 // One thread's accumulators for one phase.
-using Accumulators = double[7][1][1];
+using Accumulators = double[4][1][1];
 
 // One tap of one input channel whose rows are not staged: every read is checked against the image.
 // `x` is the channel's first element, (iy, ix) the input of the thread's first position.
 __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const double* __restrict__ x, int iy, int ix,
-                                                      const double* __restrict__ weights) {
+                                                      const double* __restrict__ weights, int channels) {
   if (iy >= 0 && iy < 9 && ix >= 0 && ix < 11) {
     const double value = x[iy * 11 + ix];
     #pragma unroll
-    for (int channel = 0; channel < 7; ++channel) {
-      acc[channel][0][0] = fma(value, weights[channel * 9], acc[channel][0][0]);
+    for (int channel = 0; channel < 4; ++channel) {
+      if (channel < channels) {
+        acc[channel][0][0] = fma(value, weights[channel * 9], acc[channel][0][0]);
+      }
     }
   }
 }
@@ -44,12 +46,15 @@ __device__ __forceinline__ double activate(double value) {
 
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
-__device__ __forceinline__ void store(const Accumulators& acc, double* __restrict__ y, int oy, int ox) {
+__device__ __forceinline__ void store(const Accumulators& acc, double* __restrict__ y, int co, int channels, int oy,
+                                      int ox) {
   #pragma unroll
-  for (int channel = 0; channel < 7; ++channel) {
-    if (oy < 841 && ox < 851) {
-      const double value = activate(acc[channel][0][0]);
-      y[(channel * 841 + oy) * 851 + ox] = value;
+  for (int channel = 0; channel < 4; ++channel) {
+    if (channel < channels) {
+      if (oy < 841 && ox < 851) {
+        const double value = activate(acc[channel][0][0]);
+        y[((co + channel) * 841 + oy) * 851 + ox] = value;
+      }
     }
   }
 }
@@ -57,20 +62,24 @@ __device__ __forceinline__ void store(const Accumulators& acc, double* __restric
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 16)
-    convtgen_direct_forward_cc0f2638dc4d0b10(const double* __restrict__ x, const double* __restrict__ weight,
+    convtgen_direct_forward_88342f6ad70eb1e7(const double* __restrict__ x, const double* __restrict__ weight,
                                              double* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const int block = blockIdx.x;
-  const int tile_x = block % 11;
-  const int tile_y = block / 11 % 85;
-  const int image = block / 935;
+  const int channel_tile = block % 2;
+  const int tile = block / 2;
+  const int tile_x = tile % 11;
+  const int tile_y = tile / 11 % 85;
+  const int image = tile / 935;
 
   // The thread's place in the block: first column and row of its positions, first of its channels.
   const int thread = threadIdx.x;
   const int column = thread % 16;
   const int row = thread / 16 % 2;
+  const int first_out = channel_tile * 4;
   const int m_y = tile_y * 2 + row;
   const int m_x = tile_x * 16 + column;
+  const int channels = 7 - first_out;
 
   // Bases are 64-bit; every offset from them fits its type.
   const long long image_channel = static_cast<long long>(image) * 5;
@@ -80,53 +89,54 @@ extern "C" __global__ void __launch_bounds__(kThreads, 16)
   Accumulators acc[5][5] = {};
   for (int first_in = 0; first_in < 5; ++first_in) {
     // Kernel row 0: output rows of phase 0, input offset 0.
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y, m_x, weight + first_in * 63);  // tap (0, 0)
-    // tap (0, 1)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y, m_x - 80, weight + (first_in * 63 + 1));
-    // tap (0, 2)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y, m_x - 160, weight + (first_in * 63 + 2));
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y, m_x, weight + (first_in * 7 + first_out) * 9,
+                          channels);  // tap (0, 0)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y, m_x - 80,
+                          weight + ((first_in * 7 + first_out) * 9 + 1), channels);  // tap (0, 1)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y, m_x - 160,
+                          weight + ((first_in * 7 + first_out) * 9 + 2), channels);  // tap (0, 2)
     // Kernel row 1: output rows of phase 0, input offset -80.
-    // tap (1, 0)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 80, m_x, weight + (first_in * 63 + 3));
-    // tap (1, 1)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 80, m_x - 80, weight + (first_in * 63 + 4));
-    // tap (1, 2)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 80, m_x - 160, weight + (first_in * 63 + 5));
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 80, m_x,
+                          weight + ((first_in * 7 + first_out) * 9 + 3), channels);  // tap (1, 0)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 80, m_x - 80,
+                          weight + ((first_in * 7 + first_out) * 9 + 4), channels);  // tap (1, 1)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 80, m_x - 160,
+                          weight + ((first_in * 7 + first_out) * 9 + 5), channels);  // tap (1, 2)
     // Kernel row 2: output rows of phase 0, input offset -160.
-    // tap (2, 0)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 160, m_x, weight + (first_in * 63 + 6));
-    // tap (2, 1)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 160, m_x - 80, weight + (first_in * 63 + 7));
-    // tap (2, 2)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 160, m_x - 160, weight + (first_in * 63 + 8));
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 160, m_x,
+                          weight + ((first_in * 7 + first_out) * 9 + 6), channels);  // tap (2, 0)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 160, m_x - 80,
+                          weight + ((first_in * 7 + first_out) * 9 + 7), channels);  // tap (2, 1)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 160, m_x - 160,
+                          weight + ((first_in * 7 + first_out) * 9 + 8), channels);  // tap (2, 2)
   }
 
-  store(acc[0][0], y_image, m_y * 5, m_x * 5);
-  store(acc[0][1], y_image, m_y * 5, m_x * 5 + 1);
-  store(acc[0][2], y_image, m_y * 5, m_x * 5 + 2);
-  store(acc[0][3], y_image, m_y * 5, m_x * 5 + 3);
-  store(acc[0][4], y_image, m_y * 5, m_x * 5 + 4);
-  store(acc[1][0], y_image, m_y * 5 + 1, m_x * 5);
-  store(acc[1][1], y_image, m_y * 5 + 1, m_x * 5 + 1);
-  store(acc[1][2], y_image, m_y * 5 + 1, m_x * 5 + 2);
-  store(acc[1][3], y_image, m_y * 5 + 1, m_x * 5 + 3);
-  store(acc[1][4], y_image, m_y * 5 + 1, m_x * 5 + 4);
-  store(acc[2][0], y_image, m_y * 5 + 2, m_x * 5);
-  store(acc[2][1], y_image, m_y * 5 + 2, m_x * 5 + 1);
-  store(acc[2][2], y_image, m_y * 5 + 2, m_x * 5 + 2);
-  store(acc[2][3], y_image, m_y * 5 + 2, m_x * 5 + 3);
-  store(acc[2][4], y_image, m_y * 5 + 2, m_x * 5 + 4);
-  store(acc[3][0], y_image, m_y * 5 + 3, m_x * 5);
-  store(acc[3][1], y_image, m_y * 5 + 3, m_x * 5 + 1);
-  store(acc[3][2], y_image, m_y * 5 + 3, m_x * 5 + 2);
-  store(acc[3][3], y_image, m_y * 5 + 3, m_x * 5 + 3);
-  store(acc[3][4], y_image, m_y * 5 + 3, m_x * 5 + 4);
-  store(acc[4][0], y_image, m_y * 5 + 4, m_x * 5);
-  store(acc[4][1], y_image, m_y * 5 + 4, m_x * 5 + 1);
-  store(acc[4][2], y_image, m_y * 5 + 4, m_x * 5 + 2);
-  store(acc[4][3], y_image, m_y * 5 + 4, m_x * 5 + 3);
-  store(acc[4][4], y_image, m_y * 5 + 4, m_x * 5 + 4);
+  store(acc[0][0], y_image, first_out, channels, m_y * 5, m_x * 5);
+  store(acc[0][1], y_image, first_out, channels, m_y * 5, m_x * 5 + 1);
+  store(acc[0][2], y_image, first_out, channels, m_y * 5, m_x * 5 + 2);
+  store(acc[0][3], y_image, first_out, channels, m_y * 5, m_x * 5 + 3);
+  store(acc[0][4], y_image, first_out, channels, m_y * 5, m_x * 5 + 4);
+  store(acc[1][0], y_image, first_out, channels, m_y * 5 + 1, m_x * 5);
+  store(acc[1][1], y_image, first_out, channels, m_y * 5 + 1, m_x * 5 + 1);
+  store(acc[1][2], y_image, first_out, channels, m_y * 5 + 1, m_x * 5 + 2);
+  store(acc[1][3], y_image, first_out, channels, m_y * 5 + 1, m_x * 5 + 3);
+  store(acc[1][4], y_image, first_out, channels, m_y * 5 + 1, m_x * 5 + 4);
+  store(acc[2][0], y_image, first_out, channels, m_y * 5 + 2, m_x * 5);
+  store(acc[2][1], y_image, first_out, channels, m_y * 5 + 2, m_x * 5 + 1);
+  store(acc[2][2], y_image, first_out, channels, m_y * 5 + 2, m_x * 5 + 2);
+  store(acc[2][3], y_image, first_out, channels, m_y * 5 + 2, m_x * 5 + 3);
+  store(acc[2][4], y_image, first_out, channels, m_y * 5 + 2, m_x * 5 + 4);
+  store(acc[3][0], y_image, first_out, channels, m_y * 5 + 3, m_x * 5);
+  store(acc[3][1], y_image, first_out, channels, m_y * 5 + 3, m_x * 5 + 1);
+  store(acc[3][2], y_image, first_out, channels, m_y * 5 + 3, m_x * 5 + 2);
+  store(acc[3][3], y_image, first_out, channels, m_y * 5 + 3, m_x * 5 + 3);
+  store(acc[3][4], y_image, first_out, channels, m_y * 5 + 3, m_x * 5 + 4);
+  store(acc[4][0], y_image, first_out, channels, m_y * 5 + 4, m_x * 5);
+  store(acc[4][1], y_image, first_out, channels, m_y * 5 + 4, m_x * 5 + 1);
+  store(acc[4][2], y_image, first_out, channels, m_y * 5 + 4, m_x * 5 + 2);
+  store(acc[4][3], y_image, first_out, channels, m_y * 5 + 4, m_x * 5 + 3);
+  store(acc[4][4], y_image, first_out, channels, m_y * 5 + 4, m_x * 5 + 4);
 }
 
-}  // namespace convtgen_direct_forward_cc0f2638dc4d0b10_source
-using convtgen_direct_forward_cc0f2638dc4d0b10_source::convtgen_direct_forward_cc0f2638dc4d0b10;
+}  // namespace convtgen_direct_forward_88342f6ad70eb1e7_source
+using convtgen_direct_forward_88342f6ad70eb1e7_source::convtgen_direct_forward_88342f6ad70eb1e7;
