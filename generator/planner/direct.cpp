@@ -53,7 +53,6 @@ Plan plan_of_block(const Problem& problem, const Facts& facts, const Block& bloc
   Plan plan = plan_of(problem, facts, block, "direct");
   const Layer& layer = problem.layer;
   Constants& of_block = facts.of(block);
-  plan.alignment = of_block[kAlignment];
   plan.summary = fmt::format(
       "a block makes {}x{} outputs of {} channels; {} taps; ", of_block[kTileRows] * layer.axes[kHeight].stride,
       of_block[kTileColumns] * layer.axes[kWidth].stride, std::min(of_block[kTileChannels], facts.made), facts.taps);

@@ -57,7 +57,7 @@ struct Block {
   bool asynchronous = false;
 };
 
-/// The templates' constants that are wanted, by their names there. `direct` alone has the last three.
+/// The templates' constants that are wanted, by their names there. `direct` alone has the last two.
 enum Constant : std::size_t {
   kTaps,
   kWrittenTaps,
@@ -72,11 +72,10 @@ enum Constant : std::size_t {
   kSharedBytes,
   kPhaseGroups,
   kBuffers,
-  kAlignment,
 };
-inline constexpr std::array<std::string_view, 14> kConstants = {
+inline constexpr std::array<std::string_view, 13> kConstants = {
     "kTaps",         "kWrittenTaps",  "kGroupIn",      "kGroupOut",    "kThreads",     "kTileRows", "kTileColumns",
-    "kTileChannels", "kChannelTiles", "kChannelBytes", "kSharedBytes", "kPhaseGroups", "kBuffers",  "kAlignment"};
+    "kTileChannels", "kChannelTiles", "kChannelBytes", "kSharedBytes", "kPhaseGroups", "kBuffers"};
 
 /// What the choice depends on, in one place.
 struct Facts {

@@ -85,7 +85,6 @@ constexpr int kStored = !kHasRuns || sizeof(Element) == 8                       
                         : kRun % kVector == 0 && kOutWidth % kVector == 0             ? kVector
                         : kRun % (kVector / 2) == 0 && kOutWidth % (kVector / 2) == 0 ? kVector / 2
                                                                                       : 1;
-constexpr int kAlignment = kStored > 1 ? kStored * sizeof(Element) : 0;  // of y, in bytes
 
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
@@ -320,7 +319,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
 
 // The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,
 // stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,
-// (oy, ox) the first output of the first position.
+// (oy, ox) the first output of the first position. Images are aligned to vectors where the whole tensor is.
 __device__ __forceinline__ void store_runs(const Accumulators (&acc)[P::group_phases_w], Element* __restrict__ y,
                                            const Element* __restrict__ bias, int co, const int channels, int oy, int ox,
                                            const int out_h, const int out_w) {
@@ -505,7 +504,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         for (int of_group_h = 0; of_group_h < P::group_phases_h; ++of_group_h) {
           const int phase_h = g / kPhaseGroupsW * P::group_phases_h + of_group_h;
           if (phase_h < P::stride_h) {
-            if (kStored > 1) {
+            if (kStored > 1 && reinterpret_cast<unsigned long long>(y) % (kStored * sizeof(Element)) == 0) {
               store_runs(acc[of_group_h], y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w,
                          out_h, out_w);
             } else {

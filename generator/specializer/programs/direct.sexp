@@ -1,5 +1,5 @@
 (program direct
-  (digest "4e3db6d6d16eebf51f41085b6b940721e7da56dcedf665125941bbd9760956f4")
+  (digest "5c5d6796f43149d3951d31742c7dd8f11f28719f563eb84e981db1dd736a132b")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -184,10 +184,9 @@
   (constant @82 bool kAdjacent (|| (! P::channels_last) (== P::out_channels 1)) (trail "columns are"))
   (constant @83 bool kHasRuns (&& (&& (&& kAdjacent kUnrolled) (== P::group_phases_w P::stride_w)) (>= P::width 0)))
   (constant @84 int kStored (? (|| (! kHasRuns) (== (sizeof Element) 8)) 1 (? (&& (== (% kRun kVector) 0) (== (% kOutWidth kVector) 0)) kVector (? (&& (== (% kRun (/ kVector 2)) 0) (== (% kOutWidth (/ kVector 2)) 0)) (/ kVector 2) 1))))
-  (constant @88 int kAlignment (? (> kStored 1) (* kStored (sizeof Element)) 0) (trail "of y, in bytes"))
-  (static_assert @90 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @91 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
-  (section @93 "Elements")
+  (static_assert @89 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @90 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
+  (section @92 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -222,7 +221,7 @@
           (else
             (return @6 value))))))
   (file "direct.cu")
-  (section @96 "Staging")
+  (section @95 "Staging")
   (file "device/stage_element.h")
   (function @11 device void copy_element
     (comment "Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.")
@@ -249,15 +248,15 @@
       (else
         (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
   (file "direct.cu")
-  (record @99 Stage
+  (record @98 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::block_k) rows)
     (field (array (array (array Sum kTileChannels) kTapPlaces) P::block_k) weights))
-  (function @105 constexpr int channel_parts
+  (function @104 constexpr int channel_parts
     (comment "Into how many parts the channels of a k-block are cut, so that all threads have places to copy.")
     (argument int places)
     (argument int parts)
     (return @1 (? (>= parts P::block_k) P::block_k (? (>= (* places parts) (* 4 kThreads)) parts (call channel_parts places (* 2 parts))))))
-  (function @111 device void stage_rows
+  (function @110 device void stage_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.")
     (comment "`x` is the first channel of the group in this image; channel, row and column are the first that are staged.")
     (attributes "__forceinline__")
@@ -280,7 +279,7 @@
       (declare @11 (const bool) is_inside (&& (&& (&& (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
       (declare @13 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci)) (+ x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix))))
       (do @15 (call stage_element (& (at (at (at (. stage rows) channel) row) column)) from is_inside x))))
-  (function @134 device void copy_rows
+  (function @133 device void copy_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory asynchronously: zeros where the image or the")
     (comment "group ends. A thread finds a place of the image once for several channels.")
     (attributes "__forceinline__")
@@ -305,7 +304,7 @@
       (for @15 (pragma "unroll 8") (declare @15 int channel (? (== kParts 1) 0 (/ i kPlaces))) (< channel P::block_k) (+= channel kParts)
         (declare @16 (const bool) is_there (|| kWholeKBlocks (< (+ first_channel channel) kGroupIn)))
         (do @17 (call copy_element (& (at (at (at (. stage rows) channel) row) column)) (+ from (? is_there (* channel in_pixels) 0)) (&& is_inside is_there))))))
-  (function @159 device void stage_weights
+  (function @158 device void stage_weights
     (comment "Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
@@ -321,17 +320,17 @@
       (declare @7 (const int) ci (+ first_channel k_block_channel))
       (declare @8 (const int) co (+ first_out channel))
       (do @9 (call stage_element (& (at (at (at (. stage weights) k_block_channel) tap) channel)) (+ weight (call weight_offset (static_cast WeightIndex ci) co tap kGroupOut kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))
-  (function @176 constexpr int inverse_modulo
+  (function @175 constexpr int inverse_modulo
     (comment "The number below m whose product with `a` has the remainder 1, by Euclid's algorithm; 0 where m is 1. The two have no")
     (comment "common divisor.")
     (argument int a)
     (argument int m)
     (return @1 (? (== m 1) 0 (? (== (% a m) 1) 1 (/ (+ 1 (* m (- (% a m) (call inverse_modulo m (% a m))))) (% a m))))))
-  (record @181 PhaseTaps
+  (record @180 PhaseTaps
     (comment "An axis's taps of one phase: the first, or the kernel's end, and the offset from m at which it reads the input.")
     (field int first)
     (field int offset))
-  (function @185 device PhaseTaps taps_of_phase
+  (function @184 device PhaseTaps taps_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (argument (const int) kernel)
@@ -344,15 +343,15 @@
     (do @5 (= (. taps first) (? (&& (< phase stride) (== (% (+ phase padding) divisor) 0)) (% (* (% (/ (+ phase padding) divisor) step) (call inverse_modulo (/ dilation divisor) step)) step) kernel)))
     (do @8 (= (. taps offset) (/ (- (+ phase padding) (* dilation (. taps first))) stride)))
     (return @9 taps))
-  (function @196 device PhaseTaps rows_of_phase
+  (function @195 device PhaseTaps rows_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (call taps_of_phase phase P::kernel_h P::stride_h P::padding_h P::dilation_h)))
-  (function @199 device PhaseTaps columns_of_phase
+  (function @198 device PhaseTaps columns_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (call taps_of_phase phase P::kernel_w P::stride_w P::padding_w P::dilation_w)))
-  (function @205 device void stage_phase_weights
+  (function @204 device void stage_phase_weights
     (comment "The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. `phase_h` and")
     (comment "`phase_w` are the group's first. Phases may have fewer taps than there are places.")
     (attributes "__forceinline__")
@@ -373,7 +372,7 @@
       (if @13 (&& (< kh P::kernel_h) (< kw P::kernel_w))
         (then
           (do @14 (call stage_element (& (at (at (at (. stage weights) k_block_channel) place) channel)) (+ weight (call weight_offset (static_cast WeightIndex ci) co (+ (* kh P::kernel_w) kw) kGroupOut kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))))
-  (function @227 device void stage_k_block
+  (function @226 device void stage_k_block
     (comment "Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -397,10 +396,10 @@
         (do @10 (call stage_weights stage weight first_channel first_out)))
       (else
         (do @12 (call stage_phase_weights stage weight first_channel first_out phase_h phase_w)))))
-  (section @243 "Products")
-  (alias @246 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (section @242 "Products")
+  (alias @245 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one phase."))
-  (function @249 device void multiply_add
+  (function @248 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -410,7 +409,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @264 device void multiply_add_unstaged
+  (function @263 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -433,7 +432,7 @@
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
                   (do @14 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (call weight_channel_step kTaps)))) (at (at (at acc channel) row) column))))))))))))
-  (section @287 "Epilogue")
+  (section @286 "Epilogue")
   (file "device/store_vector.h")
   (function @10 device "unsigned int" word_of
     (comment "Two 16-bit elements in a word.")
@@ -546,7 +545,7 @@
     (declare @1 (const P::Sum) biased (? P::has_bias (+ acc bias) acc))
     (return @2 (? (> P::fuse_count 0) (call activate biased) biased)))
   (file "direct.cu")
-  (function @293 device void store
+  (function @292 device void store
     (comment "The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first")
     (comment "channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
@@ -575,10 +574,10 @@
                       (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @324 device void store_runs
+  (function @323 device void store_runs
     (comment "The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,")
     (comment "stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,")
-    (comment "(oy, ox) the first output of the first position.")
+    (comment "(oy, ox) the first output of the first position. Images are aligned to vectors where the whole tensor is.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::group_phases_w)) acc)
     (argument (restrict (pointer Element)) y)
@@ -609,8 +608,8 @@
                           (do @21 (call store_16 (+ to i) (+ values i))))
                         (else
                           (do @23 (call store_8 (+ to i) (+ values i)))))))))))))))
-  (section @357 "Kernel")
-  (function @359 kernel void direct
+  (section @356 "Kernel")
+  (function @358 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -734,7 +733,7 @@
                 (declare @147 (const int) phase_h (+ (* (/ g kPhaseGroupsW) P::group_phases_h) of_group_h))
                 (if @148 (< phase_h P::stride_h)
                   (then
-                    (if @149 (> kStored 1)
+                    (if @149 (&& (> kStored 1) (== (% (reinterpret_cast "unsigned long long" y) (* kStored (sizeof Element))) 0))
                       (then
                         (do @150 (call store_runs (at acc of_group_h) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (* m_x P::stride_w) out_h out_w)))
                       (else

@@ -3,8 +3,8 @@
 // Launch
 //   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
-//   tensor y: 134217728 elements, written, 16-byte aligned
-//   tensor x: 134217728 elements, read, 16-byte aligned
+//   tensor y: 134217728 elements, written, 4-byte aligned
+//   tensor x: 134217728 elements, read, 4-byte aligned
 //   tensor weight: 21504 elements, read, 4-byte aligned
 //   kernel convtgen_direct_forward_39807b850100becc
 //     arguments const float* x, const float* weight, float* y
@@ -146,9 +146,27 @@ __device__ __forceinline__ void store_16(float* to, const float* values) {
                                     __float_as_uint(values[3])));
 }
 
+// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
+// channel, (oy, ox) the output of the first position.
+__device__ __forceinline__ void store(const Accumulators& acc, float* __restrict__ y, int co, int oy, int ox) {
+  #pragma unroll
+  for (int channel = 0; channel < 8; ++channel) {
+    #pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      #pragma unroll
+      for (int column = 0; column < 4; ++column) {
+        const int out_row = oy + row;
+        const int out_column = ox + column;
+        const float value = acc[channel][row][column];
+        y[((co + channel) * 512 + out_row) * 1024 + out_column] = value;
+      }
+    }
+  }
+}
+
 // The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,
 // stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,
-// (oy, ox) the first output of the first position.
+// (oy, ox) the first output of the first position. Images are aligned to vectors where the whole tensor is.
 __device__ __forceinline__ void store_runs(const Accumulators (&acc)[1], float* __restrict__ y, int co, int oy,
                                            int ox) {
   #pragma unroll
@@ -232,7 +250,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     }
   }
 
-  store_runs(acc[0], y_image, channel, m_y, m_x);
+  if (reinterpret_cast<unsigned long long>(y) % 16 == 0) {
+    store_runs(acc[0], y_image, channel, m_y, m_x);
+  } else {
+    store(acc[0][0], y_image, channel, m_y, m_x);
+  }
 }
 
 }  // namespace convtgen_direct_forward_39807b850100becc_source

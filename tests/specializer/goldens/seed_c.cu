@@ -3,8 +3,8 @@
 // Launch
 //   sizes: batch 4, in_height 40, in_width 60; out_height 80, out_width 182
 //   compile: nvcc -gencode arch=compute_75,code=sm_75
-//   tensor y: 2795520 elements, written, 8-byte aligned
-//   tensor x: 307200 elements, read, 8-byte aligned
+//   tensor y: 2795520 elements, written, 4-byte aligned
+//   tensor x: 307200 elements, read, 4-byte aligned
 //   tensor weight: 8064 elements, read, 4-byte aligned
 //   tensor bias: 48 elements, read, 4-byte aligned
 //   kernel convtgen_direct_forward_8ed5c90ca6234371
@@ -121,9 +121,27 @@ __device__ __forceinline__ float finish(float acc, float bias) {
   return acc + bias;
 }
 
+// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
+// channel, (oy, ox) the output of the first position.
+__device__ __forceinline__ void store(const Accumulators& acc, float* __restrict__ y, const float* __restrict__ bias,
+                                      int co, int oy, int ox) {
+  #pragma unroll
+  for (int channel = 0; channel < 4; ++channel) {
+    const float bias_value = bias[co + channel];
+    #pragma unroll
+    for (int column = 0; column < 2; ++column) {
+      const int out_column = ox + column * 3;
+      if (out_column < 182) {
+        const float value = finish(acc[channel][0][column], bias_value);
+        y[((co + channel) * 80 + oy) * 182 + out_column] = value;
+      }
+    }
+  }
+}
+
 // The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,
 // stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,
-// (oy, ox) the first output of the first position.
+// (oy, ox) the first output of the first position. Images are aligned to vectors where the whole tensor is.
 __device__ __forceinline__ void store_runs(const Accumulators (&acc)[3], float* __restrict__ y,
                                            const float* __restrict__ bias, int co, int oy, int ox) {
   #pragma unroll
@@ -210,8 +228,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   }
 
   const int co = channel_tile * 12 + channel;
-  store_runs(acc[0], y_image, bias, co, m_y * 2, m_x * 3);
-  store_runs(acc[1], y_image, bias, co, m_y * 2 + 1, m_x * 3);
+  if (reinterpret_cast<unsigned long long>(y) % 8 == 0) {
+    store_runs(acc[0], y_image, bias, co, m_y * 2, m_x * 3);
+  } else {
+    store(acc[0][0], y_image, bias, co, m_y * 2, m_x * 3);
+    store(acc[0][1], y_image, bias, co, m_y * 2, m_x * 3 + 1);
+    store(acc[0][2], y_image, bias, co, m_y * 2, m_x * 3 + 2);
+  }
+  if (reinterpret_cast<unsigned long long>(y) % 8 == 0) {
+    store_runs(acc[1], y_image, bias, co, m_y * 2 + 1, m_x * 3);
+  } else {
+    store(acc[1][0], y_image, bias, co, m_y * 2 + 1, m_x * 3);
+    store(acc[1][1], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 1);
+    store(acc[1][2], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
+  }
 }
 
 }  // namespace convtgen_direct_forward_8ed5c90ca6234371_source
