@@ -431,6 +431,10 @@ Result<void> check(const Problem& problem) {
     return fail(fmt::format("{} output channels of {} taps; at most {} weights of an input channel", layer.out_channels,
                             tap_count(layer), kIntMax));
   }
+  if (layer.in_channels * layer.out_channels * tap_count(layer) % 8 != 0) {
+    return fail(fmt::format("{} weights; they are read as whole 16 bytes, multiples of 8",
+                            layer.in_channels * layer.out_channels * tap_count(layer)));
+  }
   return check_numbers(layer);
 }
 
