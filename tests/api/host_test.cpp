@@ -1,7 +1,9 @@
 // The public API on the host device: numbers, threads, errors.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -46,6 +48,29 @@ TEST_F(ApiHostTest, ComputesTheDefinition) {
   kernel.launch(Tensors::forward(two, weight, bias, batch), {2, 2});  // another size, the same kernel
   EXPECT_EQ(batch[5 + 2], 2 * 13.0F + 0.5F);
   EXPECT_EQ(state_->launches.size(), 0u);
+}
+
+// direct stores rows of 32 outputs as vectors of four where y is aligned to them, and else one by one.
+TEST_F(ApiHostTest, TheResultIsTheSameWhereverItBegins) {
+  constexpr std::size_t kOutputs = 2 * 3 * 5 * 32;
+  const Device device("host");
+  const Kernel kernel = device.prepare(
+      Layer("conv_transpose2d 2 -> 3; kernel 3x4; stride 1x2; padding 1x1; bias; input 2x5x16; compute f32"));
+  std::vector<float> x(2 * 2 * 5 * 16), weight(2 * 3 * 3 * 4);
+  std::iota(x.begin(), x.end(), 1.0F);
+  std::iota(weight.begin(), weight.end(), -20.0F);
+  const float bias[] = {1, 2, 3};
+  std::vector<float> first;
+  alignas(16) float buffer[kOutputs + 8];
+  for (std::size_t offset = 0; offset < 4; ++offset) {
+    std::ranges::fill(buffer, -0.5F);
+    kernel.launch(Tensors::forward(x.data(), weight.data(), bias, buffer + offset), {2, 5, 16});
+    const std::vector<float> y(buffer + offset, buffer + offset + kOutputs);
+    first = offset == 0 ? y : first;
+    EXPECT_EQ(y, first) << offset;
+    EXPECT_EQ(std::ranges::count(y, -0.5F), 0) << offset;
+    EXPECT_EQ(std::ranges::count(buffer, -0.5F), 8) << "elements around y stay as they were";
+  }
 }
 
 // The kernel's mish against its definition, from where it underflows to where exp() overflows. `least_exponent` is

@@ -146,6 +146,7 @@ TEST(PlanOverlapGemm, SaysWhyNot) {
        "NCHW with 264 columns; at most 256, since a tile has whole rows"},
       {"16 -> 16; kernel 3; stride 2; input 4x7x7; dtype f16",
        "NCHW with images of 7x7 pixels; tensor copies want whole 16 bytes, multiples of 8"},
+      {"7 -> 4; kernel 9x1; input 1x12x8; dtype f16", "252 weights; they are read as whole 16 bytes, multiples of 8"},
       {"16 -> 16; kernel 3; stride 2; input 4x8000000x128; dtype f16",
        "NCHW with 8000000 rows; at most 2147483647 outputs of an image and 8388607 rows of its input"},
       {"16 -> 16; kernel 3; stride 2; groups 2; dtype f16; layout nhwc", "2 groups; it takes 1"},
