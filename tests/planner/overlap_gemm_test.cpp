@@ -116,7 +116,7 @@ TEST(PlanOverlapGemm, AdjacentPixelsOfNchwAreCopiedTogether) {
   const Plan first = plans_overlap_gemm(small).value().front();
   EXPECT_EQ(parameter(first, "tile_n"), 4);
   EXPECT_EQ(parameter(first, "store"), 2);  // the phases of a position
-  const MapRecipe& map = overlap_gemm_launch(small, first).maps[0];
+  const MapRecipe map = overlap_gemm_launch(small, first).maps[0];
   EXPECT_EQ(std::vector(map.form.box.begin(), map.form.box.begin() + 4), (std::vector<std::uint32_t>{16, 64, 3, 4}));
   EXPECT_EQ(map.form.swizzle, TensorMap::Swizzle::k32);
   EXPECT_EQ(map.pitches[1].constant, 8 * 6 * 2);
