@@ -17,6 +17,7 @@
 #include "runtime/make/device_maker.h"
 #include "runtime/make/shared_store.h"
 #include "runtime/reference/run_layer.h"
+#include "runtime/tune/tune.h"
 
 namespace convtgen::cli {
 namespace {
@@ -195,15 +196,15 @@ Exit run(const RunOptions& options) {
     return exit;
   }
   if ((options.arrays.any() || !options.out.empty()) && layers->size() > 1) {
-    print_error(fmt::format(
-        "--x, --w, --bias, --grad-y and --out are for one layer, and there are {}; choose one with --layer",
-        layers->size()));
+    print_error(
+        fmt::format("--x, --w, --bias, --grad-y and --out are for one layer, and there are {}; choose one with --layer",
+                    layers->size()));
     return Exit::kUsage;
   }
   if (const std::size_t directions = layers->front().layer.directions.size();
       !options.out.empty() && options.direction.empty() && directions > 1) {
-    print_error(fmt::format("--out is for one direction, and the layer has {}; choose one with --direction",
-                            directions));
+    print_error(
+        fmt::format("--out is for one direction, and the layer has {}; choose one with --direction", directions));
     return Exit::kUsage;
   }
   if (auto writable = options.out.empty() ? Result<void>() : check_writable(options.out); !writable) {
@@ -228,8 +229,7 @@ Exit run(const RunOptions& options) {
     print_on_stderr(fmt::format("convtgen: no GPU is used: {} ('convtgen doctor' says more)\n",
                                 why_host.substr(0, why_host.find_first_of(";(\n"))));
   }
-  const std::string own = (*device)->architecture();
-  const Result<Target> target = target_named(own.empty() ? options.architecture : own);
+  const Result<Target> target = target_on(**device, options.architecture);
   if (!target) {
     print_error(target.error().message);
     return Exit::kUsage;
@@ -280,8 +280,7 @@ void add_run(CLI::App& app, Exit& exit) {
   verb->add_option("--bias", options->arrays.bias, "Bias, (Cout).")->type_name("NPY");
   verb->add_option("--grad-y", options->arrays.grad_y, "Gradient of the output, in the order of --x.")
       ->type_name("NPY");
-  verb->add_option("--out", options->out,
-                   "Writes the result here: y, grad_x, grad_weight or grad_bias.")
+  verb->add_option("--out", options->out, "Writes the result here: y, grad_x, grad_weight or grad_bias.")
       ->type_name("NPY");
   verb->add_option("--seed", options->seed, "Of random inputs, samples, and the host device's order of threads.")
       ->check(whole_number())

@@ -159,8 +159,7 @@ Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
     return Exit::kUsage;
   }
   // The host device's records are of the target that its kernels are made for.
-  const std::string own = (*device)->architecture();
-  const Result<Target> target = own.empty() ? known_targets().front() : target_named(own);
+  const Result<Target> target = target_on(**device, known_targets().front().architecture);
   if (!target) {
     print_error(target.error().message);
     return Exit::kUsage;

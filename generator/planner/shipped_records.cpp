@@ -57,12 +57,14 @@ std::vector<std::string_view> shipped_files() {
 }
 
 std::optional<TuningRecord> shipped_record(const Problem& problem) {
+  std::optional<TuningRecord> first;
   for (const std::string_view file : shipped_files()) {
-    if (auto record = find_record(file, problem)) {
-      return record;
+    auto record = find_record(file, problem);
+    if (record && (!first || record->chip == problem.target.chip)) {
+      first = std::move(record);
     }
   }
-  return std::nullopt;
+  return first;
 }
 
 }  // namespace convtgen

@@ -37,6 +37,7 @@ struct Target {
   double launch_seconds = 3e-6;           // of a kernel, until its first loads have come
   double packed_bytes_per_second = 1e12;  // of weights
   CostFactors factors = {};               // fitted to what calls took
+  std::string chip = {};                  // "NVIDIA H200", whose shipped records are preferred; "": any
 };
 
 /// Every known target, oldest first: sm_75, sm_80, sm_86, sm_89, sm_90a, sm_100, sm_120.

@@ -49,8 +49,7 @@ Outcome<Tuning> tuning_of(convtgen_device* given, const convtgen_layer* layer, c
   if (!device) {
     return fail_with(Status::kNoDevice, device.error());
   }
-  const std::string own = (*device)->architecture();
-  const Result<Target> target = own.empty() ? known_targets().front() : target_named(own);
+  const Result<Target> target = target_on(**device, known_targets().front().architecture);
   if (!target) {
     return fail_with(Status::kUnsupported, target.error());
   }

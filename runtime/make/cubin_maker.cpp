@@ -221,7 +221,8 @@ Outcome<MadeKernel> CubinMaker::compile(MadeKernel made, const Wanted& wanted, C
 }
 
 Outcome<MadeKernel> CubinMaker::generate(const Layer& layer, Direction direction, const Target& target) {
-  const Problem problem{layer, direction, target};
+  Problem problem{layer, direction, target};
+  problem.target.chip = chip_;
   return generate_first(problem, stored_record(*store_, problem, chip_), 0);
 }
 
@@ -231,7 +232,8 @@ Outcome<MadeKernel> CubinMaker::make_for_chip(const Layer& layer, Direction dire
   if (!base) {
     return std::unexpected(base.error());
   }
-  const Problem problem{layer, direction, base->target};
+  Problem problem{layer, direction, base->target};
+  problem.target.chip = chip_;
   const auto plans = choose_plans(problem, stored_record(*store_, problem, chip_));
   if (!plans) {
     return std::unexpected(plans.error());

@@ -228,6 +228,15 @@ std::string chip_of(const Device& device) {
   return device.kind() == DeviceKind::kHost ? std::string(kHostChip) : device.name();
 }
 
+Result<Target> target_on(const Device& device, std::string_view of_host) {
+  const std::string own = device.architecture();
+  auto target = target_named(own.empty() ? of_host : own);
+  if (target) {
+    target->chip = chip_of(device);
+  }
+  return target;
+}
+
 Result<std::vector<Plan>> candidates_of(const Problem& problem, std::size_t most) {
   auto plans = plan(problem);
   if (plans) {

@@ -36,10 +36,9 @@ struct TuneOptions {
   int repeats = 20;            // timed runs of each on a GPU; on the host device it is one
   std::uint64_t seed = 1;      // of the inputs and of the outputs that are checked
   bool again = false;          // measure what the store's record has already
-  VerifyOptions verify = {
-      .most_for_all = std::int64_t{1} << 26,
-      .samples = {.random = 50'000, .most_borders = 50'000, .most_terms = std::int64_t{1} << 28},
-      .progress = {}};
+  VerifyOptions verify = {.most_for_all = std::int64_t{1} << 26,
+                          .samples = {.random = 50'000, .most_borders = 50'000, .most_terms = std::int64_t{1} << 28},
+                          .progress = {}};
   /// Bytes on the device that a job may allocate at a time; 0: what is free there when the job begins. A job that needs
   /// more is skipped: nothing is allocated, nothing measured.
   std::int64_t memory_limit = 0;
@@ -69,6 +68,10 @@ struct Tuned {
 
 /// The name of a device in records: the GPU's, or kHostChip.
 [[nodiscard]] std::string chip_of(const Device& device);
+
+/// What kernels on a device are planned for: its chip, or on the host device the target of this name.
+/// Errors: no known target.
+[[nodiscard]] Result<Target> target_on(const Device& device, std::string_view of_host);
 
 /// A problem to tune, in calls of these sizes.
 struct TuneJob {

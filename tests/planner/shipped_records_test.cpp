@@ -105,8 +105,8 @@ TEST(ShippedRecords, ThoseThatShipAreTakenByThePlanner) {
     EXPECT_EQ(file, print_records(*records)) << "not as 'convtgen tune --export FILE --best' writes it";
     for (const TuningRecord& record : *records) {
       SCOPED_TRACE(record.layer);
-      const Problem problem{parse_layer(record.layer).value(), record.direction,
-                            target_named(record.architecture).value()};
+      Problem problem{parse_layer(record.layer).value(), record.direction, target_named(record.architecture).value()};
+      problem.target.chip = record.chip;
       EXPECT_EQ(shipped_record(problem), record) << "another record of this layer stands before it";
       ASSERT_EQ(record.measured.size(), 1u) << "not the fastest alone";
       const Plan first = plan(problem).value().front();
@@ -116,6 +116,20 @@ TEST(ShippedRecords, ThoseThatShipAreTakenByThePlanner) {
       EXPECT_DOUBLE_EQ(first.recorded->seconds, record.measured[0].milliseconds / 1e3);
     }
   }
+}
+
+// kb64 in tf32: both chips have a record, with different plans.
+TEST(ShippedRecords, ThatOfTheChipIsPreferred) {
+  Problem problem{parse_layer("conv_transpose1d 128 -> 128; kernel 3; input 64x65536; compute tf32").value(),
+                  Direction::kForward, target_named("sm_90a").value()};
+  const auto chip_of_record = [&](const char* chip) {
+    problem.target.chip = chip;
+    return shipped_record(problem).value().chip;
+  };
+  EXPECT_EQ(chip_of_record("NVIDIA H100 80GB HBM3"), "NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(chip_of_record("NVIDIA H200"), "NVIDIA H200");
+  EXPECT_EQ(chip_of_record("a chip that no record names"), "NVIDIA H200");
+  EXPECT_EQ(chip_of_record(""), "NVIDIA H200");
 }
 
 TEST(ShippedRecords, LayersOutsideTheSuiteHaveNone) {
