@@ -27,6 +27,9 @@ constexpr std::int64_t kMostAccumulators = 160;   // of a thread
 constexpr std::int64_t kMostPhaseColumns = 32;    // of a product
 constexpr std::int64_t kMostProducts = 256;       // in the unrolled body
 constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
+// Places of a thread, which registers hold: beside loaded words, or with asynchronous copies alone.
+constexpr std::int64_t kMostPlaces = 16;
+constexpr std::int64_t kMostCopiedPlaces = 32;
 constexpr std::size_t kMostPlans = 8;
 
 /// The block, as the template's parameters of the same names.
@@ -84,39 +87,21 @@ enum Constant : std::size_t {
   kNTiles,
   kPositions,
   kInputBytes,
+  kPixels,
+  kPlaces,
   kKBlockWeightBytes,
   kThreads,
   kSharedBytes,
   kPackedBytes,
   kAlignment,
 };
-constexpr std::array<std::string_view, 27> kConstants = {"kBytes",
-                                                         "kDepth",
-                                                         "kPack",
-                                                         "kSteps",
-                                                         "kHaloH",
-                                                         "kHaloW",
-                                                         "kFirstH",
-                                                         "kFirstW",
-                                                         "kBeyondH",
-                                                         "kBeyondW",
-                                                         "kGapH",
-                                                         "kGapW",
-                                                         "kPhases",
-                                                         "kPhaseColumns",
-                                                         "kPhaseBlocks",
-                                                         "kMadeChannels",
-                                                         "kInstructionN",
-                                                         "kTaps",
-                                                         "kKBlocks",
-                                                         "kNTiles",
-                                                         "kPositions",
-                                                         "kInputBytes",
-                                                         "kKBlockWeightBytes",
-                                                         "kThreads",
-                                                         "kSharedBytes",
-                                                         "kPackedBytes",
-                                                         "kAlignment"};
+constexpr std::array<std::string_view, 29> kConstants = {
+    "kBytes",        "kDepth",        "kPack",        "kSteps",        "kHaloH",
+    "kHaloW",        "kFirstH",       "kFirstW",      "kBeyondH",      "kBeyondW",
+    "kGapH",         "kGapW",         "kPhases",      "kPhaseColumns", "kPhaseBlocks",
+    "kMadeChannels", "kInstructionN", "kTaps",        "kKBlocks",      "kNTiles",
+    "kPositions",    "kInputBytes",   "kPixels",      "kPlaces",       "kKBlockWeightBytes",
+    "kThreads",      "kSharedBytes",  "kPackedBytes", "kAlignment"};
 
 /// What the choice depends on.
 struct Facts {
@@ -427,7 +412,8 @@ struct Candidate {
 /// The least that any block needs. Where there are no candidates it is above the limit.
 struct Least {
   std::int64_t products = std::numeric_limits<std::int64_t>::max();  // in the unrolled body
-  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();     // of shared memory, where products are few enough
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();     // of shared memory, where these are few enough
+  std::int64_t pixels = std::numeric_limits<std::int64_t>::max();    // of a tile's input, where products are
 };
 
 /// Adds the pipelines of a block with a tile: all sizes of k-blocks, with weights resident or not.
@@ -439,10 +425,15 @@ void add_pipelines(const Facts& f, Block b, std::vector<Candidate>& out, Least& 
     if (depths > 1 && b.block_k >= 2 * f.layer.in_channels) {
       continue;
     }
+    const std::int64_t most_places = b.copy_bytes > 0 ? kMostCopiedPlaces : kMostPlaces;
     least.products = std::min(least.products, products);
     for (const bool resident : {true, false}) {
       b.resident = resident;
-      if ((resident || !b.ping_pong) && products <= kMostProducts) {
+      if ((!resident && b.ping_pong) || products > kMostProducts) {
+        continue;
+      }
+      least.pixels = std::min(least.pixels, of_block[kPixels]);
+      if (of_block[kPlaces] <= most_places) {
         if (choose_stages(f, b)) {
           out.push_back({b, predicted(f, b)});
         } else {  // with the fewest that it tried, and one less
@@ -509,6 +500,12 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
   if (least.products > kMostProducts) {
     return fail(fmt::format("kernel {} takes {} products, each written out; at most {}",
                             axes_text(layer, &Axis::kernel), least.products, kMostProducts));
+  }
+  if (least.bytes == kNone) {
+    return fail(
+        fmt::format("kernel {}, dilation {}: a tile's input with its halo has {} pixels, more than its producers "
+                    "hold the places of",
+                    axes_text(layer, &Axis::kernel), axes_text(layer, &Axis::dilation), least.pixels));
   }
   return fail_shared_memory(
       f.target, fmt::format("kernel {}: stages of input with its halo and weights", axes_text(layer, &Axis::kernel)),

@@ -490,16 +490,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int issued = 0;  // stages
     Words words;
-    // Through registers: what is loaded next, a batch before what is written.
-    Tile next = staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w);
-    int next_index = first_tile;
-    int next_k_block = 0;
-    int next_batch = 0;
-    if (P::copy_bytes == 0 && first_tile < tiles) {
-      load_batch(words, x, next, 0, 0, thread, batch, in_h, in_w);
+    Places places;
+    find_places(places, staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
+    if (P::copy_bytes == 0) {
+      load_batch(words, x, places, 0, 0, thread, in_h, in_w);  // a batch is loaded before the one before it is written
     }
     for (int index = first_tile; index < tiles; index += next_tile) {
-      const Tile tile = staged_tile(index, tiles_y, tiles_x, in_h, in_w);
       for (int k_block = 0; k_block < kKBlocks; ++k_block) {
         const int stage = issued % P::stages;
         mbarrier_wait(&empty[stage], issued / P::stages % 2 ^ 1);
@@ -510,28 +506,29 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
         ++issued;
         if (P::copy_bytes > 0) {
-          stage_input(to, x, tile, k_block * P::block_k, thread, batch, in_h, in_w);
+          stage_input(to, x, places, k_block * P::block_k, thread);
           async_copy_commit();
           if (issued > P::prefetch_stages) {
             async_copy_wait(P::prefetch_stages);
             publish_stage(stages, full, (issued - 1 - P::prefetch_stages) % P::stages, thread);
           }
         } else {
+#pragma unroll
           for (int part = 0; part < kBatches; ++part) {
             store_batch(to, words, part, thread);
-            ++next_batch;
-            if (next_batch == kBatches) {
-              next_batch = 0;
-              ++next_k_block;
+            if (part + 1 < kBatches) {
+              load_batch(words, x, places, k_block * P::block_k, part + 1, thread, in_h, in_w);
             }
-            if (next_k_block == kKBlocks) {
-              next_k_block = 0;
-              next_index += next_tile;
-              next = staged_tile(next_index, tiles_y, tiles_x, in_h, in_w);
-            }
-            if (next_index < tiles) {
-              load_batch(words, x, next, next_k_block * P::block_k, next_batch, thread, batch, in_h, in_w);
-            }
+          }
+        }
+        // The next k-block, of this tile or of the next one.
+        const bool more = k_block + 1 < kKBlocks;
+        if (!more) {
+          find_places(places, staged_tile(index + next_tile, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
+        }
+        if (P::copy_bytes == 0) {
+          if (more || index + next_tile < tiles) {
+            load_batch(words, x, places, more ? (k_block + 1) * P::block_k : 0, 0, thread, in_h, in_w);
           }
           fence_proxy_async();
           mbarrier_arrive(&full[stage]);

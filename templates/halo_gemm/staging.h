@@ -12,50 +12,90 @@ __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
   }
 }
 
-// Copies of a pixel's k-block of channels, and where one of a stage's lies in it.
-constexpr int kCopyBytes = larger(P::copy_bytes, kBytes);  // of one asynchronous copy
-constexpr int kCopy = kCopyBytes / kBytes;                 // elements
-constexpr int kCopies = P::block_k / kCopy;
-__device__ inline int place_of_copy(int channel, int pixel) {
-  return channel / kPack * kUnitPitch + pixel * 16 + channel % kPack * kBytes;
+// ---- Places ----
+
+// A thread brings the same pixels in all k-blocks of a tile: it finds them once. A place is `vector` adjacent pixels,
+// or with channels last one. Channels last: threads share a place, each with as many channels as it copies or loads at
+// a time; else a thread brings all channels of its places.
+constexpr int kCopyBytes = larger(P::copy_bytes, kBytes);                              // of one asynchronous copy
+constexpr int kCopy = kCopyBytes / kBytes;                                             // elements
+constexpr int kCopies = P::block_k / kCopy;                                            // of a pixel
+constexpr int kVector = P::channels_last ? 1 : P::vector;                              // pixels
+constexpr int kSharers = P::copy_bytes > 0 ? kCopies : P::channels_last ? kUnits : 1;  // of a place
+constexpr int kAllPlaces = kPixels / kVector;
+constexpr int kPlaceStep = P::producers / kSharers;        // from a place of a thread to its next
+constexpr int kPlaces = ceil_div(kAllPlaces, kPlaceStep);  // of a thread
+using Places = long long[kPlaces];
+
+static_assert(P::producers % kSharers == 0, "a thread has the same channels of all its places");
+
+__device__ __forceinline__ int place_of(int thread, int i) {
+  return thread / kSharers + i * kPlaceStep;
+}
+// Whether the thread's place is one of the tile's.
+__device__ __forceinline__ bool is_place(int thread, int i) {
+  return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
 }
 
-// Issues the copies of a k-block of input channels of a tile with its halo: zeros where the image or the channels end.
+// Finds a thread's places of a tile with its halo: where their first channel lies in x, or -1 outside of the images.
 // `tile` is the place of the first pixel.
-__device__ __forceinline__ void stage_input(unsigned char* to, const Element* __restrict__ x, const Tile& tile,
-                                            int first_channel, int thread, const int batch, const int in_h,
-                                            const int in_w) {
-#pragma unroll 4
-  for (int i = thread; i < kPixels * kCopies; i += P::producers) {
-    const int channel = i % kCopies * kCopy;
-    const int pixel = i / kCopies;
+__device__ __forceinline__ void find_places(Places& places, const Tile& tile, int thread, const int batch,
+                                            const int in_h, const int in_w) {
+#pragma unroll
+  for (int i = 0; i < kPlaces; ++i) {
+    const int pixel = place_of(thread, i) * kVector;
     const int at = P::flat ? tile.m_x + pixel : 0;  // in the sequence
     const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
     const int iy = P::flat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + pixel / kStagedColumns;
     const int ix = P::flat ? at % (in_w + kGapW) : tile.m_x + pixel % kStagedColumns;
-    const bool inside =
-        P::flat ? image >= 0 && image < batch && iy < in_h && ix < in_w : iy >= 0 && iy < in_h && ix >= 0 && ix < in_w;
-    const int ci = first_channel + channel;
-    const int left = P::in_channels % P::block_k == 0 ? kCopy : P::in_channels - ci;
-    const Element* from = x + ((static_cast<long long>(image) * in_h + iy) * in_w + ix) * P::in_channels + ci;
-    copy(to + place_of_copy(channel, pixel), inside && left > 0 ? from : x,
-         inside ? max(0, min(left, kCopy)) * kBytes : 0);
+    const bool inside = is_place(thread, i) && (P::flat ? image >= 0 && image < batch && iy < in_h && ix < in_w
+                                                        : iy >= 0 && iy < in_h && ix >= 0 && ix < in_w);
+    const long long first = static_cast<long long>(image) * P::in_channels * in_h * in_w;
+    const long long of_pixel = static_cast<long long>(iy) * in_w + ix;
+    places[i] = inside ? first + of_pixel * (P::channels_last ? P::in_channels : 1) : -1;
+  }
+}
+
+// ---- Asynchronous copies ----
+
+// The thread's channels of a k-block, and where its copy of a place lies in a stage.
+__device__ __forceinline__ int copied_channel(int thread) {
+  return thread % kSharers * kCopy;
+}
+__device__ __forceinline__ int offset_of_copy(int thread, int i) {
+  const int channel = copied_channel(thread);
+  return channel / kPack * kUnitPitch + place_of(thread, i) * 16 + channel % kPack * kBytes;
+}
+
+// Issues the thread's copies of a k-block of input channels: zeros where the image or the channels end.
+__device__ __forceinline__ void stage_input(unsigned char* to, const Element* __restrict__ x, const Places& places,
+                                            int first_channel, int thread) {
+  const int ci = first_channel + copied_channel(thread);
+  const int left = P::in_channels % P::block_k == 0 ? kCopy : max(0, min(P::in_channels - ci, kCopy));
+#pragma unroll
+  for (int i = 0; i < kPlaces; ++i) {
+    if (is_place(thread, i)) {
+      const bool any = places[i] >= 0 && left > 0;
+      copy(to + offset_of_copy(thread, i), any ? x + (places[i] + ci) : x, any ? left * kBytes : 0);
+    }
   }
 }
 
 // tf32: rounds in place what the thread's own copies have written to a stage.
 __device__ __forceinline__ void round_input(unsigned char* stage, int thread) {
-#pragma unroll 4
-  for (int i = thread; i < kPixels * kCopies; i += P::producers) {
-    unsigned char* place = stage + place_of_copy(i % kCopies * kCopy, i / kCopies);
-    if (kCopyBytes == 16) {
-      const uint4 v = *reinterpret_cast<const uint4*>(place);
-      *reinterpret_cast<uint4*>(place) = make_uint4(operand(v.x), operand(v.y), operand(v.z), operand(v.w));
-    } else if (kCopyBytes == 8) {
-      const uint2 v = *reinterpret_cast<const uint2*>(place);
-      *reinterpret_cast<uint2*>(place) = make_uint2(operand(v.x), operand(v.y));
-    } else {
-      *reinterpret_cast<unsigned int*>(place) = operand(*reinterpret_cast<const unsigned int*>(place));
+#pragma unroll
+  for (int i = 0; i < kPlaces; ++i) {
+    if (is_place(thread, i)) {
+      unsigned char* place = stage + offset_of_copy(thread, i);
+      if (kCopyBytes == 16) {
+        const uint4 v = *reinterpret_cast<const uint4*>(place);
+        *reinterpret_cast<uint4*>(place) = make_uint4(operand(v.x), operand(v.y), operand(v.z), operand(v.w));
+      } else if (kCopyBytes == 8) {
+        const uint2 v = *reinterpret_cast<const uint2*>(place);
+        *reinterpret_cast<uint2*>(place) = make_uint2(operand(v.x), operand(v.y));
+      } else {
+        *reinterpret_cast<unsigned int*>(place) = operand(*reinterpret_cast<const unsigned int*>(place));
+      }
     }
   }
 }
@@ -69,56 +109,53 @@ __device__ __forceinline__ void publish_stage(unsigned char* stages, unsigned lo
   mbarrier_arrive(&full[stage]);
 }
 
-// Input in registers, on its way to shared memory: of some items, the words of a unit of channels. An item is `vector`
-// adjacent pixels, or with channels last one.
-constexpr int kVector = P::channels_last ? 1 : P::vector;  // pixels
+// ---- Through registers ----
+
+// Input in registers, on its way to shared memory: units of channels, all of a place, or with channels last one.
 constexpr bool kWholeUnits = P::channels_last && P::vector == kPack;
-constexpr int kWords = kWholeUnits ? 4 : kPack;  // of an item
-constexpr int kItems = kUnits * (kPixels / kVector);
-constexpr int kBatch = 32 / kWords;  // items that a thread has in flight
-constexpr int kBatches = ceil_div(kItems, kBatch* P::producers);
+constexpr int kWords = kWholeUnits ? 4 : kPack;  // of a unit
+constexpr int kPlaceUnits = P::channels_last ? 1 : kUnits;
+constexpr int kItems = kPlaces * kPlaceUnits;
+constexpr int kBatch = 32 / kWords;  // units that a thread has in flight
+constexpr int kBatches = ceil_div(kItems, kBatch);
 using Words = unsigned int[kBatch][kWords];
 
-// Loads a batch of a k-block of input channels of a tile with its halo: zeros where the image or the channels end.
-__device__ __forceinline__ void load_batch(Words& words, const Element* __restrict__ x, const Tile& tile,
-                                           int first_channel, int batch_index, int thread, const int batch,
-                                           const int in_h, const int in_w) {
+// The unit of a k-block, of the thread's item.
+__device__ __forceinline__ int unit_of(int thread, int i) {
+  return P::channels_last ? thread % kUnits : i % kPlaceUnits;
+}
+
+// Loads a batch of a k-block of input channels: zeros where the image or the channels end.
+__device__ __forceinline__ void load_batch(Words& words, const Element* __restrict__ x, const Places& places,
+                                           int first_channel, int batch_index, int thread, const int in_h,
+                                           const int in_w) {
 #pragma unroll
   for (int item = 0; item < kBatch; ++item) {
-    const int i = (batch_index * kBatch + item) * P::producers + thread;
-    const int unit = P::channels_last ? i % kUnits : i / (kPixels / kVector);
-    const int pixel = (P::channels_last ? i / kUnits : i % (kPixels / kVector)) * kVector;
-    const int at = P::flat ? tile.m_x + pixel : 0;  // in the sequence
-    const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
-    const int iy = P::flat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + pixel / kStagedColumns;
-    const int ix = P::flat ? at % (in_w + kGapW) : tile.m_x + pixel % kStagedColumns;
-    const bool inside = (kItems % (kBatch * P::producers) == 0 || i < kItems) &&
-                        (P::flat ? image >= 0 && image < batch && iy < in_h && ix < in_w
-                                 : iy >= 0 && iy < in_h && ix >= 0 && ix < in_w);
-    const int ci = first_channel + unit * kPack;
-    const int left = P::in_channels - ci;
-    const long long plane = static_cast<long long>(in_h) * in_w;
-    const Element* from = P::channels_last
-                              ? x + ((static_cast<long long>(image) * in_h + iy) * in_w + ix) * P::in_channels + ci
-                              : x + (static_cast<long long>(image) * P::in_channels + ci) * plane +
-                                    static_cast<long long>(iy) * in_w + ix;
-    if (kWholeUnits) {
-      uint4 loaded = make_uint4(0, 0, 0, 0);
-      if (inside && (P::in_channels % P::block_k == 0 || left > 0)) {
-        loaded = load_constant_16(from);
-      }
-      words[item][0] = loaded.x;
-      words[item][1] = loaded.y;
-      words[item][2] = loaded.z;
-      words[item][3] = loaded.w;
-    } else {
+    const int i = batch_index * kBatch + item;
+    if (i < kItems) {
+      const long long place = places[i / kPlaceUnits];
+      const int ci = first_channel + unit_of(thread, i) * kPack;
+      const int left = P::in_channels - ci;
+      const long long plane = static_cast<long long>(in_h) * in_w;
+      const Element* from = x + (place + (P::channels_last ? ci : ci * plane));
+      if (kWholeUnits) {
+        uint4 loaded = make_uint4(0, 0, 0, 0);
+        if (place >= 0 && (P::in_channels % P::block_k == 0 || left > 0)) {
+          loaded = load_constant_16(from);
+        }
+        words[item][0] = loaded.x;
+        words[item][1] = loaded.y;
+        words[item][2] = loaded.z;
+        words[item][3] = loaded.w;
+      } else {
 #pragma unroll
-      for (int c = 0; c < kPack; ++c) {
-        const Element* element = P::channels_last ? from + c : from + c * plane;
-        words[item][c] = 0;
-        if (inside && (P::in_channels % P::block_k == 0 || c < left)) {
-          words[item][c] =
-              P::vector * kBytes == 4 ? *reinterpret_cast<const unsigned int*>(element) : bits_of(*element);
+        for (int c = 0; c < kPack; ++c) {
+          const Element* element = P::channels_last ? from + c : from + c * plane;
+          words[item][c] = 0;
+          if (place >= 0 && (P::in_channels % P::block_k == 0 || c < left)) {
+            words[item][c] =
+                P::vector * kBytes == 4 ? *reinterpret_cast<const unsigned int*>(element) : bits_of(*element);
+          }
         }
       }
     }
@@ -129,11 +166,10 @@ __device__ __forceinline__ void load_batch(Words& words, const Element* __restri
 __device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, int batch_index, int thread) {
 #pragma unroll
   for (int item = 0; item < kBatch; ++item) {
-    const int i = (batch_index * kBatch + item) * P::producers + thread;
-    if (kItems % (kBatch * P::producers) == 0 || i < kItems) {
-      const int unit = P::channels_last ? i % kUnits : i / (kPixels / kVector);
-      const int pixel = (P::channels_last ? i / kUnits : i % (kPixels / kVector)) * kVector;
-      uint4* place = reinterpret_cast<uint4*>(to + unit * kUnitPitch + pixel * 16);
+    const int i = batch_index * kBatch + item;
+    if (i < kItems && is_place(thread, i / kPlaceUnits)) {
+      uint4* place = reinterpret_cast<uint4*>(to + unit_of(thread, i) * kUnitPitch +
+                                              place_of(thread, i / kPlaceUnits) * (kVector * 16));
       if (P::type == kWgmmaTf32 || kWholeUnits) {
         *place = make_uint4(operand(words[item][0]), operand(words[item][1]), operand(words[item][2]),
                             operand(words[item][3]));

@@ -53,9 +53,10 @@ auto fields_of(CostFactors& it) {
 }
 auto fields_of(Target& it) {
   auto& [architecture, capability, multiprocessors, max_shared_bytes, shared_bytes_per_sm, bytes_per_second, f32_flops,
-         f64_flops, tf32_flops, f16_flops, sm, launch_seconds, packed_bytes_per_second, factors] = it;
+         f64_flops, tf32_flops, f16_flops, sm, launch_seconds, packed_bytes_per_second, factors, chip] = it;
   return std::tie(architecture, capability, multiprocessors, max_shared_bytes, shared_bytes_per_sm, bytes_per_second,
-                  f32_flops, f64_flops, tf32_flops, f16_flops, sm, launch_seconds, packed_bytes_per_second, factors);
+                  f32_flops, f64_flops, tf32_flops, f16_flops, sm, launch_seconds, packed_bytes_per_second, factors,
+                  chip);
 }
 auto fields_of(Plan& it) {
   auto& [template_name, parameters, threads, cluster, shared_bytes, alignment, packed_bytes, packed_rows,
@@ -211,7 +212,8 @@ TEST(KeyFieldsTest, FieldsOfATargetMakeAnotherKeyWhereTheyMakeAnotherKernel) {
                .f16_flops = 1e9,
                .sm = {1e9, 1, 2, 3, 4, 5},
                .launch_seconds = 1e-5,
-               .packed_bytes_per_second = 1e9};
+               .packed_bytes_per_second = 1e9,
+               .chip = "NVIDIA H100 80GB HBM3"};
   for (const CostFactorName& factor : kCostFactorNames) {
     other.factors.*factor.member = 2 * base.factors.*factor.member + 1;
   }
