@@ -231,11 +231,12 @@ Exit compile_layers(const TuneVerb& options, const std::vector<NamedLayer>& laye
   Exit exit = Exit::kOk;
   std::vector<LayerCandidates> candidates;
   for (const std::string& architecture : options.architectures) {
-    const Result<Target> target = target_named(architecture);
+    Result<Target> target = target_named(architecture);
     if (!target) {
       print_error(target.error().message);
       return Exit::kUsage;
     }
+    target->chip = options.chip;
     for (const NamedLayer& named : layers) {
       // Sizes that the layer leaves open are no part of its kernels.
       const Result<SizedLayer> sized =
@@ -328,7 +329,9 @@ void add_tune(CLI::App& app, Exit& exit) {
   verb->add_option("--import", options->import_file, "First takes the records of this file.")->type_name("FILE");
   verb->add_option("--export", options->export_file, "At the end writes all records to this file, as JSON.")
       ->type_name("FILE");
-  verb->add_option("--chip", options->chip, "Exports only the records of the chip of this name.")->type_name("NAME");
+  verb->add_option("--chip", options->chip,
+                   "Exports only the records of the chip of this name; with --compile-only: compiles for it.")
+      ->type_name("NAME");
   verb->add_flag("--best", options->best, "Exports of each record the fastest plan alone.");
   CLI::Option* memory_limit =
       verb->add_option("--memory-limit", options->memory_limit,

@@ -492,7 +492,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     Words words;
     Places places;
     find_places(places, staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
-    if (P::copy_bytes == 0) {
+    if (P::copy_bytes == 0 && first_tile < tiles) {
       load_batch(words, x, places, 0, 0, thread, in_h, in_w);  // a batch is loaded before the one before it is written
     }
     for (int index = first_tile; index < tiles; index += next_tile) {

@@ -76,7 +76,7 @@ __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __
   for (int i = 0; i < kPlaces; ++i) {
     if (is_place(thread, i)) {
       const bool any = places[i] >= 0 && left > 0;
-      copy(to + offset_of_copy(thread, i), any ? x + (places[i] + ci) : x, any ? left * kBytes : 0);
+      copy(to + offset_of_copy(thread, i), any ? x + places[i] + ci : x, any ? left * kBytes : 0);
     }
   }
 }
@@ -137,7 +137,8 @@ __device__ __forceinline__ void load_batch(Words& words, const Element* __restri
       const int ci = first_channel + unit_of(thread, i) * kPack;
       const int left = P::in_channels - ci;
       const long long plane = static_cast<long long>(in_h) * in_w;
-      const Element* from = x + (place + (P::channels_last ? ci : ci * plane));
+      const Element* pixel = x + place;
+      const Element* from = P::channels_last ? pixel + ci : pixel + ci * plane;
       if (kWholeUnits) {
         uint4 loaded = make_uint4(0, 0, 0, 0);
         if (place >= 0 && (P::in_channels % P::block_k == 0 || left > 0)) {
