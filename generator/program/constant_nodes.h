@@ -44,15 +44,21 @@ struct ConstantNode {
     kNegate,
     kComplement,
     kConditional,  // a ? b : c
-    kCall,         // a: the function; arguments
+    kCall,         // a: the function; b: its arguments' place among those of all calls; c: how many
   };
   Op op = Op::kLiteral;
   Scalar type = Scalar::kInt;  // of the value
   Scalar from = Scalar::kInt;  // of kConvert: the type of a
   int a = -1, b = -1, c = -1;  // nodes, where nothing else is said
-  std::int64_t value = 0;
-  std::vector<int> arguments = {};
+  std::int64_t value = 0;      // of kLiteral; of others the bits that results have in the type: all, if it is signed
 };
+
+/// What is unsigned and of fewer than 64 bits wraps, as C++ says. The others have 64 bits here.
+[[nodiscard]] inline std::int64_t bits_kept(Scalar type) {
+  return is_floating(type) || type == Scalar::kBool || bits_of(type) == 64 || is_signed(type)
+             ? -1
+             : (std::int64_t{1} << bits_of(type)) - 1;
+}
 
 struct ConstantStep {
   enum class Kind { kDo, kIf, kLoop, kReturn, kBreak, kContinue };

@@ -101,22 +101,39 @@ class ConstantResolver {
     return literal(0, Scalar::kInt);
   }
 
-  int node(Node made) {
-    out_.nodes_.push_back(std::move(made));
+  int add(const Node& made) {
+    out_.nodes_.push_back(made);
     return static_cast<int>(out_.nodes_.size()) - 1;
   }
-  int literal(std::int64_t value, Scalar type) { return node({.op = Op::kLiteral, .type = type, .value = value}); }
+  int node(Node made) {
+    made.value = bits_kept(made.type);
+    return add(made);
+  }
+  int literal(std::int64_t value, Scalar type) { return add({.op = Op::kLiteral, .type = type, .value = value}); }
   [[nodiscard]] Scalar type_of(int at) const { return out_.nodes_[static_cast<std::size_t>(at)].type; }
 
   int convert(int at, Scalar type) {
-    const Scalar from = type_of(at);
-    if (from == type) {
+    Node converted = out_.nodes_[static_cast<std::size_t>(at)];
+    if (converted.type == type) {
       return at;
     }
     if (is_floating(type)) {
       return refuse("it is no integer");
     }
-    return node({.op = Op::kConvert, .type = type, .from = from, .a = at});
+    if (converted.op == Op::kConvert || !holds(type, converted.type)) {
+      return node({.op = Op::kConvert, .type = type, .from = converted.type, .a = at});
+    }
+    converted.type = type;  // of the same value: nothing is left to be done
+    return add(converted);
+  }
+
+  /// Whether each value of an integer type is one of another; signed ones have 64 bits here.
+  static bool holds(Scalar type, Scalar from) {
+    if (type == Scalar::kBool || from == Scalar::kBool) {
+      return type != Scalar::kBool;
+    }
+    const bool is_narrowed = !is_signed(from) && bits_of(type) < 64 && bits_of(type) <= bits_of(from);
+    return is_signed(type) ? !is_narrowed : bits_of(type) == 64 || (!is_signed(from) && bits_of(from) <= bits_of(type));
   }
 
   /// The scalar that a type is, enumerations as int.
@@ -331,7 +348,10 @@ class ConstantResolver {
       arguments[i] = type ? convert(arguments[i], *type) : refuse("an argument is no integer");
     }
     need_ |= known.needs;
-    return node({.op = Op::kCall, .type = *known.type, .a = known.id, .arguments = std::move(arguments)});
+    const auto place = static_cast<int>(out_.arguments_.size());
+    std::ranges::copy(arguments, std::back_inserter(out_.arguments_));
+    return node(
+        {.op = Op::kCall, .type = *known.type, .a = known.id, .b = place, .c = static_cast<int>(arguments.size())});
   }
 
   void resolve(Known& known) {

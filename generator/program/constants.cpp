@@ -29,27 +29,18 @@ std::int64_t shifted_left(std::int64_t a, std::int64_t by) {
   return by < 0 || by > 62 ? kMost : product(a, std::int64_t{1} << by);
 }
 
-/// The low `bits` of a value, as an integer of that many bits has them.
-std::int64_t low_bits(std::int64_t value, int bits, bool is_signed_type) {
-  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
-  const std::uint64_t low = static_cast<std::uint64_t>(value) & mask;
-  return static_cast<std::int64_t>(is_signed_type && (low >> (bits - 1)) != 0 ? low | ~mask : low);
-}
-
-/// What is unsigned and of fewer than 64 bits wraps, as C++ says. The others have 64 bits here.
-std::int64_t wrapped(Scalar type, std::int64_t value) {
-  return bits_of(type) < 64 && type != Scalar::kBool && !is_signed(type) ? low_bits(value, bits_of(type), false)
-                                                                         : value;
-}
-
-std::int64_t converted(Scalar from, Scalar to, std::int64_t value) {
-  if (to == Scalar::kBool) {
+/// Of a node that converts.
+std::int64_t converted(const ConstantNode& node, std::int64_t value) {
+  if (node.type == Scalar::kBool) {
     return value != 0 ? 1 : 0;
   }
-  if (from != Scalar::kBool && is_signed(to) && !is_signed(from) && bits_of(to) < 64 && bits_of(to) <= bits_of(from)) {
-    return low_bits(value, bits_of(to), true);
+  const int bits = bits_of(node.type);
+  if (node.from != Scalar::kBool && is_signed(node.type) && !is_signed(node.from) && bits < 64 &&
+      bits <= bits_of(node.from)) {
+    const auto unused = static_cast<unsigned>(64 - bits);
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << unused) >> unused;
   }
-  return wrapped(to, value);
+  return value & node.value;
 }
 
 }  // namespace
@@ -120,56 +111,66 @@ std::int64_t Constants::constant(int id) {
     if (depth_ == 0) {
       steps_ = 0;
     }
-    values_[at] = evaluate(program_->constants_[at].node);
+    values_[at] = value_of(program_->constants_[at].node);
     known_.set(at);
   }
   return values_[at];
 }
 
-std::int64_t Constants::evaluate(int index) {
+/// Most nodes are without operands: these are done here.
+inline std::int64_t Constants::value_of(int index) {
   using Op = ConstantNode::Op;
   const ConstantNode& node = program_->nodes_[static_cast<std::size_t>(index)];
+  const auto at = static_cast<std::size_t>(node.a);
   switch (node.op) {
     case Op::kLiteral:
       return node.value;
     case Op::kParameter:
-      return parameters_[static_cast<std::size_t>(node.a)];
+      return parameters_[at];
     case Op::kConstant:
-      return constant(node.a);
+      return known_[at] ? values_[at] : constant(node.a);
     case Op::kLocal:
-      return locals_[frame_ + static_cast<std::size_t>(node.a)];
+      return locals_[frame_ + at];
+    default:
+      return evaluate(node);
+  }
+}
+
+std::int64_t Constants::evaluate(const ConstantNode& node) {
+  using Op = ConstantNode::Op;
+  switch (node.op) {
     case Op::kAssign: {
-      const std::int64_t value = evaluate(node.b);  // which may move the locals
+      const std::int64_t value = value_of(node.b);  // which may move the locals
       return locals_[frame_ + static_cast<std::size_t>(node.a)] = value;
     }
     case Op::kConvert:
-      return converted(node.from, node.type, evaluate(node.a));
+      return converted(node, value_of(node.a));
     case Op::kAnd:
-      return evaluate(node.a) != 0 && evaluate(node.b) != 0 ? 1 : 0;
+      return value_of(node.a) != 0 && value_of(node.b) != 0 ? 1 : 0;
     case Op::kOr:
-      return evaluate(node.a) != 0 || evaluate(node.b) != 0 ? 1 : 0;
+      return value_of(node.a) != 0 || value_of(node.b) != 0 ? 1 : 0;
     case Op::kNot:
-      return evaluate(node.a) == 0 ? 1 : 0;
+      return value_of(node.a) == 0 ? 1 : 0;
     case Op::kNegate:
-      return wrapped(node.type, difference(0, evaluate(node.a)));
+      return difference(0, value_of(node.a)) & node.value;
     case Op::kComplement:
-      return wrapped(node.type, ~evaluate(node.a));
+      return ~value_of(node.a) & node.value;
     case Op::kConditional:
-      return evaluate(evaluate(node.a) != 0 ? node.b : node.c);
+      return value_of(value_of(node.a) != 0 ? node.b : node.c);
     case Op::kCall:
       return call(node);
     default:
       break;
   }
-  const std::int64_t a = evaluate(node.a);
-  const std::int64_t b = evaluate(node.b);
+  const std::int64_t a = value_of(node.a);
+  const std::int64_t b = value_of(node.b);
   switch (node.op) {
     case Op::kAdd:
-      return wrapped(node.type, sum(a, b));
+      return sum(a, b) & node.value;
     case Op::kSubtract:
-      return wrapped(node.type, difference(a, b));
+      return difference(a, b) & node.value;
     case Op::kMultiply:
-      return wrapped(node.type, product(a, b));
+      return product(a, b) & node.value;
     case Op::kDivide:
       return b != 0 ? a / b : kMost;
     case Op::kRemainder:
@@ -189,7 +190,7 @@ std::int64_t Constants::evaluate(int index) {
     case Op::kBitXor:
       return a ^ b;
     case Op::kShiftLeft:
-      return wrapped(node.type, shifted_left(a, b));
+      return shifted_left(a, b) & node.value;
     case Op::kShiftRight:
       return b < 0 || b > 63 ? 0 : a >> b;
     default:
@@ -204,8 +205,8 @@ std::int64_t Constants::call(const ConstantNode& node) {
   }
   const std::size_t own = locals_.size();
   locals_.resize(own + function.locals);
-  for (std::size_t i = 0; i < node.arguments.size(); ++i) {
-    const std::int64_t value = evaluate(node.arguments[i]);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(node.c); ++i) {
+    const std::int64_t value = value_of(program_->arguments_[static_cast<std::size_t>(node.b) + i]);
     locals_[own + i] = value;
   }
   const std::size_t outer = std::exchange(frame_, own);
@@ -228,17 +229,17 @@ Constants::Flow Constants::run(const std::vector<ConstantStep>& steps) {
     Flow flow = Flow::kNext;
     switch (step.kind) {
       case Kind::kDo:
-        evaluate(step.node);
+        value_of(step.node);
         break;
       case Kind::kIf:
-        flow = run(evaluate(step.node) != 0 ? step.body : step.otherwise);
+        flow = run(value_of(step.node) != 0 ? step.body : step.otherwise);
         break;
       case Kind::kLoop:
-        while (flow == Flow::kNext && (step.node < 0 || evaluate(step.node) != 0)) {
+        while (flow == Flow::kNext && (step.node < 0 || value_of(step.node) != 0)) {
           flow = run(step.body);
           flow = flow == Flow::kContinue ? Flow::kNext : flow;
           if (flow == Flow::kNext && step.next >= 0) {
-            evaluate(step.next);
+            value_of(step.next);
           }
           if (++steps_ > kMaxSteps) {
             result_ = kMost;
@@ -248,7 +249,7 @@ Constants::Flow Constants::run(const std::vector<ConstantStep>& steps) {
         flow = flow == Flow::kBreak ? Flow::kNext : flow;
         break;
       case Kind::kReturn:
-        result_ = evaluate(step.node);
+        result_ = value_of(step.node);
         return Flow::kReturn;
       case Kind::kBreak:
         return Flow::kBreak;

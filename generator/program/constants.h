@@ -40,6 +40,7 @@ class ConstantProgram {
   std::vector<std::string> parameter_names_;
   std::vector<ConstantSet> dependents_;  // of each parameter
   std::vector<ConstantNode> nodes_;
+  std::vector<int> arguments_;  // of all calls
   std::vector<ConstantRoot> constants_;
   std::vector<ConstantFunction> functions_;
 };
@@ -77,7 +78,8 @@ class Constants {
   Result<void> give(std::string_view name, const ParameterValue& value);
   void set_parameter(int id, std::int64_t value);
   std::int64_t constant(int id);
-  std::int64_t evaluate(int node);
+  std::int64_t value_of(int node);
+  std::int64_t evaluate(const ConstantNode& node);
   std::int64_t call(const ConstantNode& node);
   enum class Flow { kNext, kBreak, kContinue, kReturn };
   Flow run(const std::vector<ConstantStep>& steps);

@@ -331,9 +331,12 @@ bool Coverage::has(const std::string& mode, Class first, Class second) const {
 
 std::vector<std::pair<Coverage::Class, Coverage::Class>> Coverage::missing_pairs(const std::string& mode,
                                                                                  const Classes& classes) const {
+  const auto found = seen_.find(mode);
+  const std::vector<bool> none;
+  const std::vector<bool>& pairs = found != seen_.end() ? found->second.pairs : none;
   std::vector<std::pair<Class, Class>> missing;
   each_pair(classes, [&](Class first, Class second) {
-    if (!has(mode, first, second)) {
+    if (pairs.empty() || !pairs[index_of(first, second)]) {
       missing.emplace_back(first, second);
     }
   });
