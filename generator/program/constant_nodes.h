@@ -75,8 +75,9 @@ struct ConstantFunction {
 };
 
 struct ConstantRoot {
-  int node = -1;       // -1: not resolved
-  std::string reason;  // why not
+  int node = -1;           // -1: not resolved
+  std::string reason;      // why not
+  std::vector<int> reads;  // where a loop makes it: nodes of the parameters and constants that it is made of
 };
 
 }  // namespace convtgen

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "generator/program/arithmetic.h"
@@ -49,12 +50,23 @@ class ConstantResolver {
     int place = 0;
     Scalar type = Scalar::kInt;
   };
+  /// What a value depends on.
+  struct Need {
+    ParameterSet parameters = {};                  // constants in between too
+    std::map<std::pair<Op, int>, int> reads = {};  // nodes of the parameters and constants that stand there
+    bool loops = false;                            // it calls a function that has a loop
+    void add(const Need& other) {
+      parameters |= other.parameters;
+      reads.insert(other.reads.begin(), other.reads.end());
+      loops |= other.loops;
+    }
+  };
   /// A function whose body is resolved when it is first called.
   struct Known {
     const Function* function = nullptr;
     int id = -1;
     std::optional<Scalar> type = {};
-    ParameterSet needs = {};
+    Need needs = {};
     std::string reason = {};  // why it can't be called
   };
 
@@ -87,11 +99,13 @@ class ConstantResolver {
     if (!reason_.empty()) {
       root.node = -1;
       root.reason = reason_;
+    } else if (need_.loops) {
+      std::ranges::copy(need_.reads | std::views::values, std::back_inserter(root.reads));
     }
     out_.constant_ids_.emplace(constant.name, static_cast<int>(out_.constants_.size()));
     out_.constants_.push_back(std::move(root));
     constant_types_.push_back(type.value_or(Scalar::kInt));
-    needs_.push_back(need_);
+    needs_.push_back(need_.parameters);
   }
 
   int refuse(std::string reason) {
@@ -211,9 +225,7 @@ class ConstantResolver {
       const auto found = out_.parameter_ids_.find(text.substr(3));
       if (found != out_.parameter_ids_.end() && types_[static_cast<std::size_t>(found->second)] &&
           !is_floating(*types_[static_cast<std::size_t>(found->second)])) {
-        need_.set(static_cast<std::size_t>(found->second));
-        return node(
-            {.op = Op::kParameter, .type = *types_[static_cast<std::size_t>(found->second)], .a = found->second});
+        return parameter(found->second, *types_[static_cast<std::size_t>(found->second)]);
       }
       return refuse(fmt::format("{} is no integer parameter", text));
     }
@@ -225,8 +237,18 @@ class ConstantResolver {
     if (out_.constants_[at].node < 0) {
       return refuse(fmt::format("{}: {}", text, out_.constants_[at].reason));
     }
-    need_ |= needs_[at];
-    return node({.op = Op::kConstant, .type = constant_types_[at], .a = constant->second});
+    need_.parameters |= needs_[at];
+    return read({.op = Op::kConstant, .type = constant_types_[at], .a = constant->second});
+  }
+
+  int parameter(int id, Scalar type) {
+    need_.parameters.set(static_cast<std::size_t>(id));
+    return read({.op = Op::kParameter, .type = type, .a = id});
+  }
+  int read(const Node& made) {
+    const int at = node(made);
+    need_.reads.emplace(std::pair(made.op, made.a), at);
+    return at;
   }
 
   /// An assignment to a local.
@@ -323,8 +345,7 @@ class ConstantResolver {
     if (named->kind != Type::Kind::kNamed || found == out_.parameter_ids_.end()) {
       return refuse("the size of something else than a scalar");
     }
-    need_.set(static_cast<std::size_t>(found->second));
-    return node({.op = Op::kParameter, .type = Scalar::kUnsignedLong, .a = found->second});
+    return parameter(found->second, Scalar::kUnsignedLong);
   }
 
   int call(const Expression& e) {
@@ -347,7 +368,7 @@ class ConstantResolver {
       const std::optional<Scalar> type = scalar_of(known.function->arguments[i].type);
       arguments[i] = type ? convert(arguments[i], *type) : refuse("an argument is no integer");
     }
-    need_ |= known.needs;
+    need_.add(known.needs);
     const auto place = static_cast<int>(out_.arguments_.size());
     std::ranges::copy(arguments, std::back_inserter(out_.arguments_));
     return node(
@@ -360,7 +381,7 @@ class ConstantResolver {
     known.type = scalar_of(function.type);
     out_.functions_.emplace_back();
     std::vector<Local> outer_locals = std::exchange(locals_, {});
-    const ParameterSet outer_need = std::exchange(need_, {});
+    const Need outer_need = std::exchange(need_, {});
     const std::string outer_reason = std::exchange(reason_, {});
     const std::size_t outer_most = std::exchange(most_locals_, 0);
     const std::optional<Scalar> outer_type = std::exchange(return_type_, known.type);
@@ -435,6 +456,7 @@ class ConstantResolver {
           step(begin, out);
         }
         ConstantStep loop{.kind = To::kLoop};
+        need_.loops = true;
         loop.node = s.condition.empty() ? -1 : expression(s.condition[0]);
         loop.next = s.step.empty() ? -1 : expression(s.step[0]);
         loop.body = steps(s.body);
@@ -482,7 +504,7 @@ class ConstantResolver {
   std::map<std::string, Known, std::less<>> functions_;
   // Of the constant or function at hand.
   std::string reason_;
-  ParameterSet need_;
+  Need need_;
   std::vector<Local> locals_;
   std::size_t most_locals_ = 0;
   std::optional<Scalar> return_type_;

@@ -46,7 +46,10 @@ std::int64_t converted(const ConstantNode& node, std::int64_t value) {
 }  // namespace
 
 Constants::Constants(const ConstantProgram& program)
-    : program_(&program), parameters_(program.parameter_names_.size()), values_(program.constants_.size()) {}
+    : program_(&program),
+      parameters_(program.parameter_names_.size()),
+      values_(program.constants_.size()),
+      read_(program.constants_.size()) {}
 
 Result<Constants> Constants::make(const ConstantProgram& program, const Parameters& parameters,
                                   std::span<const std::string_view> changing,
@@ -111,7 +114,9 @@ std::int64_t Constants::constant(int id) {
     if (depth_ == 0) {
       steps_ = 0;
     }
-    values_[at] = value_of(program_->constants_[at].node);
+    if (has_read_anew(at)) {
+      values_[at] = value_of(program_->constants_[at].node);
+    }
     known_.set(at);
   }
   return values_[at];
@@ -134,6 +139,20 @@ inline std::int64_t Constants::value_of(int index) {
     default:
       return evaluate(node);
   }
+}
+
+/// Whether a constant must be evaluated. A loop is run again only where something that it reads has another value:
+/// parameters change often whose changes reach it by constants that stay as they were.
+bool Constants::has_read_anew(std::size_t constant) {
+  const std::vector<int>& reads = program_->constants_[constant].reads;
+  const bool is_first = read_[constant].empty();
+  read_[constant].resize(reads.size());
+  bool is_new = is_first;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    const std::int64_t value = value_of(reads[i]);
+    is_new |= std::exchange(read_[constant][i], value) != value;
+  }
+  return is_new;
 }
 
 std::int64_t Constants::evaluate(const ConstantNode& node) {

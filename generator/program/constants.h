@@ -78,6 +78,7 @@ class Constants {
   Result<void> give(std::string_view name, const ParameterValue& value);
   void set_parameter(int id, std::int64_t value);
   std::int64_t constant(int id);
+  bool has_read_anew(std::size_t constant);
   std::int64_t value_of(int node);
   std::int64_t evaluate(const ConstantNode& node);
   std::int64_t call(const ConstantNode& node);
@@ -89,9 +90,10 @@ class Constants {
   std::vector<int> wanted_;
   std::vector<std::int64_t> parameters_;
   std::vector<std::int64_t> values_;
-  ConstantSet known_;                 // values that hold for the parameters
-  std::vector<std::int64_t> locals_;  // of the static calls at hand, the innermost last
-  std::size_t frame_ = 0;             // where the innermost call's locals begin
+  ConstantSet known_;                            // values that hold for the parameters
+  std::vector<std::vector<std::int64_t>> read_;  // of what each constant that a loop makes was made of
+  std::vector<std::int64_t> locals_;             // of the static calls at hand, the innermost last
+  std::size_t frame_ = 0;                        // where the innermost call's locals begin
   std::int64_t result_ = 0;
   int steps_ = 0;  // of the evaluation at hand
   int depth_ = 0;
