@@ -5,10 +5,6 @@
 namespace convtgen::host {
 namespace {
 
-Time at(const Clock& clock, std::uint32_t id) {
-  return id < clock.size() ? clock[id] : 0;
-}
-
 void raise_to(Clock& clock, std::uint32_t id, Time time) {
   if (clock.size() <= id) {
     clock.resize(id + 1, 0);
@@ -60,11 +56,6 @@ std::uint32_t Ordering::make_agent(AgentKind kind, std::uint32_t owner) {
 Agent Ordering::agent(std::uint32_t id) const {
   const auto threads = static_cast<std::uint32_t>(threads_know_.size());
   return id < threads ? Agent{AgentKind::kThread, id} : agents_[id - threads];
-}
-
-Time Ordering::known(std::uint32_t thread, std::uint32_t id) const {
-  return std::max(
-      {at(threads_know_[thread], id), at(warps_know_[warp_of(thread)], id), at(blocks_know_[block_of(thread)], id)});
 }
 
 Clock Ordering::release(std::uint32_t thread) {
@@ -126,7 +117,7 @@ void Ordering::fence(std::uint32_t thread, FenceKind kind) {
 bool Ordering::fenced(std::uint32_t thread, std::uint32_t owner, Time time, FenceKind kind) const {
   const std::vector<Time>& times = fences_[static_cast<int>(kind)][owner];
   const auto after = std::ranges::upper_bound(times, time);
-  return after != times.end() && (thread == owner || *after <= known(thread, owner));
+  return after != times.end() && knows(thread, owner, *after - 1);
 }
 
 }  // namespace convtgen::host

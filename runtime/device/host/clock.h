@@ -46,10 +46,10 @@ class Ordering {
   [[nodiscard]] std::uint32_t make_agent(AgentKind kind, std::uint32_t owner);
   [[nodiscard]] Agent agent(std::uint32_t id) const;
 
-  /// Accesses of `id` before this time are known to the thread.
-  [[nodiscard]] Time known(std::uint32_t thread, std::uint32_t id) const;
+  /// Whether accesses of `id` at this time are known to the thread. What a block knows all its threads know, mostly.
   [[nodiscard]] bool knows(std::uint32_t thread, std::uint32_t id, Time time) const {
-    return id == thread || time < known(thread, id);
+    return id == thread || time < known(blocks_know_[block_of(thread)], id) ||
+           time < known(warps_know_[warp_of(thread)], id) || time < known(threads_know_[thread], id);
   }
 
   /// The thread's whole clock, with its own accesses until now: what it releases at a barrier.
@@ -67,9 +67,11 @@ class Ordering {
   [[nodiscard]] bool fenced(std::uint32_t thread, std::uint32_t owner, Time time, FenceKind kind) const;
 
  private:
-  [[nodiscard]] std::uint32_t block_of(std::uint32_t thread) const { return thread / threads_; }
+  [[nodiscard]] static Time known(const Clock& clock, std::uint32_t id) { return id < clock.size() ? clock[id] : 0; }
+  [[nodiscard]] std::uint32_t block_of(std::uint32_t thread) const { return thread < threads_ ? 0 : thread / threads_; }
   [[nodiscard]] std::uint32_t warp_of(std::uint32_t thread) const {
-    return block_of(thread) * warps_ + thread % threads_ / 32;
+    const std::uint32_t block = block_of(thread);
+    return block * warps_ + (thread - block * threads_) / 32;
   }
 
   Time time_ = 1;

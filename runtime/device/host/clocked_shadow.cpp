@@ -1,11 +1,13 @@
 #include "runtime/device/host/clocked_shadow.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace convtgen::host {
 namespace {
 
 constexpr std::size_t kFewLists = std::size_t{1} << 17;
+constexpr std::size_t kFirstPlaces = 1024;
 
 }  // namespace
 
@@ -16,9 +18,8 @@ void ClockedShadow::begin(std::uint32_t bytes, const Ordering& ordering) {
     readers_.assign(bytes, 0);
   }
   std::ranges::fill(readers_, 0);
-  lists_.resize(1);
+  forget_lists();
   most_lists_ = kFewLists;
-  longer_.clear();
   first_ = ordering.first();
 }
 
@@ -100,19 +101,44 @@ std::uint32_t ClockedShadow::with_reader(std::uint32_t list, std::uint32_t id, T
     }
     list = lists_[list].next;  // its later read stands for the earlier
   }
-  const auto [found, fresh] =
-      longer_.try_emplace(Key{std::uint64_t{list} << 32 | id, time}, static_cast<std::uint32_t>(lists_.size()));
-  if (fresh) {
-    lists_.push_back({list, id, time, pc});
+  const Reader wanted{list, id, time, pc};
+  const std::size_t place = place_of(wanted);
+  if (found_[place] != 0) {
+    return found_[place];
   }
-  return found->second;
+  const auto made = static_cast<std::uint32_t>(lists_.size());
+  lists_.push_back(wanted);
+  found_[place] = made;
+  if (2 * lists_.size() > found_.size()) {
+    found_.assign(2 * found_.size(), 0);
+    for (std::uint32_t each = 1; each < lists_.size(); ++each) {
+      found_[place_of(lists_[each])] = each;
+    }
+  }
+  return made;
+}
+
+std::size_t ClockedShadow::place_of(const Reader& list) const {
+  const std::uint64_t hash =
+      ((std::uint64_t{list.next} << 32 | list.id) ^ std::uint64_t{list.time} << 13) * 0x9e3779b97f4a7c15ULL;
+  for (std::size_t place = hash >> 40;; ++place) {  // the upper bits are made of all
+    place &= found_.size() - 1;
+    const Reader& there = lists_[found_[place]];
+    if (found_[place] == 0 || (there.next == list.next && there.id == list.id && there.time == list.time)) {
+      return place;
+    }
+  }
+}
+
+void ClockedShadow::forget_lists() {
+  lists_.resize(1);
+  found_.assign(kFirstPlaces, 0);
 }
 
 // Keeps the lists that bytes have, each with the last read of everybody in it.
 void ClockedShadow::forget_unused_lists() {
-  const std::vector<Reader> old = std::move(lists_);
-  lists_.assign(1, Reader{});
-  longer_.clear();
+  const std::vector<Reader> old = lists_;
+  forget_lists();
   std::unordered_map<std::uint32_t, std::uint32_t> renamed{{0, 0}};
   std::vector<Reader> members;
   for (std::uint32_t& cell : readers_) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "runtime/device/host/clock.h"
@@ -43,7 +42,8 @@ class ClockedShadow {
  private:
   static constexpr Time kInFlight = ~Time{0};
 
-  // Readers of a byte are a list, and lists share their ends: bytes that were read alike have the same list.
+  // Readers of a byte are a list, and lists share their ends: bytes that were read alike have the same list. So there
+  // is one list of each first reader and rest.
   struct Reader {
     std::uint32_t next = 0;  // a list's number, 0 for none
     std::uint32_t id = 0;
@@ -55,27 +55,21 @@ class ClockedShadow {
     std::uint32_t id = 0;
     bool operator==(const Cell&) const = default;
   };
-  struct Key {
-    std::uint64_t list_and_id;
-    Time time;
-    bool operator==(const Key&) const = default;
-  };
-  struct HashKey {
-    std::size_t operator()(const Key& key) const {
-      return (key.list_and_id ^ std::uint64_t{key.time} << 13) * 0x9e3779b97f4a7c15ULL >> 16;
-    }
-  };
 
   std::uint32_t with_reader(std::uint32_t list, std::uint32_t id, Time time, std::uint32_t pc);
+  /// Where the list is found among `found_`, or is to be entered.
+  [[nodiscard]] std::size_t place_of(const Reader& list) const;
+  /// No lists.
+  void forget_lists();
   void forget_unused_lists();
 
   Time first_ = 0;
-  std::vector<Cell> writer_;                                // a byte
-  std::vector<std::uint32_t> writer_pc_;                    // 4 bytes
-  std::vector<std::uint32_t> readers_;                      // a byte: the number of a list
-  std::vector<Reader> lists_{Reader{}};                     // by number
-  std::size_t most_lists_ = 0;                              // before unused ones are forgotten
-  std::unordered_map<Key, std::uint32_t, HashKey> longer_;  // the list that comes of one more reader
+  std::vector<Cell> writer_;              // a byte
+  std::vector<std::uint32_t> writer_pc_;  // 4 bytes
+  std::vector<std::uint32_t> readers_;    // a byte: the number of a list
+  std::vector<Reader> lists_{Reader{}};   // by number
+  std::size_t most_lists_ = 0;            // before unused ones are forgotten
+  std::vector<std::uint32_t> found_;      // numbers of lists by their hashes, 0 for none: at most half are taken
 };
 
 }  // namespace convtgen::host

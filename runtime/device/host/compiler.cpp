@@ -46,6 +46,8 @@ std::vector<std::string> flags_for(bool clang, [[maybe_unused]] bool portable) {
     }
   } else {
     flags.insert(flags.end(), {"--param", "tsan-instrument-func-entry-exit=0"});
+    // Where variables are: lines need none of it, and it takes a quarter of the compiler's time.
+    flags.insert(flags.end(), {"-fno-var-tracking", "-fno-var-tracking-assignments"});
   }
 #if defined(__x86_64__)
   if (!portable && __builtin_cpu_supports("fma")) {
