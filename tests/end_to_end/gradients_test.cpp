@@ -2,7 +2,7 @@
 // fp64.
 //
 // CONVTGEN_TEST_SEED    any text, which chooses the layers of a run (default "1"; tests/run.sh: the sources' digest)
-// CONVTGEN_TEST_LAYERS  how many of each direction and template (default 6)
+// CONVTGEN_TEST_LAYERS  how many of each direction and template (default 5)
 // CONVTGEN_TEST_ALL     if set: layers in which all pairs of property classes occur that were drawn
 // CONVTGEN_TEST_DEVICE  host (default) or cuda
 #include <fmt/format.h>
@@ -23,7 +23,7 @@
 namespace convtgen::testing {
 namespace {
 
-constexpr std::size_t kRun = 6;        // layers of a direction and template
+constexpr std::size_t kRun = 5;        // layers of a direction and template
 constexpr std::size_t kMost = 400;     // of all
 constexpr std::size_t kPatience = 60;  // drawn layers one after the other that show nothing new
 

@@ -160,7 +160,7 @@ class Heads : public ::testing::TestWithParam<DirectedTemplate> {
 
 TEST_P(Heads, SayWhatTheRecipeSays) {
   std::mt19937_64 random = random_of("recipe");
-  for (int i = 0; i < (tests_all() ? 100 : 10); ++i) {
+  for (int i = 0; i < (tests_all() ? 100 : 6); ++i) {
     const DrawnPlan drawn = draw(random);
     SCOPED_TRACE(canonical_form(drawn.layer.layer));
     expect_contract(source_of_drawn(drawn), drawn.layer.layer, drawn.layer.sizes);

@@ -22,7 +22,7 @@
 namespace convtgen::testing {
 namespace {
 
-constexpr std::size_t kRun = 3;  // layers of a property and a template, unless all are; of gradients one
+constexpr std::size_t kRun = 2;  // layers of a property and a template, unless all are; of gradients one
 
 /// Padding that differs at the two ends of an axis.
 bool is_uneven(const Layer& layer) {

@@ -368,8 +368,8 @@ std::vector<testing::Candidate> all_candidates() {
   return candidates_of(all_cases());
 }
 
-constexpr std::size_t kSample = 32;
-constexpr std::size_t kParts = 6;  // tests that share the sample, so that they run side by side
+constexpr std::size_t kSample = 20;
+constexpr std::size_t kParts = 2;  // tests that share the sample, so that they run side by side; each plans all
 
 class PlansForPtxas : public ::testing::TestWithParam<std::size_t> {};
 

@@ -12,11 +12,21 @@ DEVICE = os.environ.get("CONVTGEN_TEST_DEVICE", "cpu").replace("host", "cpu")
 ALL = os.environ.get("CONVTGEN_TEST_ALL", "") not in ("", "0")
 
 
+def number_of(text):
+    """Of a text and the seed: the same in each run of a tree."""
+    seed = os.environ.get("CONVTGEN_TEST_SEED", "0") + text
+    return int(hashlib.sha256(seed.encode()).hexdigest()[:8], 16)
+
+
+def half(cases, text):
+    """Every second, from the first or the second on; all with $CONVTGEN_TEST_ALL."""
+    return list(cases) if ALL else list(cases)[number_of(text) % 2::2]
+
+
 @pytest.fixture(autouse=True)
 def on_kernels(request):
     """CPU tensors have kernels too; fresh random numbers for each test, the same in each run of a tree."""
-    seed = os.environ.get("CONVTGEN_TEST_SEED", "0") + request.node.nodeid
-    torch.manual_seed(int(hashlib.sha256(seed.encode()).hexdigest()[:8], 16))
+    torch.manual_seed(number_of(request.node.nodeid))
     before = convtgen.torch.use_host_device(True)
     with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
         yield

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import DEVICE
+from conftest import DEVICE, half
 
 import convtgen.torch as ct
 
@@ -26,7 +26,8 @@ import unet  # noqa: E402
 _TINY = ["--small", "--device", DEVICE]
 # (architecture, kind, policy). A training has the forward kernels too. Kernels for the host of 256 or 81 taps take long
 # to compile, and pix2pix has 256 x 256 pixels at least.
-_CASES = [(name, "training", "always") for name in models.ARCHITECTURES if name not in ("pix2pix", "fcn8s", "fsrcnn")]
+_CASES = half(((name, "training", "always") for name in models.ARCHITECTURES if name not in ("pix2pix", "fcn8s", "fsrcnn")),
+              "architectures")
 _CASES += [("hifigan", "inference", "always"), ("fcn8s", "inference", "always"), ("fsrcnn", "inference", "always"),
            ("pix2pix", "training", "never")]
 
