@@ -53,6 +53,7 @@ std::vector<Case> shipped_cases() {
     const std::vector<TuningRecord> records = parse_records(file).value();
     for (const TuningRecord& record : records) {
       Problem problem{parse_layer(record.layer).value(), record.direction, target_named(record.architecture).value()};
+      problem.target.chip = record.chip;
       // The planner takes it (shipped_records_test): most of these plans are not drawn, and to plan takes long.
       std::smatch found;
       const std::string& recorded = record.measured.front().plan;

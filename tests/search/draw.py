@@ -1,6 +1,7 @@
 """Draws random legal layers, each with the sizes of one call, aimed at a template, a compute mode and a layout."""
 
 import dataclasses
+import math
 import os
 import re
 import sys
@@ -175,12 +176,19 @@ class Draw:
         return fields
 
     def _overlap_gemm(self, mode, layout):
-        """Small images and few output channels, of kernels up to four strides."""
+        """Small images and few output channels, of kernels up to four strides. NCHW: images of a known size, of
+        whole vectors of pixels, and any number of input channels."""
         stride = [self._any(1, 2, 2, 3, 4), self._any(1, 2, 2, 3, 4, 8)]
-        fields = {"in": self._channels(8, 700, 8, whole=1), "out": self._any(1, 2, 3, self._channels(8, 200, 8, whole=0.9)),
+        small = [self._to(1, 40), self._to(1, 16), self._to(1, 16)]
+        if layout == "nchw":
+            width = self._any(2, 4, 6, 8, 12, 16, 24, 32)
+            rows = 8 // math.gcd(width, 8)  # whose pixels are a multiple of 8
+            small = [small[0], rows * self._to(1, max(1, 16 // rows)), width]
+        whole, known = (1, 0.75) if layout == "nhwc" else (0.6, 1)
+        fields = {"in": self._channels(8, 700, 8, whole=whole), "out": self._any(1, 2, 3, self._channels(8, 200, 8, whole=0.9)),
                   "groups": 1, "kernel": [self._to(1, 3 * stride[0]), self._to(1, 3 * stride[1])],
-                  "stride": stride, "dilation": [1, 1], "padding": [0, 0], "output_padding": [0, 0],
-                  "sizes": self._any(self._sizes(layout, mode), [self._to(1, 40), self._to(1, 16), self._to(1, 16)])}
+                  "stride": stride, "dilation": [1, 1], "padding": [0, 0], "output_padding": [0, 0], "known": known,
+                  "sizes": self._any(self._sizes(layout, mode), small, small)}
         self._reach(fields)
         return fields
 
@@ -218,7 +226,8 @@ class Draw:
                  f"dilation {pair('dilation')}", f"groups {fields['groups']}"]
         # A size that is left open is planned for another one than the call has. Rows of NCHW that are bulk copies must
         # be known.
-        known = [str(size) if self._chance(p) else "?" for size, p in ((batch, 0.7), (height, 0.75), (width, 0.85))]
+        of_image = fields.get("known", 0.75), fields.get("known", 0.85)
+        known = [str(size) if self._chance(p) else "?" for size, p in zip((batch, height, width), (0.7, *of_image))]
         parts.append("input " + "x".join(known[0::2] if flat else known))
         if self._chance(0.5):
             parts.append("bias")

@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "6f621bbe54038a4abae8908fe507e1fa83c3a6368f1f2d2f61fc54fd005cd26d")
+  (digest "09e1c1e263a589cd922f439d2e849dd48bc8e0fa56fea0176c3bbf211a1a9d51")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -601,7 +601,7 @@
       (if @6 (call is_place thread i)
         (then
           (declare @7 (const bool) any (&& (>= (at places i) 0) (> left 0)))
-          (do @8 (call copy (+ to (call offset_of_copy thread i)) (? any (+ x (+ (at places i) ci)) x) (? any (* left kBytes) 0)))))))
+          (do @8 (call copy (+ to (call offset_of_copy thread i)) (? any (+ (+ x (at places i)) ci) x) (? any (* left kBytes) 0)))))))
   (function @85 device void round_input
     (comment "tf32: rounds in place what the thread's own copies have written to a stage.")
     (attributes "__forceinline__")
@@ -667,25 +667,26 @@
           (declare @8 (const int) ci (+ first_channel (* (call unit_of thread i) kPack)))
           (declare @9 (const int) left (- P::in_channels ci))
           (declare @10 (const "long long") plane (* (static_cast "long long" in_h) in_w))
-          (declare @11 (pointer (const Element)) from (+ x (+ place (? P::channels_last ci (* ci plane)))))
-          (if @12 kWholeUnits
+          (declare @11 (pointer (const Element)) pixel (+ x place))
+          (declare @12 (pointer (const Element)) from (? P::channels_last (+ pixel ci) (+ pixel (* ci plane))))
+          (if @13 kWholeUnits
             (then
-              (declare @13 uint4 loaded (call make_uint4 0 0 0 0))
-              (if @14 (&& (>= place 0) (|| (== (% P::in_channels P::block_k) 0) (> left 0)))
+              (declare @14 uint4 loaded (call make_uint4 0 0 0 0))
+              (if @15 (&& (>= place 0) (|| (== (% P::in_channels P::block_k) 0) (> left 0)))
                 (then
-                  (do @15 (= loaded (call load_constant_16 from)))))
-              (do @17 (= (at (at words item) 0) (. loaded x)))
-              (do @18 (= (at (at words item) 1) (. loaded y)))
-              (do @19 (= (at (at words item) 2) (. loaded z)))
-              (do @20 (= (at (at words item) 3) (. loaded w))))
+                  (do @16 (= loaded (call load_constant_16 from)))))
+              (do @18 (= (at (at words item) 0) (. loaded x)))
+              (do @19 (= (at (at words item) 1) (. loaded y)))
+              (do @20 (= (at (at words item) 2) (. loaded z)))
+              (do @21 (= (at (at words item) 3) (. loaded w))))
             (else
-              (for @23 (pragma "unroll") (declare @23 int c 0) (< c kPack) (++ c)
-                (declare @24 (pointer (const Element)) element (? P::channels_last (+ from c) (+ from (* c plane))))
-                (do @25 (= (at (at words item) c) 0))
-                (if @26 (&& (>= place 0) (|| (== (% P::in_channels P::block_k) 0) (< c left)))
+              (for @24 (pragma "unroll") (declare @24 int c 0) (< c kPack) (++ c)
+                (declare @25 (pointer (const Element)) element (? P::channels_last (+ from c) (+ from (* c plane))))
+                (do @26 (= (at (at words item) c) 0))
+                (if @27 (&& (>= place 0) (|| (== (% P::in_channels P::block_k) 0) (< c left)))
                   (then
-                    (do @27 (= (at (at words item) c) (? (== (* P::vector kBytes) 4) (* (reinterpret_cast (pointer (const "unsigned int")) element)) (call bits_of (* element))))))))))))))
-  (function @166 device void store_batch
+                    (do @28 (= (at (at words item) c) (? (== (* P::vector kBytes) 4) (* (reinterpret_cast (pointer (const "unsigned int")) element)) (call bits_of (* element))))))))))))))
+  (function @167 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -984,7 +985,7 @@
         (declare @64 Words words)
         (declare @65 Places places)
         (do @66 (call find_places places (call staged_tile first_tile tiles_y tiles_x in_h in_w) thread batch in_h in_w))
-        (if @67 (== P::copy_bytes 0)
+        (if @67 (&& (== P::copy_bytes 0) (< first_tile tiles))
           (then
             (do @68 (call load_batch words x places 0 0 thread in_h in_w)
               (trail "a batch is loaded before the one before it is written"))))

@@ -203,7 +203,7 @@ constexpr int kInstructionN = 128;  // of a product
 constexpr int kPositions = 64;
 constexpr int kRowPitch = 17;  // used only with a halo of rows
 constexpr int kUnitPitch = 1424;
-constexpr int kItems = 656;
+constexpr int kAllPlaces = 82;
 
 // ---- Shared memory and packed weights, in bytes ----
 
@@ -340,33 +340,64 @@ __device__ __forceinline__ Tile staged_tile(int index) {
   return tile;
 }
 
-// ---- Producer ----
+// ---- Places ----
 
-using Words = unsigned int[8][4];
+using Places = long long[6];
 
-// Loads a batch of a k-block of input channels of a tile with its halo: zeros where the image or the channels end.
-__device__ __forceinline__ void load_batch(Words& words, const unsigned short* __restrict__ x, const Tile& tile,
-                                           int first_channel, int batch_index, int thread, int batch) {
+__device__ __forceinline__ int place_of(int thread, int i) {
+  return thread / 8 + i * 16;
+}
+
+// Whether the thread's place is one of the tile's.
+__device__ __forceinline__ bool is_place(int thread, int i) {
+  return (i + 1) * 16 <= kAllPlaces || place_of(thread, i) < kAllPlaces;
+}
+
+// Finds a thread's places of a tile with its halo: where their first channel lies in x, or -1 outside of the images.
+// `tile` is the place of the first pixel.
+__device__ __forceinline__ void find_places(Places& places, const Tile& tile, int thread, int batch) {
   #pragma unroll
-  for (int item = 0; item < 8; ++item) {
-    const int i = (batch_index * 8 + item) * 128 + thread;
-    const int unit = i % 8;
-    const int pixel = i / 8;
+  for (int i = 0; i < 6; ++i) {
+    const int pixel = place_of(thread, i);
     const int at = tile.m_x + pixel;  // in the sequence
     const int image = tile.image + at / 289;
     const int iy = at / 17 % 17;
     const int ix = at % 17;
-    const bool inside = i < kItems && (image >= 0 && image < batch && iy < 16 && ix < 16);
-    const int ci = first_channel + unit * 8;
-    const unsigned short* from = x + ((static_cast<long long>(image) * 16 + iy) * 16 + ix) * 128 + ci;
-    uint4 loaded = make_uint4(0, 0, 0, 0);
-    if (inside) {
-      loaded = load_constant_16(from);
+    const bool inside = is_place(thread, i) && (image >= 0 && image < batch && iy < 16 && ix < 16);
+    const long long first = static_cast<long long>(image) * 32768;
+    const long long of_pixel = static_cast<long long>(iy) * 16 + ix;
+    places[i] = inside ? first + of_pixel * 128 : -1;
+  }
+}
+
+// ---- Through registers ----
+
+using Words = unsigned int[8][4];
+
+// The unit of a k-block, of the thread's item.
+__device__ __forceinline__ int unit_of(int thread) {
+  return thread % 8;
+}
+
+// Loads a batch of a k-block of input channels: zeros where the image or the channels end.
+__device__ __forceinline__ void load_batch(Words& words, const unsigned short* __restrict__ x, const Places& places,
+                                           int first_channel, int thread) {
+  #pragma unroll
+  for (int item = 0; item < 8; ++item) {
+    if (item < 6) {
+      const long long place = places[item];
+      const int ci = first_channel + unit_of(thread) * 8;
+      const unsigned short* pixel = x + place;
+      const unsigned short* from = pixel + ci;
+      uint4 loaded = make_uint4(0, 0, 0, 0);
+      if (place >= 0) {
+        loaded = load_constant_16(from);
+      }
+      words[item][0] = loaded.x;
+      words[item][1] = loaded.y;
+      words[item][2] = loaded.z;
+      words[item][3] = loaded.w;
     }
-    words[item][0] = loaded.x;
-    words[item][1] = loaded.y;
-    words[item][2] = loaded.z;
-    words[item][3] = loaded.w;
   }
 }
 
@@ -374,11 +405,8 @@ __device__ __forceinline__ void load_batch(Words& words, const unsigned short* _
 __device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, int thread) {
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
-    const int i = item * 128 + thread;
-    if (i < kItems) {
-      const int unit = i % 8;
-      const int pixel = i / 8;
-      uint4* place = reinterpret_cast<uint4*>(to + unit * kUnitPitch + pixel * 16);
+    if (item < 6 && is_place(thread, item)) {
+      uint4* place = reinterpret_cast<uint4*>(to + unit_of(thread) * kUnitPitch + place_of(thread, item) * 16);
       *place = make_uint4(words[item][0], words[item][1], words[item][2], words[item][3]);
     }
   }
@@ -529,34 +557,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int issued = 0;  // stages
     Words words;
-    // Through registers: what is loaded next, a batch before what is written.
-    Tile next = staged_tile(first_tile);
-    int next_index = first_tile;
-    int next_k_block = 0;
-    int next_batch = 0;
+    Places places;
+    find_places(places, staged_tile(first_tile), thread, batch);
     if (first_tile < tiles) {
-      load_batch(words, x, next, 0, 0, thread, batch);
+      load_batch(words, x, places, 0, thread);  // a batch is loaded before the one before it is written
     }
     for (int index = first_tile; index < tiles; index += next_tile) {
-      const Tile tile = staged_tile(index);
       for (int k_block = 0; k_block < 2; ++k_block) {
         const int stage = issued % 6;
         mbarrier_wait(&empty[stage], (issued / 6 % 2) ^ 1);
         unsigned char* to = stages + stage * kStageBytes;
         ++issued;
         store_batch(to, words, thread);
-        ++next_batch;
-        if (next_batch == 1) {
-          next_batch = 0;
-          ++next_k_block;
+        // The next k-block, of this tile or of the next one.
+        const bool more = k_block + 1 < 2;
+        if (!more) {
+          find_places(places, staged_tile(index + next_tile), thread, batch);
         }
-        if (next_k_block == 2) {
-          next_k_block = 0;
-          next_index += next_tile;
-          next = staged_tile(next_index);
-        }
-        if (next_index < tiles) {
-          load_batch(words, x, next, next_k_block * 64, next_batch, thread, batch);
+        if (more || index + next_tile < tiles) {
+          load_batch(words, x, places, more ? (k_block + 1) * 64 : 0, thread);
         }
         fence_proxy_async();
         mbarrier_arrive(&full[stage]);
