@@ -28,7 +28,7 @@ constexpr std::int64_t kMostPhaseColumns = 32;    // of a product
 constexpr std::int64_t kMostProducts = 256;       // in the unrolled body
 constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
 // Places of a thread, which registers hold: beside loaded words, or with asynchronous copies alone.
-constexpr std::int64_t kMostPlaces = 16;
+constexpr std::int64_t kMostPlaces = 8;
 constexpr std::int64_t kMostCopiedPlaces = 32;
 constexpr std::size_t kMostPlans = 8;
 
