@@ -430,8 +430,7 @@ std::vector<Candidate> candidates() {
   for (const Case& one : kCases) {
     const Layer layer = parse_layer(one.layer).value();
     all.push_back(
-        {one.name,
-         {fmt::format("{} {}", one.template_name, name_of(layer.layout)), std::string(name_of(layer.compute))}});
+        {one.name, {one.template_name, std::string(name_of(layer.layout)), std::string(name_of(layer.compute))}});
   }
   return all;
 }
