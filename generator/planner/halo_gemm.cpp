@@ -88,7 +88,7 @@ enum Constant : std::size_t {
   kPositions,
   kInputBytes,
   kPixels,
-  kPlaces,
+  kPlaceStep,
   kKBlockWeightBytes,
   kThreads,
   kSharedBytes,
@@ -100,7 +100,7 @@ constexpr std::array<std::string_view, 29> kConstants = {
     "kHaloW",        "kFirstH",       "kFirstW",      "kBeyondH",      "kBeyondW",
     "kGapH",         "kGapW",         "kPhases",      "kPhaseColumns", "kPhaseBlocks",
     "kMadeChannels", "kInstructionN", "kTaps",        "kKBlocks",      "kNTiles",
-    "kPositions",    "kInputBytes",   "kPixels",      "kPlaces",       "kKBlockWeightBytes",
+    "kPositions",    "kInputBytes",   "kPixels",      "kPlaceStep",    "kKBlockWeightBytes",
     "kThreads",      "kSharedBytes",  "kPackedBytes", "kAlignment"};
 
 /// What the choice depends on.
@@ -414,6 +414,7 @@ struct Least {
   std::int64_t products = std::numeric_limits<std::int64_t>::max();  // in the unrolled body
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();     // of shared memory, where these are few enough
   std::int64_t pixels = std::numeric_limits<std::int64_t>::max();    // of a tile's input, where products are
+  std::int64_t most_pixels = 0;                                      // that such a tile may have
 };
 
 /// Adds the pipelines of a block with a tile: all sizes of k-blocks, with weights resident or not.
@@ -425,15 +426,19 @@ void add_pipelines(const Facts& f, Block b, std::vector<Candidate>& out, Least& 
     if (depths > 1 && b.block_k >= 2 * f.layer.in_channels) {
       continue;
     }
-    const std::int64_t most_places = b.copy_bytes > 0 ? kMostCopiedPlaces : kMostPlaces;
+    const std::int64_t most_pixels = (b.copy_bytes > 0 ? kMostCopiedPlaces : kMostPlaces) * of_block[kPlaceStep] *
+                                     (f.channels_last() ? 1 : b.vector);
     least.products = std::min(least.products, products);
     for (const bool resident : {true, false}) {
       b.resident = resident;
       if ((!resident && b.ping_pong) || products > kMostProducts) {
         continue;
       }
-      least.pixels = std::min(least.pixels, of_block[kPixels]);
-      if (of_block[kPlaces] <= most_places) {
+      if (of_block[kPixels] < least.pixels || (of_block[kPixels] == least.pixels && most_pixels > least.most_pixels)) {
+        least.pixels = of_block[kPixels];
+        least.most_pixels = most_pixels;
+      }
+      if (of_block[kPixels] <= most_pixels) {
         if (choose_stages(f, b)) {
           out.push_back({b, predicted(f, b)});
         } else {  // with the fewest that it tried, and one less
@@ -502,10 +507,9 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
                             axes_text(layer, &Axis::kernel), least.products, kMostProducts));
   }
   if (least.bytes == kNone) {
-    return fail(
-        fmt::format("kernel {}, dilation {}: a tile's input with its halo has {} pixels, more than its producers "
-                    "hold the places of",
-                    axes_text(layer, &Axis::kernel), axes_text(layer, &Axis::dilation), least.pixels));
+    return fail(fmt::format("kernel {}, dilation {}: a tile's input with its halo has {} pixels; at most {}",
+                            axes_text(layer, &Axis::kernel), axes_text(layer, &Axis::dilation), least.pixels,
+                            least.most_pixels));
   }
   return fail_shared_memory(
       f.target, fmt::format("kernel {}: stages of input with its halo and weights", axes_text(layer, &Axis::kernel)),

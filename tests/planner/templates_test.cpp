@@ -132,6 +132,8 @@ const Refused kRefused[] = {
      "16777216 output channels of 256 phases in width are too many for 32 bits"},
     {"halo_gemm", "16 -> 16; kernel 17; compute tf32",
      "kernel 17x17 takes 289 products, each written out; at most 256"},
+    {"halo_gemm", "16 -> 16; kernel 3; dilation 40; compute tf32",
+     "kernel 3x3, dilation 40x40: a tile's input with its halo has 7744 pixels; at most 1024"},
     {"halo_gemm", "4096 -> 4194304; kernel 1x2; input 1x1x8; dtype f16; layout nhwc",
      "packed weights of more than 16384 MiB, or 1024 MiB of a block"},
 };
