@@ -74,7 +74,7 @@ std::string binary_text(const Writer& writer, const BinaryText& binary) {
   const bool only_there = !made.code.is_ptx && !is_portable(made.code.target);
   const auto function = [&](std::size_t kernel) {
     return binary.has_functions ? fmt::format("(const void*){}::{}", code_name(writer, made.code),
-                                              kernel_name(writer, made.code, kernel))
+                                              kernel_name(writer, made.code, first_launch(made.source.recipe, kernel)))
                                 : std::string("NULL");
   };
   return fmt::format("{{\"{}\", {}, /* only there */ {}, /* PTX */ {}, {}, {}}}", name_of(made.code),
@@ -263,7 +263,9 @@ std::string sources_text(const Writer& writer, const std::vector<const TargetKer
     };
     for (std::size_t i = 0; i < source->source.recipe.kernels.size(); ++i) {
       const RecipeKernel& kernel = source->source.recipe.kernels[i];
-      add(kernel.symbol, kernel_name(writer, {source->code.target, false}, i), kernel.parameters);
+      if (first_launch(source->source.recipe, i) == i) {
+        add(kernel.symbol, kernel_name(writer, {source->code.target, false}, i), kernel.parameters);
+      }
     }
     rename(source->source.symbol + std::string(kNamespaceSuffix), space);
     text += fmt::format(

@@ -18,8 +18,9 @@ struct KernelPlan {
   int cluster = 1;
   std::int64_t shared_bytes = 0;  // dynamic, of a block
   Grid grid = {};
-  bool per_thread = false;  // the tile of the grid's first axis is a thread's, not a block's
-  bool once = false;        // RecipeKernel::once
+  bool per_thread = false;                    // the tile of the grid's first axis is a thread's, not a block's
+  bool once = false;                          // RecipeKernel::once
+  std::vector<NamedConstant> constants = {};  // of this launch; others may be of the same function
 };
 
 struct LaunchPlan {

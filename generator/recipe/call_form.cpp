@@ -344,7 +344,8 @@ Result<TensorMap> CallForm::map(std::size_t index, const Arrays& arrays, const C
     }
     map.sizes[d] = static_cast<std::uint64_t>(*size);
     map.pitches[d] = static_cast<std::uint64_t>(*pitch);
-    if (*size == 0) {  // an empty tensor, of which nothing is copied: a map has one element at the least, and an address
+    if (*size ==
+        0) {  // an empty tensor, of which nothing is copied: a map has one element at the least, and an address
       map.sizes[d] = 1;
       map.address = std::max<std::uint64_t>(map.address, kWorkspaceAlignment);
     }

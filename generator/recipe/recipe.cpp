@@ -59,8 +59,8 @@ std::optional<std::uint8_t> place_of(const std::vector<Named>& list, std::string
   return found == list.end() ? std::nullopt : std::optional(static_cast<std::uint8_t>(found - list.begin()));
 }
 
-std::optional<KernelArgument> argument_named(const Recipe& recipe, std::span<const NamedConstant> constants,
-                                             std::string_view name) {
+std::optional<KernelArgument> argument_named(const Recipe& recipe, std::span<const NamedConstant> own,
+                                             std::span<const NamedConstant> constants, std::string_view name) {
   using enum KernelArgument::Kind;
   for (const Tensor& tensor : recipe.tensors) {
     if (name_of(tensor.role) == name) {
@@ -78,9 +78,12 @@ std::optional<KernelArgument> argument_named(const Recipe& recipe, std::span<con
       return KernelArgument{.kind = kQuantity, .index = static_cast<std::uint8_t>(quantity)};
     }
   }
-  const auto constant = std::ranges::find(constants, name, &NamedConstant::name);
-  return constant == constants.end() ? std::nullopt
-                                     : std::optional(KernelArgument{.kind = kConstant, .value = constant->value});
+  for (const std::span<const NamedConstant> known : {own, constants}) {
+    if (const auto constant = std::ranges::find(known, name, &NamedConstant::name); constant != known.end()) {
+      return KernelArgument{.kind = kConstant, .value = constant->value};
+    }
+  }
+  return std::nullopt;
 }
 
 bool takes(const RecipeKernel& kernel, KernelArgument::Kind kind, std::size_t index) {
@@ -237,11 +240,16 @@ std::string Recipe::workspace_words() const {
   return words;
 }
 
+std::size_t first_launch(const Recipe& recipe, std::size_t launch) {
+  const auto first = std::ranges::find(recipe.kernels, recipe.kernels[launch].symbol, &RecipeKernel::symbol);
+  return static_cast<std::size_t>(first - recipe.kernels.begin());
+}
+
 Result<void> bind_arguments(Recipe& recipe, std::span<const NamedConstant> constants) {
   for (RecipeKernel& kernel : recipe.kernels) {
     kernel.arguments.clear();
     for (const KernelParameter& parameter : kernel.parameters) {
-      std::optional<KernelArgument> argument = argument_named(recipe, constants, parameter.name);
+      std::optional<KernelArgument> argument = argument_named(recipe, kernel.constants, constants, parameter.name);
       if (!argument || (argument->kind == KernelArgument::Kind::kMap) != parameter.is_tensor_map()) {
         return fail(fmt::format("the kernel {} has a parameter '{} {}' that no caller knows", kernel.symbol,
                                 parameter.type, parameter.name));

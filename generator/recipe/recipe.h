@@ -157,6 +157,14 @@ struct Grid {
   bool operator==(const Grid&) const = default;
 };
 
+/// A constant that a kernel takes as an argument.
+struct NamedConstant {
+  std::string name;
+  std::int64_t value = 0;
+  bool operator==(const NamedConstant&) const = default;
+};
+
+/// A launch of a kernel. Several may be of the same one, with other constants.
 struct RecipeKernel {
   std::string symbol;             // extern "C" name
   int threads = 0;                // of a block
@@ -164,6 +172,7 @@ struct RecipeKernel {
   std::int64_t shared_bytes = 0;  // dynamic, of a block
   std::vector<KernelParameter> parameters = {};
   std::vector<KernelArgument> arguments = {};  // for the parameters, in order
+  std::vector<NamedConstant> constants = {};   // of this launch
   Grid grid = {};
   bool waits = false;  // it may begin before the kernel before it has ended, and waits for it itself
   bool once = false;   // may be left out while the weights are those of an earlier call with this workspace
@@ -174,9 +183,9 @@ struct RecipeKernel {
 inline constexpr std::int64_t kMostInt = 2147483647;
 
 // What those who launch have room for.
-inline constexpr std::size_t kMostKernels = 4;
+inline constexpr std::size_t kMostKernels = 9;
 inline constexpr std::size_t kMostArguments = 16;
-inline constexpr std::size_t kMostRegions = 4;
+inline constexpr std::size_t kMostRegions = 6;
 inline constexpr std::size_t kMostMaps = 4;
 
 struct Recipe {
@@ -198,14 +207,10 @@ struct Recipe {
   bool operator==(const Recipe&) const = default;
 };
 
-/// A constant that a kernel takes as an argument.
-struct NamedConstant {
-  std::string name;
-  std::int64_t value = 0;
-  bool operator==(const NamedConstant&) const = default;
-};
+/// The first of the recipe's launches that is of the same kernel as this one.
+[[nodiscard]] std::size_t first_launch(const Recipe& recipe, std::size_t launch);
 
-/// Fills in the arguments of all kernels from their parameters' names.
+/// Fills in the arguments of all kernels from their parameters' names; `constants` are those of all launches.
 /// Errors: a parameter that the recipe has nothing for.
 [[nodiscard]] Result<void> bind_arguments(Recipe& recipe, std::span<const NamedConstant> constants = {});
 

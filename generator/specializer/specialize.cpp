@@ -108,7 +108,10 @@ Result<Evaluated> evaluated(const Globals& globals, std::string_view symbol, std
                             const LaunchPlan& launch) {
   std::vector<WantedKernel> wanted;
   for (const KernelPlan& planned : launch.kernels) {
-    wanted.push_back({planned.function, std::string(symbol) + planned.suffix, planned.cluster});
+    WantedKernel kernel = {planned.function, std::string(symbol) + planned.suffix, planned.cluster};
+    if (std::ranges::find(wanted, kernel.symbol, &WantedKernel::symbol) == wanted.end()) {
+      wanted.push_back(std::move(kernel));
+    }
   }
   Result<Output> output = evaluate_program(globals, wanted, architecture);
   if (!output) {
@@ -116,9 +119,9 @@ Result<Evaluated> evaluated(const Globals& globals, std::string_view symbol, std
   }
   Evaluated out{.output = *std::move(output),
                 .recipe = {.kernels = {}, .regions = launch.regions, .tensors = launch.tensors, .maps = launch.maps}};
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const KernelPlan& planned = launch.kernels[i];
-    const Version& version = *std::ranges::find(out.output.versions, wanted[i].symbol, &Version::name);
+  for (const KernelPlan& planned : launch.kernels) {
+    const Version& version =
+        *std::ranges::find(out.output.versions, std::string(symbol) + planned.suffix, &Version::name);
     const int threads = planned.threads > 0 ? planned.threads : version.threads;
     out.recipe.kernels.push_back({.symbol = version.name,
                                   .threads = threads,
@@ -126,6 +129,7 @@ Result<Evaluated> evaluated(const Globals& globals, std::string_view symbol, std
                                   .shared_bytes = planned.shared_bytes,
                                   .parameters = parameters_of(version, launch),
                                   .arguments = {},
+                                  .constants = planned.constants,
                                   .grid = grid_of(planned, threads),
                                   .waits = reaches(out.output, version, "grid_dependency_wait"),
                                   .once = planned.once});

@@ -110,7 +110,8 @@ TEST(LauncherTexts, EachDirectionTakesItsTensors) {
               HasSubstr("int net_up_grad_weight(const uint16_t* x, const uint16_t* grad_y, uint16_t* grad_weight, "
                         "void* workspace,"));
   EXPECT_THAT(half, HasSubstr("-> grad_weight (4, 3, 3, 2; output channels last)."));
-  EXPECT_THAT(half, HasSubstr("inline int up_grad_weight(const __half* x, const __half* grad_y, __half* grad_weight, "));
+  EXPECT_THAT(half,
+              HasSubstr("inline int up_grad_weight(const __half* x, const __half* grad_y, __half* grad_weight, "));
 }
 
 TEST(LauncherTexts, LinesFitThePage) {
@@ -191,6 +192,14 @@ TEST(LauncherTexts, AllKernelsOfASourceAreNamed) {
       EXPECT_THAT(text, HasSubstr("void net_up_forward_sm_90a_0(const float*, float*) {}\n"));
     }
   }
+}
+
+// The C code has arrays of these sizes.
+TEST(LauncherTexts, HaveRoomForWhatRecipesMayHave) {
+  const auto files = shared_files(some_set(LaunchFormat::kCubin, true), {}).value();
+  EXPECT_THAT(text_of(files, "net_support.h"),
+              HasSubstr(fmt::format("NET_MOST_KERNELS = {}, NET_MOST_ARGUMENTS = {}, NET_MOST_REGIONS = {},",
+                                    kMostKernels, kMostArguments, kMostRegions)));
 }
 
 TEST(LauncherTexts, TensorMapsAreData) {

@@ -199,8 +199,8 @@ TEST(RecipeTest, WhatDoesNotGoTogetherIsRefused) {
       << "a tensor map is no address";
   EXPECT_EQ(refusal([](Recipe& recipe) { recipe.kernels[0].parameters.resize(20, {"batch", "int"}); }),
             "a recipe with 20 arguments of a kernel; there is room for 16");
-  EXPECT_EQ(refusal([](Recipe& recipe) { recipe.kernels.resize(5, recipe.kernels[2]); }),
-            "a recipe with 5 kernels; there is room for 4");
+  EXPECT_EQ(refusal([](Recipe& recipe) { recipe.kernels.resize(10, recipe.kernels[2]); }),
+            "a recipe with 10 kernels; there is room for 9");
   EXPECT_EQ(refusal([](Recipe& recipe) { recipe.kernels.clear(); }), "a recipe without a kernel");
   EXPECT_EQ(refusal([](Recipe& recipe) { recipe.regions[0].bytes.factor = 1; }),
             "the region packed is kept between calls and grows with them");

@@ -16,7 +16,7 @@ extern "C" {
 
 /* How a call becomes launches, as data. */
 
-enum { NS_MOST_KERNELS = 4, NS_MOST_ARGUMENTS = 16, NS_MOST_REGIONS = 4, NS_MOST_AXES = 4, NS_MOST_BOUNDS = 6 };
+enum { NS_MOST_KERNELS = 9, NS_MOST_ARGUMENTS = 16, NS_MOST_REGIONS = 6, NS_MOST_AXES = 4, NS_MOST_BOUNDS = 6 };
 
 /* What a tensor is to its layer. */
 enum { NS_X, NS_WEIGHT, NS_BIAS, NS_Y, NS_GRAD_X, NS_GRAD_Y, NS_GRAD_WEIGHT, NS_GRAD_BIAS, NS_ROLES };
@@ -179,7 +179,8 @@ ns_fail(int status, const char* format, ...);
 NS_HIDDEN int64_t ns_amount_in(const ns_amount* amount, const int64_t* quantities);
 NS_HIDDEN void ns_find_quantities(const ns_sizes* sizes, int64_t* quantities);
 
-/* The beginning of a region in the workspace, and of the one behind the last its end; -1 where 63 bits don't count it. */
+/* The beginning of a region in the workspace, and of the one behind the last its end; -1 where 63 bits don't count it.
+ */
 NS_HIDDEN int64_t ns_region_offset(const ns_binary* binary, int region, const int64_t* quantities);
 
 /* The blocks of each kernel in a call; 0 for one that it does not launch. Errors: more blocks than a grid can have; no

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <ranges>
 #include <sstream>
 #include <string_view>
 
@@ -147,7 +146,11 @@ std::string host_translation_unit(const KernelSource& source) {
                                  host_sources::abi(), host_sources::twin(),
                                  is_asynchronous(source.text) ? host_sources::twin_async() : "", kSourceName,
                                  source.text, host_sources::entry());
-  for (const RecipeKernel& kernel : source.recipe.kernels | std::views::reverse) {
+  for (std::size_t i = source.recipe.kernels.size(); i-- > 0;) {
+    const RecipeKernel& kernel = source.recipe.kernels[i];
+    if (first_launch(source.recipe, i) != i) {
+      continue;
+    }
     unit += fmt::format("CONVTGEN_HOST_KERNEL({})\n", kernel.symbol);
     if (kernel.cluster > 1) {
       unit += fmt::format("CONVTGEN_HOST_CLUSTER({}, {})\n", kernel.symbol, kernel.cluster);

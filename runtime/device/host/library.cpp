@@ -134,8 +134,10 @@ Result<Parts> parts_of(std::string_view bytes) {
 
 Binary library_binary(std::string library, const KernelSource& source) {
   std::string names;
-  for (const RecipeKernel& kernel : source.recipe.kernels) {
-    names += names_of(kernel.symbol, kernel.parameters);
+  for (std::size_t i = 0; i < source.recipe.kernels.size(); ++i) {
+    if (first_launch(source.recipe, i) == i) {
+      names += names_of(source.recipe.kernels[i].symbol, source.recipe.kernels[i].parameters);
+    }
   }
   library += names;
   library += source.text;
