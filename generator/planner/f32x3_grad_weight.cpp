@@ -14,6 +14,7 @@
 #include "generator/planner/integers.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
+#include "generator/planner/split_scales.h"
 #include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
@@ -25,8 +26,6 @@ constexpr std::array kComputes = {Compute::kF32x3};
 constexpr std::int64_t kPack = 8;        // channels that are loaded together
 constexpr std::int64_t kMostSteps = 16;  // k-steps of a stage: those of one promotion
 constexpr double kSplitProducts = 3;     // that make one of fp32
-constexpr std::int64_t kScanBlocks = 8;  // of an SM that look for the largest magnitudes: 2048 threads
-constexpr std::int64_t kMostScanSlices = 32;
 
 constexpr std::array kOwnMembers = {Member{"shared_totals", &Block::shared_totals}};
 constexpr auto kAllMembers = joined(joined(kMembers, kProducedMembers), kOwnMembers);
@@ -135,46 +134,20 @@ constexpr Traits kTraits = {.name = "f32x3_grad_weight",
                             .stage_cycles = stage_cycles,
                             .positions_text = produced_text};
 
-/// As many slices as keep the chip's threads busy that look for the largest magnitudes.
-void choose_scan_slices(const Problem& problem, Plan& plan) {
-  constexpr std::array<std::string_view, 1> kNames = {"kScanTiles"};
-  const std::int64_t tiles = constants_of(own_program(), plan.parameters, kNames).value()[0];
-  plan.parameters.find("scan_slices")->second =
-      std::clamp<std::int64_t>(kScanBlocks * problem.target.multiprocessors / tiles, 1, kMostScanSlices);
-}
-
-Result<std::vector<Plan>> with_scan_slices(const Problem& problem, Result<std::vector<Plan>> found) {
-  if (found) {
-    for (Plan& plan : *found) {
-      choose_scan_slices(problem, plan);
-    }
-  }
-  return found;
-}
-
 }  // namespace
 
 Result<std::vector<Plan>> plans_f32x3_grad_weight(const Problem& problem, const ConstantProgram& program) {
-  return with_scan_slices(problem, plans(kTraits, problem, program));
+  return with_scan_slices(problem, program, plans(kTraits, problem, program));
 }
 
 Result<std::vector<Plan>> plans_f32x3_grad_weight(const Problem& problem) {
-  return with_scan_slices(problem, plans(kTraits, problem));
+  return with_scan_slices(problem, own_program(), plans(kTraits, problem));
 }
 
 LaunchPlan f32x3_grad_weight_launch(const Problem& problem, const Plan& plan) {
-  constexpr std::array<std::string_view, 3> kNames = {"kScanTiles", "kScanSharedBytes", "kScannedChannels"};
-  const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
   LaunchPlan out = launch(kTraits, problem, plan);
   add_row_copies(out, problem, plan, own_program());
-  const std::int64_t slices = integer_of(plan, "scan_slices");
-  out.kernels.insert(out.kernels.begin(), {.function = "scan_channels",
-                                           .suffix = "_scan",
-                                           .shared_bytes = values[1],
-                                           .grid = {.blocks_per_tile = slices * values[0]}});
-  out.regions.push_back({.name = "maxima",
-                         .what = "the largest magnitudes of channels, by slices of the positions",
-                         .bytes = {.constant = slices * values[2] * 4}});
+  add_scan(out, plan, own_program());
   return out;
 }
 

@@ -23,6 +23,6 @@ namespace convtgen {
 
 /// About the seconds of a call at these sizes.
 [[nodiscard]] std::optional<double> f32x3_grad_weight_seconds(const Problem& problem, const Plan& plan,
-                                                             const InputSizes& sizes);
+                                                              const InputSizes& sizes);
 
 }  // namespace convtgen

@@ -37,20 +37,22 @@ double predicted(const Traits& of, const Facts& f, const Block& b) {
   const double blocks = number(kSliceBlocks) * slices;
   const double outputs =
       number(kRows) * number(kColumns) / (128 * static_cast<double>(b.consumer_groups));  // of a thread
-  const double sum_bytes = b.slices > 1 ? 8 * slices * number(kWeights) : 0;              // written and read again
+  const auto chunks = static_cast<double>(b.chunks);
+  // Written and read again by each chunk and at last.
+  const double sum_bytes = (b.slices > 1 ? 8 * chunks * slices : 8 * (chunks - 1)) * number(kWeights);
   // Where the largest magnitudes are found before, all that is read is read twice. Copies are also written.
   const std::int64_t copied = copied_bytes(of, f.layer);
   const double before =
       ((of.splits ? f.memory_bytes : 0) + 2 * static_cast<double>(copied)) / f.target.bytes_per_second;
   return before +
-         seconds_of(
-             f.target,
-             {.launches = (b.slices > 1 ? 2.0 : 1.0) + (of.splits || copied > 0 ? 1 : 0),
-              .waves = static_cast<double>(ceil_div(static_cast<std::int64_t>(blocks), f.target.multiprocessors)),
-              .wave_cycles = stages * cycles + factors.grad_weight_begin + factors.grad_weight_output * outputs,
-              .memory_bytes = f.memory_bytes + sum_bytes / 2,
-              .hidden_less = factors.hidden_less,
-              .measured = factors.grad_weight_measured});
+         seconds_of(f.target,
+                    {.launches = (b.slices > 1 ? 1.0 : 0.0) + (of.splits ? 1 : 0) + chunks * (copied > 0 ? 2 : 1),
+                     .waves = chunks * static_cast<double>(
+                                           ceil_div(static_cast<std::int64_t>(blocks), f.target.multiprocessors)),
+                     .wave_cycles = stages * cycles + factors.grad_weight_begin + factors.grad_weight_output * outputs,
+                     .memory_bytes = f.memory_bytes + sum_bytes / 2,
+                     .hidden_less = factors.hidden_less,
+                     .measured = factors.grad_weight_measured});
 }
 
 /// Whether a block with so many stages has the shared memory that it needs.
@@ -90,7 +92,7 @@ void choose_slices(const Traits& of, const Facts& f, Block& b, double& seconds) 
                             .stage_positions = of_block[kKSteps] * of_block[kInstructionK],
                             .weights = of_block[kWeights],
                             .totals = of.splits ? 0 : of_block[kTotals],
-                            .copied_bytes = copied_bytes(of, f.layer),
+                            .copied_bytes = ceil_div(copied_bytes(of, f.layer), b.chunks),
                             .is_open = !f.layer.batch || !f.rows.extent || !f.columns.extent};
   Block best(b);
   seconds = 0;
@@ -186,7 +188,10 @@ Plan plan_of(const Traits& of, const Problem& problem, const Facts& f, const Can
       "tensor cores{}: products over positions of 64 rows of taps and channels x {}{} channels; {} stages of {}{}",
       of.splits ? ", values in two parts" : "", b.rows_in_columns ? fmt::format("{} kernel rows of ", b.taps_h) : "",
       b.block_in, b.stages, of.positions_text(b),
-      b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "");
+      b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages)
+      : b.chunks > 1
+          ? fmt::format("; {} chunks of {} image{}", b.chunks, b.chunk_images, b.chunk_images == 1 ? "" : "s")
+          : "");
   return plan;
 }
 

@@ -36,6 +36,7 @@ struct Block {
   std::int64_t row_stages = 0;
   std::int64_t stages = 2;
   std::int64_t slices = 1, promote_stages = 0;
+  std::int64_t chunks = 1, chunk_images = 0;  // of the batch, one after the other
 };
 
 using Member = BlockMember<Block>;
@@ -85,8 +86,7 @@ template <typename T, std::size_t m, std::size_t n>
 [[nodiscard]] constexpr std::array<T, m + n> joined(const std::array<T, m>& first, const std::array<T, n>& second) {
   return [&]<std::size_t... i, std::size_t... k>(std::index_sequence<i...>, std::index_sequence<k...>) {
     return std::array<T, m + n>{first[i]..., second[k]...};
-  }
-  (std::make_index_sequence<m>(), std::make_index_sequence<n>());
+  }(std::make_index_sequence<m>(), std::make_index_sequence<n>());
 }
 
 /// What predictions and choices depend on, at some sizes of the input.
@@ -114,7 +114,7 @@ struct Traits {
   std::int64_t least_stages = 2, most_stages = 6;
   /// Values are split in two parts, each scaled by the largest magnitudes, which another kernel finds before.
   bool splits = false;
-  /// The bytes of what another kernel copies to the workspace before; null: nothing.
+  /// The bytes of what another kernel copies to the workspace before, chunk by chunk; null: nothing.
   std::int64_t (*copied_bytes)(const Layer& layer) = nullptr;
 
   /// Errors: what the template asks of a problem, whatever its sizes.
@@ -129,7 +129,7 @@ struct Traits {
   bool (*fits_stage)(const Facts& f, const Block& b) = nullptr;
   /// Why even the smallest block's stage is beyond them, in words; where limits depend on the layer.
   std::string (*why_none)(const Facts& f, const Block& smallest) = nullptr;
-  /// The number of stages of all positions.
+  /// The number of stages of all positions, or of a chunk's.
   std::int64_t (*tiles)(const Facts& f, const Block& b) = nullptr;
   /// The cycles of a stage.
   double (*stage_cycles)(const Facts& f, const Block& b) = nullptr;

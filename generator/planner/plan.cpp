@@ -65,7 +65,7 @@ bool ints_count_weights(const Problem& problem, const Plan& plan) {
 }
 
 /// A template's plans that launches can count.
-Result<std::vector<Plan>> plans_of(const Template& known, const Problem& problem) {
+Result<std::vector<Plan>> own_plans(const Template& known, const Problem& problem) {
   Result<std::vector<Plan>> plans = known.plans(problem);
   if (plans && std::erase_if(*plans, [&](const Plan& plan) { return !ints_count_weights(problem, plan); }) > 0 &&
       plans->empty()) {
@@ -81,7 +81,7 @@ Result<std::vector<Plan>> exchanged_plans(const Template& known, const Problem& 
   if (!forward) {
     return std::unexpected(forward.error());
   }
-  auto plans = plans_of(known, *forward);
+  auto plans = own_plans(known, *forward);
   if (plans) {
     for (Plan& plan : *plans) {
       exchange_plan(problem, plan);
@@ -99,6 +99,10 @@ bool may_take(const Template& known, Direction direction) {
 
 }  // namespace
 
+Result<std::vector<Plan>> plans_of(const Template& known, const Problem& problem) {
+  return known.direction == problem.direction ? own_plans(known, problem) : exchanged_plans(known, problem);
+}
+
 Result<Candidates> candidates(const Problem& problem) {
   if (const std::vector<Violation> violations = check_limits(problem.layer); !violations.empty()) {
     return fail(violations.front().message);
@@ -113,7 +117,7 @@ Result<Candidates> candidates(const Problem& problem) {
   // The direction's first template takes all that there are kernels for, so what it refuses is refused. Nothing is
   // predicted of its plans; those of the others are ordered by their cost models, before or after the first of these.
   const Template& general = *std::ranges::find(templates(), problem.direction, &Template::direction);
-  auto of_general = plans_of(general, problem);
+  auto of_general = own_plans(general, problem);
   if (!of_general) {
     return std::unexpected(of_general.error());
   }
@@ -123,7 +127,7 @@ Result<Candidates> candidates(const Problem& problem) {
     if (&each == &general || !may_take(each, problem.direction)) {
       continue;
     }
-    if (auto plans = each.direction == problem.direction ? plans_of(each, problem) : exchanged_plans(each, problem)) {
+    if (auto plans = plans_of(each, problem)) {
       std::ranges::move(*plans, std::back_inserter(predicted));
     } else {
       out.refusals.push_back({each.name, std::move(plans.error().message)});

@@ -65,18 +65,23 @@ struct Candidates {
 /// Its plans.
 [[nodiscard]] Result<std::vector<Plan>> plan(const Problem& problem);
 
+struct Template;  // templates.h
+
+/// The plans of one template alone, for a problem that plan() takes, best first. Errors: why it has none.
+[[nodiscard]] Result<std::vector<Plan>> plans_of(const Template& known, const Problem& problem);
+
 /// Blocks of the launch for a call of this shape (a 1-D grid; 0 when there is nothing to do).
 /// Errors: more blocks than a grid can have, or an extent the kernel's 32-bit coordinates can't hold.
 [[nodiscard]] Result<std::int64_t> grid_blocks(const Problem& problem, const Plan& plan, const Shape& shape);
 
 /// What the planner knows of the main kernel's grid.
 struct TileGrid {
-  std::int64_t stride_h = 1, stride_w = 1;       // the layer's
+  std::int64_t stride_h = 1, stride_w = 1;           // the layer's
   std::int64_t beyond_rows = 0, beyond_columns = 0;  // inputs that a tile counts behind the last, beside tile_rows
-  std::int64_t tile_rows = 1, tile_columns = 1;  // outputs that a block makes
-  std::int64_t tile_images = 1;                  // whose outputs of that rectangle it makes
-  std::int64_t blocks_per_tile = 1;              // for all channels and phases of a tile of one image
-  std::int64_t most_tiles = 0;                   // that have blocks at a time, which go on to others; 0: all have
+  std::int64_t tile_rows = 1, tile_columns = 1;      // outputs that a block makes
+  std::int64_t tile_images = 1;                      // whose outputs of that rectangle it makes
+  std::int64_t blocks_per_tile = 1;                  // for all channels and phases of a tile of one image
+  std::int64_t most_tiles = 0;                       // that have blocks at a time, which go on to others; 0: all have
   /// For launches.
   [[nodiscard]] Grid grid() const;
 };

@@ -12,6 +12,7 @@
 #include "generator/planner/direct_rows.h"
 #include "generator/planner/f32x3_gemm.h"
 #include "generator/planner/f32x3_grad_weight.h"
+#include "generator/planner/f32x3_grad_weight_pixels.h"
 #include "generator/planner/grad_bias.h"
 #include "generator/planner/grad_weight_gemm.h"
 #include "generator/planner/grad_weight_pixels.h"
@@ -54,6 +55,9 @@ constexpr std::array kTemplates = {
              grad_weight_rows_launch, grad_weight_rows_seconds},
     Template{"f32x3_grad_weight", kGradWeight, programs::f32x3_grad_weight, plans_f32x3_grad_weight, nullptr,
              f32x3_grad_weight_launch, f32x3_grad_weight_seconds},
+    Template{"f32x3_grad_weight_pixels", kGradWeight, programs::f32x3_grad_weight_pixels,
+             plans_f32x3_grad_weight_pixels, nullptr, f32x3_grad_weight_pixels_launch,
+             f32x3_grad_weight_pixels_seconds},
     Template{"grad_bias", kGradBias, programs::grad_bias, plans_grad_bias, nullptr, grad_bias_launch, nullptr},
 };
 

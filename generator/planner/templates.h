@@ -27,8 +27,8 @@ struct Template {
   LaunchPlan (*launch)(const Problem& problem, const Plan& plan);
   /// About the seconds of a call at these sizes, which have outputs; null where nothing is predicted.
   std::optional<double> (*seconds)(const Problem& problem, const Plan& plan, const InputSizes& sizes);
-  /// Of forward layers with predicted times: whether it is asked for gradients of the input, by the layer with its input
-  /// and output exchanged.
+  /// Of forward layers with predicted times: whether it is asked for gradients of the input, by the layer with its
+  /// input and output exchanged.
   bool makes_gradients = true;
 };
 

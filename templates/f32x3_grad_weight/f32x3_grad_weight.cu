@@ -30,13 +30,13 @@
 #include "device/warpgroup.h"
 
 // ---- Elements ----
-#include "element.h"
+#include "pixel_gemm/floats.h"
 
 // ---- Tiles and stages ----
 #include "layout.h"
 
 // ---- Scales ----
-#include "scales.h"
+#include "pixel_gemm/scales.h"
 
 // ---- Producer ----
 #include "staging.h"
@@ -47,10 +47,14 @@
 
 #include "pixel_gemm/row_staging.h"
 
-#include "products.h"
+#include "pixel_gemm/multiply_parts.h"
+
+#include "pixel_gemm/totals.h"
 
 using WeightIndex = long long;
 #include "pixel_gemm/epilogue.h"
+
+#include "pixel_gemm/consume_parts.h"
 
 // ---- Kernels ----
 #include "device/channel_sums.h"
@@ -109,12 +113,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int thread = threadIdx.x;
     const int lane = thread % 32;
     const int warp = thread / 32 % 4;  // of the warpgroup
-    int places[kOwnTiles];
+    Place places[kOwnTiles];
 #pragma unroll
     for (int tile = 0; tile < kOwnTiles; ++tile) {
-      places[tile] = fragment_place((tile * P::consumer_groups + warpgroup) * 4 + warp, lane);
+      places[tile] = place_of_rows((tile * P::consumer_groups + warpgroup) * 4 + warp, lane);
     }
-    const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;
     Accumulators high[kOwnTiles] = {};
     Accumulators low[kOwnTiles] = {};
     Accumulators sums[kOwnTiles] = {};  // where they are not in shared memory
@@ -122,31 +125,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if (P::shared_totals) {
       clear_totals(own_totals);
     }
-    int since = 0;     // stages since high parts were promoted
-    int promoted = 0;  // promotions of high parts since one of low parts
     for (int consumed = 0; consumed < count; ++consumed) {
-      const int stage = consumed % P::stages;
-      mbarrier_wait(&full[stage], consumed / P::stages % 2);
-      pin(high);
-      pin(low);
-      if (kEvenTiles || has_all_tiles) {
-        multiply_stage(high, low, kOwnTiles, shared + stage * kStageBytes, places);
-      } else if constexpr (kOwnTiles > 1) {
-        multiply_stage(high, low, kOwnTiles - 1, shared + stage * kStageBytes, places);
-      }
-      pin(high);
-      pin(low);
-      release_stage(&empty[stage], lane);
-      ++since;
-      if (since == kPromoteStages) {
-        promote_high(sums, own_totals, high);
-        since = 0;
-        ++promoted;
-        if (promoted == kPromoteLow) {
-          promote_low(sums, own_totals, low);
-          promoted = 0;
-        }
-      }
+      consume_stage(sums, own_totals, high, low, places, shared, full, empty, consumed, warpgroup, lane);
     }
     promote_high(sums, own_totals, high);
     promote_low(sums, own_totals, low);
@@ -154,6 +134,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       fetch_totals(sums, own_totals);
     }
     unscale(sums, scales, warpgroup, thread);
-    store_block(sums, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup, thread);
+    store_block(sums, reinterpret_cast<float*>(shared), target, partial, grad_weight, false, warpgroup, thread);
   }
 }

@@ -34,17 +34,6 @@ constexpr int kBarrierOffset = kSpareOffset + kSpareBytes;
 constexpr int kRowsBarrierOffset = kBarrierOffset + 2 * P::stages * 8;
 constexpr int kSharedBytes = (kByRows ? kSharedAlignment : 0) + kRowsBarrierOffset + P::row_stages * 8;
 
-// Tensor cores truncate each sum. A model that truncates two bits below the last place gives, for 16 products in one
-// accumulator, at most 1.5e-6 of a sum of terms of one sign and 3.4e-7 of one of random signs (docs/kernel-notes.md).
-// So the accumulators of high parts are promoted to fp32 totals after at most 16 k-steps. Those of products with a low
-// part are 2^-11 of these or less: 32 promotions are 1024 such products, which lose at most 1024 * 2^-23 of them and so
-// 2^-24 of a sum.
-constexpr int kMostTerms = 16;
-constexpr int kPromoteStages = kMostTerms / kKSteps;  // stages after which high parts are promoted
-constexpr int kPromoteLow = 32;                       // promotions of high parts after which low parts are promoted
-
 constexpr int kAlignment = P::channels_last || kByRows ? 16 : 4;  // of x and grad_y, in bytes
 
-static_assert(kKSteps <= kMostTerms, "a stage has no more products than one promotion");
 static_assert(kStoredColumns >= 8, "the results of eight input channels fit the stages");
-static_assert((P::shared_totals ? 2 : 3) * kAccumulators <= 144, "accumulators and totals fit the registers");

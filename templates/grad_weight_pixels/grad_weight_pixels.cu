@@ -37,51 +37,7 @@ using WeightIndex = long long;
 #include "pixel_gemm/consume.h"
 
 // ---- Producer ----
-
-// What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.
-struct Source {
-  int in;
-  int out;
-  int origin_h;
-  int origin_w;
-  long long first_tile;
-  int row_tiles;  // of an image
-  int column_tiles;
-};
-
-// Issues the copies of a tile of the slice: the boxes of x, and those of each plane of grad_y.
-__device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
-                                          unsigned long long* full, const Source& source, int issued) {
-  // Tiles of one column of tiles follow one another.
-  const long long tile = source.first_tile + issued;
-  const int image = static_cast<int>(tile / source.row_tiles / source.column_tiles) * P::tile_images;
-  const int row = static_cast<int>(tile % source.row_tiles) * P::tile_rows;
-  const int column = static_cast<int>(tile / source.row_tiles % source.column_tiles) * P::tile_columns;
-  unsigned char* stage = shared + issued % P::stages * kStageBytes;
-  unsigned long long* barrier = &full[issued % P::stages];
-  mbarrier_arrive_expect(barrier, kCopiedBytes);
-#pragma unroll
-  for (int box = 0; box < kInBoxes; ++box) {
-    tensor_load_4d(stage + box * kInputBoxBytes, x_map, barrier, source.in + box * kInBox, column, row, image);
-  }
-#pragma unroll
-  for (int box = 0; box < kPlanes * kOutBoxes; ++box) {
-    const int plane = box / kOutBoxes;
-    tensor_load_4d(stage + kInputBytes + box * kPlaneBoxBytes, grad_y_map, barrier,
-                   source.out + box % kOutBoxes * kOutBox,
-                   column * P::stride_w + source.origin_w + plane % kPlanesW * P::dilation_w,
-                   row * P::stride_h + source.origin_h + plane / kPlanesW * P::dilation_h, image);
-  }
-}
-
-// Zeros behind what copies bring to each of some boxes, which products read. No copy overwrites them.
-__device__ __forceinline__ void zero_tails(unsigned char* boxes, int count, int copied, int bytes) {
-  for (int box = 0; box < count; ++box) {
-    for (int i = copied + static_cast<int>(threadIdx.x) * 16; i < bytes; i += kThreads * 16) {
-      *reinterpret_cast<uint4*>(boxes + box * bytes + i) = make_uint4(0, 0, 0, 0);
-    }
-  }
-}
+#include "pixel_gemm/box_copies.h"
 
 // ---- Kernels ----
 #include "copies.h"
@@ -96,12 +52,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                        int height, int width) {
   const int block = blockIdx.x;
   const Target target = target_of(block);
-  const int row_tiles = (input_rows(height) + (P::tile_rows - 1)) / P::tile_rows;
-  const int column_tiles = P::flat ? 1 : (input_columns(width) + (P::tile_columns - 1)) / P::tile_columns;
-  const long long image_tiles = (static_cast<long long>(batch) + (P::tile_images - 1)) / P::tile_images;
-  const long long tiles = image_tiles * row_tiles * column_tiles;
-  const long long first_tile = tiles * target.slice / P::slices;
-  const int count = static_cast<int>(tiles * (target.slice + 1) / P::slices - first_tile);
+  const Tiles tiles = tiles_of(batch, height, width);
+  const long long first_tile = tiles.all * target.slice / P::slices;
+  const int count = static_cast<int>(tiles.all * (target.slice + 1) / P::slices - first_tile);
 
   unsigned char* shared = shared_align(shared_memory(), 1024);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
@@ -114,26 +67,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     fence_mbarrier_init();
   }
   if (P::flat) {
-    for (int stage = 0; stage < P::stages; ++stage) {
-      zero_tails(shared + stage * kStageBytes, kInBoxes, kInputPixels * kInSwizzle, kInputBoxBytes);
-      zero_tails(shared + stage * kStageBytes + kInputBytes, kPlanes * kOutBoxes, kPlanePixels * kOutSwizzle,
-                 kPlaneBoxBytes);
-    }
-    fence_proxy_async();
+    zero_stage_tails(shared);
   }
   __syncthreads();
 
-  const Source source = {target.group * kGroupIn + target.first_in,
-                         target.group * kGroupOut + target.first_out,
-                         target.first_kh * P::dilation_h - P::padding_h,
-                         target.first_kw * P::dilation_w - P::padding_w,
-                         first_tile,
-                         row_tiles,
-                         column_tiles};
+  const Source source = source_of(target, tiles, first_tile);
   if (threadIdx.x == 0) {
-    for (int issued = 0; issued < min(count, P::stages); ++issued) {
-      copy_tile(shared, x_map, grad_y_map, full, source, issued);
-    }
+    copy_first(shared, x_map, grad_y_map, full, source, count);
   }
 
   const int thread = threadIdx.x;
@@ -147,11 +87,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   float* own_totals = totals + block * kTotals + thread;
   Accumulators acc[kOwnTiles] = {};
   for (int consumed = 0; consumed < count; ++consumed) {
-    // A stage is issued again some stages after this warp has read it: other warps may lag behind it.
-    const int next = consumed - kIssueLag + P::stages;
-    if (thread == 0 && consumed >= kIssueLag && next < count) {
-      mbarrier_wait(&empty[next % P::stages], (next / P::stages - 1) % 2);
-      copy_tile(shared, x_map, grad_y_map, full, source, next);
+    if (thread == 0) {
+      copy_next(shared, x_map, grad_y_map, full, empty, source, count, consumed);
     }
     __syncwarp();
     consume_stage(acc, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);

@@ -1,49 +1,9 @@
-// The layout of `grad_weight_pixels`: the positions of a stage, and shared memory.
+// The layout of `grad_weight_pixels`: shared memory.
 #pragma once
 
-#include "pixel_gemm/problem.h"
+constexpr int kParts = 1;  // of a value
+#include "pixel_gemm/boxes.h"
 
-// One of the threads that multiply also issues the copies: a warp beside them would take registers from all, since the
-// assembler shares them among whole warpgroups.
-constexpr int kThreads = kConsumers;
-constexpr int kIssueLag = 2;  // stages from a stage's last read to its next copies
-
-// The channels of a box, whose bytes are its swizzle: 64, 32 or 16.
-__host__ __device__ constexpr int box_channels(int channels) {
-  return channels % 64 == 0 ? 64 : channels % 32 == 0 ? 32 : 16;
-}
-constexpr int kInBox = box_channels(P::block_in);
-constexpr int kOutBox = box_channels(P::block_out);
-constexpr int kInBoxes = P::block_in / kInBox;
-constexpr int kOutBoxes = P::block_out / kOutBox;
-constexpr int kInSwizzle = kInBox * kBytes;  // bytes of a position
-constexpr int kOutSwizzle = kOutBox * kBytes;
-
-// The positions that copies bring: of x, and of each plane of grad_y. Flat rows have kHaloW zeros at their ends, and
-// images that share a stage have kHaloH rows of zeros.
-constexpr int kWindowPitch = (P::flat ? P::width : P::tile_columns) + kHaloW;
-constexpr int kWindowRows = P::tile_rows + kHaloH;
-constexpr int kInputPitch = P::flat ? kWindowPitch : P::tile_columns;
-constexpr int kInputRows = P::tile_images > 1 ? kWindowRows : P::tile_rows;
-constexpr int kInputPixels = P::tile_images * kInputRows * kInputPitch;
-constexpr int kPlanePixels = P::tile_images * kWindowRows * kWindowPitch;
-
-// A run of positions is contiguous in x and in the planes: a row, or all flat rows. Products take whole instructions of
-// it, so that flat rows have a tail behind what copies bring.
-constexpr int kRunPixels = P::flat ? ceil_div(kInputPixels, kInstructionK) * kInstructionK : P::tile_columns;
-constexpr int kRunSteps = kRunPixels / kInstructionK;
-constexpr int kKSteps = P::flat ? kRunSteps : P::tile_rows * kRunSteps;
-constexpr int kPlaneEnd = P::flat ? kRunPixels + kHaloH * kWindowPitch + kHaloW : kPlanePixels;  // that taps read
-
-// Shared memory of a stage: the boxes of x, and the boxes of each plane. Swizzles follow addresses in multiples of 1024
-// bytes, from where stages and windows begin. Boxes of x, of whole instructions, begin at multiples of their swizzle's
-// pattern.
-constexpr int kInputBoxBytes = kKSteps * kInstructionK * kInSwizzle;
-constexpr int kPlaneBoxBytes = ceil_div(kPlaneEnd * kOutSwizzle, 128) * 128;
-constexpr int kInputBytes = ceil_div(kInBoxes * kInputBoxBytes, 1024) * 1024;
-constexpr int kWindowBytes = kPlanes * kOutBoxes * kPlaneBoxBytes;
-constexpr int kCopiedBytes = kInBoxes * kInputPixels * kInSwizzle + kPlanes * kOutBoxes * kPlanePixels * kOutSwizzle;
-constexpr int kStageBytes = ceil_div(kInputBytes + kWindowBytes, 1024) * 1024;
 constexpr int kPipelineBytes = P::stages * kStageBytes;
 constexpr int kStoredColumns = smaller(kColumns, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
 constexpr int kBarrierOffset = kPipelineBytes;  // mbarriers
@@ -53,10 +13,4 @@ constexpr int kAlignment = P::channels_last ? 16 : kBytes;  // of x and grad_y, 
 
 static_assert(kBytes == 2, "channels of 16 bits lie together");
 static_assert(P::channels_last || (P::height >= 0 && P::width >= 0), "copies have a known size");
-static_assert(kGroupIn % kPack == 0 && kGroupOut % kPack == 0, "a group's channels begin at multiples of 16 bytes");
-static_assert(P::block_in % 16 == 0, "a box has a swizzle");
-static_assert(P::flat || P::tile_columns % kInstructionK == 0, "a row of a stage is whole products");
-static_assert(!P::flat || P::width >= 0, "the pitch of whole rows is known");
-static_assert(P::flat || P::tile_images == 1, "images share flat stages alone");
-static_assert(P::stages > kIssueLag, "a stage is copied before it is wanted");
 static_assert(kStoredColumns >= 8, "the results of eight input channels fit the stages");

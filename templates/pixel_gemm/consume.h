@@ -38,5 +38,5 @@ __device__ __forceinline__ void store_sums(Accumulators (&acc)[kOwnTiles], const
   if (P::promote_stages > 0 && stages >= P::promote_stages) {
     add_totals(acc, totals);
   }
-  store_block(acc, columns, target, partial, grad_weight, warpgroup, thread);
+  store_block(acc, columns, target, partial, grad_weight, false, warpgroup, thread);
 }

@@ -1,5 +1,5 @@
 // Accumulators become sums of a slice, or the gradient itself.
-// Needs, above its line, store_vector() and the type WeightIndex of device/weight_order.h, whatever that is.
+// Needs, above its line, widen(), store_vector() and the type WeightIndex of device/weight_order.h, whatever that is.
 #pragma once
 
 #include "device/barrier.h"
@@ -54,7 +54,7 @@ __device__ __forceinline__ int column_at(int place) {
 // Stores the sums of some columns, which lie in shared memory, in the order of the weights. A thread stores the same
 // rows of several columns.
 __device__ __forceinline__ void store_columns(const float* columns, int first_column, int count, const Target& target,
-                                              float* __restrict__ partial, Element* __restrict__ grad_weight,
+                                              float* __restrict__ partial, Element* __restrict__ grad_weight, bool adds,
                                               int thread) {
   const int place = thread / kVectorThreads;
   const int end = kConsumers % kVectorThreads == 0 || place < kColumnsAtOnce ? count : 0;
@@ -91,9 +91,16 @@ __device__ __forceinline__ void store_columns(const float* columns, int first_co
         const long long weight = weight_offset_at(static_cast<long long>(target.group) * kGroupIn + ci, co, kh, kw,
                                                   kGroupOut, P::kernel_h, P::kernel_w);
         if constexpr (P::slices == 1) {
+          if (adds) {  // to what is there
+#pragma unroll
+            for (int i = 0; i < kVector; ++i) {
+              sums[i] += widen(grad_weight[weight + i]);
+            }
+          }
           store_vector(grad_weight + weight, sums);
         } else {
-          partial[target.slice * kWeights + weight] = sums[0];
+          const long long at = target.slice * kWeights + weight;
+          partial[at] = adds ? partial[at] + sums[0] : sums[0];
         }
       }
     }
@@ -102,7 +109,7 @@ __device__ __forceinline__ void store_columns(const float* columns, int first_co
 
 // Stores a block's results, through shared memory: some columns at a time.
 __device__ __forceinline__ void store_block(const Accumulators (&acc)[kOwnTiles], float* columns, const Target& target,
-                                            float* __restrict__ partial, Element* __restrict__ grad_weight,
+                                            float* __restrict__ partial, Element* __restrict__ grad_weight, bool adds,
                                             int warpgroup, int thread) {
   const int lane = thread % 32;
 #pragma unroll
@@ -126,6 +133,6 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[kOwnTiles]
       }
     }
     named_barrier_sync(1, kConsumers);
-    store_columns(columns, first, min(kStoredColumns, kColumns - first), target, partial, grad_weight, thread);
+    store_columns(columns, first, min(kStoredColumns, kColumns - first), target, partial, grad_weight, adds, thread);
   }
 }

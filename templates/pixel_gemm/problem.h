@@ -82,8 +82,8 @@ constexpr int kResultBytes = static_cast<int>(sizeof(Element));  // of a weight
 // stored element by element. Vectors of the first, each in another sector, took 1.3 to 1.4 times as long for whole
 // kernels, those of the second up to 1.06 times.
 constexpr int kMostVector = P::slices > 1 || kAdjacent* kResultBytes < 32 ? 1
-                            : kChannelsTogether                            ? 4
-                                                                           : 16 / kResultBytes;
+                            : kChannelsTogether                           ? 4
+                                                                          : 16 / kResultBytes;
 constexpr int kVector = greatest_common_divisor(
     kAdjacent, kChannelsTogether || kTaps % 2 != 0 ? kMostVector : greatest_common_divisor(kMostVector, kTaps));
 constexpr int kWeightAlignment = kVector * kResultBytes;

@@ -7,6 +7,7 @@
 #include "generator/planner/direct.h"
 #include "generator/planner/f32x3_gemm.h"
 #include "generator/planner/f32x3_grad_weight.h"
+#include "generator/planner/f32x3_grad_weight_pixels.h"
 #include "generator/planner/grad_weight_gemm.h"
 #include "generator/planner/grad_weight_pixels.h"
 #include "generator/planner/grad_weight_rows.h"
@@ -47,7 +48,9 @@ const Emitted kOnlyOnSm90a[] = {
     {"grad_weight_pixels", plans_grad_weight_pixels,
      "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; dtype bf16; layout nhwc; directions grad_weight"},
     {"f32x3_grad_weight", plans_f32x3_grad_weight,
-     "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; compute f32x3; bias; directions grad_weight"}};
+     "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; compute f32x3; bias; directions grad_weight"},
+    {"f32x3_grad_weight_pixels", plans_f32x3_grad_weight_pixels,
+     "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; compute f32x3; bias; directions grad_weight"}};
 
 KernelSource source_of(const char* text, Result<std::vector<Plan>> (*plans)(const Problem& problem)) {
   const Layer layer = parse_layer(text).value();

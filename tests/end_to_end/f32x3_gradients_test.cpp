@@ -42,6 +42,7 @@ struct Case {
   const char* layer;
   const char* block;      // with_block(): few slices, so that each has several stages
   bool has_zeros = true;  // whether products also have zeros around an image
+  const char* template_name = "f32x3_grad_weight";
 };
 constexpr Case kCases[] = {
     {"Rows", "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 3x9x20; compute f32x3; directions grad_weight",
@@ -67,6 +68,17 @@ constexpr Case kCases[] = {
     {"LongSums", "conv_transpose2d 8 -> 16; kernel 1x2; input 5x64x64; compute f32x3; directions grad_weight",
      "taps_h 1, taps_w 2, block_out 16, block_in 8, consumer_groups 2, flat 0, tile_rows 4, tile_columns 64, stages 2, "
      "producers 128, shared_totals 0, slices 1, scan_slices 4"},
+    {"Pixels",
+     "conv_transpose2d 24 -> 16; kernel 3x3; padding 1x1; input 3x9x14; compute f32x3; directions grad_weight",
+     "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_images 1, tile_rows 2, "
+     "tile_columns 16, stages 3, shared_totals 0, slices 2, scan_slices 2, chunks 2, chunk_images 2",
+     true, "f32x3_grad_weight_pixels"},
+    {"PixelsChannelsLast",
+     "conv_transpose2d 16 -> 24; kernel 2x2; stride 2x2; input 5x3x5; compute f32x3; layout nhwc; directions "
+     "grad_weight",
+     "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 1, tile_images 2, tile_rows 3, "
+     "tile_columns 16, stages 3, shared_totals 1, slices 1, scan_slices 1, chunks 2, chunk_images 3",
+     true, "f32x3_grad_weight_pixels"},
 };
 
 struct Results {
@@ -92,7 +104,7 @@ class SplitGradients : public ::testing::TestWithParam<Case> {
     ASSERT_NE(device_, nullptr);
     problem_ = {parse_layer(GetParam().layer).value(), Direction::kGradWeight, target_named("sm_90a").value()};
     const auto plans = plan(problem_).value();
-    const auto found = std::ranges::find(plans, "f32x3_grad_weight", &Plan::template_name);
+    const auto found = std::ranges::find(plans, GetParam().template_name, &Plan::template_name);
     ASSERT_NE(found, plans.end());
     plan_ = with_block(*found, GetParam().block);
     sizes_ = known_sizes(problem_.layer).value();

@@ -131,7 +131,8 @@ constexpr WeightCase kWeightCases[] = {{"direct_grad_input", kIn, ""},
                                        {"grad_weight_gemm", kWeights, "; dtype f16"},
                                        {"grad_weight_rows", kWeights, "; compute tf32"},
                                        {"grad_weight_pixels", kWeights, "; dtype f16; layout nhwc"},
-                                       {"f32x3_grad_weight", kWeights, "; compute f32x3"}};
+                                       {"f32x3_grad_weight", kWeights, "; compute f32x3"},
+                                       {"f32x3_grad_weight_pixels", kWeights, "; compute f32x3"}};
 
 class FarWeights : public ::testing::TestWithParam<WeightCase> {};
 
@@ -207,12 +208,16 @@ const Template kTemplates[] = {
       "load_input: * #ll", "load_unit: * #ll", "load_unit_2: * #ll", "load_window: * #ll", "source_of: * #ll"}},
     {"grad_weight_rows", {kAdding, kAddingBlock, kMove, kFirstTile, kTiles}},
     {"grad_weight_pixels",
-     {kAdding, kAddingBlock, kMove, kFirstTile, kTiles, "kernel: const long long image_tiles",
-      "copy_tile: const long long tile"}},
+     {kAdding, kAddingBlock, kMove, kFirstTile, "tiles_of: static_cast<long long>(batch)",
+      "tiles_of: const long long image_tiles", "copy_tile: const long long tile"}},
     {"f32x3_grad_weight",
      {kAdding, kAddingBlock, kMove, kFirstTile, "scan_slice: const long long image",
       "scan_slice_2: const long long image", "scan_slice: static_cast<long long>(thread % 16)",
       "scan_slice_2: static_cast<long long>(thread % 16)"}},
+    {"f32x3_grad_weight_pixels",  // whose tensors have at most 168 MiB
+     {kMove, kFirstTile, "scan_slice: const long long end", "scan_slice_2: const long long end",
+      "scan_slice: const long long position", "scan_slice_2: const long long position",
+      "scan_slice: static_cast<long long>(thread % 16)", "scan_slice_2: static_cast<long long>(thread % 16)"}},
     {"grad_bias",
      {"kernel: const long long end", "kernel: const long long image", "kernel: static_cast<long long>(thread)",
       "kernel: static_cast<long long>(thread / 8)"}}};

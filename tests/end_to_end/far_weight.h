@@ -72,6 +72,8 @@ class FarWeight {
       std::int64_t count = kernel.cluster;  // of the last blocks
       if (kernel.symbol == source.symbol) {
         launches[i].blocks = blocks_of(plan_, kernel, shape_);
+      } else if (kernel.symbol.ends_with("_split")) {  // tiles of grad_y, and the last ones of x
+        count = (kOuts + kWritten) / 64;
       } else {  // the packing of the last tile of channels
         count = ceil_div(launches[i].blocks, kIns / integer(plan_, "block_n"));
       }

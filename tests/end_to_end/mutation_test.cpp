@@ -415,14 +415,31 @@ constexpr Case kCases[] = {
      .unseen = 11,
      .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 1, tile_rows 4, stages 2, "
               "producers 128, row_stages 1, slices 1, scan_slices 2"},
-    {.name = "f32x3_grad_weight_pixels",
+    {.name = "f32x3_grad_weight_channels_last",
      .template_name = "f32x3_grad_weight",
      .layer = "conv_transpose2d 16 -> 24; kernel 3x3; padding 1x1; input 2x6x9; compute f32x3; layout nhwc; directions "
               "grad_weight",
      .least_mutants = 20,
      .unseen = 6,
      .block = "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 1, tile_rows 4, stages 2, "
-              "producers 128, slices 1, scan_slices 2"}};
+              "producers 128, slices 1, scan_slices 2"},
+    {.name = "f32x3_grad_weight_pixels_tiles",
+     .template_name = "f32x3_grad_weight_pixels",
+     .layer = "conv_transpose2d 24 -> 24; kernel 3x3; stride 2x1; padding 0x1; input 3x6x9; compute f32x3; directions "
+              "grad_weight",
+     .least_mutants = 20,
+     .unseen = 2,
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_images 1, tile_rows 3, "
+              "tile_columns 16, stages 3, slices 1, scan_slices 2, chunks 2, chunk_images 2"},
+    {.name = "f32x3_grad_weight_pixels_sequence",
+     .template_name = "f32x3_grad_weight_pixels",
+     .layer =
+         "conv_transpose2d 24 -> 24; kernel 3x3; stride 2x1; padding 0x1; input 9x3x5; compute f32x3; layout nhwc; "
+         "directions grad_weight",
+     .least_mutants = 20,
+     .unseen = 2,
+     .block = "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 1, tile_images 2, tile_rows 3, "
+              "tile_columns 16, stages 3, slices 1, scan_slices 2"}};
 constexpr std::size_t kSample = 6;
 
 std::vector<Candidate> candidates() {

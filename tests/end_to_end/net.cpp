@@ -427,6 +427,19 @@ void turn_to(Direction direction, std::string_view template_name, std::mt19937_6
   }
 }
 
+/// Cuts half of the batches that a template may cut, whatever their size.
+void cut_batch(std::int64_t batch, std::mt19937_64& random, Plan& plan) {
+  const auto chunks = plan.parameters.find("chunks");
+  if (chunks != plan.parameters.end() && batch > 1 && random() % 2 == 0) {
+    const std::int64_t images =
+        1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(std::min<std::int64_t>(batch - 1, 3)));
+    if ((batch + images - 1) / images <= 3) {
+      chunks->second = (batch + images - 1) / images;
+      plan.parameters.find("chunk_images")->second = images;
+    }
+  }
+}
+
 }  // namespace
 
 DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
@@ -443,11 +456,12 @@ DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
     if (!drawn || !has(drawn->layer) || !check_limits(drawn->layer).empty() || !shape_of(drawn->layer, drawn->sizes)) {
       continue;
     }
-    std::vector<Plan> plans =
-        plan({drawn->layer, direction, target_named("sm_90a").value()}).value_or(std::vector<Plan>());
-    std::erase_if(plans, [&](const Plan& plan) { return plan.template_name != template_name; });
+    const Problem problem{drawn->layer, direction, target_named("sm_90a").value()};
+    std::vector<Plan> plans = plans_of(*template_named(template_name).value(), problem).value_or(std::vector<Plan>());
     if (!plans.empty()) {
-      return {*drawn, plans[random() % plans.size()]};
+      Plan& chosen = plans[random() % plans.size()];
+      cut_batch(drawn->sizes.batch, random, chosen);
+      return {*drawn, std::move(chosen)};
     }
   }
 }
@@ -459,12 +473,19 @@ std::string name_of(const DirectedTemplate& directed) {
 }
 
 std::vector<DirectedTemplate> gradient_templates() {
-  return {{Direction::kGradInput, "direct_grad_input"},   {Direction::kGradInput, "shift_gemm"},
-          {Direction::kGradInput, "f32x3_gemm"},          {Direction::kGradInput, "halo_gemm"},
-          {Direction::kGradInput, "roll_gemm"},           {Direction::kGradInput, "tap_gemm"},
-          {Direction::kGradWeight, "direct_grad_weight"}, {Direction::kGradWeight, "grad_weight_gemm"},
-          {Direction::kGradWeight, "grad_weight_pixels"}, {Direction::kGradWeight, "grad_weight_rows"},
-          {Direction::kGradWeight, "f32x3_grad_weight"},  {Direction::kGradBias, "grad_bias"}};
+  return {{Direction::kGradInput, "direct_grad_input"},
+          {Direction::kGradInput, "shift_gemm"},
+          {Direction::kGradInput, "f32x3_gemm"},
+          {Direction::kGradInput, "halo_gemm"},
+          {Direction::kGradInput, "roll_gemm"},
+          {Direction::kGradInput, "tap_gemm"},
+          {Direction::kGradWeight, "direct_grad_weight"},
+          {Direction::kGradWeight, "grad_weight_gemm"},
+          {Direction::kGradWeight, "grad_weight_pixels"},
+          {Direction::kGradWeight, "grad_weight_rows"},
+          {Direction::kGradWeight, "f32x3_grad_weight"},
+          {Direction::kGradWeight, "f32x3_grad_weight_pixels"},
+          {Direction::kGradBias, "grad_bias"}};
 }
 
 std::string words(const std::pair<Coverage::Class, Coverage::Class>& pair) {

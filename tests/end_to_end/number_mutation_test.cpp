@@ -358,6 +358,11 @@ constexpr Kind kChannelScales[] = {
      "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows 1, tile_columns 16, stages "
      "2, "
      "producers 128, shared_totals 1, slices 1, scan_slices 2"},
+    {"Pixels", "f32x3_grad_weight_pixels",
+     "conv_transpose2d 16 -> 24; kernel 2x2; stride 2x2; input 2x17x16; compute f32x3; directions grad_weight", "", 1,
+     4,
+     "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_images 1, tile_rows 1, "
+     "tile_columns 16, stages 3, slices 1, scan_slices 2"},
 };
 constexpr Kind kGradientsOfTf32[] = {
     {"Gemm", "grad_weight_gemm",

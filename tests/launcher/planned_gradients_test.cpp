@@ -30,10 +30,15 @@ TEST_P(PlannedGradients, RightByTheDefinition) {
   const Direction direction = layer.directions.front();
   const CodeTarget code = code_target_named("sm_90a").value();
   const Problem problem{layer, direction, code.target};
-  const std::vector<Plan> plans = plan(problem).value();
+  const std::vector<Plan> plans = convtgen::plan(problem).value();
   const auto chosen = std::ranges::find(plans, GetParam().template_name, &Plan::template_name);
   ASSERT_NE(chosen, plans.end()) << "the planner has no plan of this template";
-  const TargetKernel made{code, *chosen, specialize(problem, *chosen).value()};
+  Plan plan = *chosen;
+  if (const auto chunks = plan.parameters.find("chunks"); chunks != plan.parameters.end()) {
+    chunks->second = std::int64_t{2};  // launches of the same kernels, an image each
+    plan.parameters.find("chunk_images")->second = std::int64_t{1};
+  }
+  const TargetKernel made{code, plan, specialize(problem, plan).value()};
   HostOptions options;
   options.portable = true;
   const auto library = open_host_device(options).value()->compile(made.source, code.target.architecture);
@@ -65,7 +70,9 @@ INSTANTIATE_TEST_SUITE_P(
                     PlannedGradient{"grad_weight_gemm", std::string(kWeight) + "; compute tf32"},
                     PlannedGradient{"grad_weight_rows", std::string(kWeight) + "; compute tf32; input ?x5x16"},
                     PlannedGradient{"grad_weight_pixels", std::string(kWeight) + "; dtype f16; layout nhwc"},
-                    PlannedGradient{"f32x3_grad_weight", std::string(kWeight) + "; compute f32x3"}),
+                    PlannedGradient{"f32x3_grad_weight", std::string(kWeight) + "; compute f32x3"},
+                    PlannedGradient{"f32x3_grad_weight_pixels",
+                                    std::string(kWeight) + "; compute f32x3; input 2x5x16"}),
     [](const auto& given) { return given.param.template_name; });
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "generator/planner/grad_weight_gemm.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/f32x3_grad_weight.h"
+#include "generator/planner/f32x3_grad_weight_pixels.h"
 #include "generator/planner/grad_weight_launch.h"
 #include "generator/planner/grad_weight_pixels.h"
 #include "generator/planner/grad_weight_plan.h"
@@ -16,6 +18,9 @@
 
 namespace convtgen {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
 Problem grad_weight_of(const std::string& layer, std::string_view architecture = "sm_90a") {
   const auto parsed = parse_layer("conv_transpose2d " + layer + "; directions grad_weight");
@@ -78,7 +83,7 @@ TEST(PlanGradWeight, WorkspacesAreSmallWhateverTheLayerIs) {
 
 using PlansOf = Result<std::vector<Plan>> (*)(const Problem&);
 constexpr PlansOf kTemplates[] = {plans_grad_weight_gemm, plans_grad_weight_rows, plans_grad_weight_pixels,
-                                  plans_f32x3_grad_weight};
+                                  plans_f32x3_grad_weight, plans_f32x3_grad_weight_pixels};
 
 TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
   std::map<std::string, int> planned;
@@ -189,6 +194,66 @@ TEST(PlanGradWeight, SmallTensorsOfNchwAreCopiedToChannelsLast) {
     // Tiles of 64 positions by 64 channels: 105 positions of x in 2 by 1 tiles, 420 of grad_y in 7 by 2.
     EXPECT_EQ(launch.kernels.front().grid.blocks_per_tile, 2 * 1 + 7 * 2);
     EXPECT_EQ(each.alignment, 2) << "elements are read one by one";
+  }
+}
+
+// f32x3 copies small tensors of both layouts, split, and as bytes of f32.
+TEST(PlanGradWeight, SmallTensorsOfF32x3AreSplitToChannelsLast) {
+  for (const char* layout : {"nchw", "nhwc"}) {
+    const Problem problem =
+        grad_weight_of("48 -> 72; kernel 4x4; stride 2x2; padding 1x1; input 3x5x7; compute f32x3; bias; layout " +
+                       std::string(layout));
+    const std::vector<Plan> plans = plans_f32x3_grad_weight_pixels(problem).value();
+    for (const Plan& each : plans) {
+      SCOPED_TRACE(each.summary);
+      const LaunchPlan launch = f32x3_grad_weight_pixels_launch(problem, each);
+      ASSERT_EQ(launch.maps.size(), 2u);
+      const std::int64_t bytes[] = {4 * 3 * 48 * 5 * 7, 4 * 3 * 72 * 10 * 14};
+      const std::int64_t channels[] = {48, 72};
+      for (std::size_t i = 0; i < 2; ++i) {
+        ASSERT_TRUE(launch.maps[i].of_region);
+        EXPECT_EQ(launch.regions[launch.maps[i].region].bytes, Amount{.constant = bytes[i]});
+        EXPECT_EQ(launch.maps[i].form.element, TensorMap::Element::kF16);
+        EXPECT_EQ(launch.maps[i].sizes[0], Amount{.constant = 2 * channels[i]});
+        EXPECT_EQ(launch.maps[i].pitches[1], Amount{.constant = 4 * channels[i]});
+      }
+      EXPECT_EQ(launch.kernels[0].function, "scan_channels");
+      EXPECT_EQ(launch.kernels[1].function, "split_channels_last");
+      EXPECT_EQ(launch.kernels[2].function, "f32x3_grad_weight_pixels");
+      EXPECT_EQ(launch.kernels[1].grid.blocks_per_tile, 2 * 1 + 7 * 2);
+      EXPECT_EQ(each.alignment, problem.layer.layout == Layout::kNhwc ? 16 : 4);
+    }
+  }
+}
+
+// Larger ones take turns in the workspace: as many images as fit, split and multiplied, then the next ones.
+TEST(PlanGradWeight, LargerTensorsOfF32x3AreSplitInChunks) {
+  const Problem problem =
+      grad_weight_of("1024 -> 512; kernel 2x2; stride 2x2; input 7x32x32; compute f32x3; bias");  // 12 MiB an image
+  const std::vector<Plan> plans = plans_f32x3_grad_weight_pixels(problem).value();
+  for (const Plan& each : plans) {
+    SCOPED_TRACE(each.summary);
+    EXPECT_EQ(parameter(each, "chunks"), 2);
+    EXPECT_EQ(parameter(each, "chunk_images"), 4);
+    const LaunchPlan launch = f32x3_grad_weight_pixels_launch(problem, each);
+    std::vector<std::pair<std::string, std::int64_t>> launched;
+    for (const KernelPlan& kernel : launch.kernels) {
+      launched.emplace_back(kernel.function, kernel.constants.empty() ? -1 : kernel.constants.front().value);
+    }
+    ASSERT_GE(launched.size(), 6u);
+    launched.resize(5);
+    EXPECT_THAT(launched, ElementsAre(Pair("scan_channels", -1), Pair("split_channels_last", 0),
+                                      Pair("f32x3_grad_weight_pixels", 0), Pair("split_channels_last", 4),
+                                      Pair("f32x3_grad_weight_pixels", 4)));
+    std::int64_t bytes = 0;
+    for (const Region& region : launch.regions) {
+      bytes += region.name == "maxima" || region.name == "partial_bias" ? 0 : region.bytes.constant;
+    }
+    EXPECT_LE(bytes, kMostPartialBytes);
+    EXPECT_GE(bytes, std::int64_t{48} << 20);
+    for (const MapRecipe& map : launch.maps) {
+      EXPECT_EQ(map.sizes[3], Amount{.constant = 4});
+    }
   }
 }
 
@@ -313,6 +378,7 @@ struct RefusedByOthers {
   const char* of_pixels;
   const char* of_f32x3;
   const char* architecture = "sm_90a";
+  const char* of_f32x3_pixels = nullptr;  // where it is another one
 };
 
 TEST(PlanGradWeight, RefusalsOfPixelsAndF32x3NameThePropertyAndTheLimit) {
@@ -338,10 +404,19 @@ TEST(PlanGradWeight, RefusalsOfPixelsAndF32x3NameThePropertyAndTheLimit) {
       {"16 -> 16; kernel 3; stride 1x9; dtype f16; layout nhwc",
        "stride 9; at most 8, which the elements of a tensor copy are apart", "compute f16; it takes f32x3"},
       {"16 -> 12; kernel 3; compute f32x3; layout nhwc", "compute f32x3; it takes f16, bf16",
-       "12 output channels; with channels last it takes multiples of 8"},
+       "12 output channels; with channels last it takes multiples of 8", "sm_90a",
+       "12 output channels; tensor copies want whole 16 bytes, multiples of 8"},
       {"24 -> 16; kernel 3; groups 2; compute f32x3; layout nhwc", "compute f32x3; it takes f16, bf16",
-       "12 input channels of a group; with channels last it takes multiples of 8"},
-      {"16 -> 12; kernel 3; compute f32x3", "compute f32x3; it takes f16, bf16", ""},
+       "12 input channels of a group; with channels last it takes multiples of 8", "sm_90a",
+       "12 input channels of a group; tensor copies want whole 16 bytes, multiples of 8"},
+      {"16 -> 12; kernel 3; compute f32x3", "compute f32x3; it takes f16, bf16", "", "sm_90a",
+       "12 output channels; tensor copies want whole 16 bytes, multiples of 8"},
+      {"16 -> 16; kernel 3; compute f32x3", "compute f32x3; it takes f16, bf16", "", "sm_90a",
+       "values of a size that the layer leaves open; copies to channels last want to know it"},
+      {"16 -> 16; kernel 3; compute f32x3; input 500x96x96", "compute f32x3; it takes f16, bf16", "", "sm_90a",
+       "values, of which copies to channels last take 192 MiB for 167 images at a time; at most 56"},
+      {"16 -> 16; kernel 3; stride 1x9; compute f32x3; input 1x8x8", "compute f32x3; it takes f16, bf16", "", "sm_90a",
+       "stride 9; at most 8, which the elements of a tensor copy are apart"},
       {"16 -> 16; kernel 3; stride 8; dtype f16; layout nhwc", "", "compute f16; it takes f32x3"},
   };
   const auto reason_of = [](const Result<std::vector<Plan>>& plans) { return plans ? "" : plans.error().message; };
@@ -349,6 +424,9 @@ TEST(PlanGradWeight, RefusalsOfPixelsAndF32x3NameThePropertyAndTheLimit) {
     const Problem problem = grad_weight_of(each.layer, each.architecture);
     EXPECT_EQ(reason_of(plans_grad_weight_pixels(problem)), each.of_pixels) << each.layer;
     EXPECT_EQ(reason_of(plans_f32x3_grad_weight(problem)), each.of_f32x3) << each.layer;
+    EXPECT_EQ(reason_of(plans_f32x3_grad_weight_pixels(problem)),
+              each.of_f32x3_pixels != nullptr ? each.of_f32x3_pixels : each.of_f32x3)
+        << each.layer;
   }
 }
 

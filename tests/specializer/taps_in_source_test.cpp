@@ -155,8 +155,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{Direction::kGradWeight, "direct_grad_weight"},
                     Case{Direction::kGradWeight, "grad_weight_gemm"},
                     Case{Direction::kGradWeight, "grad_weight_pixels"},
-                    Case{Direction::kGradWeight, "grad_weight_rows"},
-                    Case{Direction::kGradWeight, "f32x3_grad_weight"}),
+                    Case{Direction::kGradWeight, "grad_weight_rows"}, Case{Direction::kGradWeight, "f32x3_grad_weight"},
+                    Case{Direction::kGradWeight, "f32x3_grad_weight_pixels"}),
     name_of_case);
 
 // The gradient of the bias has no taps.

@@ -16,6 +16,7 @@
 #include "generator/planner/direct_rows.h"
 #include "generator/planner/f32x3_gemm.h"
 #include "generator/planner/f32x3_grad_weight.h"
+#include "generator/planner/f32x3_grad_weight_pixels.h"
 #include "generator/planner/grad_weight_gemm.h"
 #include "generator/planner/grad_weight_pixels.h"
 #include "generator/planner/grad_weight_rows.h"
@@ -74,6 +75,15 @@ std::vector<Problem> random_problems(int each) {
             layer.layout = Layout::kNhwc;
             layer.groups = known.name == "tap_gemm" ? 1 : layer.groups;
             layer.in_channels = layer.out_channels = layer.groups * 8 * (1 + i % 5);
+          }
+          if (known.name == "f32x3_grad_weight_pixels") {  // which takes few layers that are drawn
+            layer.dtype = Dtype::kF32;
+            layer.compute = Compute::kF32x3;
+            layer.in_channels = layer.out_channels = layer.groups * 8 * (1 + i % 5);
+            layer.batch = 1 + i % 3;
+            for (Axis& axis : layer.axes) {
+              axis.extent = axis.extent.value_or(3 + i + axis.padding.before + axis.padding.after);
+            }
           }
           if (known.name == "grad_weight_rows" && i % 2 == 0) {  // which takes rows of whole 16 bytes alone
             layer.layout = Layout::kNchw;
@@ -135,7 +145,7 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
   for (const std::string_view name :
        {"direct", "direct_rows", "mma_rows", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "overlap_gemm",
         "direct_grad_input", "tap_gemm", "direct_grad_weight", "grad_weight_gemm", "grad_weight_rows",
-        "grad_weight_pixels", "f32x3_grad_weight"}) {
+        "grad_weight_pixels", "f32x3_grad_weight", "f32x3_grad_weight_pixels"}) {
     EXPECT_GT(plans[name], 50) << name;
     EXPECT_GT(all_programs().at(name).constants.constant_names().size(), 14U) << name;
   }
@@ -210,6 +220,10 @@ const Changed kChanged[] = {
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute f32x3; directions "
      "grad_weight",
      "kInputUnitPitch (call unit_pitch kInputPixels)", "kInputUnitPitch (call unit_pitch (+ kInputPixels 2))"},
+    {"f32x3_grad_weight_pixels", plans_f32x3_grad_weight_pixels,
+     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute f32x3; directions "
+     "grad_weight",
+     "(* kPlaneEnd kOutSwizzle) 128) 128)", "(* kPlaneEnd kOutSwizzle) 4096) 4096)"},
 };
 
 // A template's pitch is known to its program alone: another one is another plan.

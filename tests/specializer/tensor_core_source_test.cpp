@@ -128,6 +128,12 @@ const std::vector<Golden> kGoldens = {
      {"kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute f32x3; bias; directions grad_weight",
       "kernel 3x3; stride 2x2; input ?x?x?; compute f32x3; layout nhwc; directions grad_weight",
       "kernel 5x5; dilation 3x1; input 1x9x8; compute f32x3; layout nhwc; bias; directions grad_weight"}},
+    {"f32x3_grad_weight_pixels",
+     "f32x3_grad_weight_pixels",
+     "conv_transpose2d 512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; compute f32x3; directions "
+     "grad_weight",
+     {"kernel 4x4; stride 2x2; padding 1x1; input 8x16x16; compute f32x3; bias; directions grad_weight",
+      "kernel 3x3; stride 1x2; input 9x4x5; compute f32x3; layout nhwc; bias; directions grad_weight"}},
     {"f32x3_gemm",
      "f32x3_gemm",
      "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; compute f32x3",

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "958aeb9a35d963b6d9396acfa070f6386b8ca427ed6b2fc2f83d16ae9ae140d8")
+  (digest "e26aacaaa913ddec6dd630edd600ed1237b66418ca3d155f4ce3de947f3b55e8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1453,6 +1453,7 @@
     (argument (reference (const Target)) target)
     (argument (restrict (pointer float)) partial)
     (argument (restrict (pointer Element)) grad_weight)
+    (argument bool adds)
     (argument int thread)
     (declare @3 (const int) place (/ thread kVectorThreads))
     (declare @4 (const int) end (? (|| (== (% kConsumers kVectorThreads) 0) (< place kColumnsAtOnce)) count 0))
@@ -1483,10 +1484,16 @@
             (declare @35 (const "long long") weight (call weight_offset_at (+ (* (static_cast "long long" (. target group)) kGroupIn) ci) co kh kw kGroupOut P::kernel_h P::kernel_w))
             (if_constexpr @37 (== P::slices 1)
               (then
-                (do @38 (call store_vector (+ grad_weight weight) sums)))
+                (if @38 adds
+                  (then
+                    (comment @38 "to what is there")
+                    (for @40 (pragma "unroll") (declare @40 int i 0) (< i kVector) (++ i)
+                      (do @41 (+= (at sums i) (call widen (at grad_weight (+ weight i))))))))
+                (do @44 (call store_vector (+ grad_weight weight) sums)))
               (else
-                (do @40 (= (at partial (+ (* (. target slice) kWeights) weight)) (at sums 0))))))))))
-  (function @104 device void store_block
+                (declare @46 (const "long long") at (+ (* (. target slice) kWeights) weight))
+                (do @47 (= (at partial at) (? adds (+ (at partial at) (at sums 0)) (at sums 0)))))))))))
+  (function @111 device void store_block
     (comment "Stores a block's results, through shared memory: some columns at a time.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) kOwnTiles)) acc)
@@ -1494,6 +1501,7 @@
     (argument (reference (const Target)) target)
     (argument (restrict (pointer float)) partial)
     (argument (restrict (pointer Element)) grad_weight)
+    (argument bool adds)
     (argument int warpgroup)
     (argument int thread)
     (declare @3 (const int) lane (% thread 32))
@@ -1511,7 +1519,7 @@
                   (for @17 (pragma "unroll") (declare @17 int i 0) (< i 4) (++ i)
                     (do @18 (= (at to (+ (* (+ column (% i 2)) kColumnPitch) (* (/ i 2) 8))) (at (at acc tile) (+ (/ (+ first column) 2) i)))))))))))
       (do @24 (call named_barrier_sync 1 kConsumers))
-      (do @25 (call store_columns columns first (call min kStoredColumns (- kColumns first)) target partial grad_weight thread))))
+      (do @25 (call store_columns columns first (call min kStoredColumns (- kColumns first)) target partial grad_weight adds thread))))
   (file "pixel_gemm/consume.h")
   (section @9 "Consumers")
   (function @13 device void consume_stage
@@ -1561,7 +1569,7 @@
     (if @3 (&& (> P::promote_stages 0) (>= stages P::promote_stages))
       (then
         (do @4 (call add_totals acc totals))))
-    (do @6 (call store_block acc columns target partial grad_weight warpgroup thread)))
+    (do @6 (call store_block acc columns target partial grad_weight false warpgroup thread)))
   (file "grad_weight_gemm.cu")
   (section @45 "Kernels")
   (file "device/channel_sums.h")

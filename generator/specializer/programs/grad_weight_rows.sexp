@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "3ba5f69c1d1aeb8bd17ae994622302719a928df41dc7483583a9b69f97ff2992")
+  (digest "38b23be4eeca175054acc714a40e3f45533570f1729075cd0357166eb541cd25")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -647,6 +647,7 @@
     (argument (reference (const Target)) target)
     (argument (restrict (pointer float)) partial)
     (argument (restrict (pointer Element)) grad_weight)
+    (argument bool adds)
     (argument int thread)
     (declare @3 (const int) place (/ thread kVectorThreads))
     (declare @4 (const int) end (? (|| (== (% kConsumers kVectorThreads) 0) (< place kColumnsAtOnce)) count 0))
@@ -677,10 +678,16 @@
             (declare @35 (const "long long") weight (call weight_offset_at (+ (* (static_cast "long long" (. target group)) kGroupIn) ci) co kh kw kGroupOut P::kernel_h P::kernel_w))
             (if_constexpr @37 (== P::slices 1)
               (then
-                (do @38 (call store_vector (+ grad_weight weight) sums)))
+                (if @38 adds
+                  (then
+                    (comment @38 "to what is there")
+                    (for @40 (pragma "unroll") (declare @40 int i 0) (< i kVector) (++ i)
+                      (do @41 (+= (at sums i) (call widen (at grad_weight (+ weight i))))))))
+                (do @44 (call store_vector (+ grad_weight weight) sums)))
               (else
-                (do @40 (= (at partial (+ (* (. target slice) kWeights) weight)) (at sums 0))))))))))
-  (function @104 device void store_block
+                (declare @46 (const "long long") at (+ (* (. target slice) kWeights) weight))
+                (do @47 (= (at partial at) (? adds (+ (at partial at) (at sums 0)) (at sums 0)))))))))))
+  (function @111 device void store_block
     (comment "Stores a block's results, through shared memory: some columns at a time.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) kOwnTiles)) acc)
@@ -688,6 +695,7 @@
     (argument (reference (const Target)) target)
     (argument (restrict (pointer float)) partial)
     (argument (restrict (pointer Element)) grad_weight)
+    (argument bool adds)
     (argument int warpgroup)
     (argument int thread)
     (declare @3 (const int) lane (% thread 32))
@@ -705,7 +713,7 @@
                   (for @17 (pragma "unroll") (declare @17 int i 0) (< i 4) (++ i)
                     (do @18 (= (at to (+ (* (+ column (% i 2)) kColumnPitch) (* (/ i 2) 8))) (at (at acc tile) (+ (/ (+ first column) 2) i)))))))))))
       (do @24 (call named_barrier_sync 1 kConsumers))
-      (do @25 (call store_columns columns first (call min kStoredColumns (- kColumns first)) target partial grad_weight thread))))
+      (do @25 (call store_columns columns first (call min kStoredColumns (- kColumns first)) target partial grad_weight adds thread))))
   (file "pixel_gemm/consume.h")
   (section @9 "Consumers")
   (function @13 device void consume_stage
@@ -755,7 +763,7 @@
     (if @3 (&& (> P::promote_stages 0) (>= stages P::promote_stages))
       (then
         (do @4 (call add_totals acc totals))))
-    (do @6 (call store_block acc columns target partial grad_weight warpgroup thread)))
+    (do @6 (call store_block acc columns target partial grad_weight false warpgroup thread)))
   (file "grad_weight_rows.cu")
   (section @40 "Producer")
   (file "staging.h")

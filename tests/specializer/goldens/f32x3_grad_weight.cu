@@ -198,7 +198,6 @@ constexpr int kConsumers = 384;
 constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
 constexpr int kTaps = 21;
-constexpr int kColumnPitch = 388;
 constexpr int kVectorThreads = 336;
 constexpr int kRowPitch = 38;  // of a plane
 constexpr int kSharedAlignment = 128;
@@ -221,6 +220,7 @@ constexpr int kRowsOffset = 163968;  // rows as they lie in memory
 constexpr int kSpareOffset = 229120;
 constexpr int kBarrierOffset = 231168;
 constexpr int kRowsBarrierOffset = 231200;
+constexpr int kInputPartBytes = 16448;
 
 __device__ int floor_mod(int a) {
   return a - 4 * (a >= 0 ? a / 4 : -((3 - a) / 4));
@@ -822,31 +822,43 @@ __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long
 
 // ---- Products ----
 
-// One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts.
-using Fragments = unsigned int[4][4];
-
-// The thread's own place in the window for 16 rows, in bytes.
-__device__ __forceinline__ int fragment_place(int rows, int lane) {
+__device__ __forceinline__ int place_of_rows(int rows, int lane) {
   return (channel_of_rows() / 8 + lane / 8 % 2) * 6096 +
          (pixel_of_tap(tap_of_rows(rows)) + lane % 8 + lane / 16 * 8) * 16;
 }
 
-// All products of a stage, of a warpgroup that has so many tiles: of high parts, and of high with low parts.
+// Loads an A fragment of the high (0) or low (1) parts: 16 rows of the warp by the positions of a step.
+__device__ __forceinline__ void load_part(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
+                                          int part, int step, const int& place) {
+  const int pixel = step / 2 * kRowPitch + step % 2 * 16;
+  matrix_load_x4_transposed(fragment, shared + offset + place + (kWindowOffset + part * kWindowBytes + pixel * 16));
+}
+
+__device__ __forceinline__ unsigned long long input_descriptor(const unsigned char* stage) {
+  return wgmma_descriptor(stage, 128, 4112, 0);
+}
+
+__device__ __forceinline__ int input_of_step(int step) {
+  return step * 256;
+}
+
+// One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts.
+using Fragments = unsigned int[4][4];
+
+// All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
+// are the thread's own in the window.
 __device__ __forceinline__ void multiply_stage(Accumulators (&high)[2], Accumulators (&low)[2],
-                                               const unsigned char* stage, const int (&places)[2]) {
-  const unsigned long long input = wgmma_descriptor(stage, 128, 4112, 0);
-  const unsigned char* window = stage + kWindowOffset;
+                                               const unsigned char* shared, int offset, const int (&places)[2]) {
+  const unsigned long long input = input_descriptor(shared + offset);
   Fragments fragments[2];
   // taps (0 to 2, 0 to 6)
   #pragma unroll
   for (int step = 0; step < 16; ++step) {
-    const int pixel = step / 2 * kRowPitch + step % 2 * 16;
     #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
       #pragma unroll
       for (int part = 0; part < 2; ++part) {
-        matrix_load_x4_transposed(fragments[step % 2][2 * tile + part],
-                                  window + places[tile] + (part * kWindowBytes + pixel * 16));
+        load_part(fragments[step % 2][2 * tile + part], shared, offset, part, step, places[tile]);
         #pragma unroll
         for (int word = 0; word < 4; ++word) {
           wgmma_pin_operand(fragments[step % 2][2 * tile + part][word]);
@@ -854,8 +866,8 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&high)[2], Accumula
       }
     }
     wgmma_fence();
-    const unsigned long long high_input = wgmma_descriptor_move(input, step * 256);
-    const unsigned long long low_input = wgmma_descriptor_move(input, kInputBytes + step * 256);
+    const unsigned long long high_input = wgmma_descriptor_move(input, input_of_step(step));
+    const unsigned long long low_input = wgmma_descriptor_move(input, kInputPartBytes + input_of_step(step));
     #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
       wgmma_m64n32k16_f16_rs_mn_b(low[tile], fragments[step % 2][2 * tile + 1], high_input, 1);
@@ -967,12 +979,13 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
     for (int column = place; column < end; ++column) {
       const int kh = target.first_kh + tap / 7;
       const int ci = target.first_in + column;
-      const float* from = columns + column * kColumnPitch;
+      const float* from = columns + column * 388;
       float sums[1];
       sums[0] = from[place_in_column(vector)];
       const long long weight =
           (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
-      partial[target.slice * 21504ll + weight] = sums[0];
+      const long long at = target.slice * 21504ll + weight;
+      partial[at] = sums[0];
     }
   }
 }
@@ -991,13 +1004,35 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
       for (int column = 0; column < 32; column += 8) {
         #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[tile][column / 2 + i];
+          to[(column + i % 2) * 388 + i / 2 * 8] = acc[tile][column / 2 + i];
         }
       }
     }
   }
   named_barrier_sync(1, kConsumers);
   store_columns(columns, target, partial, thread);
+}
+
+// ---- Consumers ----
+
+// Multiplies what the stage of this number brought, and releases it. Promotes accumulators to the thread's totals where
+// that is due.
+__device__ __forceinline__ void consume_stage(float4* own_totals, Accumulators (&high)[2], Accumulators (&low)[2],
+                                              const int (&places)[2], const unsigned char* shared,
+                                              unsigned long long* full, unsigned long long* empty, int consumed,
+                                              int lane) {
+  const int stage = consumed % 2;
+  mbarrier_wait(&full[stage], consumed / 2 % 2);
+  pin(high);
+  pin(low);
+  multiply_stage(high, low, shared, stage * kStageBytes, places);
+  pin(high);
+  pin(low);
+  release_stage(&empty[stage], lane);
+  promote_high(own_totals, high);
+  if ((consumed + 1) % 32 == 0) {
+    promote_low(own_totals, low);
+  }
 }
 
 // ---- Kernels ----
@@ -1058,34 +1093,15 @@ extern "C" __global__ void __launch_bounds__(512, 1)
     int places[2];
     #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
-      places[tile] = fragment_place((tile * 3 + warpgroup) * 4 + warp, lane);
+      places[tile] = place_of_rows((tile * 3 + warpgroup) * 4 + warp, lane);
     }
     Accumulators high[2] = {};
     Accumulators low[2] = {};
     Accumulators sums[2] = {};  // where they are not in shared memory
     float4* own_totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + thread;
     clear_totals(own_totals);
-    int since = 0;     // stages since high parts were promoted
-    int promoted = 0;  // promotions of high parts since one of low parts
     for (int consumed = 0; consumed < count; ++consumed) {
-      const int stage = consumed % 2;
-      mbarrier_wait(&full[stage], consumed / 2 % 2);
-      pin(high);
-      pin(low);
-      multiply_stage(high, low, shared + stage * kStageBytes, places);
-      pin(high);
-      pin(low);
-      release_stage(&empty[stage], lane);
-      ++since;
-      if (since == 1) {
-        promote_high(own_totals, high);
-        since = 0;
-        ++promoted;
-        if (promoted == 32) {
-          promote_low(own_totals, low);
-          promoted = 0;
-        }
-      }
+      consume_stage(own_totals, high, low, places, shared, full, empty, consumed, lane);
     }
     promote_high(own_totals, high);
     promote_low(own_totals, low);

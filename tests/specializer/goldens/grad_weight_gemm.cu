@@ -561,7 +561,8 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
       sums[0] = from[place_in_column(vector)];
       const long long weight =
           (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
-      partial[target.slice * kWeights + weight] = sums[0];
+      const long long at = target.slice * kWeights + weight;
+      partial[at] = sums[0];
     }
   }
 }

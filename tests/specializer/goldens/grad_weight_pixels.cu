@@ -266,8 +266,6 @@ __device__ __forceinline__ void release_stage(unsigned long long* barrier, int l
   }
 }
 
-// ---- Products ----
-
 __device__ __forceinline__ int place_of_rows(int rows, int lane) {
   const int tap = tap_of_rows(rows);
   const int kh = tap / 4;
@@ -283,10 +281,10 @@ __device__ __forceinline__ int swizzled(int place) {
   return place ^ ((place >> 3) & 16);
 }
 
-// Loads an A fragment: 16 rows of the warp by the positions of a step.
-__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
-                                              int step, const int& place) {
-  // Steps of a run are whole patterns of the swizzle apart; its rows need not be.
+// Loads an A fragment of a part: 16 rows of the warp by the positions of a step.
+__device__ __forceinline__ void load_part(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
+                                          int step, const int& place) {
+  // Steps of a run, and parts, are whole patterns of the swizzle apart; rows of a run need not be.
   const int run = step * 544;
   matrix_load_x4_transposed(fragment, shared + swizzled(offset + place + (kInputBytes + run)));
 }
@@ -297,6 +295,13 @@ __device__ __forceinline__ unsigned long long input_descriptor(const unsigned ch
 
 __device__ __forceinline__ int input_of_step(int step) {
   return step * 2048;
+}
+
+// ---- Products ----
+
+__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
+                                              int step, const int& place) {
+  load_part(fragment, shared, offset, step, place);
 }
 
 // One thread's A fragments of what is issued at once.
@@ -357,7 +362,8 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
       sums[0] = from[place_in_column(vector)];
       const long long weight =
           (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
-      partial[target.slice * kWeights + weight] = sums[0];
+      const long long at = target.slice * kWeights + weight;
+      partial[at] = sums[0];
     }
   }
 }
@@ -436,10 +442,46 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
   }
   #pragma unroll
   for (int box = 0; box < 4; ++box) {
-    const int plane = box;
-    tensor_load_4d(stage + kInputBytes + box * kPlaneBoxBytes, grad_y_map, barrier, source.out,
-                   column * 2 + source.origin_w + plane % 2, row * 2 + source.origin_h + plane / 2, image);
+    const int of_part = box;
+    tensor_load_4d(stage + (32768 + of_part * kPlaneBoxBytes), grad_y_map, barrier, source.out,
+                   column * 2 + source.origin_w + of_part % 2, row * 2 + source.origin_h + of_part / 2, image);
   }
+}
+
+// The first stages' copies, by one thread.
+__device__ __forceinline__ void copy_first(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
+                                           unsigned long long* full, const Source& source, int count) {
+  for (int issued = 0; issued < min(count, 4); ++issued) {
+    copy_tile(shared, x_map, grad_y_map, full, source, issued);
+  }
+}
+
+// One thread's copies for the stage that some stages before this one were consumed from: other warps may lag behind it.
+__device__ __forceinline__ void copy_next(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
+                                          unsigned long long* full, unsigned long long* empty, const Source& source,
+                                          int count, int consumed) {
+  const int next = consumed + 2;
+  if (consumed >= 2 && next < count) {
+    mbarrier_wait(&empty[next % 4], (next / 4 - 1) % 2);
+    copy_tile(shared, x_map, grad_y_map, full, source, next);
+  }
+}
+
+// All tiles, and those of a slice.
+struct Tiles {
+  int row_tiles;  // of an image
+  int column_tiles;
+  long long all;
+};
+
+__device__ __forceinline__ Tiles tiles_of(int batch) {
+  const long long image_tiles = static_cast<long long>(batch);
+  return {2, 1, image_tiles * 2};
+}
+
+__device__ __forceinline__ Source source_of(const Target& target, const Tiles& tiles, long long first_tile) {
+  return {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out, target.first_kh - 1,
+          target.first_kw - 1, first_tile, tiles.row_tiles, tiles.column_tiles};
 }
 
 // ---- Kernels ----
@@ -518,10 +560,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                                                              float* __restrict__ partial, int batch) {
   const int block = blockIdx.x;
   const Target target = target_of(block);
-  const long long image_tiles = static_cast<long long>(batch);
-  const long long tiles = image_tiles * 2;
-  const long long first_tile = tiles * target.slice / 33;
-  const int count = static_cast<int>(tiles * (target.slice + 1) / 33 - first_tile);
+  const Tiles tiles = tiles_of(batch);
+  const long long first_tile = tiles.all * target.slice / 33;
+  const int count = static_cast<int>(tiles.all * (target.slice + 1) / 33 - first_tile);
 
   unsigned char* shared = shared_align(shared_memory(), 1024);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
@@ -535,12 +576,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
-  const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
-                         target.first_kh - 1, target.first_kw - 1, first_tile, 2, 1};
+  const Source source = source_of(target, tiles, first_tile);
   if (threadIdx.x == 0) {
-    for (int issued = 0; issued < min(count, 4); ++issued) {
-      copy_tile(shared, x_map, grad_y_map, full, source, issued);
-    }
+    copy_first(shared, x_map, grad_y_map, full, source, count);
   }
 
   const int thread = threadIdx.x;
@@ -553,11 +591,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   Accumulators acc[2] = {};
   for (int consumed = 0; consumed < count; ++consumed) {
-    // A stage is issued again some stages after this warp has read it: other warps may lag behind it.
-    const int next = consumed + 2;
-    if (thread == 0 && consumed >= 2 && next < count) {
-      mbarrier_wait(&empty[next % 4], (next / 4 - 1) % 2);
-      copy_tile(shared, x_map, grad_y_map, full, source, next);
+    if (thread == 0) {
+      copy_next(shared, x_map, grad_y_map, full, empty, source, count, consumed);
     }
     __syncwarp();
     consume_stage(acc, places, shared, full, empty, consumed, thread % 32);

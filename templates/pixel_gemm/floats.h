@@ -1,4 +1,4 @@
-// Elements of `f32x3_grad_weight` in memory: fp32.
+// Elements in memory of gradients of weights whose values are split: fp32.
 #pragma once
 
 #include "pixel_gemm/vectors.h"

@@ -1,4 +1,4 @@
-// Part of the template `f32x3_grad_weight`: the scales of channels, from the largest finite magnitudes in them.
+// The scales of channels, from the largest finite magnitudes in them, for gradients of weights whose values are split.
 #pragma once
 
 #include "device/call_sizes.h"

@@ -1,0 +1,64 @@
+// Static parameters of the template `f32x3_grad_weight_pixels`, with the values that it has when compiled as it stands:
+// DCGAN's fourth layer. A plan names a value for each of them (generator/planner/f32x3_grad_weight_pixels.cpp says how
+// they are chosen).
+#pragma once
+
+struct Parameters {
+  // The layer.
+  static constexpr int kernel_h = 4;
+  static constexpr int kernel_w = 4;
+  static constexpr int stride_h = 2;
+  static constexpr int stride_w = 2;
+  static constexpr int padding_h = 1;
+  static constexpr int padding_w = 1;
+  static constexpr int output_padding_h = 0;
+  static constexpr int output_padding_w = 0;
+  static constexpr int dilation_h = 1;
+  static constexpr int dilation_w = 1;
+  static constexpr int in_channels = 128;
+  static constexpr int out_channels = 64;
+  static constexpr int groups = 1;
+  static constexpr bool has_bias = false;
+  static constexpr bool channels_last = false;         // x and grad_y are NHWC
+  static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
+
+  // Rows and columns of the input; -1: an argument of the kernel.
+  static constexpr int height = 16;
+  static constexpr int width = 16;
+
+  // Types. Element is what memory holds.
+  using Element = float;
+  using Sum = float;
+  static constexpr int type = 0;  // WgmmaType of the products: f16
+
+  // The weights of a block: of some output channels (a multiple of 16) and taps by some input channels (a multiple of
+  // 16, at most 256). The warpgroups that multiply (2 or 3) share the rows of output channels and taps.
+  static constexpr int taps_h = 2;
+  static constexpr int taps_w = 4;
+  static constexpr int block_out = 16;
+  static constexpr int block_in = 128;
+  static constexpr int consumer_groups = 2;
+
+  // The positions of a stage: tile_rows rows of tile_columns positions, or `flat`: whole rows, one after the other,
+  // with as many zeros between them as taps reach. Flat stages may have several images, whose rows they have all.
+  static constexpr bool flat = false;
+  static constexpr int tile_images = 1;
+  static constexpr int tile_rows = 2;
+  static constexpr int tile_columns = 16;
+
+  static constexpr int stages = 3;
+
+  // Whether fp32 totals of the accumulators are in shared memory: else in registers.
+  static constexpr bool shared_totals = true;
+
+  // The images are split and multiplied in so many chunks, one after the other, of so many images each. Where the last
+  // one has less, zeros take their place.
+  static constexpr int chunks = 1;
+  static constexpr int chunk_images = 128;
+
+  // Slices of all positions of a chunk, each of which blocks of its own sum up.
+  static constexpr int slices = 4;
+  // The same of each channel, for the largest magnitude, and for the gradient of the bias.
+  static constexpr int scan_slices = 2;
+  static constexpr int bias_slices = 1;
+};
