@@ -459,6 +459,32 @@ def test_a_compiler_sees_torchs_operator_where_nothing_is_known(measured, launch
     assert measured["asked"] == [] and launches.take() == []
 
 
+def test_the_host_s_time_is_the_first_call_s(monkeypatch):
+    """Calls behind it find their code in the caches."""
+    class Event:
+        def __init__(self, enable_timing):
+            assert enable_timing
+
+        def record(self, stream):
+            log.append("record")
+
+        def synchronize(self):
+            log.append("wait")
+
+        def elapsed_time(self, end):
+            return 6.0  # milliseconds
+
+    class Stream:
+        def synchronize(self):
+            log.append("wait")
+
+    log, clock = [], iter([1.0, 1.5])
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(policy.time, "perf_counter", lambda: log.append("time") or next(clock))
+    assert policy._round(lambda: log.append("call"), 3, Stream()) == (2e-3, 0.5)
+    assert log == ["wait", "record", "time", "call", "time", "call", "call", "record", "wait"]
+
+
 def test_a_slow_round_decides_nothing(monkeypatch):
     """Both functions take turns, and the least of their rounds counts."""
     order, times = [], {"ours": iter([9e-3, 5.0, 2e-3] + [3e-3] * 9), "torch's": iter([9e-3, 4e-3, 7.0] + [4e-3] * 9)}
