@@ -217,7 +217,9 @@ const Template kTemplates[] = {
     {"f32x3_grad_weight_pixels",  // whose tensors have at most 168 MiB
      {kMove, kFirstTile, "scan_slice: const long long end", "scan_slice_2: const long long end",
       "scan_slice: const long long position", "scan_slice_2: const long long position",
-      "scan_slice: static_cast<long long>(thread % 16)", "scan_slice_2: static_cast<long long>(thread % 16)"}},
+      "scan_slice: static_cast<long long>(batch)", "scan_slice_2: static_cast<long long>(batch)",
+      "scan_slice: static_cast<long long>(thread % 16)", "scan_slice_2: static_cast<long long>(thread % 16)",
+      "copy_tile: const long long tile"}},
     {"grad_bias",
      {"kernel: const long long end", "kernel: const long long image", "kernel: static_cast<long long>(thread)",
       "kernel: static_cast<long long>(thread / 8)"}}};

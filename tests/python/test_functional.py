@@ -1,5 +1,7 @@
 """conv_transpose1d / 2d and their gradients against torch's own in float64."""
 
+import itertools
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -41,7 +43,10 @@ def test_strides_are_torchs():
         parameters = geometry.Parameters(*(sample.arguments[name] for name in geometry.Parameters._fields))
         y = sample.torchs(*sample.tensors())
         channels_last = geometry.is_channels_last(sample.x, sample.weight, parameters)
-        assert y.stride() == geometry.format_strides(y.shape, channels_last), sample
+        # On the CPU torch's strides of an axis of one element are at times others, which nothing can tell.
+        told = [size > 1 or DEVICE != "cpu" for size in y.shape]
+        strides = geometry.format_strides(y.shape, channels_last)
+        assert list(itertools.compress(y.stride(), told)) == list(itertools.compress(strides, told)), sample
 
 
 @pytest.mark.parametrize("seed", range(100 if ALL else 15))
