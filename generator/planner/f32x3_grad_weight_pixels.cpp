@@ -139,10 +139,6 @@ LaunchPlan f32x3_grad_weight_pixels_launch(const Problem& problem, const Plan& p
   add_copies(out, problem, plan, own_program(),
              {.function = "split_channels_last",
               .suffix = "_split",
-              .side = "kSplitSide",
-              .shared_bytes = "kSplitSharedBytes",
-              .input_columns = "kInputSplitColumns",
-              .window_columns = "kWindowSplitColumns",
               .regions = {"x_parts", "grad_y_parts"},
               .words = {"x, split, with channels last", "grad_y, split, with channels last"}},
              {.number = integer_of(plan, "chunks"), .images = integer_of(plan, "chunk_images")});

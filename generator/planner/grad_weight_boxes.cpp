@@ -182,8 +182,9 @@ void add_box_maps(LaunchPlan& launch, const Problem& problem, const Plan& plan, 
 
 void add_copies(LaunchPlan& launch, const Problem& problem, const Plan& plan, const ConstantProgram& program,
                 const CopyKernel& kernel, const Chunks& chunks) {
-  const std::array names = {kernel.side, kernel.shared_bytes, kernel.input_columns, kernel.window_columns};
-  const std::vector<std::int64_t> values = constants_of(program, plan.parameters, names).value();
+  constexpr std::array<std::string_view, 4> kNames = {"kCopySide", "kCopySharedBytes", "kInputCopyColumns",
+                                                      "kWindowCopyColumns"};
+  const std::vector<std::int64_t> values = constants_of(program, plan.parameters, kNames).value();
   const Layer& layer = problem.layer;
   std::array<std::int64_t, 2> bytes = bytes_of_tensors(layer).value();  // of a chunk
   for (std::int64_t& each : bytes) {

@@ -71,8 +71,6 @@ void add_box_maps(LaunchPlan& launch, const Problem& problem, const Plan& plan, 
 /// A kernel that copies tiles of x and grad_y to the workspace.
 struct CopyKernel {
   std::string_view function, suffix;
-  std::string_view side, shared_bytes;                       // constants: positions of a tile, its shared memory
-  std::string_view input_columns, window_columns;            // and tiles of the same positions
   std::array<std::string_view, 2> regions = {}, words = {};  // that have the copies, of x and of grad_y
 };
 /// Adds it before the kernels that are there, the first of which multiplies: both again for each chunk, as

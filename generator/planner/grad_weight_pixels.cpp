@@ -117,10 +117,6 @@ LaunchPlan grad_weight_pixels_launch(const Problem& problem, const Plan& plan) {
     add_copies(out, problem, plan, own_program(),
                {.function = "to_channels_last",
                 .suffix = "_copy",
-                .side = "kCopySide",
-                .shared_bytes = "kCopySharedBytes",
-                .input_columns = "kInputCopyColumns",
-                .window_columns = "kWindowCopyColumns",
                 .regions = {"x_pixels", "grad_y_pixels"},
                 .words = {"x with channels last", "grad_y with channels last"}},
                {.number = 1, .images = *problem.layer.batch});

@@ -22,13 +22,11 @@ constexpr int kPipelineBytes = P::stages * kStageBytes;
 // Columns whose results fit the stages.
 constexpr int kStoredColumns = smaller(kColumns, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
 
-// The scales of the block's channels of x, then of grad_y; the fp32 totals, four of a thread together; mbarriers.
-constexpr int kScalesOffset = kPipelineBytes;
-constexpr int kTotalsOffset = kScalesOffset + 4 * (P::block_in + P::block_out);
-constexpr int kTotalsBytes = P::shared_totals ? 4 * kAccumulators * kConsumers : 0;
+#include "pixel_gemm/split_layout.h"
+
+// Behind these: rows on their way, and mbarriers.
 constexpr int kSharedAlignment = kByRows ? 128 : 16;
-constexpr int kRowsOffset =
-    ceil_div(kTotalsOffset + kTotalsBytes, kSharedAlignment) * kSharedAlignment;  // rows as they lie in memory
+constexpr int kRowsOffset = ceil_div(kTotalsEnd, kSharedAlignment) * kSharedAlignment;  // rows as they lie in memory
 constexpr int kSpareOffset = kRowsOffset + P::row_stages * kRowsBytes;
 constexpr int kBarrierOffset = kSpareOffset + kSpareBytes;
 constexpr int kRowsBarrierOffset = kBarrierOffset + 2 * P::stages * 8;

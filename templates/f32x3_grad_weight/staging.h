@@ -15,20 +15,7 @@ using Words = float[kMostUnits][kWords];
 __device__ __forceinline__ void load_unit(float (&words)[kWords], const Element* __restrict__ from, bool is_inside,
                                           int left, const bool is_whole, const long long plane) {
   if (P::channels_last) {
-    uint4 first = make_uint4(0, 0, 0, 0);
-    uint4 second = make_uint4(0, 0, 0, 0);
-    if (is_inside && (is_whole || left > 0)) {
-      first = load_constant_16(from);
-      second = load_constant_16(from + 4);
-    }
-    words[0] = __uint_as_float(first.x);
-    words[1] = __uint_as_float(first.y);
-    words[2] = __uint_as_float(first.z);
-    words[3] = __uint_as_float(first.w);
-    words[4] = __uint_as_float(second.x);
-    words[5] = __uint_as_float(second.y);
-    words[6] = __uint_as_float(second.z);
-    words[7] = __uint_as_float(second.w);
+    load_channels(words, from, is_inside && (is_whole || left > 0));
   } else {
 #pragma unroll
     for (int c = 0; c < kPack; ++c) {

@@ -9,11 +9,9 @@ constexpr int kParts = 2;  // of a value: high and low
 constexpr int kPipelineBytes = P::stages * kStageBytes;
 constexpr int kStoredColumns = smaller(kColumns, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
 
-// The scales of the block's channels of x, then of grad_y; the fp32 totals, four of a thread together; mbarriers.
-constexpr int kScalesOffset = kPipelineBytes;
-constexpr int kTotalsOffset = kScalesOffset + 4 * (P::block_in + P::block_out);
-constexpr int kTotalsBytes = P::shared_totals ? 4 * kAccumulators * kConsumers : 0;
-constexpr int kBarrierOffset = kTotalsOffset + kTotalsBytes;
+#include "pixel_gemm/split_layout.h"
+
+constexpr int kBarrierOffset = kTotalsEnd;  // mbarriers
 constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
 
 constexpr int kAlignment = P::channels_last ? 16 : 4;  // of x and grad_y, in bytes

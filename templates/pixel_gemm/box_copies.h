@@ -55,7 +55,7 @@ __device__ __forceinline__ void zero_tails(unsigned char* boxes, int count, int 
   }
 }
 
-// The same of all stages, before any copy.
+// The same of all stages.
 __device__ __forceinline__ void zero_stage_tails(unsigned char* shared) {
   for (int stage = 0; stage < P::stages; ++stage) {
     unsigned char* input = shared + stage * kStageBytes;

@@ -1,10 +1,29 @@
 // A unit of channels at a position, split: for gradients of weights.
 #pragma once
 
+#include "device/memory.h"
 #include "device/split.h"
 #include "pixel_gemm/problem.h"
 
 constexpr int kWords = kPack;  // of a unit
+
+// Loads a unit that lies with channels last, or zeros.
+__device__ __forceinline__ void load_channels(float (&words)[kWords], const Element* __restrict__ from, bool is_there) {
+  uint4 first = make_uint4(0, 0, 0, 0);
+  uint4 second = make_uint4(0, 0, 0, 0);
+  if (is_there) {
+    first = load_constant_16(from);
+    second = load_constant_16(from + 4);
+  }
+  words[0] = __uint_as_float(first.x);
+  words[1] = __uint_as_float(first.y);
+  words[2] = __uint_as_float(first.z);
+  words[3] = __uint_as_float(first.w);
+  words[4] = __uint_as_float(second.x);
+  words[5] = __uint_as_float(second.y);
+  words[6] = __uint_as_float(second.z);
+  words[7] = __uint_as_float(second.w);
+}
 
 // Writes the high parts of a unit, and its low parts so many bytes on. `scales` are those of its channels.
 __device__ __forceinline__ void store_split(unsigned char* to, const int low_offset, const float (&words)[kWords],

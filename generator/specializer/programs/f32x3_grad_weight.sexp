@@ -1,5 +1,5 @@
 (program f32x3_grad_weight
-  (digest "0e34f3c065c4e78497a5af5de95e97834ea272bb1c9defbfd4c9d0feb5f523cd")
+  (digest "4b274b793fe64a269db35666c29575ab1c5b0c4980b50cdea249e39d1b2ce42a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -478,17 +478,19 @@
   (constant @19 int kStageBytes (* 2 (+ kInputBytes kWindowBytes)))
   (constant @20 int kPipelineBytes (* P::stages kStageBytes))
   (constant @23 int kStoredColumns (call smaller kColumns (* (/ (/ kPipelineBytes (* 4 kColumnPitch)) 8) 8)))
-  (constant @26 int kScalesOffset kPipelineBytes)
-  (constant @27 int kTotalsOffset (+ kScalesOffset (* 4 (+ P::block_in P::block_out))))
-  (constant @28 int kTotalsBytes (? P::shared_totals (* (* 4 kAccumulators) kConsumers) 0))
-  (constant @29 int kSharedAlignment (? kByRows 128 16))
-  (constant @30 int kRowsOffset (* (call ceil_div (+ kTotalsOffset kTotalsBytes) kSharedAlignment) kSharedAlignment) (trail "rows as they lie in memory"))
-  (constant @32 int kSpareOffset (+ kRowsOffset (* P::row_stages kRowsBytes)))
-  (constant @33 int kBarrierOffset (+ kSpareOffset kSpareBytes))
-  (constant @34 int kRowsBarrierOffset (+ kBarrierOffset (* (* 2 P::stages) 8)))
-  (constant @35 int kSharedBytes (+ (+ (? kByRows kSharedAlignment 0) kRowsBarrierOffset) (* P::row_stages 8)))
-  (constant @37 int kAlignment (? (|| P::channels_last kByRows) 16 4) (trail "of x and grad_y, in bytes"))
-  (static_assert @39 (>= kStoredColumns 8) "the results of eight input channels fit the stages")
+  (file "pixel_gemm/split_layout.h")
+  (constant @8 int kScalesOffset kPipelineBytes)
+  (constant @9 int kTotalsOffset (+ kScalesOffset (* 4 (+ P::block_in P::block_out))))
+  (constant @10 int kTotalsEnd (+ kTotalsOffset (? P::shared_totals (* (* 4 kAccumulators) kConsumers) 0)))
+  (file "layout.h")
+  (constant @28 int kSharedAlignment (? kByRows 128 16))
+  (constant @29 int kRowsOffset (* (call ceil_div kTotalsEnd kSharedAlignment) kSharedAlignment) (trail "rows as they lie in memory"))
+  (constant @30 int kSpareOffset (+ kRowsOffset (* P::row_stages kRowsBytes)))
+  (constant @31 int kBarrierOffset (+ kSpareOffset kSpareBytes))
+  (constant @32 int kRowsBarrierOffset (+ kBarrierOffset (* (* 2 P::stages) 8)))
+  (constant @33 int kSharedBytes (+ (+ (? kByRows kSharedAlignment 0) kRowsBarrierOffset) (* P::row_stages 8)))
+  (constant @35 int kAlignment (? (|| P::channels_last kByRows) 16 4) (trail "of x and grad_y, in bytes"))
+  (static_assert @37 (>= kStoredColumns 8) "the results of eight input channels fit the stages")
   (file "f32x3_grad_weight.cu")
   (section @38 "Scales")
   (file "pixel_gemm/scales.h")
@@ -672,8 +674,28 @@
           (else
             (do @7 (call matrix_store_x1_transposed to (at values 0))))))))
   (file "pixel_gemm/split_unit.h")
-  (constant @7 int kWords kPack (trail "of a unit"))
-  (function @10 device void store_split
+  (constant @8 int kWords kPack (trail "of a unit"))
+  (function @11 device void load_channels
+    (comment "Loads a unit that lies with channels last, or zeros.")
+    (attributes "__forceinline__")
+    (argument (reference (array float kWords)) words)
+    (argument (restrict (pointer (const Element))) from)
+    (argument bool is_there)
+    (declare @1 uint4 first (call make_uint4 0 0 0 0))
+    (declare @2 uint4 second (call make_uint4 0 0 0 0))
+    (if @3 is_there
+      (then
+        (do @4 (= first (call load_constant_16 from)))
+        (do @5 (= second (call load_constant_16 (+ from 4))))))
+    (do @7 (= (at words 0) (call __uint_as_float (. first x))))
+    (do @8 (= (at words 1) (call __uint_as_float (. first y))))
+    (do @9 (= (at words 2) (call __uint_as_float (. first z))))
+    (do @10 (= (at words 3) (call __uint_as_float (. first w))))
+    (do @11 (= (at words 4) (call __uint_as_float (. second x))))
+    (do @12 (= (at words 5) (call __uint_as_float (. second y))))
+    (do @13 (= (at words 6) (call __uint_as_float (. second z))))
+    (do @14 (= (at words 7) (call __uint_as_float (. second w)))))
+  (function @29 device void store_split
     (comment "Writes the high parts of a unit, and its low parts so many bytes on. `scales` are those of its channels.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -705,35 +727,22 @@
     (argument (const "long long") plane)
     (if @2 P::channels_last
       (then
-        (declare @3 uint4 first (call make_uint4 0 0 0 0))
-        (declare @4 uint4 second (call make_uint4 0 0 0 0))
-        (if @5 (&& is_inside (|| is_whole (> left 0)))
-          (then
-            (do @6 (= first (call load_constant_16 from)))
-            (do @7 (= second (call load_constant_16 (+ from 4))))))
-        (do @9 (= (at words 0) (call __uint_as_float (. first x))))
-        (do @10 (= (at words 1) (call __uint_as_float (. first y))))
-        (do @11 (= (at words 2) (call __uint_as_float (. first z))))
-        (do @12 (= (at words 3) (call __uint_as_float (. first w))))
-        (do @13 (= (at words 4) (call __uint_as_float (. second x))))
-        (do @14 (= (at words 5) (call __uint_as_float (. second y))))
-        (do @15 (= (at words 6) (call __uint_as_float (. second z))))
-        (do @16 (= (at words 7) (call __uint_as_float (. second w)))))
+        (do @3 (call load_channels words from (&& is_inside (|| is_whole (> left 0))))))
       (else
-        (for @19 (pragma "unroll") (declare @19 int c 0) (< c kPack) (++ c)
-          (do @20 (= (at words c) (? (&& is_inside (|| is_whole (< c left))) (at from (* c plane)) 0)))))))
-  (function @41 device int input_place
+        (for @6 (pragma "unroll") (declare @6 int c 0) (< c kPack) (++ c)
+          (do @7 (= (at words c) (? (&& is_inside (|| is_whole (< c left))) (at from (* c plane)) 0)))))))
+  (function @28 device int input_place
     (comment "Where a unit lies, in bytes.")
     (attributes "__forceinline__")
     (argument int pixel)
     (argument int unit)
     (return @1 (+ (* unit kInputUnitPitch) (* pixel 16))))
-  (function @44 device int window_place
+  (function @31 device int window_place
     (attributes "__forceinline__")
     (argument int pixel)
     (argument int unit)
     (return @1 (+ (* unit kWindowUnitPitch) (* pixel 16))))
-  (function @49 device void store_input_unit
+  (function @36 device void store_input_unit
     (comment "Writes the unit that is `next` units behind the one at `to`, which is the block's unit `unit`.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -743,7 +752,7 @@
     (argument int "")
     (declare @2 (pointer (const float)) scales (reinterpret_cast (pointer (const float)) (+ (call shared_align (call shared_memory) kSharedAlignment) kScalesOffset)))
     (do @3 (call store_split (+ to (* next kInputUnitPitch)) kInputBytes words (+ scales (* (+ unit next) kPack)))))
-  (function @54 device void store_window_unit
+  (function @41 device void store_window_unit
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (reference (array (const float) kWords)) words)
@@ -752,11 +761,11 @@
     (argument int "")
     (declare @2 (pointer (const float)) scales (reinterpret_cast (pointer (const float)) (+ (call shared_align (call shared_memory) kSharedAlignment) kScalesOffset)))
     (do @3 (call store_split (+ to (* next kWindowUnitPitch)) kWindowBytes words (+ scales (+ P::block_in (* (+ unit next) kPack))))))
-  (section @60 "Rows that are turned")
-  (alias @63 Word float
+  (section @47 "Rows that are turned")
+  (alias @50 Word float
     (comment "A word of a row as it lies in memory: an element."))
-  (alias @64 Scales (array float 4))
-  (function @65 device void load_scales
+  (alias @51 Scales (array float 4))
+  (function @52 device void load_scales
     (attributes "__forceinline__")
     (argument (reference Scales) scales)
     (argument int channel)
@@ -764,7 +773,7 @@
     (declare @1 (pointer (const float)) all (reinterpret_cast (pointer (const float)) (+ (call shared_align (call shared_memory) kSharedAlignment) kScalesOffset)))
     (for @3 (pragma "unroll") (declare @3 int octet 0) (< octet octets) (++ octet)
       (do @4 (= (at scales octet) (at all (+ channel (* octet kBlockChannels)))))))
-  (function @74 device void store_split_block
+  (function @61 device void store_split_block
     (comment "Splits a lane's words of some octets of channels, and writes their high parts at `to`, and their low parts.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -780,7 +789,7 @@
       (do @9 (= (at low octet) (. pair low))))
     (do @11 (call store_matrices to high octets))
     (do @12 (call store_matrices to_low low octets)))
-  (function @88 device void store_input_block
+  (function @75 device void store_input_block
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") input)
     (argument (pointer "unsigned char") spare)
@@ -791,7 +800,7 @@
     (argument int lane)
     (declare @3 (pointer "unsigned char") to (+ input (call input_place (. (at positions 0) at) (+ octet (% (/ lane 8) kInputTogether)))))
     (do @4 (call store_split_block (? (. (at positions 0) is_wanted) to spare) (? (. (at positions 0) is_wanted) (+ to kInputBytes) spare) words scales kInputTogether)))
-  (function @95 device void store_window_block
+  (function @82 device void store_window_block
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") window)
     (argument (pointer "unsigned char") spare)

@@ -199,12 +199,12 @@ constexpr int kTapPitch = 20;
 constexpr int kColumnPitch = 164;
 constexpr int kVectorThreads = 32;
 constexpr int kThreads = 256;
-constexpr int kInBox = 64;
-constexpr int kInSwizzle = 128;  // bytes of a position
 constexpr int kScanTilesIn = 512;
 constexpr int kScanTiles = 768;
-constexpr int kSplitSide = 64;  // positions and channels
-constexpr int kSplitPitch = 65;
+constexpr int kCopyThreads = 256;
+constexpr int kCopySide = 64;  // positions and channels
+constexpr int kCopyPitch = 65;
+constexpr int kSplitRows = 32;  // positions from one to the next
 
 // ---- Shared memory and packed weights, in bytes ----
 
@@ -216,7 +216,7 @@ constexpr int kWindowPartBytes = 11264;
 constexpr int kCopiedBytes = 61440;
 constexpr int kStageBytes = 63488;
 constexpr int kScalesOffset = 190464;
-constexpr int kBarrierOffset = 191040;
+constexpr int kBarrierOffset = 191040;  // mbarriers
 constexpr int kSplitScalesOffset = 16640;
 
 // The larger of a and |b|; infinities and NaN don't count.
@@ -396,6 +396,46 @@ __device__ __forceinline__ void unscale(Accumulators (&totals)[1], const float* 
 
 // ---- Split copies ----
 
+// Brings a tile of NCHW to shared memory, with zeros beyond so many images and beyond the channels. All of the block's
+// threads share it, and wait for each other behind.
+__device__ __forceinline__ void bring_tile(float* tile, const float* __restrict__ from, int first_position,
+                                           int first_channel, int images, int thread) {
+  const int position = first_position + thread % kCopySide;
+  const int channel = first_channel + thread / kCopySide;
+  const int image = position / 16;
+  const float* column = from + (image * 512 + channel) * 16 + position % 16;
+  float loaded[16];
+  #pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    const int next = i * 4;
+    loaded[i] = image < images && channel + next < 512 ? column[next * 16] : 0;
+  }
+  #pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    tile[(thread / kCopySide + i * 4) * kCopyPitch + thread % kCopySide] = loaded[i];
+  }
+}
+
+// Brings a tile of NCHW to shared memory, with zeros beyond so many images and beyond the channels. All of the block's
+// threads share it, and wait for each other behind.
+__device__ __forceinline__ void bring_tile_2(float* tile, const float* __restrict__ from, int first_position,
+                                             int first_channel, int images, int thread) {
+  const int position = first_position + thread % kCopySide;
+  const int channel = first_channel + thread / kCopySide;
+  const int image = position / 64;
+  const float* column = from + (image * 256 + channel) * 64 + position % 64;
+  float loaded[16];
+  #pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    const int next = i * 4;
+    loaded[i] = image < images && channel + next < 256 ? column[next * 64] : 0;
+  }
+  #pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    tile[(thread / kCopySide + i * 4) * kCopyPitch + thread % kCopySide] = loaded[i];
+  }
+}
+
 // Writes the high parts of a unit, and its low parts so many bytes on. `scales` are those of its channels.
 __device__ __forceinline__ void store_split(unsigned char* to, const float (&words)[8], const float* scales) {
   const float4 first = *reinterpret_cast<const float4*>(scales);
@@ -437,37 +477,25 @@ __device__ __forceinline__ void split_tile(const float* __restrict__ from, unsig
                                            int first_channel, int images, int thread) {
   float* scales = reinterpret_cast<float*>(shared + kSplitScalesOffset);
   float* tile = reinterpret_cast<float*>(shared);
-  float loaded[2][8];
   const int octet = thread % 8;
   const int row = thread / 8;
-  const int position = first_position + thread % kSplitSide;
-  const int channel = first_channel + thread / kSplitSide;
-  const int image = position / 16;
-  const float* column = from + (image * 512 + channel) * 16 + position % 16;
-  #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    const int next = i * 4;
-    loaded[i / 8][i % 8] = image < images && channel + next < 512 ? column[next * 16] : 0;
-  }
-  #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    tile[(thread / kSplitSide + i * 4) * kSplitPitch + thread % kSplitSide] = loaded[i / 8][i % 8];
-  }
-  if (thread < kSplitSide) {
+  const int channel = first_channel + octet * 8;
+  float words[2][8];
+  bring_tile(tile, from, first_position, first_channel, images, thread);
+  if (thread < kCopySide) {
     scales[thread] = first_channel + thread < 512 ? scale_of_channel(maxima, first_channel + thread) : 1;
   }
   __syncthreads();
   // Adjacent threads write the units of a position.
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    const int position_2 = row + i * 32;
+    const int position = first_position + row + i * kSplitRows;
     #pragma unroll
     for (int c = 0; c < 8; ++c) {
-      loaded[i][c] = tile[(octet * 8 + c) * kSplitPitch + position_2];
+      words[i][c] = tile[(octet * 8 + c) * kCopyPitch + (row + i * kSplitRows)];
     }
-    if (first_position + position_2 < 2048 && first_channel + octet * 8 < 512) {
-      store_split(to + ((first_position + position_2) * 1024 + first_channel + octet * 8) * 2, loaded[i],
-                  scales + octet * 8);
+    if (position < 2048 && channel < 512) {
+      store_split(to + (position * 1024 + channel) * 2, words[i], scales + octet * 8);
     }
   }
 }
@@ -479,42 +507,30 @@ __device__ __forceinline__ void split_tile_2(const float* __restrict__ from, uns
                                              int first_position, int first_channel, int images, int thread) {
   float* scales = reinterpret_cast<float*>(shared + kSplitScalesOffset);
   float* tile = reinterpret_cast<float*>(shared);
-  float loaded[2][8];
   const int octet = thread % 8;
   const int row = thread / 8;
-  const int position = first_position + thread % kSplitSide;
-  const int channel = first_channel + thread / kSplitSide;
-  const int image = position / 64;
-  const float* column = from + (image * 256 + channel) * 64 + position % 64;
-  #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    const int next = i * 4;
-    loaded[i / 8][i % 8] = image < images && channel + next < 256 ? column[next * 64] : 0;
-  }
-  #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    tile[(thread / kSplitSide + i * 4) * kSplitPitch + thread % kSplitSide] = loaded[i / 8][i % 8];
-  }
-  if (thread < kSplitSide) {
+  const int channel = first_channel + octet * 8;
+  float words[2][8];
+  bring_tile_2(tile, from, first_position, first_channel, images, thread);
+  if (thread < kCopySide) {
     scales[thread] = first_channel + thread < 256 ? scale_of_channel(maxima, 512 + first_channel + thread) : 1;
   }
   __syncthreads();
   // Adjacent threads write the units of a position.
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    const int position_2 = row + i * 32;
+    const int position = first_position + row + i * kSplitRows;
     #pragma unroll
     for (int c = 0; c < 8; ++c) {
-      loaded[i][c] = tile[(octet * 8 + c) * kSplitPitch + position_2];
+      words[i][c] = tile[(octet * 8 + c) * kCopyPitch + (row + i * kSplitRows)];
     }
-    if (first_position + position_2 < 8192 && first_channel + octet * 8 < 256) {
-      store_split_2(to + ((first_position + position_2) * 512 + first_channel + octet * 8) * 2, loaded[i],
-                    scales + octet * 8);
+    if (position < 8192 && channel < 256) {
+      store_split_2(to + (position * 512 + channel) * 2, words[i], scales + octet * 8);
     }
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(kCopyThreads)
     convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_split(const float* __restrict__ x,
                                                                          const float* __restrict__ grad_y,
                                                                          const float* __restrict__ maxima,
@@ -524,10 +540,9 @@ extern "C" __global__ void __launch_bounds__(256)
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int of_window = static_cast<int>(blockIdx.x) - 256;  // its tile of grad_y
   if (of_window < 0) {
-    split_tile(x, x_parts, maxima, shared, blockIdx.x / 8 * kSplitSide, blockIdx.x % 8 * kSplitSide, batch,
-               threadIdx.x);
+    split_tile(x, x_parts, maxima, shared, blockIdx.x / 8 * kCopySide, blockIdx.x % 8 * kCopySide, batch, threadIdx.x);
   } else {
-    split_tile_2(grad_y, grad_y_parts, maxima, shared, of_window / 4 * kSplitSide, of_window % 4 * kSplitSide, batch,
+    split_tile_2(grad_y, grad_y_parts, maxima, shared, of_window / 4 * kCopySide, of_window % 4 * kCopySide, batch,
                  threadIdx.x);
   }
 }
@@ -592,7 +607,7 @@ __device__ __forceinline__ void load_part(unsigned int (&fragment)[4], const uns
 }
 
 __device__ __forceinline__ unsigned long long input_descriptor(const unsigned char* stage) {
-  return wgmma_descriptor(stage, kInputBoxBytes, 1024, kInSwizzle);
+  return wgmma_descriptor(stage, kInputBoxBytes, 1024, 128);
 }
 
 __device__ __forceinline__ int input_of_step(int step) {
@@ -787,7 +802,7 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
   mbarrier_arrive_expect(barrier, kCopiedBytes);
   #pragma unroll
   for (int box = 0; box < 4; ++box) {
-    tensor_load_4d(stage + box * kInputBoxBytes, x_map, barrier, source.in + (box / 2 * 512 + box % 2 * kInBox), column,
+    tensor_load_4d(stage + box * kInputBoxBytes, x_map, barrier, source.in + (box / 2 * 512 + box % 2 * 64), column,
                    row, image);
   }
   #pragma unroll
@@ -809,7 +824,7 @@ __device__ __forceinline__ void zero_tails(unsigned char* boxes, int copied, int
   }
 }
 
-// The same of all stages, before any copy.
+// The same of all stages.
 __device__ __forceinline__ void zero_stage_tails(unsigned char* shared) {
   for (int stage = 0; stage < 3; ++stage) {
     unsigned char* input = shared + stage * kStageBytes;
