@@ -84,28 +84,23 @@ Broken broken(const std::string& text, bool bound_checks, const volatile int* ch
 }
 
 std::string judge(HostDevice& device, const Layer& layer, LoadedLayer& loaded, const InputSizes& sizes,
-                  const LayerInputs& inputs, std::uint64_t seeds, std::int64_t blocks) {
-  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    device.set_seed(seed);
-    Result<LayerCall> call = make_call(device, loaded, sizes, inputs);
-    if (!call) {
-      return "NO CALL: " + call.error().message;
-    }
-    if (blocks > 0) {
-      call->launches.back().blocks = blocks;
-    }
-    if (const Result<void> run = run_call(device, loaded, *call); !run) {
-      return fmt::format("seed {}: {}", seed, run.error().message);
-    }
-    const Result<Verification> verified = verify_call(device, layer, *call, inputs);
-    if (!verified) {
-      return "NOT VERIFIED: " + verified.error().message;
-    }
-    if (!verified->passed()) {
-      return fmt::format("seed {}: {}", seed, describe(*verified, layer));
-    }
+                  const LayerInputs& inputs, const Reference& reference, std::uint64_t seed, std::int64_t blocks) {
+  device.set_seed(seed);
+  Result<LayerCall> call = make_call(device, loaded, sizes, inputs);
+  if (!call) {
+    return "NO CALL: " + call.error().message;
   }
-  return "";
+  if (blocks > 0) {
+    call->launches.back().blocks = blocks;
+  }
+  if (const Result<void> run = run_call(device, loaded, *call); !run) {
+    return fmt::format("seed {}: {}", seed, run.error().message);
+  }
+  const Result<Verification> verified = verify_call(device, layer, *call, reference);
+  if (!verified) {
+    return "NOT VERIFIED: " + verified.error().message;
+  }
+  return verified->passed() ? "" : fmt::format("seed {}: {}", seed, describe(*verified, layer));
 }
 
 }  // namespace convtgen::testing

@@ -1,6 +1,7 @@
 // An emitted source with one barrier, one step of its pipeline or one bound check missing.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,10 @@ struct Broken {
 /// from there. `*chosen` outlives the kernel.
 [[nodiscard]] Broken broken(const std::string& text, bool bound_checks, const volatile int* chosen);
 
-/// Runs a kernel for each of the seeds; empty where its results are right, else what was wrong. `blocks` is how many
-/// are launched, of a kernel that goes on to other tiles; 0: as many as the plan wants.
+/// Runs a kernel with this seed; empty where its results are those of the reference, else what was wrong. `blocks` is
+/// how many are launched, of a kernel that goes on to other tiles; 0: as many as the plan wants.
 [[nodiscard]] std::string judge(HostDevice& device, const Layer& layer, LoadedLayer& loaded, const InputSizes& sizes,
-                                const LayerInputs& inputs, std::uint64_t seeds, std::int64_t blocks = 0);
+                                const LayerInputs& inputs, const Reference& reference, std::uint64_t seed,
+                                std::int64_t blocks = 0);
 
 }  // namespace convtgen::testing
