@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <set>
@@ -153,11 +154,18 @@ class NumberMutation {
     for (std::size_t i = 0; i < all.size(); ++i) {
       EXPECT_EQ(judge(i), "") << "the source as it is";
     }
+    // What told one mutant often tells the next: it comes first.
+    std::vector<std::size_t> order(all.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
     for (std::size_t mutant = 0; mutant < switched.names.size(); ++mutant) {
       chosen = static_cast<int>(mutant) + 1;
       std::string verdict;
-      for (std::size_t i = 0; verdict.empty() && i < all.size(); ++i) {
-        verdict = judge(i);
+      for (std::size_t i = 0; verdict.empty() && i < order.size(); ++i) {
+        verdict = judge(order[i]);
+        if (!verdict.empty()) {
+          std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(i),
+                      order.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+        }
       }
       fmt::print("{}\n    {}\n", switched.names[mutant],
                  verdict.empty() ? "SURVIVED" : verdict.substr(0, verdict.find('\n')));

@@ -362,7 +362,7 @@ std::vector<testing::Candidate> candidates_of(const std::vector<Case>& all) {
   for (const Case& one : all) {
     const Layer& layer = one.problem.layer;
     candidates.push_back({one.name,
-                          {one.name.substr(0, one.name.find('/')), one.problem.target.architecture,
+                          {one.problem.target.architecture,
                            fmt::format("{} {} {}", one.template_name, name_of(layer.compute), name_of(layer.layout))}});
   }
   return candidates;

@@ -74,4 +74,11 @@ std::optional<std::string> failure_of(Device& device, const Layer& layer, const 
   return passed ? std::nullopt : std::optional(describe(verification, layer));
 }
 
+bool is_quick(const Layer& layer, const InputSizes& sizes, const Plan& plan, Direction direction) {
+  constexpr std::int64_t kMostWork = 300'000;  // threads, each times the taps
+  const Problem problem{layer, direction, target_named("sm_90a").value()};
+  const Result<std::int64_t> blocks = grid_blocks(problem, plan, shape_of(layer, sizes).value());
+  return blocks && *blocks * plan.threads * tap_count(layer) <= kMostWork;
+}
+
 }  // namespace convtgen::testing

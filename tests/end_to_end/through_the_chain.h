@@ -31,4 +31,8 @@ namespace convtgen::testing {
                                                     const Plan& plan, std::uint64_t seed,
                                                     Direction direction = Direction::kForward);
 
+/// Whether the host device runs this in a few seconds: blocks that emulate hundreds of threads are what takes it long,
+/// of however few multiply-adds the layer is.
+[[nodiscard]] bool is_quick(const Layer& layer, const InputSizes& sizes, const Plan& plan, Direction direction);
+
 }  // namespace convtgen::testing

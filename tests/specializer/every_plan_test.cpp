@@ -169,11 +169,11 @@ void expect_some_right(std::uint64_t seed, int layers, const Judge& judge, std::
 }
 
 TEST(EveryPlan, OfRandomLayersKeepsItsTemplatesAssertions) {
-  expect_some_right(1, 2000, evaluated);
+  expect_some_right(1, 800, evaluated);
 }
 
 TEST(EveryPlan, OfRandomLayersIsSpecialised) {
-  expect_some_right(1, 60, specialised);
+  expect_some_right(1, 30, specialised);
 }
 
 TEST(EveryPlan, ThatComesFirstIsSpecialised) {
@@ -183,8 +183,8 @@ TEST(EveryPlan, ThatComesFirstIsSpecialised) {
 // Gradients of the input have the plans of forward layers with input and output exchanged, which the planner takes
 // longer for.
 TEST(EveryPlan, OfGradientsKeepsItsTemplatesAssertions) {
-  expect_some_right(2'000'000, 250, evaluated, 1000, Direction::kGradWeight);
-  expect_some_right(3'000'000, 40, evaluated, 1000, Direction::kGradInput);
+  expect_some_right(2'000'000, 100, evaluated, 1000, Direction::kGradWeight);
+  expect_some_right(3'000'000, 20, evaluated, 1000, Direction::kGradInput);
 }
 
 TEST(EveryPlan, OfGradientsIsSpecialised) {

@@ -11,6 +11,7 @@
 #include "generator/language/language.h"
 #include "generator/planner/templates.h"
 #include "generator/specializer/kernel_source.h"
+#include "tests/sample/sample.h"
 
 namespace convtgen {
 namespace {
@@ -206,7 +207,7 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   EXPECT_FALSE(std::ranges::any_of(source.main().parameters, [](const auto& each) { return each.name == "weight"; }));
 }
 
-// What is emitted for the layers that are measured: the first plan of each template.
+// What is emitted for the layers that are measured: the first plan of each template. A run takes a layer in one layout.
 class SourceLength : public ::testing::TestWithParam<std::tuple<Direction, std::pair<Dtype, Compute>>> {};
 
 TEST_P(SourceLength, OfTheBenchmarksLayersHasItsBound) {
@@ -215,6 +216,10 @@ TEST_P(SourceLength, OfTheBenchmarksLayersHasItsBound) {
     ASSERT_FALSE(layers.empty());
     for (const NamedLayer& named : layers) {
       for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+        const bool is_other = testing::hash_of(testing::test_seed() + named.name) % 2 == (layout == Layout::kNchw);
+        if (is_other && !testing::tests_all()) {
+          continue;
+        }
         const auto& [direction, mode] = GetParam();
         Problem problem{named.layer, direction, *target_named("sm_90a")};
         std::tie(problem.layer.dtype, problem.layer.compute) = mode;

@@ -15,9 +15,10 @@ namespace {
 TEST(Candidates, AreRightAndThoseOfDirectGiveTheSameBits) {
   const char* wanted = std::getenv("CONVTGEN_TEST_LAYERS");
   const int layers = wanted != nullptr ? std::atoi(wanted) : 2;
-  // A layer has some hundred candidates: a run takes those of one, which CONVTGEN_TEST_SEED chooses.
+  // A layer has some hundred candidates: a run takes every third of one, which CONVTGEN_TEST_SEED chooses.
   const bool all = wanted != nullptr || testing::tests_all();
-  const int chosen = static_cast<int>(testing::seeded_by(testing::test_seed())() % 2);
+  const std::uint64_t number = testing::seeded_by(testing::test_seed())();
+  const int chosen = static_cast<int>(number % 2);
   const auto device = open_host_device().value();
   testing::LayerSource source(11);
   for (int i = 0; i < layers; ++i) {
@@ -30,7 +31,9 @@ TEST(Candidates, AreRightAndThoseOfDirectGiveTheSameBits) {
     const LayerInputs inputs = random_inputs(random.layer, shape_of(random.layer, random.sizes).value(), 3);
     std::vector<std::byte> first;
     const std::vector<Plan> plans = plan(problem).value();
-    for (const Plan& each : plans) {
+    const std::size_t parts = all ? 1 : 3;
+    for (std::size_t p = number / 2 % parts; p < plans.size(); p += parts) {
+      const Plan& each = plans[p];
       const auto run = run_layer(*device, problem, each, random.sizes, inputs);
       ASSERT_TRUE(run) << run.error().message;
       EXPECT_TRUE(run->verification.passed()) << describe(run->verification, random.layer);
