@@ -361,9 +361,10 @@ std::vector<testing::Candidate> candidates_of(const std::vector<Case>& all) {
   std::vector<testing::Candidate> candidates;
   for (const Case& one : all) {
     const Layer& layer = one.problem.layer;
-    candidates.push_back({one.name,
-                          {one.problem.target.architecture,
-                           fmt::format("{} {} {}", one.template_name, name_of(layer.compute), name_of(layer.layout))}});
+    candidates.push_back(
+        {one.name,
+         {one.problem.target.architecture, fmt::format("{} {}", one.template_name, name_of(layer.compute)),
+          std::string(name_of(layer.layout))}});
   }
   return candidates;
 }
