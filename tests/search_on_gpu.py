@@ -44,9 +44,10 @@ def failed_cases():
     return [case for case in cases if ":" not in case.property("padding")]
 
 
-def aim(counts, chance):
-    """A template and mode of those with the fewest cases: one of four, so that workers take different ones."""
-    return CELLS[chance.choice(sorted(range(len(CELLS)), key=lambda cell: (counts[cell], chance.random()))[:4])]
+def aim(counts, chance, wanted):
+    """A wanted template and its mode, of those with the fewest cases: one of four, so that workers take different ones."""
+    cells = [cell for cell, (template, _) in enumerate(CELLS) if not wanted or template in wanted]
+    return CELLS[chance.choice(sorted(cells, key=lambda cell: (counts[cell], chance.random()))[:4])]
 
 
 def work(options, worker, first, counts, results, end):
@@ -71,7 +72,7 @@ def work(options, worker, first, counts, results, end):
         elif options.again:
             break
         else:
-            template, mode = aim(counts, chance)
+            template, mode = aim(counts, chance, options.template)
             case = draw.case(template, mode, chance.choice(LAYOUTS_OF.get(template, LAYOUTS)))
         number = options.seed if options.again else seed
         results.put(("begin", worker, str(case), number))
@@ -184,6 +185,8 @@ def options_of(words):
     parser.add_argument("--device", default="cuda", choices=["cuda", "host"])
     parser.add_argument("--seconds", type=float, default=300, help="when to stop")
     parser.add_argument("--seed", type=int, default=1, help="other layers for another seed; with --again that of the inputs")
+    parser.add_argument("--template", action="append", choices=list(TEMPLATES),
+                        help="draws layers for this template alone; may be given several times")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes, each with its compiler")
     parser.add_argument("--most-failures", type=int, default=20, help="stop behind so many")
     parser.add_argument("--again", metavar="CASE", help="this case alone, as a failure prints it")

@@ -121,6 +121,12 @@ namespace convtgen {
   FACTOR(overlap_product, 0.085, "of a product that is written to shared memory") \
   FACTOR(overlap_tap, 0.029, "of a product that an output adds up") \
   FACTOR(overlap_measured, 1, "median of measured / predicted") \
+  FACTOR(phases_product, 1.6, "of a product of a warp, where its SM's warps make products alone") \
+  FACTOR(phases_wait, 4, "times a warp's work that an SM waits, of which its other warps hide their share") \
+  FACTOR(phases_output, 16, "instructions for an output") \
+  FACTOR(phases_weight, 0.15, "of a weight that is staged") \
+  FACTOR(phases_begin, 3500, "until a first stage has come, and until the last outputs are stored") \
+  FACTOR(phases_measured, 1.25, "median of measured / predicted") \
   FACTOR(roll_store_nhwc, 2, "with channels last: of a warp's store, on top of what the cache takes")
 // clang-format on
 

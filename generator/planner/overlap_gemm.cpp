@@ -31,6 +31,7 @@ constexpr std::int64_t kMostOverlap = 16;        // taps that an output adds up,
 constexpr std::int64_t kMostBox = 256;           // elements of an axis that a tensor copy spans
 constexpr std::int64_t kTriedRows = 8;           // of tiles in NCHW: one of eight is a multiple of eight
 constexpr std::int64_t kLeastStages = 3, kMostStages = 6;
+constexpr std::int64_t kMostAhead = 3;       // tiles of a block that have stages at a time
 constexpr std::int64_t kMostBlocksOfSm = 3;  // that are asked for
 constexpr std::int64_t kRegistersOfSm = 65536, kThreadsOfSm = 2048;
 
@@ -284,13 +285,22 @@ bool choose_tile(const Facts& f, std::int64_t pixels, Block& b) {
   return best.has_value();
 }
 
-/// As many stages as fit; false where too few do.
+/// As many stages as fit; false where too few do. Where weights are resident, of whole tiles, if one fits.
 bool choose_stages(const Facts& f, Block& b) {
   const std::int64_t all = f.of(b)[kKBlocks];
   const std::int64_t most =
       b.blocks_per_sm == 1 ? f.target.max_shared_bytes : f.target.shared_bytes_per_sm / b.blocks_per_sm - 1024;
-  for (b.stages = std::min(all, kMostStages); b.stages >= std::min(all, kLeastStages); --b.stages) {
-    if (f.of(b)[kSharedBytes] <= most) {
+  const auto fits = [&](std::int64_t stages) {
+    b.stages = stages;
+    return f.of(b)[kSharedBytes] <= most;
+  };
+  for (std::int64_t ahead = b.copied_weights ? 0 : kMostAhead; ahead > 0; --ahead) {
+    if (fits(ahead * all)) {
+      return true;
+    }
+  }
+  for (std::int64_t stages = std::min(all, kMostStages); stages >= std::min(all, kLeastStages); --stages) {
+    if (fits(stages)) {
       return true;
     }
   }

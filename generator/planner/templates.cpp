@@ -18,6 +18,7 @@
 #include "generator/planner/grad_weight_pixels.h"
 #include "generator/planner/grad_weight_rows.h"
 #include "generator/planner/halo_gemm.h"
+#include "generator/planner/mma_phases.h"
 #include "generator/planner/mma_rows.h"
 #include "generator/planner/overlap_gemm.h"
 #include "generator/planner/roll_gemm.h"
@@ -42,6 +43,8 @@ constexpr std::array kTemplates = {
     Template{"halo_gemm", kForward, programs::halo_gemm, plans_halo_gemm, halo_gemm_grid, nullptr, halo_gemm_seconds},
     Template{"overlap_gemm", kForward, programs::overlap_gemm, plans_overlap_gemm, nullptr, overlap_gemm_launch,
              overlap_gemm_seconds, false},
+    Template{"mma_phases", kForward, programs::mma_phases, plans_mma_phases, nullptr, mma_phases_launch,
+             mma_phases_seconds, false},
     Template{"direct_grad_input", kGradInput, programs::direct_grad_input, plans_direct_grad_input, nullptr,
              direct_grad_input_launch, nullptr},
     Template{"tap_gemm", kGradInput, programs::tap_gemm, plans_tap_gemm, nullptr, tap_gemm_launch, tap_gemm_seconds},

@@ -186,7 +186,7 @@ std::vector<PrimitiveNeed> make_table() {
   add("matrix_load", Chip::kSm90,
       {"matrix_store_x1", "matrix_store_x1_transposed", "matrix_store_x2", "matrix_store_x2_transposed",
        "matrix_store_x4", "matrix_store_x4_transposed"});
-  add("mma", Chip::kSm80, {"mma_k16_f16", "mma_k16_bf16", "mma_k8_f16", "mma_k8_bf16"});
+  add("mma", Chip::kSm80, {"mma_k16_f16", "mma_k16_bf16", "mma_k8_f16", "mma_k8_bf16", "mma_k8_tf32"});
   for (int rank = 1; rank <= 5; ++rank) {
     for (const std::string_view kind : {"load", "load_multicast", "store"}) {
       table.push_back({fmt::format("tensor_{}_{}d", kind, rank), "device/tensor_copy.h", Chip::kSm90});

@@ -5,6 +5,9 @@
 //   d[i]:  row g + i / 2 * 8, column 2 * t + i % 2
 //   a[i]:  row g + i % 2 * 8, k = 2 * t + i / 2 * 8 (low half) and the next one
 //   b[i]:  column g, k = 2 * t + i * 8 (low half) and the next one
+// and of tf32, whose operands are words of which the 13 low bits are ignored,
+//   a[i]:  row g + i % 2 * 8, k = t + i / 2 * 4
+//   b[i]:  column g, k = t + i * 4
 // So matrix_load_x4() of rows of `a` by halves of 8 rows, then of 8 k, gives `a`.
 #pragma once
 
@@ -38,4 +41,13 @@ __device__ __forceinline__ void mma_k8_bf16(float (&d)[4], const unsigned int (&
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                : "r"(a[0]), "r"(a[1]), "r"(b));
+}
+
+// K = 8, tf32.
+__device__ __forceinline__ void mma_k8_tf32(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }

@@ -94,10 +94,10 @@ constexpr int kStageBytes = kInputBytes + (P::copied_weights ? kWeightBytes : 0)
 constexpr int kCopiedBytes = kCopiedInputBytes + (P::copied_weights ? kWeightBytes : 0);
 constexpr int kPipelineBytes = P::stages * kStageBytes;
 
-// The products, in the place of the stages. Pitches, and what lies between groups of eight channels, keep threads that
-// write or read together in different banks. Of each pixel its columns, where threads that read together have channels
-// of few pixels; where the channels of a tap follow one another, they are read as vectors. Else of each column its
-// pixels.
+// The products, in the place of the stages, or behind them. Pitches, and what lies between groups of eight channels,
+// keep threads that write or read together in different banks. Of each pixel its columns, where threads that read
+// together have channels of few pixels; where the channels of a tap follow one another, they are read as vectors. Else
+// of each column its pixels.
 constexpr bool kOfPixel =
     P::channels_last && P::block_c % P::store == 0 && P::block_c > 1;  // a vector of outputs is a pixel's
 constexpr bool kReadsVectors = kOfPixel && P::weight_channels_last && P::block_c % 8 == 0 && P::store == 8;
@@ -108,9 +108,12 @@ constexpr int kPixelPitch = kLeastPitch + floor_mod((kReadsVectors || kHasGroups
 constexpr int kColumnPitch = kBlockM + 4;
 constexpr int kProductBytes = (kOfPixel ? kBlockM * kPixelPitch : kInstructionN * kColumnPitch) * 4;
 
-// Resident weights, which all tiles of a block use.
-constexpr bool kLoops = !P::copied_weights && !kUsesAgain;  // blocks go on to other tiles
-constexpr int kResidentOffset = ceil_div(larger(kPipelineBytes, kProductBytes), 1024) * 1024;
+// Resident weights, which all tiles of a block use: it goes on to other tiles, whose pixels are copied while it makes
+// those before them. So the products have a place of their own.
+constexpr bool kLoops = !P::copied_weights && !kUsesAgain;
+constexpr int kTilesAhead = kLoops ? P::stages / kKBlocks : 1;  // that have stages
+constexpr int kProductsOffset = kLoops ? kPipelineBytes : 0;
+constexpr int kResidentOffset = ceil_div(larger(kPipelineBytes, kProductsOffset + kProductBytes), 1024) * 1024;
 constexpr int kBarrierOffset = kResidentOffset + (P::copied_weights ? 0 : kKBlocks * kWeightBytes);
 constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
 
@@ -125,6 +128,7 @@ static_assert(kPixels <= kBlockM && kStepH > 0 && kStepW > 0, "a tile has positi
 static_assert(kInstructionN <= 256 && P::thread_tiles * kInstructionN <= 256, "the accumulators fit the registers");
 static_assert(P::block_k == 64 || P::block_k == 32 || P::block_k == 16, "a row has a swizzle");
 static_assert(P::stages > kIssueLag || !kUsesAgain, "a stage is copied before it is wanted");
+static_assert(P::stages % kKBlocks == 0 || !kLoops, "tiles have whole stages");
 static_assert(!kTapBoxes || P::block_c == 8 || P::block_c == 16 || P::block_c == 32 || P::block_c == 64,
               "a box has a swizzle");
 static_assert(!P::copied_weights || (P::out_channels * kTaps % 8 == 0 && (kNTiles == 1 || kColumns % 8 == 0)),

@@ -22,12 +22,12 @@
 
 // ---- Producer ----
 
-// Issues the copies of a stage: the tile's pixels and weights.
+// Issues the copies of a k-block to a stage: the tile's pixels and weights.
 __device__ __forceinline__ void copy_stage(unsigned char* shared, const TensorMap& x_map, const TensorMap& weight_map,
                                            unsigned long long* full, int image, int row, int column, int channel,
-                                           int k_block) {
-  unsigned char* to = shared + k_block % P::stages * kStageBytes;
-  unsigned long long* barrier = &full[k_block % P::stages];
+                                           int k_block, int stage) {
+  unsigned char* to = shared + stage * kStageBytes;
+  unsigned long long* barrier = &full[stage];
   const int first = k_block * P::block_k;  // input channel
   mbarrier_arrive_expect(barrier, kCopiedBytes);
   if (P::channels_last) {
@@ -149,23 +149,26 @@ __device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
   return tile;
 }
 
+// The first stage of a block's tile of this number.
+__device__ __forceinline__ int first_stage(int number) {
+  return kLoops ? number % kTilesAhead * kKBlocks : 0;
+}
+
 // Issues the first copies of a tile, by one thread.
 __device__ __forceinline__ void begin_tile(const Pipeline& pipeline, const TensorMap& x_map,
-                                           const TensorMap& weight_map, const Tile& tile) {
+                                           const TensorMap& weight_map, const Tile& tile, int number) {
   for (int k_block = 0; k_block < (kUsesAgain ? P::stages : kKBlocks); ++k_block) {
     copy_stage(pipeline.shared, x_map, weight_map, pipeline.full, tile.image, tile.row, tile.column, tile.channel,
-               k_block);
+               k_block, first_stage(number) + k_block);
   }
 }
 
-// Makes a tile whose first copies are issued: the block's tile of this number.
-__device__ __forceinline__ void make_tile(const Pipeline& pipeline, const TensorMap& x_map, const TensorMap& weight_map,
-                                          const Tile& tile, int number, const Element* __restrict__ bias,
-                                          Element* __restrict__ y, const Sizes& sizes) {
+// The products of a tile whose first copies are issued: the block's tile of this number.
+__device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline& pipeline, const TensorMap& x_map,
+                                              const TensorMap& weight_map, const Tile& tile, int number) {
   unsigned char* shared = pipeline.shared;
   const int thread = threadIdx.x;
   const int warpgroup = __shfl_sync(0xffffffffu, thread / 128, 0);
-  Accumulators acc = {};
   pin(acc);
 #pragma unroll 1
   for (int k_block = 0; k_block < kKBlocks; ++k_block) {
@@ -174,12 +177,14 @@ __device__ __forceinline__ void make_tile(const Pipeline& pipeline, const Tensor
       const int next = k_block - kIssueLag + P::stages;
       if (thread == 0 && k_block >= kIssueLag && next < kKBlocks) {
         mbarrier_wait(&pipeline.empty[next % P::stages], (next / P::stages - 1) % 2);
-        copy_stage(shared, x_map, weight_map, pipeline.full, tile.image, tile.row, tile.column, tile.channel, next);
+        copy_stage(shared, x_map, weight_map, pipeline.full, tile.image, tile.row, tile.column, tile.channel, next,
+                   next % P::stages);
       }
     }
     __syncwarp();
-    mbarrier_wait(&pipeline.full[k_block % P::stages], (kLoops ? number : k_block / P::stages) % 2);
-    const unsigned char* stage = shared + k_block % P::stages * kStageBytes;
+    const int of_stage = kLoops ? first_stage(number) + k_block : k_block % P::stages;
+    mbarrier_wait(&pipeline.full[of_stage], (kLoops ? number / kTilesAhead : k_block / P::stages) % 2);
+    const unsigned char* stage = shared + of_stage * kStageBytes;
     multiply_stage(acc, stage,
                    P::copied_weights ? stage + kInputBytes : shared + kResidentOffset + k_block * kWeightBytes,
                    warpgroup, k_block > 0 ? 1 : 0);
@@ -189,12 +194,15 @@ __device__ __forceinline__ void make_tile(const Pipeline& pipeline, const Tensor
   }
   wgmma_wait(0);
   pin(acc);
-  __syncthreads();  // all warpgroups have read the stages
-  float* products = reinterpret_cast<float*>(shared);
-  put_products(products, acc, warpgroup, thread);
-  if (kLoops) {
-    fence_proxy_async();  // copies of the next tile come to this place
-  }
+}
+
+// Makes the outputs of a tile of its products.
+__device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned char* shared, const Tile& tile,
+                                           const Element* __restrict__ bias, Element* __restrict__ y,
+                                           const Sizes& sizes) {
+  const int thread = threadIdx.x;
+  float* products = reinterpret_cast<float*>(shared + kProductsOffset);
+  put_products(products, acc, __shfl_sync(0xffffffffu, thread / 128, 0), thread);
   __syncthreads();
   if (!P::channels_last) {
     store_planes(y, products, bias, tile, sizes.batch, sizes.out_h, sizes.out_w);
@@ -217,7 +225,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   sizes.out_w = output_columns(in_w);
   sizes.tiles_h = kWholeH ? 1 : (in_h + (kBeyondH - kFirstH + kStepH - 1)) / kStepH;
   sizes.tiles_w = kWholeW ? 1 : (in_w + (kBeyondW - kFirstW + kStepW - 1)) / kStepW;
-  Tile tile = tile_of(blockIdx.x, sizes);
+  const int tiles = ((batch - 1) / P::tile_n + 1) * sizes.tiles_h * sizes.tiles_w;  // of all pixels
 
   Pipeline pipeline;
   pipeline.shared = shared_align(shared_memory(), 1024);
@@ -235,7 +243,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       }
     }
     fence_mbarrier_init();
-    begin_tile(pipeline, x_map, weight_map, tile);
+#pragma unroll 1
+    for (int number = 0; number < kTilesAhead; ++number) {
+      const unsigned int index = blockIdx.x + number * gridDim.x;
+      if (!kLoops || index < static_cast<unsigned int>(tiles)) {
+        begin_tile(pipeline, x_map, weight_map, tile_of(static_cast<int>(index), sizes), number);
+      }
+    }
   }
   if (kPixels < kBlockM) {
     // What lies behind the tile's pixels, which no copy brings.
@@ -255,20 +269,24 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   __syncthreads();
 
   if (kLoops) {
-    const int tiles = ((batch - 1) / P::tile_n + 1) * sizes.tiles_h * sizes.tiles_w;
     int number = 0;
     for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-      if (number > 0) {
-        __syncthreads();  // all have read the products of the tile before
-        tile = tile_of(index, sizes);
-        if (threadIdx.x == 0) {
-          begin_tile(pipeline, x_map, weight_map, tile);
-        }
+      const Tile tile = tile_of(index, sizes);
+      Accumulators acc = {};
+      multiply_tile(acc, pipeline, x_map, weight_map, tile, number);
+      __syncthreads();  // all warpgroups have read the stages, and the products of the tile before
+      const unsigned int next = index + kTilesAhead * gridDim.x;
+      if (threadIdx.x == 0 && next < static_cast<unsigned int>(tiles)) {
+        begin_tile(pipeline, x_map, weight_map, tile_of(static_cast<int>(next), sizes), number + kTilesAhead);
       }
-      make_tile(pipeline, x_map, weight_map, tile, number, bias, y, sizes);
+      store_tile(acc, pipeline.shared, tile, bias, y, sizes);
       ++number;
     }
   } else {
-    make_tile(pipeline, x_map, weight_map, tile, 0, bias, y, sizes);
+    const Tile tile = tile_of(blockIdx.x, sizes);
+    Accumulators acc = {};
+    multiply_tile(acc, pipeline, x_map, weight_map, tile, 0);
+    __syncthreads();  // all warpgroups have read the stages
+    store_tile(acc, pipeline.shared, tile, bias, y, sizes);
   }
 }

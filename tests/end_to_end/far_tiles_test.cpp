@@ -87,7 +87,8 @@ std::int64_t made_rows(const Setup& setup) {
 }
 /// Blocks of a tile.
 std::int64_t tile_blocks(const Setup& setup) {
-  return setup.plan.template_name == "overlap_gemm"
+  return setup.plan.template_name == "mma_phases" ? 1
+         : setup.plan.template_name == "overlap_gemm"
              ? ceil_div(setup.problem.layer.out_channels, integer(setup.plan, "block_c"))
              : tile_grid_of(setup.problem, setup.plan).blocks_per_tile;
 }
@@ -108,7 +109,7 @@ std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
     return ceil_div(shape.batch * pitch, 64 * integer(plan, "thread_positions")) *
            ceil_div(shape.out[kHeight], tile_rows(plan));
   }
-  if (plan.template_name == "overlap_gemm") {
+  if (plan.template_name == "overlap_gemm" || plan.template_name == "mma_phases") {
     Grid grid = setup.source.main().grid;
     grid.most_tiles = 0;
     return grid.blocks(quantities_of(shape)).value() / tile_blocks(setup);
@@ -362,6 +363,10 @@ constexpr Case kCases[] = {
     {"overlap_gemm_planes", "overlap_gemm",
      "conv_transpose2d 16 -> 24; kernel 4x4; stride 2x2; padding 1x1; input ?x4x6; dtype f16"},
     {"overlap_gemm_rows", "overlap_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; dtype bf16; layout nhwc",
+     true},
+    {"mma_phases_images", "mma_phases",
+     "conv_transpose2d 16 -> 16; kernel 2x3; stride 2x1; padding 0x1; input ?x3x8; compute tf32"},
+    {"mma_phases_rows", "mma_phases", "conv_transpose2d 8 -> 2; kernel 3x3; stride 2x2; input ?x?x16; dtype f16",
      true}};
 /// A template, and its places that need not be 64-bit in any of the layers, each with the reason.
 struct Template {
@@ -405,12 +410,17 @@ const Template kTemplates[] = {
       "flat_tile: const long long image",        // the low 32 bits of its multiple count
       "load_batch: * #ll"}},                     // a few channels of a known size
     {"roll_gemm",
-     {"kernel: static_cast<long long>(n_tile)",                                        // of packed weights
-      "copy_channels: * #ll",                                                          // a few channels of a known size
-      "take_row: * #ll",                                                               // likewise
-      "copy_pixels: * #ll",                                                            // a few images of a known size
-      "copy_pixels: const long long pixel"}},                                          // a strip's
-    {"overlap_gemm", {"wgmma_descriptor_move: static_cast<long long>(bytes / 16)"}}};  // none is negative
+     {"kernel: static_cast<long long>(n_tile)",                                       // of packed weights
+      "copy_channels: * #ll",                                                         // a few channels of a known size
+      "take_row: * #ll",                                                              // likewise
+      "copy_pixels: * #ll",                                                           // a few images of a known size
+      "copy_pixels: const long long pixel"}},                                         // a strip's
+    {"overlap_gemm", {"wgmma_descriptor_move: static_cast<long long>(bytes / 16)"}},  // none is negative
+    {"mma_phases",
+     {"stage_weights: static_cast<long long>(ci)",  // of weights
+      "sum_of: const long long from",               // of sums that are not finite
+      "sum_of: const long long of_tap", "sum_of: static_cast<long long>(ci)",
+      "sum_of: static_cast<long long>(image)"}}};
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }

@@ -39,7 +39,9 @@ struct Case {
   /// all have read the rows before copies overwrite them. In `tap_gemm` a warp that need not be together before the
   /// cluster's barrier here; in `overlap_gemm` one that need not be before products. In `halo_gemm` rows of images that
   /// have one, loads and stores of a batch's items that do not exist, and loads of a block without tiles, which no grid
-  /// has here. In `mma_rows` positions beyond the output, of which nothing is stored.
+  /// has here. In `mma_rows` positions beyond the output, of which nothing is stored. In `mma_phases` the borders of
+  /// the input for sums that are not finite, of which there are none here, and the tile's where a block makes the next
+  /// one later.
   int unseen = 0;
   bool few_blocks = false;  // so that they use stages again and go on to other tiles
   // A plan whose positions are one sequence, whose outputs go through shared memory, whose rows come by bulk copies.
@@ -302,6 +304,19 @@ constexpr Case kCases[] = {
      .few_blocks = true,
      .block = "tile_n 1, tile_h 4, tile_w 6, warpgroups 1, thread_tiles 1, block_c 1, store 1, block_k 16, stages 2, "
               "copied_weights 0"},
+    {.name = "mma_phases",
+     .template_name = "mma_phases",
+     .layer = "conv_transpose2d 24 -> 3; kernel 5x3; stride 2x2; padding 1x1; bias; input 2x10x16; compute tf32",
+     .least_mutants = 15,
+     .unseen = 4,
+     .few_blocks = true,
+     .block = "tile_h 3, staged_columns 8, warps 2, warp_chunks 2, block_k 8, stages 2"},
+    {.name = "mma_phases_16_bits",
+     .template_name = "mma_phases",
+     .layer = "conv_transpose2d 40 -> 2; kernel 4x5; stride 2x3; padding 1x2; input 2x7x24; dtype f16; fuse relu",
+     .least_mutants = 15,
+     .unseen = 2,
+     .block = "tile_h 2, staged_columns 24, warps 1, warp_chunks 2, block_k 16, stages 2"},
     {.name = "tap_gemm",
      .template_name = "tap_gemm",
      .layer = "conv_transpose2d 40 -> 72; kernel 3x2; stride 2x1; padding 1x1; input 3x9x13; dtype f16; layout nhwc; "

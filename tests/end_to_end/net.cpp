@@ -258,6 +258,19 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
     }
     return kinds;
   }
+  if (plan.template_name == "mma_phases") {
+    const Axis &rows = layer.axes[kHeight], &columns = layer.axes[kWidth];
+    const std::int64_t product_rows = layer.out_channels * rows.stride * columns.stride;
+    is(product_rows > 16, "several tiles of rows");
+    is(product_rows % 16 != 0, "rows beyond");
+    is(rows.kernel % rows.stride != 0 || columns.kernel % columns.stride != 0, "joined by weights of zero");
+    is(rows.kernel > rows.stride, "rows of shifts");
+    is(columns.kernel > columns.stride, "columns of shifts");
+    is(integer(plan, "tile_h") > 1, "tiles of several rows");
+    kinds.push_back(fmt::format("k-blocks of {}", block_k));
+    kinds.push_back(fmt::format("chunks of a warp {}", integer(plan, "warp_chunks")));
+    return kinds;
+  }
   const std::int64_t block_n = integer(plan, "block_n");
   is(block_n < group_out, "several channel tiles");
   is(group_out % block_n != 0, "channels beyond");
@@ -370,8 +383,8 @@ void add_line(Coverage& coverage, const NetLine& line, const std::vector<Plan>& 
 }
 
 Wanted random_wish(std::mt19937_64& random) {
-  constexpr std::array<std::string_view, 7> kTemplates = {"direct",    "direct_rows", "shift_gemm",  "halo_gemm",
-                                                          "roll_gemm", "mma_rows",    "overlap_gemm"};
+  constexpr std::array<std::string_view, 8> kTemplates = {"direct",    "direct_rows", "shift_gemm",   "halo_gemm",
+                                                          "roll_gemm", "mma_rows",    "overlap_gemm", "mma_phases"};
   Wanted wanted;
   wanted.compute = all_computes()[random() % all_computes().size()];
   wanted.layout = all_layouts()[random() % all_layouts().size()];
@@ -383,6 +396,9 @@ Wanted random_wish(std::mt19937_64& random) {
   if (wanted.template_name == "mma_rows") {
     wanted.compute = random() % 2 == 0 ? Compute::kF16 : Compute::kBf16;
     wanted.layout = Layout::kNhwc;
+  }
+  if (wanted.template_name == "mma_phases") {
+    wanted.layout = Layout::kNchw;
   }
   for (int i = 0; i < 2; ++i) {
     const std::size_t property = random() % properties().size();

@@ -166,8 +166,8 @@ TEST(Net, ShowsEveryPairAndKindOfPlanThatThePlannerAccepts) {
   for (const Planned& each : planned(*std::move(lines))) {
     add_line(coverage, each.line, each.plans);
   }
-  // Of direct, direct_rows, mma_rows, shift_gemm, f32x3_gemm, halo_gemm, roll_gemm and overlap_gemm.
-  constexpr std::size_t kModes = 6 * 2 + 6 * 2 + 2 * 1 + 3 * 2 + 1 * 2 + 3 * 2 + 3 * 2 + 2 * 2;
+  // Of direct, direct_rows, mma_rows, shift_gemm, f32x3_gemm, halo_gemm, roll_gemm, overlap_gemm and mma_phases.
+  constexpr std::size_t kModes = 6 * 2 + 6 * 2 + 2 * 1 + 3 * 2 + 1 * 2 + 3 * 2 + 3 * 2 + 2 * 2 + 3 * 1;
   EXPECT_EQ(coverage.counts().size(), kModes);
   for (const auto& [mode, count] : coverage.counts()) {
     fmt::print("  {}: {} pairs, {} kinds of plans\n", mode, count.first, count.second);

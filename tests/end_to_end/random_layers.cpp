@@ -206,6 +206,11 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
       a.kernel = a.kernel > 8 && random_() % 2 == 0 ? 1 + a.kernel % 8 : a.kernel;
       a.stride = a.stride * 4 < a.kernel ? (a.kernel + 1) / 2 : a.stride;
     }
+    if (wanted.template_name == "mma_phases") {
+      a.dilation = 1;
+      a.stride = a.stride > 5 && random_() % 2 == 0 ? 1 + a.stride % 4 : a.stride;
+      a.kernel = a.kernel > 5 * a.stride ? a.stride * between(1, 4) : a.kernel;
+    }
     if (wanted.template_name == "halo_gemm" && a.stride > 1 && a.kernel > 1) {
       (random_() % 2 == 0 ? a.stride : a.dilation) = 1;
     }
@@ -222,7 +227,9 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
     const std::size_t kind = weighted({4, 2, 1});
     bool is_known = kind == 0;
     size = kind == 2 ? between(planned + 1, planned + 44) : size;
-    if (wanted.template_name == "roll_gemm" && !is_rows && wanted.layout != Layout::kNhwc) {
+    const bool has_whole_rows =
+        wanted.template_name == "mma_phases" || (wanted.template_name == "roll_gemm" && wanted.layout != Layout::kNhwc);
+    if (has_whole_rows && !is_rows) {
       is_known = true;
       size = (size + 7) / 8 * 8;
     }
@@ -286,7 +293,9 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
   l.batch = batch == 0 || (batch == 3 && random_() % 2 == 0) ? Size(result.sizes.batch) : std::nullopt;
 
   const bool is_overlap = wanted.template_name == "overlap_gemm";
-  const bool one_group = wanted.template_name == "roll_gemm" || wanted.template_name == "halo_gemm" || is_overlap;
+  const bool few_out = wanted.template_name == "mma_phases";
+  const bool one_group =
+      wanted.template_name == "roll_gemm" || wanted.template_name == "halo_gemm" || is_overlap || few_out;
   const bool large_groups = wanted.template_name == "shift_gemm" || wanted.template_name == "f32x3_gemm";
   const bool by_units = wanted.template_name == "mma_rows";  // of 8 channels, a few
   const int groups = class_wanted(kGroups, one_group ? 0 : weighted({5, 3, large_groups || by_units ? 0 : 1}));
@@ -295,7 +304,8 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
       draw_channels(class_wanted(kIn, by_units || is_overlap ? 2 : weighted({2, 2, 3})), by_units             ? 64
                                                                                          : random_() % 6 == 0 ? 1000
                                                                                                               : 160);
-  const std::int64_t out = draw_channels(class_wanted(kOut, by_units ? 2 : weighted({2, 2, 3})), 160);
+  const std::int64_t out =
+      draw_channels(class_wanted(kOut, by_units ? 2 : weighted({few_out ? 20 : 2, 2, 3})), few_out ? 16 : 160);
   in = groups == 2 ? 1 : groups == 1 ? std::max<std::int64_t>(in, 2) : in;
   l.in_channels = l.groups * in;
   l.out_channels = l.groups * out;

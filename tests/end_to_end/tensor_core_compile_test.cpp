@@ -258,6 +258,8 @@ void expect_sound_machine_code(const Case& one) {
     EXPECT_TRUE((chosen.template_name != "direct_rows" && chosen.template_name != "overlap_gemm") ||
                 stores_vectors(chosen, kernels));
     EXPECT_TRUE(chosen.template_name != "mma_rows" || multiplies_and_stores_vectors(kernels));
+    EXPECT_TRUE(chosen.template_name != "mma_phases" ||
+                has_instruction(kernels, "HMMA.", [](std::string_view) { return true; }));
     for (const MachineCode& kernel : kernels) {
       EXPECT_EQ(overwritten_operands(kernel), std::vector<std::string>()) << kernel.name;
       // In machine code of CUDA 12 nothing reads them behind the wait. That none is given away before is shown above.
@@ -299,6 +301,8 @@ std::map<std::string, std::vector<Case>> groups() {
       {"through_registers", cases("halo_gemm", kTf32, {"kb65", "kb78", "dcgan4"}, 1, true)},
       {"taps_as_columns",
        cases("overlap_gemm", kF16Nhwc, {"pose1", "dcgan2", "mrcnn", "fsrcnn4", "dcgan4", "dcgan5", "k3x3s3"}, 2, true)},
+      {"phases_as_rows", cases("mma_phases", kTf32, {"fsrcnn4", "dcgan5"}, 2, true)},
+      {"phases_as_rows_16_bits", cases("mma_phases", kF16, {"fsrcnn4", "dcgan5"}, 1, true)},
       {"taps_as_columns_nchw", cases("overlap_gemm", kF16, {"pose1", "dcgan2", "unet1", "dcgan4", "dcgan5"}, 2, true)},
       {"taps_as_columns_bf16", cases("overlap_gemm", kBf16Nhwc, {"pose1", "dcgan2", "unet1"}, 1, true)},
       {"parted_phases",

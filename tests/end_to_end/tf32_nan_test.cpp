@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -106,6 +107,47 @@ TEST_P(NanInTf32, ReachesItsOutputs) {
   EXPECT_EQ(nans_of_outputs(), want);
 }
 
+// Of templates whose products have zeros where a phase has no tap, which infinities would make NaN: positive weights
+// and infinities make infinite outputs, and those alone.
+class InfinityInTf32 : public NanInTf32 {};
+
+TEST_P(InfinityInTf32, ReachesItsOutputsAlone) {
+  for (std::int64_t i = 0; i < inputs.weight.size(); ++i) {
+    inputs.weight.set(i, std::abs(inputs.weight.at(i)) + 0.1);
+  }
+  const Shape shape = shape_of(layer, sizes).value();
+  const std::int64_t rows = sizes.extents[kHeight], columns = sizes.extents[kWidth];
+  for (const std::int64_t row : {std::int64_t{0}, rows - 1}) {
+    for (const std::int64_t column : {std::int64_t{0}, columns - 1}) {
+      inputs.x.set(place(inputs.x.shape, 0, row % layer.in_channels, row, column),
+                   std::numeric_limits<double>::infinity());
+    }
+  }
+  const LayerCall call = make_call(*device, *loaded, sizes, inputs).value();
+  const Result<void> run = run_call(*device, *loaded, call);
+  ASSERT_TRUE(run) << run.error().message;
+  const HostArray y = read_output(*device, layer, call).value();
+  const std::vector<std::int64_t> y_shape = output_shape(layer, shape);
+  // Whether an input at an end reaches an output along an axis.
+  const auto reaches = [&](const Axis& axis, std::int64_t size, std::int64_t out) {
+    const std::int64_t behind = out + axis.padding.before - (size - 1) * axis.stride;
+    return out + axis.padding.before < axis.kernel || (behind >= 0 && behind < axis.kernel);
+  };
+  for (std::int64_t image = 0; image < sizes.batch; ++image) {
+    for (std::int64_t co = 0; co < layer.out_channels; ++co) {
+      for (std::int64_t oy = 0; oy < shape.out[kHeight]; ++oy) {
+        for (std::int64_t ox = 0; ox < shape.out[kWidth]; ++ox) {
+          const double got = y.at(place(y_shape, image, co, oy, ox));
+          const bool want =
+              image == 0 && reaches(layer.axes[kHeight], rows, oy) && reaches(layer.axes[kWidth], columns, ox);
+          EXPECT_TRUE(want ? std::isinf(got) && got > 0 : std::isfinite(got))
+              << fmt::format("channel {} at {}x{}: {}", co, oy, ox, got);
+        }
+      }
+    }
+  }
+}
+
 // Beside what the definition says, a NaN of a weight also reaches outputs of its channel whose input lies outside of
 // the image.
 TEST_P(NanInTf32, OfAWeightReachesItsOutputs) {
@@ -153,9 +195,15 @@ constexpr Case kCases[] = {
      {},
      {},
      0},
+    {"mma_phases", "mma_phases", "20 -> 5; kernel 3x5; stride 2x2; padding 1x1; input 5x6x8"},
     {"roll_gemm_rows", "roll_gemm", "12 -> 8; kernel 3x3; padding 1x1; input 5x6x16"},
     {"roll_gemm_pixels", "roll_gemm", "12 -> 8; kernel 3x3; padding 1x1; input 5x6x7; layout nhwc"}};
 INSTANTIATE_TEST_SUITE_P(Plans, NanInTf32, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+constexpr Case kZeros[] = {
+    {"mma_phases", "mma_phases", "20 -> 5; kernel 3x5; stride 2x2; padding 1x1; input 2x6x8"},
+    {"mma_phases_shifts", "mma_phases", "9 -> 1; kernel 7x9; stride 3x4; padding 2x3; input 2x5x12; bias"}};
+INSTANTIATE_TEST_SUITE_P(Plans, InfinityInTf32, ::testing::ValuesIn(kZeros),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -1,4 +1,4 @@
-// mma.sync: both types and both K, exact and rounded.
+// mma.sync: all types and each K of them, exact and rounded.
 #include <fmt/format.h>
 
 #include "tests/primitives/case.h"
@@ -19,8 +19,12 @@ Case mma_case(bool integers) {
   const int t = threadIdx.x % 4;
 )";
   std::size_t section = 0;
-  for (const Number number : {Number::kF16, Number::kBf16}) {
+  for (const Number number : {Number::kF16, Number::kBf16, Number::kTf32}) {
+    const int packed = number == Number::kTf32 ? 1 : 2;  // elements of a word
     for (const int k : {16, 8}) {
+      if (packed == 1 && k == 16) {
+        continue;
+      }
       const Matrix a = integers ? small_integers(kMmaRows, k, 81) : random_matrix(kMmaRows, k, number, 81);
       const Matrix b = integers ? small_integers(kMmaColumns, k, 82) : random_matrix(kMmaColumns, k, number, 82);
       const std::size_t a_at = one.inputs[0].size();
@@ -28,7 +32,7 @@ Case mma_case(bool integers) {
       one.inputs[0].insert(one.inputs[0].end(), a_words.begin(), a_words.end());
       const std::size_t b_at = one.inputs[0].size();
       one.inputs[0].insert(one.inputs[0].end(), b_words.begin(), b_words.end());
-      // A word has two elements of a row.
+      // A word has adjacent elements of a row.
       one.body += fmt::format(R"(  {{
     unsigned int a[{0}];
     for (int i = 0; i < {0}; ++i) {{
@@ -46,8 +50,9 @@ Case mma_case(bool integers) {
     }}
   }}
 )",
-                              k / 4, a_at, k / 2, k / 8, b_at, fmt::format("mma_k{}_{}", k, word_of(number)),
-                              k == 16 ? "b" : "b[0]", section++ * kMmaRows * kMmaColumns);
+                              k / 2 / packed, a_at, k / packed, k / 4 / packed, b_at,
+                              fmt::format("mma_k{}_{}", k, word_of(number)), k / packed == 4 ? "b[0]" : "b",
+                              section++ * kMmaRows * kMmaColumns);
       const Words want = product(a, b, 2);
       one.want.insert(one.want.end(), want.begin(), want.end());
       if (!integers) {

@@ -19,9 +19,10 @@ TEMPLATES = {  # and the compute modes of each
     "halo_gemm": ("tf32", "f16", "bf16"),
     "roll_gemm": ("tf32", "f16", "bf16"),
     "overlap_gemm": ("f16", "bf16"),
+    "mma_phases": ("tf32", "f16", "bf16"),
 }
 LAYOUTS = ("nchw", "nhwc")
-LAYOUTS_OF = {"mma_rows": ("nhwc",)}  # the others take both
+LAYOUTS_OF = {"mma_rows": ("nhwc",), "mma_phases": ("nchw",)}  # the others take both
 DTYPES = {"f64": "f64", "f32": "f32", "tf32": "f32", "f32x3": "f32", "f16": "f16", "bf16": "bf16"}
 PLAIN_STEPS = ("relu", "gelu", "gelu_tanh", "silu", "mish", "tanh", "sigmoid")
 
@@ -189,6 +190,18 @@ class Draw:
                   "groups": 1, "kernel": [self._to(1, 3 * stride[0]), self._to(1, 3 * stride[1])],
                   "stride": stride, "dilation": [1, 1], "padding": [0, 0], "output_padding": [0, 0], "known": known,
                   "sizes": self._any(self._sizes(layout, mode), small, small)}
+        self._reach(fields)
+        return fields
+
+    def _mma_phases(self, mode, layout):
+        """Few output channels, of rows of a known width that are whole pieces."""
+        unit = 4 if DTYPES[mode] == "f32" else 8
+        stride = [self._any(1, 2, 2, 3, 4), self._any(1, 2, 2, 3, 4, 8)]
+        out = self._to(1, max(1, min(8, 64 // (stride[0] * stride[1]))))
+        fields = {"in": self._to(1, 130), "out": out, "groups": 1,
+                  "kernel": [self._to(1, 4 * stride[0]), self._to(1, 4 * stride[1])],
+                  "stride": stride, "dilation": [1, 1], "padding": [0, 0], "output_padding": [0, 0], "known": 1,
+                  "sizes": [self._to(1, 5), self._to(1, 60), unit * self._to(1, 160 // unit)]}
         self._reach(fields)
         return fields
 

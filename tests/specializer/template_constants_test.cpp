@@ -21,6 +21,7 @@
 #include "generator/planner/grad_weight_pixels.h"
 #include "generator/planner/grad_weight_rows.h"
 #include "generator/planner/halo_gemm.h"
+#include "generator/planner/mma_phases.h"
 #include "generator/planner/mma_rows.h"
 #include "generator/planner/overlap_gemm.h"
 #include "generator/planner/roll_gemm.h"
@@ -144,7 +145,7 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
   });
   for (const std::string_view name :
        {"direct", "direct_rows", "mma_rows", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "overlap_gemm",
-        "direct_grad_input", "tap_gemm", "direct_grad_weight", "grad_weight_gemm", "grad_weight_rows",
+        "mma_phases", "direct_grad_input", "tap_gemm", "direct_grad_weight", "grad_weight_gemm", "grad_weight_rows",
         "grad_weight_pixels", "f32x3_grad_weight", "f32x3_grad_weight_pixels"}) {
     EXPECT_GT(plans[name], 50) << name;
     EXPECT_GT(all_programs().at(name).constants.constant_names().size(), 14U) << name;
@@ -187,6 +188,9 @@ const Changed kChanged[] = {
      "(* (/ kPlaneSums 2) 2) 1)", "(* (/ kPlaneSums 2) 2) 3)"},
     {"mma_rows", plans_mma_rows, "conv_transpose2d 16 -> 16; kernel 3; stride 2; input 1x64x64; dtype f16; layout nhwc",
      "(* (/ kVectors 2) 2) 1)", "(* (/ kVectors 2) 2) 3)"},
+    {"mma_phases", plans_mma_phases,
+     "conv_transpose2d 64 -> 3; kernel 4; stride 2; padding 1; input 8x64x64; compute tf32",
+     "kStagedRows (- (+ P::tile_h kReachH) 1)", "kStagedRows (- (+ P::tile_h kReachH) 0)"},
     {"roll_gemm", plans_roll_gemm, "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; compute tf32",
      "(call floor_mod (- 8 kStagedColumns) 32)", "(call floor_mod (- 9 kStagedColumns) 32)"},
     {"shift_gemm", plans_shift_gemm,

@@ -168,6 +168,9 @@ CONVTGEN_HOST_MATRIX_MOVE(_transposed, 1)
   }
 CONVTGEN_HOST_MMA(f16, 0)
 CONVTGEN_HOST_MMA(bf16, 1)
+CONVTGEN_HOST_PRIMITIVE void mma_k8_tf32(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
+  return convtgen_host_table.warp_product(d, a, b, 8, 2, "mma_k8_tf32", CONVTGEN_HOST_PC);
+}
 
 // warpgroup.h
 CONVTGEN_HOST_PRIMITIVE void wgmma_fence() {

@@ -25,10 +25,18 @@ const WarpProduct& brought_product(std::uint64_t operand) {
   return *reinterpret_cast<const WarpProduct*>(operand);
 }
 
-// Element i of 16-bit registers.
+// Elements of a register.
+std::size_t packed(WgmmaElement element) {
+  return element == WgmmaElement::kTf32 ? 1 : 2;
+}
+
+// Element i of registers.
 float element_of(const unsigned* registers, std::size_t i, WgmmaElement element) {
   unsigned word = 0;
-  std::memcpy(&word, registers + i / 2, sizeof(word));
+  std::memcpy(&word, registers + i / packed(element), sizeof(word));
+  if (element == WgmmaElement::kTf32) {
+    return truncate_tf32(word);
+  }
   const auto bits = static_cast<std::uint16_t>(word >> (i % 2 * 16));
   return element == WgmmaElement::kF16 ? f16_value(bits) : bf16_value(bits);
 }
@@ -50,8 +58,10 @@ std::optional<Fault> multiply_in_warp(Worker& /*worker*/, std::uint32_t /*first*
       a[static_cast<std::size_t>(place.row) * k + static_cast<std::size_t>(place.column)] =
           element_of(mine.a, i, mine.element);
     }
+    const std::size_t adjacent = packed(mine.element);
     for (std::size_t i = 0; i < k / 4; ++i) {
-      b[lane / 4 * k + lane % 4 * 2 + i % 2 + i / 2 * 8] = element_of(mine.b, i, mine.element);
+      const std::size_t column = lane % 4 * adjacent + i % adjacent + i / adjacent * (4 * adjacent);
+      b[lane / 4 * k + column] = element_of(mine.b, i, mine.element);
     }
     for (int i = 0; i < 4; ++i) {
       std::memcpy(&d[place_of_d(lane, i)], mine.d + i, sizeof(float));
@@ -70,8 +80,9 @@ std::optional<Fault> multiply_in_warp(Worker& /*worker*/, std::uint32_t /*first*
 void warp_product(float* d, const unsigned* a, const unsigned* b, unsigned k, int element, const char* name, void* pc) {
   Worker& worker = Worker::current();
   const WarpProduct mine{d, a, b, k, static_cast<WgmmaElement>(element)};
-  worker.check_range(address_of(a), k / 4 * sizeof(unsigned), false, address_of(pc));
-  worker.check_range(address_of(b), k / 8 * sizeof(unsigned), false, address_of(pc));
+  const std::size_t adjacent = packed(mine.element);
+  worker.check_range(address_of(a), k / 2 / adjacent * sizeof(unsigned), false, address_of(pc));
+  worker.check_range(address_of(b), k / 4 / adjacent * sizeof(unsigned), false, address_of(pc));
   worker.check_range(address_of(d), 4 * sizeof(float), true, address_of(pc));
   worker.act_in_warp(name, multiply_in_warp, address_of(&mine), address_of(pc));
 }

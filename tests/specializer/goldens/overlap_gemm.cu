@@ -217,12 +217,12 @@ __device__ __forceinline__ unsigned int pair(float low, float high) {
 
 // ---- Producer ----
 
-// Issues the copies of a stage: the tile's pixels and weights.
+// Issues the copies of a k-block to a stage: the tile's pixels and weights.
 __device__ __forceinline__ void copy_stage(unsigned char* shared, const TensorMap& x_map, const TensorMap& weight_map,
                                            unsigned long long* full, int image, int row, int column, int channel,
-                                           int k_block) {
-  unsigned char* to = shared + k_block % 4 * kStageBytes;
-  unsigned long long* barrier = &full[k_block % 4];
+                                           int k_block, int stage) {
+  unsigned char* to = shared + stage * kStageBytes;
+  unsigned long long* barrier = &full[stage];
   const int first = k_block * 64;  // input channel
   mbarrier_arrive_expect(barrier, kCopiedBytes);
   tensor_load_4d(to, x_map, barrier, first, column, row, image);
@@ -406,23 +406,26 @@ __device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
   return tile;
 }
 
+// The first stage of a block's tile of this number.
+__device__ __forceinline__ int first_stage() {
+  return 0;
+}
+
 // Issues the first copies of a tile, by one thread.
 __device__ __forceinline__ void begin_tile(const Pipeline& pipeline, const TensorMap& x_map,
                                            const TensorMap& weight_map, const Tile& tile) {
   for (int k_block = 0; k_block < 4; ++k_block) {
     copy_stage(pipeline.shared, x_map, weight_map, pipeline.full, tile.image, tile.row, tile.column, tile.channel,
-               k_block);
+               k_block, first_stage() + k_block);
   }
 }
 
-// Makes a tile whose first copies are issued: the block's tile of this number.
-__device__ __forceinline__ void make_tile(const Pipeline& pipeline, const TensorMap& x_map, const TensorMap& weight_map,
-                                          const Tile& tile, const unsigned short* __restrict__ bias,
-                                          unsigned short* __restrict__ y, const Sizes& sizes) {
+// The products of a tile whose first copies are issued: the block's tile of this number.
+__device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline& pipeline, const TensorMap& x_map,
+                                              const TensorMap& weight_map, const Tile& tile) {
   unsigned char* shared = pipeline.shared;
   const int thread = threadIdx.x;
   const int warpgroup = __shfl_sync(0xffffffffu, thread / 128, 0);
-  Accumulators acc = {};
   pin(acc);
   #pragma unroll 1
   for (int k_block = 0; k_block < kKBlocks; ++k_block) {
@@ -430,11 +433,13 @@ __device__ __forceinline__ void make_tile(const Pipeline& pipeline, const Tensor
     const int next = k_block + 2;
     if (thread == 0 && k_block >= 2 && next < kKBlocks) {
       mbarrier_wait(&pipeline.empty[next % 4], (next / 4 - 1) % 2);
-      copy_stage(shared, x_map, weight_map, pipeline.full, tile.image, tile.row, tile.column, tile.channel, next);
+      copy_stage(shared, x_map, weight_map, pipeline.full, tile.image, tile.row, tile.column, tile.channel, next,
+                 next % 4);
     }
     __syncwarp();
-    mbarrier_wait(&pipeline.full[k_block % 4], k_block / 4 % 2);
-    const unsigned char* stage = shared + k_block % 4 * kStageBytes;
+    const int of_stage = k_block % 4;
+    mbarrier_wait(&pipeline.full[of_stage], k_block / 4 % 2);
+    const unsigned char* stage = shared + of_stage * kStageBytes;
     multiply_stage(acc, stage, stage + kInputBytes, warpgroup, k_block > 0 ? 1 : 0);
     if (k_block > 0 && thread % 32 == 0) {
       mbarrier_arrive(&pipeline.empty[(k_block - 1) % 4]);
@@ -442,9 +447,15 @@ __device__ __forceinline__ void make_tile(const Pipeline& pipeline, const Tensor
   }
   wgmma_wait(0);
   pin(acc);
-  __syncthreads();  // all warpgroups have read the stages
+}
+
+// Makes the outputs of a tile of its products.
+__device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned char* shared, const Tile& tile,
+                                           const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
+                                           const Sizes& sizes) {
+  const int thread = threadIdx.x;
   float* products = reinterpret_cast<float*>(shared);
-  put_products(products, acc, warpgroup, thread);
+  put_products(products, acc, __shfl_sync(0xffffffffu, thread / 128, 0), thread);
   __syncthreads();
   store_pixels(y, products, bias, tile, sizes.batch, sizes.out_h, sizes.out_w);
 }
@@ -460,7 +471,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   sizes.out_w = 12;
   sizes.tiles_h = 1;
   sizes.tiles_w = 1;
-  Tile tile = tile_of(blockIdx.x, sizes);
 
   Pipeline pipeline;
   pipeline.shared = shared_align(shared_memory(), 1024);
@@ -474,11 +484,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       mbarrier_init(&pipeline.empty[stage], 12);
     }
     fence_mbarrier_init();
-    begin_tile(pipeline, x_map, weight_map, tile);
+    const unsigned int index = blockIdx.x;
+    begin_tile(pipeline, x_map, weight_map, tile_of(static_cast<int>(index), sizes));
   }
   __syncthreads();
 
-  make_tile(pipeline, x_map, weight_map, tile, bias, y, sizes);
+  const Tile tile = tile_of(blockIdx.x, sizes);
+  Accumulators acc = {};
+  multiply_tile(acc, pipeline, x_map, weight_map, tile);
+  __syncthreads();  // all warpgroups have read the stages
+  store_tile(acc, pipeline.shared, tile, bias, y, sizes);
 }
 
 }  // namespace convtgen_overlap_gemm_forward_36218d07704022dd_source

@@ -1,5 +1,5 @@
 // conv_transpose2d 56 -> 1; kernel 9x9; stride 4x4; padding 4x4; output_padding 3x3; input 1x270x480; bias; dtype f16; compute f16; layout nhwc
-// forward for sm_90a. Template overlap_gemm: a block makes 56x56 outputs of 1 channels; 81 taps; 107.0 KiB shared.
+// forward for sm_90a. Template overlap_gemm: a block makes 40x56 outputs of 1 channels; 81 taps; 109.0 KiB shared.
 // Launch
 //   sizes: batch 1, in_height 270, in_width 480; out_height 1080, out_width 1920
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
@@ -7,12 +7,12 @@
 //   tensor x: 7257600 elements, read, 16-byte aligned
 //   tensor weight: 4536 elements, read, 16-byte aligned
 //   tensor bias: 1 elements, read, 2-byte aligned
-//   tensor map x_map of x: f16, sizes (56, 480, 270, 1), byte pitches (112, 53760, 14515200), box (64, 16, 16, 1), element strides (1, 1, 1, 1), swizzle 128, fill zero
-//   kernel convtgen_overlap_gemm_forward_6fa4f584ccc7b957
+//   tensor map x_map of x: f16, sizes (56, 480, 270, 1), byte pitches (112, 53760, 14515200), box (64, 16, 12, 1), element strides (1, 1, 1, 1), swizzle 128, fill zero
+//   kernel convtgen_overlap_gemm_forward_b704c582f63db782
 //     arguments TensorMap x_map, const unsigned short* weight, const unsigned short* bias, unsigned short* y, int batch
-//     grid 264; block 256; shared 109584
+//     grid 264; block 384; shared 111632
 
-namespace convtgen_overlap_gemm_forward_6fa4f584ccc7b957_source {
+namespace convtgen_overlap_gemm_forward_b704c582f63db782_source {
 
 // ---- Device primitives ----
 
@@ -173,23 +173,25 @@ __device__ __forceinline__ void wgmma_m64n88k16_f16_ss_mn_b(float (&d)[44], unsi
 
 // ---- Constants ----
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 384;
 constexpr int kColumns = 81;
-constexpr int kOutRows = 56;
+constexpr int kOutRows = 40;
 constexpr int kBoxColumns = 64;
 constexpr int kWeightSwizzle = 128;
 constexpr int kInputSwizzle = 128;
 constexpr int kInputStep = 32;  // of a k-step
-constexpr int kColumnPitch = 260;
+constexpr int kColumnPitch = 196;
 
 // ---- Shared memory and packed weights, in bytes ----
 
 constexpr int kRowBytes = 128;
 constexpr int kWeightBoxBytes = 8192;
 constexpr int kWeightBytes = 16384;
-constexpr int kCopiedBytes = 32768;
-constexpr int kResidentOffset = 92160;
-constexpr int kBarrierOffset = 108544;
+constexpr int kStageBytes = 24576;
+constexpr int kCopiedBytes = 24576;
+constexpr int kProductsOffset = 24576;
+constexpr int kResidentOffset = 94208;
+constexpr int kBarrierOffset = 110592;
 
 // ---- Elements ----
 
@@ -200,11 +202,11 @@ __device__ __forceinline__ unsigned int pair(float low, float high) {
 
 // ---- Producer ----
 
-// Issues the copies of a stage: the tile's pixels and weights.
+// Issues the copies of a k-block to a stage: the tile's pixels and weights.
 __device__ __forceinline__ void copy_stage(unsigned char* shared, const TensorMap& x_map, unsigned long long* full,
-                                           int image, int row, int column) {
-  unsigned char* to = shared;
-  unsigned long long* barrier = &full[0];
+                                           int image, int row, int column, int stage) {
+  unsigned char* to = shared + stage * kStageBytes;
+  unsigned long long* barrier = &full[stage];
   mbarrier_arrive_expect(barrier, kCopiedBytes);
   tensor_load_4d(to, x_map, barrier, 0, column, row, image);
 }
@@ -233,13 +235,13 @@ __device__ __forceinline__ void load_weights(unsigned char* to, const unsigned s
 
 // ---- Products ----
 
-using Accumulators = float[2][44];
+using Accumulators = float[1][44];
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
 __device__ __forceinline__ void pin(Accumulators& acc) {
   #pragma unroll
-  for (int i = 0; i < 88; ++i) {
-    wgmma_pin(acc[i / 44][i % 44]);
+  for (int i = 0; i < 44; ++i) {
+    wgmma_pin(acc[0][i]);
   }
 }
 
@@ -253,11 +255,8 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
   // taps (0 to 8, 0 to 8)
   #pragma unroll
   for (int k_step = 0; k_step < 4; ++k_step) {
-    #pragma unroll
-    for (int tile = 0; tile < 2; ++tile) {
-      wgmma_m64n88k16_f16_ss_mn_b(acc[tile], wgmma_descriptor_move(a, tile * 16384 + k_step * kInputStep),
-                                  wgmma_descriptor_move(b, k_step * 2048), k_step > 0 ? 1 : accumulate);
-    }
+    wgmma_m64n88k16_f16_ss_mn_b(acc[0], wgmma_descriptor_move(a, k_step * kInputStep),
+                                wgmma_descriptor_move(b, k_step * 2048), k_step > 0 ? 1 : accumulate);
   }
   wgmma_commit();
 }
@@ -275,17 +274,14 @@ struct Tile {
 };
 
 // Writes a thread's products.
-__device__ __forceinline__ void put_products(float* products, const float (&acc)[2][44], int warpgroup, int thread) {
+__device__ __forceinline__ void put_products(float* products, const float (&acc)[1][44], int warpgroup, int thread) {
   const int row = warpgroup * 64 + thread / 32 % 4 * 16 + thread % 32 / 4;
-  float* to = products + (thread % 4 * 520 + row);
+  float* to = products + (thread % 4 * 392 + row);
   #pragma unroll
-  for (int tile = 0; tile < 2; ++tile) {
-    #pragma unroll
-    for (int i = 0; i < 44; i += 2) {
-      const int pixel = tile * 128 + i / 2 % 2 * 8;
-      to[i / 4 * 2080 + pixel] = acc[tile][i];
-      to[(i / 4 * 8 + 1) * kColumnPitch + pixel] = acc[tile][i + 1];
-    }
+  for (int i = 0; i < 44; i += 2) {
+    const int pixel = i / 2 % 2 * 8;
+    to[i / 4 * 1568 + pixel] = acc[0][i];
+    to[(i / 4 * 8 + 1) * kColumnPitch + pixel] = acc[0][i + 1];
   }
 }
 
@@ -316,7 +312,7 @@ __device__ __forceinline__ void add_taps(float (&sums)[1], const float* products
     #pragma unroll
     for (unsigned int tap_w = 0; tap_w < 3; ++tap_w) {
       const bool exists = tap_h * 4 + row.phase < 9 && tap_w * 4 + column.phase < 9;
-      const unsigned int pixel = (image * 16 + (row.at - tap_h)) * 16 + (column.at - tap_w);
+      const unsigned int pixel = (image * 12 + (row.at - tap_h)) * 16 + (column.at - tap_w);
       const unsigned int tap = (tap_h * 4 + row.phase) * 9 + tap_w * 4 + column.phase;
       const float* from = products + (exists ? tap * kColumnPitch + pixel : 0);
       const float v = from[0];
@@ -334,8 +330,8 @@ __device__ __forceinline__ float epilogue(float sum, float bias) {
 __device__ __forceinline__ void store_rows(unsigned short* __restrict__ y, const float* products,
                                            const unsigned short* __restrict__ bias, const Tile& tile, int out_h,
                                            int out_w) {
-  for (unsigned int i = threadIdx.x; i < 784; i += kThreads) {
-    const unsigned int image = i / 784;
+  for (unsigned int i = threadIdx.x; i < 560; i += kThreads) {
+    const unsigned int image = i / 560;
     const unsigned int row = i / 14 % kOutRows;
     const unsigned int first = i % 14 * 4;  // element of the tile's row
     const int out_image = tile.image + static_cast<int>(image);
@@ -381,42 +377,51 @@ __device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
   Tile tile;
   tile.image = index / sizes.tiles_w / sizes.tiles_h;
   tile.channel = 0;
-  tile.out_row = (place_h * 14 + 1) * 4 - 4;
+  tile.out_row = (place_h * 10 + 1) * 4 - 4;
   tile.out_column = (place_w * 14 + 1) * 4 - 4;
-  tile.row = place_h * 14 - 1;
+  tile.row = place_h * 10 - 1;
   tile.column = place_w * 14 - 1;
   return tile;
 }
 
-// Issues the first copies of a tile, by one thread.
-__device__ __forceinline__ void begin_tile(const Pipeline& pipeline, const TensorMap& x_map, const Tile& tile) {
-  copy_stage(pipeline.shared, x_map, pipeline.full, tile.image, tile.row, tile.column);
+// The first stage of a block's tile of this number.
+__device__ __forceinline__ int first_stage() {
+  return 0;
 }
 
-// Makes a tile whose first copies are issued: the block's tile of this number.
-__device__ __forceinline__ void make_tile(const Pipeline& pipeline, const Tile& tile, int number,
-                                          const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
-                                          const Sizes& sizes) {
+// Issues the first copies of a tile, by one thread.
+__device__ __forceinline__ void begin_tile(const Pipeline& pipeline, const TensorMap& x_map, const Tile& tile) {
+  copy_stage(pipeline.shared, x_map, pipeline.full, tile.image, tile.row, tile.column, first_stage());
+}
+
+// The products of a tile whose first copies are issued: the block's tile of this number.
+__device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline& pipeline, int number) {
   unsigned char* shared = pipeline.shared;
   const int thread = threadIdx.x;
   const int warpgroup = __shfl_sync(0xffffffffu, thread / 128, 0);
-  Accumulators acc = {};
   pin(acc);
   __syncwarp();
-  mbarrier_wait(&pipeline.full[0], number % 2);
-  multiply_stage(acc, shared, shared + kResidentOffset, warpgroup, 0);
+  const int of_stage = first_stage();
+  mbarrier_wait(&pipeline.full[of_stage], number % 2);
+  const unsigned char* stage = shared + of_stage * kStageBytes;
+  multiply_stage(acc, stage, shared + kResidentOffset, warpgroup, 0);
   wgmma_wait(0);
   pin(acc);
-  __syncthreads();  // all warpgroups have read the stages
-  float* products = reinterpret_cast<float*>(shared);
-  put_products(products, acc, warpgroup, thread);
-  fence_proxy_async();  // copies of the next tile come to this place
+}
+
+// Makes the outputs of a tile of its products.
+__device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned char* shared, const Tile& tile,
+                                           const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
+                                           const Sizes& sizes) {
+  const int thread = threadIdx.x;
+  float* products = reinterpret_cast<float*>(shared + kProductsOffset);
+  put_products(products, acc, __shfl_sync(0xffffffffu, thread / 128, 0), thread);
   __syncthreads();
   store_rows(y, products, bias, tile, sizes.out_h, sizes.out_w);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_overlap_gemm_forward_6fa4f584ccc7b957(__grid_constant__ const TensorMap x_map,
+    convtgen_overlap_gemm_forward_b704c582f63db782(__grid_constant__ const TensorMap x_map,
                                                    const unsigned short* __restrict__ weight,
                                                    const unsigned short* __restrict__ bias,
                                                    unsigned short* __restrict__ y, int batch) {
@@ -424,9 +429,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   sizes.batch = batch;
   sizes.out_h = 1080;
   sizes.out_w = 1920;
-  sizes.tiles_h = 20;
+  sizes.tiles_h = 27;
   sizes.tiles_w = 35;
-  Tile tile = tile_of(blockIdx.x, sizes);
+  const int tiles = batch * sizes.tiles_h * sizes.tiles_w;  // of all pixels
 
   Pipeline pipeline;
   pipeline.shared = shared_align(shared_memory(), 1024);
@@ -436,26 +441,29 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     tensor_prefetch(x_map);
     mbarrier_init(&pipeline.full[0], 1);
     fence_mbarrier_init();
-    begin_tile(pipeline, x_map, tile);
+    const unsigned int index = blockIdx.x;
+    if (index < static_cast<unsigned int>(tiles)) {
+      begin_tile(pipeline, x_map, tile_of(static_cast<int>(index), sizes));
+    }
   }
   load_weights(pipeline.shared + kResidentOffset, weight);
   fence_proxy_async();
   __syncthreads();
 
-  const int tiles = batch * sizes.tiles_h * sizes.tiles_w;
   int number = 0;
   for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-    if (number > 0) {
-      __syncthreads();  // all have read the products of the tile before
-      tile = tile_of(index, sizes);
-      if (threadIdx.x == 0) {
-        begin_tile(pipeline, x_map, tile);
-      }
+    const Tile tile = tile_of(index, sizes);
+    Accumulators acc = {};
+    multiply_tile(acc, pipeline, number);
+    __syncthreads();  // all warpgroups have read the stages, and the products of the tile before
+    const unsigned int next = index + gridDim.x;
+    if (threadIdx.x == 0 && next < static_cast<unsigned int>(tiles)) {
+      begin_tile(pipeline, x_map, tile_of(static_cast<int>(next), sizes));
     }
-    make_tile(pipeline, tile, number, bias, y, sizes);
+    store_tile(acc, pipeline.shared, tile, bias, y, sizes);
     ++number;
   }
 }
 
-}  // namespace convtgen_overlap_gemm_forward_6fa4f584ccc7b957_source
-using convtgen_overlap_gemm_forward_6fa4f584ccc7b957_source::convtgen_overlap_gemm_forward_6fa4f584ccc7b957;
+}  // namespace convtgen_overlap_gemm_forward_b704c582f63db782_source
+using convtgen_overlap_gemm_forward_b704c582f63db782_source::convtgen_overlap_gemm_forward_b704c582f63db782;
