@@ -65,8 +65,14 @@ class DrawTest(unittest.TestCase):
         counts = [9] * len(search_on_gpu.CELLS)
         counts[3] = counts[5] = counts[7] = counts[8] = 1
         chance = random.Random(2)
-        aims = {search_on_gpu.aim(counts, chance) for _ in range(100)}
+        aims = {search_on_gpu.aim(counts, chance, None) for _ in range(100)}
         self.assertEqual(aims, {search_on_gpu.CELLS[i] for i in (3, 5, 7, 8)})
+
+    def test_the_aim_is_of_the_wanted_templates(self):
+        counts = [0] * len(search_on_gpu.CELLS)
+        chance = random.Random(2)
+        aims = {search_on_gpu.aim(counts, chance, ["mma_rows", "direct"])[0] for _ in range(100)}
+        self.assertEqual(aims, {"mma_rows", "direct"})
 
 
 if __name__ == "__main__":
