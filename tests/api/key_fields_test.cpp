@@ -83,7 +83,7 @@ std::vector<T> each_changed(const T& base, const T& other) {
       (change.template operator()<I>(), ...);
     }(std::make_index_sequence<std::tuple_size_v<decltype(fields_of(from))>>());
   } else if constexpr (std::is_same_v<T, CostFactors>) {
-    // A tuple of some hundred members takes the compiler ten seconds.
+    // A tuple of some hundred members takes the compiler seconds.
     for (const CostFactorName& factor : kCostFactorNames) {
       EXPECT_NE(base.*factor.member, other.*factor.member) << factor.name;
       all.push_back(base);
