@@ -87,7 +87,7 @@ Registers written_registers(const std::string& text) {
   }
   const std::string operation = match[1];
   int count = 1;
-  if (operation.find(".128") != std::string::npos) {
+  if (operation.find(".128") != std::string::npos || operation.starts_with("HMMA")) {
     count = 4;
   } else if (operation.find(".64") != std::string::npos || operation.find("WIDE") != std::string::npos ||
              (operation.starts_with("CS2R") && operation.find(".32") == std::string::npos)) {
@@ -152,6 +152,20 @@ Registers read_registers(const Instruction& instruction) {
     add_product(product, text);
     out.add(product.front().operands);
     out.add(product.front().sums);
+    return out;
+  }
+  // Of a warp's product: rows of A, of B and of what it adds to.
+  static const std::regex kWarpProduct(
+      R"(^HMMA\.(\d+)\.(\S*) R\d+, R(\d+)(?:\.reuse)?, R(\d+)(?:\.reuse)?, (?:R(\d+)|RZ))");
+  std::smatch product;
+  if (std::regex_search(text, product, kWarpProduct)) {
+    const bool is_short =
+        product[1] == "1688" && product[2].str().find("TF32") == std::string::npos;  // K of 8, 16 bits
+    out.add(registers_from(number_of(product[3]), is_short ? 2 : 4));
+    out.add(registers_from(number_of(product[4]), is_short ? 1 : 2));
+    if (product[5].matched) {
+      out.add(registers_from(number_of(product[5]), 4));
+    }
     return out;
   }
   // Without the destination, which is the first operand, or the second behind a predicate.
@@ -257,14 +271,11 @@ struct Load {
 };
 using Loads = std::set<Load>;
 
-/// Takes out what an instruction names, and puts in what it loads.
+/// Takes out what an instruction reads or writes, and puts in what it loads.
 void follow_loads(Loads& loads, const Instruction& instruction) {
   Registers named = named_registers(instruction.text);
-  if (instruction.text.starts_with("HGMMA")) {
-    Groups product = {{}};
-    add_product(product, instruction.text);
-    named.add(product.front().operands);
-  }
+  named.add(read_registers(instruction));
+  named.add(written_registers(instruction.text));
   std::erase_if(loads, [&](const Load& load) { return load.registers.meets(named); });
   // Behind a new value of its predicate, nothing says any more that a load was not done.
   const std::set<std::string> written = named_predicates(instruction.text);

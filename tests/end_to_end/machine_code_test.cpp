@@ -130,6 +130,18 @@ TEST(EarlyArrivals, AreThoseBehindLoadsThatNothingTook) {
   const std::string second = "        /*0010*/                   LDS R14, [R3] ;\n";
   const std::string product = "        /*0020*/                   HGMMA.64x64x16.F32 R56, R12, gdesc[UR12], R56 ;\n";
   EXPECT_EQ(early_arrivals(kernel(second + product + arrival)).size(), 0u);
+  // One of a warp takes two of tf32 as B, and writes four.
+  const std::string of_pair = "        /*0010*/                   LDS R13, [R3] ;\n";
+  const std::string read = "        /*0060*/                   FMUL R4, R13, R5 ;\n";
+  const auto warp_product = [](const std::string& operation, const std::string& operands) {
+    return "        /*0020*/                   " + operation + " " + operands + " ;\n";
+  };
+  const std::string pairs = warp_product("HMMA.1688.F32.TF32", "R36, R24.reuse, R12, R36");
+  const std::string singles = warp_product("HMMA.1688.F32", "R36, R24.reuse, R12, R36");
+  const std::string over = warp_product("HMMA.16816.F32.BF16", "R12, R24, R28, R36");
+  EXPECT_EQ(early_arrivals(kernel(of_pair + pairs + arrival + read)).size(), 0u);
+  EXPECT_EQ(early_arrivals(kernel(of_pair + singles + arrival + read)).size(), 1u);
+  EXPECT_EQ(early_arrivals(kernel(of_pair + over + arrival + read)).size(), 0u);
 }
 
 // A load, something, a branch past its use, and an arrival.
