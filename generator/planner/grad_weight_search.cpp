@@ -135,7 +135,8 @@ std::vector<Candidate> candidates(const Traits& of, const Facts& f) {
             double seconds = 0;
             if (of.fits_stage(f, tile) && choose_stages(of, f, tile)) {
               choose_slices(of, f, tile, seconds);
-              if (best.seconds == 0 || seconds < best.seconds) {
+              // Slices are stored otherwise than results, at another pitch.
+              if (fits_shared(f, tile) && (best.seconds == 0 || seconds < best.seconds)) {
                 best = {tile, seconds};
               }
             }

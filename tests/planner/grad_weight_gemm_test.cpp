@@ -15,6 +15,8 @@
 #include "generator/planner/grad_weight_pixels.h"
 #include "generator/planner/grad_weight_plan.h"
 #include "generator/planner/grad_weight_rows.h"
+#include "generator/planner/templates.h"
+#include "generator/program/constants.h"
 
 namespace convtgen {
 namespace {
@@ -43,6 +45,22 @@ constexpr std::pair<const char*, const char*> kModes[] = {{"; compute tf32", "gr
                                                           {"; dtype bf16; layout nhwc", "grad_weight_pixels"},
                                                           {"; compute tf32; layout nhwc", "grad_weight_gemm"},
                                                           {"; compute f32x3", "f32x3_grad_weight"}};
+
+// Results lie in the stages at a pitch that depends on whether slices are stored; the layer once had plans whose stages
+// were too small for that.
+TEST(PlanGradWeightGemm, SlicesFitTheStages) {
+  const Layer layer = parse_layer(
+                          "conv_transpose1d 5 -> 16; kernel 3; padding 1; input 7x120; bias; dtype bf16; "
+                          "directions grad_weight")
+                          .value();
+  const auto program = ConstantProgram::read(template_named("grad_weight_gemm").value()->program()).value();
+  const std::vector<Plan> plans =
+      plans_grad_weight_gemm({layer, Direction::kGradWeight, target_named("sm_90a").value()}).value();
+  constexpr std::string_view kStored[] = {"kStoredColumns"};
+  for (const Plan& each : plans) {
+    EXPECT_GE(constants_of(program, each.parameters, kStored).value().at(0), 8) << each.summary;
+  }
+}
 
 TEST(PlanGradWeight, TensorCoresAreTheFirstChoiceOfTheBenchmarksLayers) {
   for (const std::string layer : kLayers) {
