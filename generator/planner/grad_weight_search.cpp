@@ -158,9 +158,7 @@ Parameters parameters_of(const Traits& of, const Problem& problem) {
     p.erase(p.find(name));
   }
   const Dtype dtype = problem.layer.dtype;
-  p.insert({{"type", std::int64_t{of.splits || dtype == Dtype::kF16 ? 0
-                                  : dtype == Dtype::kBf16           ? 1
-                                                                    : 2}},
+  p.insert({{"type", product_type(of.splits ? Dtype::kF16 : dtype)},
             {"bias_slices", problem.layer.bias ? bias_slices(problem) : 1}});
   if (of.splits) {
     p.emplace("scan_slices", std::int64_t{1});

@@ -251,9 +251,7 @@ Parameters parameters_of(const Layer& l) {
   p.insert({
       {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
       {"Sum", TypeName{"float"}},
-      {"type", std::int64_t{l.dtype == Dtype::kF16    ? 0
-                            : l.dtype == Dtype::kBf16 ? 1
-                                                      : 2}},
+      {"type", product_type(l.dtype)},
   });
   return p;
 }
@@ -303,8 +301,8 @@ Result<void> check(const Problem& problem) {
   if (auto checked = check_input_strides(layer); !checked) {
     return checked;
   }
-  if (layer.groups != 1) {
-    return fail(fmt::format("{} groups; it takes 1", layer.groups));
+  if (auto checked = check_one_group(layer); !checked) {
+    return checked;
   }
   const Axis& columns = layer.axes[kWidth];
   if (columns.stride > kMostPhaseColumns) {

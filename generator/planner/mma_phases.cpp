@@ -25,6 +25,7 @@ constexpr std::int64_t kMostRows = 64;          // of the products: phases by ou
 constexpr std::int64_t kMostShifts = 32;        // of the input, which are unrolled
 constexpr std::int64_t kMostProducts = 1024;    // of a warp in a stage, which are unrolled
 constexpr std::int64_t kMostBox = 256;          // elements of an axis that a tensor copy spans
+constexpr std::int64_t kMostBlockK = 32;        // input channels of a stage
 constexpr std::int64_t kMostAccumulators = 96;  // of a thread
 constexpr std::int64_t kOtherRegisters = 56;    // of a thread, beside accumulators and what it has loaded
 constexpr std::int64_t kLeastWarps = 1, kMostWarps = 16;
@@ -86,12 +87,9 @@ using Facts = PixelFacts<Block>;
 
 Parameters parameters_of(const Layer& layer) {
   Parameters p = layer_parameters(layer);
-  const bool is_f32 = layer.dtype == Dtype::kF32;
-  p.insert({{"Element", TypeName{is_f32 ? "float" : "unsigned short"}},
+  p.insert({{"Element", TypeName{layer.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
             {"Sum", TypeName{"float"}},
-            {"type", std::int64_t{layer.dtype == Dtype::kF16 ? 0
-                                  : is_f32                   ? 2
-                                                             : 1}},
+            {"type", product_type(layer.dtype)},
             {"store", std::int64_t{1}}});
   return p;
 }
@@ -194,13 +192,11 @@ void add_blocks(const Facts& f, Block b, std::vector<Block>& out, std::int64_t& 
 
 std::vector<Block> blocks(const Facts& f, std::int64_t& least_bytes) {
   std::vector<Block> out;
-  std::set<std::int64_t> block_ks;  // that are not twice what there is
-  for (const std::int64_t block_k : {8, 16, 32}) {
-    if (block_k * bytes_of(f.layer.dtype) >= 32 && (block_ks.empty() || block_k < 2 * f.layer.in_channels)) {
-      block_ks.insert(block_k);
+  const std::int64_t product_k = 32 / bytes_of(f.layer.dtype);
+  for (std::int64_t block_k = product_k; block_k <= kMostBlockK; block_k *= 2) {
+    if (block_k > product_k && block_k >= 2 * f.layer.in_channels) {
+      break;
     }
-  }
-  for (const std::int64_t block_k : block_ks) {
     for (const std::int64_t tile_h : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 24, 25, 32}) {
       Block b{.tile_h = tile_h, .block_k = block_k};
       if (tile_h > 1 && tile_h >= 2 * positions_h(f, b)) {
@@ -268,13 +264,11 @@ Result<void> check(const Problem& problem) {
   if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
     return checked;
   }
-  if (layer.groups > 1) {
-    return fail(fmt::format("{} groups; it takes 1", layer.groups));
+  if (auto checked = check_one_group(layer); !checked) {
+    return checked;
   }
-  for (const std::size_t axis : axes_of(layer)) {
-    if (layer.axes[axis].dilation != 1 && layer.axes[axis].kernel != 1) {
-      return fail(fmt::format("dilation {} in {}; it takes 1", layer.axes[axis].dilation, axis_name(layer, axis)));
-    }
+  if (auto checked = check_no_dilation(layer); !checked) {
+    return checked;
   }
   const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
   if (const std::int64_t phases = rows.stride * columns.stride; phases > kMostRows) {
@@ -334,8 +328,8 @@ Result<std::vector<Plan>> plans_mma_phases(const Problem& problem, const Constan
                      fmt::format("{} weights and two stages",
                                  tap_count(problem.layer) * problem.layer.in_channels * problem.layer.out_channels),
                      least_bytes)
-               : fail(fmt::format("{} shifts of {} rows of products: no tile fits registers", facts->of({})[kShifts],
-                                  facts->of({})[kRows]));
+               : fail(fmt::format("{} rows of products take {} accumulators of a thread at the least; at most {}",
+                                  facts->of({})[kRows], accumulators(*facts, {}), kMostAccumulators));
   }
   for (const Block& b : all) {
     if (auto checked = check_bounds(problem.layer, bounds_of(problem.layer, b, facts->of(b)[kTileColumns])); !checked) {

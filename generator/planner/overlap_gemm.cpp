@@ -98,9 +98,7 @@ using Facts = PixelFacts<Block>;
 
 Parameters parameters_of(const Layer& layer) {
   Parameters p = layer_parameters(layer);
-  p.insert({{"Element", TypeName{"unsigned short"}},
-            {"Sum", TypeName{"float"}},
-            {"type", std::int64_t{layer.dtype == Dtype::kF16 ? 0 : 1}}});
+  p.insert({{"Element", TypeName{"unsigned short"}}, {"Sum", TypeName{"float"}}, {"type", product_type(layer.dtype)}});
   return p;
 }
 
@@ -412,17 +410,15 @@ Result<void> check(const Problem& problem) {
   if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
     return checked;
   }
-  if (layer.groups > 1) {
-    return fail(fmt::format("{} groups; it takes 1", layer.groups));
+  if (auto checked = check_one_group(layer); !checked) {
+    return checked;
   }
   if (is_nhwc(layer) && layer.in_channels % kChannelMultiple != 0) {
     return fail(fmt::format("{} input channels; tensor copies want whole 16 bytes, multiples of {}", layer.in_channels,
                             kChannelMultiple));
   }
-  for (const std::size_t axis : axes_of(layer)) {
-    if (layer.axes[axis].dilation != 1 && layer.axes[axis].kernel != 1) {
-      return fail(fmt::format("dilation {} in {}; it takes 1", layer.axes[axis].dilation, axis_name(layer, axis)));
-    }
+  if (auto checked = check_no_dilation(layer); !checked) {
+    return checked;
   }
   const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
   if (auto checked = is_nhwc(layer) ? Result<void>() : check_planes(rows, columns); !checked) {

@@ -144,9 +144,7 @@ Parameters parameters_of(const Problem& problem) {
   p.insert({
       {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
       {"Sum", TypeName{"float"}},
-      {"type", std::int64_t{l.dtype == Dtype::kF16    ? 0
-                            : l.dtype == Dtype::kBf16 ? 1
-                                                      : 2}},
+      {"type", product_type(l.dtype)},
   });
   return p;
 }

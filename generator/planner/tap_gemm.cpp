@@ -72,7 +72,7 @@ Parameters parameters_of(const Layer& layer) {
   for (const std::string_view name : {"Sum", "Offset", "element_kind"}) {
     p.erase(p.find(name));
   }
-  p.insert({{"type", std::int64_t{layer.dtype == Dtype::kF16 ? 0 : 1}}, {"store", std::int64_t{8}}});
+  p.insert({{"type", product_type(layer.dtype)}, {"store", std::int64_t{8}}});
   return p;
 }
 
@@ -228,8 +228,8 @@ Result<void> check(const Problem& problem) {
   if (layer.layout != Layout::kNhwc) {
     return fail("NCHW; tensor copies of a pixel's channels want channels last");
   }
-  if (layer.groups > 1) {
-    return fail(fmt::format("{} groups; it takes 1", layer.groups));
+  if (auto checked = check_one_group(layer); !checked) {
+    return checked;
   }
   for (const auto& [name, channels] :
        {std::pair{"input", layer.in_channels}, std::pair{"output", layer.out_channels}}) {

@@ -30,6 +30,23 @@ Result<void> check_input_strides(const Layer& layer) {
   return {};
 }
 
+Result<void> check_one_group(const Layer& layer) {
+  return layer.groups == 1 ? Result<void>() : fail(fmt::format("{} groups; it takes 1", layer.groups));
+}
+
+Result<void> check_no_dilation(const Layer& layer) {
+  for (const std::size_t axis : axes_of(layer)) {
+    if (layer.axes[axis].dilation != 1 && layer.axes[axis].kernel != 1) {
+      return fail(fmt::format("dilation {} in {}; it takes 1", layer.axes[axis].dilation, axis_name(layer, axis)));
+    }
+  }
+  return {};
+}
+
+std::int64_t product_type(Dtype dtype) {
+  return dtype == Dtype::kF16 ? 0 : dtype == Dtype::kBf16 ? 1 : 2;
+}
+
 std::unexpected<Error> fail_extent(const Layer& layer, std::int64_t multiple, std::int64_t bytes) {
   const bool channels_last = layer.layout == Layout::kNhwc;
   const std::string copies = fmt::format("copies of {} bytes take multiples of {}", bytes, multiple);

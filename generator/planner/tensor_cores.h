@@ -14,6 +14,13 @@ namespace convtgen {
 /// Errors: the layer has an input stride, which is the stride of a layer whose gradient is wanted.
 [[nodiscard]] Result<void> check_input_strides(const Layer& layer);
 
+/// Errors: the layer has groups, or a kernel of several taps with dilation.
+[[nodiscard]] Result<void> check_one_group(const Layer& layer);
+[[nodiscard]] Result<void> check_no_dilation(const Layer& layer);
+
+/// The template's parameter `type`, a WgmmaType (templates/device/printed.h), of products of elements of this type.
+[[nodiscard]] std::int64_t product_type(Dtype dtype);
+
 /// Error: pixels with channels last, or else rows, are no whole copies of that many bytes: what is adjacent is to be a
 /// multiple of that many elements.
 [[nodiscard]] std::unexpected<Error> fail_extent(const Layer& layer, std::int64_t multiple, std::int64_t bytes);

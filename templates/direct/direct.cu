@@ -284,8 +284,8 @@ __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const E
 }
 
 // ---- Epilogue ----
+#include "device/epilogue.h"
 #include "device/store_vector.h"
-#include "rows/finish.h"
 
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
 // channel, (oy, ox) the output of the first position.
@@ -304,7 +304,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
           const int out_column = ox + column * P::stride_w;
           if (((P::height >= 0 && out_h % (P::stride_h * kTileRows) == 0) || out_row < out_h) &&
               ((P::width >= 0 && out_w % (P::stride_w * kTileColumns) == 0) || out_column < out_w)) {
-            const Sum value = finish(acc[channel][row][column], bias_value);
+            const Sum value = epilogue(acc[channel][row][column], bias_value);
             if (P::channels_last) {
               y[(static_cast<Offset>(out_row) * out_w + out_column) * P::out_channels + co + channel] = narrow(value);
             } else {
@@ -334,7 +334,7 @@ __device__ __forceinline__ void store_runs(const Accumulators (&acc)[P::group_ph
           Sum values[kRun];
 #pragma unroll
           for (int i = 0; i < kRun; ++i) {
-            values[i] = finish(acc[i % P::stride_w][channel][row][i / P::stride_w], bias_value);
+            values[i] = epilogue(acc[i % P::stride_w][channel][row][i / P::stride_w], bias_value);
           }
           Element* to = y + ((static_cast<Offset>(co + channel) * out_h + out_row) * out_w + ox);
 #pragma unroll

@@ -172,8 +172,8 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum* x, co
 }
 
 // ---- Epilogue ----
+#include "device/epilogue.h"
 #include "device/store_vector.h"
-#include "rows/finish.h"
 
 // How many elements behind the start of a vector of 16 bytes this one lies.
 __device__ __forceinline__ int skew_of(const Element* element) {
@@ -255,7 +255,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[P::stride
           Sum values[P::channels_per_thread];
 #pragma unroll
           for (int channel = 0; channel < P::channels_per_thread; ++channel) {
-            values[channel] = finish(acc[phase][channel][column], P::has_bias ? widen(bias[co + channel]) : 0);
+            values[channel] = epilogue(acc[phase][channel][column], P::has_bias ? widen(bias[co + channel]) : 0);
           }
 #pragma unroll
           for (int channel = 0; channel < P::channels_per_thread; channel += P::vector) {
@@ -300,7 +300,7 @@ __device__ __forceinline__ void store_exchanged(const Accumulators (&acc)[P::str
                          : P::channels_last
                              ? run * kRunSums + (kSkewed ? (skew + run * (P::out_channels % kVector)) % kVector : 0)
                              : behind;
-          to[at] = finish(acc[phase][channel][column], bias_value);
+          to[at] = epilogue(acc[phase][channel][column], bias_value);
         }
       }
     }

@@ -313,7 +313,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kParts][kAc
 }
 
 // ---- Epilogue ----
-#include "device/activation.h"
+#include "device/epilogue.h"
 
 // Whether any tap makes outputs of a phase of the block; the others are bias alone.
 __host__ __device__ constexpr bool has_taps(int phase) {
@@ -336,12 +336,6 @@ constexpr bool kStoresChannels = P::channels_last && kPhaseBlocks == 1;
 // The block's channel that is the thread's i-th, whose first is `channel`.
 __device__ __forceinline__ int own_channel(int channel, int i) {
   return channel + i / P::adjacent_channels * (4 * P::adjacent_channels) + i % P::adjacent_channels;
-}
-
-// Adds the bias and applies the fuse chain, where the layer has them.
-__device__ __forceinline__ float epilogue(float sum, float bias) {
-  const float value = P::has_bias ? sum + bias : sum;
-  return P::fuse_count > 0 ? activate(value) : value;
 }
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the

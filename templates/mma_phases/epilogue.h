@@ -1,17 +1,11 @@
 // Part of the template `mma_phases`: outputs, through what lanes of a warp exchange, so that they store adjacent ones.
 #pragma once
 
-#include "device/activation.h"
+#include "device/epilogue.h"
 #include "layout.h"
 
 using WeightIndex = long long;
 #include "device/weight_order.h"
-
-// Adds the bias and applies the fuse chain, where the layer has them.
-__device__ __forceinline__ float epilogue(float sum, float bias) {
-  const float value = P::has_bias ? sum + bias : sum;
-  return P::fuse_count > 0 ? activate(value) : value;
-}
 
 // The sum of an output by definition.
 __device__ __forceinline__ float sum_of(int channel, int padded_row, int padded_column, int image,

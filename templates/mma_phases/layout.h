@@ -1,6 +1,7 @@
 // The layout of `mma_phases`: tiles, stages, and the weights in shared memory.
 #pragma once
 
+#include "device/positions.h"
 #include "device/static_parameters.h"
 #include "device/template.h"
 
@@ -10,18 +11,7 @@ using Element = P::Element;
 constexpr int kBytes = static_cast<int>(sizeof(Element));
 constexpr int kThreads = 32 * (P::warps + 1);  // the last warp copies
 
-// Along an axis an output has position m = (output + padding) / stride and phase (output + padding) % stride. Tap
-// stride * t + phase reads the input at m - t. All taps of one t are a shift.
-constexpr int kReachH = ceil_div(P::kernel_h, P::stride_h);  // taps of a phase
-constexpr int kReachW = ceil_div(P::kernel_w, P::stride_w);
-constexpr int kShifts = kReachH * kReachW;
-constexpr int kTaps = P::kernel_h * P::kernel_w;
-
-// Positions that have outputs: from the first to some beyond the input's end.
-constexpr int kFirstH = P::padding_h / P::stride_h;
-constexpr int kFirstW = P::padding_w / P::stride_w;
-constexpr int kBeyondH = floor_div(P::kernel_h - 1 + P::output_padding_h - P::padding_h, P::stride_h);
-constexpr int kBeyondW = floor_div(P::kernel_w - 1 + P::output_padding_w - P::padding_w, P::stride_w);
+constexpr int kShifts = kReachH * kReachW;  // of the input, each of the taps of all phases that read one neighbour
 
 // Rows of the products: the phases of each output channel.
 constexpr int kProductRows = 16;
@@ -77,8 +67,6 @@ constexpr int kSharedBytes = 128 + kBarrierOffset + 2 * P::stages * 8;
 
 constexpr int kAlignment = 16;  // of x, in bytes
 
-static_assert((P::dilation_h == 1 || P::kernel_h == 1) && (P::dilation_w == 1 || P::kernel_w == 1),
-              "the taps of a phase are a stride apart");
 static_assert(kTileColumns > 0, "a tile has positions");
 static_assert(kWarpPositions * P::warps >= kPositions, "warps have all positions");
 static_assert(P::block_k % kProductK == 0, "stages have whole products");

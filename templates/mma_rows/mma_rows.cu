@@ -244,7 +244,7 @@ __device__ __forceinline__ void multiply_row(Accumulators& acc, const unsigned c
 }
 
 // ---- Epilogue ----
-#include "rows/finish.h"
+#include "device/epilogue.h"
 
 // Puts accumulators to what a warp exchanges: by column phases, positions and channels. `exchange` is the lane's own
 // place for its first channels; `bias` are those of these.
@@ -259,9 +259,9 @@ __device__ __forceinline__ void write_exchanged(const Accumulators& acc, Element
       if (has_taps(phase)) {
         Element* to = exchange + (phase * kProductRows * kPixelPitch + product * kProductColumns);
         *reinterpret_cast<unsigned int*>(to) =
-            pair(finish(acc[phase][product][0], low), finish(acc[phase][product][1], high));
+            pair(epilogue(acc[phase][product][0], low), epilogue(acc[phase][product][1], high));
         *reinterpret_cast<unsigned int*>(to + 8 * kPixelPitch) =
-            pair(finish(acc[phase][product][2], low), finish(acc[phase][product][3], high));
+            pair(epilogue(acc[phase][product][2], low), epilogue(acc[phase][product][3], high));
       }
     }
   }
@@ -349,7 +349,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   stage_weights(reinterpret_cast<Element*>(shared + kWeightOffset), weight_group, first_in_group);
 #pragma unroll 1
   for (int channel = threadIdx.x; channel < kTileChannels; channel += kThreads) {
-    empty[channel] = narrow(finish(0, P::has_bias ? widen(bias[first_out + channel]) : 0));
+    empty[channel] = narrow(epilogue(0, P::has_bias ? widen(bias[first_out + channel]) : 0));
   }
   async_copy_wait_all();
   __syncthreads();  // the tile is staged

@@ -1,7 +1,7 @@
 // Part of the template `overlap_gemm`: the products go to shared memory, where each output adds up those of its taps.
 #pragma once
 
-#include "device/activation.h"
+#include "device/epilogue.h"
 #include "layout.h"
 
 // A tile: its first image, output channel, output row and column; and its first row and column of the input.
@@ -111,12 +111,6 @@ __device__ __forceinline__ void add_taps(float (&sums)[kTogether], const float* 
       }
     }
   }
-}
-
-// Adds the bias and applies the fuse chain, where the layer has them.
-__device__ __forceinline__ float epilogue(float sum, float bias) {
-  const float value = P::has_bias ? sum + bias : sum;
-  return P::fuse_count > 0 ? activate(value) : value;
 }
 
 // Whether an output that the tile counts exists. The first tile may begin before the first output.

@@ -1,6 +1,7 @@
 // The layout of `overlap_gemm`: tiles, stages, and the products in shared memory.
 #pragma once
 
+#include "device/positions.h"
 #include "device/static_parameters.h"
 #include "device/template.h"
 
@@ -23,7 +24,6 @@ __host__ __device__ constexpr int smaller(int a, int b) {
 }
 
 // Columns of the products: the taps of each output channel of the tile, in the order of the weights.
-constexpr int kTaps = P::kernel_h * P::kernel_w;
 constexpr int kColumns = P::block_c * kTaps;
 constexpr int kInstructionN = ceil_div(kColumns, 8) * 8;
 constexpr int kNTiles = ceil_div(P::out_channels, P::block_c);
@@ -32,21 +32,12 @@ constexpr int kNTiles = ceil_div(P::out_channels, P::block_c);
 constexpr int kPixels = P::tile_n * P::tile_h * P::tile_w;
 constexpr int kBlockM = 64 * P::warpgroups * P::thread_tiles;
 
-// Along an axis an output has position m = (output + padding) / stride and phase (output + padding) % stride. Tap
-// stride * t + phase reads the input at m - t. A tile that has all of an axis makes all of its outputs; else it makes
-// those of the positions whose inputs it has all, zeros outside of the image included.
-constexpr int kReachH = ceil_div(P::kernel_h, P::stride_h);  // taps of a phase
-constexpr int kReachW = ceil_div(P::kernel_w, P::stride_w);
+// A tile that has all of an axis makes all of its outputs; else it makes those of the positions whose inputs it has
+// all, zeros outside of the image included.
 constexpr bool kWholeH = P::tile_h == P::height;
 constexpr bool kWholeW = P::tile_w == P::width;
 constexpr int kStepH = kWholeH ? 1 : P::tile_h - (kReachH - 1);  // positions of a tile that has not all
 constexpr int kStepW = kWholeW ? 1 : P::tile_w - (kReachW - 1);
-
-// Positions that have outputs: from the first to some beyond the input's end.
-constexpr int kFirstH = P::padding_h / P::stride_h;
-constexpr int kFirstW = P::padding_w / P::stride_w;
-constexpr int kBeyondH = floor_div(P::kernel_h - 1 + P::output_padding_h - P::padding_h, P::stride_h);
-constexpr int kBeyondW = floor_div(P::kernel_w - 1 + P::output_padding_w - P::padding_w, P::stride_w);
 
 // Outputs of a tile, along the axes.
 constexpr int kOutRows = kWholeH
@@ -122,8 +113,6 @@ constexpr int kAlignment = 16;  // of x, y and the weights, in bytes
 static_assert(!P::channels_last || P::in_channels % 8 == 0, "pixels are whole 16-byte vectors");
 static_assert(P::channels_last || (P::height >= 0 && kWholeW), "a tile's pixels are adjacent");
 static_assert(P::channels_last || kCommonRows * P::width % kRowPixels == 0, "rows are whole 16-byte vectors");
-static_assert((P::dilation_h == 1 || P::kernel_h == 1) && (P::dilation_w == 1 || P::kernel_w == 1),
-              "the taps of a phase are a stride apart");
 static_assert(kPixels <= kBlockM && kStepH > 0 && kStepW > 0, "a tile has positions");
 static_assert(kInstructionN <= 256 && P::thread_tiles * kInstructionN <= 256, "the accumulators fit the registers");
 static_assert(P::block_k == 64 || P::block_k == 32 || P::block_k == 16, "a row has a swizzle");

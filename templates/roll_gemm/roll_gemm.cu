@@ -142,7 +142,8 @@ extern "C" __global__ void __launch_bounds__(256)
         Element value = 0;
         if ((P::in_channels % P::block_k == 0 || ci < P::in_channels) &&
             (P::out_channels % P::block_n == 0 || co < P::out_channels)) {
-          value = weight[product_weight_offset(static_cast<WeightIndex>(ci), co, tap, P::in_channels, P::out_channels, kTaps)];
+          value = weight[product_weight_offset(static_cast<WeightIndex>(ci), co, tap, P::in_channels, P::out_channels,
+                                               kTaps)];
         }
         parts[part] = bits_of(value);
       }
@@ -289,7 +290,7 @@ __device__ __forceinline__ void roll(Accumulators (&acc)[kTiles]) {
 }
 
 // ---- Epilogue ----
-#include "device/activation.h"
+#include "device/epilogue.h"
 #include "store.h"
 
 // ---- Kernel ----

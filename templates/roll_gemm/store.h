@@ -1,12 +1,6 @@
 // Part of the template `roll_gemm`: the epilogue.
 #pragma once
 
-// Adds the bias and applies the fuse chain, where the layer has them.
-__device__ __forceinline__ float epilogue(float sum, float bias) {
-  const float value = P::has_bias ? sum + bias : sum;
-  return P::fuse_count > 0 ? activate(value) : value;
-}
-
 // Bias registers of a thread's channels. All are loaded before the first store: later loads would wait for it.
 using Biases = float[P::has_bias ? P::block_n / 4 : 1];
 __device__ __forceinline__ void load_biases(Biases& biases, const Element* __restrict__ bias, int co) {

@@ -88,6 +88,8 @@ TEST(PlanMmaPhases, SaysWhyNot) {
       {"16 -> 1; kernel 3; dilation 2; input 1x8x8; compute tf32", "dilation 2 in height; it takes 1"},
       {"16 -> 17; kernel 3; stride 2; input 1x8x8; compute tf32",
        "17 output channels in 4 phases, 68 rows of products; at most 64"},
+      {"16 -> 13; kernel 3; stride 2; input 1x8x8; dtype f16",
+       "52 rows of products take 128 accumulators of a thread at the least; at most 96"},
       {"16 -> 1; kernel 3; stride 9; input 1x8x8; compute tf32", "81 phases; at most 64, which are rows of products"},
       {"16 -> 1; kernel 7x5; input 1x8x8; compute tf32", "35 taps of an output; at most 32, which are unrolled"},
       {"16 -> 1; kernel 3; stride 2; input 1x8x8; compute tf32; layout nhwc",

@@ -1,5 +1,5 @@
 (program direct
-  (digest "5c5d6796f43149d3951d31742c7dd8f11f28719f563eb84e981db1dd736a132b")
+  (digest "728b18f7f92c7d69327bc81e6ead1b03ca1b5487e4a47d21e169f8f7db5e4791")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -433,42 +433,6 @@
                 (then
                   (do @14 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (call weight_channel_step kTaps)))) (at (at (at acc channel) row) column))))))))))))
   (section @286 "Epilogue")
-  (file "device/store_vector.h")
-  (function @10 device "unsigned int" word_of
-    (comment "Two 16-bit elements in a word.")
-    (attributes "__forceinline__")
-    (argument P::Sum low)
-    (argument P::Sum high)
-    (return @1 (| (static_cast "unsigned int" (call narrow low)) (<< (static_cast "unsigned int" (call narrow high)) 16))))
-  (function @15 device void store_16
-    (comment "Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.")
-    (attributes "__forceinline__")
-    (argument (pointer P::Element) to)
-    (argument (pointer (const P::Sum)) values)
-    (if_constexpr @1 (== (sizeof P::Element) 2)
-      (then
-        (do @2 (call store_streaming_16 to (call make_uint4 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3)) (call word_of (at values 4) (at values 5)) (call word_of (at values 6) (at values 7))))))
-      (else
-        (if_constexpr @4 (== (sizeof P::Element) 4)
-          (then
-            (do @5 (call store_streaming_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
-          (else
-            (do @8 (= (at to 0) (at values 0)))
-            (do @9 (= (at to 1) (at values 1))))))))
-  (function @29 device void store_8
-    (comment "Writes as many adjacent elements as 8 bytes have as one vector, to which `to` is aligned.")
-    (attributes "__forceinline__")
-    (argument (pointer P::Element) to)
-    (argument (pointer (const P::Sum)) values)
-    (if_constexpr @1 (== (sizeof P::Element) 2)
-      (then
-        (do @2 (call store_streaming_8 to (call make_uint2 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3))))))
-      (else
-        (if_constexpr @3 (== (sizeof P::Element) 4)
-          (then
-            (do @4 (call store_streaming_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
-          (else
-            (do @6 (= (at to 0) (at values 0))))))))
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -536,14 +500,50 @@
                                                 (then
                                                   (do @37 (= value (+ value a))))))))))))))))))))))))))
     (return @40 value))
-  (file "rows/finish.h")
-  (function @8 device P::Sum finish
-    (comment "An output from its accumulator: the bias and the fuse chain.")
+  (file "device/epilogue.h")
+  (function @9 device P::Sum epilogue
+    (comment "Adds the bias and applies the fuse chain, where the layer has them.")
     (attributes "__forceinline__")
     (argument P::Sum acc)
     (argument P::Sum bias)
-    (declare @1 (const P::Sum) biased (? P::has_bias (+ acc bias) acc))
-    (return @2 (? (> P::fuse_count 0) (call activate biased) biased)))
+    (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
+    (return @2 (? (> P::fuse_count 0) (call activate value) value)))
+  (file "device/store_vector.h")
+  (function @10 device "unsigned int" word_of
+    (comment "Two 16-bit elements in a word.")
+    (attributes "__forceinline__")
+    (argument P::Sum low)
+    (argument P::Sum high)
+    (return @1 (| (static_cast "unsigned int" (call narrow low)) (<< (static_cast "unsigned int" (call narrow high)) 16))))
+  (function @15 device void store_16
+    (comment "Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Element) to)
+    (argument (pointer (const P::Sum)) values)
+    (if_constexpr @1 (== (sizeof P::Element) 2)
+      (then
+        (do @2 (call store_streaming_16 to (call make_uint4 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3)) (call word_of (at values 4) (at values 5)) (call word_of (at values 6) (at values 7))))))
+      (else
+        (if_constexpr @4 (== (sizeof P::Element) 4)
+          (then
+            (do @5 (call store_streaming_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
+          (else
+            (do @8 (= (at to 0) (at values 0)))
+            (do @9 (= (at to 1) (at values 1))))))))
+  (function @29 device void store_8
+    (comment "Writes as many adjacent elements as 8 bytes have as one vector, to which `to` is aligned.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Element) to)
+    (argument (pointer (const P::Sum)) values)
+    (if_constexpr @1 (== (sizeof P::Element) 2)
+      (then
+        (do @2 (call store_streaming_8 to (call make_uint2 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3))))))
+      (else
+        (if_constexpr @3 (== (sizeof P::Element) 4)
+          (then
+            (do @4 (call store_streaming_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
+          (else
+            (do @6 (= (at to 0) (at values 0))))))))
   (file "direct.cu")
   (function @292 device void store
     (comment "The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first")
@@ -568,7 +568,7 @@
               (declare @12 (const int) out_column (+ ox (* column P::stride_w)))
               (if @13 (&& (|| (&& (>= P::height 0) (== (% out_h (* P::stride_h kTileRows)) 0)) (< out_row out_h)) (|| (&& (>= P::width 0) (== (% out_w (* P::stride_w kTileColumns)) 0)) (< out_column out_w)))
                 (then
-                  (declare @15 (const Sum) value (call finish (at (at (at acc channel) row) column) bias_value))
+                  (declare @15 (const Sum) value (call epilogue (at (at (at acc channel) row) column) bias_value))
                   (if @16 P::channels_last
                     (then
                       (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
@@ -598,7 +598,7 @@
               (then
                 (declare @11 (array Sum kRun) values)
                 (for @13 (pragma "unroll") (declare @13 int i 0) (< i kRun) (++ i)
-                  (do @14 (= (at values i) (call finish (at (at (at (at acc (% i P::stride_w)) channel) row) (/ i P::stride_w)) bias_value))))
+                  (do @14 (= (at values i) (call epilogue (at (at (at (at acc (% i P::stride_w)) channel) row) (/ i P::stride_w)) bias_value))))
                 (declare @16 (pointer Element) to (+ y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) ox)))
                 (for @18 (pragma "unroll") (declare @18 int i 0) (< i kRun) (+= i kStored)
                   (if @19 (|| (== (% out_w (* P::stride_w kTileColumns)) 0) (< (+ ox i) out_w))

@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "68784e725478a14cd02fc16192c8b57a1c934b113bdf3148d9aa3de83e11a04a")
+  (digest "9a7c579100cb5b51be6cd829601919ae1b6eeee763a861761333fb213eff5f2f")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -356,42 +356,6 @@
       (for @5 (pragma "unroll") (declare @5 int column 0) (< column P::columns_per_thread) (++ column)
         (do @6 (= (at (at acc channel) column) (call fma (at x (* column kColumnStep)) weight (at (at acc channel) column)))))))
   (section @174 "Epilogue")
-  (file "device/store_vector.h")
-  (function @10 device "unsigned int" word_of
-    (comment "Two 16-bit elements in a word.")
-    (attributes "__forceinline__")
-    (argument P::Sum low)
-    (argument P::Sum high)
-    (return @1 (| (static_cast "unsigned int" (call narrow low)) (<< (static_cast "unsigned int" (call narrow high)) 16))))
-  (function @15 device void store_16
-    (comment "Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.")
-    (attributes "__forceinline__")
-    (argument (pointer P::Element) to)
-    (argument (pointer (const P::Sum)) values)
-    (if_constexpr @1 (== (sizeof P::Element) 2)
-      (then
-        (do @2 (call store_streaming_16 to (call make_uint4 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3)) (call word_of (at values 4) (at values 5)) (call word_of (at values 6) (at values 7))))))
-      (else
-        (if_constexpr @4 (== (sizeof P::Element) 4)
-          (then
-            (do @5 (call store_streaming_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
-          (else
-            (do @8 (= (at to 0) (at values 0)))
-            (do @9 (= (at to 1) (at values 1))))))))
-  (function @29 device void store_8
-    (comment "Writes as many adjacent elements as 8 bytes have as one vector, to which `to` is aligned.")
-    (attributes "__forceinline__")
-    (argument (pointer P::Element) to)
-    (argument (pointer (const P::Sum)) values)
-    (if_constexpr @1 (== (sizeof P::Element) 2)
-      (then
-        (do @2 (call store_streaming_8 to (call make_uint2 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3))))))
-      (else
-        (if_constexpr @3 (== (sizeof P::Element) 4)
-          (then
-            (do @4 (call store_streaming_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
-          (else
-            (do @6 (= (at to 0) (at values 0))))))))
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -459,14 +423,50 @@
                                                 (then
                                                   (do @37 (= value (+ value a))))))))))))))))))))))))))
     (return @40 value))
-  (file "rows/finish.h")
-  (function @8 device P::Sum finish
-    (comment "An output from its accumulator: the bias and the fuse chain.")
+  (file "device/epilogue.h")
+  (function @9 device P::Sum epilogue
+    (comment "Adds the bias and applies the fuse chain, where the layer has them.")
     (attributes "__forceinline__")
     (argument P::Sum acc)
     (argument P::Sum bias)
-    (declare @1 (const P::Sum) biased (? P::has_bias (+ acc bias) acc))
-    (return @2 (? (> P::fuse_count 0) (call activate biased) biased)))
+    (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
+    (return @2 (? (> P::fuse_count 0) (call activate value) value)))
+  (file "device/store_vector.h")
+  (function @10 device "unsigned int" word_of
+    (comment "Two 16-bit elements in a word.")
+    (attributes "__forceinline__")
+    (argument P::Sum low)
+    (argument P::Sum high)
+    (return @1 (| (static_cast "unsigned int" (call narrow low)) (<< (static_cast "unsigned int" (call narrow high)) 16))))
+  (function @15 device void store_16
+    (comment "Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Element) to)
+    (argument (pointer (const P::Sum)) values)
+    (if_constexpr @1 (== (sizeof P::Element) 2)
+      (then
+        (do @2 (call store_streaming_16 to (call make_uint4 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3)) (call word_of (at values 4) (at values 5)) (call word_of (at values 6) (at values 7))))))
+      (else
+        (if_constexpr @4 (== (sizeof P::Element) 4)
+          (then
+            (do @5 (call store_streaming_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
+          (else
+            (do @8 (= (at to 0) (at values 0)))
+            (do @9 (= (at to 1) (at values 1))))))))
+  (function @29 device void store_8
+    (comment "Writes as many adjacent elements as 8 bytes have as one vector, to which `to` is aligned.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Element) to)
+    (argument (pointer (const P::Sum)) values)
+    (if_constexpr @1 (== (sizeof P::Element) 2)
+      (then
+        (do @2 (call store_streaming_8 to (call make_uint2 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3))))))
+      (else
+        (if_constexpr @3 (== (sizeof P::Element) 4)
+          (then
+            (do @4 (call store_streaming_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
+          (else
+            (do @6 (= (at to 0) (at values 0))))))))
   (file "direct_rows.cu")
   (function @179 device int skew_of
     (comment "How many elements behind the start of a vector of 16 bytes this one lies.")
@@ -554,7 +554,7 @@
                 (declare @11 (pointer Element) to (+ y (+ (* (+ (* (static_cast Offset (. place row)) out_w) ox) P::out_channels) co)))
                 (declare @12 (array Sum P::channels_per_thread) values)
                 (for @14 (pragma "unroll") (declare @14 int channel 0) (< channel P::channels_per_thread) (++ channel)
-                  (do @15 (= (at values channel) (call finish (at (at (at acc phase) channel) column) (? P::has_bias (call widen (at bias (+ co channel))) 0)))))
+                  (do @15 (= (at values channel) (call epilogue (at (at (at acc phase) channel) column) (? P::has_bias (call widen (at bias (+ co channel))) 0)))))
                 (for @18 (pragma "unroll") (declare @18 int channel 0) (< channel P::channels_per_thread) (+= channel P::vector)
                   (if @19 (== P::vector kVector)
                     (then
@@ -591,7 +591,7 @@
               (declare @22 (const int) behind (+ (* column (* kColumnStep P::stride_w)) phase))
               (declare @23 (const int) run (+ pixel behind))
               (declare @24 (const int) at (? kJoined (* behind P::out_channels) (? P::channels_last (+ (* run kRunSums) (? kSkewed (% (+ skew (* run (% P::out_channels kVector))) kVector) 0)) behind)))
-              (do @28 (= (at to at) (call finish (at (at (at acc phase) channel) column) bias_value)))))))
+              (do @28 (= (at to at) (call epilogue (at (at (at acc phase) channel) column) bias_value)))))))
       (if @32 (|| (! P::channels_last) (== channel (- P::channels_per_thread 1)))
         (then
           (do @33 (call __syncwarp)

@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "09e1c1e263a589cd922f439d2e849dd48bc8e0fa56fea0176c3bbf211a1a9d51")
+  (digest "8df8a711c5a573f94e4d1dd51224d40c25afbcafbad7fcad5a993b28e6c8d9b3")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -822,6 +822,14 @@
                                                 (then
                                                   (do @37 (= value (+ value a))))))))))))))))))))))))))
     (return @40 value))
+  (file "device/epilogue.h")
+  (function @9 device P::Sum epilogue
+    (comment "Adds the bias and applies the fuse chain, where the layer has them.")
+    (attributes "__forceinline__")
+    (argument P::Sum acc)
+    (argument P::Sum bias)
+    (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
+    (return @2 (? (> P::fuse_count 0) (call activate value) value)))
   (file "halo_gemm.cu")
   (function @319 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
@@ -845,14 +853,7 @@
     (argument int channel)
     (argument int i)
     (return @1 (+ (+ channel (* (/ i P::adjacent_channels) (* 4 P::adjacent_channels))) (% i P::adjacent_channels))))
-  (function @342 device float epilogue
-    (comment "Adds the bias and applies the fuse chain, where the layer has them.")
-    (attributes "__forceinline__")
-    (argument float sum)
-    (argument float bias)
-    (declare @1 (const float) value (? P::has_bias (+ sum bias) sum))
-    (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @349 device void store_parts
+  (function @343 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -919,8 +920,8 @@
                             (do @63 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))
                           (else
                             (do @65 (call store_together (+ (+ to (* (* (static_cast "long long" (/ (+ first_out own) kPhaseBlocks)) out_h) out_w)) shift) values)))))))))))))))
-  (section @426 "Kernel")
-  (function @428 kernel void halo_gemm
+  (section @420 "Kernel")
+  (function @422 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)

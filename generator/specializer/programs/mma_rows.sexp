@@ -1,5 +1,5 @@
 (program mma_rows
-  (digest "466dc6215dee3dfcb7bb91eba32beb3f72d6c7b8e5227f471b61d806288e29c3")
+  (digest "222b3a8dad61b3607afd7ae5affa1f20d7190257defd59f371969ab4e8661cc1")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -501,14 +501,14 @@
                                                 (then
                                                   (do @37 (= value (+ value a))))))))))))))))))))))))))
     (return @40 value))
-  (file "rows/finish.h")
-  (function @8 device P::Sum finish
-    (comment "An output from its accumulator: the bias and the fuse chain.")
+  (file "device/epilogue.h")
+  (function @9 device P::Sum epilogue
+    (comment "Adds the bias and applies the fuse chain, where the layer has them.")
     (attributes "__forceinline__")
     (argument P::Sum acc)
     (argument P::Sum bias)
-    (declare @1 (const P::Sum) biased (? P::has_bias (+ acc bias) acc))
-    (return @2 (? (> P::fuse_count 0) (call activate biased) biased)))
+    (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
+    (return @2 (? (> P::fuse_count 0) (call activate value) value)))
   (file "mma_rows.cu")
   (function @251 device void write_exchanged
     (comment "Puts accumulators to what a warp exchanges: by column phases, positions and channels. `exchange` is the lane's own")
@@ -524,8 +524,8 @@
         (if @8 (call has_taps phase)
           (then
             (declare @9 (pointer Element) to (+ exchange (+ (* (* phase kProductRows) kPixelPitch) (* product kProductColumns))))
-            (do @10 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call pair (call finish (at (at (at acc phase) product) 0) low) (call finish (at (at (at acc phase) product) 1) high))))
-            (do @12 (= (* (reinterpret_cast (pointer "unsigned int") (+ to (* 8 kPixelPitch)))) (call pair (call finish (at (at (at acc phase) product) 2) low) (call finish (at (at (at acc phase) product) 3) high)))))))))
+            (do @10 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call pair (call epilogue (at (at (at acc phase) product) 0) low) (call epilogue (at (at (at acc phase) product) 1) high))))
+            (do @12 (= (* (reinterpret_cast (pointer "unsigned int") (+ to (* 8 kPixelPitch)))) (call pair (call epilogue (at (at (at acc phase) product) 2) low) (call epilogue (at (at (at acc phase) product) 3) high)))))))))
   (function @271 device void write_empty
     (comment "Writes the outputs of phases without taps, which stay, to what a warp exchanges.")
     (attributes "__forceinline__")
@@ -601,7 +601,7 @@
     (do @31 (call stage_input shared x_group (+ (* tile_y P::tile_rows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w))
     (do @33 (call stage_weights (reinterpret_cast (pointer Element) (+ shared kWeightOffset)) weight_group first_in_group))
     (for @35 (pragma "unroll 1") (declare @35 int channel (. threadIdx x)) (< channel kTileChannels) (+= channel kThreads)
-      (do @36 (= (at empty channel) (call narrow (call finish 0 (? P::has_bias (call widen (at bias (+ first_out channel))) 0))))))
+      (do @36 (= (at empty channel) (call narrow (call epilogue 0 (? P::has_bias (call widen (at bias (+ first_out channel))) 0))))))
     (do @38 (call async_copy_wait_all))
     (do @39 (call __syncthreads)
       (trail "the tile is staged"))

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "06fd9117e30b5a4366d3f6f467b479294ae27ad2037d8314448425b4c25633d4")
+  (digest "86901a532d13417b63e5ad517ce8f37a3e461dd83da9d17d927634132f19c41a")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -421,23 +421,23 @@
             (if @20 (&& (|| (== (% P::in_channels P::block_k) 0) (< ci P::in_channels)) (|| (== (% P::out_channels P::block_n) 0) (< co P::out_channels)))
               (then
                 (do @22 (= value (at weight (call product_weight_offset (static_cast WeightIndex ci) co tap P::in_channels P::out_channels kTaps))))))
-            (do @24 (= (at parts part) (call bits_of value))))
-          (if @26 (== P::type kWgmmaTf32)
+            (do @25 (= (at parts part) (call bits_of value))))
+          (if @27 (== P::type kWgmmaTf32)
             (then
-              (do @27 (= (at words word) (call operand (at parts 0)))))
+              (do @28 (= (at words word) (call operand (at parts 0)))))
             (else
-              (do @29 (= (at words word) (call low_halves (at parts 0) (at parts 1)))))))
-        (declare @32 (const int) product (+ (* (+ (* (/ step kSteps) P::kernel_w) (% tap P::kernel_w)) kSteps) (% step kSteps)))
-        (declare @33 (pointer "unsigned char") to (+ (+ packed (* (static_cast "long long" n_tile) kWeightBytes)) (* product kProductBytes)))
-        (declare @34 (const int) row (+ (+ (* half kInstructionN) (* (/ tap P::kernel_w) P::block_n)) n))
-        (do @35 (= (* (reinterpret_cast (pointer uint4) (+ to (* row 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (section @162 "Tiles")
-  (record @165 Tile
+              (do @30 (= (at words word) (call low_halves (at parts 0) (at parts 1)))))))
+        (declare @33 (const int) product (+ (* (+ (* (/ step kSteps) P::kernel_w) (% tap P::kernel_w)) kSteps) (% step kSteps)))
+        (declare @34 (pointer "unsigned char") to (+ (+ packed (* (static_cast "long long" n_tile) kWeightBytes)) (* product kProductBytes)))
+        (declare @35 (const int) row (+ (+ (* half kInstructionN) (* (/ tap P::kernel_w) P::block_n)) n))
+        (do @36 (= (* (reinterpret_cast (pointer uint4) (+ to (* row 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
+  (section @163 "Tiles")
+  (record @166 Tile
     (comment "A tile's place: its first image, its first position in a row there, and its first row of outputs.")
     (field int image)
     (field int column)
     (field int row))
-  (function @170 device Tile tile_at
+  (function @171 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) segments)
@@ -454,17 +454,17 @@
         (do @9 (= (. tile column) (* (% strip image_strips) kStrip)))))
     (do @11 (= (. tile row) (* (% index segments) P::rows)))
     (return @12 tile))
-  (function @186 device int first_input_row
+  (function @187 device int first_input_row
     (comment "The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (return @1 (call max 0 (+ (. tile row) (- P::padding_h (- P::kernel_h 1))))))
-  (function @189 device int last_input_row
+  (function @190 device int last_input_row
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (const int) out_h)
     (return @1 (+ (call min (+ (. tile row) P::rows) out_h) P::padding_h)))
-  (section @193 "Producer")
+  (section @194 "Producer")
   (file "staging.h")
   (function @6 device int image_column
     (comment "Staged columns that hold a row of the tile's image of this number: half-open range [first_of, last_of); empty outside")
@@ -579,14 +579,14 @@
           (declare @19 (const "long long") pixel (+ (* (* image (static_cast "long long" in_h)) in_w) (- first (call image_column tile image))))
           (do @20 (call bulk_load (+ to (* first P::in_channels)) (+ x (* pixel P::in_channels)) (* count kPixelBytes) full))))))
   (file "roll_gemm.cu")
-  (section @196 "Products")
-  (constant @199 int kRowAcc (/ P::block_n 2))
-  (alias @200 Accumulators (array float (/ kInstructionN 2)))
-  (alias @203 Fragments (array (array "unsigned int" 4) (- kLoadedColumns 1))
+  (section @197 "Products")
+  (constant @200 int kRowAcc (/ P::block_n 2))
+  (alias @201 Accumulators (array float (/ kInstructionN 2)))
+  (alias @204 Fragments (array (array "unsigned int" 4) (- kLoadedColumns 1))
     (comment "The A fragments of products whose first position is each of the thread's positions."))
-  (constant @207 int kFragments (? (< (+ (- P::thread_positions 1) kReach) (* kTiles P::kernel_w)) (+ (- P::thread_positions 1) kReach) (* kTiles P::kernel_w)))
-  (constant @209 int kFragmentSets (? (&& P::channels_last (> (+ (/ (* kTiles kInstructionN) 2) (* (* 2 4) kFragments)) 160)) 1 2))
-  (constant @210 bool kOneGroup (&& (&& (== kKBlocks 1) (== kSteps 2)) (== kFragmentSets 2)) (trail "one commit for both steps"))
+  (constant @208 int kFragments (? (< (+ (- P::thread_positions 1) kReach) (* kTiles P::kernel_w)) (+ (- P::thread_positions 1) kReach) (* kTiles P::kernel_w)))
+  (constant @210 int kFragmentSets (? (&& P::channels_last (> (+ (/ (* kTiles kInstructionN) 2) (* (* 2 4) kFragments)) 160)) 1 2))
+  (constant @211 bool kOneGroup (&& (&& (== kKBlocks 1) (== kSteps 2)) (== kFragmentSets 2)) (trail "one commit for both steps"))
   (file "words.h")
   (function @5 constexpr bool is_operand
     (comment "Whether some kernel column uses the fragment of this first position.")
@@ -718,14 +718,14 @@
       (do @8 (|= read (at (at words 0) i))))
     (return @10 read))
   (file "roll_gemm.cu")
-  (function @215 device void pin
+  (function @216 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kTiles)) acc)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kInstructionN 2)) (++ i)
         (do @5 (call wgmma_pin (at (at acc tile) i))))))
-  (function @228 device void multiply_k_block
+  (function @229 device void multiply_k_block
     (comment "All products of one k-block of an input row; `row` is the thread's first position there. The stage is released as")
     (comment "soon as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and")
     (comment "`zero` leaves nothing of it.")
@@ -782,14 +782,14 @@
         (then
           (do @47 (call wgmma_wait 1)
             (trail "the fragments before may be overwritten"))))))
-  (function @281 device void roll
+  (function @282 device void roll
     (comment "Moves the accumulators of all output rows up by one; those of the last row become zero.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kTiles)) acc)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kInstructionN 2)) (++ i)
         (do @5 (= (at (at acc tile) i) (? (< (+ i kRowAcc) (/ kInstructionN 2)) (at (at acc tile) (+ i kRowAcc)) 0))))))
-  (section @291 "Epilogue")
+  (section @292 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -857,17 +857,18 @@
                                                 (then
                                                   (do @37 (= value (+ value a))))))))))))))))))))))))))
     (return @40 value))
-  (file "store.h")
-  (function @5 device float epilogue
+  (file "device/epilogue.h")
+  (function @9 device P::Sum epilogue
     (comment "Adds the bias and applies the fuse chain, where the layer has them.")
     (attributes "__forceinline__")
-    (argument float sum)
-    (argument float bias)
-    (declare @1 (const float) value (? P::has_bias (+ sum bias) sum))
+    (argument P::Sum acc)
+    (argument P::Sum bias)
+    (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (alias @11 Biases (array float (? P::has_bias (/ P::block_n 4) 1))
+  (file "store.h")
+  (alias @5 Biases (array float (? P::has_bias (/ P::block_n 4) 1))
     (comment "Bias registers of a thread's channels. All are loaded before the first store: later loads would wait for it."))
-  (function @12 device void load_biases
+  (function @6 device void load_biases
     (attributes "__forceinline__")
     (argument (reference Biases) biases)
     (argument (restrict (pointer (const Element))) bias)
@@ -877,7 +878,7 @@
         (for @3 (pragma "unroll") (declare @3 int i 0) (< i (/ P::block_n 4)) (++ i)
           (declare @4 (const int) channel (+ (+ co (* (/ i kAdjacentChannels) (* 4 kAdjacentChannels))) (% i kAdjacentChannels)))
           (do @5 (= (at biases i) (? (|| (== (% P::out_channels P::block_n) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
-  (function @24 device void store_row
+  (function @18 device void store_row
     (comment "Stores a thread's outputs of the complete row. `to` is its first position of its first channel, `co`; `left` counts")
     (comment "the positions from there to the row's end.")
     (attributes "__forceinline__")
@@ -903,7 +904,7 @@
                   (declare @16 (const int) position (+ first v))
                   (do @17 (= (at values v) (call epilogue (at (at acc (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at biases i) 0)))))
                 (do @19 (call store_together (+ row first) values)))))))))
-  (function @51 device void store_pixels
+  (function @45 device void store_pixels
     (comment "The same with channels last: at each position the thread's channels, a vector of adjacent ones at a time.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) kTiles)) acc)
@@ -927,7 +928,7 @@
                   (declare @16 (const int) i (+ first v))
                   (do @17 (= (at values v) (call epilogue (at (at acc (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at biases i) 0)))))
                 (do @19 (call store_together (+ (+ to (* position P::out_channels)) channel) values)))))))))
-  (function @79 device void put_row
+  (function @73 device void put_row
     (comment "Staged epilogue: writes a thread's outputs of the complete row to shared memory. `to` is its first position of its")
     (comment "first channel, `co`.")
     (attributes "__forceinline__")
@@ -955,7 +956,7 @@
                   (do @17 (= (* (reinterpret_cast (pointer uint2) row)) (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
                 (else
                   (do @19 (= (* (reinterpret_cast (pointer "unsigned int") row)) (call pair (at values 0) (at values 1))))))))))))
-  (function @106 device void take_row
+  (function @100 device void take_row
     (comment "Staged epilogue: stores a thread's vector of the row, in every channel that is its own. Adjacent threads have")
     (comment "adjacent vectors. `from` and `to` are the vector in the first of these channels; `left` counts the channels from")
     (comment "there on.")
@@ -971,8 +972,8 @@
         (then
           (do @6 (call store_piece (+ to (* (* channel (static_cast "long long" out_h)) out_w)) (+ from (* channel kOutPitch))))))))
   (file "roll_gemm.cu")
-  (section @295 "Kernel")
-  (function @297 kernel void roll_gemm
+  (section @296 "Kernel")
+  (function @298 kernel void roll_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)

@@ -140,22 +140,22 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
 
 // ---- Epilogue ----
 
-// Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.
-__device__ __forceinline__ void store_16(float* to, const float* values) {
-  store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
-                                    __float_as_uint(values[3])));
-}
-
 // Every step of the chain in its order.
 __device__ __forceinline__ float activate(float value) {
   value = value < 0 ? 0 : value;  // relu
   return value;
 }
 
-// An output from its accumulator: the bias and the fuse chain.
-__device__ __forceinline__ float finish(float acc, float bias) {
-  const float biased = acc + bias;
-  return activate(biased);
+// Adds the bias and applies the fuse chain, where the layer has them.
+__device__ __forceinline__ float epilogue(float acc, float bias) {
+  const float value = acc + bias;
+  return activate(value);
+}
+
+// Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.
+__device__ __forceinline__ void store_16(float* to, const float* values) {
+  store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
+                                    __float_as_uint(values[3])));
 }
 
 // How many elements behind the start of a vector of 16 bytes this one lies.
@@ -230,7 +230,7 @@ __device__ __forceinline__ void store_exchanged(const Accumulators (&acc)[3], fl
       #pragma unroll
       for (int phase = 0; phase < 3; ++phase) {
         const int behind = column * 96 + phase;
-        to[behind] = finish(acc[phase][channel][column], bias_value);
+        to[behind] = epilogue(acc[phase][channel][column], bias_value);
       }
     }
     __syncwarp();  // all lanes have written

@@ -131,10 +131,10 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
-// An output from its accumulator: the bias and the fuse chain.
-__device__ __forceinline__ float finish(float acc, float bias) {
-  const float biased = acc + bias;
-  return activate(biased);
+// Adds the bias and applies the fuse chain, where the layer has them.
+__device__ __forceinline__ float epilogue(float acc, float bias) {
+  const float value = acc + bias;
+  return activate(value);
 }
 
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
@@ -148,7 +148,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
       #pragma unroll
       for (int column = 0; column < 2; ++column) {
         const int out_column = ox + column * 2;
-        const float value = finish(acc[channel][0][column], bias_value);
+        const float value = epilogue(acc[channel][0][column], bias_value);
         y[(oy * 32 + out_column) * 30 + co + channel] = float_to_half(value);
       }
     }

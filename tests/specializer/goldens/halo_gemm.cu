@@ -456,6 +456,12 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
+// Adds the bias and applies the fuse chain, where the layer has them.
+__device__ __forceinline__ float epilogue(float acc, float bias) {
+  const float value = acc + bias;
+  return activate(value);
+}
+
 // A part's accumulator of a phase and the thread's i-th channel, for its row of that half.
 __device__ __forceinline__ float acc_of(const Accumulators (&acc)[1], int phase, int i, int half) {
   const int column = i / 2 * 4 + half * 2 + i % 2;
@@ -465,12 +471,6 @@ __device__ __forceinline__ float acc_of(const Accumulators (&acc)[1], int phase,
 // The block's channel that is the thread's i-th, whose first is `channel`.
 __device__ __forceinline__ int own_channel(int channel, int i) {
   return channel + i / 8 * 32 + i % 8;
-}
-
-// Adds the bias and applies the fuse chain, where the layer has them.
-__device__ __forceinline__ float epilogue(float sum, float bias) {
-  const float value = sum + bias;
-  return activate(value);
 }
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the

@@ -105,8 +105,8 @@ __device__ __forceinline__ void tensor_prefetch(const TensorMap& map) {
 
 // ---- Constants ----
 
-constexpr int kThreads = 416;  // the last warp copies
 constexpr int kTaps = 81;
+constexpr int kThreads = 416;  // the last warp copies
 constexpr int kTileColumns = 100;
 constexpr int kStagedPixels = 936;
 constexpr int kChunk = 32;
@@ -290,8 +290,8 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const float* s
 // ---- Epilogue ----
 
 // Adds the bias and applies the fuse chain, where the layer has them.
-__device__ __forceinline__ float epilogue(float sum, float bias) {
-  return sum + bias;
+__device__ __forceinline__ float epilogue(float acc, float bias) {
+  return acc + bias;
 }
 
 // The sum of an output by definition.

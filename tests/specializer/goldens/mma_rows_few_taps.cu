@@ -194,8 +194,8 @@ __device__ __forceinline__ void multiply_row(Accumulators& acc, const unsigned c
 
 // ---- Epilogue ----
 
-// An output from its accumulator: the bias and the fuse chain.
-__device__ __forceinline__ float finish() {
+// Adds the bias and applies the fuse chain, where the layer has them.
+__device__ __forceinline__ float epilogue() {
   return 0.0f;
 }
 
@@ -291,7 +291,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   stage_weights(reinterpret_cast<unsigned short*>(shared + kWeightOffset), weight);
   #pragma unroll 1
   for (int channel = threadIdx.x; channel < kTileChannels; channel += kThreads) {
-    empty[channel] = float_to_bfloat16(finish());
+    empty[channel] = float_to_bfloat16(epilogue());
   }
   async_copy_wait_all();
   __syncthreads();  // the tile is staged

@@ -224,10 +224,10 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
-// An output from its accumulator: the bias and the fuse chain.
-__device__ __forceinline__ float finish(float acc, float bias) {
-  const float biased = acc + bias;
-  return activate(biased);
+// Adds the bias and applies the fuse chain, where the layer has them.
+__device__ __forceinline__ float epilogue(float acc, float bias) {
+  const float value = acc + bias;
+  return activate(value);
 }
 
 // Puts accumulators to what a warp exchanges: by column phases, positions and channels. `exchange` is the lane's own
@@ -240,21 +240,24 @@ __device__ __forceinline__ void write_exchanged(const Accumulators& acc, unsigne
     const float high = half_to_float(bias[product * 8 + 1]);
     {
       unsigned short* to = exchange + product * 8;
-      *reinterpret_cast<unsigned int*>(to) = pair(finish(acc[0][product][0], low), finish(acc[0][product][1], high));
+      *reinterpret_cast<unsigned int*>(to) =
+          pair(epilogue(acc[0][product][0], low), epilogue(acc[0][product][1], high));
       *reinterpret_cast<unsigned int*>(to + 320) =
-          pair(finish(acc[0][product][2], low), finish(acc[0][product][3], high));
+          pair(epilogue(acc[0][product][2], low), epilogue(acc[0][product][3], high));
     }
     {
       unsigned short* to = exchange + (640 + product * 8);
-      *reinterpret_cast<unsigned int*>(to) = pair(finish(acc[1][product][0], low), finish(acc[1][product][1], high));
+      *reinterpret_cast<unsigned int*>(to) =
+          pair(epilogue(acc[1][product][0], low), epilogue(acc[1][product][1], high));
       *reinterpret_cast<unsigned int*>(to + 320) =
-          pair(finish(acc[1][product][2], low), finish(acc[1][product][3], high));
+          pair(epilogue(acc[1][product][2], low), epilogue(acc[1][product][3], high));
     }
     {
       unsigned short* to = exchange + (1280 + product * 8);
-      *reinterpret_cast<unsigned int*>(to) = pair(finish(acc[2][product][0], low), finish(acc[2][product][1], high));
+      *reinterpret_cast<unsigned int*>(to) =
+          pair(epilogue(acc[2][product][0], low), epilogue(acc[2][product][1], high));
       *reinterpret_cast<unsigned int*>(to + 320) =
-          pair(finish(acc[2][product][2], low), finish(acc[2][product][3], high));
+          pair(epilogue(acc[2][product][2], low), epilogue(acc[2][product][3], high));
     }
   }
 }
@@ -314,7 +317,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   stage_weights(reinterpret_cast<unsigned short*>(shared + kWeightOffset), weight_group);
   #pragma unroll 1
   for (int channel = threadIdx.x; channel < kTileChannels; channel += kThreads) {
-    empty[channel] = float_to_half(finish(0, half_to_float(bias[first_out + channel])));
+    empty[channel] = float_to_half(epilogue(0, half_to_float(bias[first_out + channel])));
   }
   async_copy_wait_all();
   __syncthreads();  // the tile is staged

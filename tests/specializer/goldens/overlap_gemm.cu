@@ -270,6 +270,12 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
+// Adds the bias and applies the fuse chain, where the layer has them.
+__device__ __forceinline__ float epilogue(float acc, float bias) {
+  const float value = acc + bias;
+  return activate(value);
+}
+
 // A tile: its first image, output channel, output row and column; and its first row and column of the input.
 struct Tile {
   int image;
@@ -332,12 +338,6 @@ __device__ __forceinline__ void add_taps(float (&sums)[8], const float* products
       }
     }
   }
-}
-
-// Adds the bias and applies the fuse chain, where the layer has them.
-__device__ __forceinline__ float epilogue(float sum, float bias) {
-  const float value = sum + bias;
-  return activate(value);
 }
 
 // Stores the tile's outputs: a thread some channels of one pixel after the other.

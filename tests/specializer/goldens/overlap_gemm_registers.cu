@@ -263,6 +263,11 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
 
 // ---- Epilogue ----
 
+// Adds the bias and applies the fuse chain, where the layer has them.
+__device__ __forceinline__ float epilogue(float acc, float bias) {
+  return acc + bias;
+}
+
 // A tile: its first image, output channel, output row and column; and its first row and column of the input.
 struct Tile {
   int image;
@@ -319,11 +324,6 @@ __device__ __forceinline__ void add_taps(float (&sums)[1], const float* products
       sums[0] += exists ? v : 0;
     }
   }
-}
-
-// Adds the bias and applies the fuse chain, where the layer has them.
-__device__ __forceinline__ float epilogue(float sum, float bias) {
-  return sum + bias;
 }
 
 // The same where a vector has elements of several pixels; a tile has all channels.

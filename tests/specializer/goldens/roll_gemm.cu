@@ -406,8 +406,8 @@ __device__ __forceinline__ float activate(float value) {
 }
 
 // Adds the bias and applies the fuse chain, where the layer has them.
-__device__ __forceinline__ float epilogue(float sum, float bias) {
-  const float value = sum + bias;
+__device__ __forceinline__ float epilogue(float acc, float bias) {
+  const float value = acc + bias;
   return activate(value);
 }
 

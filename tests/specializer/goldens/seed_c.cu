@@ -111,14 +111,14 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
 
 // ---- Epilogue ----
 
+// Adds the bias and applies the fuse chain, where the layer has them.
+__device__ __forceinline__ float epilogue(float acc, float bias) {
+  return acc + bias;
+}
+
 // Writes as many adjacent elements as 8 bytes have as one vector, to which `to` is aligned.
 __device__ __forceinline__ void store_8(float* to, const float* values) {
   store_streaming_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
-}
-
-// An output from its accumulator: the bias and the fuse chain.
-__device__ __forceinline__ float finish(float acc, float bias) {
-  return acc + bias;
 }
 
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
@@ -132,7 +132,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
     for (int column = 0; column < 2; ++column) {
       const int out_column = ox + column * 3;
       if (out_column < 182) {
-        const float value = finish(acc[channel][0][column], bias_value);
+        const float value = epilogue(acc[channel][0][column], bias_value);
         y[((co + channel) * 80 + oy) * 182 + out_column] = value;
       }
     }
@@ -150,7 +150,7 @@ __device__ __forceinline__ void store_runs(const Accumulators (&acc)[3], float* 
     float values[6];
     #pragma unroll
     for (int i = 0; i < 6; ++i) {
-      values[i] = finish(acc[i % 3][channel][0][i / 3], bias_value);
+      values[i] = epilogue(acc[i % 3][channel][0][i / 3], bias_value);
     }
     float* to = y + (((co + channel) * 80 + oy) * 182 + ox);
     #pragma unroll
