@@ -246,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 #pragma unroll 1
     for (int number = 0; number < kTilesAhead; ++number) {
       const unsigned int index = blockIdx.x + number * gridDim.x;
-      if (!kLoops || index < static_cast<unsigned int>(tiles)) {
+      if (kTilesAhead == 1 || index < static_cast<unsigned int>(tiles)) {
         begin_tile(pipeline, x_map, weight_map, tile_of(static_cast<int>(index), sizes), number);
       }
     }

@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "21f748251627d46ce3f288fc37205402560dac3cd3013f1ba197a05121a7007c")
+  (digest "05faf263497d122618a737236453225b085771f47b8238b5c2c245c941eb3cd9")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -884,7 +884,7 @@
         (do @29 (call fence_mbarrier_init))
         (for @31 (pragma "unroll 1") (declare @31 int number 0) (< number kTilesAhead) (++ number)
           (declare @32 (const "unsigned int") index (+ (. blockIdx x) (* number (. gridDim x))))
-          (if @33 (|| (! kLoops) (< index (static_cast "unsigned int" tiles)))
+          (if @33 (|| (== kTilesAhead 1) (< index (static_cast "unsigned int" tiles)))
             (then
               (do @34 (call begin_tile pipeline x_map weight_map (call tile_of (static_cast int index) sizes) number)))))))
     (if @38 (< kPixels kBlockM)

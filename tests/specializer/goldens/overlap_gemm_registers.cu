@@ -442,9 +442,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     mbarrier_init(&pipeline.full[0], 1);
     fence_mbarrier_init();
     const unsigned int index = blockIdx.x;
-    if (index < static_cast<unsigned int>(tiles)) {
-      begin_tile(pipeline, x_map, tile_of(static_cast<int>(index), sizes));
-    }
+    begin_tile(pipeline, x_map, tile_of(static_cast<int>(index), sizes));
   }
   load_weights(pipeline.shared + kResidentOffset, weight);
   fence_proxy_async();
