@@ -58,6 +58,24 @@ __host__ __device__ constexpr bool is_loaded(int part, int column) {
   return loaded;
 }
 
+// The loaded columns of a part of the taps lie between these two, which are whole vectors.
+__host__ __device__ constexpr int first_loaded(int part) {
+  int first = kLoadedColumns;
+  for (int i = 0; i < kHeldFragments; ++i) {
+    const int column = column_of_fragment(part, i);
+    first = has_fragment(part, i) && column < first ? column : first;
+  }
+  return first / kLoadVector * kLoadVector;
+}
+__host__ __device__ constexpr int end_loaded(int part) {
+  int end = 0;
+  for (int i = 0; i < kHeldFragments; ++i) {
+    const int column_end = column_of_fragment(part, i) + P::input_stride_w + 1;
+    end = has_fragment(part, i) && column_end > end ? column_end : end;
+  }
+  return ceil_div(end, kLoadVector) * kLoadVector;
+}
+
 // Loads of a thread for a staged row, of each half of a product's K.
 __host__ __device__ constexpr int loads_of_row() {
   int loads = 0;
@@ -112,7 +130,7 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const Eleme
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
-    for (int i = 0; i < kLoadedColumns; i += kLoadVector) {
+    for (int i = first_loaded(part); i < end_loaded(part); i += kLoadVector) {
       if (kSharesFragments || is_loaded(part, i)) {
         if (P::channels_last) {
           words[half][i] = operand(*reinterpret_cast<const unsigned int*>(row + staged_pixel(i) + half * (4 / kBytes)));
@@ -152,7 +170,7 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const Eleme
   }
   if (kSkewed && place.at_edge) {
 #pragma unroll
-    for (int i = 0; i < kLoadedColumns; ++i) {
+    for (int i = first_loaded(part); i < end_loaded(part); ++i) {
       if (static_cast<unsigned int>(place.column + i) >= static_cast<unsigned int>(in_w)) {
         words[0][i] = 0;
         words[1][i] = 0;
@@ -160,7 +178,7 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const Eleme
     }
   }
 #pragma unroll
-  for (int i = 0; i < kLoadedColumns; ++i) {
+  for (int i = first_loaded(part); i < end_loaded(part); ++i) {
     if (kSharesFragments || is_read(part, i)) {
       wgmma_pin_operand(words[0][i]);
       wgmma_pin_operand(words[1][i]);

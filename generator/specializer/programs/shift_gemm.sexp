@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "31883c1b11dee20fb024850e20776f85b348d06a0a2494bc40b438a5c0aec86f")
+  (digest "c608f8dc6899b8e6fd88b274101e0bd599718980b8068260412c98046e07173e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1008,15 +1008,30 @@
     (for @2 plain (declare @2 int i 0) (< i kLoadVector) (++ i)
       (do @3 (= loaded (|| loaded (call is_read part (+ column i))))))
     (return @5 loaded))
-  (function @62 constexpr int loads_of_row
+  (function @62 constexpr int first_loaded
+    (comment "The loaded columns of a part of the taps lie between these two, which are whole vectors.")
+    (argument int part)
+    (declare @1 int first kLoadedColumns)
+    (for @2 plain (declare @2 int i 0) (< i kHeldFragments) (++ i)
+      (declare @3 (const int) column (call column_of_fragment part i))
+      (do @4 (= first (? (&& (call has_fragment part i) (< column first)) column first))))
+    (return @6 (* (/ first kLoadVector) kLoadVector)))
+  (function @70 constexpr int end_loaded
+    (argument int part)
+    (declare @1 int end 0)
+    (for @2 plain (declare @2 int i 0) (< i kHeldFragments) (++ i)
+      (declare @3 (const int) column_end (+ (+ (call column_of_fragment part i) P::input_stride_w) 1))
+      (do @4 (= end (? (&& (call has_fragment part i) (> column_end end)) column_end end))))
+    (return @6 (* (call ceil_div end kLoadVector) kLoadVector)))
+  (function @80 constexpr int loads_of_row
     (comment "Loads of a thread for a staged row, of each half of a product's K.")
     (declare @1 int loads 0)
     (for @2 plain (declare @2 int part 0) (< part kTapParts) (++ part)
       (for @3 plain (declare @3 int column 0) (< column kLoadedColumns) (+= column kLoadVector)
         (do @4 (+= loads (? (call is_loaded part column) 1 0)))))
     (return @7 loads))
-  (constant @71 int kLoads (call loads_of_row))
-  (function @74 constexpr bool is_operand
+  (constant @89 int kLoads (call loads_of_row))
+  (function @92 constexpr bool is_operand
     (comment "Whether some tap reads the fragment of this loaded column.")
     (argument int column)
     (declare @1 bool used false)
@@ -1024,7 +1039,7 @@
       (for @4 plain (declare @4 int tile 0) (< tile kMTiles) (++ tile)
         (do @5 (= used (|| used (== column (+ (* 2 tile) (call fragment_of_tap kw))))))))
     (return @8 used))
-  (function @86 device void interleave
+  (function @104 device void interleave
     (comment "Two words, of two positions, of two channels' elements: those of `low` and those of `high`.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned int") words)
@@ -1032,8 +1047,8 @@
     (argument "unsigned int" high)
     (do @1 (= (at words 0) (| (& low 0xffffu) (<< high 16))))
     (do @2 (= (at words 1) (| (>> low 16) (& high 0xffff0000u)))))
-  (constant @92 bool kKeptByStores (&& (&& (> kOwnKBlocks 1) (! P::channels_last)) (!= P::type kWgmmaTf32)))
-  (function @108 device void load_fragments
+  (constant @110 bool kKeptByStores (&& (&& (> kOwnKBlocks 1) (! P::channels_last)) (!= P::type kWgmmaTf32)))
+  (function @126 device void load_fragments
     (comment "Loads the fragments of a thread's positions of one staged row, for one k-step. `row` is its first position of its")
     (comment "first channel.")
     (attributes "__forceinline__")
@@ -1049,7 +1064,7 @@
     (declare @3 (array (array "unsigned int" kLoadedColumns) 2) words
       (trail "for the halves of a product's K"))
     (for @5 (pragma "unroll") (declare @5 int half 0) (< half 2) (++ half)
-      (for @7 (pragma "unroll") (declare @7 int i 0) (< i kLoadedColumns) (+= i kLoadVector)
+      (for @7 (pragma "unroll") (declare @7 int i (call first_loaded part)) (< i (call end_loaded part)) (+= i kLoadVector)
         (if @8 (|| kSharesFragments (call is_loaded part i))
           (then
             (if @9 P::channels_last
@@ -1097,12 +1112,12 @@
                                     (do @40 (call interleave (+ (+ (at words half) i) 6) (. low w) (. high w)))))))))))))))))))
     (if @45 (&& kSkewed (. place at_edge))
       (then
-        (for @47 (pragma "unroll") (declare @47 int i 0) (< i kLoadedColumns) (++ i)
+        (for @47 (pragma "unroll") (declare @47 int i (call first_loaded part)) (< i (call end_loaded part)) (++ i)
           (if @48 (>= (static_cast "unsigned int" (+ (. place column) i)) (static_cast "unsigned int" in_w))
             (then
               (do @49 (= (at (at words 0) i) 0))
               (do @50 (= (at (at words 1) i) 0)))))))
-    (for @55 (pragma "unroll") (declare @55 int i 0) (< i kLoadedColumns) (++ i)
+    (for @55 (pragma "unroll") (declare @55 int i (call first_loaded part)) (< i (call end_loaded part)) (++ i)
       (if @56 (|| kSharesFragments (call is_read part i))
         (then
           (do @57 (call wgmma_pin_operand (at (at words 0) i)))
@@ -1124,7 +1139,7 @@
             (if @74 (&& (&& (> kOwnKBlocks 1) (|| (! kSharesFragments) (call is_operand i))) (|| (! kKeptByStores) (&& last (== (% j 2) 1))))
               (then
                 (do @75 (call wgmma_pin_operand (at (at fragments i) j))))))))))
-  (function @191 device void keep_fragments
+  (function @209 device void keep_fragments
     (comment "After a k-block's first wait, for the products of the k-block before: reads the fragments of these products.")
     (attributes "__forceinline__")
     (argument (reference (const Fragments)) fragments)
