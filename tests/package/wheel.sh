@@ -27,8 +27,7 @@ cp -r examples/pytorch "$folder/examples/"
 cp -r benchmarks/pytorch "$folder/benchmarks/"
 for version in "${versions[@]}"; do
   environment="$folder/torch$version"
-  python3 -m venv "$environment"
-  "$environment/bin/python" -m pip install --quiet --disable-pip-version-check "torch$version" expecttest numpy pytest 'cffi>=1.17'
+  cmake/install_python.sh "$environment" "torch$version" >/dev/null
   find "$environment" -not -name '*.pyc' -not -name __pycache__ | sort >"$folder/before"
   "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps "${wheel[0]}"
   "$environment/bin/python" -c 'import torch; print("PyTorch", torch.__version__)'
