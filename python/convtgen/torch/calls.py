@@ -18,6 +18,7 @@ _WORKSPACE_ALIGNMENT = 128
 # inputs of ever new lengths do not compile for ever.
 _MOST_SIZES = 4
 _MOST_CALLS = 4096
+_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # a build for CPUs has none
 
 _lock = threading.RLock()
 _devices = {}
@@ -48,7 +49,9 @@ def device_of(device):
     return found
 
 
-def _aligned(tensor):
+def _ready(tensor, channels_last):
+    """The tensor, or a copy of it, in that format and aligned as kernels read it."""
+    tensor = in_format(tensor, True) if channels_last else tensor.contiguous()
     return tensor if tensor.data_ptr() % _ALIGNMENT == 0 else tensor.clone()
 
 
@@ -58,6 +61,9 @@ def _axes(values):
 
 class Call:
     """All calls of one layer with tensors of these shapes and formats, on one device.
+
+    A model that waits for its CPU finds little of this code in the caches: each function that a call goes through, and
+    each attribute, costs some 0.5 us there. So forward() and gradients() go through few.
 
     Attributes:
       x_shape, weight_shape, y_shape: of tensors with a batch.
@@ -80,7 +86,8 @@ class Call:
         self._x_strides = format_strides(x_shape, channels_last)
         self._weight_strides = format_strides(weight_shape, weight_channels_last)
         self._launch_sizes = (x_shape[0], 1, x_shape[2] if len(x_shape) == 4 else 1, x_shape[-1])
-        self._kernels = {}
+        self._index = device.index if device.type == "cuda" else None
+        self._kernels, self._most_bytes = {}, {}
         self.chosen = None  # policy.Chosen, made when it is asked for
 
     def layer_text(self, has_bias, sizes=None):
@@ -126,50 +133,35 @@ class Call:
 
     def _launch(self, direction, has_bias, x=0, weight=0, bias=0, y=0, grad_y=0, grad_x=0, grad_weight=0, grad_bias=0,
                 memory=None):
-        kernel, workspace_bytes, _ = self.kernel(direction, has_bias)
+        kernel, workspace_bytes, _ = self._kernels.get((direction, has_bias)) or self.kernel(direction, has_bias)
         workspace = 0
         if workspace_bytes:
             memory = self._workspace(workspace_bytes) if memory is None else memory
             workspace = -(-memory.data_ptr() // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT
-        if self.device.type == "cpu":
-            status = lib.convtgen_py_launch(kernel.number, x, weight, bias, y, grad_y, grad_x, grad_weight, grad_bias,
-                                            workspace, workspace_bytes, *self._launch_sizes, 0)
-        else:
-            stream = torch._C._cuda_getCurrentRawStream(self.device.index)
-            status = lib.convtgen_py_launch(kernel.number, x, weight, bias, y, grad_y, grad_x, grad_weight, grad_bias,
-                                            workspace, workspace_bytes, *self._launch_sizes, stream)
+        stream = 0 if self._index is None else _raw_stream(self._index)
+        status = lib.convtgen_py_launch(kernel.number, x, weight, bias, y, grad_y, grad_x, grad_weight, grad_bias,
+                                        workspace, workspace_bytes, *self._launch_sizes, stream)
         if status:
             check(status)
 
-    def _ready(self, tensor):
-        return _aligned(in_format(tensor, self.channels_last))
-
-    def _ready_weight(self, weight):
-        return _aligned(in_format(weight, self.weight_channels_last))
-
-    def _empty(self, shape, strides):
-        return torch.empty_strided(shape, strides, dtype=self.dtype, device=self.device)
-
     def empty(self, role):
         """A new tensor in the place of "x", "weight", "bias" or "y"."""
-        return self._empty(*{"x": (self.x_shape, self._x_strides), "weight": (self.weight_shape, self._weight_strides),
-                             "bias": (self.bias_shape, (1,)), "y": (self.y_shape, self._y_strides)}[role])
+        shape, strides = {"x": (self.x_shape, self._x_strides), "weight": (self.weight_shape, self._weight_strides),
+                          "bias": (self.bias_shape, (1,)), "y": (self.y_shape, self._y_strides)}[role]
+        return torch.empty_strided(shape, strides, dtype=self.dtype, device=self.device)
 
     def bytes(self):
         """Of x, weight and y."""
         return sum(math.prod(shape) for shape in (self.x_shape, self.weight_shape, self.y_shape)) * self.dtype.itemsize
 
-    def forward(self, x, weight, bias):
-        """y, of y_shape, for detached tensors of this call's shapes; bias may be None."""
-        return self.forward_packed(x, weight, bias, None)
-
-    def forward_packed(self, x, weight, bias, memory):
-        """The same with pack()'s workspace in the place of the weights; where that is None, with the weights."""
-        x = self._ready(x)
+    def forward(self, x, weight, bias, memory=None):
+        """y, of y_shape, for detached tensors of this call's shapes; bias may be None. With a workspace of pack() the
+        weights are not read."""
+        x = _ready(x, self.channels_last)
+        weight = _ready(weight, self.weight_channels_last) if memory is None else None
         bias = None if bias is None else bias.contiguous()
-        y = self._empty(self.y_shape, self._y_strides)
-        weight = self._ready_weight(weight) if memory is None else None
-        self._launch("forward", bias is not None, x=x.data_ptr(), weight=weight.data_ptr() if memory is None else 0,
+        y = torch.empty_strided(self.y_shape, self._y_strides, dtype=self.dtype, device=self.device)
+        self._launch("forward", bias is not None, x=x.data_ptr(), weight=0 if weight is None else weight.data_ptr(),
                      bias=0 if bias is None else bias.data_ptr(), y=y.data_ptr(), memory=memory)
         return y
 
@@ -180,7 +172,7 @@ class Call:
         if kept_bytes == 0 or kept_bytes != workspace_bytes:
             return None
         memory = self._workspace(workspace_bytes)
-        weight = self._ready_weight(weight)
+        weight = _ready(weight, self.weight_channels_last)
         x, y = self.empty("x"), self.empty("y")  # a kernel packs in a launch, whose results nobody reads
         self._launch("forward", has_bias, x=x.data_ptr(), weight=weight.data_ptr(),
                      bias=self.empty("bias").data_ptr() if has_bias else 0, y=y.data_ptr(), memory=memory)
@@ -192,20 +184,24 @@ class Call:
         """(grad_x, grad_weight, grad_bias), each None unless it is wanted; `wanted` has a bool for each. x and weight may
         be None where no wanted gradient needs them."""
         wants_x, wants_weight, wants_bias = wanted[:3]
-        grad_y = self._ready(grad_y)
+        grad_y = _ready(grad_y, self.channels_last)
         grad_x = grad_weight = grad_bias = memory = None
         if wants_x and wants_weight:  # one after the other, so one workspace serves both
-            most = max(self.kernel("grad_input", False)[1], self.kernel("grad_weight", wants_bias)[1])
+            most = self._most_bytes.get(wants_bias)
+            if most is None:
+                most = max(self.kernel("grad_input", False)[1], self.kernel("grad_weight", wants_bias)[1])
+                self._most_bytes[wants_bias] = most
             memory = self._workspace(most) if most else None
         if wants_x:
-            weight = self._ready_weight(weight)
-            grad_x = self._empty(self.x_shape, self._x_strides)
+            weight = _ready(weight, self.weight_channels_last)
+            grad_x = torch.empty_strided(self.x_shape, self._x_strides, dtype=self.dtype, device=self.device)
             self._launch("grad_input", False, grad_y=grad_y.data_ptr(), weight=weight.data_ptr(),
                          grad_x=grad_x.data_ptr(), memory=memory)
         if wants_weight:
-            x = self._ready(x)
-            grad_weight = self._empty(self.weight_shape, self._weight_strides)
-            grad_bias = self._empty(self.bias_shape, (1,)) if wants_bias else None
+            x = _ready(x, self.channels_last)
+            grad_weight = torch.empty_strided(self.weight_shape, self._weight_strides, dtype=self.dtype,
+                                              device=self.device)
+            grad_bias = torch.empty(self.bias_shape, dtype=self.dtype, device=self.device) if wants_bias else None
             self._launch("grad_weight", wants_bias, x=x.data_ptr(), grad_y=grad_y.data_ptr(),
                          grad_weight=grad_weight.data_ptr(), grad_bias=grad_bias.data_ptr() if wants_bias else 0,
                          memory=memory)

@@ -144,12 +144,6 @@ def _parameters(dimensions, stride, padding, output_padding, groups, dilation):
                                groups)
 
 
-def _is_seen_by_torch(input, weight, bias):
-    # Something between this call and the kernel wants to see an operator: a mode, a subclass, a fake tensor.
-    return (_dispatch_modes() != 0 or type(input) not in _PLAIN or type(weight) not in _PLAIN or
-            (bias is not None and type(bias) not in _PLAIN))
-
-
 def _summary(input):
     # What a choice depends on, as far as it changes from call to call of a module. A choice of torch's operator is
     # never wrong, at most outdated.
@@ -160,7 +154,8 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
                    of_policy="always"):
     """conv_transpose1d / 2d, called by a module that may have a policy and packed weights, or by None.
 
-    Models on a GPU often wait for their CPU. So this function does no more than it must for a call like one before.
+    Models on a GPU often wait for their CPU. So this function does no more than it must for a call like one before, and
+    calls few others.
     """
     own, torchs = _FUNCTIONS[dimensions]
     if _is_compiling():
@@ -176,7 +171,8 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
                                      groups, dilation, compute=compute)
     if _in_functorch() is not None or forward_ad._current_level >= 0 or _tracing_state() is not None:
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
-    if _is_seen_by_torch(input, weight, bias):
+    if (_dispatch_modes() != 0 or type(input) not in _PLAIN or type(weight) not in _PLAIN or
+            (bias is not None and type(bias) not in _PLAIN)):  # a mode, a subclass, a fake tensor: they see operators
         return _operator(torchs, dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation,
                          compute, of_policy)
     x, w, b = input, weight, bias
@@ -200,7 +196,7 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if state is not None and call not in state.seen:
         state.see(call)
-    if is_collecting():
+    if _collectors and is_collecting():
         _collector.found.append((module, call, b is not None))
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     records = _records() and (x.requires_grad or w.requires_grad or (b is not None and b.requires_grad))
@@ -209,15 +205,16 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
     server = call
     if of_policy == "auto":
         asked = "training" if records else "frozen" if is_frozen else "forward"
-        server = policy.chosen(call).serves(asked, b is not None)
+        chosen = call.chosen or policy.chosen(call)
+        server = chosen.serves(asked, b is not None)
         if server is None:
-            if policy.chosen(call).is_settled(asked):
+            if chosen.is_settled(asked):
                 state.note_torchs(input)
             return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if records:
         return gradients.apply_forward(x, w, b, server)
     if is_frozen:
-        return call.forward_packed(x, w, b, state.packed.find(call, w, weight, b is not None))
+        return call.forward(x, w, b, state.packed.find(call, w, weight, b is not None))
     return server.forward(x, w, b)
 
 

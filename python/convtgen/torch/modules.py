@@ -16,16 +16,23 @@ class _Convtgen:
         super().__init__(*arguments, **named)
         self.compute = compute
 
-    def _forward(self, dimensions, torchs, input, output_size):
+    def forward(self, input, output_size=None):
+        """(batch, in_channels, *sizes), or the same without the batch, to the same with out_channels and the output's
+        sizes."""
         if self.policy == "never" and not functional.is_collecting():
-            return torchs(self, input, output_size)
+            return super().forward(input, output_size)
         if self.padding_mode != "zeros":
             raise ValueError(f"Only `zeros` padding mode is supported for {type(self).__name__}")
-        output_padding = self.output_padding
+        dimensions, output_padding = len(self.kernel_size), self.output_padding
         if output_size is not None:
             output_padding = tuple(self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size,
                                                         dimensions, self.dilation))
-        return functional.conv_transpose(dimensions, self, input, self.weight, self.bias, self.stride, self.padding,
+        # Where a parametrization or weight_norm has taken a parameter's place, it is an attribute. Others are found
+        # without torch's __getattr__, which is Python's.
+        parameters = self._parameters
+        weight = parameters["weight"] if "weight" in parameters else self.weight
+        bias = parameters["bias"] if "bias" in parameters else self.bias
+        return functional.conv_transpose(dimensions, self, input, weight, bias, self.stride, self.padding,
                                          output_padding, self.groups, self.dilation, self.compute, self.policy)
 
     def extra_repr(self):
@@ -37,28 +44,18 @@ class _Convtgen:
 class ConvTranspose1d(_Convtgen, torch.nn.ConvTranspose1d):
     """torch.nn.ConvTranspose1d by conv_transpose1d(): the same arguments, parameters and state_dict, and `compute`."""
 
-    def forward(self, input, output_size=None):
-        """(batch, in_channels, length) or (in_channels, length) to the same with out_channels and the output's length."""
-        return self._forward(1, torch.nn.ConvTranspose1d.forward, input, output_size)
-
 
 class ConvTranspose2d(_Convtgen, torch.nn.ConvTranspose2d):
     """torch.nn.ConvTranspose2d by conv_transpose2d(): the same arguments, parameters and state_dict, and `compute`."""
-
-    def forward(self, input, output_size=None):
-        """(batch, in_channels, height, width) or (in_channels, height, width) to the same of the output."""
-        return self._forward(2, torch.nn.ConvTranspose2d.forward, input, output_size)
 
 
 class LazyConvTranspose1d(_Convtgen, torch.nn.LazyConvTranspose1d):
     """torch.nn.LazyConvTranspose1d that becomes a ConvTranspose1d of convtgen."""
 
     cls_to_become = ConvTranspose1d
-    forward = ConvTranspose1d.forward
 
 
 class LazyConvTranspose2d(_Convtgen, torch.nn.LazyConvTranspose2d):
     """torch.nn.LazyConvTranspose2d that becomes a ConvTranspose2d of convtgen."""
 
     cls_to_become = ConvTranspose2d
-    forward = ConvTranspose2d.forward

@@ -176,7 +176,7 @@ class _Measuring:
     @staticmethod
     def _frozen(call, server, x, weight, y, bias):
         memory = call.pack(weight, bias is not None)
-        return (lambda: call.forward_packed(x, weight, bias, memory),
+        return (lambda: call.forward(x, weight, bias, memory),
                 lambda: torchs.forward(x, weight, bias, call.parameters))
 
     @staticmethod
