@@ -13,6 +13,7 @@
 #include "generator/language/language.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/reference/run_layer.h"
+#include "tests/planner/problems.h"
 #include "tests/sample/sample.h"
 
 namespace convtgen::testing {
@@ -24,10 +25,6 @@ struct Case {
   int begin = 0;  // x begins so many elements after a 16-byte vector's first
 };
 
-bool flag(const Plan& plan, const char* name) {
-  return std::get<bool>(plan.parameters.at(name));
-}
-
 /// The best plans with rows by bulk copies, of as many kinds of tile as there are, at most three.
 std::vector<Plan> plans_of(const Problem& problem) {
   std::vector<Plan> wanted;
@@ -38,7 +35,7 @@ std::vector<Plan> plans_of(const Problem& problem) {
     if (wanted.size() == 3 || !is_shifted || !flag(each, "bulk") || each.cluster > 1) {
       continue;
     }
-    const auto height = std::get<std::int64_t>(each.parameters.at("tile_h"));
+    const auto height = integer(each, "tile_h");
     if (std::ranges::find(heights, height) == heights.end()) {
       heights.push_back(height);
       wanted.push_back(each);

@@ -17,6 +17,7 @@
 #include "generator/language/language.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/through_the_chain.h"
+#include "tests/planner/problems.h"
 #include "tests/sample/sample.h"
 
 namespace convtgen::testing {
@@ -75,9 +76,8 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
     problem_.target.multiprocessors = GetParam().images_share_tiles ? 1 : 132;  // the fewer, the fuller are tiles
     const auto plans = plan(problem_).value();
     const auto found = std::ranges::find_if(plans, [&](const Plan& plan) {
-      const auto integer = [&](const char* name) { return std::get<std::int64_t>(plan.parameters.at(name)); };
-      return plan.template_name == "f32x3_gemm" && (integer("tile_n") > 1) == GetParam().images_share_tiles &&
-             integer("block_k") * (GetParam().least_stages - 1) < problem_.layer.in_channels;
+      return plan.template_name == "f32x3_gemm" && (integer(plan, "tile_n") > 1) == GetParam().images_share_tiles &&
+             integer(plan, "block_k") * (GetParam().least_stages - 1) < problem_.layer.in_channels;
     });
     ASSERT_NE(found, plans.end());
     plan_ = *found;
@@ -151,11 +151,11 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
   [[nodiscard]] std::int64_t stage_of(std::int64_t index) const {
     const std::int64_t channels = problem_.layer.in_channels;
     const std::int64_t inner = problem_.layer.layout == Layout::kNhwc ? 1 : shape_.in[kHeight] * shape_.in[kWidth];
-    return index / inner % channels / std::get<std::int64_t>(plan_.parameters.at("block_k"));
+    return index / inner % channels / integer(plan_, "block_k");
   }
   [[nodiscard]] std::int64_t stage_of_weight(std::int64_t index) const {
     const Layer& layer = problem_.layer;
-    return index / (tap_count(layer) * layer.out_channels) / std::get<std::int64_t>(plan_.parameters.at("block_k"));
+    return index / (tap_count(layer) * layer.out_channels) / integer(plan_, "block_k");
   }
   [[nodiscard]] std::int64_t channel_of_weight(std::int64_t index) const {
     return index / (tap_count(problem_.layer)) % problem_.layer.out_channels;

@@ -21,6 +21,7 @@
 #include "runtime/reference/layer_arrays.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/narrow_offsets.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen::testing {
 
@@ -59,10 +60,6 @@ inline void set_if_there(Plan& plan, std::string_view name, std::int64_t value) 
   if (const auto parameter = plan.parameters.find(name); parameter != plan.parameters.end()) {
     parameter->second = value;
   }
-}
-
-inline std::int64_t integer(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
 }
 
 /// The blocks of a call of this shape where each tile has its own.

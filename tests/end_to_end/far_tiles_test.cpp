@@ -19,6 +19,7 @@
 #include "runtime/device/host/host_device.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/narrow_offsets.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen::testing {
 namespace {
@@ -35,10 +36,6 @@ struct Case {
   std::optional<bool> bulk = {};
   std::optional<bool> staged_epilogue = {};
 };
-
-std::int64_t integer(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
-}
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;

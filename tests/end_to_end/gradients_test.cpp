@@ -18,6 +18,7 @@
 #include "runtime/reference/parallel.h"
 #include "tests/end_to_end/net.h"
 #include "tests/end_to_end/through_the_chain.h"
+#include "tests/planner/problems.h"
 #include "tests/sample/sample.h"
 
 namespace convtgen::testing {
@@ -99,7 +100,7 @@ TEST(GradientsByRows, MatchTheDefinitionWithKernelRowsInColumns) {
   std::vector<DrawnPlan> chosen;
   while (chosen.size() < number_of_layers()) {
     DrawnPlan drawn = draw_plan(random, "grad_weight_rows", reads_successive_rows, Direction::kGradWeight);
-    if (std::get<bool>(drawn.plan.parameters.at("rows_in_columns"))) {
+    if (flag(drawn.plan, "rows_in_columns")) {
       chosen.push_back(std::move(drawn));
     }
   }

@@ -11,6 +11,7 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/templates.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen::testing {
 namespace {
@@ -240,7 +241,7 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
       return layer.axes[axis].extent == Size(integer(plan, tile));
     };
     const bool whole_h = whole(kHeight, "tile_h"), whole_w = whole(kWidth, "tile_w");
-    const bool turned = std::get<bool>(plan.parameters.at("weight_channels_last"));
+    const bool turned = flag(plan, "weight_channels_last");
     is(whole_h, "all rows");
     is(whole_w, "all columns");
     is(integer(plan, "tile_n") > 1, "tiles of several images");
@@ -296,17 +297,16 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
   if (plan.template_name == "halo_gemm") {
     const bool divides = layer.axes[kHeight].kernel % layer.axes[kHeight].stride == 0 &&
                          layer.axes[kWidth].kernel % layer.axes[kWidth].stride == 0;
-    const bool is_fused = std::get<bool>(plan.parameters.at("fused_phases"));
+    const bool is_fused = flag(plan, "fused_phases");
     is(is_fused && !divides, "joined by weights of zero");
     is(is_fused && layer.axes[kHeight].stride * layer.axes[kWidth].stride > 1, "phases joined");
-    is(std::get<bool>(plan.parameters.at("flat")) && layer.axes[kHeight].kernel > layer.axes[kHeight].stride,
-       "flat with rows of taps");
+    is(flag(plan, "flat") && layer.axes[kHeight].kernel > layer.axes[kHeight].stride, "flat with rows of taps");
     kinds.push_back(fmt::format("vector {}", integer(plan, "vector")));
     kinds.push_back(fmt::format("parts of {}", integer(plan, "part_w")));
     kinds.push_back(fmt::format("producers {}", integer(plan, "producers")));
     return kinds;
   }
-  const bool is_bulk = std::get<bool>(plan.parameters.at("bulk"));
+  const bool is_bulk = flag(plan, "bulk");
   kinds.push_back(fmt::format("positions {}", integer(plan, "thread_positions")));
   kinds.push_back(fmt::format("clusters of {}", plan.cluster));
   is(integer(plan, "tile_n") > 1, "tiles of several images");
@@ -315,8 +315,7 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
      "rows that begin anywhere in 16 bytes");
   is(is_bulk && group_in > block_k, "several k-blocks by bulk copies");
   is(is_bulk && group_in % block_k != 0, "a k-block in part by bulk copies");
-  is(plan.template_name == "shift_gemm" && std::get<bool>(plan.parameters.at("ping_pong")) &&
-         group_in > block_k * integer(plan, "stages"),
+  is(plan.template_name == "shift_gemm" && flag(plan, "ping_pong") && group_in > block_k * integer(plan, "stages"),
      "more k-blocks than stages by ping-pong warpgroups");
   is(plan.cluster > 1 && is_bulk, "clusters with bulk copies");
   is(plan.cluster > 1 && integer(plan, "phase_rows") < layer.axes[kHeight].stride, "clusters with phase rows parted");

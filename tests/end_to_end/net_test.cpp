@@ -61,6 +61,9 @@ void in_parallel(std::size_t count, const std::function<void(std::size_t)>& f) {
   }
 }
 
+// Of direct, direct_rows, mma_rows, shift_gemm, f32x3_gemm, halo_gemm, roll_gemm, overlap_gemm and mma_phases.
+constexpr std::size_t kModes = 6 * 2 + 6 * 2 + 2 * 1 + 3 * 2 + 1 * 2 + 3 * 2 + 3 * 2 + 2 * 2 + 3 * 1;
+
 /// A line with what the planner makes of it.
 struct Planned {
   NetLine line;
@@ -93,8 +96,8 @@ std::vector<Planned> sample_of(const std::vector<Planned>& all, std::size_t coun
   return taken;
 }
 
-/// Runs the lines' plans; of a mode no more than `most`, beside first plans.
-void run(const std::vector<Planned>& lines, int most = std::numeric_limits<int>::max()) {
+/// Runs the lines' plans; of a mode no more than `most`, beside first plans. Returns how many modes there were.
+std::size_t run(const std::vector<Planned>& lines, int most = std::numeric_limits<int>::max()) {
   struct Job {
     const Planned* planned;
     const Plan* plan;
@@ -130,6 +133,7 @@ void run(const std::vector<Planned>& lines, int most = std::numeric_limits<int>:
     fmt::print("  {}: {} plans\n", mode, count);
   }
   fmt::print("{} layers, {} plans run\n", lines.size(), jobs.size());
+  return counts.size();
 }
 
 TEST(Net, LayersMatchTheDefinition) {
@@ -149,7 +153,7 @@ TEST(Net, LayersMatchTheDefinition) {
   const std::vector<Planned> drawn =
       sample_of(planned(*std::move(lines)), number_from("CONVTGEN_TEST_LAYERS", kLayers), true);
   fmt::print("CONVTGEN_TEST_SEED={}: {} of {} layers\n", test_seed(), drawn.size(), all);
-  run(drawn, is_short ? kRunsOfAMode : std::numeric_limits<int>::max());
+  EXPECT_EQ(run(drawn, is_short ? kRunsOfAMode : std::numeric_limits<int>::max()), kModes);
 }
 
 TEST(Net, LayersThatOnceFailedMatchTheDefinition) {
@@ -166,8 +170,6 @@ TEST(Net, ShowsEveryPairAndKindOfPlanThatThePlannerAccepts) {
   for (const Planned& each : planned(*std::move(lines))) {
     add_line(coverage, each.line, each.plans);
   }
-  // Of direct, direct_rows, mma_rows, shift_gemm, f32x3_gemm, halo_gemm, roll_gemm, overlap_gemm and mma_phases.
-  constexpr std::size_t kModes = 6 * 2 + 6 * 2 + 2 * 1 + 3 * 2 + 1 * 2 + 3 * 2 + 3 * 2 + 2 * 2 + 3 * 1;
   EXPECT_EQ(coverage.counts().size(), kModes);
   for (const auto& [mode, count] : coverage.counts()) {
     fmt::print("  {}: {} pairs, {} kinds of plans\n", mode, count.first, count.second);

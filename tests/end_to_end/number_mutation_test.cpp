@@ -26,6 +26,7 @@
 #include "runtime/reference/telling_inputs.h"
 #include "tests/end_to_end/through_the_chain.h"
 #include "tests/end_to_end/wrong_numbers.h"
+#include "tests/planner/problems.h"
 #include "tests/sample/sample.h"
 
 namespace convtgen::testing {
@@ -65,7 +66,7 @@ struct ChosenPlan {
 };
 /// How many stages the input channels of a group come in.
 std::int64_t stages_of(const Layer& layer, const Plan& plan) {
-  const auto block_k = std::get<std::int64_t>(plan.parameters.at("block_k"));
+  const auto block_k = integer(plan, "block_k");
   return (layer.in_channels / layer.groups + block_k - 1) / block_k;
 }
 /// The first of the planner's plans that is of this kind.
@@ -173,7 +174,7 @@ class NumberMutation {
     }
   }
 
-  [[nodiscard]] std::int64_t block_k() const { return std::get<std::int64_t>(plan_.parameters.at("block_k")); }
+  [[nodiscard]] std::int64_t block_k() const { return integer(plan_, "block_k"); }
 
   Layer layer_;
   Problem problem_;

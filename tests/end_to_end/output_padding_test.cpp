@@ -8,6 +8,7 @@
 
 #include "generator/language/language.h"
 #include "tests/end_to_end/through_the_chain.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen::testing {
 namespace {
@@ -32,10 +33,9 @@ TEST_P(OutputPadding, IsInTheRowsOfAllPlans) {
     if (each.template_name != "roll_gemm") {
       continue;
     }
-    const auto flag = [&](const char* name) { return std::get<bool>(each.parameters.at(name)); };
-    flat = flat || flag("flat");
-    strips = strips || !flag("flat");
-    staged_epilogue = staged_epilogue || flag("staged_epilogue");
+    flat = flat || flag(each, "flat");
+    strips = strips || !flag(each, "flat");
+    staged_epilogue = staged_epilogue || flag(each, "staged_epilogue");
     const std::optional<std::string> failure = failure_of(*device, layer, sizes, each, 1);
     EXPECT_FALSE(failure) << each.summary << "; " << each.reason << ": " << *failure;
   }

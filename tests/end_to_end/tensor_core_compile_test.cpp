@@ -19,6 +19,7 @@
 #include "runtime/compile/nvrtc.h"
 #include "runtime/compile/nvrtc_search.h"
 #include "tests/end_to_end/machine_code.h"
+#include "tests/planner/problems.h"
 #include "tests/sample/sample.h"
 
 namespace convtgen {
@@ -142,10 +143,10 @@ std::vector<Case> cases_of_kind(std::string_view kind, const Mode& mode, const s
 }
 
 bool has_rows_in_columns(const Plan& plan) {
-  return std::get<bool>(plan.parameters.at("rows_in_columns"));
+  return flag(plan, "rows_in_columns");
 }
 bool takes_pieces(const Plan& plan) {
-  return std::get<bool>(plan.parameters.at("bulk")) && std::get<bool>(plan.parameters.at("channels_last"));
+  return flag(plan, "bulk") && flag(plan, "channels_last");
 }
 
 bool is_of_clusters(const Plan& plan) {
@@ -181,10 +182,9 @@ bool has_instruction(const std::vector<MachineCode>& kernels, std::string_view b
 /// Whether a kernel of direct_rows or overlap_gemm stores the vectors that its plan promises: a store that the
 /// assembler splits costs as many times its memory requests.
 bool stores_vectors(const Plan& plan, const std::vector<MachineCode>& kernels) {
-  const auto integer = [&](const char* name) { return std::get<std::int64_t>(plan.parameters.at(name)); };
   const bool is_overlap = plan.template_name == "overlap_gemm";
-  const std::int64_t elements = integer(is_overlap ? "store" : "vector");
-  const std::int64_t bytes = !is_overlap && integer("element_kind") == 0 ? 4 : 2;
+  const std::int64_t elements = integer(plan, is_overlap ? "store" : "vector");
+  const std::int64_t bytes = !is_overlap && integer(plan, "element_kind") == 0 ? 4 : 2;
   if (elements * bytes < 8) {
     return true;  // no vector is promised
   }

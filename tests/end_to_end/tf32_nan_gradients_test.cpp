@@ -17,6 +17,7 @@
 #include "runtime/device/host/host_device.h"
 #include "runtime/reference/layer_arrays.h"
 #include "runtime/reference/run_layer.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen::testing {
 namespace {
@@ -49,8 +50,7 @@ class Tf32Gradients : public ::testing::TestWithParam<Case> {
       };
       return each.template_name == GetParam().template_name && is("bulk", GetParam().bulk) &&
              is("copy_bytes", GetParam().copy_bytes) &&
-             (!GetParam().by_copies ||
-              (std::get<std::int64_t>(each.parameters.at("row_stages")) > 0) == *GetParam().by_copies);
+             (!GetParam().by_copies || (integer(each, "row_stages") > 0) == *GetParam().by_copies);
     });
     EXPECT_NE(found, plans.end()) << "the planner has no such plan";
     loaded = load_layer(*device, problem, *found).value();

@@ -9,37 +9,25 @@
 #include "generator/language/language.h"
 #include "generator/planner/cost.h"
 #include "generator/planner/plan.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
 
-Problem forward_of(const std::string& layer, std::string_view architecture = "sm_90a") {
-  const auto parsed = parse_layer("conv_transpose2d " + layer);
-  EXPECT_TRUE(parsed) << layer;
-  return {parsed.value_or(Layer{}), Direction::kForward, target_named(architecture).value()};
-}
-
-std::int64_t parameter(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
-}
-
-/// Layers of benchmarks/layers.convt that memory bounds, and one of open sizes.
-constexpr const char* kColumns =
-    "32 -> 64; kernel 3x5; stride 2x3; padding 1x2; dilation 2x1; groups 4; input 16x128x256";
-constexpr const char* kFew = "32 -> 64; kernel 3x3; stride 5x5; padding 1x1; dilation 2x2; input 16x64x128";
+/// Depthwise (fcn8dw of benchmarks/layers.convt), and one of open sizes.
 constexpr const char* kDepthwise = "21 -> 21; kernel 16x16; stride 8x8; padding 4x4; groups 21; input 8x64x64";
-constexpr const char* kOpen = "6 -> 10; kernel 3x3; stride 1x2; groups 2";
+constexpr const char* kOpenRows = "6 -> 10; kernel 3x3; stride 1x2; groups 2";
 
 TEST(PlanDirectRows, PlansFitTheChipAndAreTheBestFirst) {
-  for (const char* layer : {kColumns, kFew, kDepthwise, kOpen}) {
+  for (const char* layer : {kKb75, kKb81, kDepthwise, kOpenRows}) {
     for (const char* end : {"", "; layout nhwc", "; dtype f16", "; dtype f16; layout nhwc", "; dtype f64"}) {
       for (const Target& target : known_targets()) {
-        Problem problem = forward_of(std::string(layer) + end);
+        Problem problem = problem_of(std::string(layer) + end);
         problem.target = target;
         const auto plans = plans_direct_rows(problem);
         if (!plans) {
           EXPECT_THAT(plans.error().message,
-                      testing::AnyOf(testing::HasSubstr("arithmetic"), testing::HasSubstr("of a tile")))
+                      ::testing::AnyOf(::testing::HasSubstr("arithmetic"), ::testing::HasSubstr("of a tile")))
               << layer << end;
           continue;
         }
@@ -47,14 +35,13 @@ TEST(PlanDirectRows, PlansFitTheChipAndAreTheBestFirst) {
         for (const Plan& each : *plans) {
           SCOPED_TRACE(fmt::format("{}{} {}: {}", layer, end, target.architecture, each.summary));
           EXPECT_LE(each.shared_bytes, target.max_shared_bytes);
-          EXPECT_LE(each.shared_bytes * parameter(each, "blocks_per_sm"), target.shared_bytes_per_sm);
+          EXPECT_LE(each.shared_bytes * integer(each, "blocks_per_sm"), target.shared_bytes_per_sm);
           EXPECT_GE(each.predicted_seconds.value(), before);
           before = each.predicted_seconds.value();
           EXPECT_EQ(each.predicted_seconds, direct_rows_seconds(problem, each, planned_sizes(problem.layer)));
-          EXPECT_EQ(each.threads,
-                    32 * parameter(each, "warps_x") * parameter(each, "warps_c") * parameter(each, "warps_y"));
-          EXPECT_LE(parameter(each, "lanes_c") * parameter(each, "lanes_x"), 32);
-          EXPECT_EQ(parameter(each, "tile_rows") % parameter(each, "warps_y"), 0);
+          EXPECT_EQ(each.threads, 32 * integer(each, "warps_x") * integer(each, "warps_c") * integer(each, "warps_y"));
+          EXPECT_LE(integer(each, "lanes_c") * integer(each, "lanes_x"), 32);
+          EXPECT_EQ(integer(each, "tile_rows") % integer(each, "warps_y"), 0);
         }
       }
     }
@@ -63,48 +50,48 @@ TEST(PlanDirectRows, PlansFitTheChipAndAreTheBestFirst) {
 
 // The accumulators of a thread: 9 of 25 phases have taps, three of a row.
 TEST(PlanDirectRows, PhasesWithoutTapsTakeNoAccumulators) {
-  const Plan plan = plans_direct_rows(forward_of(std::string(kFew) + "; dtype f16; layout nhwc")).value().front();
-  EXPECT_THAT(plan.reason, testing::HasSubstr("in 3 phases"));
-  EXPECT_GE(parameter(plan, "channels_per_thread") * parameter(plan, "columns_per_thread"), 16);
+  const Plan plan = plans_direct_rows(problem_of(std::string(kKb81) + "; dtype f16; layout nhwc")).value().front();
+  EXPECT_THAT(plan.reason, ::testing::HasSubstr("in 3 phases"));
+  EXPECT_GE(integer(plan, "channels_per_thread") * integer(plan, "columns_per_thread"), 16);
 }
 
 // A pixel's channels in whole sectors of 32 bytes, by vectors of 8 and 16 bytes.
 TEST(PlanDirectRows, ChannelsOfAPixelAreStoredTogether) {
-  for (const char* layer : {kColumns, kFew}) {
-    const auto plans = plans_direct_rows(forward_of(std::string(layer) + "; dtype f16; layout nhwc")).value();
+  for (const char* layer : {kKb75, kKb81}) {
+    const auto plans = plans_direct_rows(problem_of(std::string(layer) + "; dtype f16; layout nhwc")).value();
     for (const Plan& each : plans) {
-      const std::int64_t vector = parameter(each, "vector");
-      EXPECT_EQ(parameter(each, "channels_per_thread") % std::max<std::int64_t>(vector, 1), 0);
-      EXPECT_GE(parameter(each, "lanes_c") * parameter(each, "channels_per_thread") * 2, 32);
+      const std::int64_t vector = integer(each, "vector");
+      EXPECT_EQ(integer(each, "channels_per_thread") % std::max<std::int64_t>(vector, 1), 0);
+      EXPECT_GE(integer(each, "lanes_c") * integer(each, "channels_per_thread") * 2, 32);
       EXPECT_EQ(each.alignment, 16);  // of what is read at once too
     }
   }
   // Depthwise, all channels of a pixel go through shared memory, and the rows' ends are whole vectors.
   const Plan depthwise =
-      plans_direct_rows(forward_of(std::string(kDepthwise) + "; dtype f16; layout nhwc")).value().front();
-  EXPECT_EQ(parameter(depthwise, "vector"), 0);
-  EXPECT_EQ(parameter(depthwise, "lanes_c"), 21);
+      plans_direct_rows(problem_of(std::string(kDepthwise) + "; dtype f16; layout nhwc")).value().front();
+  EXPECT_EQ(integer(depthwise, "vector"), 0);
+  EXPECT_EQ(integer(depthwise, "lanes_c"), 21);
   EXPECT_EQ(depthwise.alignment, 16);
   // Where rows begin anywhere in a vector, y need not be aligned.
-  EXPECT_EQ(plans_direct_rows(forward_of(kColumns)).value().front().alignment, 0);
+  EXPECT_EQ(plans_direct_rows(problem_of(kKb75)).value().front().alignment, 0);
 }
 
 TEST(PlanDirectRows, RefusalsNameTheLimit) {
   const auto refusal_of = [](const std::string& layer) {
-    const auto refused = plans_direct_rows(forward_of(layer));
+    const auto refused = plans_direct_rows(problem_of(layer));
     return refused ? "" : refused.error().message;
   };
   EXPECT_THAT(
       refusal_of("32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024"),
-      testing::MatchesRegex("arithmetic takes .* times as long as the memory; it takes up to 4, since it speeds "
-                            "up stores alone"));
+      ::testing::MatchesRegex("arithmetic takes .* times as long as the memory; it takes up to 4, since it speeds "
+                              "up stores alone"));
   EXPECT_EQ(
       refusal_of("1 -> 1; kernel 1x100; stride 1x100; input 4x8x64; dtype f64"),
       "100 column phases, 100 of them with taps; a thread makes at most 128 outputs of a row, of 48 accumulators");
   EXPECT_THAT(
       refusal_of("8 -> 8; kernel 2x2; dilation 300x300; padding 150x150; input 4x300x300"),
-      testing::MatchesRegex("8 input channels and 4 taps of a tile take .* KiB of shared memory at the least; a "
-                            "block of sm_90a has 227.0 KiB"));
+      ::testing::MatchesRegex("8 input channels and 4 taps of a tile take .* KiB of shared memory at the least; a "
+                              "block of sm_90a has 227.0 KiB"));
 }
 
 }  // namespace

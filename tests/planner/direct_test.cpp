@@ -4,11 +4,12 @@
 
 #include "tests/end_to_end/random_layers.h"
 #include "tests/layer/set_axes.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
 
-Problem problem_of(const Layer& layer, std::string_view architecture = "sm_90a") {
+Problem forward_of(const Layer& layer, std::string_view architecture = "sm_90a") {
   return {layer, Direction::kForward, target_named(architecture).value()};
 }
 
@@ -23,19 +24,15 @@ Layer layer_a() {
   return layer;
 }
 
-std::int64_t integer(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
-}
-
 TEST(PlanDirect, TheReferenceLayerTakesTheBlockThatMeasuredFastest) {
-  const Plan plan = plan_direct(problem_of(layer_a())).value();
+  const Plan plan = plan_direct(forward_of(layer_a())).value();
   EXPECT_EQ(plan.threads, 256);
   EXPECT_EQ(integer(plan, "threads_z"), 4);
   EXPECT_EQ(integer(plan, "channels_per_thread"), 8);
   EXPECT_EQ(integer(plan, "columns_per_thread") * integer(plan, "rows_per_thread"), 8);
   EXPECT_EQ(std::get<TypeName>(plan.parameters.at("Offset")).spelling, "int");
   const Shape shape = shape_of(layer_a(), {8, {512, 1024}}).value();
-  EXPECT_EQ(direct_grid(problem_of(layer_a()), plan).grid().blocks(quantities_of(shape)), 8 * 64 * 16);
+  EXPECT_EQ(direct_grid(forward_of(layer_a()), plan).grid().blocks(quantities_of(shape)), 8 * 64 * 16);
 }
 
 TEST(PlanDirect, IsNotFirstWhereMostTapsOfItsTilesLieOutsideOfTheInput) {
@@ -46,7 +43,7 @@ TEST(PlanDirect, IsNotFirstWhereMostTapsOfItsTilesLieOutsideOfTheInput) {
   layer.out_channels = 1024;
   set_axes(layer, &Axis::kernel, {4, 4});
   layer.batch = layer.axes[kHeight].extent = layer.axes[kWidth].extent = 1;
-  EXPECT_NE(plan(problem_of(layer)).value().front().template_name, "direct");
+  EXPECT_NE(plan(forward_of(layer)).value().front().template_name, "direct");
 }
 
 TEST(PlanDirect, EveryRandomLayerGetsALegalBlockOnEveryTarget) {
@@ -74,9 +71,9 @@ TEST(PlanDirect, EveryRandomLayerGetsALegalBlockOnEveryTarget) {
 TEST(PlanDirect, WeightsThatLieAlikeInBothOrdersGiveOnePlan) {
   const auto turned = [](Layer layer) {
     layer.weight_layout = WeightLayout::kChannelsLast;
-    return std::get<bool>(plan_direct(problem_of(layer)).value().parameters.at("weight_channels_last"));
+    return flag(plan_direct(forward_of(layer)).value(), "weight_channels_last");
   };
-  EXPECT_FALSE(std::get<bool>(plan_direct(problem_of(layer_a())).value().parameters.at("weight_channels_last")));
+  EXPECT_FALSE(flag(plan_direct(forward_of(layer_a())).value(), "weight_channels_last"));
   EXPECT_TRUE(turned(layer_a()));
   Layer one_tap = layer_a();
   set_axes(one_tap, &Axis::kernel, {1, 1});
@@ -88,7 +85,7 @@ TEST(PlanDirect, WeightsThatLieAlikeInBothOrdersGiveOnePlan) {
 }
 
 TEST(PlanDirect, CandidatesForTuningDifferAndTheFirstIsTheCostModels) {
-  const Problem problem = problem_of(layer_a());
+  const Problem problem = forward_of(layer_a());
   const std::vector<Plan> plans = plan(problem).value();
   EXPECT_GE(plans.size(), 6u);
   EXPECT_EQ(plans.front().parameters, plan_direct(problem)->parameters);
@@ -99,7 +96,7 @@ TEST(PlanDirect, CandidatesForTuningDifferAndTheFirstIsTheCostModels) {
   }
   Layer tiny;  // 1 -> 1, kernel 1x1: little to choose from
   tiny.batch = tiny.axes[kHeight].extent = tiny.axes[kWidth].extent = 1;
-  EXPECT_LT(plan(problem_of(tiny))->size(), plans.size());
+  EXPECT_LT(plan(forward_of(tiny))->size(), plans.size());
 }
 
 TEST(PlanDirect, HaloLargerThanSharedMemoryIsReadUnstaged) {
@@ -107,8 +104,8 @@ TEST(PlanDirect, HaloLargerThanSharedMemoryIsReadUnstaged) {
   set_axes(layer, &Axis::kernel, {7, 7});
   set_axes(layer, &Axis::dilation, {100, 100});
   set_axes(layer, &Axis::padding, {0, 0});
-  const Plan plan = plan_direct(problem_of(layer)).value();
-  EXPECT_FALSE(std::get<bool>(plan.parameters.at("staged")));
+  const Plan plan = plan_direct(forward_of(layer)).value();
+  EXPECT_FALSE(flag(plan, "staged"));
   EXPECT_EQ(plan.shared_bytes, 0);
 }
 
@@ -117,8 +114,8 @@ TEST(PlanDirect, HaloWhoseAreaOverflowsIsReadUnstagedToo) {
   set_axes(layer, &Axis::kernel, {2, 2});
   set_axes(layer, &Axis::dilation, {2000000000, 2000000000});
   set_axes(layer, &Axis::padding, {1000000000, 1000000000});
-  const Plan plan = plan_direct(problem_of(layer)).value();
-  EXPECT_FALSE(std::get<bool>(plan.parameters.at("staged")));
+  const Plan plan = plan_direct(forward_of(layer)).value();
+  EXPECT_FALSE(flag(plan, "staged"));
 }
 
 TEST(PlanDirect, NumbersBeyondTheKernelsIntegersAreNamed) {
@@ -126,7 +123,7 @@ TEST(PlanDirect, NumbersBeyondTheKernelsIntegersAreNamed) {
     Layer layer = layer_a();
     change(layer);
     EXPECT_TRUE(check_limits(layer).empty());
-    const Result<Plan> planned = plan_direct(problem_of(layer));
+    const Result<Plan> planned = plan_direct(forward_of(layer));
     return planned ? std::string("a plan") : planned.error().message;
   };
   EXPECT_EQ(message_of([](Layer& l) {
@@ -157,15 +154,15 @@ TEST(PlanDirect, NumbersBeyondTheKernelsIntegersAreNamed) {
 TEST(PlanDirect, OffsetsAre64BitWhereSizesAreOpenOrLarge) {
   Layer open = layer_a();
   open.axes[kHeight].extent.reset();
-  EXPECT_EQ(std::get<TypeName>(plan_direct(problem_of(open))->parameters.at("Offset")).spelling, "long long");
-  EXPECT_EQ(integer(*plan_direct(problem_of(open)), "height"), -1);
+  EXPECT_EQ(std::get<TypeName>(plan_direct(forward_of(open))->parameters.at("Offset")).spelling, "long long");
+  EXPECT_EQ(integer(*plan_direct(forward_of(open)), "height"), -1);
   Layer large = layer_a();
   large.axes[kHeight].extent = large.axes[kWidth].extent = 16384;  // 32 * 2^28 outputs an image
-  EXPECT_EQ(std::get<TypeName>(plan_direct(problem_of(large))->parameters.at("Offset")).spelling, "long long");
+  EXPECT_EQ(std::get<TypeName>(plan_direct(forward_of(large))->parameters.at("Offset")).spelling, "long long");
 }
 
 TEST(Plan, ADirectionThatTheLayerLacksIsAClearError) {
-  Problem problem = problem_of(layer_a());
+  Problem problem = forward_of(layer_a());
   problem.direction = Direction::kGradInput;
   const Result<std::vector<Plan>> plans = plan(problem);
   ASSERT_FALSE(plans);
@@ -177,14 +174,14 @@ TEST(Plan, ADirectionThatTheLayerLacksIsAClearError) {
 TEST(Plan, AnIllegalLayerIsRefused) {
   Layer layer = layer_a();
   layer.groups = 5;
-  const Result<std::vector<Plan>> plans = plan(problem_of(layer));
+  const Result<std::vector<Plan>> plans = plan(forward_of(layer));
   ASSERT_FALSE(plans);
   EXPECT_NE(plans.error().message.find("groups"), std::string::npos);
 }
 
 TEST(Plan, AGridThatIsTooLargeNamesTheSizes) {
   Layer layer;  // 1 -> 1, kernel 1x1
-  const Problem problem = problem_of(layer);
+  const Problem problem = forward_of(layer);
   const Plan best = plan(problem)->front();
   const Result<std::int64_t> blocks = grid_blocks(problem, best, shape_of(layer, {2147483647, {1, 4000}}).value());
   ASSERT_FALSE(blocks);

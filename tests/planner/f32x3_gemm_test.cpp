@@ -8,31 +8,22 @@
 #include "generator/language/language.h"
 #include "generator/planner/templates.h"
 #include "generator/program/constants.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
 
-std::vector<Plan> plans_of(std::string_view layer) {
-  const auto parsed = parse_layer(layer);
-  EXPECT_TRUE(parsed) << layer;
-  return plans_f32x3_gemm({parsed.value_or(Layer{}), Direction::kForward, target_named("sm_90a").value()})
-      .value_or(std::vector<Plan>());
-}
-
-std::int64_t integer(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
-}
-bool flag(const Plan& plan, const char* name) {
-  return std::get<bool>(plan.parameters.at(name));
+std::vector<Plan> f32x3_plans(std::string_view layer) {
+  return plans_f32x3_gemm(problem_of(layer)).value_or(std::vector<Plan>());
 }
 
 TEST(PlanF32x3Gemm, TakesF32x3AndNothingElse) {
   const std::string layer = "conv_transpose2d 64 -> 64; kernel 3x3; input 8x64x64";
-  EXPECT_TRUE(plans_of(layer).empty());  // strict f32
+  EXPECT_TRUE(f32x3_plans(layer).empty());  // strict f32
   for (const char* layout : {"; layout nchw", "; layout nhwc"}) {
-    EXPECT_TRUE(plans_of(layer + "; compute tf32" + layout).empty());
-    EXPECT_FALSE(plans_of(layer + "; compute f32x3" + layout).empty());
-    for (const Plan& plan : plans_of(layer + "; compute f32x3" + layout)) {
+    EXPECT_TRUE(f32x3_plans(layer + "; compute tf32" + layout).empty());
+    EXPECT_FALSE(f32x3_plans(layer + "; compute f32x3" + layout).empty());
+    for (const Plan& plan : f32x3_plans(layer + "; compute f32x3" + layout)) {
       EXPECT_EQ(plan.cluster, 1);
       EXPECT_TRUE(!flag(plan, "bulk") || !flag(plan, "channels_last"));
     }
@@ -49,7 +40,7 @@ TEST(PlanF32x3Gemm, AccumulatorsHaveFewTerms) {
                             "conv_transpose2d 64 -> 32; kernel 2x2; stride 2x2; input 8x128x128; layout nhwc"}) {
     const std::string text = std::string(layer) + "; compute f32x3";
     const Layer parsed = parse_layer(text).value();
-    const std::vector<Plan> plans = plans_of(text);
+    const std::vector<Plan> plans = f32x3_plans(text);
     EXPECT_FALSE(plans.empty()) << text;
     for (const Plan& plan : plans) {
       const std::int64_t rows =

@@ -17,6 +17,7 @@
 #include "generator/planner/grad_weight_rows.h"
 #include "generator/planner/templates.h"
 #include "generator/program/constants.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
@@ -25,26 +26,20 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 
 Problem grad_weight_of(const std::string& layer, std::string_view architecture = "sm_90a") {
-  const auto parsed = parse_layer("conv_transpose2d " + layer + "; directions grad_weight");
-  EXPECT_TRUE(parsed) << layer;
-  return {parsed.value_or(Layer{}), Direction::kGradWeight, target_named(architecture).value()};
-}
-
-std::int64_t parameter(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
+  return problem_of(layer + "; directions grad_weight", architecture);
 }
 
 /// Layers of benchmarks/layers.convt.
-constexpr const char* kLayers[] = {
+constexpr const char* kGradWeightLayers[] = {
     "128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16",
     "64 -> 32; kernel 2x2; stride 2x2; input 8x128x128; bias",
     "32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024",
 };
-constexpr std::pair<const char*, const char*> kModes[] = {{"; compute tf32", "grad_weight_rows"},
-                                                          {"; dtype f16", "grad_weight_rows"},
-                                                          {"; dtype bf16; layout nhwc", "grad_weight_pixels"},
-                                                          {"; compute tf32; layout nhwc", "grad_weight_gemm"},
-                                                          {"; compute f32x3", "f32x3_grad_weight"}};
+constexpr std::pair<const char*, const char*> kGradWeightModes[] = {{"; compute tf32", "grad_weight_rows"},
+                                                                    {"; dtype f16", "grad_weight_rows"},
+                                                                    {"; dtype bf16; layout nhwc", "grad_weight_pixels"},
+                                                                    {"; compute tf32; layout nhwc", "grad_weight_gemm"},
+                                                                    {"; compute f32x3", "f32x3_grad_weight"}};
 
 // Results lie in the stages at a pitch that depends on whether slices are stored; the layer once had plans whose stages
 // were too small for that.
@@ -63,8 +58,8 @@ TEST(PlanGradWeightGemm, SlicesFitTheStages) {
 }
 
 TEST(PlanGradWeight, TensorCoresAreTheFirstChoiceOfTheBenchmarksLayers) {
-  for (const std::string layer : kLayers) {
-    for (const auto& [mode, template_name] : kModes) {
+  for (const std::string layer : kGradWeightLayers) {
+    for (const auto& [mode, template_name] : kGradWeightModes) {
       const Plan first = plan(grad_weight_of(layer + mode)).value().front();
       EXPECT_EQ(first.template_name, template_name) << layer << mode;
       EXPECT_EQ(plan(grad_weight_of(layer + mode, "sm_80")).value().front().template_name, "direct_grad_weight");
@@ -105,8 +100,8 @@ constexpr PlansOf kTemplates[] = {plans_grad_weight_gemm, plans_grad_weight_rows
 
 TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
   std::map<std::string, int> planned;
-  for (const std::string layer : kLayers) {
-    for (const auto& [mode, first_choice] : kModes) {
+  for (const std::string layer : kGradWeightLayers) {
+    for (const auto& [mode, first_choice] : kGradWeightModes) {
       const Problem problem = grad_weight_of(layer + mode);
       const Layer& of = problem.layer;
       for (const PlansOf plans_of : kTemplates) {
@@ -122,14 +117,14 @@ TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
           EXPECT_LE(each.shared_bytes, problem.target.max_shared_bytes);
           EXPECT_GE(each.predicted_seconds.value_or(0), before) << "best first";
           before = each.predicted_seconds.value_or(0);
-          const std::int64_t producers = each.parameters.contains("producers") ? parameter(each, "producers") : 0;
-          EXPECT_EQ(each.threads, parameter(each, "consumer_groups") * 128 + producers);
-          EXPECT_LE(parameter(each, "taps_h"), of.axes[kHeight].kernel);
-          EXPECT_LE(parameter(each, "taps_w"), of.axes[kWidth].kernel);
-          EXPECT_GE(parameter(each, "slices"), 1);
+          const std::int64_t producers = each.parameters.contains("producers") ? integer(each, "producers") : 0;
+          EXPECT_EQ(each.threads, integer(each, "consumer_groups") * 128 + producers);
+          EXPECT_LE(integer(each, "taps_h"), of.axes[kHeight].kernel);
+          EXPECT_LE(integer(each, "taps_w"), of.axes[kWidth].kernel);
+          EXPECT_GE(integer(each, "slices"), 1);
           const std::int64_t weights = of.in_channels * of.out_channels * tap_count(of);
-          EXPECT_TRUE(parameter(each, "slices") == 1 ||
-                      parameter(each, "slices") * weights * 4 <= kMostPartialBytes + weights * 4);
+          EXPECT_TRUE(integer(each, "slices") == 1 ||
+                      integer(each, "slices") * weights * 4 <= kMostPartialBytes + weights * 4);
         }
       }
     }
@@ -140,7 +135,7 @@ TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
 // Copies of tensors bring the stages of grad_weight_pixels: the launch has a map of each operand, whose box is a
 // stage's.
 TEST(PlanGradWeight, PixelsComeByTensorCopies) {
-  for (const std::string layer : kLayers) {
+  for (const std::string layer : kGradWeightLayers) {
     const Problem problem = grad_weight_of(layer + "; dtype f16; layout nhwc");
     const std::vector<Plan> plans = plans_grad_weight_pixels(problem).value();
     for (const Plan& each : plans) {
@@ -155,7 +150,7 @@ TEST(PlanGradWeight, PixelsComeByTensorCopies) {
       }
       EXPECT_EQ(launch.maps[1].form.steps[1], static_cast<unsigned>(problem.layer.axes[kWidth].stride));
       EXPECT_EQ(launch.maps[1].form.steps[2], static_cast<unsigned>(problem.layer.axes[kHeight].stride));
-      EXPECT_GE(parameter(each, "stages"), 3) << "a stage is copied two stages after its last read";
+      EXPECT_GE(integer(each, "stages"), 3) << "a stage is copied two stages after its last read";
     }
   }
 }
@@ -168,24 +163,22 @@ TEST(PlanGradWeight, KernelRowsAreInColumnsWhereTheyReadSuccessiveRows) {
     const std::vector<Plan> plans = plans_grad_weight_rows(problem).value();
     for (const Plan& each : plans) {
       SCOPED_TRACE(each.summary);
-      const bool in_columns = std::get<bool>(each.parameters.at("rows_in_columns"));
+      const bool in_columns = flag(each, "rows_in_columns");
       const LaunchPlan launch = grad_weight_rows_launch(problem, each);
       EXPECT_EQ(launch.maps.size(), 2u);
       const Axis& rows = problem.layer.axes[kHeight];
-      const std::int64_t more = rows.dilation * (parameter(each, "taps_h") - 1);
-      const std::int64_t tile_rows = parameter(each, "tile_rows");
+      const std::int64_t more = rows.dilation * (integer(each, "taps_h") - 1);
+      const std::int64_t tile_rows = integer(each, "tile_rows");
       EXPECT_EQ(launch.maps[0].form.box[2], static_cast<unsigned>(tile_rows + (in_columns ? more : 0)));
       EXPECT_EQ(launch.maps[1].form.box[2],
                 static_cast<unsigned>(in_columns ? tile_rows : (tile_rows - 1) * rows.stride + 1 + more));
-      EXPECT_LE((in_columns ? parameter(each, "taps_h") : 1) * parameter(each, "block_in"), 256);
+      EXPECT_LE((in_columns ? integer(each, "taps_h") : 1) * integer(each, "block_in"), 256);
     }
-    return std::ranges::count_if(
-        plans, [](const Plan& each) { return std::get<bool>(each.parameters.at("rows_in_columns")); });
+    return std::ranges::count_if(plans, [](const Plan& each) { return flag(each, "rows_in_columns"); });
   };
   const std::string layer = "32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024";
   for (const char* mode : {"; compute tf32", "; dtype f16"}) {
-    EXPECT_TRUE(std::get<bool>(
-        plans_grad_weight_rows(grad_weight_of(layer + mode)).value().front().parameters.at("rows_in_columns")));
+    EXPECT_TRUE(flag(plans_grad_weight_rows(grad_weight_of(layer + mode)).value().front(), "rows_in_columns"));
     EXPECT_GT(number_in_columns(layer + mode), 1);
     EXPECT_GT(number_in_columns("32 -> 32; kernel 3x8; stride 1x2; padding 1x3; input 8x64x64" + std::string(mode)), 0)
         << "columns may have any stride";
@@ -251,8 +244,8 @@ TEST(PlanGradWeight, LargerTensorsOfF32x3AreSplitInChunks) {
   const std::vector<Plan> plans = plans_f32x3_grad_weight_pixels(problem).value();
   for (const Plan& each : plans) {
     SCOPED_TRACE(each.summary);
-    EXPECT_EQ(parameter(each, "chunks"), 2);
-    EXPECT_EQ(parameter(each, "chunk_images"), 4);
+    EXPECT_EQ(integer(each, "chunks"), 2);
+    EXPECT_EQ(integer(each, "chunk_images"), 4);
     const LaunchPlan launch = f32x3_grad_weight_pixels_launch(problem, each);
     std::vector<std::pair<std::string, std::int64_t>> launched;
     for (const KernelPlan& kernel : launch.kernels) {
@@ -290,9 +283,9 @@ TEST(PlanGradWeight, TheGradientIsAlignedToItsVectors) {
         const LaunchPlan launch = launch_plan_of(problem, each);
         const auto gradient = std::ranges::find(launch.tensors, Role::kGradWeight, &Tensor::role);
         ASSERT_NE(gradient, launch.tensors.end());
-        const std::int64_t taps = parameter(each, "taps_h") * parameter(each, "taps_w");
-        const bool has_sectors = taps == 16 || (parameter(each, "taps_w") == 4 && element * taps >= 32);
-        EXPECT_EQ(gradient->alignment, parameter(each, "slices") > 1 || !has_sectors ? element : 16);
+        const std::int64_t taps = integer(each, "taps_h") * integer(each, "taps_w");
+        const bool has_sectors = taps == 16 || (integer(each, "taps_w") == 4 && element * taps >= 32);
+        EXPECT_EQ(gradient->alignment, integer(each, "slices") > 1 || !has_sectors ? element : 16);
         ++seen[gradient->alignment];
       }
     }
@@ -314,14 +307,14 @@ TEST(PlanGradWeight, NoVectorIsPartlyOutside) {
       const LaunchPlan launch = launch_plan_of(problem, each);
       const auto gradient = std::ranges::find(launch.tensors, Role::kGradWeight, &Tensor::role);
       ASSERT_NE(gradient, launch.tensors.end());
-      EXPECT_EQ(gradient->alignment, parameter(each, "slices") > 1 ? 2 : alignment);
+      EXPECT_EQ(gradient->alignment, integer(each, "slices") > 1 ? 2 : alignment);
     }
   }
 }
 
 // f32x3 finds the scale of each channel first, by blocks for all channels and slices.
 TEST(PlanGradWeight, ChannelsOfF32x3AreScannedFirst) {
-  for (const std::string layer : kLayers) {
+  for (const std::string layer : kGradWeightLayers) {
     for (const char* layout : {"nchw", "nhwc"}) {
       const Problem problem = grad_weight_of(layer + "; compute f32x3; layout " + layout);
       const std::vector<Plan> plans = plans_f32x3_grad_weight(problem).value();
@@ -332,13 +325,13 @@ TEST(PlanGradWeight, ChannelsOfF32x3AreScannedFirst) {
         const auto maxima = std::ranges::find(launch.regions, "maxima", &Region::name);
         ASSERT_NE(maxima, launch.regions.end());
         const std::int64_t channels = problem.layer.in_channels + problem.layer.out_channels;
-        EXPECT_EQ(maxima->bytes, (Amount{.constant = parameter(each, "scan_slices") * channels * 4}));
+        EXPECT_EQ(maxima->bytes, (Amount{.constant = integer(each, "scan_slices") * channels * 4}));
         // Two sets of accumulators, and totals beside them unless these are in shared memory.
-        const std::int64_t rows = parameter(each, "taps_h") * parameter(each, "taps_w") * parameter(each, "block_out");
+        const std::int64_t rows = integer(each, "taps_h") * integer(each, "taps_w") * integer(each, "block_out");
         const std::int64_t own_tiles =
-            ((rows + 63) / 64 + parameter(each, "consumer_groups") - 1) / parameter(each, "consumer_groups");
-        const std::int64_t sets = std::get<bool>(each.parameters.at("shared_totals")) ? 2 : 3;
-        EXPECT_LE(sets * own_tiles * parameter(each, "block_in") / 2, 136);
+            ((rows + 63) / 64 + integer(each, "consumer_groups") - 1) / integer(each, "consumer_groups");
+        const std::int64_t sets = flag(each, "shared_totals") ? 2 : 3;
+        EXPECT_LE(sets * own_tiles * integer(each, "block_in") / 2, 136);
       }
     }
   }
@@ -347,12 +340,12 @@ TEST(PlanGradWeight, ChannelsOfF32x3AreScannedFirst) {
 // With one slice, products are stored as the gradient. A bias has kernels of its own.
 TEST(PlanGradWeight, SlicesAreAddedByAKernelOfTheirOwn) {
   int sliced = 0;
-  for (const std::string layer : kLayers) {
+  for (const std::string layer : kGradWeightLayers) {
     Problem problem = grad_weight_of(layer + "; dtype f16");
     problem.layer.bias = false;
     const std::vector<Plan> plans = plans_grad_weight_gemm(problem).value();
     for (const Plan& each : plans) {
-      const bool has_slices = parameter(each, "slices") > 1;
+      const bool has_slices = integer(each, "slices") > 1;
       EXPECT_EQ(grad_weight_gemm_launch(problem, each).kernels.size() > 1, has_slices) << each.summary;
       sliced += has_slices ? 1 : 0;
     }
@@ -454,7 +447,7 @@ TEST(PlanGradWeight, CopiesOfRowsHaveALargestBatch) {
       {"dtype f16", plans_grad_weight_gemm}, {"compute f32x3", plans_f32x3_grad_weight}};
   for (const auto& [mode, plans] : kAll) {
     const std::string rest = std::string("x4x8; ") + mode;
-    const auto copies = [](const Plan& each) { return parameter(each, "row_stages") > 0; };
+    const auto copies = [](const Plan& each) { return integer(each, "row_stages") > 0; };
     const Problem open = grad_weight_of("16 -> 32; kernel 3; padding 1; input ?" + rest);
     int copying = 0;
     const std::vector<Plan> found = plans(open).value();
@@ -464,7 +457,7 @@ TEST(PlanGradWeight, CopiesOfRowsHaveALargestBatch) {
       const auto bound = std::ranges::find(main->grid.bounds, Quantity::kBatch, &Grid::Bound::extent);
       ASSERT_EQ(bound != main->grid.bounds.end(), copies(each)) << each.reason;
       if (copies(each)) {
-        EXPECT_EQ(bound->most, 2147483647 / 32 - parameter(each, "tile_rows")) << each.reason;
+        EXPECT_EQ(bound->most, 2147483647 / 32 - integer(each, "tile_rows")) << each.reason;
         ++copying;
       }
     }

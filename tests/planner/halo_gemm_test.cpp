@@ -5,35 +5,23 @@
 #include <algorithm>
 
 #include "generator/language/language.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
 
-Problem problem_of(std::string_view layer, std::string_view architecture = "sm_90a") {
-  const auto parsed = parse_layer(layer);
-  EXPECT_TRUE(parsed) << layer;
-  return {parsed.value_or(Layer{}), Direction::kForward, target_named(architecture).value()};
-}
-
-std::vector<Plan> plans_of(std::string_view layer) {
+std::vector<Plan> halo_plans(std::string_view layer) {
   return plans_halo_gemm(problem_of(layer)).value_or(std::vector<Plan>());
-}
-
-std::int64_t integer(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
-}
-bool flag(const Plan& plan, const char* name) {
-  return std::get<bool>(plan.parameters.at(name));
 }
 
 TEST(PlanHaloGemm, AppliesToWhatTheTemplateCanDo) {
   const std::string layer = "conv_transpose2d 64 -> 64; kernel 3x3; input 8x64x64; dtype f16; layout nhwc";
-  EXPECT_FALSE(plans_of(layer).empty());
+  EXPECT_FALSE(halo_plans(layer).empty());
   EXPECT_FALSE(plans_halo_gemm(problem_of(layer, "sm_80")));
-  EXPECT_TRUE(plans_of(layer + "; groups 2").empty());
-  EXPECT_FALSE(plans_of(layer + "; dilation 2x3").empty());
-  EXPECT_TRUE(plans_of(layer + "; stride 2x2; dilation 2x1").empty());
-  EXPECT_TRUE(plans_of("conv_transpose2d 64 -> 64; kernel 3x3; input 8x64x64; layout nhwc").empty());  // strict f32
+  EXPECT_TRUE(halo_plans(layer + "; groups 2").empty());
+  EXPECT_FALSE(halo_plans(layer + "; dilation 2x3").empty());
+  EXPECT_TRUE(halo_plans(layer + "; stride 2x2; dilation 2x1").empty());
+  EXPECT_TRUE(halo_plans("conv_transpose2d 64 -> 64; kernel 3x3; input 8x64x64; layout nhwc").empty());  // strict f32
 }
 
 TEST(PlanHaloGemm, ImagesMakeOneSequenceOnlyWhereTheTemplateKnowsTheirPitch) {
@@ -41,10 +29,10 @@ TEST(PlanHaloGemm, ImagesMakeOneSequenceOnlyWhereTheTemplateKnowsTheirPitch) {
     return std::ranges::any_of(plans, [](const Plan& plan) { return flag(plan, "flat"); });
   };
   EXPECT_TRUE(
-      any_flat(plans_of("conv_transpose2d 64 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; "
-                        "dtype f16; layout nhwc")));
-  EXPECT_TRUE(any_flat(plans_of("conv_transpose1d 64 -> 64; kernel 5; dtype f16; layout nhwc")));
-  for (const Plan& plan : plans_of("conv_transpose2d 64 -> 64; kernel 3x3; dtype f16; layout nhwc")) {
+      any_flat(halo_plans("conv_transpose2d 64 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; "
+                          "dtype f16; layout nhwc")));
+  EXPECT_TRUE(any_flat(halo_plans("conv_transpose1d 64 -> 64; kernel 5; dtype f16; layout nhwc")));
+  for (const Plan& plan : halo_plans("conv_transpose2d 64 -> 64; kernel 3x3; dtype f16; layout nhwc")) {
     EXPECT_FALSE(flag(plan, "flat"));
   }
 }
@@ -56,7 +44,7 @@ TEST(PlanHaloGemm, PingPongWarpgroupsHaveMoreStagesThanATileHasKBlocks) {
         "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; bias"}) {
     for (const char* mode : {"; dtype f16; layout nhwc", "; compute tf32", "; dtype f16"}) {
       const std::int64_t channels = problem_of(layer).layer.in_channels;
-      for (const Plan& plan : plans_of(layer + mode)) {
+      for (const Plan& plan : halo_plans(layer + mode)) {
         if (flag(plan, "ping_pong")) {
           ++ping_pong;
           EXPECT_GT(integer(plan, "stages") * integer(plan, "block_k"), channels) << layer << mode;
@@ -74,7 +62,7 @@ TEST(PlanHaloGemm, PartsThePhasesOfLongStrides) {
     const std::string whole = "conv_transpose1d 2049 -> 32; kernel 128; stride 32; input 12x340";
     const std::vector<Plan> plans = plan(problem_of(parted + mode)).value();
     ASSERT_EQ(plans.front().template_name, "halo_gemm") << mode;
-    const Plan of_channels = plans_of(whole + mode).front();
+    const Plan of_channels = halo_plans(whole + mode).front();
     EXPECT_EQ(plans.front().predicted_seconds, of_channels.predicted_seconds);
     EXPECT_EQ(plans.front().packed_bytes, of_channels.packed_bytes);
     EXPECT_LE(plans.front().predicted_seconds, 0.5e-3);
@@ -105,10 +93,10 @@ TEST(PlanHaloGemm, PlansFitTheChipAndSayWhatTheyTake) {
 
 // Weights that don't fit shared memory come with each stage; those that do stay.
 TEST(PlanHaloGemm, WeightsStayWhereTheyFit) {
-  EXPECT_TRUE(flag(plans_of("conv_transpose2d 64 -> 64; kernel 3x3; input 8x512x512; dtype f16; layout nhwc").front(),
+  EXPECT_TRUE(flag(halo_plans("conv_transpose2d 64 -> 64; kernel 3x3; input 8x512x512; dtype f16; layout nhwc").front(),
                    "resident"));
   EXPECT_FALSE(flag(
-      plans_of("conv_transpose2d 1024 -> 512; kernel 2x2; stride 2x2; input 8x32x32; dtype f16; layout nhwc").front(),
+      halo_plans("conv_transpose2d 1024 -> 512; kernel 2x2; stride 2x2; input 8x32x32; dtype f16; layout nhwc").front(),
       "resident"));
 }
 

@@ -8,22 +8,13 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/cost.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
 
-Problem problem_of(const std::string& layer, std::string_view architecture = "sm_90a") {
-  const auto parsed = parse_layer("conv_transpose2d " + layer);
-  EXPECT_TRUE(parsed) << layer;
-  return {parsed.value_or(Layer{}), Direction::kForward, target_named(architecture).value()};
-}
-
-std::int64_t parameter(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
-}
-
 /// Two layers of benchmarks/layers.convt, one of an open height, and one of small strides.
-constexpr const char* kLayers[] = {
+constexpr const char* kPhaseLayers[] = {
     "56 -> 1; kernel 9x9; stride 4x4; padding 4x4; output_padding 3x3; input 1x270x480; bias; compute tf32",
     "64 -> 3; kernel 4x4; stride 2x2; padding 1x1; input 128x32x32; dtype bf16",
     "21 -> 7; kernel 2x5; stride 1x3; input ?x?x40; dtype f16; weight_layout channels_last",
@@ -31,7 +22,7 @@ constexpr const char* kLayers[] = {
 };
 
 TEST(PlanMmaPhases, PlansFitTheChipAndAreTheBestFirst) {
-  for (const std::string layer : kLayers) {
+  for (const std::string layer : kPhaseLayers) {
     const Problem problem = problem_of(layer);
     const std::vector<Plan> plans = plans_mma_phases(problem).value();
     EXPECT_LE(plans.size(), 16u);
@@ -39,12 +30,12 @@ TEST(PlanMmaPhases, PlansFitTheChipAndAreTheBestFirst) {
     for (const Plan& each : plans) {
       SCOPED_TRACE(layer + ": " + each.reason);
       EXPECT_LE(each.shared_bytes, problem.target.max_shared_bytes);
-      EXPECT_LE((each.shared_bytes + 1024) * parameter(each, "blocks_per_sm"),
+      EXPECT_LE((each.shared_bytes + 1024) * integer(each, "blocks_per_sm"),
                 std::max(problem.target.shared_bytes_per_sm, problem.target.max_shared_bytes + 1024));
       EXPECT_GE(each.predicted_seconds.value(), before);
       before = each.predicted_seconds.value();
       EXPECT_EQ(each.predicted_seconds, mma_phases_seconds(problem, each, planned_sizes(problem.layer)));
-      EXPECT_EQ(each.threads, 32 * (parameter(each, "warps") + 1));
+      EXPECT_EQ(each.threads, 32 * (integer(each, "warps") + 1));
       EXPECT_EQ(each.packed_bytes, 0);
     }
   }
@@ -53,7 +44,7 @@ TEST(PlanMmaPhases, PlansFitTheChipAndAreTheBestFirst) {
 // What one copy brings has at most 256 elements of an axis, and rows of it are whole 16 bytes. Lanes read four channels
 // at a time, which lie 8 or 24 banks apart.
 TEST(PlanMmaPhases, TensorCopiesBringRowsToDifferentBanks) {
-  for (const std::string layer : kLayers) {
+  for (const std::string layer : kPhaseLayers) {
     const Problem problem = problem_of(layer);
     const std::int64_t bytes = problem.layer.dtype == Dtype::kF32 ? 4 : 2;
     const std::vector<Plan> plans = plans_mma_phases(problem).value();
@@ -64,9 +55,9 @@ TEST(PlanMmaPhases, TensorCopiesBringRowsToDifferentBanks) {
       EXPECT_TRUE(launch.regions.empty());
       ASSERT_EQ(launch.maps.size(), 1u);
       const TensorMap& form = launch.maps[0].form;
-      EXPECT_EQ(form.box[0], parameter(each, "staged_columns"));
+      EXPECT_EQ(form.box[0], integer(each, "staged_columns"));
       EXPECT_EQ(form.box[0] * bytes % 16, 0);
-      EXPECT_EQ(form.box[2], parameter(each, "block_k"));
+      EXPECT_EQ(form.box[2], integer(each, "block_k"));
       for (const std::uint32_t size : form.box) {
         EXPECT_LE(size, 256u);
       }
@@ -107,7 +98,7 @@ TEST(PlanMmaPhases, SaysWhyNot) {
   const auto odd = plans_mma_phases(problem_of("16 -> 1; kernel 3; stride 2; input 1x8x10; compute tf32"));
   ASSERT_FALSE(odd);
   EXPECT_NE(odd.error().message.find("10"), std::string::npos) << odd.error().message;
-  EXPECT_FALSE(plans_mma_phases(problem_of(kLayers[0], "sm_80")));
+  EXPECT_FALSE(plans_mma_phases(problem_of(kPhaseLayers[0], "sm_80")));
 }
 
 }  // namespace

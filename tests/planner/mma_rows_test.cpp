@@ -9,42 +9,30 @@
 #include "generator/language/language.h"
 #include "generator/planner/cost.h"
 #include "generator/planner/plan.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
 
-Problem forward_of(const std::string& layer, std::string_view architecture = "sm_90a") {
-  const auto parsed = parse_layer("conv_transpose2d " + layer);
-  EXPECT_TRUE(parsed) << layer;
-  return {parsed.value_or(Layer{}), Direction::kForward, target_named(architecture).value()};
-}
-
-std::int64_t parameter(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
-}
-
 std::string refusal_of(const std::string& layer, std::string_view architecture = "sm_90a") {
-  const auto plans = plans_mma_rows(forward_of(layer, architecture));
+  const auto plans = plans_mma_rows(problem_of(layer, architecture));
   return plans ? "" : plans.error().message;
 }
 
-/// Layers of benchmarks/layers.convt, and others.
-constexpr const char* kColumns =
-    "32 -> 64; kernel 3x5; stride 2x3; padding 1x2; dilation 2x1; groups 4; input 16x128x256";
-constexpr const char* kFew = "32 -> 64; kernel 3x3; stride 5x5; padding 1x1; dilation 2x2; input 16x64x128";
+/// Many groups, images of one row, open sizes.
 constexpr const char* kManyGroups = "512 -> 512; kernel 3x3; groups 32; input 4x56x56";
 constexpr const char* kOneRow = "48 -> 96; kernel 1x4; stride 1x2; padding 0x1; groups 2; input 8x1x4096";
-constexpr const char* kOpen = "24 -> 24; kernel 3x3; groups 3";
+constexpr const char* kOpenGroups = "24 -> 24; kernel 3x3; groups 3";
 
 TEST(PlanMmaRows, PlansFitTheChipAndAreTheBestFirst) {
   int made = 0;
-  for (const char* layer : {kColumns, kFew, kManyGroups, kOneRow, kOpen}) {
+  for (const char* layer : {kKb75, kKb81, kManyGroups, kOneRow, kOpenGroups}) {
     for (const char* end : {"; dtype f16; layout nhwc", "; dtype bf16; layout nhwc"}) {
       for (const Target& target : known_targets()) {
         if (target.capability < 80) {
           continue;
         }
-        Problem problem = forward_of(std::string(layer) + end);
+        Problem problem = problem_of(std::string(layer) + end);
         problem.target = target;
         const auto plans = plans_mma_rows(problem);
         ASSERT_TRUE(plans) << layer << target.architecture << plans.error().message;
@@ -53,20 +41,20 @@ TEST(PlanMmaRows, PlansFitTheChipAndAreTheBestFirst) {
           SCOPED_TRACE(fmt::format("{}{} {}: {}", layer, end, target.architecture, each.summary));
           ++made;
           EXPECT_LE(each.shared_bytes, target.max_shared_bytes);
-          EXPECT_LE(each.shared_bytes * parameter(each, "blocks_per_sm"), target.shared_bytes_per_sm);
+          EXPECT_LE(each.shared_bytes * integer(each, "blocks_per_sm"), target.shared_bytes_per_sm);
           EXPECT_GE(each.predicted_seconds.value(), before);
           before = each.predicted_seconds.value();
           EXPECT_EQ(each.predicted_seconds, mma_rows_seconds(problem, each, planned_sizes(problem.layer)));
-          EXPECT_EQ(each.threads, 32 * parameter(each, "warps"));
+          EXPECT_EQ(each.threads, 32 * integer(each, "warps"));
           EXPECT_EQ(each.alignment, 16);
           // Channels of a tile are whole groups or an even part of one, and of a pixel whole sectors of 32 bytes.
-          const std::int64_t channels = parameter(each, "tile_channels");
+          const std::int64_t channels = integer(each, "tile_channels");
           const std::int64_t of_group = problem.layer.out_channels / problem.layer.groups;
           EXPECT_EQ(problem.layer.out_channels % channels, 0);
           EXPECT_TRUE(channels % of_group == 0 || of_group % channels == 0);
           EXPECT_TRUE(channels % 16 == 0 || channels == problem.layer.out_channels);
           // All warps have work.
-          EXPECT_EQ(parameter(each, "tile_rows") * parameter(each, "column_tiles") % parameter(each, "warps"), 0);
+          EXPECT_EQ(integer(each, "tile_rows") * integer(each, "column_tiles") % integer(each, "warps"), 0);
         }
       }
     }
@@ -75,9 +63,9 @@ TEST(PlanMmaRows, PlansFitTheChipAndAreTheBestFirst) {
 }
 
 TEST(PlanMmaRows, AreFirstWhereMemoryBoundsGroupsIn16Bits) {
-  for (const char* layer : {kColumns, kFew}) {
+  for (const char* layer : {kKb75, kKb81}) {
     for (const char* end : {"; dtype f16; layout nhwc", "; dtype bf16; layout nhwc"}) {
-      EXPECT_EQ(plan(forward_of(std::string(layer) + end)).value().front().template_name, "mma_rows") << layer;
+      EXPECT_EQ(plan(problem_of(std::string(layer) + end)).value().front().template_name, "mma_rows") << layer;
     }
   }
 }
@@ -102,11 +90,11 @@ TEST(PlanMmaRows, RefusalsNameThePropertyAndTheLimit) {
             "32 column phases with taps; at most 24, of which a thread holds the accumulators");
   EXPECT_THAT(
       refusal_of("256 -> 256" + layer + "; dtype f16; layout nhwc"),
-      testing::MatchesRegex("products take .* times as long as the memory; it takes up to 4, since it speeds up "
-                            "stores alone"));
+      ::testing::MatchesRegex("products take .* times as long as the memory; it takes up to 4, since it speeds up "
+                              "stores alone"));
   EXPECT_THAT(refusal_of("8 -> 8; kernel 2x2; dilation 300x300; padding 150x150; input 4x300x300; dtype f16; layout "
                          "nhwc"),
-              testing::StartsWith("8 input channels and 4 taps of a tile take "));
+              ::testing::StartsWith("8 input channels and 4 taps of a tile take "));
 }
 
 }  // namespace

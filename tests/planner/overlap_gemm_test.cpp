@@ -7,26 +7,13 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/cost.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
 
-Problem problem_of(const std::string& layer, std::string_view architecture = "sm_90a") {
-  const auto parsed = parse_layer("conv_transpose2d " + layer);
-  EXPECT_TRUE(parsed) << layer;
-  return {parsed.value_or(Layer{}), Direction::kForward, target_named(architecture).value()};
-}
-
-std::int64_t parameter(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
-}
-
-bool flag(const Plan& plan, const char* name) {
-  return std::get<bool>(plan.parameters.at(name));
-}
-
 /// Layers of benchmarks/layers.convt, one of open sizes, one whose weights are no whole vectors, and layers in NCHW.
-constexpr const char* kLayers[] = {
+constexpr const char* kOverlapLayers[] = {
     "2048 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 32x8x6; dtype f16; layout nhwc",
     "512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f16; layout nhwc",
     "256 -> 256; kernel 2x2; stride 2x2; input 100x14x14; bias; dtype f16; layout nhwc",
@@ -39,7 +26,7 @@ constexpr const char* kLayers[] = {
 };
 
 TEST(PlanOverlapGemm, PlansFitTheChipAndAreTheBestFirst) {
-  for (const std::string layer : kLayers) {
+  for (const std::string layer : kOverlapLayers) {
     const Problem problem = problem_of(layer);
     const std::vector<Plan> plans = plans_overlap_gemm(problem).value();
     EXPECT_LE(plans.size(), 16u);
@@ -47,17 +34,17 @@ TEST(PlanOverlapGemm, PlansFitTheChipAndAreTheBestFirst) {
     for (const Plan& each : plans) {
       SCOPED_TRACE(layer + ": " + each.reason);
       EXPECT_LE(each.shared_bytes, problem.target.max_shared_bytes);
-      EXPECT_LE((each.shared_bytes + 1024) * parameter(each, "blocks_per_sm"),
+      EXPECT_LE((each.shared_bytes + 1024) * integer(each, "blocks_per_sm"),
                 std::max(problem.target.shared_bytes_per_sm, problem.target.max_shared_bytes + 1024));
       EXPECT_GE(each.predicted_seconds.value(), before);
       before = each.predicted_seconds.value();
       EXPECT_EQ(each.predicted_seconds, overlap_gemm_seconds(problem, each, planned_sizes(problem.layer)));
-      EXPECT_EQ(each.threads, 128 * parameter(each, "warpgroups"));
+      EXPECT_EQ(each.threads, 128 * integer(each, "warpgroups"));
       // Accumulators of all threads of an SM fit its registers beside 36 others.
-      const std::int64_t columns = parameter(each, "block_c") * tap_count(problem.layer);
-      EXPECT_LE((parameter(each, "thread_tiles") * (columns + 7) / 8 * 4 + 36) * each.threads *
-                    parameter(each, "blocks_per_sm"),
-                65536);
+      const std::int64_t columns = integer(each, "block_c") * tap_count(problem.layer);
+      EXPECT_LE(
+          (integer(each, "thread_tiles") * (columns + 7) / 8 * 4 + 36) * each.threads * integer(each, "blocks_per_sm"),
+          65536);
       EXPECT_LE(columns, 256);
       EXPECT_EQ(each.packed_bytes, 0);
     }
@@ -65,16 +52,16 @@ TEST(PlanOverlapGemm, PlansFitTheChipAndAreTheBestFirst) {
 }
 
 TEST(PlanOverlapGemm, SmallImagesAreWholeAndShareATile) {
-  const Plan first = plans_overlap_gemm(problem_of(kLayers[0])).value().front();
-  EXPECT_EQ(parameter(first, "tile_n"), 4);
-  EXPECT_EQ(parameter(first, "tile_h"), 8);
-  EXPECT_EQ(parameter(first, "tile_w"), 6);
-  EXPECT_EQ(parameter(first, "block_c"), 16);
+  const Plan first = plans_overlap_gemm(problem_of(kOverlapLayers[0])).value().front();
+  EXPECT_EQ(integer(first, "tile_n"), 4);
+  EXPECT_EQ(integer(first, "tile_h"), 8);
+  EXPECT_EQ(integer(first, "tile_w"), 6);
+  EXPECT_EQ(integer(first, "block_c"), 16);
 }
 
 // What one copy brings has at most 256 elements of an axis; weights are brought as they lie, in rows of a swizzle.
 TEST(PlanOverlapGemm, TensorCopiesBringPixelsAndWeights) {
-  for (const std::string layer : kLayers) {
+  for (const std::string layer : kOverlapLayers) {
     const Problem problem = problem_of(layer);
     const std::vector<Plan> plans = plans_overlap_gemm(problem).value();
     for (const Plan& each : plans) {
@@ -84,7 +71,7 @@ TEST(PlanOverlapGemm, TensorCopiesBringPixelsAndWeights) {
       EXPECT_TRUE(launch.regions.empty());
       const bool copies = flag(each, "copied_weights");
       ASSERT_EQ(launch.maps.size(), copies ? 2u : 1u);
-      EXPECT_EQ(launch.maps[0].form.box[problem.layer.layout == Layout::kNhwc ? 0 : 1], parameter(each, "block_k"));
+      EXPECT_EQ(launch.maps[0].form.box[problem.layer.layout == Layout::kNhwc ? 0 : 1], integer(each, "block_k"));
       for (const MapRecipe& map : launch.maps) {
         for (int axis = 0; axis < map.form.rank; ++axis) {
           EXPECT_LE(map.form.box[static_cast<std::size_t>(axis)], 256u);
@@ -93,37 +80,37 @@ TEST(PlanOverlapGemm, TensorCopiesBringPixelsAndWeights) {
       const auto weight = std::ranges::find(launch.tensors, Role::kWeight, &Tensor::role);
       EXPECT_EQ(weight->alignment, 16);
       if (copies) {
-        EXPECT_EQ(launch.maps[1].form.box[1], parameter(each, "block_k"));
+        EXPECT_EQ(launch.maps[1].form.box[1], integer(each, "block_k"));
       }
     }
   }
   // 81 columns are no whole vectors.
-  EXPECT_FALSE(flag(plans_overlap_gemm(problem_of(kLayers[5])).value().front(), "copied_weights"));
+  EXPECT_FALSE(flag(plans_overlap_gemm(problem_of(kOverlapLayers[5])).value().front(), "copied_weights"));
 }
 
 TEST(PlanOverlapGemm, PixelsThatAreNoWholeVectorsAreStoredTogether) {
-  EXPECT_EQ(parameter(plans_overlap_gemm(problem_of(kLayers[3])).value().front(), "store"), 8);
+  EXPECT_EQ(integer(plans_overlap_gemm(problem_of(kOverlapLayers[3])).value().front(), "store"), 8);
   // Of one channel: the phases of a position.
-  EXPECT_EQ(parameter(plans_overlap_gemm(problem_of(kLayers[5])).value().front(), "store"), 4);
+  EXPECT_EQ(integer(plans_overlap_gemm(problem_of(kOverlapLayers[5])).value().front(), "store"), 4);
   // Rows of 3 * 5 outputs begin anywhere.
   const Problem odd = problem_of("64 -> 3; kernel 1x1; input 4x5x5; dtype f16; layout nhwc");
-  EXPECT_EQ(parameter(plans_overlap_gemm(odd).value().front(), "store"), 1);
+  EXPECT_EQ(integer(plans_overlap_gemm(odd).value().front(), "store"), 1);
 }
 
 // A tile has whole rows, of which runs of pixels are copied: runs of 32 bytes where images are multiples of 16 pixels.
 TEST(PlanOverlapGemm, AdjacentPixelsOfNchwAreCopiedTogether) {
-  const Problem small = problem_of(kLayers[6]);
+  const Problem small = problem_of(kOverlapLayers[6]);
   const Plan first = plans_overlap_gemm(small).value().front();
-  EXPECT_EQ(parameter(first, "tile_n"), 4);
-  EXPECT_EQ(parameter(first, "store"), 2);  // the phases of a position
+  EXPECT_EQ(integer(first, "tile_n"), 4);
+  EXPECT_EQ(integer(first, "store"), 2);  // the phases of a position
   const MapRecipe map = overlap_gemm_launch(small, first).maps[0];
   EXPECT_EQ(std::vector(map.form.box.begin(), map.form.box.begin() + 4), (std::vector<std::uint32_t>{16, 64, 3, 4}));
   EXPECT_EQ(map.form.swizzle, TensorMap::Swizzle::k32);
   EXPECT_EQ(map.pitches[1].constant, 8 * 6 * 2);
   EXPECT_EQ(map.pitches[2].constant, 16 * 2);
-  const std::vector<Plan> wide = plans_overlap_gemm(problem_of(kLayers[7])).value();
+  const std::vector<Plan> wide = plans_overlap_gemm(problem_of(kOverlapLayers[7])).value();
   for (const Plan& each : wide) {
-    EXPECT_EQ(parameter(each, "tile_w"), 32);
+    EXPECT_EQ(integer(each, "tile_w"), 32);
   }
 }
 
@@ -132,7 +119,7 @@ TEST(PlanOverlapGemm, TilesOfNchwBeginAtWholeVectors) {
   const Problem problem = problem_of("64 -> 8; kernel 3x3; stride 1x1; input 3x64x12; dtype f16");
   const std::vector<Plan> plans = plans_overlap_gemm(problem).value();
   for (const Plan& each : plans) {
-    const std::int64_t step = parameter(each, "tile_h") - 2;
+    const std::int64_t step = integer(each, "tile_h") - 2;
     EXPECT_EQ(step * 12 % 8, 0) << each.summary;
   }
 }
@@ -164,7 +151,7 @@ TEST(PlanOverlapGemm, SaysWhyNot) {
     ASSERT_FALSE(plans) << layer;
     EXPECT_EQ(plans.error().message, reason);
   }
-  EXPECT_EQ(plans_overlap_gemm(problem_of(kLayers[0], "sm_80")).error().message,
+  EXPECT_EQ(plans_overlap_gemm(problem_of(kOverlapLayers[0], "sm_80")).error().message,
             "architecture sm_80; wgmma is an instruction of sm_90a");
 }
 

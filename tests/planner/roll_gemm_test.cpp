@@ -7,61 +7,49 @@
 #include <tuple>
 
 #include "generator/language/language.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
 
-Problem problem_of(std::string_view layer, std::string_view architecture = "sm_90a") {
-  const auto parsed = parse_layer(layer);
-  EXPECT_TRUE(parsed) << layer;
-  return {parsed.value_or(Layer{}), Direction::kForward, target_named(architecture).value()};
-}
-
-std::vector<Plan> plans_of(std::string_view layer) {
+std::vector<Plan> roll_plans(std::string_view layer) {
   return plans_roll_gemm(problem_of(layer)).value_or(std::vector<Plan>());
-}
-
-std::int64_t integer(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
-}
-bool flag(const Plan& plan, const char* name) {
-  return std::get<bool>(plan.parameters.at(name));
 }
 
 TEST(PlanRollGemm, AppliesToWhatTheTemplateCanDo) {
   const std::string layer = "conv_transpose2d 32 -> 32; kernel 3x7; input 8x64x64; compute tf32";
-  EXPECT_FALSE(plans_of(layer).empty());
+  EXPECT_FALSE(roll_plans(layer).empty());
   EXPECT_FALSE(plans_roll_gemm(problem_of(layer, "sm_80")));
-  EXPECT_TRUE(plans_of(layer + "; groups 2").empty());
-  EXPECT_TRUE(plans_of(layer + "; stride 1x2").empty());
-  EXPECT_TRUE(plans_of(layer + "; stride 2x1").empty());
-  EXPECT_FALSE(plans_of(layer + "; layout nhwc").empty());
-  EXPECT_FALSE(plans_of(layer + "; dilation 1x3").empty());
-  EXPECT_TRUE(plans_of(layer + "; dilation 2x1").empty());
-  EXPECT_TRUE(plans_of("conv_transpose2d 32 -> 32; kernel 1x7; input 8x64x64; compute tf32").empty());
-  EXPECT_TRUE(plans_of("conv_transpose2d 32 -> 32; kernel 3x7; input 8x64x64").empty());  // strict f32
+  EXPECT_TRUE(roll_plans(layer + "; groups 2").empty());
+  EXPECT_TRUE(roll_plans(layer + "; stride 1x2").empty());
+  EXPECT_TRUE(roll_plans(layer + "; stride 2x1").empty());
+  EXPECT_FALSE(roll_plans(layer + "; layout nhwc").empty());
+  EXPECT_FALSE(roll_plans(layer + "; dilation 1x3").empty());
+  EXPECT_TRUE(roll_plans(layer + "; dilation 2x1").empty());
+  EXPECT_TRUE(roll_plans("conv_transpose2d 32 -> 32; kernel 1x7; input 8x64x64; compute tf32").empty());
+  EXPECT_TRUE(roll_plans("conv_transpose2d 32 -> 32; kernel 3x7; input 8x64x64").empty());  // strict f32
 }
 
 // Rows come as bulk copies: of a known width, and of whole 16 bytes.
 TEST(PlanRollGemm, RowsAreWholeBulkCopies) {
   const std::string layer = "conv_transpose2d 32 -> 32; kernel 3x3; ";
-  EXPECT_FALSE(plans_of(layer + "compute tf32; input ?x?x68").empty());
-  EXPECT_TRUE(plans_of(layer + "compute tf32; input 8x64x66").empty());
-  EXPECT_TRUE(plans_of(layer + "compute tf32; input 8x64x?").empty());
-  EXPECT_FALSE(plans_of(layer + "dtype f16; input 8x64x72").empty());
-  EXPECT_TRUE(plans_of(layer + "dtype f16; input 8x64x68").empty());
+  EXPECT_FALSE(roll_plans(layer + "compute tf32; input ?x?x68").empty());
+  EXPECT_TRUE(roll_plans(layer + "compute tf32; input 8x64x66").empty());
+  EXPECT_TRUE(roll_plans(layer + "compute tf32; input 8x64x?").empty());
+  EXPECT_FALSE(roll_plans(layer + "dtype f16; input 8x64x72").empty());
+  EXPECT_TRUE(roll_plans(layer + "dtype f16; input 8x64x68").empty());
 }
 
 // With channels last an image's pixels lie together: any width will do, and any number of channels that is whole
 // copies.
 TEST(PlanRollGemm, PixelsAreWholeBulkCopies) {
   const std::string rest = "kernel 3x3; layout nhwc; ";
-  EXPECT_FALSE(plans_of("conv_transpose2d 32 -> 32; " + rest + "dtype f16; input 8x64x67").empty());
-  EXPECT_FALSE(plans_of("conv_transpose2d 8 -> 5; " + rest + "dtype f16; input 8x64x67").empty());
-  EXPECT_TRUE(plans_of("conv_transpose2d 12 -> 32; " + rest + "dtype f16; input 8x64x64").empty());
-  EXPECT_FALSE(plans_of("conv_transpose2d 12 -> 32; " + rest + "compute tf32; input 8x64x64").empty());
-  EXPECT_FALSE(plans_of("conv_transpose1d 128 -> 128; kernel 3; dtype f16; layout nhwc; input 64x65536").empty());
-  const std::vector<Plan> open = plans_of("conv_transpose2d 32 -> 32; " + rest + "dtype f16; input ?x?x?");
+  EXPECT_FALSE(roll_plans("conv_transpose2d 32 -> 32; " + rest + "dtype f16; input 8x64x67").empty());
+  EXPECT_FALSE(roll_plans("conv_transpose2d 8 -> 5; " + rest + "dtype f16; input 8x64x67").empty());
+  EXPECT_TRUE(roll_plans("conv_transpose2d 12 -> 32; " + rest + "dtype f16; input 8x64x64").empty());
+  EXPECT_FALSE(roll_plans("conv_transpose2d 12 -> 32; " + rest + "compute tf32; input 8x64x64").empty());
+  EXPECT_FALSE(roll_plans("conv_transpose1d 128 -> 128; kernel 3; dtype f16; layout nhwc; input 64x65536").empty());
+  const std::vector<Plan> open = roll_plans("conv_transpose2d 32 -> 32; " + rest + "dtype f16; input ?x?x?");
   EXPECT_FALSE(open.empty());
   for (const Plan& plan : open) {
     EXPECT_FALSE(flag(plan, "flat")) << "a sequence has images of a known width";
@@ -71,8 +59,8 @@ TEST(PlanRollGemm, PixelsAreWholeBulkCopies) {
 // All channels of a row are one stage, and four threads store as much as they can of one position's.
 TEST(PlanRollGemm, PixelsAreStagedWholeAndStoredTogether) {
   const auto first = [](const char* channels) {
-    return plans_of(std::string("conv_transpose2d ") + channels +
-                    "; kernel 3x3; input 64x128x128; dtype f16; layout nhwc")
+    return roll_plans(std::string("conv_transpose2d ") + channels +
+                      "; kernel 3x3; input 64x128x128; dtype f16; layout nhwc")
         .front();
   };
   EXPECT_EQ(integer(first("72 -> 64"), "block_k"), 80);
@@ -84,15 +72,15 @@ TEST(PlanRollGemm, PixelsAreStagedWholeAndStoredTogether) {
 
 // A block keeps the weights of its output channels: none where those of eight don't fit.
 TEST(PlanRollGemm, WeightsFitSharedMemory) {
-  EXPECT_TRUE(plans_of("conv_transpose2d 1024 -> 64; kernel 3x3; input 8x64x64; compute tf32").empty());
-  EXPECT_FALSE(plans_of("conv_transpose2d 256 -> 64; kernel 3x3; input 8x64x64; compute tf32").empty());
+  EXPECT_TRUE(roll_plans("conv_transpose2d 1024 -> 64; kernel 3x3; input 8x64x64; compute tf32").empty());
+  EXPECT_FALSE(roll_plans("conv_transpose2d 256 -> 64; kernel 3x3; input 8x64x64; compute tf32").empty());
 }
 
 // 65 columns leave nearly half of two strips of an image empty; in one sequence 64 images fill them.
 TEST(PlanRollGemm, ImagesFormOneSequenceWhereStripsWouldBeEmpty) {
   const std::string layer = "conv_transpose2d 32 -> 32; kernel 3x5; padding 1x2; compute tf32; ";
-  EXPECT_TRUE(flag(plans_of(layer + "input 64x64x132").front(), "flat"));
-  EXPECT_FALSE(flag(plans_of(layer + "input 64x64x128").front(), "flat"));
+  EXPECT_TRUE(flag(roll_plans(layer + "input 64x64x132").front(), "flat"));
+  EXPECT_FALSE(flag(roll_plans(layer + "input 64x64x128").front(), "flat"));
 }
 
 // Rows of 25 outputs, whose last one reads 9 positions behind the image's 16: in a sequence images lie 28 apart, in
@@ -103,7 +91,7 @@ TEST(PlanRollGemm, ImagesOfASequenceLieApartByTheirOutputPaddingToo) {
        {std::tuple("compute tf32", 2, 28), {"compute tf32; layout nhwc", 2, 26}}) {
     const Problem problem = problem_of(layer + mode);
     int count = 0;
-    for (const Plan& plan : plans_of(layer + mode)) {
+    for (const Plan& plan : roll_plans(layer + mode)) {
       if (flag(plan, "flat") && integer(plan, "thread_positions") == positions) {
         EXPECT_EQ(roll_gemm_grid(problem, plan).tile_columns, 64 * positions * 25 / pitch) << mode;
         ++count;

@@ -5,30 +5,21 @@
 #include <algorithm>
 
 #include "generator/language/language.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
 
-std::vector<Plan> plans_of(std::string_view layer) {
-  const auto parsed = parse_layer(layer);
-  EXPECT_TRUE(parsed) << layer;
-  return plans_shift_gemm({parsed.value_or(Layer{}), Direction::kForward, target_named("sm_90a").value()})
-      .value_or(std::vector<Plan>());
-}
-
-std::int64_t integer(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
-}
-bool flag(const Plan& plan, const char* name) {
-  return std::get<bool>(plan.parameters.at(name));
+std::vector<Plan> shift_plans(std::string_view layer) {
+  return plans_shift_gemm(problem_of(layer)).value_or(std::vector<Plan>());
 }
 
 TEST(PlanShiftGemm, TakesNoFp32) {
   const std::string layer = "conv_transpose2d 64 -> 64; kernel 3x3; input 8x64x64";
-  EXPECT_TRUE(plans_of(layer).empty());  // strict f32
+  EXPECT_TRUE(shift_plans(layer).empty());  // strict f32
   for (const char* layout : {"; layout nchw", "; layout nhwc"}) {
-    EXPECT_TRUE(plans_of(layer + "; compute f32x3" + layout).empty());
-    EXPECT_FALSE(plans_of(layer + "; compute tf32" + layout).empty());
+    EXPECT_TRUE(shift_plans(layer + "; compute f32x3" + layout).empty());
+    EXPECT_FALSE(shift_plans(layer + "; compute tf32" + layout).empty());
   }
 }
 
@@ -37,7 +28,7 @@ TEST(PlanShiftGemm, SplitsChannelsOverClustersWhereTilesAreFew) {
   for (const char* mode : {"; compute tf32", "; dtype f16; layout nhwc"}) {
     const Problem problem{parse_layer(few + mode).value(), Direction::kForward, target_named("sm_90a").value()};
     int found = 0;
-    for (const Plan& plan : plans_of(few + mode)) {
+    for (const Plan& plan : shift_plans(few + mode)) {
       found += plan.cluster > 1 ? 1 : 0;
       EXPECT_EQ(plan.cluster, integer(plan, "cluster"));
       EXPECT_TRUE(plan.cluster == 1 || !flag(plan, "resident"));
@@ -50,14 +41,14 @@ TEST(PlanShiftGemm, SplitsChannelsOverClustersWhereTilesAreFew) {
     }
     EXPECT_GT(found, 0) << mode;
   }
-  for (const Plan& plan : plans_of("conv_transpose2d 256 -> 256; kernel 3x3; input 64x64x64; compute tf32")) {
+  for (const Plan& plan : shift_plans("conv_transpose2d 256 -> 256; kernel 3x3; input 64x64x64; compute tf32")) {
     EXPECT_EQ(plan.cluster, 1);
   }
 }
 
 TEST(PlanShiftGemm, BringsPixelsOfManyBytesByBulkCopies) {
   const auto bulk = [](std::string_view layer) {
-    std::vector<Plan> plans = plans_of(layer);
+    std::vector<Plan> plans = shift_plans(layer);
     std::erase_if(plans, [](const Plan& plan) { return !flag(plan, "bulk"); });
     return plans;
   };

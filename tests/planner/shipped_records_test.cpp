@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "generator/language/language.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
@@ -16,10 +17,6 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr const char* kLayer = "conv_transpose2d 8 -> 8; kernel 3; compute tf32; input 1x64x64";
-
-Problem problem_of(const std::string& layer = kLayer, const char* architecture = "sm_90a") {
-  return {parse_layer(layer).value(), Direction::kForward, target_named(architecture).value()};
-}
 
 /// With the plan at a place of the list that there is without a record.
 TuningRecord record_of(const Problem& problem, std::size_t place, double milliseconds) {
@@ -42,13 +39,14 @@ std::vector<std::string> json_of(const std::vector<Plan>& plans) {
 
 TEST(ShippedRecords, ALayerIsFoundByItsWholeForm) {
   const std::string longer = fmt::format("{}0", kLayer);
-  const std::string file = print_records(std::vector{record_of(problem_of(), 3, 1), record_of(problem_of(longer), 3, 2),
-                                                     record_of(problem_of(kLayer, "sm_80"), 1, 3)});
+  const std::string file =
+      print_records(std::vector{record_of(problem_of(kLayer), 3, 1), record_of(problem_of(longer), 3, 2),
+                                record_of(problem_of(kLayer, "sm_80"), 1, 3)});
   const auto milliseconds = [&](const Problem& problem) {
     const auto found = find_record(file, problem);
     return found ? found->measured.at(0).milliseconds : 0;
   };
-  EXPECT_EQ(milliseconds(problem_of()), 1);
+  EXPECT_EQ(milliseconds(problem_of(kLayer)), 1);
   EXPECT_EQ(milliseconds(problem_of(longer)), 2);
   EXPECT_EQ(milliseconds(problem_of(kLayer, "sm_80")), 3);
   EXPECT_EQ(milliseconds(problem_of(kLayer, "sm_100")), 0);
@@ -57,23 +55,23 @@ TEST(ShippedRecords, ALayerIsFoundByItsWholeForm) {
   EXPECT_EQ(milliseconds(problem_of("conv_transpose2d 8 -> 8; kernel 3; compute tf32; input 1x64x6")), 0);
   // What else the layer is for changes nothing.
   EXPECT_EQ(milliseconds(problem_of(fmt::format("{}; directions forward, grad_input", kLayer))), 1);
-  Problem backward = problem_of();
+  Problem backward = problem_of(kLayer);
   backward.direction = Direction::kGradInput;
   EXPECT_EQ(milliseconds(backward), 0);
 }
 
 TEST(ShippedRecords, WhatCanNotBeReadIsNoRecord) {
-  const std::string good = print_records(std::vector{record_of(problem_of(), 3, 1)});
-  ASSERT_TRUE(find_record(good, problem_of()));
+  const std::string good = print_records(std::vector{record_of(problem_of(kLayer), 3, 1)});
+  ASSERT_TRUE(find_record(good, problem_of(kLayer)));
   for (std::size_t length = 0; length < good.size() - 4; length += 5) {
-    EXPECT_FALSE(find_record(std::string_view(good).substr(0, length), problem_of())) << length;
+    EXPECT_FALSE(find_record(std::string_view(good).substr(0, length), problem_of(kLayer))) << length;
   }
 }
 
 TEST(ShippedRecords, TheRecordedPlanIsPutFirst) {
-  const std::vector<Plan> planned = plan(problem_of()).value();
+  const std::vector<Plan> planned = plan(problem_of(kLayer)).value();
   ASSERT_GT(planned.size(), 10u);
-  const TuningRecord record = record_of(problem_of(), 10, 0.25);
+  const TuningRecord record = record_of(problem_of(kLayer), 10, 0.25);
   std::vector<Plan> plans = planned;
   EXPECT_TRUE(prefer_recorded(plans, record));
   EXPECT_EQ(plans[0].recorded, (RecordedTime{0.25e-3, "A chip"}));
@@ -86,8 +84,8 @@ TEST(ShippedRecords, TheRecordedPlanIsPutFirst) {
 }
 
 TEST(ShippedRecords, AStaleOneChangesNothing) {
-  const std::vector<Plan> planned = plan(problem_of()).value();
-  TuningRecord record = record_of(problem_of(), 3, 0.25);
+  const std::vector<Plan> planned = plan(problem_of(kLayer)).value();
+  TuningRecord record = record_of(problem_of(kLayer), 3, 0.25);
   record.measured[0].plan = R"({"parameters":{},"template":"direct"})";
   std::vector<Plan> plans = planned;
   EXPECT_FALSE(prefer_recorded(plans, record));

@@ -9,22 +9,17 @@
 #include "generator/language/language.h"
 #include "generator/planner/cost.h"
 #include "generator/planner/plan.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
 
 Problem grad_input_of(const std::string& layer, std::string_view architecture = "sm_90a") {
-  const auto parsed = parse_layer("conv_transpose2d " + layer + "; directions grad_input");
-  EXPECT_TRUE(parsed) << layer;
-  return {parsed.value_or(Layer{}), Direction::kGradInput, target_named(architecture).value()};
-}
-
-std::int64_t parameter(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
+  return problem_of(layer + "; directions grad_input", architecture);
 }
 
 /// Layers of benchmarks/layers.convt, and one of open sizes.
-constexpr const char* kLayers[] = {
+constexpr const char* kTapLayers[] = {
     "128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc",
     "1024 -> 512; kernel 2x2; stride 2x2; input 8x32x32; bias; dtype f16; layout nhwc",
     "72 -> 40; kernel 3x5; stride 1x4; dilation 2x1; dtype bf16; layout nhwc",
@@ -32,7 +27,7 @@ constexpr const char* kLayers[] = {
 
 TEST(PlanTapGemm, PlansFitTheChipAndAreTheBestFirst) {
   std::set<int> clusters;
-  for (const std::string layer : kLayers) {
+  for (const std::string layer : kTapLayers) {
     const Problem problem = grad_input_of(layer);
     const std::vector<Plan> plans = plans_tap_gemm(problem).value();
     EXPECT_LE(plans.size(), 16u);
@@ -45,12 +40,12 @@ TEST(PlanTapGemm, PlansFitTheChipAndAreTheBestFirst) {
       EXPECT_EQ(each.predicted_seconds, tap_gemm_seconds(problem, each, planned_sizes(problem.layer)));
       // Two warpgroups that multiply, with at most 128 accumulators in a thread, and a warp that copies.
       EXPECT_EQ(each.threads, 288);
-      EXPECT_LE(parameter(each, "block_m") * parameter(each, "block_n"), 128 * 256);
-      EXPECT_EQ(each.cluster, parameter(each, "cluster"));
+      EXPECT_LE(integer(each, "block_m") * integer(each, "block_n"), 128 * 256);
+      EXPECT_EQ(each.cluster, integer(each, "cluster"));
       clusters.insert(each.cluster);
-      const std::int64_t box = parameter(each, "box_n") * parameter(each, "box_h") * parameter(each, "box_w");
+      const std::int64_t box = integer(each, "box_n") * integer(each, "box_h") * integer(each, "box_w");
       EXPECT_EQ(box % 8, 0);
-      EXPECT_EQ(parameter(each, "block_m") % box, 0);
+      EXPECT_EQ(integer(each, "block_m") % box, 0);
     }
   }
   EXPECT_EQ(clusters, (std::set<int>{1, 2, 4}));
@@ -58,7 +53,7 @@ TEST(PlanTapGemm, PlansFitTheChipAndAreTheBestFirst) {
 
 // A box's elements are a stride apart, and it is as wide as the swizzle.
 TEST(PlanTapGemm, TensorCopiesBringAStageFromPixelsThatAreAStrideApart) {
-  for (const std::string layer : kLayers) {
+  for (const std::string layer : kTapLayers) {
     const Problem problem = grad_input_of(layer);
     const std::vector<Plan> plans = plans_tap_gemm(problem).value();
     for (const Plan& each : plans) {
@@ -71,7 +66,7 @@ TEST(PlanTapGemm, TensorCopiesBringAStageFromPixelsThatAreAStrideApart) {
         EXPECT_LE(form.box[axis], 256u);
         positions *= axis == 0 ? 1 : (form.box[axis] - 1) / form.steps[axis] + 1;
       }
-      EXPECT_EQ(parameter(each, "block_m") % positions, 0);
+      EXPECT_EQ(integer(each, "block_m") % positions, 0);
       EXPECT_EQ(form.box[0] * 2, static_cast<std::uint32_t>(swizzle_bytes(form.swizzle)));
       EXPECT_EQ(form.steps[1], problem.layer.axes[kWidth].stride);
       EXPECT_EQ(form.steps[2], problem.layer.axes[kHeight].stride);
@@ -88,7 +83,7 @@ TEST(PlanTapGemm, AHalfOfARowIsTakenWhereTheOtherWouldBeZeros) {
     std::set<std::int64_t> all;
     const std::vector<Plan> plans = plans_tap_gemm(grad_input_of(layer)).value();
     for (const Plan& each : plans) {
-      all.insert(parameter(each, "block_k"));
+      all.insert(integer(each, "block_k"));
     }
     return all;
   };
@@ -117,7 +112,7 @@ TEST(PlanTapGemm, SaysWhyNot) {
     ASSERT_FALSE(plans) << layer;
     EXPECT_EQ(plans.error().message, reason);
   }
-  EXPECT_EQ(plans_tap_gemm(grad_input_of(kLayers[0], "sm_80")).error().message,
+  EXPECT_EQ(plans_tap_gemm(grad_input_of(kTapLayers[0], "sm_80")).error().message,
             "architecture sm_80; wgmma is an instruction of sm_90a");
 }
 

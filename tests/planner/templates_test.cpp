@@ -13,18 +13,13 @@
 #include "generator/language/language.h"
 #include "generator/planner/predict.h"
 #include "tests/end_to_end/random_layers.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-Problem problem_of(const std::string& layer, const char* architecture = "sm_90a") {
-  const auto parsed = parse_layer(layer);
-  EXPECT_TRUE(parsed) << layer;
-  return {parsed.value_or(Layer{}), Direction::kForward, target_named(architecture).value()};
-}
 
 TEST(Templates, AreFoundByTheirNames) {
   std::set<std::string_view> names;

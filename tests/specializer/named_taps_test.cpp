@@ -14,6 +14,7 @@
 #include "generator/layer/phases.h"
 #include "generator/planner/plan.h"
 #include "generator/specializer/kernel_source.h"
+#include "tests/planner/problems.h"
 
 namespace convtgen {
 namespace {
@@ -77,10 +78,6 @@ std::int64_t number_in(const std::string& call, const char* pattern) {
 /// The same of a call's argument; one that is the same number in all calls stands in the function.
 std::int64_t number_of(const std::string& call, const char* pattern, const std::string& text, const char* in_function) {
   return std::regex_search(call, std::regex(pattern)) ? number_in(call, pattern) : number_in(text, in_function);
-}
-
-std::int64_t integer(const Plan& plan, const char* name) {
-  return std::get<std::int64_t>(plan.parameters.at(name));
 }
 
 /// Each tap must be named so many times.
@@ -161,10 +158,6 @@ std::vector<std::pair<Plan, KernelSource>> sources_of(const Problem& problem, st
     }
   }
   return out;
-}
-
-Problem problem_of(const std::string& text) {
-  return {parse_layer(text).value(), Direction::kForward, target_named("sm_90a").value()};
 }
 
 TEST(NamedTaps, AreThoseOfShiftedProducts) {

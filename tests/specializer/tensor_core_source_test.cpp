@@ -11,16 +11,11 @@
 #include "generator/language/language.h"
 #include "generator/planner/templates.h"
 #include "generator/specializer/kernel_source.h"
+#include "tests/planner/problems.h"
 #include "tests/sample/sample.h"
 
 namespace convtgen {
 namespace {
-
-Problem problem_of(std::string_view layer) {
-  const auto parsed = parse_layer(layer);
-  EXPECT_TRUE(parsed) << layer;
-  return {*parsed, parsed->directions.front(), *target_named("sm_90a")};
-}
 
 std::string text_of_file(const std::string& path) {
   std::ifstream file(path);
