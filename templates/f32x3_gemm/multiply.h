@@ -186,10 +186,11 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&
       wgmma_wait(1);  // the fragments of the other part may be overwritten
     }
     const bool reads_before = P::prefetch && !kBeginsIdle && row == 0;
-    make_fragments(fragments[1], words[0], reads_before ? zero_after_wait(weights, zero) : zero, reads_before);
+    const unsigned int late_zero = reads_before ? zero_after_wait(weights, zero) : zero;
+    make_fragments(fragments[1], words[0], late_zero, reads_before);
     if (P::resident && row == kRows - 1) {
-      warp_arrive(empty,
-                  ((word_of_all(words[0]) | (P::prefetch ? 0 : word_of_all(words[1])) | state.exponent) & zero) == 0);
+      warp_arrive(empty, ((word_of_all(words[0]) | (P::prefetch ? 0 : word_of_all(words[1])) | state.exponent) &
+                          late_zero) == 0);
     }
     wgmma_fence();
     if (!P::prefetch) {

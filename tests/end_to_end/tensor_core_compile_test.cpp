@@ -209,6 +209,9 @@ constexpr SlowerRecord kSlowerRecords[] = {
     {"12.4",
      "conv_transpose2d 512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f32; compute f32x3; "
      "layout nchw; directions grad_input"},
+    {"12.4",
+     "conv_transpose2d 512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f32; compute f32x3; "
+     "layout nhwc"},
 };
 
 bool is_known_to_be_slower(const Case& one) {

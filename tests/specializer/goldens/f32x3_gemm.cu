@@ -765,10 +765,10 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&
     load_words(words, rows + row * kUsedPitch, 0);  // while these products run, where registers allow it
     wgmma_wait(1);                                  // the fragments of the other part may be overwritten
     const bool reads_before = row == 0;
-    make_fragments(fragments[1], words[0], reads_before ? *reinterpret_cast<const unsigned int*>(weights) & zero : zero,
-                   reads_before);
+    const unsigned int late_zero = reads_before ? *reinterpret_cast<const unsigned int*>(weights) & zero : zero;
+    make_fragments(fragments[1], words[0], late_zero, reads_before);
     if (row == 2) {
-      warp_arrive(empty, ((word_of_all(words[0]) | state.exponent) & zero) == 0);
+      warp_arrive(empty, ((word_of_all(words[0]) | state.exponent) & late_zero) == 0);
     }
     wgmma_fence();
     multiply_taps(acc, fragments[1], operands, row, later, true);
