@@ -62,8 +62,8 @@ def _axes(values):
 class Call:
     """All calls of one layer with tensors of these shapes and formats, on one device.
 
-    A model that waits for its CPU finds little of this code in the caches: each function that a call goes through, and
-    each attribute, costs some 0.5 us there. So forward() and gradients() go through few.
+    A model that waits for its CPU finds little of this code in the caches, where each function on the way costs several
+    times what it does in a loop. So forward() and gradients() go through few (docs/kernel-notes.md).
 
     Attributes:
       x_shape, weight_shape, y_shape: of tensors with a batch.
