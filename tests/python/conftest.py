@@ -58,3 +58,31 @@ class Launches:
 def launches(monkeypatch):
     """Launches of this test."""
     return Launches(monkeypatch)
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Times in the place of measured ones: {direction: (ours, torch's), or what measuring raises}, and "whole" for whole
+    models; which were asked for, and the choices that are kept."""
+    from convtgen.torch import calls, functional, policy, whole
+
+    times, asked = {name: (1.0, 2.0) for name in (*policy.DIRECTIONS, "training", "frozen", "whole")}, []
+    choose = policy.Chosen._choose
+
+    def chosen(self, direction, measure):
+        def given():
+            asked.append(direction)
+            if isinstance(times[direction], Exception):
+                raise times[direction]
+            return times[direction]
+
+        return choose(self, direction, None if measure is None else given)
+
+    monkeypatch.setattr(policy.Chosen, "_choose", chosen)
+    kept, wholes = {}, []
+    monkeypatch.setattr(policy, "kept_choice", lambda key, made=None: kept.setdefault(key, made) if made else kept.get(key, ""))
+    monkeypatch.setattr(whole, "_seconds", lambda runs, device: wholes.append(runs) or times["whole"])
+    calls._calls.clear()
+    functional._fast.clear()
+    times["asked"], times["wholes"], times["kept"] = asked, wholes, kept
+    return times

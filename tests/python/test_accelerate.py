@@ -48,35 +48,6 @@ def both():
     return copy.deepcopy(net), net
 
 
-@pytest.fixture
-def measured(monkeypatch):
-    """Times in the place of measured ones: {direction: (ours, torch's), or what measuring raises}; and which were asked
-    for."""
-    times, asked = {name: (1.0, 2.0) for name in (*policy.DIRECTIONS, "training", "frozen")}, []
-    choose = policy.Chosen._choose
-
-    def chosen(self, direction, measure):
-        def given():
-            asked.append(direction)
-            if isinstance(times[direction], Exception):
-                raise times[direction]
-            return times[direction]
-
-        return choose(self, direction, None if measure is None else given)
-
-    monkeypatch.setattr(policy.Chosen, "_choose", chosen)
-    kept = {}
-    monkeypatch.setattr(policy, "kept_choice", lambda key, made=None: kept.setdefault(key, made) if made else kept.get(key, ""))
-    from convtgen.torch import calls
-
-    calls._calls.clear()
-    from convtgen.torch import functional
-
-    functional._fast.clear()
-    times["asked"], times["kept"] = asked, kept
-    return times
-
-
 def image():
     return torch.randn(2, 3, 4, 5, device=DEVICE, requires_grad=True)
 
@@ -323,7 +294,7 @@ def test_prepare(train, measured, launches, capsys):
     prepared = asked_for()
     ct.prepare(net, x)
     bar = capsys.readouterr().err
-    assert "] 2/" in bar or "] 4/4" in bar or "] 8/8" in bar
+    assert f"] {9 if train else 5}/{9 if train else 5} measuring the model" in bar
     assert asked_for() - prepared == (6 if train else 2)
     assert len(measured["asked"]) == (8 if train else 2)
     prepared, asked = asked_for(), list(measured["asked"])

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 
 from ..core import Error
-from . import functional, settings
+from . import functional, settings, whole
 from . import policy as policies
 from .modules import ConvTranspose1d, ConvTranspose2d, LazyConvTranspose1d, LazyConvTranspose2d, _Convtgen
 
@@ -86,9 +86,11 @@ class Line:
             choices = policies.chosen(call).choices
             if not choices:
                 found.append((self.name, shape, "all", "torch", "", "not measured yet"))
+            left = functional.state_of(module).left
             for asked, choice in choices.items():
                 gain = "" if choice.gain is None else f"{choice.gain:.2f}"
-                found.append((self.name, shape, asked, choice.runs, gain, choice.why))
+                runs, why = ("torch", "the model gains nothing") if (call, asked) in left else (choice.runs, choice.why)
+                found.append((self.name, shape, asked, runs, gain, why))
         return found or [(self.name, "", "", "", "", "no call yet")]
 
 
@@ -232,8 +234,13 @@ def prepare(model, *example, progress=True, threads=0, **keywords):
     """Compiles all kernels of model(*example), and with the policy "auto" measures what is faster, before training or
     serving begins. In training mode also those of the gradients.
 
+    Each layer is measured alone, then the whole model with convtgen's kernels and without: where it is not faster with
+    them, as a model that waits for its CPU, torch's operators serve all of it.
+
     Args:
-      example: arguments of the model. It is run once, by torch's operators.
+      example: arguments of the model. It is run once by torch's operators, then with the policy "auto" for some tenths of
+        a second (in training mode with its backward), but in a process group of several ranks. Its parameters, their
+        gradients, its buffers and random numbers stay as they are.
       progress: whether a bar is written to standard error.
       threads: that compile at once; 0: one a core, at most 16.
 
@@ -249,7 +256,8 @@ def prepare(model, *example, progress=True, threads=0, **keywords):
             if training:
                 jobs[call, "grad_input", False] = owner
                 jobs[call, "grad_weight", has_bias] = owner
-    bar = _Bar(len(jobs) + sum(owner is not None and owner.policy == "auto" for owner, _ in found), progress)
+    auto = [(owner, call) for owner, call in found if owner is not None and owner.policy == "auto"]
+    bar = _Bar(len(jobs) + len(auto) + bool(auto), progress)
 
     def compile_one(job):
         (call, direction, has_bias), owner = job
@@ -262,11 +270,19 @@ def prepare(model, *example, progress=True, threads=0, **keywords):
 
     with ThreadPoolExecutor(threads or min(16, torch.get_num_threads())) as pool:
         list(pool.map(compile_one, jobs.items()))
+    served = []
     with policies.forced():
-        for (owner, call), has_bias in found.items():
-            if owner is not None and owner.policy == "auto":
-                policies.chosen(call).serves("training" if training else functional.asked_of(owner), has_bias)
-                bar.step("measuring")
+        for owner, call in auto:
+            asked = "training" if training else functional.asked_of(owner)
+            if policies.chosen(call).serves(asked, found[owner, call]) is not None:
+                served.append((functional.state_of(owner), call, asked))
+            bar.step("measuring")
+    if auto:
+        # DDP waits for gradients of parameters, which a measured step does not add up.
+        alone = model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
+        with _unchanged(model):
+            whole.settle(alone, served, lambda: whole.run_once(alone, example, keywords, training))
+        bar.step("measuring the model")
     bar.done()
 
 

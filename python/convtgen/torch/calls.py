@@ -102,6 +102,10 @@ class Call:
                 f"dtype {settings.DTYPES[self.dtype]}; compute {self.compute}; layout {layout}; "
                 f"weight_layout {weight_layout}; directions forward, grad_input, grad_weight")
 
+    def bucket_text(self):
+        """layer_text() of the bucket of sizes: each is rounded up to a power of two."""
+        return self.layer_text(False, tuple(1 << max(size - 1, 0).bit_length() for size in self.sizes()))
+
     def sizes(self):
         """(batch, height, width) or (batch, length) of x."""
         return (self.x_shape[0], *self.x_shape[2:])

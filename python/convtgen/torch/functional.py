@@ -66,7 +66,7 @@ _FUNCTIONS = {1: (conv_transpose1d, F.conv_transpose1d), 2: (conv_transpose2d, F
 
 class State:
     """What is known of a module that calls these functions: which calls it made, and its packed weights. A copy of the
-    module begins anew."""
+    module begins anew, but in the same process it leaves to torch what the module leaves."""
 
     MOST_SEEN = 16
 
@@ -74,6 +74,7 @@ class State:
         self.seen = {}  # Call: True, the latest last
         self.packed = None  # calls.Packed of a frozen module
         self.torchs = set()  # _summary() of inputs for which "auto" chose torch's operator
+        self.left = set()  # (Call, what is asked) that is torch's since the whole model is faster so (whole.py)
 
     def see(self, call):
         """Notes a call."""
@@ -87,13 +88,20 @@ class State:
             self.torchs.clear()
         self.torchs.add(_summary(input))
 
+    def leave(self, call, asked, is_left):
+        """Whether a call is torch's whatever its own choice is."""
+        (self.left.add if is_left else self.left.discard)((call, asked))
+        self.torchs.clear()
+
     def freeze(self, frozen):
         """Whether weights are packed once."""
         self.packed = calls.Packed() if frozen else None
         self.torchs.clear()
 
     def __deepcopy__(self, memo):
-        return self._again(self.packed is not None)
+        state = self._again(self.packed is not None)
+        state.left = set(self.left)
+        return state
 
     def __reduce__(self):
         return State._again, (self.packed is not None,)
@@ -206,9 +214,10 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
     if of_policy == "auto":
         asked = "training" if records else "frozen" if is_frozen else "forward"
         chosen = call.chosen or policy.chosen(call)
-        server = chosen.serves(asked, b is not None)
+        is_left = state.left and (call, asked) in state.left
+        server = None if is_left else chosen.serves(asked, b is not None)
         if server is None:
-            if chosen.is_settled(asked):
+            if is_left or chosen.is_settled(asked):
                 state.note_torchs(input)
             return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if records:

@@ -19,6 +19,7 @@ from ..core import choice as kept_choice
 from . import gradients, torchs
 
 POLICIES = ("auto", "always", "never")
+WHOLE = "the whole model measured"  # Choice.why of whole.py
 DIRECTIONS = ("forward", "grad_input", "grad_weight")
 _MARGIN = 0.97  # a kernel is chosen where it takes less than this part of torch's time
 # A model waits for its CPU as often as for its GPU. So CPU time beyond torch's counts as time. And so do these seconds:
@@ -50,21 +51,22 @@ def forced():
         _measuring.forced = before
 
 
+def has_ranks():
+    """Whether this process is one of several in a process group."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized() and \
+        torch.distributed.get_world_size() > 1
+
+
 def _may_measure(call):
     if call.device.type != "cuda":
         return True
     if torch.cuda.is_current_stream_capturing() or torch.compiler.is_compiling():
         return False
-    if not getattr(_measuring, "forced", False) and torch.distributed.is_available() and \
-            torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
+    if not getattr(_measuring, "forced", False) and has_ranks():
         return False
     free = torch.cuda.mem_get_info(call.device)[0]
     free += torch.cuda.memory_reserved(call.device) - torch.cuda.memory_allocated(call.device)
     return free > _MEMORY * call.bytes()
-
-
-def _bucket(extent):
-    return 1 << max(extent - 1, 0).bit_length()
 
 
 def _shipped_choices():
@@ -79,13 +81,19 @@ def _chip(device):
     return "host" if device.type == "cpu" else torch.cuda.get_device_name(device)
 
 
+def key_of(what, device):
+    """What the store keeps a choice under."""
+    return (f"convtgen.torch: {what}\n{_chip(device)}\n"
+            f"torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, convtgen {version()}")
+
+
 class Choice:
     """What runs a direction of a call, and why.
 
     Attributes:
       runs: "convtgen" or "torch".
       convtgen_ms, torch_ms: what both took; None where they were not measured.
-      why: "measured", "shipped", or why torch serves without a measurement.
+      why: "measured", WHOLE, "shipped", or why torch serves without a measurement.
     """
 
     def __init__(self, runs, why, convtgen_ms=None, torch_ms=None):
@@ -264,13 +272,12 @@ class Chosen:
         return self.choices[asked]
 
     def _choose(self, asked, measure):
-        layer = f"{self.call.layer_text(False, tuple(map(_bucket, self.call.sizes())))}; {asked}"
-        chip, cudnn = _chip(self.call.device), torch.backends.cudnn.version()
-        key = f"convtgen.torch: {layer}\n{chip}\ntorch {torch.__version__}, cuDNN {cudnn}, convtgen {version()}"
+        layer = f"{self.call.bucket_text()}; {asked}"
+        key = key_of(layer, self.call.device)
         kept = Choice.of(kept_choice(key))
         if kept is not None:
             return kept, True
-        shipped = _shipped_choices().get(chip, {}).get(layer)
+        shipped = _shipped_choices().get(_chip(self.call.device), {}).get(layer)
         if shipped is not None:
             return Choice(shipped["runs"], "shipped", shipped["convtgen_ms"], shipped["torch_ms"]), True
         if measure is None or not _may_measure(self.call):
