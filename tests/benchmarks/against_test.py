@@ -280,7 +280,7 @@ class FilesTest(unittest.TestCase):
 
     def test_committed_results_can_be_compared(self):
         folder = os.path.join(ROOT, "benchmarks", "results")
-        paths = [os.path.join(folder, "tensor_cores_h200.json")] + [
+        paths = [os.path.join(folder, "forward_h200.json")] + [
             os.path.join(folder, "history", name) for name in sorted(os.listdir(os.path.join(folder, "history")))]
         for path in paths:
             of = read_results(path)
