@@ -95,9 +95,12 @@ def _clock_differences(before, after):
 
 
 def differences_of(before, after):
-    """(of chip and clocks, of the software), in words."""
+    """(of chip, flush and clocks, of the software), in words."""
     chip, software = ([f"{name}: {after.get(name)}, was {before.get(name)}" for name in names
                        if before.get(name) != after.get(name)] for names in (("gpu",), ("cudnn", "pytorch")))
+    flushes = [results.get("flush", "written") for results in (before, after)]
+    if flushes[0] != flushes[1]:
+        chip.append(f"flush: {flushes[1]}, was {flushes[0]}")
     return chip + _clock_differences(before.get("clocks"), after.get("clocks")), software
 
 

@@ -25,7 +25,7 @@ from layer import MODES, Layer, names_in, with_mode
 from machine_code import stored_code
 from pytorch_layer import tensors
 from results import geometric_mean
-from timing import FLUSH_BYTES
+from timing import Flush
 from verify import RELATIVE_L2
 
 
@@ -68,7 +68,7 @@ def medians(calls, y, flush, repeats):
     times = [[] for _ in calls]
     for repeat in range(repeats + 3):  # three to warm up
         for which in (range(len(calls)) if repeat % 2 == 0 else reversed(range(len(calls)))):
-            flush.zero_()
+            flush()
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             begin.record()
             calls[which](y)
@@ -117,7 +117,7 @@ def prepare_all(options, versions):
 
 def measure(options, versions, layers, folder):
     """A row for each kernel."""
-    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    flush = Flush(read=False)
     rows = []
     for (mode, layout, name), layer in layers.items():
         row = {"layer": name, "mode": mode, "layout": layout}

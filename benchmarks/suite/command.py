@@ -20,6 +20,9 @@ def parser_of(description):
     parser.add_argument("--library", default="libconvtgen.so.0.2", help="the shared library")
     parser.add_argument("--rounds", type=int, default=5, help="all layers are timed this many times, in turn (default: 5)")
     parser.add_argument("--repeats", type=int, default=10, help="runs of a layer in a round (default: 10)")
+    parser.add_argument("--flush", choices=["written", "read"], default="written",
+                        help="the L2 cache before each run: full of lines that were written, or of lines that were read, which "
+                             "need not go to memory first (default: written)")
     parser.add_argument("--tune", action="store_true", help="measure the planner's candidates first")
     parser.add_argument("--commit", default="", help="goes into the JSON file")
     parser.add_argument("--json", help="where the numbers go")
@@ -110,8 +113,8 @@ def measured(program, words, options, measurement_class):
     return {"gpu": torch.cuda.get_device_name(), "pytorch": torch.__version__, "cudnn": torch.backends.cudnn.version(),
             "clocks": {name: statistics.median(each[name] for each in known) for name in known[0]} if known else {},
             "convtgen": library.version(), "commit": options.commit,
-            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ"), "rounds": options.rounds,
-            "repeats": options.repeats, "command": " ".join([program, *words]), "rows": rows}
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ"), "flush": options.flush,
+            "rounds": options.rounds, "repeats": options.repeats, "command": " ".join([program, *words]), "rows": rows}
 
 
 def selected(options):

@@ -7,7 +7,7 @@ import torch
 from convtgen_api import ConvtgenError
 from layer import with_mode
 from pytorch_layer import convolve, set_precision, tensors
-from timing import FLUSH_BYTES, median_ms
+from timing import Flush, median_ms
 from verify import Reference
 
 
@@ -16,7 +16,7 @@ class Measurement:
 
     def __init__(self, library, device, options):
         self.library, self.device, self.options = library, device, options
-        self.flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+        self.flush = Flush(options.flush == "read")
 
     def measure(self, case, is_first):
         """As it goes into the JSON file; results are checked, and plans are tuned, in the first round."""

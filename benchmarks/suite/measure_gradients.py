@@ -7,7 +7,7 @@ import torch
 from convtgen_api import ConvtgenError
 from layer import GRADIENTS, with_mode, with_weights
 from pytorch_layer import backward, set_precision, tensors
-from timing import FLUSH_BYTES, median_ms
+from timing import Flush, median_ms
 from verify import check_array
 
 _ROLES = {"forward": ["y"], "grad_input": ["grad_x"], "grad_weight": ["grad_weight", "grad_bias"]}
@@ -19,7 +19,7 @@ class Measurement:
 
     def __init__(self, library, device, options):
         self.library, self.device, self.options = library, device, options
-        self.flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+        self.flush = Flush(options.flush == "read")
         self.kernels = []  # of the layer that is measured
 
     def arrays(self, layer, mode, layout):

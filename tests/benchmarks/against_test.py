@@ -106,6 +106,7 @@ class ConditionsTest(unittest.TestCase):
     def test_where_chip_or_clocks_differ_ratios_are_compared(self):
         for head, said in (({"gpu": "NVIDIA B200"}, "gpu: NVIDIA B200, was NVIDIA H200"),
                            ({"clocks": CLOCKS | {"sm_mhz": 1200.0}}, "clocks: sm_mhz 1200.0, was 1755.0"),
+                           ({"flush": "read"}, "flush: read, was written"),
                            ({"clocks": {}}, "clocks: not known of the newer results")):
             after = results(*self.AFTER, **head)
             self.assertEqual(verdicts(self.BEFORE, after), {"same": "", "worse": "SLOWER"}, head)
