@@ -238,9 +238,10 @@ def prepare(model, *example, progress=True, threads=0, **keywords):
     them, as a model that waits for its CPU, torch's operators serve all of it.
 
     Args:
-      example: arguments of the model. It is run once by torch's operators, then with the policy "auto" for some tenths of
-        a second (in training mode with its backward), but in a process group of several ranks. Its parameters, their
-        gradients, its buffers and random numbers stay as they are.
+      example: arguments of the model. It is run once by torch's operators; then, with the policy "auto", at least three
+        times with convtgen's kernels and as often without (in training mode with its backward), for up to two seconds, or
+        longer where a run is longer; but not in a process group of several ranks. Its parameters, their gradients, its
+        buffers and random numbers stay as they are.
       progress: whether a bar is written to standard error.
       threads: that compile at once; 0: one a core, at most 16.
 

@@ -16,6 +16,7 @@ from . import policy
 
 _MARGIN = 0.99  # convtgen's kernels stay where the model takes at most this part of the time without them
 _ROUNDS, _ROUND_SECONDS, _MOST_RUNS = 7, 20e-3, 20
+_SECONDS = 2.0  # that all rounds may take; one of a slow model may take longer
 
 
 def run_once(model, example, keywords, is_step):
@@ -57,9 +58,11 @@ def _seconds(runs, device):
         return None
     if device.type == "cpu":
         return [_round(run, 1, device) for run in runs]
-    once = [min(_round(run, 1, device) for _ in range(3)) for run in runs]  # cuDNN finds its algorithms in the first ones
+    once = [_round(run, 1, device) for run in runs]  # in the runs before cuDNN has found its algorithms
     counts = [min(_MOST_RUNS, int(_ROUND_SECONDS / seconds) + 1) for seconds in once]
-    rounds = [[_round(run, count, device) for run, count in zip(runs, counts)] for _ in range(_ROUNDS)]
+    both = sum(count * seconds for count, seconds in zip(counts, once))
+    rounds = [[_round(run, count, device) for run, count in zip(runs, counts)]
+              for _ in range(max(1, min(_ROUNDS, int(_SECONDS / both))))]
     return list(map(min, zip(*rounds)))
 
 
