@@ -27,14 +27,24 @@ static_assert(P::lanes_c * P::lanes_x <= 32 && P::tile_rows % P::warps_y == 0, "
 constexpr int kColumnStep = P::channels_last ? 1 : P::lanes_x;
 constexpr int kLaneColumns = P::channels_last ? P::columns_per_thread : 1;
 
+constexpr int kVector = 16 / sizeof(Element);  // elements of a whole vector
+
+// NCHW: a row is staged as whole vectors where a vector of x lies inside a row, or outside the image. The first one
+// begins kLead columns before the tile's.
+constexpr bool kRowVectors = !P::channels_last && P::width >= 0 && P::width % kVector == 0 &&
+                             kTileColumns % kVector == 0 && (P::asynchronous || P::element_kind != 0);
+constexpr int kLead = kRowVectors ? (kLeastOffsetW % kVector + kVector) % kVector : 0;
+constexpr int kVectorsOfRow = ceil_div(kLead + kStagedColumns, kVector);
+
 // Shared memory: the input by channels, the weights, and what warps exchange before they store. Lanes that read
 // different channels read different banks: a plane is an odd number of sums, or of vectors.
-constexpr int kPitch = P::channels_last ? ceil_div(kStagedColumns, 4) * 4 : kStagedColumns;
+constexpr int kPitch = P::channels_last ? ceil_div(kStagedColumns, 4) * 4
+                       : kRowVectors    ? ceil_div(kVectorsOfRow * kVector, 4) * 4
+                                        : kStagedColumns;
 constexpr long long kPlaneSums = static_cast<long long>(kStagedRows) * kPitch;
-constexpr long long kPlane = P::channels_last ? kPlaneSums / 8 * 8 + 4 : kPlaneSums / 2 * 2 + 1;
+constexpr long long kPlane = P::channels_last || kRowVectors ? kPlaneSums / 8 * 8 + 4 : kPlaneSums / 2 * 2 + 1;
 constexpr long long kWeights = static_cast<long long>(kGroupIn) * kTaps * kTileChannels;
 constexpr long long kWeightOffset = (kInputs * kPlane + 3) / 4 * 4;  // whole vectors
-constexpr int kVector = 16 / sizeof(Element);                        // elements of a whole vector
 
 // A warp's outputs go through shared memory as runs that are adjacent in memory. NCHW: the columns of a channel, of one
 // channel of each lane at a time. Channels last: the channels of a pixel, or of all pixels where the tile has all.
@@ -68,8 +78,10 @@ constexpr long long kExchangeOffset = kWeightOffset + (kWeights + 3) / 4 * 4;
 constexpr long long kSharedBytes =
     static_cast<long long>(sizeof(Sum)) * (kExchangeOffset + static_cast<long long>(kWarps) * kBuffers * kExchanged);
 constexpr int kStoreAlignment = P::vector > 0 ? P::vector * sizeof(Element) : kSkewed ? 0 : 16;  // in bytes
-constexpr int kLoadAlignment =
-    P::element_kind != 0 && P::channels_last && kInputs % kVector == 0 && P::in_channels % kVector == 0 ? 16 : 0;
+// Whether a thread reads 16 bytes of a pixel's channels at once, 16-bit elements.
+constexpr bool kPixelVectors =
+    P::element_kind != 0 && P::channels_last && kInputs % kVector == 0 && P::in_channels % kVector == 0;
+constexpr int kLoadAlignment = kPixelVectors || kRowVectors ? 16 : 0;
 constexpr int kAlignment = kStoreAlignment > kLoadAlignment ? kStoreAlignment : kLoadAlignment;
 
 // ---- Elements ----
@@ -78,15 +90,44 @@ constexpr int kAlignment = kStoreAlignment > kLoadAlignment ? kStoreAlignment : 
 // ---- Staging ----
 #include "device/stage_element.h"
 
-// Whether a thread reads 16 bytes of a pixel's channels at once, 16-bit elements.
-constexpr bool kLoadsVectors = kLoadAlignment == 16;
+// Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as stage_element() does.
+__device__ __forceinline__ void stage_vector(Sum* to, const Element* from, bool is_inside, const Element* legal) {
+  if (P::asynchronous) {
+    async_copy_16(to, is_inside ? from : legal, is_inside ? 16 : 0);
+  } else {
+    uint4 elements = make_uint4(0, 0, 0, 0);
+    if (is_inside) {
+      elements = load_constant_16(from);
+    }
+    const unsigned int words[4] = {elements.x, elements.y, elements.z, elements.w};
+#pragma unroll
+    for (int k = 0; k < 4; k += 2) {
+      *reinterpret_cast<float4*>(to + 2 * k) =
+          make_float4(widen(static_cast<Element>(words[k])), widen(static_cast<Element>(words[k] >> 16)),
+                      widen(static_cast<Element>(words[k + 1])), widen(static_cast<Element>(words[k + 1] >> 16)));
+    }
+  }
+}
 
 // Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.
 // `x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.
 __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Element* __restrict__ x, int channels,
                                             int first_row, const int first_column, const int in_h, const int in_w) {
   constexpr int kStaged = kStagedRows * kStagedColumns;
-  if (kLoadsVectors) {
+  if (kRowVectors) {
+#pragma unroll 8
+    for (int i = threadIdx.x; i < kInputs * kStagedRows * kVectorsOfRow; i += kThreads) {
+      const int channel = i / (kStagedRows * kVectorsOfRow);
+      const int row = i / kVectorsOfRow % kStagedRows;
+      const int column = i % kVectorsOfRow * kVector;
+      const int iy = first_row + row;
+      const int ix = first_column - kLead + column;
+      const bool is_inside = (kWholeInputs || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
+                             (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
+      stage_vector(planes + (channel * static_cast<int>(kPlane) + row * kPitch + column),
+                   x + ((static_cast<Offset>(channel) * in_h + iy) * in_w + ix), is_inside, x);
+    }
+  } else if (kPixelVectors) {
     constexpr int kVectors = ceil_div(kInputs, kVector);
 #pragma unroll 4
     for (int i = threadIdx.x; i < kStaged * kVectors; i += kThreads) {
@@ -370,7 +411,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int column = warp_x * kWarpColumns + lane_x * kLaneColumns;
   const int of_group =
       kWholeGroups ? (warp_c * kWarpChannels + lane_c * P::channels_per_thread) / kGroupOut * kGroupIn : 0;
-  const Sum* x_thread = shared + (of_group * static_cast<int>(kPlane) + column);
+  const Sum* x_thread = shared + (of_group * static_cast<int>(kPlane) + kLead + column);
   const Sum* weight_thread = weights + (warp_c * kWarpChannels + weight_place(lane_c, 0));
   Sum* exchange = shared + (kExchangeOffset + warp * (kBuffers * kExchanged));
   Place place;

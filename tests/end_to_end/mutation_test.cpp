@@ -150,6 +150,19 @@ constexpr Case kCases[] = {
      .least_mutants = 8,
      .block = "warps_x 2, warps_c 1, warps_y 2, lanes_c 2, lanes_x 16, channels_per_thread 2, columns_per_thread 2, "
               "tile_rows 4, vector 0"},
+    {.name = "direct_rows_row_vectors",
+     .template_name = "direct_rows",
+     .layer =
+         "conv_transpose2d 6 -> 20; kernel 3x4; stride 3x2; padding 1x3; dilation 2x1; groups 2; bias; input 2x5x40",
+     .least_mutants = 8,
+     .block = "warps_x 1, warps_c 1, warps_y 2, lanes_c 2, lanes_x 16, channels_per_thread 2, columns_per_thread 2, "
+              "tile_rows 4, vector 0"},
+    {.name = "direct_rows_row_vectors_f16",
+     .template_name = "direct_rows",
+     .layer = "conv_transpose2d 4 -> 4; kernel 5x6; stride 2x2; padding 1x2; groups 4; input 2x5x40; dtype f16",
+     .least_mutants = 8,
+     .block = "warps_x 1, warps_c 1, warps_y 2, lanes_c 1, lanes_x 16, channels_per_thread 1, columns_per_thread 2, "
+              "tile_rows 4, vector 0"},
     {.name = "direct_rows_pixels",
      .template_name = "direct_rows",
      .layer = "conv_transpose2d 5 -> 5; kernel 3x4; stride 2x3; padding 1x0; groups 5; input 2x5x11; dtype f16; layout "

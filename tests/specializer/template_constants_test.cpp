@@ -185,7 +185,7 @@ const Changed kChanged[] = {
     {"direct", plans_direct, "conv_transpose2d 8 -> 8; kernel 3; input 1x64x64", "(call ceil_div kStagedColumns 4) 4)",
      "(call ceil_div kStagedColumns 4) 8)"},
     {"direct_rows", plans_direct_rows, "conv_transpose2d 8 -> 8; kernel 3; stride 2; input 1x64x64",
-     "(* (/ kPlaneSums 2) 2) 1)", "(* (/ kPlaneSums 2) 2) 3)"},
+     "(* (/ kPlaneSums 8) 8) 4)", "(* (/ kPlaneSums 8) 8) 12)"},
     {"mma_rows", plans_mma_rows, "conv_transpose2d 16 -> 16; kernel 3; stride 2; input 1x64x64; dtype f16; layout nhwc",
      "(* (/ kVectors 2) 2) 1)", "(* (/ kVectors 2) 2) 3)"},
     {"mma_phases", plans_mma_phases,

@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "9a7c579100cb5b51be6cd829601919ae1b6eeee763a861761333fb213eff5f2f")
+  (digest "156b4279035c9217b2023f6f55639096ca5d4611ca692ad7189f3516b3fabeef")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -189,31 +189,35 @@
   (static_assert @23 (&& (<= (* P::lanes_c P::lanes_x) 32) (== (% P::tile_rows P::warps_y) 0)) "warps have lanes and rows")
   (constant @27 int kColumnStep (? P::channels_last 1 P::lanes_x))
   (constant @28 int kLaneColumns (? P::channels_last P::columns_per_thread 1))
-  (constant @32 int kPitch (? P::channels_last (* (call ceil_div kStagedColumns 4) 4) kStagedColumns))
-  (constant @33 "long long" kPlaneSums (* (static_cast "long long" kStagedRows) kPitch))
-  (constant @34 "long long" kPlane (? P::channels_last (+ (* (/ kPlaneSums 8) 8) 4) (+ (* (/ kPlaneSums 2) 2) 1)))
-  (constant @35 "long long" kWeights (* (* (static_cast "long long" kGroupIn) kTaps) kTileChannels))
-  (constant @36 "long long" kWeightOffset (* (/ (+ (* kInputs kPlane) 3) 4) 4) (trail "whole vectors"))
-  (constant @37 int kVector (/ 16 (sizeof Element)) (trail "elements of a whole vector"))
-  (constant @41 int kWarpPixels (* kWarpColumns P::stride_w))
-  (constant @42 bool kJoined (&& (&& P::channels_last (== kTileChannels P::out_channels)) (== P::warps_c 1)))
-  (constant @43 int kRuns (? P::channels_last (? kJoined 1 kWarpPixels) P::lanes_c))
-  (constant @44 int kRunLength (? P::channels_last (? kJoined (* kWarpPixels P::out_channels) kWarpChannels) kWarpPixels))
-  (constant @45 int kRunLanes (? (> (/ kRunLength kVector) 16) 32 (? (> (/ kRunLength kVector) 8) 16 (? (> (/ kRunLength kVector) 4) 8 4))) (trail "that store a run"))
-  (constant @49 int kRunRounds (call ceil_div (/ kRunLength kVector) kRunLanes))
-  (constant @51 int kRunSums (* (call ceil_div (- (+ kRunLength kVector) 1) kVector) kVector))
-  (constant @54 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
-  (constant @57 bool kWholePixels (== (% P::out_channels kVector) 0))
-  (constant @58 bool kWholeRows (&& (>= P::width 0) (== (% (* kOutWidth (? P::channels_last P::out_channels 1)) kVector) 0)))
-  (constant @59 bool kSkewed (|| (|| (!= (% kRunLength kVector) 0) (? P::channels_last (&& (! kWholePixels) (! (&& kJoined kWholeRows))) (! kWholeRows))) (&& (&& (&& (&& P::channels_last (! kJoined)) (! kWholeGroups)) (> P::groups 1)) (!= (% kGroupOut kVector) 0))))
-  (constant @64 int kBuffers (? (&& (! P::channels_last) (> P::channels_per_thread 1)) 2 1))
-  (constant @65 int kExchanged (? (> P::vector 0) 0 (* (/ (+ (* kRuns kRunSums) 3) 4) 4)) (trail "sums of a warp's buffer"))
-  (constant @67 "long long" kExchangeOffset (+ kWeightOffset (* (/ (+ kWeights 3) 4) 4)))
-  (constant @68 "long long" kSharedBytes (* (static_cast "long long" (sizeof Sum)) (+ kExchangeOffset (* (* (static_cast "long long" kWarps) kBuffers) kExchanged))))
-  (constant @70 int kStoreAlignment (? (> P::vector 0) (* P::vector (sizeof Element)) (? kSkewed 0 16)) (trail "in bytes"))
-  (constant @71 int kLoadAlignment (? (&& (&& (&& (!= P::element_kind 0) P::channels_last) (== (% kInputs kVector) 0)) (== (% P::in_channels kVector) 0)) 16 0))
-  (constant @73 int kAlignment (? (> kStoreAlignment kLoadAlignment) kStoreAlignment kLoadAlignment))
-  (section @75 "Elements")
+  (constant @30 int kVector (/ 16 (sizeof Element)) (trail "elements of a whole vector"))
+  (constant @34 bool kRowVectors (&& (&& (&& (&& (! P::channels_last) (>= P::width 0)) (== (% P::width kVector) 0)) (== (% kTileColumns kVector) 0)) (|| P::asynchronous (!= P::element_kind 0))))
+  (constant @36 int kLead (? kRowVectors (% (+ (% kLeastOffsetW kVector) kVector) kVector) 0))
+  (constant @37 int kVectorsOfRow (call ceil_div (+ kLead kStagedColumns) kVector))
+  (constant @41 int kPitch (? P::channels_last (* (call ceil_div kStagedColumns 4) 4) (? kRowVectors (* (call ceil_div (* kVectorsOfRow kVector) 4) 4) kStagedColumns)))
+  (constant @44 "long long" kPlaneSums (* (static_cast "long long" kStagedRows) kPitch))
+  (constant @45 "long long" kPlane (? (|| P::channels_last kRowVectors) (+ (* (/ kPlaneSums 8) 8) 4) (+ (* (/ kPlaneSums 2) 2) 1)))
+  (constant @46 "long long" kWeights (* (* (static_cast "long long" kGroupIn) kTaps) kTileChannels))
+  (constant @47 "long long" kWeightOffset (* (/ (+ (* kInputs kPlane) 3) 4) 4) (trail "whole vectors"))
+  (constant @51 int kWarpPixels (* kWarpColumns P::stride_w))
+  (constant @52 bool kJoined (&& (&& P::channels_last (== kTileChannels P::out_channels)) (== P::warps_c 1)))
+  (constant @53 int kRuns (? P::channels_last (? kJoined 1 kWarpPixels) P::lanes_c))
+  (constant @54 int kRunLength (? P::channels_last (? kJoined (* kWarpPixels P::out_channels) kWarpChannels) kWarpPixels))
+  (constant @55 int kRunLanes (? (> (/ kRunLength kVector) 16) 32 (? (> (/ kRunLength kVector) 8) 16 (? (> (/ kRunLength kVector) 4) 8 4))) (trail "that store a run"))
+  (constant @59 int kRunRounds (call ceil_div (/ kRunLength kVector) kRunLanes))
+  (constant @61 int kRunSums (* (call ceil_div (- (+ kRunLength kVector) 1) kVector) kVector))
+  (constant @64 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
+  (constant @67 bool kWholePixels (== (% P::out_channels kVector) 0))
+  (constant @68 bool kWholeRows (&& (>= P::width 0) (== (% (* kOutWidth (? P::channels_last P::out_channels 1)) kVector) 0)))
+  (constant @69 bool kSkewed (|| (|| (!= (% kRunLength kVector) 0) (? P::channels_last (&& (! kWholePixels) (! (&& kJoined kWholeRows))) (! kWholeRows))) (&& (&& (&& (&& P::channels_last (! kJoined)) (! kWholeGroups)) (> P::groups 1)) (!= (% kGroupOut kVector) 0))))
+  (constant @74 int kBuffers (? (&& (! P::channels_last) (> P::channels_per_thread 1)) 2 1))
+  (constant @75 int kExchanged (? (> P::vector 0) 0 (* (/ (+ (* kRuns kRunSums) 3) 4) 4)) (trail "sums of a warp's buffer"))
+  (constant @77 "long long" kExchangeOffset (+ kWeightOffset (* (/ (+ kWeights 3) 4) 4)))
+  (constant @78 "long long" kSharedBytes (* (static_cast "long long" (sizeof Sum)) (+ kExchangeOffset (* (* (static_cast "long long" kWarps) kBuffers) kExchanged))))
+  (constant @80 int kStoreAlignment (? (> P::vector 0) (* P::vector (sizeof Element)) (? kSkewed 0 16)) (trail "in bytes"))
+  (constant @82 bool kPixelVectors (&& (&& (&& (!= P::element_kind 0) P::channels_last) (== (% kInputs kVector) 0)) (== (% P::in_channels kVector) 0)))
+  (constant @84 int kLoadAlignment (? (|| kPixelVectors kRowVectors) 16 0))
+  (constant @85 int kAlignment (? (> kStoreAlignment kLoadAlignment) kStoreAlignment kLoadAlignment))
+  (section @87 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -248,7 +252,7 @@
           (else
             (return @6 value))))))
   (file "direct_rows.cu")
-  (section @78 "Staging")
+  (section @90 "Staging")
   (file "device/stage_element.h")
   (function @11 device void copy_element
     (comment "Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.")
@@ -275,8 +279,25 @@
       (else
         (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
   (file "direct_rows.cu")
-  (constant @82 bool kLoadsVectors (== kLoadAlignment 16))
-  (function @86 device void stage_input
+  (function @94 device void stage_vector
+    (comment "Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as stage_element() does.")
+    (attributes "__forceinline__")
+    (argument (pointer Sum) to)
+    (argument (pointer (const Element)) from)
+    (argument bool is_inside)
+    (argument (pointer (const Element)) legal)
+    (if @1 P::asynchronous
+      (then
+        (do @2 (call async_copy_16 to (? is_inside from legal) (? is_inside 16 0))))
+      (else
+        (declare @4 uint4 elements (call make_uint4 0 0 0 0))
+        (if @5 is_inside
+          (then
+            (do @6 (= elements (call load_constant_16 from)))))
+        (declare @8 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
+        (for @10 (pragma "unroll") (declare @10 int k 0) (< k 4) (+= k 2)
+          (do @11 (= (* (reinterpret_cast (pointer float4) (+ to (* 2 k)))) (call make_float4 (call widen (static_cast Element (at words k))) (call widen (static_cast Element (>> (at words k) 16))) (call widen (static_cast Element (at words (+ k 1)))) (call widen (static_cast Element (>> (at words (+ k 1)) 16))))))))))
+  (function @114 device void stage_input
     (comment "Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.")
     (comment "`x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.")
     (attributes "__forceinline__")
@@ -288,43 +309,54 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (declare_constexpr @2 int kStaged (* kStagedRows kStagedColumns))
-    (if @3 kLoadsVectors
+    (if @3 kRowVectors
       (then
-        (declare_constexpr @4 int kVectors (call ceil_div kInputs kVector))
-        (for @6 (pragma "unroll 4") (declare @6 int i (. threadIdx x)) (< i (* kStaged kVectors)) (+= i kThreads)
-          (declare @7 (const int) channel (* (% i kVectors) kVector))
-          (declare @8 (const int) row (/ (/ i kVectors) kStagedColumns))
-          (declare @9 (const int) column (% (/ i kVectors) kStagedColumns))
-          (declare @10 (const int) iy (+ first_row row))
-          (declare @11 (const int) ix (+ first_column column))
-          (declare @12 uint4 elements (call make_uint4 0 0 0 0))
-          (if @13 (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
-            (then
-              (do @15 (= elements (call load_constant_16 (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)))))))
-          (declare @17 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
-          (declare @18 (pointer Sum) to (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)))
-          (for @20 (pragma "unroll") (declare @20 int k 0) (< k 4) (++ k)
-            (do @21 (= (at to (* (* 2 k) (static_cast int kPlane))) (call widen (static_cast Element (at words k)))))
-            (do @22 (= (at to (* (+ (* 2 k) 1) (static_cast int kPlane))) (call widen (static_cast Element (>> (at words k) 16))))))))
+        (for @5 (pragma "unroll 8") (declare @5 int i (. threadIdx x)) (< i (* (* kInputs kStagedRows) kVectorsOfRow)) (+= i kThreads)
+          (declare @6 (const int) channel (/ i (* kStagedRows kVectorsOfRow)))
+          (declare @7 (const int) row (% (/ i kVectorsOfRow) kStagedRows))
+          (declare @8 (const int) column (* (% i kVectorsOfRow) kVector))
+          (declare @9 (const int) iy (+ first_row row))
+          (declare @10 (const int) ix (+ (- first_column kLead) column))
+          (declare @11 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
+          (do @13 (call stage_vector (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix)) is_inside x))))
       (else
-        (for @27 (pragma "unroll 8") (declare @27 int i (. threadIdx x)) (< i (* kStaged kInputs)) (+= i kThreads)
-          (comment @28 "Adjacent threads read adjacent memory.")
-          (declare @29 (const int) channel (? P::channels_last (% i kInputs) (/ i kStaged)))
-          (declare @30 (const int) row (? P::channels_last (/ (/ i kInputs) kStagedColumns) (% (/ i kStagedColumns) kStagedRows)))
-          (declare @31 (const int) column (? P::channels_last (% (/ i kInputs) kStagedColumns) (% i kStagedColumns)))
-          (declare @32 (const int) iy (+ first_row row))
-          (declare @33 (const int) ix (+ first_column column))
-          (declare @34 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
-          (declare @36 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix))))
-          (do @38 (call stage_element (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))
-  (constant @129 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
-  (function @132 device int weight_place
+        (if @16 kPixelVectors
+          (then
+            (declare_constexpr @17 int kVectors (call ceil_div kInputs kVector))
+            (for @19 (pragma "unroll 4") (declare @19 int i (. threadIdx x)) (< i (* kStaged kVectors)) (+= i kThreads)
+              (declare @20 (const int) channel (* (% i kVectors) kVector))
+              (declare @21 (const int) row (/ (/ i kVectors) kStagedColumns))
+              (declare @22 (const int) column (% (/ i kVectors) kStagedColumns))
+              (declare @23 (const int) iy (+ first_row row))
+              (declare @24 (const int) ix (+ first_column column))
+              (declare @25 uint4 elements (call make_uint4 0 0 0 0))
+              (if @26 (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
+                (then
+                  (do @28 (= elements (call load_constant_16 (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)))))))
+              (declare @30 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
+              (declare @31 (pointer Sum) to (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)))
+              (for @33 (pragma "unroll") (declare @33 int k 0) (< k 4) (++ k)
+                (do @34 (= (at to (* (* 2 k) (static_cast int kPlane))) (call widen (static_cast Element (at words k)))))
+                (do @35 (= (at to (* (+ (* 2 k) 1) (static_cast int kPlane))) (call widen (static_cast Element (>> (at words k) 16))))))))
+          (else
+            (for @40 (pragma "unroll 8") (declare @40 int i (. threadIdx x)) (< i (* kStaged kInputs)) (+= i kThreads)
+              (comment @41 "Adjacent threads read adjacent memory.")
+              (declare @42 (const int) channel (? P::channels_last (% i kInputs) (/ i kStaged)))
+              (declare @43 (const int) row (? P::channels_last (/ (/ i kInputs) kStagedColumns) (% (/ i kStagedColumns) kStagedRows)))
+              (declare @44 (const int) column (? P::channels_last (% (/ i kInputs) kStagedColumns) (% i kStagedColumns)))
+              (declare @45 (const int) iy (+ first_row row))
+              (declare @46 (const int) ix (+ first_column column))
+              (declare @47 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
+              (declare @49 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix))))
+              (do @51 (call stage_element (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))))
+  (constant @170 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
+  (function @173 device int weight_place
     (comment "Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument int channel)
     (return @1 (+ (+ (* (/ channel kTogether) (* P::lanes_c kTogether)) (* lane kTogether)) (% channel kTogether))))
-  (function @138 device void stage_weights
+  (function @179 device void stage_weights
     (comment "Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are")
     (comment "those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.")
     (attributes "__forceinline__")
@@ -342,10 +374,10 @@
       (declare @10 (const int) place (+ (* (/ channel kWarpChannels) kWarpChannels) (call weight_place (/ of_warp P::channels_per_thread) (% of_warp P::channels_per_thread))))
       (declare @12 (pointer (const Element)) from (+ weight (call weight_offset (static_cast WeightIndex (+ (* group kGroupIn) ci)) co tap kGroupOut kTaps)))
       (do @14 (call stage_element (+ weights (+ (* (+ (* ci kTaps) tap) kTileChannels) place)) from (|| kWholeTiles (< channel channels)) weight))))
-  (section @157 "Products")
-  (alias @160 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
+  (section @198 "Products")
+  (alias @201 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one column phase."))
-  (function @163 device void multiply_add
+  (function @204 device void multiply_add
     (comment "One tap: positions of a staged row times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -355,7 +387,7 @@
       (declare @3 (const Sum) weight (at weights (call weight_place 0 channel)))
       (for @5 (pragma "unroll") (declare @5 int column 0) (< column P::columns_per_thread) (++ column)
         (do @6 (= (at (at acc channel) column) (call fma (at x (* column kColumnStep)) weight (at (at acc channel) column)))))))
-  (section @174 "Epilogue")
+  (section @215 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -468,19 +500,19 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct_rows.cu")
-  (function @179 device int skew_of
+  (function @220 device int skew_of
     (comment "How many elements behind the start of a vector of 16 bytes this one lies.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) element)
     (return @1 (static_cast int (% (/ (reinterpret_cast "unsigned long long" element) (sizeof Element)) kVector))))
-  (record @185 Place
+  (record @226 Place
     (comment "A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the")
     (comment "first column of its first position.")
     (field int channel)
     (field int channel_end)
     (field int row)
     (field int column))
-  (function @190 device (pointer Element) run_start
+  (function @231 device (pointer Element) run_start
     (comment "The first element of a run in the image `y`.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -492,7 +524,7 @@
       (then
         (return @3 (+ y (+ (* (+ (+ (* (static_cast Offset (. place row)) out_w) (. place column)) run) P::out_channels) (. place channel))))))
     (return @5 (+ y (+ (* (+ (* (static_cast Offset (+ (. place channel) (* run P::channels_per_thread))) out_h) (. place row)) out_w) (. place column)))))
-  (function @200 device int run_length
+  (function @241 device int run_length
     (comment "The elements of a run that lie inside the output.")
     (attributes "__forceinline__")
     (argument (reference (const Place)) place)
@@ -505,7 +537,7 @@
       (then
         (return @5 (? (< (+ (. place column) run) out_w) (call min (- (. place channel_end) (. place channel)) kRunLength) 0))))
     (return @7 (? (< (+ (. place channel) (* run P::channels_per_thread)) (. place channel_end)) (call min (call max (- out_w (. place column)) 0) kRunLength) 0)))
-  (function @213 device void store_runs
+  (function @254 device void store_runs
     (comment "Stores the runs of a warp: whole vectors, and the ends of a run element by element.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Sum))) exchanged)
@@ -533,7 +565,7 @@
           (for @21 (pragma "unroll 1") (declare @21 int i (% lane kRunLanes)) (< i ends) (+= i kRunLanes)
             (declare @22 (const int) element (? (< i head) i (+ i (* vectors kVector))))
             (do @23 (= (at start element) (call narrow (at exchanged (+ (+ (* run kRunSums) skew) element))))))))))
-  (function @243 device void store_pixels
+  (function @284 device void store_pixels
     (comment "Stores a thread's accumulators, channels last: its adjacent channels of each pixel as vectors.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -561,7 +593,7 @@
                       (do @20 (call store_16 (+ to channel) (+ values channel))))
                     (else
                       (do @22 (call store_8 (+ to channel) (+ values channel)))))))))))))
-  (function @275 device void store_exchanged
+  (function @316 device void store_exchanged
     (comment "Stores a warp's accumulators as runs through `exchange`, which is the warp's own.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -601,8 +633,8 @@
       (then
         (do @38 (call __syncwarp)
           (trail "all lanes have read what is written next")))))
-  (section @317 "Kernel")
-  (function @319 kernel void direct_rows
+  (section @358 "Kernel")
+  (function @360 kernel void direct_rows
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -658,7 +690,7 @@
     (declare @50 (const int) lane_x (? is_idle 0 (? P::channels_last (/ lane P::lanes_c) (% lane P::lanes_x))))
     (declare @51 (const int) column (+ (* warp_x kWarpColumns) (* lane_x kLaneColumns)))
     (declare @52 (const int) of_group (? kWholeGroups (* (/ (+ (* warp_c kWarpChannels) (* lane_c P::channels_per_thread)) kGroupOut) kGroupIn) 0))
-    (declare @54 (pointer (const Sum)) x_thread (+ shared (+ (* of_group (static_cast int kPlane)) column)))
+    (declare @54 (pointer (const Sum)) x_thread (+ shared (+ (+ (* of_group (static_cast int kPlane)) kLead) column)))
     (declare @55 (pointer (const Sum)) weight_thread (+ weights (+ (* warp_c kWarpChannels) (call weight_place lane_c 0))))
     (declare @56 (pointer Sum) exchange (+ shared (+ kExchangeOffset (* warp (* kBuffers kExchanged)))))
     (declare @57 Place place)

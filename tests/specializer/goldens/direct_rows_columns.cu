@@ -1,15 +1,15 @@
 // conv_transpose2d 32 -> 64; kernel 3x5; stride 2x3; padding 1x2; dilation 2x1; groups 4; input 16x128x256; bias; fuse relu; dtype f32; compute f32; layout nchw
-// forward for sm_90a. Template direct_rows: a block makes 4x768 outputs of 8 channels; 15 taps; 60.0 KiB shared.
+// forward for sm_90a. Template direct_rows: a block makes 4x768 outputs of 8 channels; 15 taps; 60.5 KiB shared.
 // Launch
 //   sizes: batch 16, in_height 128, in_width 256; out_height 257, out_width 766
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
-//   tensor y: 201586688 elements, written, 4-byte aligned
-//   tensor x: 16777216 elements, read, 4-byte aligned
+//   tensor y: 201586688 elements, written, 16-byte aligned
+//   tensor x: 16777216 elements, read, 16-byte aligned
 //   tensor weight: 7680 elements, read, 4-byte aligned
 //   tensor bias: 64 elements, read, 4-byte aligned
 //   kernel convtgen_direct_rows_forward_45f77d07c4e3148f
 //     arguments const float* x, const float* weight, const float* bias, float* y
-//     grid 8320; block 128; shared 61472
+//     grid 8320; block 128; shared 61952
 
 namespace convtgen_direct_rows_forward_45f77d07c4e3148f_source {
 
@@ -42,6 +42,12 @@ __device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigne
                : "memory");
 }
 
+// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
 // Waits for all copies of this thread, in groups or not.
 __device__ __forceinline__ void async_copy_wait_all() {
   asm volatile("cp.async.wait_all;" ::: "memory");
@@ -52,10 +58,10 @@ __device__ __forceinline__ void async_copy_wait_all() {
 // ---- Constants ----
 
 constexpr int kThreads = 128;
-constexpr int kStagedColumns = 257;
 constexpr int kColumnStep = 32;
-constexpr int kPitch = 257;
-constexpr long long kPlane = 1029ll;
+constexpr int kVectorsOfRow = 65;
+constexpr int kPitch = 260;
+constexpr long long kPlane = 1044ll;
 constexpr int kRunLength = 768;
 constexpr int kRunLanes = 32;  // that store a run
 constexpr int kRunSums = 772;
@@ -63,8 +69,8 @@ constexpr int kExchanged = 772;  // sums of a warp's buffer
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr long long kWeightOffset = 8232ll;  // whole vectors
-constexpr long long kExchangeOffset = 9192ll;
+constexpr long long kWeightOffset = 8352ll;  // whole vectors
+constexpr long long kExchangeOffset = 9312ll;
 
 __device__ int floor_div(int a) {
   return a >= 0 ? a / 2 : -((1 - a) / 2);
@@ -73,29 +79,33 @@ __device__ int floor_div(int a) {
 // ---- Staging ----
 
 // Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.
-__device__ __forceinline__ void copy_element(float* to, const float* from, bool is_inside) {
-  async_copy_4(to, from, is_inside ? 4 : 0);
+__device__ __forceinline__ void copy_element(float* to, const float* from) {
+  async_copy_4(to, from, 4);
 }
 
 // Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
 // later. `legal` is any address of the elements that may be read.
-__device__ __forceinline__ void stage_element(float* to, const float* from, bool is_inside, const float* legal) {
-  copy_element(to, is_inside ? from : legal, is_inside);
+__device__ __forceinline__ void stage_element(float* to, const float* from) {
+  copy_element(to, from);
+}
+
+// Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as stage_element() does.
+__device__ __forceinline__ void stage_vector(float* to, const float* from, bool is_inside, const float* legal) {
+  async_copy_16(to, is_inside ? from : legal, is_inside ? 16 : 0);
 }
 
 // Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.
 // `x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.
 __device__ __forceinline__ void stage_input(float* __restrict__ planes, const float* __restrict__ x, int first_row) {
   #pragma unroll 8
-  for (int i = threadIdx.x; i < 8224; i += kThreads) {
-    // Adjacent threads read adjacent memory.
-    const int channel = i / 1028;
-    const int row = i / kStagedColumns % 4;
-    const int column = i % kStagedColumns;
+  for (int i = threadIdx.x; i < 2080; i += kThreads) {
+    const int channel = i / 260;
+    const int row = i / kVectorsOfRow % 4;
+    const int column = i % kVectorsOfRow * 4;
     const int iy = first_row + row;
     const bool is_inside = iy >= 0 && iy < 128 && column < 256;
-    const float* from = x + ((channel * 128 + iy) * 256 + column);
-    stage_element(planes + (channel * 1029 + row * kPitch + column), from, is_inside, x);
+    stage_vector(planes + (channel * 1044 + row * kPitch + column), x + ((channel * 128 + iy) * 256 + column),
+                 is_inside, x);
   }
 }
 
@@ -117,7 +127,7 @@ __device__ __forceinline__ void stage_weights(float* __restrict__ weights, const
     const int of_warp = channel % 4;
     const int place = channel / 4 * 4 + weight_place(0, of_warp);
     const float* from = weight + ((ci * 16 + co) * 15 + tap);
-    stage_element(weights + ((ci * 15 + tap) * 8 + place), from, true, weight);
+    stage_element(weights + ((ci * 15 + tap) * 8 + place), from);
   }
 }
 
