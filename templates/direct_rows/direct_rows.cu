@@ -250,31 +250,80 @@ __device__ __forceinline__ int run_length(const Place& place, int run, const int
              : 0;
 }
 
+// What of a run is inside the output: elements before its first whole vector, whole vectors, elements beside them.
+struct Run {
+  Element* start;
+  int head, vectors, ends;
+};
+
+__device__ __forceinline__ Run run_of(Element* __restrict__ y, const Place& place, int run, const int out_h,
+                                      const int out_w) {
+  const int length = run_length(place, run, out_w);
+  Element* start = run_start(y, place, run, out_h, out_w);
+  const int head = kSkewed ? min((kVector - skew_of(start)) % kVector, length) : 0;
+  const int vectors = (length - head) / kVector;
+  return {start, head, vectors, length - vectors * kVector};
+}
+
 // Stores the runs of a warp: whole vectors, and the ends of a run element by element.
 __device__ __forceinline__ void store_runs(const Sum* __restrict__ exchanged, Element* __restrict__ y,
                                            const Place& place, const int out_h, const int out_w) {
   const int lane = threadIdx.x % 32;
 #pragma unroll 2
   for (int run = lane / kRunLanes; run < kRuns; run += 32 / kRunLanes) {
-    const int length = run_length(place, run, out_w);
-    Element* start = run_start(y, place, run, out_h, out_w);
-    const int skew = kSkewed ? skew_of(start) : 0;
-    const int head = kSkewed ? min((kVector - skew) % kVector, length) : 0;
-    const int vectors = (length - head) / kVector;
+    const Run of_run = run_of(y, place, run, out_h, out_w);
+    const int skew = kSkewed ? skew_of(of_run.start) : 0;
     const Sum* from = exchanged + (run * kRunSums + (kSkewed && skew > 0 ? kVector : 0));  // the first whole vector
 #pragma unroll
     for (int round = 0; round < kRunRounds; ++round) {
       const int i = lane % kRunLanes + round * kRunLanes;
-      if (i < vectors) {
-        store_16(start + (head + i * kVector), from + i * kVector);
+      if (i < of_run.vectors) {
+        store_16(of_run.start + (of_run.head + i * kVector), from + i * kVector);
       }
     }
     if (kSkewed) {
-      const int ends = length - vectors * kVector;
 #pragma unroll 1
-      for (int i = lane % kRunLanes; i < ends; i += kRunLanes) {
-        const int element = i < head ? i : i + vectors * kVector;
-        start[element] = narrow(exchanged[run * kRunSums + skew + element]);
+      for (int i = lane % kRunLanes; i < of_run.ends; i += kRunLanes) {
+        const int element = i < of_run.head ? i : i + of_run.vectors * kVector;
+        of_run.start[element] = narrow(exchanged[run * kRunSums + skew + element]);
+      }
+    }
+  }
+}
+
+// NCHW: rows of outputs without taps are stored before the staged input is there.
+constexpr bool kFillsRows = !P::channels_last && kTapRows < P::stride_h;
+
+// Stores a row without taps of each channel of a warp: bias alone, which waits for nothing.
+__device__ __forceinline__ void fill_runs(Element* __restrict__ y, const Element* __restrict__ bias, const Place& place,
+                                          const int out_h, const int out_w) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int channel = 0; channel < P::channels_per_thread; ++channel) {
+    Place of_channel = place;
+    of_channel.channel += channel;
+#pragma unroll 2
+    for (int run = lane / kRunLanes; run < kRuns; run += 32 / kRunLanes) {
+      const int co = of_channel.channel + run * P::channels_per_thread;
+      const Sum value = epilogue(0, P::has_bias && (kWholeTiles || co < place.channel_end) ? widen(bias[co]) : 0);
+      Sum values[kVector];
+#pragma unroll
+      for (int i = 0; i < kVector; ++i) {
+        values[i] = value;
+      }
+      const Run of_run = run_of(y, of_channel, run, out_h, out_w);
+#pragma unroll
+      for (int round = 0; round < kRunRounds; ++round) {
+        const int i = lane % kRunLanes + round * kRunLanes;
+        if (i < of_run.vectors) {
+          store_16(of_run.start + (of_run.head + i * kVector), values);
+        }
+      }
+      if (kSkewed) {
+#pragma unroll 1
+        for (int i = lane % kRunLanes; i < of_run.ends; i += kRunLanes) {
+          of_run.start[i < of_run.head ? i : i + of_run.vectors * kVector] = narrow(value);
+        }
       }
     }
   }
@@ -394,11 +443,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   stage_input(shared, x_group, P::in_channels - group * kGroupIn, tile_y * P::tile_rows + kLeastOffsetH,
               tile_x * kTileColumns + kLeastOffsetW, in_h, in_w);
   stage_weights(weights, weight_group, first_in_group, channel_end - first_out);
-  if (P::asynchronous) {
-    async_copy_wait_all();
-  }
-  __syncthreads();  // the tile is staged
-
   // The thread's place: its warp in the block, and its lane along channels and columns.
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
@@ -419,10 +463,27 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   place.channel_end = channel_end;
   place.column = (tile_x * kTileColumns + warp_x * kWarpColumns) * P::stride_w;
 
+  if (kFillsRows) {
+#pragma unroll 1
+    for (int row = warp_y; row < P::tile_rows; row += P::warps_y) {
+#pragma unroll 1
+      for (int i = kTapRows; i < P::stride_h; ++i) {
+        place.row = (tile_y * P::tile_rows + row) * P::stride_h + row_phase(i);
+        if (place.row < out_h) {
+          fill_runs(y_image, bias, place, out_h, out_w);
+        }
+      }
+    }
+  }
+  if (P::asynchronous) {
+    async_copy_wait_all();
+  }
+  __syncthreads();  // the tile is staged
+
 #pragma unroll 1
   for (int row = warp_y; row < P::tile_rows; row += P::warps_y) {
 #pragma unroll 1
-    for (int i = 0; i < P::stride_h; ++i) {
+    for (int i = 0; i < (kFillsRows ? kTapRows : P::stride_h); ++i) {
       // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
       place.row = (tile_y * P::tile_rows + row) * P::stride_h + row_phase(i);
       if (place.row < out_h) {

@@ -153,8 +153,8 @@ constexpr Case kCases[] = {
     {.name = "direct_rows_row_vectors",
      .template_name = "direct_rows",
      .layer =
-         "conv_transpose2d 6 -> 20; kernel 3x4; stride 3x2; padding 1x3; dilation 2x1; groups 2; bias; input 2x5x40",
-     .least_mutants = 8,
+         "conv_transpose2d 6 -> 20; kernel 3x4; stride 4x2; padding 1x3; dilation 2x1; groups 2; bias; input 2x5x40",
+     .least_mutants = 9,
      .block = "warps_x 1, warps_c 1, warps_y 2, lanes_c 2, lanes_x 16, channels_per_thread 2, columns_per_thread 2, "
               "tile_rows 4, vector 0"},
     {.name = "direct_rows_row_vectors_f16",

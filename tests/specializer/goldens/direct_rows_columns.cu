@@ -192,30 +192,74 @@ __device__ __forceinline__ int run_length(const Place& place, int run) {
   return place.channel + run * 4 < place.channel_end ? min(max(766 - place.column, 0), kRunLength) : 0;
 }
 
+// What of a run is inside the output: elements before its first whole vector, whole vectors, elements beside them.
+struct Run {
+  float* start;
+  int head;
+  int vectors;
+  int ends;
+};
+
+__device__ __forceinline__ Run run_of(float* __restrict__ y, const Place& place, int run) {
+  const int length = run_length(place, run);
+  float* start = run_start(y, place, run);
+  const int head = min((4 - skew_of(start)) % 4, length);
+  const int vectors = (length - head) / 4;
+  return {start, head, vectors, length - vectors * 4};
+}
+
 // Stores the runs of a warp: whole vectors, and the ends of a run element by element.
 __device__ __forceinline__ void store_runs(const float* __restrict__ exchanged, float* __restrict__ y,
                                            const Place& place) {
   const int lane = threadIdx.x % 32;
   #pragma unroll 2
   for (int run = lane / kRunLanes; run < 1; ++run) {
-    const int length = run_length(place, run);
-    float* start = run_start(y, place, run);
-    const int skew = skew_of(start);
-    const int head = min((4 - skew) % 4, length);
-    const int vectors = (length - head) / 4;
+    const Run of_run = run_of(y, place, run);
+    const int skew = skew_of(of_run.start);
     const float* from = exchanged + (run * kRunSums + (skew > 0 ? 4 : 0));  // the first whole vector
     #pragma unroll
     for (int round = 0; round < 6; ++round) {
       const int i = lane % kRunLanes + round * kRunLanes;
-      if (i < vectors) {
-        store_16(start + (head + i * 4), from + i * 4);
+      if (i < of_run.vectors) {
+        store_16(of_run.start + (of_run.head + i * 4), from + i * 4);
       }
     }
-    const int ends = length - vectors * 4;
     #pragma unroll 1
-    for (int i = lane % kRunLanes; i < ends; i += kRunLanes) {
-      const int element = i < head ? i : i + vectors * 4;
-      start[element] = exchanged[run * kRunSums + skew + element];
+    for (int i = lane % kRunLanes; i < of_run.ends; i += kRunLanes) {
+      const int element = i < of_run.head ? i : i + of_run.vectors * 4;
+      of_run.start[element] = exchanged[run * kRunSums + skew + element];
+    }
+  }
+}
+
+// Stores a row without taps of each channel of a warp: bias alone, which waits for nothing.
+__device__ __forceinline__ void fill_runs(float* __restrict__ y, const float* __restrict__ bias, const Place& place) {
+  const int lane = threadIdx.x % 32;
+  #pragma unroll
+  for (int channel = 0; channel < 4; ++channel) {
+    Place of_channel = place;
+    of_channel.channel += channel;
+    #pragma unroll 2
+    for (int run = lane / kRunLanes; run < 1; ++run) {
+      const int co = of_channel.channel + run * 4;
+      const float value = epilogue(0, bias[co]);
+      float values[4];
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        values[i] = value;
+      }
+      const Run of_run = run_of(y, of_channel, run);
+      #pragma unroll
+      for (int round = 0; round < 6; ++round) {
+        const int i = lane % kRunLanes + round * kRunLanes;
+        if (i < of_run.vectors) {
+          store_16(of_run.start + (of_run.head + i * 4), values);
+        }
+      }
+      #pragma unroll 1
+      for (int i = lane % kRunLanes; i < of_run.ends; i += kRunLanes) {
+        of_run.start[i < of_run.head ? i : i + of_run.vectors * 4] = value;
+      }
     }
   }
 }
@@ -274,9 +318,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   float* weights = shared + kWeightOffset;
   stage_input(shared, x_group, tile_y * 2 - 1);
   stage_weights(weights, weight_group, first_in_group);
-  async_copy_wait_all();
-  __syncthreads();  // the tile is staged
-
   // The thread's place: its warp in the block, and its lane along channels and columns.
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
@@ -294,30 +335,37 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
 
   #pragma unroll 1
   for (int row = warp_y; row < 2; row += 2) {
-    #pragma unroll 1
-    for (int i = 0; i < 2; ++i) {
-      // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
-      place.row = (tile_y * 2 + row) * 2 + (1 + i) % 2;
-      if (place.row < 257) {
-        Accumulators acc[3] = {};
-        #pragma unroll 1
-        for (int kh = i < 1 ? i : 3; kh < 3; ++kh) {
-          const int staged_row = row + -floor_div(2 * kh - 1) + 1;
-          const float* x_row = x_thread + staged_row * kPitch;
-          const float* weight_row = weight_thread + kh * 40;
-          #pragma unroll 2
-          for (int ci = 0; ci < 8; ++ci) {
-            multiply_add(acc[1], x_row + 1, weight_row);      // taps (0 to 2, 0)
-            multiply_add(acc[2], x_row + 1, weight_row + 8);  // taps (0 to 2, 1)
-            multiply_add(acc[0], x_row, weight_row + 16);     // taps (0 to 2, 2)
-            multiply_add(acc[1], x_row, weight_row + 24);     // taps (0 to 2, 3)
-            multiply_add(acc[2], x_row, weight_row + 32);     // taps (0 to 2, 4)
-            x_row += kPlane;
-            weight_row += 120;
-          }
+    place.row = (tile_y * 2 + row) * 2;
+    if (place.row < 257) {
+      fill_runs(y_image, bias, place);
+    }
+  }
+  async_copy_wait_all();
+  __syncthreads();  // the tile is staged
+
+  #pragma unroll 1
+  for (int row = warp_y; row < 2; row += 2) {
+    // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
+    place.row = (tile_y * 2 + row) * 2 + 1;
+    if (place.row < 257) {
+      Accumulators acc[3] = {};
+      #pragma unroll 1
+      for (int kh = 0; kh < 3; ++kh) {
+        const int staged_row = row + -floor_div(2 * kh - 1) + 1;
+        const float* x_row = x_thread + staged_row * kPitch;
+        const float* weight_row = weight_thread + kh * 40;
+        #pragma unroll 2
+        for (int ci = 0; ci < 8; ++ci) {
+          multiply_add(acc[1], x_row + 1, weight_row);      // taps (0 to 2, 0)
+          multiply_add(acc[2], x_row + 1, weight_row + 8);  // taps (0 to 2, 1)
+          multiply_add(acc[0], x_row, weight_row + 16);     // taps (0 to 2, 2)
+          multiply_add(acc[1], x_row, weight_row + 24);     // taps (0 to 2, 3)
+          multiply_add(acc[2], x_row, weight_row + 32);     // taps (0 to 2, 4)
+          x_row += kPlane;
+          weight_row += 120;
         }
-        store_exchanged(acc, exchange, y_image, bias, place, lane_c, lane_x);
       }
+      store_exchanged(acc, exchange, y_image, bias, place, lane_c, lane_x);
     }
   }
 }

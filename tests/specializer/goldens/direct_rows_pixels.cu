@@ -163,21 +163,33 @@ __device__ __forceinline__ int run_length(const Place& place) {
   return min(max(512 - place.column, 0), kWarpPixels) * 21;
 }
 
+// What of a run is inside the output: elements before its first whole vector, whole vectors, elements beside them.
+struct Run {
+  unsigned short* start;
+  int head;
+  int vectors;
+};
+
+__device__ __forceinline__ Run run_of(unsigned short* __restrict__ y, const Place& place, int run) {
+  const int length = run_length(place);
+  unsigned short* start = run_start(y, place, run);
+  const int vectors = length / 8;
+  return {start, 0, vectors};
+}
+
 // Stores the runs of a warp: whole vectors, and the ends of a run element by element.
 __device__ __forceinline__ void store_runs(const float* __restrict__ exchanged, unsigned short* __restrict__ y,
                                            const Place& place) {
   const int lane = threadIdx.x % 32;
   #pragma unroll 2
   for (int run = lane / kRunLanes; run < 1; ++run) {
-    const int length = run_length(place);
-    unsigned short* start = run_start(y, place, run);
-    const int vectors = length / 8;
+    const Run of_run = run_of(y, place, run);
     const float* from = exchanged + run * kRunSums;  // the first whole vector
     #pragma unroll
     for (int round = 0; round < 3; ++round) {
       const int i = lane % kRunLanes + round * kRunLanes;
-      if (i < vectors) {
-        store_16(start + i * 8, from + i * 8);
+      if (i < of_run.vectors) {
+        store_16(of_run.start + (of_run.head + i * 8), from + i * 8);
       }
     }
   }
@@ -228,8 +240,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   float* weights = shared + kWeightOffset;
   stage_input(shared, x_group, tile_y * 4 - 1, tile_x * 16 - 1);
   stage_weights(weights, weight);
-  __syncthreads();  // the tile is staged
-
   // The thread's place: its warp in the block, and its lane along channels and columns.
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
@@ -246,6 +256,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   place.channel = 0;
   place.channel_end = 21;
   place.column = (tile_x * 16 + warp_x * 4) * 8;
+
+  __syncthreads();  // the tile is staged
 
   #pragma unroll 1
   for (int row = warp_y; row < 4; row += 2) {

@@ -215,8 +215,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   float* weights = shared + kWeightOffset;
   stage_input(shared, x_group, tile_y * 8, tile_x * kTileColumns, height, width);
   stage_weights(weights, weight);
-  __syncthreads();  // the tile is staged
-
   // The thread's place: its warp in the block, and its lane along channels and columns.
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
@@ -231,6 +229,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   place.channel = 0;
   place.channel_end = 64;
   place.column = (tile_x * kTileColumns + warp_x * 8) * 5;
+
+  __syncthreads();  // the tile is staged
 
   #pragma unroll 1
   for (int row = warp_y; row < 8; row += 2) {
