@@ -20,8 +20,8 @@ tuning runs, which hold all plans that were measured, of layers that were drawn 
   (echo 'defaults { dtype f16; layout nhwc; directions forward, grad_input, grad_weight }'; cat benchmarks/fit.convt) |
     convtgen tune - --candidates 16 --export RECORDS.json
 
-benchmarks/results/fit_h100 and fit_h200 have such records of both chips; a file that ends in .gz is unpacked. benchmarks/judge.convt has
-other layers, to judge the fit by. After --write, tests/planner/first_choices_test.cpp shows which choices changed.
+benchmarks/results/fit_h100 and fit_h200 have such records of both chips; a file that ends in .gz is unpacked.
+benchmarks/judge.convt has other layers, to judge the fit by. After --write, tests/planner/first_choices_test.cpp shows which choices changed.
 
 --check fits nothing: it fails unless the table is read as it is compiled, and predictions are within a factor of 20.
 """

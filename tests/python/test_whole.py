@@ -115,6 +115,25 @@ def test_a_measured_model_runs_as_it_will(train, measured, launches, monkeypatch
     assert all(torch.equal(value, state[name]) for name, value in net.state_dict().items())
 
 
+def test_torchs_runs_are_looked_up_as_they_will_be(measured, monkeypatch):
+    """Behind the first one no call goes further than what is known of its input."""
+    net, _ = accelerated(False)
+    looked_up = []
+
+    def seconds(functions, device):
+        for _ in range(3):
+            functions[1]()
+            looked_up.append([len(functional.state_of(layer).torchs) for layer in (net[0], net[2])])
+        return NONE_GAINED
+
+    monkeypatch.setattr(whole, "_seconds", seconds)
+    torchs = functional.State.note_torchs
+    noted = []
+    monkeypatch.setattr(functional.State, "note_torchs", lambda state, input: noted.append(input) or torchs(state, input))
+    ct.prepare(net, image(), progress=False)
+    assert looked_up == [[1, 1]] * 3 and len(noted) == 2
+
+
 def test_a_step_without_gradients_is_not_measured(measured, launches, monkeypatch):
     net, _ = accelerated()
     monkeypatch.setattr(whole, "_seconds", lambda runs, device: [1.0, 1.0] if all(run() for run in runs) else None)

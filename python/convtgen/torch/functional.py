@@ -90,8 +90,9 @@ class State:
 
     def leave(self, call, asked, is_left):
         """Whether a call is torch's whatever its own choice is."""
-        (self.left.add if is_left else self.left.discard)((call, asked))
-        self.torchs.clear()
+        if ((call, asked) in self.left) != is_left:
+            (self.left.add if is_left else self.left.remove)((call, asked))
+            self.torchs.clear()
 
     def freeze(self, frozen):
         """Whether weights are packed once."""
