@@ -83,7 +83,8 @@ def _measure(served, run, device):
     except torch.OutOfMemoryError:
         return None
     except (RuntimeError, NotImplementedError) as error:
-        warnings.warn(f"convtgen: choices are of each layer alone, since the model could not be run: {error}", stacklevel=3)
+        warnings.warn(f"convtgen: prepare() could not measure the whole model, so choices are of its layers alone: {error}",
+                      stacklevel=3)
         return None
     finally:
         _leave(served, False)
