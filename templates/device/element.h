@@ -65,21 +65,21 @@ __device__ __forceinline__ unsigned int high_halves(unsigned int a, unsigned int
 __device__ inline void store_together(Parameters::Element* to, const float (&values)[Parameters::store]) {
   if (Parameters::type == kWgmmaTf32) {
     if (Parameters::store == 4) {
-      store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
-                                        __float_as_uint(values[2]), __float_as_uint(values[3])));
+      store_global_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
+                                     __float_as_uint(values[3])));
     } else if (Parameters::store == 2) {
-      store_streaming_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
+      store_global_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
     } else {
       *to = values[0];
     }
   } else {
     if (Parameters::store == 8) {
-      store_streaming_16(to, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
-                                        pair(values[4], values[5]), pair(values[6], values[7])));
+      store_global_16(to, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
+                                     pair(values[6], values[7])));
     } else if (Parameters::store == 4) {
-      store_streaming_8(to, make_uint2(pair(values[0], values[1]), pair(values[2], values[3])));
+      store_global_8(to, make_uint2(pair(values[0], values[1]), pair(values[2], values[3])));
     } else if (Parameters::store == 2) {
-      store_streaming_4(to, pair(values[0], values[1]));
+      store_global_4(to, pair(values[0], values[1]));
     } else {
       *to = narrow(values[0]);
     }
@@ -92,11 +92,11 @@ __device__ inline void store_together(Parameters::Element* to, const float (&val
 __device__ __forceinline__ void store_piece(Parameters::Element* to, const Parameters::Element* from) {
   constexpr int kPieceBytes = Parameters::store * static_cast<int>(sizeof(Parameters::Element));
   if constexpr (kPieceBytes == 16) {
-    store_streaming_16(to, *reinterpret_cast<const uint4*>(from));
+    store_global_16(to, *reinterpret_cast<const uint4*>(from));
   } else if constexpr (kPieceBytes == 8) {
-    store_streaming_8(to, *reinterpret_cast<const uint2*>(from));
+    store_global_8(to, *reinterpret_cast<const uint2*>(from));
   } else if constexpr (Parameters::store > 1) {
-    store_streaming_4(to, *reinterpret_cast<const unsigned int*>(from));
+    store_global_4(to, *reinterpret_cast<const unsigned int*>(from));
   } else {
     *to = *from;
   }

@@ -34,19 +34,19 @@ __device__ __forceinline__ uint4 load_constant_16(const void* from) {
   return value;
 }
 
-// Writes 4 bytes (aligned to 4) to global memory as an ordinary store does; the caches drop them first.
-__device__ __forceinline__ void store_streaming_4(void* to, unsigned int value) {
-  asm volatile("st.global.cs.b32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+// Writes 4 bytes (aligned to 4) to global memory in one instruction.
+__device__ __forceinline__ void store_global_4(void* to, unsigned int value) {
+  asm volatile("st.global.b32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
 
-// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.
-__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {
-  asm volatile("st.global.cs.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+// Writes 8 bytes (aligned to 8) to global memory in one instruction.
+__device__ __forceinline__ void store_global_8(void* to, uint2 value) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
 }
 
-// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
-__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
-  asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)
                : "memory");
 }

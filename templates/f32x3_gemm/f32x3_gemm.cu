@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(kTwoProducers ? (kFewRegisters ? 56 : 64) : !P::channels_last ? 72 : 88);
+    setmaxnreg_decrease(kProducerRegisters);
     const int thread = threadIdx.x - kConsumers;
     const long long plane = static_cast<long long>(in_h) * in_w;
     const int rows = kFlat ? 1 : in_h;  // of an image, as they are copied
@@ -156,9 +156,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             copy = find_copy(x, tile.image, first_in + first_channel_of(k_block), first_row_of(k_block, first_row),
                              first_column, row_producer(warp, thread), batch, rows, columns);
           }
-          if ((kRowBlocks > 1 ? needs_zero_pad(first_row_of(k_block, first_row), first_column, batch - tile.image, rows,
-                                               columns)
-                              : is_padded && k_block < P::stages) ||
+          if ((kRowBlocks > 1
+                   ? needs_zero_pad(first_row_of(k_block, first_row), first_column, batch - tile.image, rows, columns)
+                   : is_padded && k_block < P::stages) ||
               channels != P::block_k) {
             zero_pad(staged, channels, first_row_of(k_block, first_row), first_column, thread, batch - tile.image, rows,
                      columns);
@@ -189,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(kTwoProducers ? (kFewRegisters ? 200 : 192) : !P::channels_last ? 216 : 208);
+    setmaxnreg_increase(kConsumerRegisters);
     // The thread's place in the tile: its first position, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;

@@ -98,6 +98,9 @@ constexpr bool kFewRegisters =
 constexpr bool kTwoProducers =
     kProducersSplit && (kFewRegisters || (kReleasesAtOnce && !P::bulk && !P::channels_last && !kStrided));
 constexpr int kProducers = kTwoProducers ? 256 : 128;  // threads
+// Registers of a thread. Producers keep the places of their pixels with channels last, and more of a row with strides.
+constexpr int kProducerRegisters = kTwoProducers ? 64 : P::channels_last ? 104 : kStrided ? 88 : 72;
+constexpr int kConsumerRegisters = kTwoProducers ? 192 : (504 - kProducerRegisters) / 2;
 constexpr int kThreads = kConsumers + kProducers;
 
 // Packed weights (gemm/weights.h), in bytes: a product's B operand of a k-step, first of high parts, then of low parts;
@@ -107,8 +110,8 @@ constexpr int kProducts = kBlockTaps / kFusedPhases;
 constexpr int kOperandBytes = kInstructionN * 32;                        // a B operand of high or of low parts
 constexpr int kProductBytes = kParts * kOperandBytes;                    // high parts, then low parts
 constexpr int kKBlockWeightBytes = kProducts * kKSteps * kProductBytes;  // a k-block's B operands
-constexpr int kWeightBytes = kKBlocks * kKBlockWeightBytes;          // all k-blocks; exponents of their scales follow
-constexpr int kPackedMaximaOffset = kWeightBytes + P::block_n * 4;   // of weights, written while they are packed
+constexpr int kWeightBytes = kKBlocks * kKBlockWeightBytes;         // all k-blocks; exponents of their scales follow
+constexpr int kPackedMaximaOffset = kWeightBytes + P::block_n * 4;  // of weights, written while they are packed
 constexpr int kPackedTileBytes = kPackedMaximaOffset + P::block_n * 32;  // of an N tile
 constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kPackedTileBytes;
 
@@ -139,7 +142,7 @@ constexpr int kBarrierOffset = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);
 constexpr int kSharedBytes = kBarrierOffset + 24 * P::stages + (P::resident ? 8 : 0);
 
 // What the addresses of x and y are multiples of, for copies and stores.
-constexpr int kAlignment = P::copy_bytes > P::store * kBytes ? P::copy_bytes : P::store * kBytes;
+constexpr int kAlignment = P::copy_bytes > P::store* kBytes ? P::copy_bytes : P::store* kBytes;
 
 // The epilogue (gemm/epilogue.h). unscale() has added the bias, unless outputs of some phases are bias alone. Addresses
 // are found from the tile's first output, at constant distances where sizes are known: 1 to 4 % faster.

@@ -292,7 +292,7 @@ __device__ __forceinline__ void store_row(const Element* __restrict__ exchange, 
     if (column < columns) {
       const Element* from =
           exchange + ((column % P::stride_w * kProductRows + column / P::stride_w) * kPixelPitch + vector * 8);
-      store_streaming_16(y + (column * P::out_channels + vector * 8), *reinterpret_cast<const uint4*>(from));
+      store_global_16(y + (column * P::out_channels + vector * 8), *reinterpret_cast<const uint4*>(from));
     }
   }
 }
@@ -305,8 +305,7 @@ __device__ __forceinline__ void store_empty_row(const Element* __restrict__ empt
     const int column = i / kVectors;
     const int vector = i % kVectors;
     if (column < columns) {
-      store_streaming_16(y + (column * P::out_channels + vector * 8),
-                         *reinterpret_cast<const uint4*>(empty + vector * 8));
+      store_global_16(y + (column * P::out_channels + vector * 8), *reinterpret_cast<const uint4*>(empty + vector * 8));
     }
   }
 }

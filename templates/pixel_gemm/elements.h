@@ -10,12 +10,12 @@ __device__ __forceinline__ void store_vector(Element* to, const float (&sums)[kV
   if constexpr (P::type == kWgmmaTf32) {
     store_floats(reinterpret_cast<float*>(to), sums);
   } else if constexpr (kVector == 8) {
-    store_streaming_16(
+    store_global_16(
         to, make_uint4(pair(sums[0], sums[1]), pair(sums[2], sums[3]), pair(sums[4], sums[5]), pair(sums[6], sums[7])));
   } else if constexpr (kVector == 4) {
-    store_streaming_8(to, make_uint2(pair(sums[0], sums[1]), pair(sums[2], sums[3])));
+    store_global_8(to, make_uint2(pair(sums[0], sums[1]), pair(sums[2], sums[3])));
   } else if constexpr (kVector == 2) {
-    store_streaming_4(to, pair(sums[0], sums[1]));
+    store_global_4(to, pair(sums[0], sums[1]));
   } else {
     *to = narrow(sums[0]);
   }

@@ -23,9 +23,9 @@ TEST(SimpleTwins, HintedLoadsAndStoresOfEverySize) {
     values[i] = i * 2654435761U;
   }
   const Array<unsigned> x(*device, values);
-  for (const auto& [words, statement] : {std::pair{1U, "store_streaming_4(y + t, x[t]);"},
-                                         {2U, "store_streaming_8(y + 2 * t, make_uint2(x[2 * t], x[2 * t + 1]));"},
-                                         {4U, "store_streaming_16(y + 4 * t, load_constant_16(x + 4 * t));"}}) {
+  for (const auto& [words, statement] : {std::pair{1U, "store_global_4(y + t, x[t]);"},
+                                         {2U, "store_global_8(y + 2 * t, make_uint2(x[2 * t], x[2 * t + 1]));"},
+                                         {4U, "store_global_16(y + 4 * t, load_constant_16(x + 4 * t));"}}) {
     const Array<unsigned> y(*device, std::vector<unsigned>(128));
     ASSERT_EQ(launch(*device, source_of(hinted(statement)), {}, {x.address(), y.address()}), "");
     const auto got = y.values();
@@ -43,10 +43,10 @@ TEST(SimpleTwins, HintedAccessesAreChecked) {
     return launch(*device, source_of(hinted(statement), {"x", "y"}), {}, {x.address(), y.address()});
   };
   EXPECT_HAS(message("if (t == 3) y[0] = load_constant_16(x + 2).x;"), "misaligned read of 16 bytes");
-  EXPECT_HAS(message("if (t == 3) store_streaming_16(y + 2, load_constant_16(x));"), "misaligned write of 16 bytes");
-  const auto outside = message("if (t == 3) store_streaming_8(y + 128, make_uint2(x[0], x[1]));");
+  EXPECT_HAS(message("if (t == 3) store_global_16(y + 2, load_constant_16(x));"), "misaligned write of 16 bytes");
+  const auto outside = message("if (t == 3) store_global_8(y + 128, make_uint2(x[0], x[1]));");
   EXPECT_HAS(outside, "out-of-bounds write of 8 bytes at offset 512 of global buffer 'y' (512 bytes)");
-  EXPECT_HAS(outside, "thread 3, line 3 `if (t == 3) store_streaming_8");
+  EXPECT_HAS(outside, "thread 3, line 3 `if (t == 3) store_global_8");
   EXPECT_HAS(message("if (t == 3) y[0] = load_constant_16(x + 128).x;"),
              "out-of-bounds read of 16 bytes at offset 512");
 }
@@ -123,8 +123,7 @@ TEST(SimpleTwins, Warps) {
 TEST(SimpleTwins, WarpFunctionsAreCollective) {
   const auto device = open_host({.workers = 1});
   const Array<unsigned> y(*device, 32);
-  for (const std::string call :
-       {"elect_one()", "warp_uniform(3)", "__reduce_max_sync(0xffffffffu, 1)"}) {
+  for (const std::string call : {"elect_one()", "warp_uniform(3)", "__reduce_max_sync(0xffffffffu, 1)"}) {
     const auto message = launch(
         *device,
         source_of("extern \"C\" __global__ void kernel(unsigned int* y) {\n  if (threadIdx.x != 5) y[threadIdx.x] = " +

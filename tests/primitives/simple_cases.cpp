@@ -52,9 +52,9 @@ std::vector<Case> memory_cases() {
   one.body = R"(extern "C" __global__ void __launch_bounds__(32) kernel(const unsigned int* __restrict__ x,
                                                         unsigned int* __restrict__ out) {
   const int t = threadIdx.x;
-  store_streaming_4(out + t, x[t]);
-  store_streaming_8(out + 32 + 2 * t, make_uint2(x[32 + 2 * t], x[33 + 2 * t]));
-  store_streaming_16(out + 96 + 4 * t, load_constant_16(x + 96 + 4 * t));
+  store_global_4(out + t, x[t]);
+  store_global_8(out + 32 + 2 * t, make_uint2(x[32 + 2 * t], x[33 + 2 * t]));
+  store_global_16(out + 96 + 4 * t, load_constant_16(x + 96 + 4 * t));
   const uint4 four = load_constant_16(x + 4 * t);
   out[224 + t] = four.x + 3 * four.y + 5 * four.z + 7 * four.w;
   unsigned char* base = shared_align(static_cast<unsigned char*>(shared_memory()) + 16 * t, 256);

@@ -1,5 +1,5 @@
 (program direct
-  (digest "728b18f7f92c7d69327bc81e6ead1b03ca1b5487e4a47d21e169f8f7db5e4791")
+  (digest "d60a4be72542cb44dc365895f40a1c652acdbc8be10143d91b17049f303998d8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -44,9 +44,9 @@
   (primitive @15 computes "unsigned int" shared_address (uses) "// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.\n__device__ __forceinline__ unsigned int shared_address(const void* to) {\n  return __cvta_generic_to_shared(to);\n}")
   (primitive @23 computes (pointer "unsigned char") shared_align (uses shared_address) "// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared\n// window.\n__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {\n  const unsigned int address = shared_address(pointer);\n  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);\n}")
   (primitive @29 computes uint4 load_constant_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint4 load_constant_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
-  (primitive @38 acts void store_streaming_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.cs.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
-  (primitive @43 acts void store_streaming_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {\n  asm volatile(\"st.global.cs.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
-  (primitive @48 acts void store_streaming_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {\n  asm volatile(\"st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
+  (primitive @38 acts void store_global_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory in one instruction.\n__device__ __forceinline__ void store_global_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
+  (primitive @43 acts void store_global_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory in one instruction.\n__device__ __forceinline__ void store_global_8(void* to, uint2 value) {\n  asm volatile(\"st.global.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
+  (primitive @48 acts void store_global_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory in one instruction.\n__device__ __forceinline__ void store_global_16(void* to, uint4 value) {\n  asm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
   (file "device/async_copy.h")
   (primitive @13 acts void async_copy_4 (uses shared_address) "// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.\n__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
   (primitive @19 acts void async_copy_8 (uses shared_address) "// Copies `bytes` (0 to 8) from global to shared memory and writes zeros for the rest of 8; aligned to 8.\n__device__ __forceinline__ void async_copy_8(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 8, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
@@ -522,11 +522,11 @@
     (argument (pointer (const P::Sum)) values)
     (if_constexpr @1 (== (sizeof P::Element) 2)
       (then
-        (do @2 (call store_streaming_16 to (call make_uint4 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3)) (call word_of (at values 4) (at values 5)) (call word_of (at values 6) (at values 7))))))
+        (do @2 (call store_global_16 to (call make_uint4 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3)) (call word_of (at values 4) (at values 5)) (call word_of (at values 6) (at values 7))))))
       (else
         (if_constexpr @4 (== (sizeof P::Element) 4)
           (then
-            (do @5 (call store_streaming_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
+            (do @5 (call store_global_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
           (else
             (do @8 (= (at to 0) (at values 0)))
             (do @9 (= (at to 1) (at values 1))))))))
@@ -537,11 +537,11 @@
     (argument (pointer (const P::Sum)) values)
     (if_constexpr @1 (== (sizeof P::Element) 2)
       (then
-        (do @2 (call store_streaming_8 to (call make_uint2 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3))))))
+        (do @2 (call store_global_8 to (call make_uint2 (call word_of (at values 0) (at values 1)) (call word_of (at values 2) (at values 3))))))
       (else
         (if_constexpr @3 (== (sizeof P::Element) 4)
           (then
-            (do @4 (call store_streaming_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
+            (do @4 (call store_global_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct.cu")

@@ -1,5 +1,5 @@
 (program direct_grad_input
-  (digest "726e45a9743efd723d6f249c46fcf371e242b75752e41c936bba3b7bfa7918a2")
+  (digest "1de7d2f2e520db13ac0b13d364df9d467b448a92108b222ea443a0843a458719")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -53,9 +53,9 @@
   (primitive @15 computes "unsigned int" shared_address (uses) "// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.\n__device__ __forceinline__ unsigned int shared_address(const void* to) {\n  return __cvta_generic_to_shared(to);\n}")
   (primitive @23 computes (pointer "unsigned char") shared_align (uses shared_address) "// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared\n// window.\n__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {\n  const unsigned int address = shared_address(pointer);\n  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);\n}")
   (primitive @29 computes uint4 load_constant_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint4 load_constant_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
-  (primitive @38 acts void store_streaming_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.cs.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
-  (primitive @43 acts void store_streaming_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {\n  asm volatile(\"st.global.cs.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
-  (primitive @48 acts void store_streaming_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {\n  asm volatile(\"st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
+  (primitive @38 acts void store_global_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory in one instruction.\n__device__ __forceinline__ void store_global_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
+  (primitive @43 acts void store_global_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory in one instruction.\n__device__ __forceinline__ void store_global_8(void* to, uint2 value) {\n  asm volatile(\"st.global.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
+  (primitive @48 acts void store_global_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory in one instruction.\n__device__ __forceinline__ void store_global_16(void* to, uint4 value) {\n  asm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
   (file "device/template.h")
   (function @13 constexpr int ceil_div
     (argument int a)

@@ -1,5 +1,5 @@
 (program mma_phases
-  (digest "d6debd8797db359e730a6480874c1497d0a562cfec970b9a06c20403f78718a9")
+  (digest "dde5506baf05776977ef7a1a0e23d2da6f9ef90ca5b569e948f977e93ec9743c")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -38,9 +38,9 @@
   (primitive @15 computes "unsigned int" shared_address (uses) "// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.\n__device__ __forceinline__ unsigned int shared_address(const void* to) {\n  return __cvta_generic_to_shared(to);\n}")
   (primitive @23 computes (pointer "unsigned char") shared_align (uses shared_address) "// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared\n// window.\n__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {\n  const unsigned int address = shared_address(pointer);\n  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);\n}")
   (primitive @29 computes uint4 load_constant_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint4 load_constant_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
-  (primitive @38 acts void store_streaming_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.cs.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
-  (primitive @43 acts void store_streaming_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {\n  asm volatile(\"st.global.cs.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
-  (primitive @48 acts void store_streaming_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {\n  asm volatile(\"st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
+  (primitive @38 acts void store_global_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory in one instruction.\n__device__ __forceinline__ void store_global_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
+  (primitive @43 acts void store_global_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory in one instruction.\n__device__ __forceinline__ void store_global_8(void* to, uint2 value) {\n  asm volatile(\"st.global.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
+  (primitive @48 acts void store_global_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory in one instruction.\n__device__ __forceinline__ void store_global_16(void* to, uint4 value) {\n  asm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
   (file "device/barrier.h")
   (primitive @17 acts void mbarrier_init (uses shared_address) "// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.\n__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {\n  asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(count) : \"memory\");\n}")
   (primitive @22 acts void mbarrier_invalidate (uses shared_address) "// Ends the barrier's life; its bytes may be used for something else then. Nothing may be waiting or in flight.\n__device__ __forceinline__ void mbarrier_invalidate(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.inval.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
@@ -221,25 +221,25 @@
       (then
         (if @2 (== P::store 4)
           (then
-            (do @3 (call store_streaming_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
+            (do @3 (call store_global_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
           (else
             (if @5 (== P::store 2)
               (then
-                (do @6 (call store_streaming_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
+                (do @6 (call store_global_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
               (else
                 (do @8 (= (* to) (at values 0))))))))
       (else
         (if @11 (== P::store 8)
           (then
-            (do @12 (call store_streaming_16 to (call make_uint4 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3)) (call pair (at values 4) (at values 5)) (call pair (at values 6) (at values 7))))))
+            (do @12 (call store_global_16 to (call make_uint4 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3)) (call pair (at values 4) (at values 5)) (call pair (at values 6) (at values 7))))))
           (else
             (if @14 (== P::store 4)
               (then
-                (do @15 (call store_streaming_8 to (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
+                (do @15 (call store_global_8 to (call make_uint2 (call pair (at values 0) (at values 1)) (call pair (at values 2) (at values 3))))))
               (else
                 (if @16 (== P::store 2)
                   (then
-                    (do @17 (call store_streaming_4 to (call pair (at values 0) (at values 1)))))
+                    (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
   (function @92 device void store_piece
@@ -250,15 +250,15 @@
     (declare_constexpr @1 int kPieceBytes (* P::store (static_cast int (sizeof P::Element))))
     (if_constexpr @2 (== kPieceBytes 16)
       (then
-        (do @3 (call store_streaming_16 to (* (reinterpret_cast (pointer (const uint4)) from)))))
+        (do @3 (call store_global_16 to (* (reinterpret_cast (pointer (const uint4)) from)))))
       (else
         (if_constexpr @4 (== kPieceBytes 8)
           (then
-            (do @5 (call store_streaming_8 to (* (reinterpret_cast (pointer (const uint2)) from)))))
+            (do @5 (call store_global_8 to (* (reinterpret_cast (pointer (const uint2)) from)))))
           (else
             (if_constexpr @6 (> P::store 1)
               (then
-                (do @7 (call store_streaming_4 to (* (reinterpret_cast (pointer (const "unsigned int")) from)))))
+                (do @7 (call store_global_4 to (* (reinterpret_cast (pointer (const "unsigned int")) from)))))
               (else
                 (do @9 (= (* to) (* from))))))))))
   (file "device/positions.h")

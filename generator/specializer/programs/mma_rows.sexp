@@ -1,5 +1,5 @@
 (program mma_rows
-  (digest "222b3a8dad61b3607afd7ae5affa1f20d7190257defd59f371969ab4e8661cc1")
+  (digest "fe1d98e3671cf66a0b6a482679b984f2a8c7211fe532fa61ff486586fc30abe1")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -38,9 +38,9 @@
   (primitive @15 computes "unsigned int" shared_address (uses) "// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.\n__device__ __forceinline__ unsigned int shared_address(const void* to) {\n  return __cvta_generic_to_shared(to);\n}")
   (primitive @23 computes (pointer "unsigned char") shared_align (uses shared_address) "// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared\n// window.\n__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {\n  const unsigned int address = shared_address(pointer);\n  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);\n}")
   (primitive @29 computes uint4 load_constant_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint4 load_constant_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
-  (primitive @38 acts void store_streaming_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.cs.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
-  (primitive @43 acts void store_streaming_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {\n  asm volatile(\"st.global.cs.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
-  (primitive @48 acts void store_streaming_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.\n__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {\n  asm volatile(\"st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
+  (primitive @38 acts void store_global_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory in one instruction.\n__device__ __forceinline__ void store_global_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
+  (primitive @43 acts void store_global_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory in one instruction.\n__device__ __forceinline__ void store_global_8(void* to, uint2 value) {\n  asm volatile(\"st.global.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
+  (primitive @48 acts void store_global_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory in one instruction.\n__device__ __forceinline__ void store_global_16(void* to, uint4 value) {\n  asm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
   (file "device/async_copy.h")
   (primitive @13 acts void async_copy_4 (uses shared_address) "// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.\n__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
   (primitive @19 acts void async_copy_8 (uses shared_address) "// Copies `bytes` (0 to 8) from global to shared memory and writes zeros for the rest of 8; aligned to 8.\n__device__ __forceinline__ void async_copy_8(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 8, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
@@ -550,7 +550,7 @@
       (if @6 (< column columns)
         (then
           (declare @7 (pointer (const Element)) from (+ exchange (+ (* (+ (* (% column P::stride_w) kProductRows) (/ column P::stride_w)) kPixelPitch) (* vector 8))))
-          (do @9 (call store_streaming_16 (+ y (+ (* column P::out_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) from))))))))
+          (do @9 (call store_global_16 (+ y (+ (* column P::out_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) from))))))))
   (function @301 device void store_empty_row
     (comment "The same of a row phase without taps.")
     (attributes "__forceinline__")
@@ -563,9 +563,9 @@
       (declare @5 (const int) vector (% i kVectors))
       (if @6 (< column columns)
         (then
-          (do @7 (call store_streaming_16 (+ y (+ (* column P::out_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) (+ empty (* vector 8))))))))))
-  (section @314 "Kernel")
-  (function @316 kernel void mma_rows
+          (do @7 (call store_global_16 (+ y (+ (* column P::out_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) (+ empty (* vector 8))))))))))
+  (section @313 "Kernel")
+  (function @315 kernel void mma_rows
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)

@@ -302,18 +302,18 @@ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignmen
   return static_cast<unsigned char*>(pointer) + (alignment - shared_address(pointer) % alignment) % alignment;
 }
 
-// The caches are not imitated: a hint changes no value. One access of the whole, so that its alignment is checked.
+// The caches are not imitated. One access of the whole, so that its alignment is checked.
 typedef unsigned int ConvtgenWord __attribute__((may_alias));
 __forceinline__ uint4 load_constant_16(const void* from) {
   return *static_cast<const uint4*>(from);
 }
-__forceinline__ void store_streaming_4(void* to, unsigned int value) {
+__forceinline__ void store_global_4(void* to, unsigned int value) {
   *static_cast<ConvtgenWord*>(to) = value;
 }
-__forceinline__ void store_streaming_8(void* to, uint2 value) {
+__forceinline__ void store_global_8(void* to, uint2 value) {
   *static_cast<uint2*>(to) = value;
 }
-__forceinline__ void store_streaming_16(void* to, uint4 value) {
+__forceinline__ void store_global_16(void* to, uint4 value) {
   *static_cast<uint4*>(to) = value;
 }
 

@@ -23,9 +23,9 @@ __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
 }
 
-// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
-__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
-  asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)
                : "memory");
 }
@@ -139,9 +139,9 @@ __device__ __forceinline__ unsigned int word_of(float low, float high) {
 
 // Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.
 __device__ __forceinline__ void store_16(unsigned short* to, const float* values) {
-  store_streaming_16(to,
-                     make_uint4(word_of(values[0], values[1]), word_of(values[2], values[3]),
-                                word_of(values[4], values[5]), word_of(values[6], values[7])));
+  store_global_16(to,
+                  make_uint4(word_of(values[0], values[1]), word_of(values[2], values[3]),
+                             word_of(values[4], values[5]), word_of(values[6], values[7])));
 }
 
 // A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the

@@ -38,9 +38,9 @@ __device__ __forceinline__ unsigned int shared_address(const void* to) {
   return __cvta_generic_to_shared(to);
 }
 
-// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.
-__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {
-  asm volatile("st.global.cs.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+// Writes 8 bytes (aligned to 8) to global memory in one instruction.
+__device__ __forceinline__ void store_global_8(void* to, uint2 value) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
 }
 
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
@@ -172,14 +172,14 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   return bits;
 }
 
-// Gives back the registers of each thread of this warpgroup beyond 56. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_56() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+// Gives back the registers of each thread of this warpgroup beyond 64. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_64() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 64;");
 }
 
-// Waits until each thread of this warpgroup can have 200 registers, more than it has, and takes them. Collective.
-__device__ __forceinline__ void setmaxnreg_increase_200() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 200;");
+// Waits until each thread of this warpgroup can have 192 registers, more than it has, and takes them. Collective.
+__device__ __forceinline__ void setmaxnreg_increase_192() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 192;");
 }
 
 // d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
@@ -763,7 +763,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* __res
         for (int v = 0; v < 2; ++v) {
           values[v] = acc[0][0][i / 2 * 4 + v * 2 + i % 2];
         }
-        store_streaming_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
+        store_global_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
       }
     }
   }
@@ -798,7 +798,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= 8) {
-    setmaxnreg_decrease_56();
+    setmaxnreg_decrease_64();
     const int thread = threadIdx.x - kConsumers;
     if (thread == 0) {
       grid_dependency_wait();  // the weights are packed
@@ -841,7 +841,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase_200();
+    setmaxnreg_increase_192();
     // The thread's place in the tile: its first position, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;

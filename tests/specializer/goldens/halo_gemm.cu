@@ -48,9 +48,9 @@ __device__ __forceinline__ uint4 load_constant_16(const void* from) {
   return value;
 }
 
-// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
-__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
-  asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)
                : "memory");
 }
@@ -501,9 +501,9 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], uns
         for (int i = 0; i < 8; ++i) {
           values[i] = epilogue(acc_of(acc[0], phase, i, half), bias_registers[i]);
         }
-        store_streaming_16(to + own,
-                           make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
-                                      pair(values[4], values[5]), pair(values[6], values[7])));
+        store_global_16(to + own,
+                        make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
+                                   pair(values[6], values[7])));
       }
     }
   }

@@ -29,9 +29,9 @@ __device__ __forceinline__ unsigned int shared_address(const void* to) {
   return __cvta_generic_to_shared(to);
 }
 
-// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
-__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
-  asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)
                : "memory");
 }
@@ -271,7 +271,7 @@ __device__ __forceinline__ void store_row(const unsigned short* __restrict__ exc
     const int vector = i % 4;
     if (column < columns) {
       const unsigned short* from = exchange + ((column % 3 * 16 + column / 3) * kPixelPitch + vector * 8);
-      store_streaming_16(y + (column * 64 + vector * 8), *reinterpret_cast<const uint4*>(from));
+      store_global_16(y + (column * 64 + vector * 8), *reinterpret_cast<const uint4*>(from));
     }
   }
 }
@@ -284,7 +284,7 @@ __device__ __forceinline__ void store_empty_row(const unsigned short* __restrict
     const int column = i / 4;
     const int vector = i % 4;
     if (column < columns) {
-      store_streaming_16(y + (column * 64 + vector * 8), *reinterpret_cast<const uint4*>(empty + vector * 8));
+      store_global_16(y + (column * 64 + vector * 8), *reinterpret_cast<const uint4*>(empty + vector * 8));
     }
   }
 }

@@ -40,9 +40,9 @@ __device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned i
   return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);
 }
 
-// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
-__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
-  asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)
                : "memory");
 }
@@ -367,10 +367,10 @@ __device__ __forceinline__ void store_pixels(unsigned short* __restrict__ y, con
       for (int v = 0; v < 8; ++v) {
         values[v] = epilogue(values[v], biases[v]);
       }
-      store_streaming_16(y + ((static_cast<long long>(out_image) * out_h + out_row) * out_w + out_column) * 256 +
-                         out_channel,
-                         make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
-                                    pair(values[6], values[7])));
+      store_global_16(y + ((static_cast<long long>(out_image) * out_h + out_row) * out_w + out_column) * 256 +
+                      out_channel,
+                      make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
+                                 pair(values[6], values[7])));
     }
   }
 }

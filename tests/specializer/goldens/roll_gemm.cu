@@ -38,9 +38,9 @@ __device__ __forceinline__ unsigned int shared_address(const void* to) {
   return __cvta_generic_to_shared(to);
 }
 
-// Writes 8 bytes (aligned to 8) to global memory as an ordinary store does; the caches drop them first.
-__device__ __forceinline__ void store_streaming_8(void* to, uint2 value) {
-  asm volatile("st.global.cs.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+// Writes 8 bytes (aligned to 8) to global memory in one instruction.
+__device__ __forceinline__ void store_global_8(void* to, uint2 value) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
 }
 
 // Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
@@ -438,7 +438,7 @@ __device__ __forceinline__ void store_row(const Accumulators (&acc)[1], float* _
       for (int v = 0; v < 2; ++v) {
         values[v] = epilogue(acc[0][i / 2 * 4 + v * 2 + i % 2], biases[i]);
       }
-      store_streaming_8(row, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
+      store_global_8(row, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
     }
   }
 }

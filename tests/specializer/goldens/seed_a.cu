@@ -28,9 +28,9 @@ __device__ __forceinline__ unsigned int shared_address(const void* to) {
   return __cvta_generic_to_shared(to);
 }
 
-// Writes 16 bytes (aligned to 16) to global memory as an ordinary store does; the caches drop them first.
-__device__ __forceinline__ void store_streaming_16(void* to, uint4 value) {
-  asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)
                : "memory");
 }
@@ -142,8 +142,8 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
 
 // Writes as many adjacent elements as 16 bytes have as one vector, to which `to` is aligned.
 __device__ __forceinline__ void store_16(float* to, const float* values) {
-  store_streaming_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
-                                    __float_as_uint(values[3])));
+  store_global_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
+                                 __float_as_uint(values[3])));
 }
 
 // The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
