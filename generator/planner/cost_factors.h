@@ -121,6 +121,9 @@ namespace convtgen {
   FACTOR(overlap_product, 0.085, "of a product that is written to shared memory") \
   FACTOR(overlap_tap, 0.029, "of a product that an output adds up") \
   FACTOR(overlap_measured, 1, "median of measured / predicted") \
+  FACTOR(patch_stage, 30, "of a stage's barriers, and between its products") \
+  FACTOR(patch_wavefront, 1.15, "of a wavefront of shared memory, of all that are needed") \
+  FACTOR(patch_measured, 1, "median of measured / predicted") \
   FACTOR(phases_product, 1.6, "of a product of a warp, where its SM's warps make products alone") \
   FACTOR(phases_wait, 4, "times a warp's work that an SM waits, of which its other warps hide their share") \
   FACTOR(phases_output, 16, "instructions for an output") \

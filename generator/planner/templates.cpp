@@ -21,6 +21,7 @@
 #include "generator/planner/mma_phases.h"
 #include "generator/planner/mma_rows.h"
 #include "generator/planner/overlap_gemm.h"
+#include "generator/planner/patch_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
 #include "generator/planner/tap_gemm.h"
@@ -43,6 +44,8 @@ constexpr std::array kTemplates = {
     Template{"halo_gemm", kForward, programs::halo_gemm, plans_halo_gemm, halo_gemm_grid, nullptr, halo_gemm_seconds},
     Template{"overlap_gemm", kForward, programs::overlap_gemm, plans_overlap_gemm, nullptr, overlap_gemm_launch,
              overlap_gemm_seconds, false},
+    Template{"patch_gemm", kForward, programs::patch_gemm, plans_patch_gemm, nullptr, patch_gemm_launch,
+             patch_gemm_seconds, false},
     Template{"mma_phases", kForward, programs::mma_phases, plans_mma_phases, nullptr, mma_phases_launch,
              mma_phases_seconds, false},
     Template{"direct_grad_input", kGradInput, programs::direct_grad_input, plans_direct_grad_input, nullptr,

@@ -71,8 +71,9 @@ Setup set_up(const Case& what) {
 
 /// Rows of positions of a tile, and all tiles of a call.
 std::int64_t tile_rows(const Plan& plan) {
-  return plan.template_name == "roll_gemm" ? integer(plan, "rows")
-         : plan.template_name == "direct"  ? integer(plan, "threads_y") * integer(plan, "rows_per_thread")
+  return plan.template_name == "roll_gemm"    ? integer(plan, "rows")
+         : plan.template_name == "patch_gemm" ? 1  // its tiles are pixels of whatever rows
+         : plan.template_name == "direct"     ? integer(plan, "threads_y") * integer(plan, "rows_per_thread")
          : plan.template_name == "direct_rows" || plan.template_name == "mma_rows" ? integer(plan, "tile_rows")
                                                                                    : integer(plan, "tile_h");
 }
@@ -85,7 +86,7 @@ std::int64_t made_rows(const Setup& setup) {
 /// Blocks of a tile.
 std::int64_t tile_blocks(const Setup& setup) {
   return setup.plan.template_name == "mma_phases" ? 1
-         : setup.plan.template_name == "overlap_gemm"
+         : setup.plan.template_name == "overlap_gemm" || setup.plan.template_name == "patch_gemm"
              ? ceil_div(setup.problem.layer.out_channels, integer(setup.plan, "block_c"))
              : tile_grid_of(setup.problem, setup.plan).blocks_per_tile;
 }
@@ -106,7 +107,8 @@ std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
     return ceil_div(shape.batch * pitch, 64 * integer(plan, "thread_positions")) *
            ceil_div(shape.out[kHeight], tile_rows(plan));
   }
-  if (plan.template_name == "overlap_gemm" || plan.template_name == "mma_phases") {
+  if (plan.template_name == "overlap_gemm" || plan.template_name == "patch_gemm" ||
+      plan.template_name == "mma_phases") {
     Grid grid = setup.source.main().grid;
     grid.most_tiles = 0;
     return grid.blocks(quantities_of(shape)).value() / tile_blocks(setup);
@@ -361,6 +363,10 @@ constexpr Case kCases[] = {
      "conv_transpose2d 16 -> 24; kernel 4x4; stride 2x2; padding 1x1; input ?x4x6; dtype f16"},
     {"overlap_gemm_rows", "overlap_gemm", "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; dtype bf16; layout nhwc",
      true},
+    {"patch_gemm_images", "patch_gemm",
+     "conv_transpose2d 64 -> 64; kernel 2x2; stride 2x2; input ?x2x4; dtype f16; layout nhwc", false, true},
+    {"patch_gemm_images_of_any_width", "patch_gemm",
+     "conv_transpose2d 64 -> 64; kernel 2x2; stride 2x2; input ?x1x?; dtype bf16; layout nhwc", false, true},
     {"mma_phases_images", "mma_phases",
      "conv_transpose2d 16 -> 16; kernel 2x3; stride 2x1; padding 0x1; input ?x3x8; compute tf32"},
     {"mma_phases_rows", "mma_phases", "conv_transpose2d 8 -> 2; kernel 3x3; stride 2x2; input ?x?x16; dtype f16",
@@ -413,6 +419,9 @@ const Template kTemplates[] = {
       "copy_pixels: * #ll",                                                           // a few images of a known size
       "copy_pixels: const long long pixel"}},                                         // a strip's
     {"overlap_gemm", {"wgmma_descriptor_move: static_cast<long long>(bytes / 16)"}},  // none is negative
+    {"patch_gemm",
+     {"wgmma_descriptor_move: static_cast<long long>(bytes / 16)",  // likewise
+      "store_outputs: static_cast<long long>(tap / 2)"}},           // rows of a patch, of a known width
     {"mma_phases",
      {"stage_weights: static_cast<long long>(ci)",  // of weights
       "sum_of: const long long from",               // of sums that are not finite

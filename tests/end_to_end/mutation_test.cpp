@@ -83,7 +83,8 @@ void expect_all_needed(const Case& one) {
   const Reference reference = make_reference(layer, shape, inputs, {}, problem.direction);
   const KernelSource source = specialize(problem, plan).value();
   const bool has_grid = template_of(plan).grid != nullptr;
-  const std::int64_t few = has_grid ? tile_grid_of(problem, plan).blocks_per_tile : plan.cluster;
+  const std::int64_t few = has_grid ? tile_grid_of(problem, plan).blocks_per_tile
+                                    : std::max<std::int64_t>(plan.cluster, source.main().grid.blocks_per_tile);
   const Broken all = broken(source.text, one.bound_checks, &chosen);
   EXPECT_GE(all.mutants.size(), one.least_mutants);
   KernelSource with_all = source;
@@ -331,6 +332,19 @@ constexpr Case kCases[] = {
      .least_mutants = 15,
      .unseen = 2,
      .block = "tile_h 2, staged_columns 24, warps 1, warp_chunks 2, block_k 16, stages 2"},
+    {.name = "patch_gemm",
+     .template_name = "patch_gemm",
+     .layer = "conv_transpose2d 104 -> 24; kernel 2x2; stride 2x2; bias; input 5x11x7; dtype f16; layout nhwc",
+     .least_mutants = 20,
+     .few_blocks = true,
+     .block = "block_c 16, block_k 32, stages 3"},
+    {.name = "patch_gemm_boxes",
+     .template_name = "patch_gemm",
+     .layer = "conv_transpose2d 104 -> 24; kernel 3x1; stride 3x1; input 5x11x7; dtype bf16; layout nhwc; "
+              "weight_layout channels_last; fuse relu",
+     .least_mutants = 20,
+     .few_blocks = true,
+     .block = "block_c 16, block_k 32, stages 3"},
     {.name = "tap_gemm",
      .template_name = "tap_gemm",
      .layer = "conv_transpose2d 40 -> 72; kernel 3x2; stride 2x1; padding 1x1; input 3x9x13; dtype f16; layout nhwc; "

@@ -259,6 +259,17 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
     }
     return kinds;
   }
+  if (plan.template_name == "patch_gemm") {
+    const std::int64_t block_c = integer(plan, "block_c");
+    is(block_c < group_out, "several channel tiles");
+    is(group_out % block_c != 0, "channels beyond");
+    is((group_in + block_k - 1) / block_k > integer(plan, "stages"), "more k-blocks than stages");
+    kinds.push_back(fmt::format("k-blocks of {}", block_k));
+    kinds.push_back(flag(plan, "weight_channels_last")
+                        ? fmt::format("boxes of {} channels", block_c)
+                        : fmt::format("{} taps of {} channels", tap_count(layer), block_c));
+    return kinds;
+  }
   if (plan.template_name == "mma_phases") {
     const Axis &rows = layer.axes[kHeight], &columns = layer.axes[kWidth];
     const std::int64_t product_rows = layer.out_channels * rows.stride * columns.stride;
@@ -382,8 +393,9 @@ void add_line(Coverage& coverage, const NetLine& line, const std::vector<Plan>& 
 }
 
 Wanted random_wish(std::mt19937_64& random) {
-  constexpr std::array<std::string_view, 8> kTemplates = {"direct",    "direct_rows", "shift_gemm",   "halo_gemm",
-                                                          "roll_gemm", "mma_rows",    "overlap_gemm", "mma_phases"};
+  constexpr std::array<std::string_view, 9> kTemplates = {"direct",       "direct_rows", "shift_gemm",
+                                                          "halo_gemm",    "roll_gemm",   "mma_rows",
+                                                          "overlap_gemm", "patch_gemm",  "mma_phases"};
   Wanted wanted;
   wanted.compute = all_computes()[random() % all_computes().size()];
   wanted.layout = all_layouts()[random() % all_layouts().size()];
@@ -392,7 +404,7 @@ Wanted random_wish(std::mt19937_64& random) {
   if (wanted.template_name == "shift_gemm" && wanted.compute == Compute::kF32x3) {
     wanted.template_name = "f32x3_gemm";
   }
-  if (wanted.template_name == "mma_rows") {
+  if (wanted.template_name == "mma_rows" || wanted.template_name == "patch_gemm") {
     wanted.compute = random() % 2 == 0 ? Compute::kF16 : Compute::kBf16;
     wanted.layout = Layout::kNhwc;
   }

@@ -206,6 +206,11 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
       a.kernel = a.kernel > 8 && random_() % 2 == 0 ? 1 + a.kernel % 8 : a.kernel;
       a.stride = a.stride * 4 < a.kernel ? (a.kernel + 1) / 2 : a.stride;
     }
+    if (wanted.template_name == "patch_gemm") {
+      a.dilation = 1;
+      a.kernel = one_of(weighted({2, 6, 3, 1}), {{1, 1}, {2, 2}, {4, 4}, {3, 8}});
+      a.stride = a.kernel;
+    }
     if (wanted.template_name == "mma_phases") {
       a.dilation = 1;
       a.stride = a.stride > 5 && random_() % 2 == 0 ? 1 + a.stride % 4 : a.stride;
@@ -221,6 +226,10 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
     a.padding = draw_padding();
     a.padding.after = random_() % 4 == 0 ? draw_padding() : a.padding.after;
     a.output_padding = one_of(weighted({3, 2, 2}), {{0, 0}, {1, a.stride - 1}, {a.stride, a.dilation - 1}});
+    if (wanted.template_name == "patch_gemm") {
+      a.padding = {};
+      a.output_padding = 0;
+    }
     // Small sizes come more often.
     const double most = random_() % 8 == 0 ? 150 : 30;
     size = static_cast<std::int64_t>(std::pow(most, std::generate_canonical<double, 53>(random_)));
@@ -294,16 +303,17 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
 
   const bool is_overlap = wanted.template_name == "overlap_gemm";
   const bool few_out = wanted.template_name == "mma_phases";
+  const bool is_patch = wanted.template_name == "patch_gemm";
   const bool one_group =
-      wanted.template_name == "roll_gemm" || wanted.template_name == "halo_gemm" || is_overlap || few_out;
+      wanted.template_name == "roll_gemm" || wanted.template_name == "halo_gemm" || is_overlap || is_patch || few_out;
   const bool large_groups = wanted.template_name == "shift_gemm" || wanted.template_name == "f32x3_gemm";
-  const bool by_units = wanted.template_name == "mma_rows";  // of 8 channels, a few
+  const bool by_units = wanted.template_name == "mma_rows" || is_patch;  // of 8 channels, a few
   const int groups = class_wanted(kGroups, one_group ? 0 : weighted({5, 3, large_groups || by_units ? 0 : 1}));
   l.groups = groups == 0 ? 1 : between(2, 4);
-  std::int64_t in =
-      draw_channels(class_wanted(kIn, by_units || is_overlap ? 2 : weighted({2, 2, 3})), by_units             ? 64
-                                                                                         : random_() % 6 == 0 ? 1000
-                                                                                                              : 160);
+  std::int64_t in = draw_channels(class_wanted(kIn, by_units || is_overlap ? 2 : weighted({2, 2, 3})),
+                                  by_units             ? (is_patch ? 200 : 64)
+                                  : random_() % 6 == 0 ? 1000
+                                                       : 160);
   const std::int64_t out =
       draw_channels(class_wanted(kOut, by_units ? 2 : weighted({few_out ? 20 : 2, 2, 3})), few_out ? 16 : 160);
   in = groups == 2 ? 1 : groups == 1 ? std::max<std::int64_t>(in, 2) : in;

@@ -179,12 +179,12 @@ bool has_instruction(const std::vector<MachineCode>& kernels, std::string_view b
   });
 }
 
-/// Whether a kernel of direct_rows or overlap_gemm stores the vectors that its plan promises: a store that the
-/// assembler splits costs as many times its memory requests.
+/// Whether a kernel of direct_rows, overlap_gemm or patch_gemm stores the vectors that its plan promises: a store that
+/// the assembler splits costs as many times its memory requests.
 bool stores_vectors(const Plan& plan, const std::vector<MachineCode>& kernels) {
-  const bool is_overlap = plan.template_name == "overlap_gemm";
-  const std::int64_t elements = integer(plan, is_overlap ? "store" : "vector");
-  const std::int64_t bytes = !is_overlap && integer(plan, "element_kind") == 0 ? 4 : 2;
+  const bool is_rows = plan.template_name == "direct_rows";
+  const std::int64_t elements = integer(plan, is_rows ? "vector" : "store");
+  const std::int64_t bytes = is_rows && integer(plan, "element_kind") == 0 ? 4 : 2;
   if (elements * bytes < 8) {
     return true;  // no vector is promised
   }
@@ -197,32 +197,6 @@ bool multiplies_and_stores_vectors(const std::vector<MachineCode>& kernels) {
   return has_instruction(kernels, "HMMA.", [](std::string_view) { return true; }) &&
          has_instruction(kernels, "STG.", [](std::string_view name) { return name.ends_with(".128"); }) &&
          !has_instruction(kernels, "STG.", [](std::string_view name) { return !name.ends_with(".128"); });
-}
-
-/// A record whose plan an older assembler makes slower: it spills, or runs products one by one.
-struct SlowerRecord {
-  const char* nvrtc;
-  const char* layer;  // as records name it
-};
-constexpr SlowerRecord kSlowerRecords[] = {
-    {"12.4", "conv_transpose2d 32 -> 32; kernel 3x3; input 8x512x1024; dtype f32; compute f32x3; layout nhwc"},
-    {"12.4",
-     "conv_transpose2d 512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f32; compute f32x3; "
-     "layout nchw; directions grad_input"},
-    {"12.4",
-     "conv_transpose2d 512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f32; compute f32x3; "
-     "layout nhwc"},
-};
-
-bool is_known_to_be_slower(const Case& one) {
-  if (!one.name.starts_with("shipped/")) {
-    return false;
-  }
-  const NvrtcSearch nvrtc = find_nvrtc();
-  const std::string version = fmt::format("{}.{}", nvrtc.major, nvrtc.minor);
-  const std::string layer = record_layer(one.problem.layer, one.problem.direction);
-  return std::ranges::any_of(kSlowerRecords,
-                             [&](const SlowerRecord& each) { return version == each.nvrtc && layer == each.layer; });
 }
 
 /// What the assembler tells that makes a kernel slower; empty where there is nothing.
@@ -248,17 +222,14 @@ void expect_sound_machine_code(const Case& one) {
   ASSERT_TRUE(binary) << binary.error().message;
   const std::optional<ResourceUsage> usage = resource_usage(*binary);
   ASSERT_TRUE(usage);
-  if (is_known_to_be_slower(one)) {
-    EXPECT_NE(slower_words(*binary, *usage), "") << "sound now: it can leave kSlowerRecords";
-  } else {
-    EXPECT_EQ(slower_words(*binary, *usage), "") << binary->log;
-  }
+  EXPECT_EQ(slower_words(*binary, *usage), "") << binary->log;
   if (disassembler() != nullptr) {
     const std::optional<std::string> listing = listing_of(disassembler(), binary->bytes);
     ASSERT_TRUE(listing) << disassembler();
     const std::vector<MachineCode> kernels = kernels_of_listing(*listing);
     ASSERT_FALSE(kernels.empty()) << *listing;
-    EXPECT_TRUE((chosen.template_name != "direct_rows" && chosen.template_name != "overlap_gemm") ||
+    EXPECT_TRUE((chosen.template_name != "direct_rows" && chosen.template_name != "overlap_gemm" &&
+                 chosen.template_name != "patch_gemm") ||
                 stores_vectors(chosen, kernels));
     EXPECT_TRUE(chosen.template_name != "mma_rows" || multiplies_and_stores_vectors(kernels));
     EXPECT_TRUE(chosen.template_name != "mma_phases" ||
@@ -304,6 +275,8 @@ std::map<std::string, std::vector<Case>> groups() {
       {"through_registers", cases("halo_gemm", kTf32, {"kb65", "kb78", "dcgan4"}, 1, true)},
       {"taps_as_columns",
        cases("overlap_gemm", kF16Nhwc, {"pose1", "dcgan2", "mrcnn", "fsrcnn4", "dcgan4", "dcgan5", "k3x3s3"}, 2, true)},
+      {"patches", cases("patch_gemm", kF16Nhwc, {"mrcnn", "unet4", "pillars", "sam2x2"}, 2, true)},
+      {"patches_bf16", cases("patch_gemm", kBf16Nhwc, {"yoloseg", "unet1"}, 1, true)},
       {"phases_as_rows", cases("mma_phases", kTf32, {"fsrcnn4", "dcgan5"}, 2, true)},
       {"phases_as_rows_16_bits", cases("mma_phases", kF16, {"fsrcnn4", "dcgan5"}, 1, true)},
       {"taps_as_columns_nchw", cases("overlap_gemm", kF16, {"pose1", "dcgan2", "unet1", "dcgan4", "dcgan5"}, 2, true)},

@@ -19,10 +19,11 @@ TEMPLATES = {  # and the compute modes of each
     "halo_gemm": ("tf32", "f16", "bf16"),
     "roll_gemm": ("tf32", "f16", "bf16"),
     "overlap_gemm": ("f16", "bf16"),
+    "patch_gemm": ("f16", "bf16"),
     "mma_phases": ("tf32", "f16", "bf16"),
 }
 LAYOUTS = ("nchw", "nhwc")
-LAYOUTS_OF = {"mma_rows": ("nhwc",), "mma_phases": ("nchw",)}  # the others take both
+LAYOUTS_OF = {"mma_rows": ("nhwc",), "patch_gemm": ("nhwc",), "mma_phases": ("nchw",)}  # the others take both
 DTYPES = {"f64": "f64", "f32": "f32", "tf32": "f32", "f32x3": "f32", "f16": "f16", "bf16": "bf16"}
 PLAIN_STEPS = ("relu", "gelu", "gelu_tanh", "silu", "mish", "tanh", "sigmoid")
 
@@ -192,6 +193,13 @@ class Draw:
                   "sizes": self._any(self._sizes(layout, mode), small, small)}
         self._reach(fields)
         return fields
+
+    def _patch_gemm(self, mode, layout):
+        """Kernels that are as large as their strides, of whole vectors of channels."""
+        stride = self._any([1, 2], [2, 2], [2, 2], [1, 4], [4, 1], [2, 4], [4, 4], [3, 1], [3, 3], [1, 2])
+        return {"in": 8 * self._to(1, 70), "out": 8 * self._to(1, 20), "groups": 1, "kernel": list(stride),
+                "stride": list(stride), "dilation": [1, 1], "padding": [0, 0], "output_padding": [0, 0],
+                "sizes": [self._to(1, 5), self._to(1, 40), self._to(1, 60)]}
 
     def _mma_phases(self, mode, layout):
         """Few output channels, of rows of a known width that are whole pieces."""

@@ -1,0 +1,63 @@
+// The layout of `patch_gemm`: weights, stages, and the outputs of a tile in shared memory.
+#pragma once
+
+#include "device/positions.h"
+#include "device/static_parameters.h"
+#include "device/template.h"
+
+using P = Parameters;
+using Element = P::Element;
+
+constexpr int kBytes = 2;  // of an element
+constexpr int kInstructionK = 16;
+constexpr int kKSteps = P::block_k / kInstructionK;
+constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
+
+// Two warpgroups multiply, each tiles of its own in turn with the other; a thread of a third one issues the copies.
+constexpr int kWarpgroups = 2;
+constexpr int kConsumers = 128 * kWarpgroups;
+constexpr int kThreads = kConsumers + 128;
+
+// A tile's products: rows are adjacent pixels of the input, of whatever rows and images; columns are the taps of the
+// block's output channels, in the order of the weights.
+constexpr int kTilePixels = 64;
+constexpr int kColumns = P::block_c * kTaps;
+constexpr int kNTiles = ceil_div(P::out_channels, P::block_c);
+
+// The channels of a tap follow one another in the weights.
+constexpr bool kTurned = P::weight_channels_last || kTaps == 1;
+
+// Weights of a k-block as B operands: rows of columns, for each input channel one. Boxes are 64 columns wide, or where
+// the channels of a tap follow one another as wide as the block's channels.
+constexpr int kBoxColumns = kTurned ? P::block_c : 64;
+constexpr int kRowBytes = kBoxColumns * kBytes;  // and their swizzle
+constexpr int kWeightBoxes = kColumns / kBoxColumns;
+constexpr int kWeightBoxBytes = P::block_k * kRowBytes;
+constexpr int kWeightBytes = kWeightBoxes * kWeightBoxBytes;
+
+// Pixels of a k-block as A operands: rows of input channels, for each pixel one.
+constexpr int kPixelBytes = P::block_k * kBytes;  // and their swizzle
+constexpr int kStageBytes = kTilePixels * kPixelBytes;
+
+// Outputs of a tile, which both warpgroups put in one place, one tile after the other: for each tap, of each pixel, the
+// block's channels in units of 16 bytes.
+constexpr int kUnits = P::block_c / 8;
+constexpr int kOutputBytes = kTilePixels * kColumns * kBytes;
+
+constexpr int kStagesOffset = kKBlocks * kWeightBytes;
+constexpr int kOutputsOffset = kStagesOffset + P::stages * kStageBytes;
+constexpr int kBarrierOffset = kOutputsOffset + kOutputBytes;
+constexpr int kSharedBytes = 1024 + kBarrierOffset + (2 * P::stages + kKBlocks + kWarpgroups + 1) * 8;
+
+constexpr int kAlignment = 16;  // of x, y and the weights, in bytes
+
+static_assert(P::channels_last, "pixels are rows of channels");
+static_assert(P::kernel_h == P::stride_h && P::kernel_w == P::stride_w, "an output has one tap");
+static_assert(P::padding_h == 0 && P::padding_w == 0 && P::output_padding_h == 0 && P::output_padding_w == 0,
+              "each tap of each pixel is an output");
+static_assert(P::in_channels % 8 == 0 && P::out_channels % 8 == 0 && P::store == 8, "pixels are whole 16-byte vectors");
+static_assert(P::block_c == 16 || P::block_c == 32 || P::block_c == 64, "a row of a tap's channels has a swizzle");
+static_assert(kTurned || kTaps == 4 || kTaps == 8 || kTaps == 16,
+              "lanes that exchange halves have whole words of channels");
+static_assert(kColumns <= 256, "the accumulators fit the registers");
+static_assert(P::block_k == 64 || P::block_k == 32 || P::block_k == 16, "a row has a swizzle");

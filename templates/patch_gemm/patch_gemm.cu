@@ -1,0 +1,209 @@
+// Forward transposed convolution on tensor cores (wgmma), 16 bits, channels last, whose kernel is as large as its
+// strides: each pixel of the input makes a patch of outputs of its own, and nothing is added up.
+//
+// So all pixels of all images are rows of one matrix product: M is pixels, N taps by output channels, K input channels.
+// Input and weights are operands as they lie in memory; tensor copies bring both. A block keeps the weights of some
+// output channels and goes on to other pixels. Two warpgroups have tiles in turn: one stores its outputs while the
+// other multiplies.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/barrier.h"
+#include "device/call_sizes.h"
+#include "device/memory.h"
+#include "device/printed.h"
+#include "device/tensor_copy.h"
+#include "device/warp.h"
+#include "device/warpgroup.h"
+
+// ---- Elements ----
+#include "device/element.h"
+#include "layout.h"
+
+// Shared memory from its weights on, and the barriers: of stages that are copied or read, of the weights of a k-block,
+// of a warpgroup's turn to multiply, and of the place of the outputs.
+struct Pipeline {
+  unsigned char* shared;
+  unsigned long long* full;
+  unsigned long long* empty;
+  unsigned long long* landed;
+  unsigned long long* turn;
+  unsigned long long* vacant;
+};
+
+// One lane arrives for its warp if `is_done`.
+__device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
+  __syncwarp();
+  if (is_done && threadIdx.x % 32 == 0) {
+    mbarrier_arrive(barrier);
+  }
+}
+
+// ---- Producer ----
+
+// Issues the copies of a k-block's weights, of the block's output channels.
+__device__ __forceinline__ void copy_weights(const Pipeline& pipeline, const TensorMap& weight_map, int first_out,
+                                             int k_block) {
+  unsigned char* to = pipeline.shared + k_block * kWeightBytes;
+  unsigned long long* barrier = &pipeline.landed[k_block];
+  mbarrier_arrive_expect(barrier, kWeightBytes);
+  if (kTurned) {
+    tensor_load_3d(to, weight_map, barrier, first_out, k_block * P::block_k, 0);
+  } else {
+#pragma unroll
+    for (int box = 0; box < kWeightBoxes; ++box) {
+      tensor_load_2d(to + box * kWeightBoxBytes, weight_map, barrier, first_out * kTaps + box * kBoxColumns,
+                     k_block * P::block_k);
+    }
+  }
+}
+
+// Issues all copies of a block, by one thread: of its tiles' pixels, and with those of the first tile the weights.
+__device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map,
+                                           const TensorMap& weight_map, int first_tile, int next_tile, int tiles,
+                                           int first_out) {
+  unsigned int number = 0;  // of the block's k-blocks
+#pragma unroll 1
+  for (int tile = first_tile; tile < tiles; tile += next_tile) {
+#pragma unroll 1
+    for (int k_block = 0; k_block < kKBlocks; ++k_block) {
+      const unsigned int stage = number % P::stages;
+      unsigned long long* barrier = &pipeline.full[stage];
+      mbarrier_wait(&pipeline.empty[stage], number / P::stages % 2 ^ 1);
+      mbarrier_arrive_expect(barrier, kStageBytes);
+      tensor_load_2d(pipeline.shared + kStagesOffset + stage * kStageBytes, x_map, barrier, k_block * P::block_k,
+                     tile * kTilePixels);
+      if (tile == first_tile) {
+        copy_weights(pipeline, weight_map, first_out, k_block);
+      }
+      ++number;
+    }
+  }
+}
+
+// ---- Epilogue ----
+#include "epilogue.h"
+
+// ---- Products ----
+
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
+__device__ __forceinline__ void pin(Accumulators& acc) {
+#pragma unroll
+  for (int i = 0; i < kColumns / 2; ++i) {
+    wgmma_pin(acc[i]);
+  }
+}
+
+// Issues the products of a k-block.
+__device__ __forceinline__ void multiply_k_block(Accumulators& acc, const unsigned char* pixels,
+                                                 const unsigned char* weights, int accumulate) {
+  const unsigned long long a = wgmma_descriptor(pixels, 0, 8 * kPixelBytes, kPixelBytes);
+  const unsigned long long b = wgmma_descriptor(weights, kWeightBoxBytes, 8 * kRowBytes, kRowBytes);
+  constexpr int kLastRow = P::kernel_h - 1;
+  constexpr int kLastColumn = P::kernel_w - 1;
+  wgmma_fence();
+  // taps (0 to {kLastRow}, 0 to {kLastColumn})
+#pragma unroll
+  for (int k_step = 0; k_step < kKSteps; ++k_step) {
+    wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorMn, acc, wgmma_descriptor_move(a, k_step * (kInstructionK * kBytes)),
+             wgmma_descriptor_move(b, k_step * (kInstructionK * kRowBytes)), k_step > 0 ? 1 : accumulate);
+  }
+  wgmma_commit();
+}
+
+// The products of a tile, whose first k-block is of this number among the block's. The k-block before is read when only
+// one group of products is in flight: its stage is given back.
+__device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline& pipeline, unsigned int number) {
+  pin(acc);
+#pragma unroll 1
+  for (int k_block = 0; k_block < kKBlocks; ++k_block) {
+    const unsigned int stage = number % P::stages;
+    mbarrier_wait(&pipeline.full[stage], number / P::stages % 2);
+    mbarrier_wait(&pipeline.landed[k_block], 0);
+    multiply_k_block(acc, pipeline.shared + kStagesOffset + stage * kStageBytes,
+                     pipeline.shared + k_block * kWeightBytes, k_block > 0 ? 1 : 0);
+    if (k_block > 0) {
+      wgmma_wait(1);
+      warp_arrive(&pipeline.empty[(number - 1) % P::stages], true);
+    }
+    ++number;
+  }
+}
+
+// ---- Kernel ----
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    patch_gemm(__grid_constant__ const TensorMap x_map, __grid_constant__ const TensorMap weight_map,
+               const Element* __restrict__ bias, Element* __restrict__ y, int batch, int height, int width) {
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  const int out_w = output_columns(in_w);
+  const int pixels = batch * in_h * in_w;  // of all images
+  const int tiles = (pixels - 1) / kTilePixels + 1;
+  // The block's output channels. Blocks that read the same pixels run together.
+  const int first_out = blockIdx.x % kNTiles * P::block_c;
+  const int first_tile = blockIdx.x / kNTiles;
+  const int next_tile = gridDim.x / kNTiles;
+
+  Pipeline pipeline;
+  pipeline.shared = shared_align(shared_memory(), 1024);
+  pipeline.full = reinterpret_cast<unsigned long long*>(pipeline.shared + kBarrierOffset);
+  pipeline.empty = pipeline.full + P::stages;
+  pipeline.landed = pipeline.empty + P::stages;
+  pipeline.turn = pipeline.landed + kKBlocks;
+  pipeline.vacant = pipeline.turn + kWarpgroups;
+  if (threadIdx.x == 0) {
+    tensor_prefetch(x_map);
+    tensor_prefetch(weight_map);
+    for (int stage = 0; stage < P::stages; ++stage) {
+      mbarrier_init(&pipeline.full[stage], 1);
+      mbarrier_init(&pipeline.empty[stage], 4);
+    }
+    for (int k_block = 0; k_block < kKBlocks; ++k_block) {
+      mbarrier_init(&pipeline.landed[k_block], 1);
+    }
+    for (int warpgroup = 0; warpgroup < kWarpgroups; ++warpgroup) {
+      mbarrier_init(&pipeline.turn[warpgroup], 4);
+    }
+    mbarrier_init(pipeline.vacant, 4);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  const int warp = warp_uniform(threadIdx.x / 32);
+  if (warp >= kConsumers / 32) {
+    setmaxnreg_decrease(40);
+    if (warp == kConsumers / 32 && elect_one()) {
+      copy_tiles(pipeline, x_map, weight_map, first_tile, next_tile, tiles, first_out);
+    }
+  } else {
+    setmaxnreg_increase(232);
+    const int warpgroup = warp / 4;
+    const unsigned int thread = threadIdx.x % 128;
+    unsigned char* outputs = pipeline.shared + kOutputsOffset;
+    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // which the compiler doesn't know to be 0
+    Biases biases;
+    load_biases(biases, bias, first_out, thread % 4);
+    unsigned int number = warpgroup;  // of the block's tiles
+#pragma unroll 1
+    for (int tile = first_tile + warpgroup * next_tile; tile < tiles; tile += kWarpgroups * next_tile) {
+      // The first tile's waits end at once: a new barrier's phase before is complete.
+      mbarrier_wait(&pipeline.turn[warpgroup], (number - 1) / kWarpgroups % 2);
+      Accumulators acc = {};
+      multiply_tile(acc, pipeline, number * kKBlocks);
+      warp_arrive(&pipeline.turn[1 - warpgroup], true);
+      wgmma_wait(0);
+      pin(acc);
+      warp_arrive(&pipeline.empty[(number * kKBlocks + (kKBlocks - 1)) % P::stages], true);
+      mbarrier_wait(pipeline.vacant, (number - 1) % 2);  // the outputs of the tile before are loaded
+      put_outputs(outputs, acc, biases, thread);
+      named_barrier_sync(1 + warpgroup, 128);
+      Outputs loaded;
+      load_outputs(loaded, outputs, thread);
+      warp_arrive(pipeline.vacant, (words_of_all(loaded) & zero) == 0);  // an arrival alone does not wait for loads
+      store_outputs(y, loaded, thread, tile * kTilePixels, pixels, first_out, in_w, out_w);
+      number += kWarpgroups;
+    }
+  }
+}

@@ -1,0 +1,537 @@
+// conv_transpose2d 256 -> 256; kernel 2x2; stride 2x2; input 100x14x14; bias; fuse relu; dtype f16; compute f16; layout nhwc
+// forward for sm_90a. Template patch_gemm: a block makes the outputs of 64 pixels at a time, of 64 channels; 4 taps; 225.2 KiB shared.
+// Launch
+//   sizes: batch 100, in_height 14, in_width 14; out_height 28, out_width 28
+//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   tensor y: 20070400 elements, written, 16-byte aligned
+//   tensor x: 5017600 elements, read, 16-byte aligned
+//   tensor weight: 262144 elements, read, 16-byte aligned
+//   tensor bias: 256 elements, read, 2-byte aligned
+//   tensor map x_map of x: f16, sizes (256, 19600), byte pitches (512), box (64, 64), element strides (1, 1), swizzle 128, fill zero
+//   tensor map weight_map of weight: f16, sizes (1024, 256), byte pitches (2048), box (64, 64), element strides (1, 1), swizzle 128, fill zero
+//   kernel convtgen_patch_gemm_forward_a2ae076acc924de7
+//     arguments TensorMap x_map, TensorMap weight_map, const unsigned short* bias, unsigned short* y, int batch
+//     grid 132; block 384; shared 230584
+
+namespace convtgen_patch_gemm_forward_a2ae076acc924de7_source {
+
+// ---- Device primitives ----
+
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
+#elif !defined(CONVTGEN_HOST_DEVICE)
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared
+// window.
+__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {
+  const unsigned int address = shared_address(pointer);
+  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);
+}
+
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
+
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
+__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+}
+
+// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
+__device__ __forceinline__ void fence_mbarrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
+}
+
+// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
+__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
+  for (unsigned int complete = 0; complete == 0;) {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  }
+}
+
+// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
+__device__ __forceinline__ void named_barrier_sync(int id, int threads) {
+  asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// The chip's form of a tensor map (generator/recipe/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
+struct __align__(64) TensorMap {
+  unsigned long long words[16];
+};
+
+// Loads the box at these coordinates of a 2-dimensional map to shared memory.
+__device__ __forceinline__ void tensor_load_2d(void* to, const TensorMap& map, unsigned long long* barrier, int c0,
+                                               int c1) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::
+          "r"(shared_address(to)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1)
+      : "memory");
+}
+
+// Fetches the map itself ahead of its first use. A hint: no effect that could be seen.
+__device__ __forceinline__ void tensor_prefetch(const TensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
+__device__ __forceinline__ bool elect_one() {
+  unsigned int elected;
+  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
+  return elected != 0;
+}
+
+// Orders earlier accesses of registers (accumulators, A) before the products that follow.
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// Closes a group: all products of this warpgroup since the last one.
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still in flight.
+__device__ __forceinline__ void wgmma_wait(int pending) {
+  if (pending == 0) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  }
+  if (pending == 1) {
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  }
+}
+
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
+__device__ __forceinline__ void wgmma_pin(float& value) {
+  asm volatile("" : "+f"(value)::"memory");
+}
+
+// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
+  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
+}
+
+// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
+__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
+  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
+}
+
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
+  unsigned int bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
+// Gives back the registers of each thread of this warpgroup beyond 40. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_40() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+}
+
+// Waits until each thread of this warpgroup can have 232 registers, more than it has, and takes them. Collective.
+__device__ __forceinline__ void setmaxnreg_increase_232() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+}
+
+// d (64x256, f32) = a (64x16) * b (16x256), added to d where `accumulate` is not 0: f16, A K-major in shared memory, B N-major.
+__device__ __forceinline__ void wgmma_m64n256k16_f16_ss_mn_b(float (&d)[128], unsigned long long a, unsigned long long b,
+    int accumulate) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %130, 0; wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
+      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
+      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
+      "%128, %129, p, 1, 1, 0, 1; }"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+        "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+        "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
+        "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
+        "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
+        "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]),
+        "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
+        "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
+        "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
+        "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
+        "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
+      : "l"(a), "l"(b), "r"(accumulate) : "memory");
+}
+
+#endif
+
+// ---- Constants ----
+
+constexpr int kThreads = 384;
+constexpr int kTilePixels = 64;
+constexpr int kBoxColumns = 64;
+constexpr int kOwnBiases = 32;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kRowBytes = 128;  // and their swizzle
+constexpr int kWeightBoxBytes = 8192;
+constexpr int kWeightBytes = 32768;
+constexpr int kPixelBytes = 128;  // and their swizzle
+constexpr int kStageBytes = 8192;
+constexpr int kStagesOffset = 131072;
+constexpr int kOutputsOffset = 196608;
+constexpr int kBarrierOffset = 229376;
+
+// ---- Elements ----
+
+// Two elements of 16 bits in a word.
+__device__ __forceinline__ unsigned int pair(float low, float high) {
+  return floats_to_half2(low, high);
+}
+
+// The low or the high halves of two words in one.
+__device__ __forceinline__ unsigned int low_halves(unsigned int a, unsigned int b) {
+  return (a & 0xffff) | (b << 16);
+}
+
+__device__ __forceinline__ unsigned int high_halves(unsigned int a, unsigned int b) {
+  return (a >> 16) | (b & 0xffff0000u);
+}
+
+// Shared memory from its weights on, and the barriers: of stages that are copied or read, of the weights of a k-block,
+// of a warpgroup's turn to multiply, and of the place of the outputs.
+struct Pipeline {
+  unsigned char* shared;
+  unsigned long long* full;
+  unsigned long long* empty;
+  unsigned long long* landed;
+  unsigned long long* turn;
+  unsigned long long* vacant;
+};
+
+// One lane arrives for its warp if `is_done`.
+__device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
+  __syncwarp();
+  if (is_done && threadIdx.x % 32 == 0) {
+    mbarrier_arrive(barrier);
+  }
+}
+
+// ---- Producer ----
+
+// Issues the copies of a k-block's weights, of the block's output channels.
+__device__ __forceinline__ void copy_weights(const Pipeline& pipeline, const TensorMap& weight_map, int first_out,
+                                             int k_block) {
+  unsigned char* to = pipeline.shared + k_block * kWeightBytes;
+  unsigned long long* barrier = &pipeline.landed[k_block];
+  mbarrier_arrive_expect(barrier, kWeightBytes);
+  #pragma unroll
+  for (int box = 0; box < 4; ++box) {
+    tensor_load_2d(to + box * kWeightBoxBytes, weight_map, barrier, first_out * 4 + box * kBoxColumns, k_block * 64);
+  }
+}
+
+// Issues all copies of a block, by one thread: of its tiles' pixels, and with those of the first tile the weights.
+__device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map,
+                                           const TensorMap& weight_map, int first_tile, int next_tile, int tiles,
+                                           int first_out) {
+  unsigned int number = 0;  // of the block's k-blocks
+  #pragma unroll 1
+  for (int tile = first_tile; tile < tiles; tile += next_tile) {
+    #pragma unroll 1
+    for (int k_block = 0; k_block < 4; ++k_block) {
+      const unsigned int stage = number % 8;
+      unsigned long long* barrier = &pipeline.full[stage];
+      mbarrier_wait(&pipeline.empty[stage], (number / 8 % 2) ^ 1);
+      mbarrier_arrive_expect(barrier, kStageBytes);
+      tensor_load_2d(pipeline.shared + kStagesOffset + stage * kStageBytes, x_map, barrier, k_block * 64,
+                     tile * kTilePixels);
+      if (tile == first_tile) {
+        copy_weights(pipeline, weight_map, first_out, k_block);
+      }
+      ++number;
+    }
+  }
+}
+
+// ---- Epilogue ----
+
+// Every step of the chain in its order.
+__device__ __forceinline__ float activate(float value) {
+  value = value < 0 ? 0 : value;  // relu
+  return value;
+}
+
+// Adds the bias and applies the fuse chain, where the layer has them.
+__device__ __forceinline__ float epilogue(float acc, float bias) {
+  const float value = acc + bias;
+  return activate(value);
+}
+
+using Accumulators = float[128];
+
+// Of four taps, of two adjacent ones, of each pixel, words of both taps for each channel: first those of four channels
+// of each eight, then those of the others. In the second two taps the first two channels of four are behind the others.
+__device__ __forceinline__ unsigned int pair_unit(unsigned int tap_pair, unsigned int pixel, unsigned int unit) {
+  const unsigned int moved = ((pixel & 1) << 2) | (pixel & 2) | ((pixel & 4) >> 2);
+  return ((tap_pair * kTilePixels + pixel) * 16 + unit) ^ (moved % 16);
+}
+
+using Biases = float[32];
+
+// Loads them from the bias of all channels, of which the block has those from first_out on.
+__device__ __forceinline__ void load_biases(Biases& biases, const unsigned short* __restrict__ bias, int first_out,
+                                            int quarter) {
+  #pragma unroll
+  for (int i = 0; i < kOwnBiases; ++i) {
+    const int channel = first_out + (i * 2 + quarter / 2);
+    biases[i] = half_to_float(bias[channel]);
+  }
+}
+
+// An output of an accumulator, whose bias has this number.
+__device__ __forceinline__ float output_of(float sum, const Biases& biases, int i) {
+  return epilogue(sum, biases[i]);
+}
+
+// Writes the outputs of a thread's accumulators of both pixels, where the four taps of a channel follow one another: of
+// a channel two taps in a word.
+__device__ __forceinline__ void put_four_taps(unsigned char* to, const Accumulators& acc, const Biases& biases,
+                                              unsigned int pixel, unsigned int quarter) {
+  const unsigned int tap_pair = quarter % 2;
+  const unsigned int place = pair_unit(tap_pair, pixel, 0) * 16 + ((quarter / 2) ^ (tap_pair * 2)) * 4;
+  #pragma unroll
+  for (int group = 0; group < 32; ++group) {
+    const unsigned int moved = (group / 4 + group / 2 % 2 * 8) * 16 + group % 2 * 8;
+    #pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      *reinterpret_cast<unsigned int*>(to + ((place ^ moved) + half * 2048)) = pair(output_of(acc[group * 4 + half * 2],
+                                                                                              biases, group),
+                                                                                    output_of(acc[group * 4 + half * 2 +
+                                                                                                  1], biases, group));
+    }
+  }
+}
+
+// Writes the outputs of a thread's accumulators to shared memory.
+__device__ __forceinline__ void put_outputs(unsigned char* to, const Accumulators& acc, const Biases& biases,
+                                            unsigned int thread) {
+  const unsigned int quarter = thread % 4;
+  const unsigned int pixel = thread / 32 * 16 + thread % 32 / 4;  // and the eighth behind it
+  put_four_taps(to, acc, biases, pixel, quarter);
+}
+
+using Outputs = uint4[16];
+
+// Loads them from where warps of the warpgroup wrote them.
+__device__ __forceinline__ void load_outputs(Outputs& loaded, const unsigned char* from, unsigned int thread) {
+  const unsigned int unit = thread % 8;
+  #pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const unsigned int pixel = i / 2 * 16 + thread / 8;
+    const uint4 a = *reinterpret_cast<const uint4*>(from + pair_unit(i % 2, pixel, unit) * 16);
+    const uint4 b = *reinterpret_cast<const uint4*>(from + pair_unit(i % 2, pixel, 8 + unit) * 16);
+    const bool turned = i % 2 == 1;
+    const unsigned int words[8] = {turned ? a.z : a.x, turned ? a.w : a.y, turned ? a.x : a.z, turned ? a.y : a.w,
+                                   turned ? b.z : b.x, turned ? b.w : b.y, turned ? b.x : b.z, turned ? b.y : b.w};
+    loaded[i * 2] = make_uint4(low_halves(words[0], words[1]), low_halves(words[2], words[3]),
+                               low_halves(words[4], words[5]), low_halves(words[6], words[7]));
+    loaded[i * 2 + 1] = make_uint4(high_halves(words[0], words[1]), high_halves(words[2], words[3]),
+                                   high_halves(words[4], words[5]), high_halves(words[6], words[7]));
+  }
+}
+
+// A word that takes some of each load.
+__device__ __forceinline__ unsigned int words_of_all(const Outputs& loaded) {
+  unsigned int all = 0;
+  #pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    all |= loaded[i].x | loaded[i].z;
+  }
+  return all;
+}
+
+// Stores them. `first` is the tile's first pixel, of `pixels` in all.
+__device__ __forceinline__ void store_outputs(unsigned short* __restrict__ y, const Outputs& loaded, int thread,
+                                              int first, int pixels, int first_out) {
+  const int channel = first_out + thread % 8 * 8;
+  #pragma unroll
+  for (int pass = 0; pass < 4; ++pass) {
+    const int place = first + (pass * 16 + thread / 8);
+    if (place < pixels) {
+      const int row = place / 14;  // of all images
+      const int column = place - row * 14;
+      unsigned short* to = y + ((static_cast<long long>(row) * 56 + column * 2) * 256 + channel);
+      #pragma unroll
+      for (int tap = 0; tap < 4; ++tap) {
+        store_global_16(to + (static_cast<long long>(tap / 2) * 28 + tap % 2) * 256, loaded[pass * 4 + tap]);
+      }
+    }
+  }
+}
+
+// ---- Products ----
+
+// Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
+__device__ __forceinline__ void pin(Accumulators& acc) {
+  #pragma unroll
+  for (int i = 0; i < 128; ++i) {
+    wgmma_pin(acc[i]);
+  }
+}
+
+// Issues the products of a k-block.
+__device__ __forceinline__ void multiply_k_block(Accumulators& acc, const unsigned char* pixels,
+                                                 const unsigned char* weights, int accumulate) {
+  const unsigned long long a = wgmma_descriptor(pixels, 0, 1024, kPixelBytes);
+  const unsigned long long b = wgmma_descriptor(weights, kWeightBoxBytes, 1024, kRowBytes);
+  wgmma_fence();
+  // taps (0 to 1, 0 to 1)
+  #pragma unroll
+  for (int k_step = 0; k_step < 4; ++k_step) {
+    wgmma_m64n256k16_f16_ss_mn_b(acc, wgmma_descriptor_move(a, k_step * 32), wgmma_descriptor_move(b, k_step * 2048),
+                                 k_step > 0 ? 1 : accumulate);
+  }
+  wgmma_commit();
+}
+
+// The products of a tile, whose first k-block is of this number among the block's. The k-block before is read when only
+// one group of products is in flight: its stage is given back.
+__device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline& pipeline, unsigned int number) {
+  pin(acc);
+  #pragma unroll 1
+  for (int k_block = 0; k_block < 4; ++k_block) {
+    const unsigned int stage = number % 8;
+    mbarrier_wait(&pipeline.full[stage], number / 8 % 2);
+    mbarrier_wait(&pipeline.landed[k_block], 0);
+    multiply_k_block(acc, pipeline.shared + kStagesOffset + stage * kStageBytes,
+                     pipeline.shared + k_block * kWeightBytes, k_block > 0 ? 1 : 0);
+    if (k_block > 0) {
+      wgmma_wait(1);
+      warp_arrive(&pipeline.empty[(number - 1) % 8], true);
+    }
+    ++number;
+  }
+}
+
+// ---- Kernel ----
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    convtgen_patch_gemm_forward_a2ae076acc924de7(__grid_constant__ const TensorMap x_map,
+                                                 __grid_constant__ const TensorMap weight_map,
+                                                 const unsigned short* __restrict__ bias,
+                                                 unsigned short* __restrict__ y, int batch) {
+  const int pixels = batch * 196;  // of all images
+  const int tiles = (pixels - 1) / kTilePixels + 1;
+  // The block's output channels. Blocks that read the same pixels run together.
+  const int first_out = blockIdx.x % 4 * 64;
+  const int first_tile = blockIdx.x / 4;
+  const int next_tile = gridDim.x / 4;
+
+  Pipeline pipeline;
+  pipeline.shared = shared_align(shared_memory(), 1024);
+  pipeline.full = reinterpret_cast<unsigned long long*>(pipeline.shared + kBarrierOffset);
+  pipeline.empty = pipeline.full + 8;
+  pipeline.landed = pipeline.empty + 8;
+  pipeline.turn = pipeline.landed + 4;
+  pipeline.vacant = pipeline.turn + 2;
+  if (threadIdx.x == 0) {
+    tensor_prefetch(x_map);
+    tensor_prefetch(weight_map);
+    for (int stage = 0; stage < 8; ++stage) {
+      mbarrier_init(&pipeline.full[stage], 1);
+      mbarrier_init(&pipeline.empty[stage], 4);
+    }
+    for (int k_block = 0; k_block < 4; ++k_block) {
+      mbarrier_init(&pipeline.landed[k_block], 1);
+    }
+    for (int warpgroup = 0; warpgroup < 2; ++warpgroup) {
+      mbarrier_init(&pipeline.turn[warpgroup], 4);
+    }
+    mbarrier_init(pipeline.vacant, 4);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  const int warp = warp_uniform(threadIdx.x / 32);
+  if (warp >= 8) {
+    setmaxnreg_decrease_40();
+    if (warp == 8 && elect_one()) {
+      copy_tiles(pipeline, x_map, weight_map, first_tile, next_tile, tiles, first_out);
+    }
+  } else {
+    setmaxnreg_increase_232();
+    const int warpgroup = warp / 4;
+    const unsigned int thread = threadIdx.x % 128;
+    unsigned char* outputs = pipeline.shared + kOutputsOffset;
+    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // which the compiler doesn't know to be 0
+    Biases biases;
+    load_biases(biases, bias, first_out, thread % 4);
+    unsigned int number = warpgroup;  // of the block's tiles
+    #pragma unroll 1
+    for (int tile = first_tile + warpgroup * next_tile; tile < tiles; tile += 2 * next_tile) {
+      // The first tile's waits end at once: a new barrier's phase before is complete.
+      mbarrier_wait(&pipeline.turn[warpgroup], (number - 1) / 2 % 2);
+      Accumulators acc = {};
+      multiply_tile(acc, pipeline, number * 4);
+      warp_arrive(&pipeline.turn[1 - warpgroup], true);
+      wgmma_wait(0);
+      pin(acc);
+      warp_arrive(&pipeline.empty[(number * 4 + 3) % 8], true);
+      mbarrier_wait(pipeline.vacant, (number - 1) % 2);  // the outputs of the tile before are loaded
+      put_outputs(outputs, acc, biases, thread);
+      named_barrier_sync(1 + warpgroup, 128);
+      Outputs loaded;
+      load_outputs(loaded, outputs, thread);
+      warp_arrive(pipeline.vacant, (words_of_all(loaded) & zero) == 0);  // an arrival alone does not wait for loads
+      store_outputs(y, loaded, thread, tile * kTilePixels, pixels, first_out);
+      number += 2;
+    }
+  }
+}
+
+}  // namespace convtgen_patch_gemm_forward_a2ae076acc924de7_source
+using convtgen_patch_gemm_forward_a2ae076acc924de7_source::convtgen_patch_gemm_forward_a2ae076acc924de7;
