@@ -94,8 +94,20 @@ std::vector<DirectedTemplate> all_templates() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Templates, RareProperties,
-                         ::testing::Combine(::testing::ValuesIn(kRareProperties), ::testing::ValuesIn(all_templates())),
+/// Each property with each template that takes it: patch_gemm has no padding.
+std::vector<Case> all_cases() {
+  std::vector<Case> all;
+  for (const RareProperty& property : kRareProperties) {
+    for (const DirectedTemplate& directed : all_templates()) {
+      if (property.has != is_uneven || directed.template_name != std::string_view("patch_gemm")) {
+        all.emplace_back(property, directed);
+      }
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Templates, RareProperties, ::testing::ValuesIn(all_cases()),
                          [](const ::testing::TestParamInfo<Case>& info) {
                            return fmt::format("{}_{}", std::get<0>(info.param).name, name_of(std::get<1>(info.param)));
                          });

@@ -1,5 +1,5 @@
 (program patch_gemm
-  (digest "290b0b1a13bb39d13466ef6853016c6ded8e4c46d3d0ebd65f988f4eb93919b2")
+  (digest "0367aeec2b3a3adaa75a6692a0c22dc2b0254326277b9ba1cd7381403cfb7dba")
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
   (parameter int stride_h 2)
@@ -643,7 +643,7 @@
     (do @13 (call wgmma_commit)))
   (function @117 device void multiply_tile
     (comment "The products of a tile, whose first k-block is of this number among the block's. The k-block before is read when only")
-    (comment "one group of products is in flight: its stage is given back.")
+    (comment "one group of products is in flight: its stage is released.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (argument (reference (const Pipeline)) pipeline)

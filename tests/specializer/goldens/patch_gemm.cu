@@ -439,7 +439,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, const unsign
 }
 
 // The products of a tile, whose first k-block is of this number among the block's. The k-block before is read when only
-// one group of products is in flight: its stage is given back.
+// one group of products is in flight: its stage is released.
 __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline& pipeline, unsigned int number) {
   pin(acc);
   #pragma unroll 1
