@@ -98,9 +98,13 @@ constexpr bool kFewRegisters =
 constexpr bool kTwoProducers =
     kProducersSplit && (kFewRegisters || (kReleasesAtOnce && !P::bulk && !P::channels_last && !kStrided));
 constexpr int kProducers = kTwoProducers ? 256 : 128;  // threads
-// Registers of a thread. Producers keep the places of their pixels with channels last, and more of a row with strides.
-constexpr int kProducerRegisters = kTwoProducers ? 64 : P::channels_last ? 104 : kStrided ? 88 : 72;
-constexpr int kConsumerRegisters = kTwoProducers ? 192 : (504 - kProducerRegisters) / 2;
+// Registers of a thread. Producers take more of them where they keep the rows and columns of pixels, or the places of
+// many pixels, and for rows of strided inputs.
+constexpr int kProducerRegisters = kTwoProducers ? (kFewRegisters && !(P::channels_last && P::kernel_h > 1) ? 56 : 64)
+                                   : P::channels_last ? (kPlane > 224 ? 104 : 88)
+                                   : kStrided         ? 88
+                                                      : 72;
+constexpr int kConsumerRegisters = kTwoProducers ? 256 - kProducerRegisters : (504 - kProducerRegisters) / 2;
 constexpr int kThreads = kConsumers + kProducers;
 
 // Packed weights (gemm/weights.h), in bytes: a product's B operand of a k-step, first of high parts, then of low parts;

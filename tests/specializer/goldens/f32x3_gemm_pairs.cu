@@ -172,14 +172,14 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   return bits;
 }
 
-// Gives back the registers of each thread of this warpgroup beyond 64. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_64() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 64;");
+// Gives back the registers of each thread of this warpgroup beyond 56. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_56() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
 }
 
-// Waits until each thread of this warpgroup can have 192 registers, more than it has, and takes them. Collective.
-__device__ __forceinline__ void setmaxnreg_increase_192() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 192;");
+// Waits until each thread of this warpgroup can have 200 registers, more than it has, and takes them. Collective.
+__device__ __forceinline__ void setmaxnreg_increase_200() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 200;");
 }
 
 // d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
@@ -798,7 +798,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp >= 8) {
-    setmaxnreg_decrease_64();
+    setmaxnreg_decrease_56();
     const int thread = threadIdx.x - kConsumers;
     if (thread == 0) {
       grid_dependency_wait();  // the weights are packed
@@ -841,7 +841,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase_192();
+    setmaxnreg_increase_200();
     // The thread's place in the tile: its first position, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;
