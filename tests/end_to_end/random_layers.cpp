@@ -207,9 +207,9 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
       a.stride = a.stride * 4 < a.kernel ? (a.kernel + 1) / 2 : a.stride;
     }
     if (wanted.template_name == "patch_gemm") {
-      a.dilation = 1;
       a.kernel = one_of(weighted({2, 6, 3, 1}), {{1, 1}, {2, 2}, {4, 4}, {3, 8}});
       a.stride = a.kernel;
+      a.dilation = a.kernel == 1 ? a.dilation : 1;
     }
     if (wanted.template_name == "mma_phases") {
       a.dilation = 1;
