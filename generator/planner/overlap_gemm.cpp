@@ -466,26 +466,6 @@ MapRecipe plane_map(const Layer& layer, const Block& b, std::int64_t run) {
   return recipe;
 }
 
-/// The map of the weights as a matrix of input channels by columns, or by the channels of a tap.
-MapRecipe weight_map(const Layer& layer, const Block& b, std::int64_t columns) {
-  const std::int64_t bytes = bytes_of(layer.dtype);
-  const std::int64_t taps = tap_count(layer);
-  const std::int64_t all = layer.out_channels * taps;
-  const bool boxes = has_turned_weights(layer) && b.block_c < layer.out_channels;
-  MapRecipe recipe{.name = "weight_map", .role = Role::kWeight};
-  if (boxes) {
-    recipe.form = map_form(layer.dtype, {columns, b.block_k, taps}, columns > 8 ? columns * bytes : 0);
-    recipe.sizes = {Amount{.constant = layer.out_channels}, Amount{.constant = layer.in_channels},
-                    Amount{.constant = taps}};
-    recipe.pitches = {Amount{}, Amount{.constant = all * bytes}, Amount{.constant = layer.out_channels * bytes}};
-  } else {
-    recipe.form = map_form(layer.dtype, {columns, b.block_k}, columns * bytes);
-    recipe.sizes = {Amount{.constant = all}, Amount{.constant = layer.in_channels}};
-    recipe.pitches = {Amount{}, Amount{.constant = all * bytes}};
-  }
-  return recipe;
-}
-
 }  // namespace
 
 Result<std::vector<Plan>> plans_overlap_gemm(const Problem& problem, const ConstantProgram& program) {
@@ -547,7 +527,8 @@ LaunchPlan overlap_gemm_launch(const Problem& problem, const Plan& plan) {
                                 : plane_map(layer, b, c[kRowPixels])};
   std::ranges::find(launch.tensors, Role::kWeight, &Tensor::role)->alignment = plan.alignment;
   if (b.copied_weights) {
-    launch.maps.push_back(weight_map(layer, b, c[kBoxColumns]));
+    launch.maps.push_back(
+        weight_map(layer, has_turned_weights(layer) && b.block_c < layer.out_channels, c[kBoxColumns], b.block_k));
   }
   return launch;
 }

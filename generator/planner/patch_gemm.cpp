@@ -22,8 +22,7 @@ constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kChannelMultiple = 8;                           // 16 bytes
 constexpr std::int64_t kMostColumns = 256;                             // of a product: taps by output channels
 constexpr std::array<std::int64_t, 3> kChannelChoices = {64, 32, 16};  // of a block
-constexpr std::int64_t kTilePixels = 64;
-constexpr double kWavefront = 128;  // bytes
+constexpr double kWavefront = 128;                                     // bytes
 constexpr std::int64_t kLeastStages = 2, kMostStages = 8;
 
 /// The block, as the template's parameters of the same names.
@@ -41,6 +40,7 @@ enum Constant : std::size_t {
   kThreads,
   kKSteps,
   kKBlocks,
+  kTilePixels,
   kColumns,
   kNTiles,
   kBoxColumns,
@@ -52,8 +52,8 @@ enum Constant : std::size_t {
   kConstantCount,
 };
 constexpr std::array<std::string_view, kConstantCount> kConstants = {
-    "kThreads",    "kKSteps",      "kKBlocks",     "kColumns",     "kNTiles",   "kBoxColumns",
-    "kStageBytes", "kWeightBytes", "kOutputBytes", "kSharedBytes", "kAlignment"};
+    "kThreads",    "kKSteps",     "kKBlocks",     "kTilePixels",  "kColumns",     "kNTiles",
+    "kBoxColumns", "kStageBytes", "kWeightBytes", "kOutputBytes", "kSharedBytes", "kAlignment"};
 
 using Facts = PixelFacts<Block>;
 
@@ -85,10 +85,10 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const double tile =
       std::max({number(kKBlocks) * number(kKSteps) * product_cycles(f.target, c[kColumns]),
                 wavefronts * factors.patch_wavefront, number(kKBlocks) * number(kStageBytes) / factors.overlap_l2,
-                number(kKBlocks) * kTilePixels * factors.overlap_row}) +
+                number(kKBlocks) * number(kTilePixels) * factors.overlap_row}) +
       number(kKBlocks) * factors.patch_stage;
   const std::int64_t blocks = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles]);  // of the same pixels
-  const double tiles = std::ceil(std::ceil(pixels / kTilePixels) / static_cast<double>(blocks)) *
+  const double tiles = std::ceil(std::ceil(pixels / number(kTilePixels)) / static_cast<double>(blocks)) *
                        static_cast<double>(ceil_div(blocks * c[kNTiles], f.target.multiprocessors));
   return seconds_of(f.target, {.first_cycles = factors.overlap_begin +
                                                number(kKBlocks) * number(kWeightBytes) / factors.shift_weights_l2,
@@ -135,17 +135,17 @@ Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seco
   plan.shared_bytes = c[kSharedBytes];
   plan.alignment = c[kAlignment];
   plan.summary = fmt::format(
-      "a block makes the outputs of {} pixels at a time, of {} channels; {} taps; {:.1f} KiB shared", kTilePixels,
+      "a block makes the outputs of {} pixels at a time, of {} channels; {} taps; {:.1f} KiB shared", c[kTilePixels],
       std::min(b.block_c, f.layer.out_channels), tap_count(f.layer), static_cast<double>(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
       "tensor cores: products of {} pixels x {} taps of channels, from shared memory; {} stages of {} input channels, "
       "weights resident and as they lie, warpgroups in turn",
-      kTilePixels, c[kColumns], b.stages, b.block_k);
+      c[kTilePixels], c[kColumns], b.stages, b.block_k);
   return plan;
 }
 
-std::vector<Grid::Bound> bounds_of(const Layer& layer) {
-  return {{.extent = Quantity::kInPixels, .most = kIntMax - kTilePixels},
+std::vector<Grid::Bound> bounds_of(const Layer& layer, std::int64_t tile_pixels) {
+  return {{.extent = Quantity::kInPixels, .most = kIntMax - tile_pixels},
           {.extent = Quantity::kInHeight, .most = kIntMax / layer.axes[kHeight].stride},
           {.extent = Quantity::kInWidth, .most = kIntMax / layer.axes[kWidth].stride}};
 }
@@ -204,9 +204,6 @@ Result<void> check(const Problem& problem) {
     return fail(fmt::format("{} output channels of {} taps; at most {} weights of an input channel", layer.out_channels,
                             taps, kIntMax));
   }
-  if (auto checked = check_bounds(layer, bounds_of(layer)); !checked) {
-    return checked;
-  }
   return check_numbers(layer);
 }
 
@@ -216,31 +213,12 @@ const ConstantProgram& own_program() {
 }
 
 /// The map of x: the pixels of all images, rows of input channels.
-MapRecipe pixel_rows(const Layer& layer, const Block& b) {
+MapRecipe pixel_rows(const Layer& layer, const Block& b, std::int64_t tile_pixels) {
   const std::int64_t bytes = bytes_of(layer.dtype);
   MapRecipe recipe{.name = "x_map", .role = Role::kX};
-  recipe.form = map_form(layer.dtype, {b.block_k, kTilePixels}, b.block_k * bytes);
+  recipe.form = map_form(layer.dtype, {b.block_k, tile_pixels}, b.block_k * bytes);
   recipe.sizes = {Amount{.constant = layer.in_channels}, Amount{.factor = 1, .per = Quantity::kInPixels}};
   recipe.pitches = {Amount{}, Amount{.constant = layer.in_channels * bytes}};
-  return recipe;
-}
-
-/// The map of the weights: of each input channel a row of columns, or for each tap a row of its channels.
-MapRecipe weight_rows(const Layer& layer, const Block& b, std::int64_t columns) {
-  const std::int64_t bytes = bytes_of(layer.dtype);
-  const std::int64_t taps = tap_count(layer);
-  const std::int64_t all = layer.out_channels * taps;
-  MapRecipe recipe{.name = "weight_map", .role = Role::kWeight};
-  if (has_turned_weights(layer)) {
-    recipe.form = map_form(layer.dtype, {columns, b.block_k, taps}, columns * bytes);
-    recipe.sizes = {Amount{.constant = layer.out_channels}, Amount{.constant = layer.in_channels},
-                    Amount{.constant = taps}};
-    recipe.pitches = {Amount{}, Amount{.constant = all * bytes}, Amount{.constant = layer.out_channels * bytes}};
-  } else {
-    recipe.form = map_form(layer.dtype, {columns, b.block_k}, columns * bytes);
-    recipe.sizes = {Amount{.constant = all}, Amount{.constant = layer.in_channels}};
-    recipe.pitches = {Amount{}, Amount{.constant = all * bytes}};
-  }
   return recipe;
 }
 
@@ -258,6 +236,10 @@ Result<std::vector<Plan>> plans_patch_gemm(const Problem& problem, const Constan
   if (all.empty()) {
     return fail(fmt::format("{} input channels; the weights of {} channels of {} taps do not fit shared memory",
                             problem.layer.in_channels, kChannelChoices.back(), tap_count(problem.layer)));
+  }
+  const std::int64_t tile_pixels = facts->of(all.front())[kTilePixels];
+  if (auto checked = check_bounds(problem.layer, bounds_of(problem.layer, tile_pixels)); !checked) {
+    return std::unexpected(checked.error());
   }
   return gemm::fastest_plans(
       all, [&](const Block& block) { return predicted_seconds(*facts, block); },
@@ -283,11 +265,12 @@ LaunchPlan patch_gemm_launch(const Problem& problem, const Plan& plan) {
        .suffix = "",
        .threads = plan.threads,
        .shared_bytes = plan.shared_bytes,
-       .grid = {.axes = {{{.factor = 1, .per = Quantity::kInPixels}, kTilePixels}},
+       .grid = {.axes = {{{.factor = 1, .per = Quantity::kInPixels}, c[kTilePixels]}},
                 .blocks_per_tile = c[kNTiles],
                 .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / c[kNTiles]),
-                .bounds = bounds_of(layer)}});
-  launch.maps = {pixel_rows(layer, b), weight_rows(layer, b, c[kBoxColumns])};
+                .bounds = bounds_of(layer, c[kTilePixels])}});
+  launch.maps = {pixel_rows(layer, b, c[kTilePixels]),
+                 weight_map(layer, has_turned_weights(layer), c[kBoxColumns], b.block_k)};
   return launch;
 }
 

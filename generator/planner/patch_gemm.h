@@ -1,5 +1,5 @@
-// Plans for the template `patch_gemm` (templates/patch_gemm/): how many output channels a block has,
-// and stages.
+// Plans for the template `patch_gemm` (templates/patch_gemm/): how many output channels a block has, and how many
+// stages.
 #pragma once
 
 #include <optional>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "generator/layer/shape.h"
+
 namespace convtgen {
 
 TensorMap map_form(Dtype dtype, std::initializer_list<std::int64_t> box, std::int64_t swizzle) {
@@ -32,6 +34,25 @@ MapRecipe pixel_map(const Layer& layer, Role role, std::array<std::int64_t, 4> b
                   Amount{.factor = 1, .per = height}, Amount{.factor = 1, .per = Quantity::kBatch}};
   recipe.pitches = {Amount{}, Amount{.constant = pixel}, Amount{.factor = pixel, .per = width},
                     Amount{.factor = pixel, .per = is_input ? Quantity::kInImage : Quantity::kOutImage}};
+  return recipe;
+}
+
+MapRecipe weight_map(const Layer& layer, bool by_taps, std::int64_t columns, std::int64_t in_channels) {
+  const std::int64_t bytes = bytes_of(layer.dtype);
+  const std::int64_t taps = tap_count(layer);
+  const std::int64_t all = layer.out_channels * taps;
+  const std::int64_t swizzle = columns > 8 ? columns * bytes : 0;
+  MapRecipe recipe{.name = "weight_map", .role = Role::kWeight};
+  if (by_taps) {
+    recipe.form = map_form(layer.dtype, {columns, in_channels, taps}, swizzle);
+    recipe.sizes = {Amount{.constant = layer.out_channels}, Amount{.constant = layer.in_channels},
+                    Amount{.constant = taps}};
+    recipe.pitches = {Amount{}, Amount{.constant = all * bytes}, Amount{.constant = layer.out_channels * bytes}};
+  } else {
+    recipe.form = map_form(layer.dtype, {columns, in_channels}, swizzle);
+    recipe.sizes = {Amount{.constant = all}, Amount{.constant = layer.in_channels}};
+    recipe.pitches = {Amount{}, Amount{.constant = all * bytes}};
+  }
   return recipe;
 }
 

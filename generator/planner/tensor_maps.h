@@ -18,4 +18,9 @@ namespace convtgen {
 [[nodiscard]] MapRecipe pixel_map(const Layer& layer, Role role, std::array<std::int64_t, 4> box,
                                   std::array<std::int64_t, 2> steps);
 
+/// The map of the weights as they lie, for blocks of output channels: of each input channel a row of columns, taps by
+/// channels, or `by_taps` of each tap a row of its channels, where these follow one another. A box has so many columns
+/// or channels, as wide as its swizzle, and so many input channels.
+[[nodiscard]] MapRecipe weight_map(const Layer& layer, bool by_taps, std::int64_t columns, std::int64_t in_channels);
+
 }  // namespace convtgen

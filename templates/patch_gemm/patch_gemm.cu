@@ -21,6 +21,9 @@
 #include "device/element.h"
 #include "layout.h"
 
+// ---- Stages ----
+#include "gemm/pipeline.h"
+
 // Shared memory from its weights on, and the barriers: of stages that are copied or read, of the weights of a k-block,
 // of a warpgroup's turn to multiply, and of the place of the outputs.
 struct Pipeline {
@@ -31,14 +34,6 @@ struct Pipeline {
   unsigned long long* turn;
   unsigned long long* vacant;
 };
-
-// One lane arrives for its warp if `is_done`.
-__device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
-  __syncwarp();
-  if (is_done && threadIdx.x % 32 == 0) {
-    mbarrier_arrive(barrier);
-  }
-}
 
 // ---- Producer ----
 

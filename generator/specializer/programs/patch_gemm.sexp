@@ -1,5 +1,5 @@
 (program patch_gemm
-  (digest "0367aeec2b3a3adaa75a6692a0c22dc2b0254326277b9ba1cd7381403cfb7dba")
+  (digest "5340a4d74beccb90b06c3044878df556804d318eea029b305284c3887dfd7068")
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
   (parameter int stride_h 2)
@@ -311,7 +311,26 @@
   (static_assert @62 (<= kColumns 256) "the accumulators fit the registers")
   (static_assert @63 (|| (|| (== P::block_k 64) (== P::block_k 32)) (== P::block_k 16)) "a row has a swizzle")
   (file "patch_gemm.cu")
-  (record @26 Pipeline
+  (section @24 "Stages")
+  (file "gemm/pipeline.h")
+  (function @8 device void next_stage
+    (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
+    (attributes "__forceinline__")
+    (argument (reference int) stage)
+    (argument (reference "unsigned int") parity)
+    (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
+    (do @2 (^= parity (? (== stage 0) 1 0))))
+  (function @14 device void warp_arrive
+    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") barrier)
+    (argument bool is_done)
+    (do @1 (call __syncwarp))
+    (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
+      (then
+        (do @3 (call mbarrier_arrive barrier)))))
+  (file "patch_gemm.cu")
+  (record @29 Pipeline
     (comment "Shared memory from its weights on, and the barriers: of stages that are copied or read, of the weights of a k-block,")
     (comment "of a warpgroup's turn to multiply, and of the place of the outputs.")
     (field (pointer "unsigned char") shared)
@@ -320,17 +339,8 @@
     (field (pointer "unsigned long long") landed)
     (field (pointer "unsigned long long") turn)
     (field (pointer "unsigned long long") vacant))
-  (function @36 device void warp_arrive
-    (comment "One lane arrives for its warp if `is_done`.")
-    (attributes "__forceinline__")
-    (argument (pointer "unsigned long long") barrier)
-    (argument bool is_done)
-    (do @1 (call __syncwarp))
-    (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
-      (then
-        (do @3 (call mbarrier_arrive barrier)))))
-  (section @43 "Producer")
-  (function @46 device void copy_weights
+  (section @38 "Producer")
+  (function @41 device void copy_weights
     (comment "Issues the copies of a k-block's weights, of the block's output channels.")
     (attributes "__forceinline__")
     (argument (reference (const Pipeline)) pipeline)
@@ -346,7 +356,7 @@
       (else
         (for @9 (pragma "unroll") (declare @9 int box 0) (< box kWeightBoxes) (++ box)
           (do @10 (call tensor_load_2d (+ to (* box kWeightBoxBytes)) weight_map barrier (+ (* first_out kTaps) (* box kBoxColumns)) (* k_block P::block_k)))))))
-  (function @63 device void copy_tiles
+  (function @58 device void copy_tiles
     (comment "Issues all copies of a block, by one thread: of its tiles' pixels, and with those of the first tile the weights.")
     (attributes "__forceinline__")
     (argument (reference (const Pipeline)) pipeline)
@@ -369,7 +379,7 @@
           (then
             (do @15 (call copy_weights pipeline weight_map first_out k_block))))
         (do @17 (++ number)))))
-  (section @85 "Epilogue")
+  (section @80 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -618,14 +628,14 @@
           (for @12 (pragma "unroll") (declare @12 int tap 0) (< tap kTaps) (++ tap)
             (do @13 (call store_global_16 (+ to (* (+ (* (static_cast "long long" (/ tap P::kernel_w)) out_w) (% tap P::kernel_w)) P::out_channels)) (at loaded (+ (* pass kTaps) tap)))))))))
   (file "patch_gemm.cu")
-  (section @88 "Products")
-  (function @91 device void pin
+  (section @83 "Products")
+  (function @86 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (/ kColumns 2)) (++ i)
       (do @3 (call wgmma_pin (at acc i)))))
-  (function @99 device void multiply_k_block
+  (function @94 device void multiply_k_block
     (comment "Issues the products of a k-block.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -641,7 +651,7 @@
     (for @9 (pragma "unroll") (declare @9 int k_step 0) (< k_step kKSteps) (++ k_step)
       (do @10 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorMn acc (call wgmma_descriptor_move a (* k_step (* kInstructionK kBytes))) (call wgmma_descriptor_move b (* k_step (* kInstructionK kRowBytes))) (? (> k_step 0) 1 accumulate))))
     (do @13 (call wgmma_commit)))
-  (function @117 device void multiply_tile
+  (function @112 device void multiply_tile
     (comment "The products of a tile, whose first k-block is of this number among the block's. The k-block before is read when only")
     (comment "one group of products is in flight: its stage is released.")
     (attributes "__forceinline__")
@@ -659,8 +669,8 @@
           (do @10 (call wgmma_wait 1))
           (do @11 (call warp_arrive (& (at (. pipeline empty) (% (- number 1) P::stages))) true))))
       (do @13 (++ number))))
-  (section @134 "Kernel")
-  (function @136 kernel void patch_gemm
+  (section @129 "Kernel")
+  (function @131 kernel void patch_gemm
     (launch_bounds kThreads 1)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) weight_map grid_constant)

@@ -241,6 +241,16 @@ __device__ __forceinline__ unsigned int high_halves(unsigned int a, unsigned int
   return (a >> 16) | (b & 0xffff0000u);
 }
 
+// ---- Stages ----
+
+// Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
+__device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
+  __syncwarp();
+  if (is_done && threadIdx.x % 32 == 0) {
+    mbarrier_arrive(barrier);
+  }
+}
+
 // Shared memory from its weights on, and the barriers: of stages that are copied or read, of the weights of a k-block,
 // of a warpgroup's turn to multiply, and of the place of the outputs.
 struct Pipeline {
@@ -251,14 +261,6 @@ struct Pipeline {
   unsigned long long* turn;
   unsigned long long* vacant;
 };
-
-// One lane arrives for its warp if `is_done`.
-__device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
-  __syncwarp();
-  if (is_done && threadIdx.x % 32 == 0) {
-    mbarrier_arrive(barrier);
-  }
-}
 
 // ---- Producer ----
 
