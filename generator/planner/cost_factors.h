@@ -124,6 +124,11 @@ namespace convtgen {
   FACTOR(patch_stage, 30, "of a stage's barriers, and between its products") \
   FACTOR(patch_wavefront, 1.15, "of a wavefront of shared memory, of all that are needed") \
   FACTOR(patch_measured, 1, "median of measured / predicted") \
+  FACTOR(phase_stage, 200, "of a stage's barriers and of the wait for its products") \
+  FACTOR(phase_store, 24, "instructions of a warp for a vector of outputs") \
+  FACTOR(phase_weight, 0.05, "of a byte of weights that comes through registers") \
+  FACTOR(phase_begin, 7000, "until a first stage has come, and until the last outputs are stored") \
+  FACTOR(phase_measured, 1.05, "median of measured / predicted") \
   FACTOR(phases_product, 1.6, "of a product of a warp, where its SM's warps make products alone") \
   FACTOR(phases_wait, 4, "times a warp's work that an SM waits, of which its other warps hide their share") \
   FACTOR(phases_output, 16, "instructions for an output") \

@@ -22,6 +22,7 @@
 #include "generator/planner/mma_rows.h"
 #include "generator/planner/overlap_gemm.h"
 #include "generator/planner/patch_gemm.h"
+#include "generator/planner/phase_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
 #include "generator/planner/tap_gemm.h"
@@ -46,6 +47,8 @@ constexpr std::array kTemplates = {
              overlap_gemm_seconds, false},
     Template{"patch_gemm", kForward, programs::patch_gemm, plans_patch_gemm, nullptr, patch_gemm_launch,
              patch_gemm_seconds, false},
+    Template{"phase_gemm", kForward, programs::phase_gemm, plans_phase_gemm, nullptr, phase_gemm_launch,
+             phase_gemm_seconds, false},
     Template{"mma_phases", kForward, programs::mma_phases, plans_mma_phases, nullptr, mma_phases_launch,
              mma_phases_seconds, false},
     Template{"direct_grad_input", kGradInput, programs::direct_grad_input, plans_direct_grad_input, nullptr,

@@ -5,33 +5,7 @@
 #include "layout.h"
 
 using WeightIndex = long long;
-#include "device/weight_order.h"
-
-// The sum of an output by definition.
-__device__ __forceinline__ float sum_of(int channel, int padded_row, int padded_column, int image,
-                                        const Element* __restrict__ x, const Element* __restrict__ weight,
-                                        const Sizes& sizes) {
-  float sum = 0;
-#pragma unroll 1
-  for (int kh = padded_row % P::stride_h; kh < P::kernel_h && kh <= padded_row; kh += P::stride_h) {
-    const int in_row = (padded_row - kh) / P::stride_h;
-#pragma unroll 1
-    for (int kw = padded_column % P::stride_w; kw < P::kernel_w && kw <= padded_column; kw += P::stride_w) {
-      const int in_column = (padded_column - kw) / P::stride_w;
-      if (in_row < sizes.in_h && in_column < sizes.in_w) {
-#pragma unroll 1
-        for (int ci = 0; ci < P::in_channels; ++ci) {
-          const long long from =
-              ((static_cast<long long>(image) * P::in_channels + ci) * sizes.in_h + in_row) * sizes.in_w + in_column;
-          const long long of_tap =
-              weight_offset(static_cast<WeightIndex>(ci), channel, kh * P::kernel_w + kw, P::out_channels, kTaps);
-          sum = fmaf(widen(x[from]), widen(weight[of_tap]), sum);
-        }
-      }
-    }
-  }
-  return sum;
-}
+#include "device/defined_sum.h"
 
 // Lines whose sums are loaded before the first is stored.
 constexpr int kLinesTogether = kLines <= 8       ? kLines
@@ -84,8 +58,8 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* excha
           if (finite != 0) {
 #pragma unroll
             for (int i = 0; i < kLinesTogether; ++i) {
-              sums[i] = sum_of((line + i) / P::stride_h, out_row + (line + i) % P::stride_h + P::padding_h,
-                               out_column + P::padding_w, tile.image, x, weight, sizes);
+              sums[i] = defined_sum((line + i) / P::stride_h, out_row + (line + i) % P::stride_h + P::padding_h,
+                                    out_column + P::padding_w, tile.image, x, weight, sizes.in_h, sizes.in_w);
             }
           }
 #pragma unroll

@@ -108,6 +108,17 @@ constexpr int kResidentOffset = ceil_div(larger(kPipelineBytes, kProductsOffset 
 constexpr int kBarrierOffset = kResidentOffset + (P::copied_weights ? 0 : kKBlocks * kWeightBytes);
 constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
 
+// How weights come through registers (gemm/resident_weights.h): to where copies would lie.
+constexpr int kWeightThreads = kThreads;
+constexpr int kWeightColumns = kColumns;
+constexpr int kResidentBytes = kKBlocks * kWeightBytes;
+constexpr bool kHasGaps = P::in_channels % P::block_k != 0 || kColumns % 8 != 0;
+__device__ inline unsigned int weight_place(unsigned int ci, unsigned int column) {
+  const unsigned int place =
+      column / kBoxColumns * kWeightBoxBytes + ci % P::block_k * kRowBytes + column % kBoxColumns * kBytes;
+  return ci / P::block_k * kWeightBytes + (place ^ (place >> 3 & 112));
+}
+
 constexpr int kAlignment = 16;  // of x, y and the weights, in bytes
 
 static_assert(!P::channels_last || P::in_channels % 8 == 0, "pixels are whole 16-byte vectors");

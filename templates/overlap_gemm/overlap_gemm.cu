@@ -46,30 +46,7 @@ __device__ __forceinline__ void copy_stage(unsigned char* shared, const TensorMa
   }
 }
 
-// Puts all weights, which follow one another, to shared memory as copies would lie there, with zeros behind the last
-// input channel and the last column.
-__device__ __forceinline__ void load_weights(unsigned char* to, const Element* __restrict__ weight) {
-  if (P::in_channels % P::block_k != 0 || kColumns % 8 != 0) {
-    for (int i = threadIdx.x; i < kKBlocks * kWeightBytes / 16; i += kThreads) {
-      *reinterpret_cast<uint4*>(to + i * 16) = make_uint4(0, 0, 0, 0);
-    }
-    __syncthreads();
-  }
-#pragma unroll 4
-  for (unsigned int i = threadIdx.x; i < P::in_channels * kColumns / 8; i += kThreads) {
-    const uint4 vector = load_constant_16(weight + i * 8);
-    const unsigned int words[4] = {vector.x, vector.y, vector.z, vector.w};
-#pragma unroll
-    for (unsigned int v = 0; v < 8; ++v) {
-      const unsigned int n = (i * 8 + v) % kColumns;
-      const unsigned int ci = (i * 8 + v) / kColumns;
-      const unsigned int place =
-          n / kBoxColumns * kWeightBoxBytes + ci % P::block_k * kRowBytes + n % kBoxColumns * kBytes;
-      *reinterpret_cast<Element*>(to + ci / P::block_k * kWeightBytes + (place ^ (place >> 3 & 112))) =
-          static_cast<Element>(words[v / 2] >> v % 2 * 16);
-    }
-  }
-}
+#include "gemm/resident_weights.h"
 
 // ---- Products ----
 
@@ -264,7 +241,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
   if (!P::copied_weights) {
     load_weights(pipeline.shared + kResidentOffset, weight);
-    fence_proxy_async();
   }
   __syncthreads();
 

@@ -14,6 +14,7 @@
 #include "generator/planner/halo_gemm.h"
 #include "generator/planner/overlap_gemm.h"
 #include "generator/planner/patch_gemm.h"
+#include "generator/planner/phase_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
 #include "generator/planner/tap_gemm.h"
@@ -39,6 +40,8 @@ const Emitted kOnlyOnSm90a[] = {
      "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; dtype f16; layout nhwc"},
     {"patch_gemm", plans_patch_gemm,
      "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; dtype f16; layout nhwc"},
+    {"phase_gemm", plans_phase_gemm,
+     "conv_transpose2d 32 -> 3; kernel 4x4; stride 2; input 2x16x16; dtype f16; layout nhwc"},
     {"roll_gemm", plans_roll_gemm, "conv_transpose2d 16 -> 16; kernel 2x2; input 2x16x32; compute tf32"},
     {"shift_gemm", plans_shift_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; dtype bf16"},
     {"f32x3", plans_f32x3_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; compute f32x3"},
@@ -84,7 +87,8 @@ TEST(EmittedFiles, SeveralAreOneTranslationUnit) {
   for (const Emitted& emitted : kOnlyOnSm90a) {
     const KernelSource source = source_of(emitted.layer, emitted.plans);
     const std::string_view name = emitted.name;
-    const bool packs = name != "overlap_gemm" && name != "patch_gemm";  // which read weights as they lie
+    // These read weights as they lie.
+    const bool packs = name != "overlap_gemm" && name != "patch_gemm" && name != "phase_gemm";
     ASSERT_GE(source.recipe.kernels.size(), packs ? 2u : 1u) << "packing or the addition of slices is one of them";
     for (const RecipeKernel& kernel : source.recipe.kernels) {
       EXPECT_THAT(ptx->bytes, HasSubstr(fmt::format(".entry {}(", kernel.symbol))) << emitted.name;

@@ -63,15 +63,19 @@ Setup set_up(const Case& what) {
     throw std::runtime_error("the planner has no such plan");
   }
   Plan chosen = *found;
-  if (what.template_name == std::string_view("overlap_gemm")) {
+  const bool is_phase = what.template_name == std::string_view("phase_gemm");
+  if (what.template_name == std::string_view("overlap_gemm") || is_phase) {
     chosen.parameters.at("tile_n") = std::int64_t{1};  // far images begin where tiles do
+  }
+  if (is_phase) {
+    chosen.parameters.at("rows") = std::int64_t{4};  // a small image has one tile
   }
   return {problem, chosen, specialize(problem, chosen).value()};
 }
 
 /// Rows of positions of a tile, and all tiles of a call.
 std::int64_t tile_rows(const Plan& plan) {
-  return plan.template_name == "roll_gemm"    ? integer(plan, "rows")
+  return plan.template_name == "roll_gemm" || plan.template_name == "phase_gemm" ? integer(plan, "rows")
          : plan.template_name == "patch_gemm" ? 1  // its tiles are pixels of whatever rows
          : plan.template_name == "direct"     ? integer(plan, "threads_y") * integer(plan, "rows_per_thread")
          : plan.template_name == "direct_rows" || plan.template_name == "mma_rows" ? integer(plan, "tile_rows")
@@ -85,7 +89,7 @@ std::int64_t made_rows(const Setup& setup) {
 }
 /// Blocks of a tile.
 std::int64_t tile_blocks(const Setup& setup) {
-  return setup.plan.template_name == "mma_phases" ? 1
+  return setup.plan.template_name == "mma_phases" || setup.plan.template_name == "phase_gemm" ? 1
          : setup.plan.template_name == "overlap_gemm" || setup.plan.template_name == "patch_gemm"
              ? ceil_div(setup.problem.layer.out_channels, integer(setup.plan, "block_c"))
              : tile_grid_of(setup.problem, setup.plan).blocks_per_tile;
@@ -108,7 +112,7 @@ std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
            ceil_div(shape.out[kHeight], tile_rows(plan));
   }
   if (plan.template_name == "overlap_gemm" || plan.template_name == "patch_gemm" ||
-      plan.template_name == "mma_phases") {
+      plan.template_name == "phase_gemm" || plan.template_name == "mma_phases") {
     Grid grid = setup.source.main().grid;
     grid.most_tiles = 0;
     return grid.blocks(quantities_of(shape)).value() / tile_blocks(setup);
@@ -367,6 +371,10 @@ constexpr Case kCases[] = {
      "conv_transpose2d 64 -> 64; kernel 2x2; stride 2x2; input ?x2x4; dtype f16; layout nhwc", false, true},
     {"patch_gemm_images_of_any_width", "patch_gemm",
      "conv_transpose2d 64 -> 64; kernel 2x2; stride 2x2; input ?x1x?; dtype bf16; layout nhwc", false, true},
+    {"phase_gemm_images", "phase_gemm",
+     "conv_transpose2d 16 -> 5; kernel 2x3; stride 2x1; padding 0x1; input ?x3x7; dtype f16; layout nhwc"},
+    {"phase_gemm_rows", "phase_gemm",
+     "conv_transpose2d 8 -> 3; kernel 3x3; stride 2x2; input ?x?x?; dtype bf16; layout nhwc", true},
     {"mma_phases_images", "mma_phases",
      "conv_transpose2d 16 -> 16; kernel 2x3; stride 2x1; padding 0x1; input ?x3x8; compute tf32"},
     {"mma_phases_rows", "mma_phases", "conv_transpose2d 8 -> 2; kernel 3x3; stride 2x2; input ?x?x16; dtype f16",
@@ -422,11 +430,16 @@ const Template kTemplates[] = {
     {"patch_gemm",
      {"wgmma_descriptor_move: static_cast<long long>(bytes / 16)",  // likewise
       "store_outputs: static_cast<long long>(tap / 2)"}},           // rows of a patch, of a known width
+    {"phase_gemm",
+     {"wgmma_descriptor_move: static_cast<long long>(bytes / 16)",  // likewise
+      "defined_sum: const long long from",                          // of sums that are not finite
+      "defined_sum: const long long of_tap", "defined_sum: static_cast<long long>(ci)",
+      "defined_sum: static_cast<long long>(image)"}},
     {"mma_phases",
      {"stage_weights: static_cast<long long>(ci)",  // of weights
-      "sum_of: const long long from",               // of sums that are not finite
-      "sum_of: const long long of_tap", "sum_of: static_cast<long long>(ci)",
-      "sum_of: static_cast<long long>(image)"}}};
+      "defined_sum: const long long from",          // of sums that are not finite
+      "defined_sum: const long long of_tap", "defined_sum: static_cast<long long>(ci)",
+      "defined_sum: static_cast<long long>(image)"}}};
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }

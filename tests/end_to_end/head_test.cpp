@@ -349,7 +349,7 @@ TEST(Head, FewerPositionsThanInputsAreADifference) {
 std::vector<DirectedTemplate> all_templates() {
   std::vector<DirectedTemplate> all = gradient_templates();
   for (const char* name : {"direct", "direct_rows", "mma_rows", "shift_gemm", "f32x3_gemm", "halo_gemm", "roll_gemm",
-                           "overlap_gemm", "patch_gemm", "mma_phases"}) {
+                           "overlap_gemm", "patch_gemm", "phase_gemm", "mma_phases"}) {
     all.push_back({Direction::kForward, name});
   }
   return all;

@@ -41,7 +41,7 @@ struct Case {
   /// have one, loads and stores of a batch's items that do not exist, and loads of a block without tiles, which no grid
   /// has here. In `mma_rows` positions beyond the output, of which nothing is stored. In `mma_phases` the borders of
   /// the input for sums that are not finite, of which there are none here, and the tile's where a block makes the next
-  /// one later.
+  /// one later. In `phase_gemm` the same borders of the input, and a warp that is together after its wait for products.
   int unseen = 0;
   // So that blocks use stages again and go on to other tiles. With one seed each block has one tile all the same.
   bool few_blocks = false;
@@ -332,6 +332,21 @@ constexpr Case kCases[] = {
      .least_mutants = 15,
      .unseen = 2,
      .block = "tile_h 2, staged_columns 24, warps 1, warp_chunks 2, block_k 16, stages 2"},
+    {.name = "phase_gemm",
+     .template_name = "phase_gemm",
+     .layer =
+         "conv_transpose2d 40 -> 3; kernel 4x3; stride 2x2; padding 1x1; bias; input 3x9x70; dtype f16; layout nhwc",
+     .least_mutants = 15,
+     .unseen = 3,
+     .few_blocks = true,
+     .block = "tile_n 1, tile_w 64, rows 3, warpgroups 1, thread_tiles 1, store 1, block_k 32, stages 2"},
+    {.name = "phase_gemm_images",
+     .template_name = "phase_gemm",
+     .layer = "conv_transpose2d 24 -> 2; kernel 4x5; stride 2x3; padding 1x2; input 5x7x11; dtype bf16; layout nhwc; "
+              "fuse relu",
+     .least_mutants = 15,
+     .unseen = 3,
+     .block = "tile_n 4, tile_w 12, rows 4, warpgroups 1, thread_tiles 1, store 2, block_k 16, stages 3"},
     {.name = "patch_gemm",
      .template_name = "patch_gemm",
      .layer = "conv_transpose2d 104 -> 24; kernel 2x2; stride 2x2; bias; input 5x11x7; dtype f16; layout nhwc",

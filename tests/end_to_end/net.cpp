@@ -270,6 +270,22 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
                         : fmt::format("{} taps of {} channels", tap_count(layer), block_c));
     return kinds;
   }
+  if (plan.template_name == "phase_gemm") {
+    const Axis &rows = layer.axes[kHeight], &columns = layer.axes[kWidth];
+    const std::int64_t outputs = layer.out_channels * rows.stride * columns.stride;
+    const std::int64_t tiles = integer(plan, "warpgroups") * integer(plan, "thread_tiles");
+    is(integer(plan, "tile_n") > 1, "tiles of several images");
+    is(tiles > 1, "several products of a row");
+    is(outputs % 8 != 0, "columns beyond");
+    is(rows.kernel % rows.stride != 0 || columns.kernel % columns.stride != 0, "joined by weights of zero");
+    is(rows.kernel > rows.stride, "rows that are rolled");
+    is(columns.kernel > columns.stride, "shifts");
+    is(integer(plan, "rows") > 1, "tiles of several rows");
+    is(group_in > block_k, "several k-blocks");
+    kinds.push_back(fmt::format("k-blocks of {}", block_k));
+    kinds.push_back(fmt::format("store {}", integer(plan, "store")));
+    return kinds;
+  }
   if (plan.template_name == "mma_phases") {
     const Axis &rows = layer.axes[kHeight], &columns = layer.axes[kWidth];
     const std::int64_t product_rows = layer.out_channels * rows.stride * columns.stride;
@@ -393,9 +409,9 @@ void add_line(Coverage& coverage, const NetLine& line, const std::vector<Plan>& 
 }
 
 Wanted random_wish(std::mt19937_64& random) {
-  constexpr std::array<std::string_view, 9> kTemplates = {"direct",       "direct_rows", "shift_gemm",
-                                                          "halo_gemm",    "roll_gemm",   "mma_rows",
-                                                          "overlap_gemm", "patch_gemm",  "mma_phases"};
+  constexpr std::array<std::string_view, 10> kTemplates = {"direct",     "direct_rows", "shift_gemm",   "halo_gemm",
+                                                           "roll_gemm",  "mma_rows",    "overlap_gemm", "patch_gemm",
+                                                           "phase_gemm", "mma_phases"};
   Wanted wanted;
   wanted.compute = all_computes()[random() % all_computes().size()];
   wanted.layout = all_layouts()[random() % all_layouts().size()];
@@ -404,7 +420,8 @@ Wanted random_wish(std::mt19937_64& random) {
   if (wanted.template_name == "shift_gemm" && wanted.compute == Compute::kF32x3) {
     wanted.template_name = "f32x3_gemm";
   }
-  if (wanted.template_name == "mma_rows" || wanted.template_name == "patch_gemm") {
+  if (wanted.template_name == "mma_rows" || wanted.template_name == "patch_gemm" ||
+      wanted.template_name == "phase_gemm") {
     wanted.compute = random() % 2 == 0 ? Compute::kF16 : Compute::kBf16;
     wanted.layout = Layout::kNhwc;
   }

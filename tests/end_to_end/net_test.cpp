@@ -61,9 +61,9 @@ void in_parallel(std::size_t count, const std::function<void(std::size_t)>& f) {
   }
 }
 
-// Of direct, direct_rows, mma_rows, shift_gemm, f32x3_gemm, halo_gemm, roll_gemm, overlap_gemm, patch_gemm and
-// mma_phases.
-constexpr std::size_t kModes = 6 * 2 + 6 * 2 + 2 * 1 + 3 * 2 + 1 * 2 + 3 * 2 + 3 * 2 + 2 * 2 + 2 * 1 + 3 * 1;
+// Of direct, direct_rows, mma_rows, shift_gemm, f32x3_gemm, halo_gemm, roll_gemm, overlap_gemm, patch_gemm,
+// phase_gemm and mma_phases.
+constexpr std::size_t kModes = 6 * 2 + 6 * 2 + 2 * 1 + 3 * 2 + 1 * 2 + 3 * 2 + 3 * 2 + 2 * 2 + 2 * 1 + 2 * 1 + 3 * 1;
 
 /// A line with what the planner makes of it.
 struct Planned {

@@ -211,7 +211,7 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
       a.stride = a.kernel;
       a.dilation = a.kernel == 1 ? a.dilation : 1;
     }
-    if (wanted.template_name == "mma_phases") {
+    if (wanted.template_name == "mma_phases" || wanted.template_name == "phase_gemm") {
       a.dilation = 1;
       a.stride = a.stride > 5 && random_() % 2 == 0 ? 1 + a.stride % 4 : a.stride;
       a.kernel = a.kernel > 5 * a.stride ? a.stride * between(1, 4) : a.kernel;
@@ -302,7 +302,8 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
   l.batch = batch == 0 || (batch == 3 && random_() % 2 == 0) ? Size(result.sizes.batch) : std::nullopt;
 
   const bool is_overlap = wanted.template_name == "overlap_gemm";
-  const bool few_out = wanted.template_name == "mma_phases";
+  const bool is_phase = wanted.template_name == "phase_gemm";
+  const bool few_out = wanted.template_name == "mma_phases" || is_phase;
   const bool is_patch = wanted.template_name == "patch_gemm";
   const bool one_group =
       wanted.template_name == "roll_gemm" || wanted.template_name == "halo_gemm" || is_overlap || is_patch || few_out;
@@ -310,7 +311,7 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
   const bool by_units = wanted.template_name == "mma_rows" || is_patch;  // of 8 channels, a few
   const int groups = class_wanted(kGroups, one_group ? 0 : weighted({5, 3, large_groups || by_units ? 0 : 1}));
   l.groups = groups == 0 ? 1 : between(2, 4);
-  std::int64_t in = draw_channels(class_wanted(kIn, by_units || is_overlap ? 2 : weighted({2, 2, 3})),
+  std::int64_t in = draw_channels(class_wanted(kIn, by_units || is_overlap || is_phase ? 2 : weighted({2, 2, 3})),
                                   by_units             ? (is_patch ? 200 : 64)
                                   : random_() % 6 == 0 ? 1000
                                                        : 160);

@@ -88,7 +88,7 @@ std::vector<DirectedTemplate> all_templates() {
   std::erase_if(all,
                 [](const DirectedTemplate& each) { return each.direction == Direction::kGradBias; });  // no weights
   for (const char* template_name : {"direct", "direct_rows", "mma_rows", "shift_gemm", "f32x3_gemm", "halo_gemm",
-                                    "roll_gemm", "overlap_gemm", "patch_gemm", "mma_phases"}) {
+                                    "roll_gemm", "overlap_gemm", "patch_gemm", "phase_gemm", "mma_phases"}) {
     all.push_back({Direction::kForward, template_name});
   }
   return all;

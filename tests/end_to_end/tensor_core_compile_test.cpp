@@ -179,8 +179,8 @@ bool has_instruction(const std::vector<MachineCode>& kernels, std::string_view b
   });
 }
 
-/// Whether a kernel of direct_rows, overlap_gemm or patch_gemm stores the vectors that its plan promises: a store that
-/// the assembler splits costs as many times its memory requests.
+/// Whether a kernel of direct_rows, overlap_gemm, patch_gemm or phase_gemm stores the vectors that its plan promises: a
+/// store that the assembler splits costs as many times its memory requests.
 bool stores_vectors(const Plan& plan, const std::vector<MachineCode>& kernels) {
   const bool is_rows = plan.template_name == "direct_rows";
   const std::int64_t elements = integer(plan, is_rows ? "vector" : "store");
@@ -229,7 +229,7 @@ void expect_sound_machine_code(const Case& one) {
     const std::vector<MachineCode> kernels = kernels_of_listing(*listing);
     ASSERT_FALSE(kernels.empty()) << *listing;
     EXPECT_TRUE((chosen.template_name != "direct_rows" && chosen.template_name != "overlap_gemm" &&
-                 chosen.template_name != "patch_gemm") ||
+                 chosen.template_name != "patch_gemm" && chosen.template_name != "phase_gemm") ||
                 stores_vectors(chosen, kernels));
     EXPECT_TRUE(chosen.template_name != "mma_rows" || multiplies_and_stores_vectors(kernels));
     EXPECT_TRUE(chosen.template_name != "mma_phases" ||
@@ -277,6 +277,15 @@ std::map<std::string, std::vector<Case>> groups() {
        cases("overlap_gemm", kF16Nhwc, {"pose1", "dcgan2", "mrcnn", "fsrcnn4", "dcgan4", "dcgan5", "k3x3s3"}, 2, true)},
       {"patches", cases("patch_gemm", kF16Nhwc, {"mrcnn", "unet4", "pillars", "sam2x2"}, 2, true)},
       {"patches_bf16", cases("patch_gemm", kBf16Nhwc, {"yoloseg", "unet1"}, 1, true)},
+      {"phases_as_columns", cases("phase_gemm", kF16Nhwc, {"fsrcnn4", "dcgan5"}, 2, true)},
+      {"phases_as_columns_of_layers",
+       cases_of_layers(
+           "phase_gemm",
+           {"conv_transpose2d 56 -> 1; kernel 9x9; stride 2; padding 4; input 4x256x256; dtype bf16; layout nhwc",
+            "conv_transpose2d 56 -> 1; kernel 9x9; stride 3; padding 4; input 2x256x256; dtype f16; layout nhwc; bias",
+            "conv_transpose2d 64 -> 12; kernel 4x4; stride 2; padding 1; input 8x128x128; dtype f16; layout "
+            "nhwc; bias; fuse relu",
+            "conv_transpose1d 136 -> 3; kernel 16; stride 8; padding 4; input 16x8000; dtype bf16; layout nhwc"})},
       {"phases_as_rows", cases("mma_phases", kTf32, {"fsrcnn4", "dcgan5"}, 2, true)},
       {"phases_as_rows_16_bits", cases("mma_phases", kF16, {"fsrcnn4", "dcgan5"}, 1, true)},
       {"taps_as_columns_nchw", cases("overlap_gemm", kF16, {"pose1", "dcgan2", "unet1", "dcgan4", "dcgan5"}, 2, true)},

@@ -28,6 +28,7 @@ struct Case {
   const char* rest;  // of the layer; a NaN in each of five images, or output channels
   std::optional<bool> bulk = {}, ping_pong = {};
   std::optional<std::int64_t> copy_bytes = {};
+  const char* compute = "compute tf32";
 };
 
 void set_bits(HostArray& array, std::int64_t index, std::uint32_t bits) {
@@ -37,7 +38,7 @@ void set_bits(HostArray& array, std::int64_t index, std::uint32_t bits) {
 class NanInTf32 : public ::testing::TestWithParam<Case> {
  protected:
   NanInTf32()
-      : layer(parse_layer(fmt::format("conv_transpose2d {}; compute tf32", GetParam().rest)).value()),
+      : layer(parse_layer(fmt::format("conv_transpose2d {}; {}", GetParam().rest, GetParam().compute)).value()),
         sizes(known_sizes(layer).value()),
         inputs(random_inputs(layer, shape_of(layer, sizes).value(), 7)) {
     const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
@@ -202,7 +203,15 @@ INSTANTIATE_TEST_SUITE_P(Plans, NanInTf32, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 constexpr Case kZeros[] = {
     {"mma_phases", "mma_phases", "20 -> 5; kernel 3x5; stride 2x2; padding 1x1; input 2x6x8"},
-    {"mma_phases_shifts", "mma_phases", "9 -> 1; kernel 7x9; stride 3x4; padding 2x3; input 2x5x12; bias"}};
+    {"mma_phases_shifts", "mma_phases", "9 -> 1; kernel 7x9; stride 3x4; padding 2x3; input 2x5x12; bias"},
+    {.name = "phase_gemm",
+     .template_name = "phase_gemm",
+     .rest = "24 -> 5; kernel 3x5; stride 2x2; padding 1x1; input 2x6x8; layout nhwc",
+     .compute = "dtype f16"},
+    {.name = "phase_gemm_shifts",
+     .template_name = "phase_gemm",
+     .rest = "8 -> 1; kernel 7x9; stride 3x4; padding 2x4; input 2x5x12; bias; layout nhwc",
+     .compute = "dtype bf16"}};
 INSTANTIATE_TEST_SUITE_P(Plans, InfinityInTf32, ::testing::ValuesIn(kZeros),
                          [](const auto& info) { return std::string(info.param.name); });
 

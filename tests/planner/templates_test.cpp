@@ -45,7 +45,7 @@ TEST(Templates, AnUnknownNameIsAnErrorThatListsThem) {
       unknown.error().message,
       StartsWith(
           "there is no template 'indirect'; there are: direct, direct_rows, mma_rows, shift_gemm, f32x3_gemm, "
-          "roll_gemm, halo_gemm, overlap_gemm, patch_gemm, mma_phases, "
+          "roll_gemm, halo_gemm, overlap_gemm, patch_gemm, phase_gemm, mma_phases, "
           "direct_grad_input, tap_gemm, direct_grad_weight, grad_weight_gemm, grad_weight_pixels, grad_weight_rows, "
           "f32x3_grad_weight, f32x3_grad_weight_pixels, grad_bias"));
   EXPECT_FALSE(template_named(""));

@@ -20,10 +20,11 @@ TEMPLATES = {  # and the compute modes of each
     "roll_gemm": ("tf32", "f16", "bf16"),
     "overlap_gemm": ("f16", "bf16"),
     "patch_gemm": ("f16", "bf16"),
+    "phase_gemm": ("f16", "bf16"),
     "mma_phases": ("tf32", "f16", "bf16"),
 }
 LAYOUTS = ("nchw", "nhwc")
-LAYOUTS_OF = {"mma_rows": ("nhwc",), "patch_gemm": ("nhwc",), "mma_phases": ("nchw",)}  # the others take both
+LAYOUTS_OF = {"mma_rows": ("nhwc",), "patch_gemm": ("nhwc",), "phase_gemm": ("nhwc",), "mma_phases": ("nchw",)}  # the others take both
 DTYPES = {"f64": "f64", "f32": "f32", "tf32": "f32", "f32x3": "f32", "f16": "f16", "bf16": "bf16"}
 PLAIN_STEPS = ("relu", "gelu", "gelu_tanh", "silu", "mish", "tanh", "sigmoid")
 
@@ -200,6 +201,18 @@ class Draw:
         return {"in": 8 * self._to(1, 70), "out": 8 * self._to(1, 20), "groups": 1, "kernel": list(stride),
                 "stride": list(stride), "dilation": [1, 1], "padding": [0, 0], "output_padding": [0, 0],
                 "sizes": [self._to(1, 5), self._to(1, 40), self._to(1, 60)]}
+
+    def _phase_gemm(self, mode, layout):
+        """Few output channels, of any width; sometimes many narrow images."""
+        stride = [self._any(1, 2, 2, 3, 4), self._any(1, 2, 2, 3, 4, 8)]
+        out = self._to(1, max(1, min(20, 60 // (stride[0] * stride[1]))))
+        sizes = self._any([self._to(1, 5), self._to(1, 60), self._to(1, 300)], [self._to(6, 40), self._to(1, 9), self._to(1, 40)])
+        fields = {"in": 8 * self._to(1, 20), "out": out, "groups": 1,
+                  "kernel": [self._to(1, 3 * stride[0]), self._to(1, 4 * stride[1])],
+                  "stride": stride, "dilation": [1, 1], "padding": [0, 0], "output_padding": [0, 0], "known": self._any(0, 1, 1),
+                  "sizes": sizes}
+        self._reach(fields)
+        return fields
 
     def _mma_phases(self, mode, layout):
         """Few output channels, of rows of a known width that are whole pieces."""

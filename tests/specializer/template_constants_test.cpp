@@ -25,6 +25,7 @@
 #include "generator/planner/mma_rows.h"
 #include "generator/planner/overlap_gemm.h"
 #include "generator/planner/patch_gemm.h"
+#include "generator/planner/phase_gemm.h"
 #include "generator/planner/roll_gemm.h"
 #include "generator/planner/shift_gemm.h"
 #include "generator/planner/tap_gemm.h"
@@ -146,8 +147,9 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
   });
   for (const std::string_view name :
        {"direct", "direct_rows", "mma_rows", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "overlap_gemm",
-        "patch_gemm", "mma_phases", "direct_grad_input", "tap_gemm", "direct_grad_weight", "grad_weight_gemm",
-        "grad_weight_rows", "grad_weight_pixels", "f32x3_grad_weight", "f32x3_grad_weight_pixels"}) {
+        "patch_gemm", "phase_gemm", "mma_phases", "direct_grad_input", "tap_gemm", "direct_grad_weight",
+        "grad_weight_gemm", "grad_weight_rows", "grad_weight_pixels", "f32x3_grad_weight",
+        "f32x3_grad_weight_pixels"}) {
     EXPECT_GT(plans[name], name == "patch_gemm" ? 25 : 50) << name;  // which has three of a layer at the most
     EXPECT_GT(all_programs().at(name).constants.constant_names().size(), 14U) << name;
   }
@@ -192,6 +194,9 @@ const Changed kChanged[] = {
     {"patch_gemm", plans_patch_gemm,
      "conv_transpose2d 256 -> 256; kernel 2; stride 2; input 100x14x14; dtype f16; layout nhwc",
      "kOutputBytes (* (* kTilePixels kColumns) kBytes)", "kOutputBytes (* (* kTilePixels kColumns) 4)"},
+    {"phase_gemm", plans_phase_gemm,
+     "conv_transpose2d 64 -> 3; kernel 4; stride 2; padding 1; input 8x64x64; dtype f16; layout nhwc",
+     "kCopiedBytes (* (* P::tile_n kPitch) kPixelBytes)", "kCopiedBytes (* (* P::tile_n kPitch) 4096)"},
     {"mma_phases", plans_mma_phases,
      "conv_transpose2d 64 -> 3; kernel 4; stride 2; padding 1; input 8x64x64; compute tf32",
      "kStagedRows (- (+ P::tile_h kReachH) 1)", "kStagedRows (- (+ P::tile_h kReachH) 0)"},

@@ -98,6 +98,13 @@ const std::vector<Golden> kGoldens = {
      {"kernel 2x2; stride 2x2; input 8x512x512; dtype f16; layout nhwc",
       "kernel 4x4; stride 4x4; input ?x?x?; dtype bf16; layout nhwc; bias",
       "kernel 3x1; stride 3x1; input 2x9x8; dtype f16; layout nhwc; weight_layout channels_last; fuse gelu"}},
+    {"phase_gemm",
+     "phase_gemm",
+     "conv_transpose2d 56 -> 1; kernel 9x9; stride 4x4; padding 4x4; output_padding 3x3; input 1x540x480; bias; dtype "
+     "f16; layout nhwc",
+     {"kernel 2x4; stride 1x2; padding 0x1; input 7x16x17; dtype bf16; layout nhwc",
+      "kernel 3x5; input ?x?x?; dtype f16; layout nhwc; bias; fuse gelu",
+      "kernel 2x1; stride 2x1; input 2x9x8; dtype f16; layout nhwc; weight_layout channels_last"}},
     {"mma_phases",
      "mma_phases",
      "conv_transpose2d 56 -> 1; kernel 9x9; stride 4x4; padding 4x4; output_padding 3x3; input 1x540x480; bias; "
@@ -193,7 +200,7 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   }
   const KernelSource source = source_of(GetParam().template_name, GetParam().layer);
   const std::string_view name = GetParam().template_name;
-  if (name == "overlap_gemm" || name == "patch_gemm" || name == "mma_phases") {
+  if (name == "overlap_gemm" || name == "patch_gemm" || name == "phase_gemm" || name == "mma_phases") {
     EXPECT_EQ(source.recipe.kernels.size(), 1u);
     EXPECT_EQ(plan_of(GetParam().template_name, GetParam().layer).packed_bytes, 0) << "weights are read as they lie";
     return;

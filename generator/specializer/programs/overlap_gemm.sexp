@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "ed81c29fd029511c48395fa13e5610e0792f1094c8a66ca92dd11dc9777554e6")
+  (digest "1344da6e0a6ff19e6691e622856b33d6784602df2989f3eec084cbea22411c5d")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -346,20 +346,30 @@
   (constant @107 int kResidentOffset (* (call ceil_div (call larger kPipelineBytes (+ kProductsOffset kProductBytes)) 1024) 1024))
   (constant @108 int kBarrierOffset (+ kResidentOffset (? P::copied_weights 0 (* kKBlocks kWeightBytes))))
   (constant @109 int kSharedBytes (+ (+ 1024 kBarrierOffset) (* (* 2 P::stages) 8)))
-  (constant @111 int kAlignment 16 (trail "of x, y and the weights, in bytes"))
-  (static_assert @113 (|| (! P::channels_last) (== (% P::in_channels 8) 0)) "pixels are whole 16-byte vectors")
-  (static_assert @114 (|| P::channels_last (&& (>= P::height 0) kWholeW)) "a tile's pixels are adjacent")
-  (static_assert @115 (|| P::channels_last (== (% (* kCommonRows P::width) kRowPixels) 0)) "rows are whole 16-byte vectors")
-  (static_assert @116 (&& (&& (<= kPixels kBlockM) (> kStepH 0)) (> kStepW 0)) "a tile has positions")
-  (static_assert @117 (&& (<= kInstructionN 256) (<= (* P::thread_tiles kInstructionN) 256)) "the accumulators fit the registers")
-  (static_assert @118 (|| (|| (== P::block_k 64) (== P::block_k 32)) (== P::block_k 16)) "a row has a swizzle")
-  (static_assert @119 (|| (> P::stages kIssueLag) (! kUsesAgain)) "a stage is copied before it is wanted")
-  (static_assert @120 (|| (== (% P::stages kKBlocks) 0) (! kLoops)) "tiles have whole stages")
-  (static_assert @121 (|| (|| (|| (|| (! kTapBoxes) (== P::block_c 8)) (== P::block_c 16)) (== P::block_c 32)) (== P::block_c 64)) "a box has a swizzle")
-  (static_assert @123 (|| (! P::copied_weights) (&& (== (% (* P::out_channels kTaps) 8) 0) (|| (== kNTiles 1) (== (% kColumns 8) 0)))) "copies of weights begin at whole vectors")
-  (static_assert @125 (|| P::copied_weights (== kNTiles 1)) "weights that follow one another are a tile's")
-  (static_assert @126 (|| (|| (! P::channels_last) (== (% P::block_c P::store) 0)) (== kNTiles 1)) "vectors are of one tile")
-  (static_assert @127 (|| P::channels_last (== (% (? kWholeH (* kOutRows kOutColumns) kOutColumns) P::store) 0)) "vectors are of one channel and of rows that all exist")
+  (constant @112 int kWeightThreads kThreads)
+  (constant @113 int kWeightColumns kColumns)
+  (constant @114 int kResidentBytes (* kKBlocks kWeightBytes))
+  (constant @115 bool kHasGaps (|| (!= (% P::in_channels P::block_k) 0) (!= (% kColumns 8) 0)))
+  (function @116 device "unsigned int" weight_place
+    (attributes "inline")
+    (argument "unsigned int" ci)
+    (argument "unsigned int" column)
+    (declare @1 (const "unsigned int") place (+ (+ (* (/ column kBoxColumns) kWeightBoxBytes) (* (% ci P::block_k) kRowBytes)) (* (% column kBoxColumns) kBytes)))
+    (return @3 (+ (* (/ ci P::block_k) kWeightBytes) (^ place (& (>> place 3) 112)))))
+  (constant @122 int kAlignment 16 (trail "of x, y and the weights, in bytes"))
+  (static_assert @124 (|| (! P::channels_last) (== (% P::in_channels 8) 0)) "pixels are whole 16-byte vectors")
+  (static_assert @125 (|| P::channels_last (&& (>= P::height 0) kWholeW)) "a tile's pixels are adjacent")
+  (static_assert @126 (|| P::channels_last (== (% (* kCommonRows P::width) kRowPixels) 0)) "rows are whole 16-byte vectors")
+  (static_assert @127 (&& (&& (<= kPixels kBlockM) (> kStepH 0)) (> kStepW 0)) "a tile has positions")
+  (static_assert @128 (&& (<= kInstructionN 256) (<= (* P::thread_tiles kInstructionN) 256)) "the accumulators fit the registers")
+  (static_assert @129 (|| (|| (== P::block_k 64) (== P::block_k 32)) (== P::block_k 16)) "a row has a swizzle")
+  (static_assert @130 (|| (> P::stages kIssueLag) (! kUsesAgain)) "a stage is copied before it is wanted")
+  (static_assert @131 (|| (== (% P::stages kKBlocks) 0) (! kLoops)) "tiles have whole stages")
+  (static_assert @132 (|| (|| (|| (|| (! kTapBoxes) (== P::block_c 8)) (== P::block_c 16)) (== P::block_c 32)) (== P::block_c 64)) "a box has a swizzle")
+  (static_assert @134 (|| (! P::copied_weights) (&& (== (% (* P::out_channels kTaps) 8) 0) (|| (== kNTiles 1) (== (% kColumns 8) 0)))) "copies of weights begin at whole vectors")
+  (static_assert @136 (|| P::copied_weights (== kNTiles 1)) "weights that follow one another are a tile's")
+  (static_assert @137 (|| (|| (! P::channels_last) (== (% P::block_c P::store) 0)) (== kNTiles 1)) "vectors are of one tile")
+  (static_assert @138 (|| P::channels_last (== (% (? kWholeH (* kOutRows kOutColumns) kOutColumns) P::store) 0)) "vectors are of one channel and of rows that all exist")
   (file "overlap_gemm.cu")
   (section @23 "Producer")
   (function @26 device void copy_stage
@@ -393,34 +403,63 @@
           (then
             (for @16 (pragma "unroll") (declare @16 int box 0) (< box kWeightBoxes) (++ box)
               (do @17 (call tensor_load_2d (+ (+ to kInputBytes) (* box kWeightBoxBytes)) weight_map barrier (+ (* channel kTaps) (* box kBoxColumns)) first))))))))
-  (function @51 device void load_weights
-    (comment "Puts all weights, which follow one another, to shared memory as copies would lie there, with zeros behind the last")
-    (comment "input channel and the last column.")
+  (file "gemm/resident_weights.h")
+  (constant @9 int kWeightVectors (/ (* P::in_channels kWeightColumns) 8) (trail "of 16 bytes"))
+  (constant @10 int kHeldVectors 4 (trail "of a thread, which are loaded together"))
+  (function @13 device void load_vectors
+    (comment "Loads a thread's vectors from its first one on.")
+    (attributes "__forceinline__")
+    (argument (reference (array uint4 kHeldVectors)) vectors)
+    (argument (restrict (pointer (const Element))) weight)
+    (argument "unsigned int" first)
+    (for @3 (pragma "unroll") (declare @3 "unsigned int" i 0) (< i kHeldVectors) (++ i)
+      (declare @4 (const "unsigned int") at (+ first (* i kWeightThreads)))
+      (if @5 (< at kWeightVectors)
+        (then
+          (do @6 (= (at vectors i) (call load_constant_16 (+ weight (* at 8)))))))))
+  (function @24 device void put_vectors
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned char") to)
+    (argument (reference (array (const uint4) kHeldVectors)) vectors)
+    (argument "unsigned int" first)
+    (for @3 (pragma "unroll") (declare @3 "unsigned int" i 0) (< i kHeldVectors) (++ i)
+      (declare @4 (const "unsigned int") at (+ first (* i kWeightThreads)))
+      (declare @5 (array (const "unsigned int") 4) words (init (. (at vectors i) x) (. (at vectors i) y) (. (at vectors i) z) (. (at vectors i) w)))
+      (if @6 (< at kWeightVectors)
+        (then
+          (for @8 (pragma "unroll") (declare @8 "unsigned int" v 0) (< v 8) (++ v)
+            (do @9 (= (* (reinterpret_cast (pointer Element) (+ to (call weight_place (/ (+ (* at 8) v) kWeightColumns) (% (+ (* at 8) v) kWeightColumns))))) (static_cast Element (>> (at words (/ v 2)) (* (% v 2) 16))))))))))
+  (function @42 device void load_weights
+    (comment "Puts all weights, which follow one another in memory, to where products look for them, and zeros to what lies")
+    (comment "between. Each of kWeightThreads threads takes part. The weights are there behind a barrier of these.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (restrict (pointer (const Element))) weight)
-    (if @1 (|| (!= (% P::in_channels P::block_k) 0) (!= (% kColumns 8) 0))
+    (declare @1 (array uint4 kHeldVectors) vectors (init))
+    (do @2 (call load_vectors vectors weight (. threadIdx x)))
+    (if @3 kHasGaps
       (then
-        (for @2 plain (declare @2 int i (. threadIdx x)) (< i (/ (* kKBlocks kWeightBytes) 16)) (+= i kThreads)
-          (do @3 (= (* (reinterpret_cast (pointer uint4) (+ to (* i 16)))) (call make_uint4 0 0 0 0))))
-        (do @5 (call __syncthreads))))
-    (for @8 (pragma "unroll 4") (declare @8 "unsigned int" i (. threadIdx x)) (< i (/ (* P::in_channels kColumns) 8)) (+= i kThreads)
-      (declare @9 (const uint4) vector (call load_constant_16 (+ weight (* i 8))))
-      (declare @10 (array (const "unsigned int") 4) words (init (. vector x) (. vector y) (. vector z) (. vector w)))
-      (for @12 (pragma "unroll") (declare @12 "unsigned int" v 0) (< v 8) (++ v)
-        (declare @13 (const "unsigned int") n (% (+ (* i 8) v) kColumns))
-        (declare @14 (const "unsigned int") ci (/ (+ (* i 8) v) kColumns))
-        (declare @15 (const "unsigned int") place (+ (+ (* (/ n kBoxColumns) kWeightBoxBytes) (* (% ci P::block_k) kRowBytes)) (* (% n kBoxColumns) kBytes)))
-        (do @17 (= (* (reinterpret_cast (pointer Element) (+ (+ to (* (/ ci P::block_k) kWeightBytes)) (^ place (& (>> place 3) 112))))) (static_cast Element (>> (at words (/ v 2)) (* (% v 2) 16))))))))
-  (section @74 "Products")
-  (alias @76 Accumulators (array (array float (/ kInstructionN 2)) P::thread_tiles))
-  (function @79 device void pin
+        (comment @3 "while these come")
+        (for @4 plain (declare @4 int i (. threadIdx x)) (< i (/ kResidentBytes 16)) (+= i kWeightThreads)
+          (do @5 (= (* (reinterpret_cast (pointer uint4) (+ to (* i 16)))) (call make_uint4 0 0 0 0))))
+        (do @7 (call named_barrier_sync 1 kWeightThreads))))
+    (do @9 (call put_vectors to vectors (. threadIdx x)))
+    (if @10 (> kWeightVectors (* kHeldVectors kWeightThreads))
+      (then
+        (for @12 (pragma "unroll 1") (declare @12 "unsigned int" first (+ (. threadIdx x) (* kHeldVectors kWeightThreads))) (< first kWeightVectors) (+= first (* kHeldVectors kWeightThreads))
+          (do @14 (call load_vectors vectors weight first))
+          (do @15 (call put_vectors to vectors first)))))
+    (do @18 (call fence_proxy_async)))
+  (file "overlap_gemm.cu")
+  (section @51 "Products")
+  (alias @53 Accumulators (array (array float (/ kInstructionN 2)) P::thread_tiles))
+  (function @56 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* P::thread_tiles (/ kInstructionN 2))) (++ i)
       (do @3 (call wgmma_pin (at (at acc (/ i (/ kInstructionN 2))) (% i (/ kInstructionN 2)))))))
-  (function @87 device void multiply_stage
+  (function @64 device void multiply_stage
     (comment "Issues the products of a stage of a warpgroup, and waits for those of the stage before if it is copied to again.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -442,7 +481,7 @@
     (if @24 kUsesAgain
       (then
         (do @25 (call wgmma_wait 1)))))
-  (section @116 "Epilogue")
+  (section @93 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -747,20 +786,20 @@
                 (do @47 (call store_together to values))))
             (do @49 (+= to plane)))))))
   (file "overlap_gemm.cu")
-  (section @119 "Kernel")
-  (record @122 Pipeline
+  (section @96 "Kernel")
+  (record @99 Pipeline
     (comment "Shared memory from its first stage on, and the barriers of the stages.")
     (field (pointer "unsigned char") shared)
     (field (pointer "unsigned long long") full)
     (field (pointer "unsigned long long") empty))
-  (record @129 Sizes
+  (record @106 Sizes
     (comment "Of a call: images, outputs and tiles of an image.")
     (field int batch)
     (field int out_h)
     (field int out_w)
     (field int tiles_h)
     (field int tiles_w))
-  (function @138 device Tile tile_of
+  (function @115 device Tile tile_of
     (comment "Tiles that have adjacent numbers have the same pixels.")
     (attributes "__forceinline__")
     (argument int index)
@@ -776,12 +815,12 @@
     (do @9 (= (. tile row) (? kWholeH 0 (+ (* place_h kStepH) (- kFirstH (- kReachH 1))))))
     (do @10 (= (. tile column) (? kWholeW 0 (+ (* place_w kStepW) (- kFirstW (- kReachW 1))))))
     (return @11 tile))
-  (function @153 device int first_stage
+  (function @130 device int first_stage
     (comment "The first stage of a block's tile of this number.")
     (attributes "__forceinline__")
     (argument int number)
     (return @1 (? kLoops (* (% number kTilesAhead) kKBlocks) 0)))
-  (function @158 device void begin_tile
+  (function @135 device void begin_tile
     (comment "Issues the first copies of a tile, by one thread.")
     (attributes "__forceinline__")
     (argument (reference (const Pipeline)) pipeline)
@@ -791,7 +830,7 @@
     (argument int number)
     (for @2 plain (declare @2 int k_block 0) (< k_block (? kUsesAgain P::stages kKBlocks)) (++ k_block)
       (do @3 (call copy_stage (. pipeline shared) x_map weight_map (. pipeline full) (. tile image) (. tile row) (. tile column) (. tile channel) k_block (+ (call first_stage number) k_block)))))
-  (function @167 device void multiply_tile
+  (function @144 device void multiply_tile
     (comment "The products of a tile whose first copies are issued: the block's tile of this number.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -823,7 +862,7 @@
           (do @25 (call mbarrier_arrive (& (at (. pipeline empty) (% (- k_block 1) P::stages))))))))
     (do @28 (call wgmma_wait 0))
     (do @29 (call pin acc)))
-  (function @200 device void store_tile
+  (function @177 device void store_tile
     (comment "Makes the outputs of a tile of its products.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -845,7 +884,7 @@
             (do @10 (call store_pixels y products bias tile (. sizes batch) (. sizes out_h) (. sizes out_w))))
           (else
             (do @12 (call store_rows y products bias tile (. sizes batch) (. sizes out_h) (. sizes out_w))))))))
-  (function @216 kernel void overlap_gemm
+  (function @193 kernel void overlap_gemm
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) weight_map grid_constant)
@@ -898,29 +937,28 @@
             (do @46 (call fence_proxy_async))))))
     (if @49 (! P::copied_weights)
       (then
-        (do @50 (call load_weights (+ (. pipeline shared) kResidentOffset) weight))
-        (do @51 (call fence_proxy_async))))
-    (do @53 (call __syncthreads))
-    (blank @53)
-    (if @55 kLoops
+        (do @50 (call load_weights (+ (. pipeline shared) kResidentOffset) weight))))
+    (do @52 (call __syncthreads))
+    (blank @52)
+    (if @54 kLoops
       (then
-        (declare @56 int number 0)
-        (for @57 plain (declare @57 int index (. blockIdx x)) (< index tiles) (+= index (. gridDim x))
-          (declare @58 (const Tile) tile (call tile_of index sizes))
-          (declare @59 Accumulators acc (init))
-          (do @60 (call multiply_tile acc pipeline x_map weight_map tile number))
-          (do @61 (call __syncthreads)
+        (declare @55 int number 0)
+        (for @56 plain (declare @56 int index (. blockIdx x)) (< index tiles) (+= index (. gridDim x))
+          (declare @57 (const Tile) tile (call tile_of index sizes))
+          (declare @58 Accumulators acc (init))
+          (do @59 (call multiply_tile acc pipeline x_map weight_map tile number))
+          (do @60 (call __syncthreads)
             (trail "all warpgroups have read the stages, and the products of the tile before"))
-          (declare @62 (const "unsigned int") next (+ index (* kTilesAhead (. gridDim x))))
-          (if @63 (&& (== (. threadIdx x) 0) (< next (static_cast "unsigned int" tiles)))
+          (declare @61 (const "unsigned int") next (+ index (* kTilesAhead (. gridDim x))))
+          (if @62 (&& (== (. threadIdx x) 0) (< next (static_cast "unsigned int" tiles)))
             (then
-              (do @64 (call begin_tile pipeline x_map weight_map (call tile_of (static_cast int next) sizes) (+ number kTilesAhead)))))
-          (do @66 (call store_tile acc (. pipeline shared) tile bias y sizes))
-          (do @67 (++ number))))
+              (do @63 (call begin_tile pipeline x_map weight_map (call tile_of (static_cast int next) sizes) (+ number kTilesAhead)))))
+          (do @65 (call store_tile acc (. pipeline shared) tile bias y sizes))
+          (do @66 (++ number))))
       (else
-        (declare @70 (const Tile) tile (call tile_of (. blockIdx x) sizes))
-        (declare @71 Accumulators acc (init))
-        (do @72 (call multiply_tile acc pipeline x_map weight_map tile 0))
-        (do @73 (call __syncthreads)
+        (declare @69 (const Tile) tile (call tile_of (. blockIdx x) sizes))
+        (declare @70 Accumulators acc (init))
+        (do @71 (call multiply_tile acc pipeline x_map weight_map tile 0))
+        (do @72 (call __syncthreads)
           (trail "all warpgroups have read the stages"))
-        (do @74 (call store_tile acc (. pipeline shared) tile bias y sizes))))))
+        (do @73 (call store_tile acc (. pipeline shared) tile bias y sizes))))))

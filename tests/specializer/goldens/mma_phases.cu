@@ -294,9 +294,9 @@ __device__ __forceinline__ float epilogue(float acc, float bias) {
   return acc + bias;
 }
 
-// The sum of an output by definition.
-__device__ __forceinline__ float sum_of(int padded_row, int padded_column, int image, const float* __restrict__ x,
-                                        const float* __restrict__ weight, const Sizes& sizes) {
+// Of an output channel, a row and a column of outputs that count their padding, and an image.
+__device__ __forceinline__ float defined_sum(int padded_row, int padded_column, int image, const float* __restrict__ x,
+                                             const float* __restrict__ weight, int in_h, int in_w) {
   float sum = 0;
   #pragma unroll 1
   for (int kh = padded_row % 4; kh < 9 && kh <= padded_row; kh += 4) {
@@ -304,11 +304,10 @@ __device__ __forceinline__ float sum_of(int padded_row, int padded_column, int i
     #pragma unroll 1
     for (int kw = padded_column % 4; kw < 9 && kw <= padded_column; kw += 4) {
       const int in_column = (padded_column - kw) / 4;
-      if (in_row < sizes.in_h && in_column < sizes.in_w) {
+      if (in_row < in_h && in_column < in_w) {
         #pragma unroll 1
         for (int ci = 0; ci < 56; ++ci) {
-          const long long from =
-              ((static_cast<long long>(image) * 56 + ci) * sizes.in_h + in_row) * sizes.in_w + in_column;
+          const long long from = ((static_cast<long long>(image) * 56 + ci) * in_h + in_row) * in_w + in_column;
           const long long of_tap = static_cast<long long>(ci) * kTaps + (kh * 9 + kw);
           sum = fmaf(x[from], weight[of_tap], sum);
         }
@@ -356,7 +355,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* excha
         if (finite != 0) {
           #pragma unroll
           for (int i = 0; i < 4; ++i) {
-            sums[i] = sum_of(out_row + i + 4, out_column + 4, tile.image, x, weight, sizes);
+            sums[i] = defined_sum(out_row + i + 4, out_column + 4, tile.image, x, weight, sizes.in_h, sizes.in_w);
           }
         }
         #pragma unroll

@@ -78,6 +78,11 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   }
 }
 
+// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
+__device__ __forceinline__ void named_barrier_sync(int id, int threads) {
+  asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
 // The chip's form of a tensor map (generator/recipe/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
 struct __align__(64) TensorMap {
   unsigned long long words[16];
@@ -174,13 +179,15 @@ __device__ __forceinline__ void wgmma_m64n88k16_f16_ss_mn_b(float (&d)[44], unsi
 // ---- Constants ----
 
 constexpr int kThreads = 384;
-constexpr int kColumns = 81;
 constexpr int kOutRows = 40;
 constexpr int kBoxColumns = 64;
 constexpr int kWeightSwizzle = 128;
 constexpr int kInputSwizzle = 128;
 constexpr int kInputStep = 32;  // of a k-step
 constexpr int kColumnPitch = 196;
+constexpr int kWeightThreads = 384;
+constexpr int kWeightColumns = 81;
+constexpr int kWeightVectors = 567;  // of 16 bytes
 
 // ---- Shared memory and packed weights, in bytes ----
 
@@ -200,6 +207,11 @@ __device__ __forceinline__ unsigned int pair(float low, float high) {
   return floats_to_half2(low, high);
 }
 
+__device__ __forceinline__ unsigned int weight_place(unsigned int ci, unsigned int column) {
+  const unsigned int place = column / kBoxColumns * kWeightBoxBytes + ci % 64 * kRowBytes + column % kBoxColumns * 2;
+  return ci / 64 * kWeightBytes + (place ^ ((place >> 3) & 112));
+}
+
 // ---- Producer ----
 
 // Issues the copies of a k-block to a stage: the tile's pixels and weights.
@@ -211,26 +223,46 @@ __device__ __forceinline__ void copy_stage(unsigned char* shared, const TensorMa
   tensor_load_4d(to, x_map, barrier, 0, column, row, image);
 }
 
-// Puts all weights, which follow one another, to shared memory as copies would lie there, with zeros behind the last
-// input channel and the last column.
-__device__ __forceinline__ void load_weights(unsigned char* to, const unsigned short* __restrict__ weight) {
-  for (int i = threadIdx.x; i < 1024; i += kThreads) {
-    *reinterpret_cast<uint4*>(to + i * 16) = make_uint4(0, 0, 0, 0);
-  }
-  __syncthreads();
-  #pragma unroll 4
-  for (unsigned int i = threadIdx.x; i < 567; i += kThreads) {
-    const uint4 vector = load_constant_16(weight + i * 8);
-    const unsigned int words[4] = {vector.x, vector.y, vector.z, vector.w};
-    #pragma unroll
-    for (unsigned int v = 0; v < 8; ++v) {
-      const unsigned int n = (i * 8 + v) % kColumns;
-      const unsigned int ci = (i * 8 + v) / kColumns;
-      const unsigned int place = n / kBoxColumns * kWeightBoxBytes + ci % 64 * kRowBytes + n % kBoxColumns * 2;
-      *reinterpret_cast<unsigned short*>(to + ci / 64 * kWeightBytes + (place ^ ((place >> 3) & 112))) =
-          static_cast<unsigned short>(words[v / 2] >> (v % 2 * 16));
+// Loads a thread's vectors from its first one on.
+__device__ __forceinline__ void load_vectors(uint4 (&vectors)[4], const unsigned short* __restrict__ weight,
+                                             unsigned int first) {
+  #pragma unroll
+  for (unsigned int i = 0; i < 4; ++i) {
+    const unsigned int at = first + i * kWeightThreads;
+    if (at < kWeightVectors) {
+      vectors[i] = load_constant_16(weight + at * 8);
     }
   }
+}
+
+__device__ __forceinline__ void put_vectors(unsigned char* to, const uint4 (&vectors)[4], unsigned int first) {
+  #pragma unroll
+  for (unsigned int i = 0; i < 4; ++i) {
+    const unsigned int at = first + i * kWeightThreads;
+    const unsigned int words[4] = {vectors[i].x, vectors[i].y, vectors[i].z, vectors[i].w};
+    if (at < kWeightVectors) {
+      #pragma unroll
+      for (unsigned int v = 0; v < 8; ++v) {
+        *reinterpret_cast<unsigned short*>(to +
+                                           weight_place((at * 8 + v) / kWeightColumns, (at * 8 + v) % kWeightColumns)) =
+            static_cast<unsigned short>(words[v / 2] >> (v % 2 * 16));
+      }
+    }
+  }
+}
+
+// Puts all weights, which follow one another in memory, to where products look for them, and zeros to what lies
+// between. Each of kWeightThreads threads takes part. The weights are there behind a barrier of these.
+__device__ __forceinline__ void load_weights(unsigned char* to, const unsigned short* __restrict__ weight) {
+  uint4 vectors[4] = {};
+  load_vectors(vectors, weight, threadIdx.x);
+  // while these come
+  for (int i = threadIdx.x; i < 1024; i += kWeightThreads) {
+    *reinterpret_cast<uint4*>(to + i * 16) = make_uint4(0, 0, 0, 0);
+  }
+  named_barrier_sync(1, kWeightThreads);
+  put_vectors(to, vectors, threadIdx.x);
+  fence_proxy_async();
 }
 
 // ---- Products ----
@@ -445,7 +477,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     begin_tile(pipeline, x_map, tile_of(static_cast<int>(index), sizes));
   }
   load_weights(pipeline.shared + kResidentOffset, weight);
-  fence_proxy_async();
   __syncthreads();
 
   int number = 0;
