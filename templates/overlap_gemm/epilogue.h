@@ -14,15 +14,37 @@ struct Tile {
   int column;
 };
 
+// Writes a thread's products of a pixel, `half` of its two, as vectors of four channels of a tap.
+__device__ __forceinline__ void put_turned(float* to, const float (&acc)[kInstructionN / 2], int half) {
+  constexpr int kGroups = kTaps / 8;  // of a channel
+#pragma unroll
+  for (int tap = 0; tap < kGroups * 2; ++tap) {
+#pragma unroll
+    for (int channel = 0; channel < P::block_c; channel += 4) {
+      const int first = (channel * kGroups + tap / 2) * 4 + half * 2 + tap % 2;
+      *reinterpret_cast<float4*>(to + (tap / 2 * 8 + tap % 2) * kTapPitch + channel) =
+          make_float4(acc[first], acc[first + kGroups * 4], acc[first + kGroups * 8], acc[first + kGroups * 12]);
+    }
+  }
+}
+
 // Writes a thread's products.
 __device__ __forceinline__ void put_products(float* products, const float (&acc)[P::thread_tiles][kInstructionN / 2],
                                              int warpgroup, int thread) {
   const int row = warpgroup * 64 + thread / 32 % 4 * 16 + thread % 32 / 4;
-  float* to = products + (kOfPixel ? row * kPixelPitch + thread % 4 * 2 : thread % 4 * (2 * kColumnPitch) + row);
+  float* to = products + (kTurns     ? row * kPixelPitch + thread % 4 * (2 * kTapPitch)
+                          : kOfPixel ? row * kPixelPitch + thread % 4 * 2
+                                     : thread % 4 * (2 * kColumnPitch) + row);
 #pragma unroll
   for (int tile = 0; tile < P::thread_tiles; ++tile) {
+    if (kTurns) {
 #pragma unroll
-    for (int i = 0; i < kInstructionN / 2; i += 2) {
+      for (int half = 0; half < 2; ++half) {
+        put_turned(to + (tile * (64 * P::warpgroups) + half * 8) * kPixelPitch, acc[tile], half);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < (kTurns ? 0 : kInstructionN / 2); i += 2) {
       const int pixel = tile * (64 * P::warpgroups) + i / 2 % 2 * 8;
       if (kOfPixel) {
         const int column =
@@ -38,9 +60,9 @@ __device__ __forceinline__ void put_products(float* products, const float (&acc)
 
 // The column of a tap of a channel of the tile, and from a channel's to the next one's.
 __device__ inline unsigned int column_of(unsigned int channel, unsigned int tap) {
-  return P::weight_channels_last ? tap * P::block_c + channel : channel * kTaps + tap + channel / 8 * kGroupPad;
+  return kOfTap ? tap * kTapPitch + channel : channel * kTaps + tap + channel / 8 * kGroupPad;
 }
-constexpr int kChannelStep = (P::weight_channels_last ? 1 : kTaps) * (kOfPixel ? 1 : kColumnPitch);
+constexpr int kChannelStep = (kOfTap ? 1 : kTaps) * (kOfPixel ? 1 : kColumnPitch);
 
 // Where a pixel's product of a column lies.
 __device__ inline unsigned int place_of(unsigned int pixel, unsigned int column) {

@@ -91,11 +91,20 @@ constexpr int kPipelineBytes = P::stages * kStageBytes;
 // of each column its pixels.
 constexpr bool kOfPixel =
     P::channels_last && P::block_c % P::store == 0 && P::block_c > 1;  // a vector of outputs is a pixel's
-constexpr bool kReadsVectors = kOfPixel && P::weight_channels_last && P::block_c % 8 == 0 && P::store == 8;
-constexpr bool kHasGroups = kOfPixel && !P::weight_channels_last && P::block_c % 8 == 0 && P::block_c > 8;
+constexpr bool kStoresVectors = kOfPixel && P::block_c % 8 == 0 && P::store == 8;
+// Where eight columns are of one channel a thread has a tap of all channels. It writes them as vectors, so that the
+// channels of a tap follow one another there too, if the stages have place for what lies between taps.
+constexpr int kTurnedPitch = kTaps * (P::block_c + 4) + floor_mod(4 - kTaps * (P::block_c + 4), 32);
+constexpr bool kTurns = kStoresVectors && !P::weight_channels_last && kTaps % 8 == 0 && P::copied_weights &&
+                        kBlockM * kTurnedPitch * 4 <= kPipelineBytes;
+constexpr int kTapPitch = P::block_c + (kTurns ? 4 : 0);
+constexpr bool kOfTap = P::weight_channels_last || kTurns;
+constexpr bool kReadsVectors = kStoresVectors && kOfTap;
+constexpr bool kHasGroups = kOfPixel && !kOfTap && P::block_c % 8 == 0 && P::block_c > 8;
 constexpr int kGroupPad = kHasGroups ? 2 : 0;
 constexpr int kLeastPitch = kInstructionN + (P::block_c / 8 - 1) * kGroupPad;
-constexpr int kPixelPitch = kLeastPitch + floor_mod((kReadsVectors || kHasGroups ? 8 : 10) - kLeastPitch, 32);
+constexpr int kPixelPitch =
+    kTurns ? kTurnedPitch : kLeastPitch + floor_mod((kReadsVectors || kHasGroups ? 8 : 10) - kLeastPitch, 32);
 constexpr int kColumnPitch = kBlockM + 4;
 constexpr int kProductBytes = (kOfPixel ? kBlockM * kPixelPitch : kInstructionN * kColumnPitch) * 4;
 

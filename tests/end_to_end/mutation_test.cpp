@@ -302,6 +302,14 @@ constexpr Case kCases[] = {
      .unseen = 1,
      .block = "tile_n 2, tile_h 4, tile_w 6, warpgroups 2, thread_tiles 1, block_c 16, store 2, block_k 16, stages 3, "
               "copied_weights 1"},
+    {.name = "overlap_gemm_turned",
+     .template_name = "overlap_gemm",
+     .layer =
+         "conv_transpose2d 200 -> 24; kernel 4x4; stride 2x2; padding 1x1; bias; input 5x4x3; dtype f16; layout nhwc",
+     .least_mutants = 20,
+     .unseen = 1,
+     .block = "tile_n 3, tile_h 4, tile_w 3, warpgroups 1, thread_tiles 1, block_c 8, store 8, block_k 64, stages 3, "
+              "copied_weights 1"},
     {.name = "overlap_gemm_plane_rows",
      .template_name = "overlap_gemm",
      .layer = "conv_transpose2d 40 -> 1; kernel 5x3; stride 3x2; padding 2x1; input 2x11x8; dtype bf16; fuse relu",

@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "1344da6e0a6ff19e6691e622856b33d6784602df2989f3eec084cbea22411c5d")
+  (digest "e25849c19a7656ce0256c18beeb0bb6f61e4de96cc0737dcb9987bee03173fe0")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -333,43 +333,48 @@
   (constant @85 int kCopiedBytes (+ kCopiedInputBytes (? P::copied_weights kWeightBytes 0)))
   (constant @86 int kPipelineBytes (* P::stages kStageBytes))
   (constant @92 bool kOfPixel (&& (&& P::channels_last (== (% P::block_c P::store) 0)) (> P::block_c 1)) (trail "a vector of outputs is a pixel's"))
-  (constant @94 bool kReadsVectors (&& (&& (&& kOfPixel P::weight_channels_last) (== (% P::block_c 8) 0)) (== P::store 8)))
-  (constant @95 bool kHasGroups (&& (&& (&& kOfPixel (! P::weight_channels_last)) (== (% P::block_c 8) 0)) (> P::block_c 8)))
-  (constant @96 int kGroupPad (? kHasGroups 2 0))
-  (constant @97 int kLeastPitch (+ kInstructionN (* (- (/ P::block_c 8) 1) kGroupPad)))
-  (constant @98 int kPixelPitch (+ kLeastPitch (call floor_mod (- (? (|| kReadsVectors kHasGroups) 8 10) kLeastPitch) 32)))
-  (constant @99 int kColumnPitch (+ kBlockM 4))
-  (constant @100 int kProductBytes (* (? kOfPixel (* kBlockM kPixelPitch) (* kInstructionN kColumnPitch)) 4))
-  (constant @104 bool kLoops (&& (! P::copied_weights) (! kUsesAgain)))
-  (constant @105 int kTilesAhead (? kLoops (/ P::stages kKBlocks) 1) (trail "that have stages"))
-  (constant @106 int kProductsOffset (? kLoops kPipelineBytes 0))
-  (constant @107 int kResidentOffset (* (call ceil_div (call larger kPipelineBytes (+ kProductsOffset kProductBytes)) 1024) 1024))
-  (constant @108 int kBarrierOffset (+ kResidentOffset (? P::copied_weights 0 (* kKBlocks kWeightBytes))))
-  (constant @109 int kSharedBytes (+ (+ 1024 kBarrierOffset) (* (* 2 P::stages) 8)))
-  (constant @112 int kWeightThreads kThreads)
-  (constant @113 int kWeightColumns kColumns)
-  (constant @114 int kResidentBytes (* kKBlocks kWeightBytes))
-  (constant @115 bool kHasGaps (|| (!= (% P::in_channels P::block_k) 0) (!= (% kColumns 8) 0)))
-  (function @116 device "unsigned int" weight_place
+  (constant @94 bool kStoresVectors (&& (&& kOfPixel (== (% P::block_c 8) 0)) (== P::store 8)))
+  (constant @97 int kTurnedPitch (+ (* kTaps (+ P::block_c 4)) (call floor_mod (- 4 (* kTaps (+ P::block_c 4))) 32)))
+  (constant @98 bool kTurns (&& (&& (&& (&& kStoresVectors (! P::weight_channels_last)) (== (% kTaps 8) 0)) P::copied_weights) (<= (* (* kBlockM kTurnedPitch) 4) kPipelineBytes)))
+  (constant @100 int kTapPitch (+ P::block_c (? kTurns 4 0)))
+  (constant @101 bool kOfTap (|| P::weight_channels_last kTurns))
+  (constant @102 bool kReadsVectors (&& kStoresVectors kOfTap))
+  (constant @103 bool kHasGroups (&& (&& (&& kOfPixel (! kOfTap)) (== (% P::block_c 8) 0)) (> P::block_c 8)))
+  (constant @104 int kGroupPad (? kHasGroups 2 0))
+  (constant @105 int kLeastPitch (+ kInstructionN (* (- (/ P::block_c 8) 1) kGroupPad)))
+  (constant @106 int kPixelPitch (? kTurns kTurnedPitch (+ kLeastPitch (call floor_mod (- (? (|| kReadsVectors kHasGroups) 8 10) kLeastPitch) 32))))
+  (constant @108 int kColumnPitch (+ kBlockM 4))
+  (constant @109 int kProductBytes (* (? kOfPixel (* kBlockM kPixelPitch) (* kInstructionN kColumnPitch)) 4))
+  (constant @113 bool kLoops (&& (! P::copied_weights) (! kUsesAgain)))
+  (constant @114 int kTilesAhead (? kLoops (/ P::stages kKBlocks) 1) (trail "that have stages"))
+  (constant @115 int kProductsOffset (? kLoops kPipelineBytes 0))
+  (constant @116 int kResidentOffset (* (call ceil_div (call larger kPipelineBytes (+ kProductsOffset kProductBytes)) 1024) 1024))
+  (constant @117 int kBarrierOffset (+ kResidentOffset (? P::copied_weights 0 (* kKBlocks kWeightBytes))))
+  (constant @118 int kSharedBytes (+ (+ 1024 kBarrierOffset) (* (* 2 P::stages) 8)))
+  (constant @121 int kWeightThreads kThreads)
+  (constant @122 int kWeightColumns kColumns)
+  (constant @123 int kResidentBytes (* kKBlocks kWeightBytes))
+  (constant @124 bool kHasGaps (|| (!= (% P::in_channels P::block_k) 0) (!= (% kColumns 8) 0)))
+  (function @125 device "unsigned int" weight_place
     (attributes "inline")
     (argument "unsigned int" ci)
     (argument "unsigned int" column)
     (declare @1 (const "unsigned int") place (+ (+ (* (/ column kBoxColumns) kWeightBoxBytes) (* (% ci P::block_k) kRowBytes)) (* (% column kBoxColumns) kBytes)))
     (return @3 (+ (* (/ ci P::block_k) kWeightBytes) (^ place (& (>> place 3) 112)))))
-  (constant @122 int kAlignment 16 (trail "of x, y and the weights, in bytes"))
-  (static_assert @124 (|| (! P::channels_last) (== (% P::in_channels 8) 0)) "pixels are whole 16-byte vectors")
-  (static_assert @125 (|| P::channels_last (&& (>= P::height 0) kWholeW)) "a tile's pixels are adjacent")
-  (static_assert @126 (|| P::channels_last (== (% (* kCommonRows P::width) kRowPixels) 0)) "rows are whole 16-byte vectors")
-  (static_assert @127 (&& (&& (<= kPixels kBlockM) (> kStepH 0)) (> kStepW 0)) "a tile has positions")
-  (static_assert @128 (&& (<= kInstructionN 256) (<= (* P::thread_tiles kInstructionN) 256)) "the accumulators fit the registers")
-  (static_assert @129 (|| (|| (== P::block_k 64) (== P::block_k 32)) (== P::block_k 16)) "a row has a swizzle")
-  (static_assert @130 (|| (> P::stages kIssueLag) (! kUsesAgain)) "a stage is copied before it is wanted")
-  (static_assert @131 (|| (== (% P::stages kKBlocks) 0) (! kLoops)) "tiles have whole stages")
-  (static_assert @132 (|| (|| (|| (|| (! kTapBoxes) (== P::block_c 8)) (== P::block_c 16)) (== P::block_c 32)) (== P::block_c 64)) "a box has a swizzle")
-  (static_assert @134 (|| (! P::copied_weights) (&& (== (% (* P::out_channels kTaps) 8) 0) (|| (== kNTiles 1) (== (% kColumns 8) 0)))) "copies of weights begin at whole vectors")
-  (static_assert @136 (|| P::copied_weights (== kNTiles 1)) "weights that follow one another are a tile's")
-  (static_assert @137 (|| (|| (! P::channels_last) (== (% P::block_c P::store) 0)) (== kNTiles 1)) "vectors are of one tile")
-  (static_assert @138 (|| P::channels_last (== (% (? kWholeH (* kOutRows kOutColumns) kOutColumns) P::store) 0)) "vectors are of one channel and of rows that all exist")
+  (constant @131 int kAlignment 16 (trail "of x, y and the weights, in bytes"))
+  (static_assert @133 (|| (! P::channels_last) (== (% P::in_channels 8) 0)) "pixels are whole 16-byte vectors")
+  (static_assert @134 (|| P::channels_last (&& (>= P::height 0) kWholeW)) "a tile's pixels are adjacent")
+  (static_assert @135 (|| P::channels_last (== (% (* kCommonRows P::width) kRowPixels) 0)) "rows are whole 16-byte vectors")
+  (static_assert @136 (&& (&& (<= kPixels kBlockM) (> kStepH 0)) (> kStepW 0)) "a tile has positions")
+  (static_assert @137 (&& (<= kInstructionN 256) (<= (* P::thread_tiles kInstructionN) 256)) "the accumulators fit the registers")
+  (static_assert @138 (|| (|| (== P::block_k 64) (== P::block_k 32)) (== P::block_k 16)) "a row has a swizzle")
+  (static_assert @139 (|| (> P::stages kIssueLag) (! kUsesAgain)) "a stage is copied before it is wanted")
+  (static_assert @140 (|| (== (% P::stages kKBlocks) 0) (! kLoops)) "tiles have whole stages")
+  (static_assert @141 (|| (|| (|| (|| (! kTapBoxes) (== P::block_c 8)) (== P::block_c 16)) (== P::block_c 32)) (== P::block_c 64)) "a box has a swizzle")
+  (static_assert @143 (|| (! P::copied_weights) (&& (== (% (* P::out_channels kTaps) 8) 0) (|| (== kNTiles 1) (== (% kColumns 8) 0)))) "copies of weights begin at whole vectors")
+  (static_assert @145 (|| P::copied_weights (== kNTiles 1)) "weights that follow one another are a tile's")
+  (static_assert @146 (|| (|| (! P::channels_last) (== (% P::block_c P::store) 0)) (== kNTiles 1)) "vectors are of one tile")
+  (static_assert @147 (|| P::channels_last (== (% (? kWholeH (* kOutRows kOutColumns) kOutColumns) P::store) 0)) "vectors are of one channel and of rows that all exist")
   (file "overlap_gemm.cu")
   (section @23 "Producer")
   (function @26 device void copy_stage
@@ -566,7 +571,19 @@
     (field int out_column)
     (field int row)
     (field int column))
-  (function @18 device void put_products
+  (function @18 device void put_turned
+    (comment "Writes a thread's products of a pixel, `half` of its two, as vectors of four channels of a tap.")
+    (attributes "__forceinline__")
+    (argument (pointer float) to)
+    (argument (reference (array (const float) (/ kInstructionN 2))) acc)
+    (argument int half)
+    (declare_constexpr @1 int kGroups (/ kTaps 8)
+      (trail "of a channel"))
+    (for @3 (pragma "unroll") (declare @3 int tap 0) (< tap (* kGroups 2)) (++ tap)
+      (for @5 (pragma "unroll") (declare @5 int channel 0) (< channel P::block_c) (+= channel 4)
+        (declare @6 (const int) first (+ (+ (* (+ (* channel kGroups) (/ tap 2)) 4) (* half 2)) (% tap 2)))
+        (do @7 (= (* (reinterpret_cast (pointer float4) (+ (+ to (* (+ (* (/ tap 2) 8) (% tap 2)) kTapPitch)) channel))) (call make_float4 (at acc first) (at acc (+ first (* kGroups 4))) (at acc (+ first (* kGroups 8))) (at acc (+ first (* kGroups 12)))))))))
+  (function @32 device void put_products
     (comment "Writes a thread's products.")
     (attributes "__forceinline__")
     (argument (pointer float) products)
@@ -574,59 +591,63 @@
     (argument int warpgroup)
     (argument int thread)
     (declare @2 (const int) row (+ (+ (* warpgroup 64) (* (% (/ thread 32) 4) 16)) (/ (% thread 32) 4)))
-    (declare @3 (pointer float) to (+ products (? kOfPixel (+ (* row kPixelPitch) (* (% thread 4) 2)) (+ (* (% thread 4) (* 2 kColumnPitch)) row))))
-    (for @5 (pragma "unroll") (declare @5 int tile 0) (< tile P::thread_tiles) (++ tile)
-      (for @7 (pragma "unroll") (declare @7 int i 0) (< i (/ kInstructionN 2)) (+= i 2)
-        (declare @8 (const int) pixel (+ (* tile (* 64 P::warpgroups)) (* (% (/ i 2) 2) 8)))
-        (if @9 kOfPixel
+    (declare @3 (pointer float) to (+ products (? kTurns (+ (* row kPixelPitch) (* (% thread 4) (* 2 kTapPitch))) (? kOfPixel (+ (* row kPixelPitch) (* (% thread 4) 2)) (+ (* (% thread 4) (* 2 kColumnPitch)) row)))))
+    (for @7 (pragma "unroll") (declare @7 int tile 0) (< tile P::thread_tiles) (++ tile)
+      (if @8 kTurns
+        (then
+          (for @10 (pragma "unroll") (declare @10 int half 0) (< half 2) (++ half)
+            (do @11 (call put_turned (+ to (* (+ (* tile (* 64 P::warpgroups)) (* half 8)) kPixelPitch)) (at acc tile) half)))))
+      (for @15 (pragma "unroll") (declare @15 int i 0) (< i (? kTurns 0 (/ kInstructionN 2))) (+= i 2)
+        (declare @16 (const int) pixel (+ (* tile (* 64 P::warpgroups)) (* (% (/ i 2) 2) 8)))
+        (if @17 kOfPixel
           (then
-            (declare @10 (const int) column (+ (* (/ i 4) 8) (* (/ (/ i 4) kTaps) kGroupPad))
+            (declare @18 (const int) column (+ (* (/ i 4) 8) (* (/ (/ i 4) kTaps) kGroupPad))
               (trail "groups of eight channels are whole eights of columns"))
-            (do @12 (= (* (reinterpret_cast (pointer float2) (+ (+ to (* pixel kPixelPitch)) column))) (call make_float2 (at (at acc tile) i) (at (at acc tile) (+ i 1))))))
+            (do @20 (= (* (reinterpret_cast (pointer float2) (+ (+ to (* pixel kPixelPitch)) column))) (call make_float2 (at (at acc tile) i) (at (at acc tile) (+ i 1))))))
           (else
-            (do @14 (= (at to (+ (* (/ i 4) (* 8 kColumnPitch)) pixel)) (at (at acc tile) i)))
-            (do @15 (= (at to (+ (* (+ (* (/ i 4) 8) 1) kColumnPitch) pixel)) (at (at acc tile) (+ i 1)))))))))
-  (function @40 device "unsigned int" column_of
+            (do @22 (= (at to (+ (* (/ i 4) (* 8 kColumnPitch)) pixel)) (at (at acc tile) i)))
+            (do @23 (= (at to (+ (* (+ (* (/ i 4) 8) 1) kColumnPitch) pixel)) (at (at acc tile) (+ i 1)))))))))
+  (function @62 device "unsigned int" column_of
     (comment "The column of a tap of a channel of the tile, and from a channel's to the next one's.")
     (attributes "inline")
     (argument "unsigned int" channel)
     (argument "unsigned int" tap)
-    (return @1 (? P::weight_channels_last (+ (* tap P::block_c) channel) (+ (+ (* channel kTaps) tap) (* (/ channel 8) kGroupPad)))))
-  (constant @43 int kChannelStep (* (? P::weight_channels_last 1 kTaps) (? kOfPixel 1 kColumnPitch)))
-  (function @46 device "unsigned int" place_of
+    (return @1 (? kOfTap (+ (* tap kTapPitch) channel) (+ (+ (* channel kTaps) tap) (* (/ channel 8) kGroupPad)))))
+  (constant @65 int kChannelStep (* (? kOfTap 1 kTaps) (? kOfPixel 1 kColumnPitch)))
+  (function @68 device "unsigned int" place_of
     (comment "Where a pixel's product of a column lies.")
     (attributes "inline")
     (argument "unsigned int" pixel)
     (argument "unsigned int" column)
     (return @1 (? kOfPixel (+ (* pixel kPixelPitch) column) (+ (* column kColumnPitch) pixel))))
-  (record @51 Place
+  (record @73 Place
     (comment "The places of an output's taps along an axis: tap stride * t + phase and the tile's input `at` - t.")
     (field "unsigned int" at)
     (field "unsigned int" phase))
-  (function @57 device Place row_place
+  (function @79 device Place row_place
     (comment "Of an output of the tile.")
     (attributes "inline")
     (argument "unsigned int" row)
     (declare @1 (const "unsigned int") padded (+ row (? kWholeH P::padding_h (* (- kReachH 1) P::stride_h))))
     (return @2 (init (/ padded P::stride_h) (% padded P::stride_h))))
-  (function @61 device Place column_place
+  (function @83 device Place column_place
     (attributes "inline")
     (argument "unsigned int" column)
     (declare @1 (const "unsigned int") padded (+ column (? kWholeW P::padding_w (* (- kReachW 1) P::stride_w))))
     (return @2 (init (/ padded P::stride_w) (% padded P::stride_w))))
-  (function @67 device bool has_row
+  (function @89 device bool has_row
     (comment "Whether there is an input and a weight for a tap. A tile with a halo has all inputs.")
     (attributes "inline")
     (argument (reference (const Place)) place)
     (argument (const "unsigned int") tap)
     (return @1 (&& (|| (== (% P::kernel_h P::stride_h) 0) (< (+ (* tap P::stride_h) (. place phase)) P::kernel_h)) (|| (! kWholeH) (< (- (. place at) tap) P::tile_h)))))
-  (function @71 device bool has_column
+  (function @93 device bool has_column
     (attributes "inline")
     (argument (reference (const Place)) place)
     (argument (const "unsigned int") tap)
     (return @1 (&& (|| (== (% P::kernel_w P::stride_w) 0) (< (+ (* tap P::stride_w) (. place phase)) P::kernel_w)) (|| (! kWholeW) (< (- (. place at) tap) P::tile_w)))))
-  (constant @78 int kTogether (? kOfPixel P::store 1))
-  (function @82 device void add_taps
+  (constant @100 int kTogether (? kOfPixel P::store 1))
+  (function @104 device void add_taps
     (comment "Adds up the products of adjacent channels' taps, `channel` and those behind it, in the order of the taps. What a tap")
     (comment "lacks is read from the first product, and not added: so that all loads are issued before the first has come.")
     (attributes "__forceinline__")
@@ -656,18 +677,18 @@
             (for @25 (pragma "unroll") (declare @25 int i 0) (< i kTogether) (++ i)
               (declare @26 (const float) v (at from (* i kChannelStep)))
               (do @27 (+= (at sums i) (? exists v 0)))))))))
-  (function @117 device bool has_output_row
+  (function @139 device bool has_output_row
     (comment "Whether an output that the tile counts exists. The first tile may begin before the first output.")
     (attributes "inline")
     (argument int row)
     (argument (const int) out_h)
     (return @1 (|| kWholeH (&& (< row out_h) (|| (== (% P::padding_h P::stride_h) 0) (>= row 0))))))
-  (function @120 device bool has_output_column
+  (function @142 device bool has_output_column
     (attributes "inline")
     (argument int column)
     (argument (const int) out_w)
     (return @1 (|| kWholeW (&& (< column out_w) (|| (== (% P::padding_w P::stride_w) 0) (>= column 0))))))
-  (function @125 device void store_pixels
+  (function @147 device void store_pixels
     (comment "Stores the tile's outputs: a thread some channels of one pixel after the other.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -707,7 +728,7 @@
                   (for @32 (pragma "unroll") (declare @32 int v 0) (< v kTogether) (++ v)
                     (do @33 (= (at values v) (call epilogue (at values v) (? P::has_bias (at biases v) 0)))))))
               (do @36 (call store_together (+ (+ y (* (+ (* (+ (* (static_cast "long long" out_image) out_h) out_row) out_w) out_column) P::out_channels)) out_channel) values))))))))
-  (function @171 device void store_rows
+  (function @193 device void store_rows
     (comment "The same where a vector has elements of several pixels; a tile has all channels.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -736,7 +757,7 @@
             (do @18 (call add_taps sum products image row_at (call column_place (/ (+ first v) P::block_c)) channel))
             (do @19 (= (at values v) (call epilogue (at sum 0) (? P::has_bias (call widen (at bias channel)) 0)))))
           (do @21 (call store_together (+ (+ y (* (+ (* (+ (* (static_cast "long long" out_image) out_h) out_row) out_w) (. tile out_column)) P::out_channels)) (static_cast int first)) values))))))
-  (function @201 device void store_planes
+  (function @223 device void store_planes
     (comment "NCHW: stores the tile's outputs, of each channel a run of whole rows: a thread a vector of each channel.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
