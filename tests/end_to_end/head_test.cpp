@@ -287,7 +287,7 @@ TEST_P(Heads, AreEnoughToLaunchTheSource) {
   const Direction direction = GetParam().direction;
   const std::unique_ptr<Device> device = test_device(0);
   ASSERT_NE(device, nullptr);
-  for (int i = 0; i < (tests_all() || test_on_gpu() ? 10 : direction == Direction::kForward ? 2 : 1); ++i) {
+  for (int i = 0; i < (tests_all() || test_on_gpu() ? 10 : 1); ++i) {
     const DrawnPlan drawn = draw(random);
     const auto& [layer, sizes] = drawn.layer;
     SCOPED_TRACE(canonical_form(layer));

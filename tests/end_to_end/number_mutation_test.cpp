@@ -439,7 +439,7 @@ TEST_P(Rounding, OfEachOperandMatters) {
 
 INSTANTIATE_TEST_SUITE_P(Tf32, Rounding, ::testing::ValuesIn(kTf32), name_of);
 
-constexpr std::size_t kParts = 3;
+constexpr std::size_t kParts = 2;
 
 std::vector<Candidate> candidates() {
   std::vector<Candidate> all;

@@ -362,7 +362,7 @@ std::vector<testing::Candidate> all_candidates() {
   return candidates_of(all_cases());
 }
 
-constexpr std::size_t kSample = 20;
+constexpr std::size_t kSample = 14;
 constexpr std::size_t kParts = 2;  // tests that share the sample, so that they run side by side; each plans all
 
 class PlansForPtxas : public ::testing::TestWithParam<std::size_t> {};
