@@ -267,10 +267,13 @@ Result<void> check(const Problem& problem) {
                             kChannelMultiple));
   }
   const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
-  const std::int64_t phases = rows.stride > kMostColumns ? rows.stride : rows.stride * columns.stride;
-  const std::int64_t reach = ceil_div(rows.kernel, rows.stride);
-  if (phases > kMostColumns || layer.out_channels > kMostColumns ||
-      reach > kMostColumns / round_up(phases * layer.out_channels, 8)) {
+  const std::int64_t phases = rows.stride * columns.stride, reach = ceil_div(rows.kernel, rows.stride);
+  if (phases > kMostRowColumns / layer.out_channels) {
+    return fail(
+        fmt::format("{} phases of {} output channels; a position has at most {} outputs, whose stores are unrolled",
+                    phases, layer.out_channels, kMostRowColumns));
+  }
+  if (reach > kMostColumns / round_up(phases * layer.out_channels, 8)) {
     return fail(fmt::format(
         "{} phases of {} output channels, which an input row adds to in {} rows of positions; a product has "
         "at most {} columns",

@@ -19,6 +19,7 @@
 #include "device/mma.h"
 #include "device/tensor_copy.h"
 #include "fragments.h"
+#include "gemm/stage_tails.h"
 
 // ---- Tiles ----
 
@@ -165,10 +166,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     fence_mbarrier_init();
   }
   if (kTailBytes > 0) {
-    for (int i = threadIdx.x; i < P::stages * (kTailBytes / 16); i += kThreads) {
-      *reinterpret_cast<uint4*>(pipeline.shared + i / (kTailBytes / 16) * kStageBytes + kCopiedBytes +
-                                i % (kTailBytes / 16) * 16) = make_uint4(0, 0, 0, 0);
-    }
+    zero_tails(pipeline.shared, kCopiedBytes, kTailBytes, kThreads);
   }
   __syncthreads();
 

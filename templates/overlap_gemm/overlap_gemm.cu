@@ -47,6 +47,7 @@ __device__ __forceinline__ void copy_stage(unsigned char* shared, const TensorMa
 }
 
 #include "gemm/resident_weights.h"
+#include "gemm/stage_tails.h"
 
 // ---- Products ----
 
@@ -229,12 +230,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     }
   }
   if (kPixels < kBlockM) {
-    // What lies behind the tile's pixels, which no copy brings.
-    constexpr int kTail = (kBlockM - kPixels) * (kPixelBytes / 16);
-    for (int i = threadIdx.x; i < P::stages * kTail; i += kThreads) {
-      *reinterpret_cast<uint4*>(pipeline.shared + i / kTail * kStageBytes + kCopiedInputBytes + i % kTail * 16) =
-          make_uint4(0, 0, 0, 0);
-    }
+    zero_tails(pipeline.shared, kCopiedInputBytes, (kBlockM - kPixels) * kPixelBytes, kThreads);
     if (P::copied_weights) {
       fence_proxy_async();
     }

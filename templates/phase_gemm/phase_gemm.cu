@@ -28,6 +28,7 @@
 
 // ---- Stages ----
 #include "gemm/pipeline.h"
+#include "gemm/stage_tails.h"
 
 // Shared memory from its first stage on, and the barriers of the stages.
 struct Pipeline {
@@ -87,16 +88,6 @@ __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const Tenso
                        tile.column - (kReachW - 1), row, tile.image);
         next_stage(stage, parity);
       }
-    }
-  }
-}
-
-// Puts zeros behind what copies bring to the stages, which rows of products without outputs read.
-__device__ __forceinline__ void zero_tails(unsigned char* shared) {
-  if (kTailBytes > 0) {
-    for (int i = threadIdx.x; i < P::stages * (kTailBytes / 16); i += kConsumers) {
-      *reinterpret_cast<uint4*>(shared + i / (kTailBytes / 16) * kStageBytes + kCopiedBytes +
-                                i % (kTailBytes / 16) * 16) = make_uint4(0, 0, 0, 0);
     }
   }
 }
@@ -226,7 +217,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     const int own = warp / 4 * 64 + warp % 4 * 16 + threadIdx.x % 32 / 4;  // position of the tile
     Biases biases;
     load_biases(biases, bias, quarter);  // which come while weights do
-    zero_tails(pipeline.shared);
+    if (kTailBytes > 0) {
+      zero_tails(pipeline.shared, kCopiedBytes, kTailBytes, kConsumers);
+    }
     load_weights(pipeline.shared + kWeightOffset, weight);
     named_barrier_sync(1, kConsumers);
 

@@ -108,8 +108,11 @@ TEST(PlanPhaseGemm, SaysWhyNot) {
        "4 phases of 32 output channels, which an input row adds to in 2 rows of positions; a product has at most 192 "
        "columns"},
       {"16 -> 1; kernel 64; stride 32; input 1x8x8; dtype f16; layout nhwc",
-       "1024 phases of 1 output channels, which an input row adds to in 2 rows of positions; a product has at most 192 "
-       "columns"},
+       "1024 phases of 1 output channels; a position has at most 128 outputs, whose stores are unrolled"},
+      {"16 -> 48; kernel 2; stride 2; input 1x8x8; dtype f16; layout nhwc",
+       "4 phases of 48 output channels; a position has at most 128 outputs, whose stores are unrolled"},
+      {"16 -> 129; kernel 1; input 1x8x8; dtype f16; layout nhwc",
+       "1 phases of 129 output channels; a position has at most 128 outputs, whose stores are unrolled"},
       {"16 -> 1; kernel 1x66; stride 1x2; input 1x8x8; dtype f16; layout nhwc",
        "33 taps of an output along a row; at most 32, which are unrolled"},
       {"4096 -> 12; kernel 5; stride 2; input 1x8x8; dtype f16; layout nhwc",

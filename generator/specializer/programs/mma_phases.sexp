@@ -1,5 +1,5 @@
 (program mma_phases
-  (digest "7e8edf8ba69251c25551c97478f2993b2b8cd0a1f0f32060a9257863d7c29dff")
+  (digest "2f2b3c7fd0870023684e84639113cb17655d54d2bf1148bbbe9cd597b170f0f2")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -408,9 +408,19 @@
           (declare @6 (const "unsigned int") first (at (at (. rows words) (* i 2)) (/ at 2)))
           (declare @7 (const "unsigned int") second (at (at (. rows words) (+ (* i 2) 1)) (/ at 2)))
           (do @8 (= (at b i) (? (== (% at 2) 0) (call low_halves first second) (call high_halves first second))))))))
+  (file "gemm/stage_tails.h")
+  (function @9 device void zero_tails
+    (comment "Puts zeros behind what copies bring to the stages, which products without outputs read.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned char") shared)
+    (argument int first)
+    (argument int bytes)
+    (argument int threads)
+    (for @1 plain (declare @1 int i (. threadIdx x)) (< i (* P::stages (/ bytes 16))) (+= i threads)
+      (do @2 (= (* (reinterpret_cast (pointer uint4) (+ (+ (+ shared (* (/ i (/ bytes 16)) kStageBytes)) first) (* (% i (/ bytes 16)) 16)))) (call make_uint4 0 0 0 0)))))
   (file "mma_phases.cu")
-  (section @23 "Tiles")
-  (record @26 Sizes
+  (section @24 "Tiles")
+  (record @27 Sizes
     (comment "Of a call: outputs, and tiles of an image.")
     (field int in_h)
     (field int in_w)
@@ -418,19 +428,19 @@
     (field int out_w)
     (field int tiles_h)
     (field int tiles_w))
-  (record @36 Tile
+  (record @37 Tile
     (comment "A tile: its image, and its first position.")
     (field int image)
     (field int row)
     (field int column))
-  (function @41 device Tile tile_of
+  (function @42 device Tile tile_of
     (attributes "__forceinline__")
     (argument int index)
     (argument (reference (const Sizes)) sizes)
     (return @1 (init (/ (/ index (. sizes tiles_w)) (. sizes tiles_h)) (+ (* (% (/ index (. sizes tiles_w)) (. sizes tiles_h)) P::tile_h) kFirstH) (+ (* (% index (. sizes tiles_w)) kTileColumns) kOriginW))))
-  (section @46 "Products")
-  (alias @48 Accumulators (array (array (array (array float 4) kVector) kRowTiles) P::warp_chunks))
-  (function @50 device void multiply_add
+  (section @47 "Products")
+  (alias @49 Accumulators (array (array (array (array float 4) kVector) kRowTiles) P::warp_chunks))
+  (function @51 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -444,7 +454,7 @@
             (do @4 (call mma_k16_f16 acc a b)))
           (else
             (do @6 (call mma_k16_bf16 acc a b)))))))
-  (function @62 device "unsigned int" bits_of_all
+  (function @63 device "unsigned int" bits_of_all
     (comment "Bits that are there when all products are done, so all that was loaded for them. An arrival alone does not wait for")
     (comment "loads, and a copy would overtake them.")
     (attributes "__forceinline__")
@@ -453,7 +463,7 @@
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i (* (* P::warp_chunks kRowTiles) kVector)) (++ i)
       (do @4 (|= bits (call __float_as_uint (at (at (at (at acc (/ i (* kRowTiles kVector))) (% (/ i kVector) kRowTiles)) (% i kVector)) 0)))))
     (return @6 bits))
-  (function @72 device void multiply_stage
+  (function @73 device void multiply_stage
     (comment "The products of a stage. `stage` is the lane's own place in it, `weights` its own of the k-block.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -477,7 +487,7 @@
                 (declare @25 (array "unsigned int" 2) b)
                 (do @26 (call fragment_of b (at rows chunk) (+ tile shift_w)))
                 (do @27 (call multiply_add (at (at (at acc chunk) row_tile) tile) a b)))))))))
-  (section @108 "Epilogue")
+  (section @109 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -664,13 +674,13 @@
       (do @59 (call __syncwarp)
         (trail "all lanes have read what is written next"))))
   (file "mma_phases.cu")
-  (section @111 "Kernel")
-  (record @114 Pipeline
+  (section @112 "Kernel")
+  (record @115 Pipeline
     (comment "Shared memory from its first stage on, and the barriers of the stages.")
     (field (pointer "unsigned char") shared)
     (field (pointer "unsigned long long") full)
     (field (pointer "unsigned long long") empty))
-  (function @121 device void copy_tiles
+  (function @122 device void copy_tiles
     (comment "The last warp's first lane: issues the copies of all stages of the block's tiles.")
     (attributes "__forceinline__")
     (argument (reference (const Pipeline)) pipeline)
@@ -690,7 +700,7 @@
         (declare @13 (const int) column (- (. tile column) (- kReachW 1)))
         (do @14 (call tensor_load_4d (+ (. pipeline shared) (* stage kStageBytes)) x_map (& (at (. pipeline full) stage)) column row (* k_block P::block_k) (. tile image)))
         (do @16 (++ turn)))))
-  (function @142 kernel void mma_phases
+  (function @143 kernel void mma_phases
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (const TensorMap) x_map grid_constant)
     (argument (restrict (pointer (const Element))) x)
@@ -722,37 +732,36 @@
         (do @23 (call fence_mbarrier_init))))
     (if @25 (> kTailBytes 0)
       (then
-        (for @26 plain (declare @26 int i (. threadIdx x)) (< i (* P::stages (/ kTailBytes 16))) (+= i kThreads)
-          (do @27 (= (* (reinterpret_cast (pointer uint4) (+ (+ (+ (. pipeline shared) (* (/ i (/ kTailBytes 16)) kStageBytes)) kCopiedBytes) (* (% i (/ kTailBytes 16)) 16)))) (call make_uint4 0 0 0 0))))))
-    (do @31 (call __syncthreads))
-    (blank @31)
-    (declare @33 (const int) warp (call __shfl_sync 0xffffffffu (/ (. threadIdx x) 32) 0))
-    (declare @34 (const int) lane (% (. threadIdx x) 32))
-    (if @35 (== warp P::warps)
+        (do @26 (call zero_tails (. pipeline shared) kCopiedBytes kTailBytes kThreads))))
+    (do @28 (call __syncthreads))
+    (blank @28)
+    (declare @30 (const int) warp (call __shfl_sync 0xffffffffu (/ (. threadIdx x) 32) 0))
+    (declare @31 (const int) lane (% (. threadIdx x) 32))
+    (if @32 (== warp P::warps)
       (then
-        (if @36 (== lane 0)
+        (if @33 (== lane 0)
           (then
-            (do @37 (call copy_tiles pipeline x_map tiles sizes)))))
+            (do @34 (call copy_tiles pipeline x_map tiles sizes)))))
       (else
-        (do @40 (call stage_weights weights weight warp lane))
-        (do @41 (call named_barrier_sync 1 (* 32 P::warps)))
-        (blank @41)
-        (declare @43 (const int) first (* warp kWarpPositions))
-        (declare @44 (const int) lane_place (+ (+ (* (call channel_of lane 0) kStagedPixels) first) (* (/ lane 4) kVector)))
-        (declare @45 (pointer float) exchange (+ (reinterpret_cast (pointer float) (+ (. pipeline shared) kExchangeOffset)) (* warp kExchanged)))
-        (declare @46 (const "unsigned int") zero (>> (. gridDim x) 31)
+        (do @37 (call stage_weights weights weight warp lane))
+        (do @38 (call named_barrier_sync 1 (* 32 P::warps)))
+        (blank @38)
+        (declare @40 (const int) first (* warp kWarpPositions))
+        (declare @41 (const int) lane_place (+ (+ (* (call channel_of lane 0) kStagedPixels) first) (* (/ lane 4) kVector)))
+        (declare @42 (pointer float) exchange (+ (reinterpret_cast (pointer float) (+ (. pipeline shared) kExchangeOffset)) (* warp kExchanged)))
+        (declare @43 (const "unsigned int") zero (>> (. gridDim x) 31)
           (trail "which the compiler does not know"))
-        (declare @47 int turn 0)
-        (for @49 (pragma "unroll 1") (declare @49 int index (. blockIdx x)) (< index tiles) (+= index (. gridDim x))
-          (declare @50 Accumulators acc (init))
-          (for @52 (pragma "unroll 1") (declare @52 int k_block 0) (< k_block kKBlocks) (++ k_block)
-            (declare @53 (const int) stage (% turn P::stages))
-            (do @54 (call mbarrier_wait (& (at (. pipeline full) stage)) (% (/ turn P::stages) 2)))
-            (do @55 (call multiply_stage acc (+ (reinterpret_cast (pointer (const Element)) (+ (. pipeline shared) (* stage kStageBytes))) lane_place) (+ (+ weights (* k_block (/ kWeightWords kKBlocks))) (* lane 4))))
-            (do @57 (call __syncwarp)
+        (declare @44 int turn 0)
+        (for @46 (pragma "unroll 1") (declare @46 int index (. blockIdx x)) (< index tiles) (+= index (. gridDim x))
+          (declare @47 Accumulators acc (init))
+          (for @49 (pragma "unroll 1") (declare @49 int k_block 0) (< k_block kKBlocks) (++ k_block)
+            (declare @50 (const int) stage (% turn P::stages))
+            (do @51 (call mbarrier_wait (& (at (. pipeline full) stage)) (% (/ turn P::stages) 2)))
+            (do @52 (call multiply_stage acc (+ (reinterpret_cast (pointer (const Element)) (+ (. pipeline shared) (* stage kStageBytes))) lane_place) (+ (+ weights (* k_block (/ kWeightWords kKBlocks))) (* lane 4))))
+            (do @54 (call __syncwarp)
               (trail "all lanes have read the stage"))
-            (if @58 (== lane 0)
+            (if @55 (== lane 0)
               (then
-                (do @59 (call mbarrier_arrive (+ (& (at (. pipeline empty) stage)) (& (call bits_of_all acc) zero))))))
-            (do @61 (++ turn)))
-          (do @63 (call store_tile acc exchange x weight bias y (call tile_of index sizes) sizes first lane)))))))
+                (do @56 (call mbarrier_arrive (+ (& (at (. pipeline empty) stage)) (& (call bits_of_all acc) zero))))))
+            (do @58 (++ turn)))
+          (do @60 (call store_tile acc exchange x weight bias y (call tile_of index sizes) sizes first lane)))))))

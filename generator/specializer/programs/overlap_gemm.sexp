@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "e25849c19a7656ce0256c18beeb0bb6f61e4de96cc0737dcb9987bee03173fe0")
+  (digest "e5273fe1896bbcd91c02b8fd91301884d8d348cf9190e20e1057aa3efb3d68c0")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -455,16 +455,26 @@
           (do @14 (call load_vectors vectors weight first))
           (do @15 (call put_vectors to vectors first)))))
     (do @18 (call fence_proxy_async)))
+  (file "gemm/stage_tails.h")
+  (function @9 device void zero_tails
+    (comment "Puts zeros behind what copies bring to the stages, which products without outputs read.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned char") shared)
+    (argument int first)
+    (argument int bytes)
+    (argument int threads)
+    (for @1 plain (declare @1 int i (. threadIdx x)) (< i (* P::stages (/ bytes 16))) (+= i threads)
+      (do @2 (= (* (reinterpret_cast (pointer uint4) (+ (+ (+ shared (* (/ i (/ bytes 16)) kStageBytes)) first) (* (% i (/ bytes 16)) 16)))) (call make_uint4 0 0 0 0)))))
   (file "overlap_gemm.cu")
-  (section @51 "Products")
-  (alias @53 Accumulators (array (array float (/ kInstructionN 2)) P::thread_tiles))
-  (function @56 device void pin
+  (section @52 "Products")
+  (alias @54 Accumulators (array (array float (/ kInstructionN 2)) P::thread_tiles))
+  (function @57 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* P::thread_tiles (/ kInstructionN 2))) (++ i)
       (do @3 (call wgmma_pin (at (at acc (/ i (/ kInstructionN 2))) (% i (/ kInstructionN 2)))))))
-  (function @64 device void multiply_stage
+  (function @65 device void multiply_stage
     (comment "Issues the products of a stage of a warpgroup, and waits for those of the stage before if it is copied to again.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -486,7 +496,7 @@
     (if @24 kUsesAgain
       (then
         (do @25 (call wgmma_wait 1)))))
-  (section @93 "Epilogue")
+  (section @94 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -807,20 +817,20 @@
                 (do @47 (call store_together to values))))
             (do @49 (+= to plane)))))))
   (file "overlap_gemm.cu")
-  (section @96 "Kernel")
-  (record @99 Pipeline
+  (section @97 "Kernel")
+  (record @100 Pipeline
     (comment "Shared memory from its first stage on, and the barriers of the stages.")
     (field (pointer "unsigned char") shared)
     (field (pointer "unsigned long long") full)
     (field (pointer "unsigned long long") empty))
-  (record @106 Sizes
+  (record @107 Sizes
     (comment "Of a call: images, outputs and tiles of an image.")
     (field int batch)
     (field int out_h)
     (field int out_w)
     (field int tiles_h)
     (field int tiles_w))
-  (function @115 device Tile tile_of
+  (function @116 device Tile tile_of
     (comment "Tiles that have adjacent numbers have the same pixels.")
     (attributes "__forceinline__")
     (argument int index)
@@ -836,12 +846,12 @@
     (do @9 (= (. tile row) (? kWholeH 0 (+ (* place_h kStepH) (- kFirstH (- kReachH 1))))))
     (do @10 (= (. tile column) (? kWholeW 0 (+ (* place_w kStepW) (- kFirstW (- kReachW 1))))))
     (return @11 tile))
-  (function @130 device int first_stage
+  (function @131 device int first_stage
     (comment "The first stage of a block's tile of this number.")
     (attributes "__forceinline__")
     (argument int number)
     (return @1 (? kLoops (* (% number kTilesAhead) kKBlocks) 0)))
-  (function @135 device void begin_tile
+  (function @136 device void begin_tile
     (comment "Issues the first copies of a tile, by one thread.")
     (attributes "__forceinline__")
     (argument (reference (const Pipeline)) pipeline)
@@ -851,7 +861,7 @@
     (argument int number)
     (for @2 plain (declare @2 int k_block 0) (< k_block (? kUsesAgain P::stages kKBlocks)) (++ k_block)
       (do @3 (call copy_stage (. pipeline shared) x_map weight_map (. pipeline full) (. tile image) (. tile row) (. tile column) (. tile channel) k_block (+ (call first_stage number) k_block)))))
-  (function @144 device void multiply_tile
+  (function @145 device void multiply_tile
     (comment "The products of a tile whose first copies are issued: the block's tile of this number.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -883,7 +893,7 @@
           (do @25 (call mbarrier_arrive (& (at (. pipeline empty) (% (- k_block 1) P::stages))))))))
     (do @28 (call wgmma_wait 0))
     (do @29 (call pin acc)))
-  (function @177 device void store_tile
+  (function @178 device void store_tile
     (comment "Makes the outputs of a tile of its products.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -905,7 +915,7 @@
             (do @10 (call store_pixels y products bias tile (. sizes batch) (. sizes out_h) (. sizes out_w))))
           (else
             (do @12 (call store_rows y products bias tile (. sizes batch) (. sizes out_h) (. sizes out_w))))))))
-  (function @193 kernel void overlap_gemm
+  (function @194 kernel void overlap_gemm
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) weight_map grid_constant)
@@ -949,37 +959,34 @@
               (do @34 (call begin_tile pipeline x_map weight_map (call tile_of (static_cast int index) sizes) number)))))))
     (if @38 (< kPixels kBlockM)
       (then
-        (comment @39 "What lies behind the tile's pixels, which no copy brings.")
-        (declare_constexpr @40 int kTail (* (- kBlockM kPixels) (/ kPixelBytes 16)))
-        (for @41 plain (declare @41 int i (. threadIdx x)) (< i (* P::stages kTail)) (+= i kThreads)
-          (do @42 (= (* (reinterpret_cast (pointer uint4) (+ (+ (+ (. pipeline shared) (* (/ i kTail) kStageBytes)) kCopiedInputBytes) (* (% i kTail) 16)))) (call make_uint4 0 0 0 0))))
-        (if @45 P::copied_weights
+        (do @39 (call zero_tails (. pipeline shared) kCopiedInputBytes (* (- kBlockM kPixels) kPixelBytes) kThreads))
+        (if @40 P::copied_weights
           (then
-            (do @46 (call fence_proxy_async))))))
-    (if @49 (! P::copied_weights)
+            (do @41 (call fence_proxy_async))))))
+    (if @44 (! P::copied_weights)
       (then
-        (do @50 (call load_weights (+ (. pipeline shared) kResidentOffset) weight))))
-    (do @52 (call __syncthreads))
-    (blank @52)
-    (if @54 kLoops
+        (do @45 (call load_weights (+ (. pipeline shared) kResidentOffset) weight))))
+    (do @47 (call __syncthreads))
+    (blank @47)
+    (if @49 kLoops
       (then
-        (declare @55 int number 0)
-        (for @56 plain (declare @56 int index (. blockIdx x)) (< index tiles) (+= index (. gridDim x))
-          (declare @57 (const Tile) tile (call tile_of index sizes))
-          (declare @58 Accumulators acc (init))
-          (do @59 (call multiply_tile acc pipeline x_map weight_map tile number))
-          (do @60 (call __syncthreads)
+        (declare @50 int number 0)
+        (for @51 plain (declare @51 int index (. blockIdx x)) (< index tiles) (+= index (. gridDim x))
+          (declare @52 (const Tile) tile (call tile_of index sizes))
+          (declare @53 Accumulators acc (init))
+          (do @54 (call multiply_tile acc pipeline x_map weight_map tile number))
+          (do @55 (call __syncthreads)
             (trail "all warpgroups have read the stages, and the products of the tile before"))
-          (declare @61 (const "unsigned int") next (+ index (* kTilesAhead (. gridDim x))))
-          (if @62 (&& (== (. threadIdx x) 0) (< next (static_cast "unsigned int" tiles)))
+          (declare @56 (const "unsigned int") next (+ index (* kTilesAhead (. gridDim x))))
+          (if @57 (&& (== (. threadIdx x) 0) (< next (static_cast "unsigned int" tiles)))
             (then
-              (do @63 (call begin_tile pipeline x_map weight_map (call tile_of (static_cast int next) sizes) (+ number kTilesAhead)))))
-          (do @65 (call store_tile acc (. pipeline shared) tile bias y sizes))
-          (do @66 (++ number))))
+              (do @58 (call begin_tile pipeline x_map weight_map (call tile_of (static_cast int next) sizes) (+ number kTilesAhead)))))
+          (do @60 (call store_tile acc (. pipeline shared) tile bias y sizes))
+          (do @61 (++ number))))
       (else
-        (declare @69 (const Tile) tile (call tile_of (. blockIdx x) sizes))
-        (declare @70 Accumulators acc (init))
-        (do @71 (call multiply_tile acc pipeline x_map weight_map tile 0))
-        (do @72 (call __syncthreads)
+        (declare @64 (const Tile) tile (call tile_of (. blockIdx x) sizes))
+        (declare @65 Accumulators acc (init))
+        (do @66 (call multiply_tile acc pipeline x_map weight_map tile 0))
+        (do @67 (call __syncthreads)
           (trail "all warpgroups have read the stages"))
-        (do @73 (call store_tile acc (. pipeline shared) tile bias y sizes))))))
+        (do @68 (call store_tile acc (. pipeline shared) tile bias y sizes))))))

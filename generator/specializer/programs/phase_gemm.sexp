@@ -1,5 +1,5 @@
 (program phase_gemm
-  (digest "5c051799aadd015d3ee3dde33cd9db2276305b6b1bf1fb37d07d197da374b17b")
+  (digest "80098eca3a22c44a1afc2cd38cc0e322c411e271568f77a1c983d482bdcb8fc4")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -358,14 +358,24 @@
     (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive barrier)))))
+  (file "gemm/stage_tails.h")
+  (function @9 device void zero_tails
+    (comment "Puts zeros behind what copies bring to the stages, which products without outputs read.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned char") shared)
+    (argument int first)
+    (argument int bytes)
+    (argument int threads)
+    (for @1 plain (declare @1 int i (. threadIdx x)) (< i (* P::stages (/ bytes 16))) (+= i threads)
+      (do @2 (= (* (reinterpret_cast (pointer uint4) (+ (+ (+ shared (* (/ i (/ bytes 16)) kStageBytes)) first) (* (% i (/ bytes 16)) 16)))) (call make_uint4 0 0 0 0)))))
   (file "phase_gemm.cu")
-  (record @33 Pipeline
+  (record @34 Pipeline
     (comment "Shared memory from its first stage on, and the barriers of the stages.")
     (field (pointer "unsigned char") shared)
     (field (pointer "unsigned long long") full)
     (field (pointer "unsigned long long") empty))
-  (section @39 "Tiles")
-  (record @42 Sizes
+  (section @40 "Tiles")
+  (record @43 Sizes
     (comment "Of a call: images, inputs, outputs, strips of an image, and segments of a strip.")
     (field int batch)
     (field int in_h)
@@ -374,14 +384,14 @@
     (field int out_w)
     (field int strips)
     (field int segments))
-  (record @53 Tile
+  (record @54 Tile
     (comment "A tile: its first image, its first position, the row of positions behind its last, and its first input row.")
     (field int image)
     (field int row)
     (field int column)
     (field int end)
     (field int first_input))
-  (function @60 device Tile tile_of
+  (function @61 device Tile tile_of
     (attributes "__forceinline__")
     (argument int index)
     (argument (reference (const Sizes)) sizes)
@@ -392,8 +402,8 @@
     (do @5 (= (. tile end) (call min (+ (. tile row) P::rows) (+ (. sizes in_h) kBeyondH))))
     (do @6 (= (. tile first_input) (call max 0 (- (. tile row) (- kReachH 1)))))
     (return @7 tile))
-  (section @70 "Producer")
-  (function @73 device void copy_tiles
+  (section @71 "Producer")
+  (function @74 device void copy_tiles
     (comment "The last warp's first lane: issues the copies of all stages of the block's tiles.")
     (attributes "__forceinline__")
     (argument (reference (const Pipeline)) pipeline)
@@ -412,15 +422,7 @@
           (do @12 (call mbarrier_arrive_expect (& (at (. pipeline full) stage)) kCopiedBytes))
           (do @13 (call tensor_load_4d (+ (. pipeline shared) (* stage kStageBytes)) x_map (& (at (. pipeline full) stage)) (* k_block P::block_k) (- (. tile column) (- kReachW 1)) row (. tile image)))
           (do @15 (call next_stage stage parity))))))
-  (function @95 device void zero_tails
-    (comment "Puts zeros behind what copies bring to the stages, which rows of products without outputs read.")
-    (attributes "__forceinline__")
-    (argument (pointer "unsigned char") shared)
-    (if @1 (> kTailBytes 0)
-      (then
-        (for @2 plain (declare @2 int i (. threadIdx x)) (< i (* P::stages (/ kTailBytes 16))) (+= i kConsumers)
-          (do @3 (= (* (reinterpret_cast (pointer uint4) (+ (+ (+ shared (* (/ i (/ kTailBytes 16)) kStageBytes)) kCopiedBytes) (* (% i (/ kTailBytes 16)) 16)))) (call make_uint4 0 0 0 0)))))))
-  (section @104 "Weights")
+  (section @95 "Weights")
   (file "gemm/resident_weights.h")
   (constant @9 int kWeightVectors (/ (* P::in_channels kWeightColumns) 8) (trail "of 16 bytes"))
   (constant @10 int kHeldVectors 4 (trail "of a thread, which are loaded together"))
@@ -469,15 +471,15 @@
           (do @15 (call put_vectors to vectors first)))))
     (do @18 (call fence_proxy_async)))
   (file "phase_gemm.cu")
-  (section @107 "Products")
-  (alias @109 Accumulators (array (array float (/ kInstructionN 2)) P::thread_tiles))
-  (function @112 device void pin
+  (section @98 "Products")
+  (alias @100 Accumulators (array (array float (/ kInstructionN 2)) P::thread_tiles))
+  (function @103 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* P::thread_tiles (/ kInstructionN 2))) (++ i)
       (do @3 (call wgmma_pin (at (at acc (/ i (/ kInstructionN 2))) (% i (/ kInstructionN 2)))))))
-  (function @120 device void multiply_stage
+  (function @111 device void multiply_stage
     (comment "Issues the products of a stage. `pixels` are those of the warpgroup's first position.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -494,9 +496,9 @@
         (for @13 (pragma "unroll") (declare @13 int tile 0) (< tile P::thread_tiles) (++ tile)
           (do @14 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at acc tile) (call wgmma_descriptor_move a (+ (* (+ (* tile (* 64 P::warpgroups)) (- (- kReachW 1) shift)) kPixelBytes) (* k_step (* kInstructionK kBytes)))) (call wgmma_descriptor_move b (* (+ (* shift kKSteps) k_step) kProductBytes)) 1)))))
     (do @21 (call wgmma_commit)))
-  (alias @145 RowSums (array (array float kSlots) (* 2 P::thread_tiles))
+  (alias @136 RowSums (array (array float kSlots) (* 2 P::thread_tiles))
     (comment "The sums of a row of positions, of a thread's two of each tile."))
-  (function @149 device void roll
+  (function @140 device void roll
     (comment "Takes the first row of positions, and moves the accumulators of the others up by one; those of the last row become")
     (comment "zero. It adds zeros, since the compiler moves copies of accumulators up among the products, and then waits for these.")
     (attributes "__forceinline__")
@@ -508,7 +510,7 @@
     (for @9 (pragma "unroll") (declare @9 int tile 0) (< tile P::thread_tiles) (++ tile)
       (for @11 (pragma "unroll") (declare @11 int i 0) (< i (/ kInstructionN 2)) (++ i)
         (do @12 (= (at (at acc tile) i) (? (< (+ i (/ kRowColumns 2)) (/ kInstructionN 2)) (+ (at (at acc tile) (+ i (/ kRowColumns 2))) 0.0f) 0))))))
-  (function @167 device (pointer "unsigned long long") multiply_row
+  (function @158 device (pointer "unsigned long long") multiply_row
     (comment "Issues the products of an input row, and releases all stages but the last, whose barrier it returns.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -528,7 +530,7 @@
       (do @13 (= last (& (at (. pipeline empty) stage))))
       (do @14 (call next_stage stage parity)))
     (return @16 last))
-  (section @186 "Epilogue")
+  (section @177 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -758,8 +760,8 @@
               (declare @14 (const float) sum (call defined_sum channel (+ (. vector row) P::padding_h) (+ (/ (+ (. vector element) v) P::out_channels) P::padding_w) (. vector image) x weight (. sizes in_h) (. sizes in_w)))
               (do @17 (= (at to v) (call narrow (call epilogue sum (? P::has_bias (call widen (at bias channel)) 0)))))))))))
   (file "phase_gemm.cu")
-  (section @189 "Kernel")
-  (function @191 kernel void phase_gemm
+  (section @180 "Kernel")
+  (function @182 kernel void phase_gemm
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (const TensorMap) x_map grid_constant)
     (argument (restrict (pointer (const Element))) x)
@@ -805,30 +807,32 @@
         (declare @36 Biases biases)
         (do @37 (call load_biases biases bias quarter)
           (trail "which come while weights do"))
-        (do @38 (call zero_tails (. pipeline shared)))
-        (do @39 (call load_weights (+ (. pipeline shared) kWeightOffset) weight))
-        (do @40 (call named_barrier_sync 1 kConsumers))
-        (blank @40)
-        (declare @42 int stage 0)
-        (declare @43 "unsigned int" parity 0)
-        (for @45 (pragma "unroll 1") (declare @45 int index (. blockIdx x)) (< index tiles) (+= index (. gridDim x))
-          (declare @46 (const Tile) tile (call tile_of index sizes))
-          (declare @47 Accumulators acc (init))
-          (declare @48 RowSums sums (init))
-          (comment @49 "Outputs of a row are stored during the products of the next one.")
-          (for @51 (pragma "unroll 1") (declare @51 int row (. tile first_input)) (< row (. tile end)) (++ row)
-            (declare @52 (pointer "unsigned long long") last (call multiply_row acc pipeline stage parity (/ warp 4)))
-            (declare @53 float finite 0)
-            (if @54 (> row (. tile row))
+        (if @38 (> kTailBytes 0)
+          (then
+            (do @39 (call zero_tails (. pipeline shared) kCopiedBytes kTailBytes kConsumers))))
+        (do @41 (call load_weights (+ (. pipeline shared) kWeightOffset) weight))
+        (do @42 (call named_barrier_sync 1 kConsumers))
+        (blank @42)
+        (declare @44 int stage 0)
+        (declare @45 "unsigned int" parity 0)
+        (for @47 (pragma "unroll 1") (declare @47 int index (. blockIdx x)) (< index tiles) (+= index (. gridDim x))
+          (declare @48 (const Tile) tile (call tile_of index sizes))
+          (declare @49 Accumulators acc (init))
+          (declare @50 RowSums sums (init))
+          (comment @51 "Outputs of a row are stored during the products of the next one.")
+          (for @53 (pragma "unroll 1") (declare @53 int row (. tile first_input)) (< row (. tile end)) (++ row)
+            (declare @54 (pointer "unsigned long long") last (call multiply_row acc pipeline stage parity (/ warp 4)))
+            (declare @55 float finite 0)
+            (if @56 (> row (. tile row))
               (then
-                (do @55 (= finite (call store_row sums biases y tile (- row 1) own quarter sizes)))))
-            (do @57 (call wgmma_wait 0))
-            (do @58 (call pin acc))
-            (do @59 (call warp_arrive last true))
-            (if @60 (!= finite 0)
+                (do @57 (= finite (call store_row sums biases y tile (- row 1) own quarter sizes)))))
+            (do @59 (call wgmma_wait 0))
+            (do @60 (call pin acc))
+            (do @61 (call warp_arrive last true))
+            (if @62 (!= finite 0)
               (then
-                (do @61 (call make_again sums x weight bias y tile (- row 1) own quarter sizes))))
-            (do @63 (call roll sums acc)))
-          (if @65 (!= (call store_row sums biases y tile (- (. tile end) 1) own quarter sizes) 0)
+                (do @63 (call make_again sums x weight bias y tile (- row 1) own quarter sizes))))
+            (do @65 (call roll sums acc)))
+          (if @67 (!= (call store_row sums biases y tile (- (. tile end) 1) own quarter sizes) 0)
             (then
-              (do @66 (call make_again sums x weight bias y tile (- (. tile end) 1) own quarter sizes)))))))))
+              (do @68 (call make_again sums x weight bias y tile (- (. tile end) 1) own quarter sizes)))))))))

@@ -216,6 +216,13 @@ __device__ __forceinline__ void fragment_of(unsigned int (&b)[2], const Rows& ro
   }
 }
 
+// Puts zeros behind what copies bring to the stages, which products without outputs read.
+__device__ __forceinline__ void zero_tails(unsigned char* shared) {
+  for (int i = threadIdx.x; i < 55; i += 416) {
+    *reinterpret_cast<uint4*>(shared + i / 11 * kStageBytes + 29952 + i % 11 * 16) = make_uint4(0, 0, 0, 0);
+  }
+}
+
 // ---- Tiles ----
 
 // Of a call: outputs, and tiles of an image.
@@ -427,10 +434,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     fence_mbarrier_init();
   }
-  for (int i = threadIdx.x; i < 55; i += kThreads) {
-    *reinterpret_cast<uint4*>(pipeline.shared + i / 11 * kStageBytes + kCopiedBytes + i % 11 * 16) =
-        make_uint4(0, 0, 0, 0);
-  }
+  zero_tails(pipeline.shared);
   __syncthreads();
 
   const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
