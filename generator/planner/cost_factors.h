@@ -121,6 +121,7 @@ namespace convtgen {
   FACTOR(overlap_product, 0.085, "of a product that is written to shared memory") \
   FACTOR(overlap_tap, 0.029, "of a product that an output adds up") \
   FACTOR(overlap_measured, 1, "median of measured / predicted") \
+  FACTOR(patch_weights, 22, "bytes a cycle of weights, until they have come and are arranged") \
   FACTOR(patch_stage, 30, "of a stage's barriers, and between its products") \
   FACTOR(patch_wavefront, 1.15, "of a wavefront of shared memory, of all that are needed") \
   FACTOR(patch_measured, 1, "median of measured / predicted") \

@@ -46,14 +46,13 @@ enum Constant : std::size_t {
   kBoxColumns,
   kStageBytes,
   kWeightBytes,
-  kOutputBytes,
   kSharedBytes,
   kAlignment,
   kConstantCount,
 };
 constexpr std::array<std::string_view, kConstantCount> kConstants = {
-    "kThreads",    "kKSteps",     "kKBlocks",     "kTilePixels",  "kColumns",     "kNTiles",
-    "kBoxColumns", "kStageBytes", "kWeightBytes", "kOutputBytes", "kSharedBytes", "kAlignment"};
+    "kThreads",    "kKSteps",     "kKBlocks",     "kTilePixels",  "kColumns",  "kNTiles",
+    "kBoxColumns", "kStageBytes", "kWeightBytes", "kSharedBytes", "kAlignment"};
 
 using Facts = PixelFacts<Block>;
 
@@ -78,10 +77,9 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const auto number = [&](std::size_t name) { return static_cast<double>(c[name]); };
   const double pixels =
       static_cast<double>(f.sizes.batch * f.sizes.extents[kHeight]) * static_cast<double>(f.sizes.extents[kWidth]);
-  // Shared memory gives products their operands, 32 bytes deep, and takes the pixels; outputs are written and read.
+  // Shared memory gives products their operands, 32 bytes deep, and takes the pixels.
   const double wavefronts =
-      number(kKBlocks) * (number(kKSteps) * (16 + number(kColumns) / 4) + number(kStageBytes) / kWavefront) +
-      2 * number(kOutputBytes) / kWavefront;
+      number(kKBlocks) * (number(kKSteps) * (16 + number(kColumns) / 4) + number(kStageBytes) / kWavefront);
   const double tile =
       std::max({number(kKBlocks) * number(kKSteps) * product_cycles(f.target, c[kColumns]),
                 wavefronts * factors.patch_wavefront, number(kKBlocks) * number(kStageBytes) / factors.overlap_l2,
@@ -91,7 +89,7 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const double tiles = std::ceil(std::ceil(pixels / number(kTilePixels)) / static_cast<double>(blocks)) *
                        static_cast<double>(ceil_div(blocks * c[kNTiles], f.target.multiprocessors));
   return seconds_of(f.target, {.first_cycles = factors.overlap_begin +
-                                               number(kKBlocks) * number(kWeightBytes) / factors.shift_weights_l2,
+                                               number(kKBlocks) * number(kWeightBytes) / factors.patch_weights,
                                .waves = tiles,
                                .wave_cycles = tile,
                                .memory_bytes = f.memory_bytes,
@@ -116,7 +114,11 @@ std::vector<Block> blocks(const Facts& f) {
     if (channels * tap_count(f.layer) > kMostColumns || is_more_than_all) {
       continue;
     }
-    Block b{.block_c = channels, .block_k = f.layer.in_channels <= 16 ? 16 : f.layer.in_channels <= 32 ? 32 : 64};
+    Block b{.block_c = channels,
+            .store = channels == kChannelChoices.back() ? 4 : 8,
+            .block_k = f.layer.in_channels <= 16   ? 16
+                       : f.layer.in_channels <= 32 ? 32
+                                                   : 64};
     if (choose_stages(f, b)) {
       out.push_back(b);
     }
@@ -139,7 +141,7 @@ Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seco
       std::min(b.block_c, f.layer.out_channels), tap_count(f.layer), static_cast<double>(plan.shared_bytes) / 1024.0);
   plan.reason = fmt::format(
       "tensor cores: products of {} pixels x {} taps of channels, from shared memory; {} stages of {} input channels, "
-      "weights resident and as they lie, warpgroups in turn",
+      "weights resident, warpgroups in turn",
       c[kTilePixels], c[kColumns], b.stages, b.block_k);
   return plan;
 }

@@ -1,4 +1,4 @@
-// The layout of `patch_gemm`: weights, stages, and the outputs of a tile in shared memory.
+// The layout of `patch_gemm`: weights and stages in shared memory, and the columns of products.
 #pragma once
 
 #include "device/positions.h"
@@ -19,16 +19,17 @@ constexpr int kConsumers = 128 * kWarpgroups;
 constexpr int kThreads = kConsumers + 128;
 
 // A tile's products: rows are adjacent pixels of the input, of whatever rows and images; columns are the taps of the
-// block's output channels, in the order of the weights.
+// block's output channels.
 constexpr int kTilePixels = 64;
 constexpr int kColumns = P::block_c * kTaps;
 constexpr int kNTiles = ceil_div(P::out_channels, P::block_c);
 
-// The channels of a tap follow one another in the weights.
+// The channels of a tap follow one another in memory.
 constexpr bool kTurned = P::weight_channels_last || kTaps == 1;
 
-// Weights of a k-block as B operands: rows of columns, for each input channel one. Boxes are 64 columns wide, or where
-// the channels of a tap follow one another as wide as the block's channels.
+// Weights of a k-block as B operands: rows of columns, for each input channel one, as they come and as they are
+// arranged. Boxes are 64 columns wide, or where the channels of a tap follow one another as wide as the block's
+// channels.
 constexpr int kBoxColumns = kTurned ? P::block_c : 64;
 constexpr int kRowBytes = kBoxColumns * kBytes;  // and their swizzle
 constexpr int kWeightBoxes = kColumns / kBoxColumns;
@@ -39,15 +40,9 @@ constexpr int kWeightBytes = kWeightBoxes * kWeightBoxBytes;
 constexpr int kPixelBytes = P::block_k * kBytes;  // and their swizzle
 constexpr int kStageBytes = kTilePixels * kPixelBytes;
 
-// Outputs of a tile, which both warpgroups put in one place, one tile after the other: for each tap, of each pixel, the
-// block's channels in units of 16 bytes.
-constexpr int kUnits = P::block_c / 8;
-constexpr int kOutputBytes = kTilePixels * kColumns * kBytes;
-
 constexpr int kStagesOffset = kKBlocks * kWeightBytes;
-constexpr int kOutputsOffset = kStagesOffset + P::stages * kStageBytes;
-constexpr int kBarrierOffset = kOutputsOffset + kOutputBytes;
-constexpr int kSharedBytes = 1024 + kBarrierOffset + (2 * P::stages + kKBlocks + kWarpgroups + 1) * 8;
+constexpr int kBarrierOffset = kStagesOffset + P::stages * kStageBytes;
+constexpr int kSharedBytes = 1024 + kBarrierOffset + (2 * P::stages + 2 * kKBlocks + kWarpgroups) * 8;
 
 constexpr int kAlignment = 16;  // of x, y and the weights, in bytes
 
@@ -55,9 +50,10 @@ static_assert(P::channels_last, "pixels are rows of channels");
 static_assert(P::kernel_h == P::stride_h && P::kernel_w == P::stride_w, "an output has one tap");
 static_assert(P::padding_h == 0 && P::padding_w == 0 && P::output_padding_h == 0 && P::output_padding_w == 0,
               "each tap of each pixel is an output");
-static_assert(P::in_channels % 8 == 0 && P::out_channels % 8 == 0 && P::store == 8, "pixels are whole 16-byte vectors");
+static_assert(P::in_channels % 8 == 0 && P::out_channels % 8 == 0, "pixels are whole 16-byte vectors");
+static_assert(P::store == (P::block_c == 16 ? 4 : 8), "a tap's channels are whole pieces, each thread's vectors");
 static_assert(P::block_c == 16 || P::block_c == 32 || P::block_c == 64, "a row of a tap's channels has a swizzle");
 static_assert(kTurned || kTaps == 4 || kTaps == 8 || kTaps == 16,
-              "lanes that exchange halves have whole words of channels");
+              "a vector of 16 bytes has taps of whole channels, or half of them");
 static_assert(kColumns <= 256, "the accumulators fit the registers");
 static_assert(P::block_k == 64 || P::block_k == 32 || P::block_k == 16, "a row has a swizzle");

@@ -29,7 +29,7 @@ struct Parameters {
   using Element = unsigned short;
   using Sum = float;
   static constexpr int type = 0;   // WgmmaType of the products
-  static constexpr int store = 8;  // elements that are stored together
+  static constexpr int store = 8;  // elements that are stored together: 4 where block_c is 16, else 8
 
   // Steps of the fuse chain; the arrays below hold their kinds and arguments.
   static constexpr int fuse_count = 0;

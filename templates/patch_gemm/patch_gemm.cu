@@ -2,9 +2,9 @@
 // strides: each pixel of the input makes a patch of outputs of its own, and nothing is added up.
 //
 // So all pixels of all images are rows of one matrix product: M is pixels, N taps by output channels, K input channels.
-// Input and weights are operands as they lie in memory; tensor copies bring both. A block keeps the weights of some
-// output channels and goes on to other pixels. Two warpgroups have tiles in turn: one stores its outputs while the
-// other multiplies.
+// Tensor copies bring input and weights as they lie in memory. A block keeps the weights of some output channels and
+// goes on to other pixels; it arranges the weights' columns once, so that threads have adjacent channels of outputs and
+// store them from registers. Two warpgroups have tiles in turn: one stores its outputs while the other multiplies.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -24,15 +24,15 @@
 // ---- Stages ----
 #include "gemm/pipeline.h"
 
-// Shared memory from its weights on, and the barriers: of stages that are copied or read, of the weights of a k-block,
-// of a warpgroup's turn to multiply, and of the place of the outputs.
+// Shared memory from its weights on, and the barriers: of stages that are copied or read, of the weights of a k-block
+// as they come and as they are arranged, and of a warpgroup's turn to multiply.
 struct Pipeline {
   unsigned char* shared;
   unsigned long long* full;
   unsigned long long* empty;
   unsigned long long* landed;
+  unsigned long long* arranged;
   unsigned long long* turn;
-  unsigned long long* vacant;
 };
 
 // ---- Producer ----
@@ -77,6 +77,19 @@ __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const Tenso
   }
 }
 
+// ---- Weights ----
+#include "weights.h"
+
+// Arranges the block's weights as they come, by a warpgroup.
+__device__ __forceinline__ void arrange_all_weights(const Pipeline& pipeline) {
+#pragma unroll 1
+  for (int k_block = 0; k_block < kKBlocks; ++k_block) {
+    mbarrier_wait(&pipeline.landed[k_block], 0);
+    arrange_weights(pipeline.shared + k_block * kWeightBytes);
+    warp_arrive(&pipeline.arranged[k_block], true);
+  }
+}
+
 // ---- Epilogue ----
 #include "epilogue.h"
 
@@ -115,7 +128,7 @@ __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline&
   for (int k_block = 0; k_block < kKBlocks; ++k_block) {
     const unsigned int stage = number % P::stages;
     mbarrier_wait(&pipeline.full[stage], number / P::stages % 2);
-    mbarrier_wait(&pipeline.landed[k_block], 0);
+    mbarrier_wait(&pipeline.arranged[k_block], 0);
     multiply_k_block(acc, pipeline.shared + kStagesOffset + stage * kStageBytes,
                      pipeline.shared + k_block * kWeightBytes, k_block > 0 ? 1 : 0);
     if (k_block > 0) {
@@ -146,8 +159,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   pipeline.full = reinterpret_cast<unsigned long long*>(pipeline.shared + kBarrierOffset);
   pipeline.empty = pipeline.full + P::stages;
   pipeline.landed = pipeline.empty + P::stages;
-  pipeline.turn = pipeline.landed + kKBlocks;
-  pipeline.vacant = pipeline.turn + kWarpgroups;
+  pipeline.arranged = pipeline.landed + kKBlocks;
+  pipeline.turn = pipeline.arranged + kKBlocks;
   if (threadIdx.x == 0) {
     tensor_prefetch(x_map);
     tensor_prefetch(weight_map);
@@ -157,11 +170,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     for (int k_block = 0; k_block < kKBlocks; ++k_block) {
       mbarrier_init(&pipeline.landed[k_block], 1);
+      mbarrier_init(&pipeline.arranged[k_block], 4);
     }
     for (int warpgroup = 0; warpgroup < kWarpgroups; ++warpgroup) {
       mbarrier_init(&pipeline.turn[warpgroup], 4);
     }
-    mbarrier_init(pipeline.vacant, 4);
     fence_mbarrier_init();
   }
   __syncthreads();
@@ -175,11 +188,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   } else {
     setmaxnreg_increase(232);
     const int warpgroup = warp / 4;
-    const unsigned int thread = threadIdx.x % 128;
-    unsigned char* outputs = pipeline.shared + kOutputsOffset;
-    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // which the compiler doesn't know to be 0
     Biases biases;
-    load_biases(biases, bias, first_out, thread % 4);
+    load_biases(biases, bias, first_out, threadIdx.x % 4);
+    if (warpgroup == 1) {  // whose turn comes later
+      arrange_all_weights(pipeline);
+    }
     unsigned int number = warpgroup;  // of the block's tiles
 #pragma unroll 1
     for (int tile = first_tile + warpgroup * next_tile; tile < tiles; tile += kWarpgroups * next_tile) {
@@ -191,13 +204,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       wgmma_wait(0);
       pin(acc);
       warp_arrive(&pipeline.empty[(number * kKBlocks + (kKBlocks - 1)) % P::stages], true);
-      mbarrier_wait(pipeline.vacant, (number - 1) % 2);  // the outputs of the tile before are loaded
-      put_outputs(outputs, acc, biases, thread);
-      named_barrier_sync(1 + warpgroup, 128);
-      Outputs loaded;
-      load_outputs(loaded, outputs, thread);
-      warp_arrive(pipeline.vacant, (words_of_all(loaded) & zero) == 0);  // an arrival alone does not wait for loads
-      store_outputs(y, loaded, thread, tile * kTilePixels, pixels, first_out, in_w, out_w);
+      store_outputs(y, acc, biases, tile * kTilePixels, pixels, first_out, in_w, out_w);
       number += kWarpgroups;
     }
   }

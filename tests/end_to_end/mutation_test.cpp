@@ -360,14 +360,14 @@ constexpr Case kCases[] = {
      .layer = "conv_transpose2d 104 -> 24; kernel 2x2; stride 2x2; bias; input 5x11x7; dtype f16; layout nhwc",
      .least_mutants = 20,
      .few_blocks = true,
-     .block = "block_c 16, block_k 32, stages 3"},
+     .block = "block_c 16, store 4, block_k 32, stages 3"},
     {.name = "patch_gemm_boxes",
      .template_name = "patch_gemm",
      .layer = "conv_transpose2d 104 -> 24; kernel 3x1; stride 3x1; input 5x11x7; dtype bf16; layout nhwc; "
               "weight_layout channels_last; fuse relu",
      .least_mutants = 20,
      .few_blocks = true,
-     .block = "block_c 16, block_k 32, stages 3"},
+     .block = "block_c 16, store 4, block_k 32, stages 3"},
     {.name = "tap_gemm",
      .template_name = "tap_gemm",
      .layer = "conv_transpose2d 40 -> 72; kernel 3x2; stride 2x1; padding 1x1; input 3x9x13; dtype f16; layout nhwc; "

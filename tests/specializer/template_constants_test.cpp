@@ -193,7 +193,7 @@ const Changed kChanged[] = {
      "(* (/ kVectors 2) 2) 1)", "(* (/ kVectors 2) 2) 3)"},
     {"patch_gemm", plans_patch_gemm,
      "conv_transpose2d 256 -> 256; kernel 2; stride 2; input 100x14x14; dtype f16; layout nhwc",
-     "kOutputBytes (* (* kTilePixels kColumns) kBytes)", "kOutputBytes (* (* kTilePixels kColumns) 4)"},
+     "kStageBytes (* kTilePixels kPixelBytes)", "kStageBytes (* kTilePixels 1024)"},
     {"phase_gemm", plans_phase_gemm,
      "conv_transpose2d 64 -> 3; kernel 4; stride 2; padding 1; input 8x64x64; dtype f16; layout nhwc",
      "kCopiedBytes (* (* P::tile_n kPitch) kPixelBytes)", "kCopiedBytes (* (* P::tile_n kPitch) 4096)"},

@@ -1,5 +1,5 @@
 // conv_transpose2d 256 -> 256; kernel 2x2; stride 2x2; input 100x14x14; bias; fuse relu; dtype f16; compute f16; layout nhwc
-// forward for sm_90a. Template patch_gemm: a block makes the outputs of 64 pixels at a time, of 64 channels; 4 taps; 225.2 KiB shared.
+// forward for sm_90a. Template patch_gemm: a block makes the outputs of 64 pixels at a time, of 64 channels; 4 taps; 193.2 KiB shared.
 // Launch
 //   sizes: batch 100, in_height 14, in_width 14; out_height 28, out_width 28
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
@@ -11,7 +11,7 @@
 //   tensor map weight_map of weight: f16, sizes (1024, 256), byte pitches (2048), box (64, 64), element strides (1, 1), swizzle 128, fill zero
 //   kernel convtgen_patch_gemm_forward_a2ae076acc924de7
 //     arguments TensorMap x_map, TensorMap weight_map, const unsigned short* bias, unsigned short* y, int batch
-//     grid 132; block 384; shared 230584
+//     grid 132; block 384; shared 197840
 
 namespace convtgen_patch_gemm_forward_a2ae076acc924de7_source {
 
@@ -77,11 +77,6 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   }
 }
 
-// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
-__device__ __forceinline__ void named_barrier_sync(int id, int threads) {
-  asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
 // The chip's form of a tensor map (generator/recipe/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
 struct __align__(64) TensorMap {
   unsigned long long words[16];
@@ -100,6 +95,11 @@ __device__ __forceinline__ void tensor_load_2d(void* to, const TensorMap& map, u
 // Fetches the map itself ahead of its first use. A hint: no effect that could be seen.
 __device__ __forceinline__ void tensor_prefetch(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+__device__ __forceinline__ void fence_proxy_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
@@ -163,6 +163,14 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   return bits;
 }
 
+// Reads four matrices, transposed.
+__device__ __forceinline__ void matrix_load_x4_transposed(unsigned int (&values)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
 // Gives back the registers of each thread of this warpgroup beyond 40. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_40() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
@@ -212,7 +220,8 @@ __device__ __forceinline__ void wgmma_m64n256k16_f16_ss_mn_b(float (&d)[128], un
 constexpr int kThreads = 384;
 constexpr int kTilePixels = 64;
 constexpr int kBoxColumns = 64;
-constexpr int kOwnBiases = 32;
+constexpr int kPieceChannels = 32;
+constexpr int kMatrices = 64;  // of a k-block, each four
 
 // ---- Shared memory and packed weights, in bytes ----
 
@@ -222,8 +231,7 @@ constexpr int kWeightBytes = 32768;
 constexpr int kPixelBytes = 128;  // and their swizzle
 constexpr int kStageBytes = 8192;
 constexpr int kStagesOffset = 131072;
-constexpr int kOutputsOffset = 196608;
-constexpr int kBarrierOffset = 229376;
+constexpr int kBarrierOffset = 196608;
 
 // ---- Elements ----
 
@@ -232,34 +240,25 @@ __device__ __forceinline__ unsigned int pair(float low, float high) {
   return floats_to_half2(low, high);
 }
 
-// The low or the high halves of two words in one.
-__device__ __forceinline__ unsigned int low_halves(unsigned int a, unsigned int b) {
-  return (a & 0xffff) | (b << 16);
-}
-
-__device__ __forceinline__ unsigned int high_halves(unsigned int a, unsigned int b) {
-  return (a >> 16) | (b & 0xffff0000u);
-}
-
 // ---- Stages ----
 
 // Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
-__device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
+__device__ __forceinline__ void warp_arrive(unsigned long long* barrier) {
   __syncwarp();
-  if (is_done && threadIdx.x % 32 == 0) {
+  if (threadIdx.x % 32 == 0) {
     mbarrier_arrive(barrier);
   }
 }
 
-// Shared memory from its weights on, and the barriers: of stages that are copied or read, of the weights of a k-block,
-// of a warpgroup's turn to multiply, and of the place of the outputs.
+// Shared memory from its weights on, and the barriers: of stages that are copied or read, of the weights of a k-block
+// as they come and as they are arranged, and of a warpgroup's turn to multiply.
 struct Pipeline {
   unsigned char* shared;
   unsigned long long* full;
   unsigned long long* empty;
   unsigned long long* landed;
+  unsigned long long* arranged;
   unsigned long long* turn;
-  unsigned long long* vacant;
 };
 
 // ---- Producer ----
@@ -299,6 +298,88 @@ __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const Tenso
   }
 }
 
+// ---- Weights ----
+
+// The first of a piece's channels that a thread has, the `quarter`-th of four. In the second piece adjacent threads
+// change their places, so that what they read together lies in different banks.
+__device__ __forceinline__ int channel_of(int piece, int quarter) {
+  return piece * kPieceChannels + (quarter ^ piece) * 8;
+}
+
+// Where a thread has a channel, the `channel`-th of its own, of a tap and piece: the group of eight columns, and which
+// of its two there. Taps that are written together go to different banks.
+__device__ __forceinline__ int group_of(int tap, int piece, int channel) {
+  return (tap * 64 + piece * kPieceChannels) / 8 + (channel / 4 * 2 + (channel ^ tap) % 2);
+}
+
+// Where a column of a row is, in bytes.
+__device__ __forceinline__ unsigned int weight_place(unsigned int row, unsigned int column) {
+  const unsigned int moved = row * kRowBytes / 128 % 8;
+  return column / kBoxColumns * kWeightBoxBytes + row * kRowBytes + ((column % kBoxColumns * 2) ^ (moved * 16));
+}
+
+// The first column, as they come, of a thread's vector.
+__device__ __forceinline__ int vector_column(int quarter, int vector) {
+  const int first = channel_of(vector / 4, quarter);
+  return (first + vector % 4 * 2) * 4;
+}
+
+// The group of columns that gets this element of an even vector and of the next one.
+__device__ __forceinline__ int vector_group(int vector, int element) {
+  return group_of(element % 4, vector / 4, vector % 4 * 2 + element / 4);
+}
+
+// Four matrices, of a warp: `number` is theirs among the k-block's.
+using Matrices = unsigned int[4];
+
+__device__ __forceinline__ void read_matrices(Matrices& words, const unsigned char* weights, int number) {
+  const int lane = threadIdx.x % 32;
+  matrix_load_x4_transposed(words,
+                            weights + weight_place(number / 8 * 8 + number % 8, vector_column(lane / 8, lane % 8)));
+}
+
+__device__ __forceinline__ void write_matrices(unsigned char* weights, const Matrices& words, int number) {
+  const int vector = threadIdx.x % 4 * 2;
+  *reinterpret_cast<uint4*>(weights +
+                            weight_place(number / 8 * 8 + number % 8 + vector / 8 * 8,
+                                         vector_group(vector % 8, threadIdx.x % 32 / 4) * 8)) =
+      make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+// Arranges a k-block's rows, by a warpgroup.
+__device__ __forceinline__ void arrange_matrices(unsigned char* weights) {
+  const int warp = threadIdx.x % 128 / 32;
+  #pragma unroll
+  for (int first = 0; first < kMatrices; first += 16) {
+    Matrices words[4];
+    #pragma unroll
+    for (int held = 0; held < 4; ++held) {
+      read_matrices(words[held], weights, first + held * 4 + warp);
+    }
+    __syncwarp();
+    #pragma unroll
+    for (int held = 0; held < 4; ++held) {
+      write_matrices(weights, words[held], first + held * 4 + warp);
+    }
+  }
+}
+
+// Arranges a k-block's weights, by a warpgroup, for its products and those of others.
+__device__ __forceinline__ void arrange_weights(unsigned char* weights) {
+  arrange_matrices(weights);
+  fence_proxy_async();
+}
+
+// Arranges the block's weights as they come, by a warpgroup.
+__device__ __forceinline__ void arrange_all_weights(const Pipeline& pipeline) {
+  #pragma unroll 1
+  for (int k_block = 0; k_block < 4; ++k_block) {
+    mbarrier_wait(&pipeline.landed[k_block], 0);
+    arrange_weights(pipeline.shared + k_block * kWeightBytes);
+    warp_arrive(&pipeline.arranged[k_block]);
+  }
+}
+
 // ---- Epilogue ----
 
 // Every step of the chain in its order.
@@ -314,102 +395,50 @@ __device__ __forceinline__ float epilogue(float acc, float bias) {
 }
 
 using Accumulators = float[128];
-
-// Of four taps, of two adjacent ones, of each pixel, words of both taps for each channel: first those of four channels
-// of each eight, then those of the others. In the second two taps the first two channels of four are behind the others.
-__device__ __forceinline__ unsigned int pair_unit(unsigned int tap_pair, unsigned int pixel, unsigned int unit) {
-  const unsigned int moved = ((pixel & 1) << 2) | (pixel & 2) | ((pixel & 4) >> 2);
-  return ((tap_pair * kTilePixels + pixel) * 16 + unit) ^ (moved % 16);
-}
-
-using Biases = float[32];
+// A thread's biases, of its channels of each piece. Its accumulators have the same channels in all tiles.
+using Biases = float[16];
 
 // Loads them from the bias of all channels, of which the block has those from first_out on.
 __device__ __forceinline__ void load_biases(Biases& biases, const unsigned short* __restrict__ bias, int first_out,
                                             int quarter) {
   #pragma unroll
-  for (int i = 0; i < kOwnBiases; ++i) {
-    const int channel = first_out + (i * 2 + quarter / 2);
+  for (int i = 0; i < 16; ++i) {
+    const int channel = first_out + channel_of(i / 8, quarter) + i % 8;
     biases[i] = half_to_float(bias[channel]);
   }
 }
 
-// An output of an accumulator, whose bias has this number.
-__device__ __forceinline__ float output_of(float sum, const Biases& biases, int i) {
-  return epilogue(sum, biases[i]);
-}
-
-// Writes the outputs of a thread's accumulators of both pixels, where the four taps of a channel follow one another: of
-// a channel two taps in a word.
-__device__ __forceinline__ void put_four_taps(unsigned char* to, const Accumulators& acc, const Biases& biases,
-                                              unsigned int pixel, unsigned int quarter) {
-  const unsigned int tap_pair = quarter % 2;
-  const unsigned int place = pair_unit(tap_pair, pixel, 0) * 16 + ((quarter / 2) ^ (tap_pair * 2)) * 4;
+// Stores the outputs of a tap of a pixel, `half` of the thread's two. `to` points to the block's first channel.
+__device__ __forceinline__ void store_tap(unsigned short* to, const Accumulators& acc, const Biases& biases, int half,
+                                          int tap, int quarter) {
   #pragma unroll
-  for (int group = 0; group < 32; ++group) {
-    const unsigned int moved = (group / 4 + group / 2 % 2 * 8) * 16 + group % 2 * 8;
+  for (int piece = 0; piece < 2; ++piece) {
+    const int channel = piece * kPieceChannels + (quarter ^ piece) * 8;
+    float outputs[8];
     #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      *reinterpret_cast<unsigned int*>(to + ((place ^ moved) + half * 2048)) = pair(output_of(acc[group * 4 + half * 2],
-                                                                                              biases, group),
-                                                                                    output_of(acc[group * 4 + half * 2 +
-                                                                                                  1], biases, group));
+    for (int i = 0; i < 8; ++i) {
+      const float sum =
+          acc[((tap * 64 + piece * kPieceChannels) / 8 + (i / 4 * 2 + (i ^ tap) % 2)) * 4 + half * 2 + i / 2 % 2];
+      outputs[i] = epilogue(sum, biases[piece * 8 + i]);
     }
+    store_global_16(to + channel, make_uint4(pair(outputs[0], outputs[1]), pair(outputs[2], outputs[3]),
+                                             pair(outputs[4], outputs[5]), pair(outputs[6], outputs[7])));
   }
 }
 
-// Writes the outputs of a thread's accumulators to shared memory.
-__device__ __forceinline__ void put_outputs(unsigned char* to, const Accumulators& acc, const Biases& biases,
-                                            unsigned int thread) {
-  const unsigned int quarter = thread % 4;
-  const unsigned int pixel = thread / 32 * 16 + thread % 32 / 4;  // and the eighth behind it
-  put_four_taps(to, acc, biases, pixel, quarter);
-}
-
-using Outputs = uint4[16];
-
-// Loads them from where warps of the warpgroup wrote them.
-__device__ __forceinline__ void load_outputs(Outputs& loaded, const unsigned char* from, unsigned int thread) {
-  const unsigned int unit = thread % 8;
+// Stores a tile's outputs. `first` is its first pixel, of `pixels` in all.
+__device__ __forceinline__ void store_outputs(unsigned short* __restrict__ y, const Accumulators& acc,
+                                              const Biases& biases, int first, int pixels, int first_out) {
   #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    const unsigned int pixel = i / 2 * 16 + thread / 8;
-    const uint4 a = *reinterpret_cast<const uint4*>(from + pair_unit(i % 2, pixel, unit) * 16);
-    const uint4 b = *reinterpret_cast<const uint4*>(from + pair_unit(i % 2, pixel, 8 + unit) * 16);
-    const bool turned = i % 2 == 1;
-    const unsigned int words[8] = {turned ? a.z : a.x, turned ? a.w : a.y, turned ? a.x : a.z, turned ? a.y : a.w,
-                                   turned ? b.z : b.x, turned ? b.w : b.y, turned ? b.x : b.z, turned ? b.y : b.w};
-    loaded[i * 2] = make_uint4(low_halves(words[0], words[1]), low_halves(words[2], words[3]),
-                               low_halves(words[4], words[5]), low_halves(words[6], words[7]));
-    loaded[i * 2 + 1] = make_uint4(high_halves(words[0], words[1]), high_halves(words[2], words[3]),
-                                   high_halves(words[4], words[5]), high_halves(words[6], words[7]));
-  }
-}
-
-// A word that takes some of each load.
-__device__ __forceinline__ unsigned int words_of_all(const Outputs& loaded) {
-  unsigned int all = 0;
-  #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    all |= loaded[i].x | loaded[i].z;
-  }
-  return all;
-}
-
-// Stores them. `first` is the tile's first pixel, of `pixels` in all.
-__device__ __forceinline__ void store_outputs(unsigned short* __restrict__ y, const Outputs& loaded, int thread,
-                                              int first, int pixels, int first_out) {
-  const int channel = first_out + thread % 8 * 8;
-  #pragma unroll
-  for (int pass = 0; pass < 4; ++pass) {
-    const int place = first + (pass * 16 + thread / 8);
+  for (int half = 0; half < 2; ++half) {
+    const int place = first + (threadIdx.x % 128 / 32 * 16 + half * 8 + threadIdx.x % 32 / 4);
     if (place < pixels) {
       const int row = place / 14;  // of all images
       const int column = place - row * 14;
-      unsigned short* to = y + ((static_cast<long long>(row) * 56 + column * 2) * 256 + channel);
+      unsigned short* to = y + ((static_cast<long long>(row) * 56 + column * 2) * 256 + first_out);
       #pragma unroll
       for (int tap = 0; tap < 4; ++tap) {
-        store_global_16(to + (static_cast<long long>(tap / 2) * 28 + tap % 2) * 256, loaded[pass * 4 + tap]);
+        store_tap(to + (static_cast<long long>(tap / 2) * 28 + tap % 2) * 256, acc, biases, half, tap, threadIdx.x % 4);
       }
     }
   }
@@ -448,12 +477,12 @@ __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline&
   for (int k_block = 0; k_block < 4; ++k_block) {
     const unsigned int stage = number % 8;
     mbarrier_wait(&pipeline.full[stage], number / 8 % 2);
-    mbarrier_wait(&pipeline.landed[k_block], 0);
+    mbarrier_wait(&pipeline.arranged[k_block], 0);
     multiply_k_block(acc, pipeline.shared + kStagesOffset + stage * kStageBytes,
                      pipeline.shared + k_block * kWeightBytes, k_block > 0 ? 1 : 0);
     if (k_block > 0) {
       wgmma_wait(1);
-      warp_arrive(&pipeline.empty[(number - 1) % 8], true);
+      warp_arrive(&pipeline.empty[(number - 1) % 8]);
     }
     ++number;
   }
@@ -478,8 +507,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   pipeline.full = reinterpret_cast<unsigned long long*>(pipeline.shared + kBarrierOffset);
   pipeline.empty = pipeline.full + 8;
   pipeline.landed = pipeline.empty + 8;
-  pipeline.turn = pipeline.landed + 4;
-  pipeline.vacant = pipeline.turn + 2;
+  pipeline.arranged = pipeline.landed + 4;
+  pipeline.turn = pipeline.arranged + 4;
   if (threadIdx.x == 0) {
     tensor_prefetch(x_map);
     tensor_prefetch(weight_map);
@@ -489,11 +518,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     for (int k_block = 0; k_block < 4; ++k_block) {
       mbarrier_init(&pipeline.landed[k_block], 1);
+      mbarrier_init(&pipeline.arranged[k_block], 4);
     }
     for (int warpgroup = 0; warpgroup < 2; ++warpgroup) {
       mbarrier_init(&pipeline.turn[warpgroup], 4);
     }
-    mbarrier_init(pipeline.vacant, 4);
     fence_mbarrier_init();
   }
   __syncthreads();
@@ -507,11 +536,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   } else {
     setmaxnreg_increase_232();
     const int warpgroup = warp / 4;
-    const unsigned int thread = threadIdx.x % 128;
-    unsigned char* outputs = pipeline.shared + kOutputsOffset;
-    const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // which the compiler doesn't know to be 0
     Biases biases;
-    load_biases(biases, bias, first_out, thread % 4);
+    load_biases(biases, bias, first_out, threadIdx.x % 4);
+    if (warpgroup == 1) {
+      // whose turn comes later
+      arrange_all_weights(pipeline);
+    }
     unsigned int number = warpgroup;  // of the block's tiles
     #pragma unroll 1
     for (int tile = first_tile + warpgroup * next_tile; tile < tiles; tile += 2 * next_tile) {
@@ -519,17 +549,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       mbarrier_wait(&pipeline.turn[warpgroup], (number - 1) / 2 % 2);
       Accumulators acc = {};
       multiply_tile(acc, pipeline, number * 4);
-      warp_arrive(&pipeline.turn[1 - warpgroup], true);
+      warp_arrive(&pipeline.turn[1 - warpgroup]);
       wgmma_wait(0);
       pin(acc);
-      warp_arrive(&pipeline.empty[(number * 4 + 3) % 8], true);
-      mbarrier_wait(pipeline.vacant, (number - 1) % 2);  // the outputs of the tile before are loaded
-      put_outputs(outputs, acc, biases, thread);
-      named_barrier_sync(1 + warpgroup, 128);
-      Outputs loaded;
-      load_outputs(loaded, outputs, thread);
-      warp_arrive(pipeline.vacant, (words_of_all(loaded) & zero) == 0);  // an arrival alone does not wait for loads
-      store_outputs(y, loaded, thread, tile * kTilePixels, pixels, first_out);
+      warp_arrive(&pipeline.empty[(number * 4 + 3) % 8]);
+      store_outputs(y, acc, biases, tile * kTilePixels, pixels, first_out);
       number += 2;
     }
   }
