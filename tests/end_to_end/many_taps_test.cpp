@@ -188,7 +188,7 @@ TEST_P(ManyTapsTest, MatchTheDefinition) {
   }
   const std::unique_ptr<Device> device = test_device(1);
   ASSERT_NE(device, nullptr);
-  for (const std::size_t i : part_of(sample(candidates, 16), static_cast<std::size_t>(GetParam()), kParts)) {
+  for (const std::size_t i : part_of(sample(candidates, 10), static_cast<std::size_t>(GetParam()), kParts)) {
     const Layer layer = parse_layer(all[i].text).value();
     const auto failure = failure_of(*device, layer, all[i].sizes, all[i].plan, 1, all[i].of->direction);
     EXPECT_FALSE(failure) << all[i].of->name << ": " << all[i].text << " (" << all[i].plan.summary << "): " << *failure;
