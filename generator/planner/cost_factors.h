@@ -42,7 +42,7 @@ namespace convtgen {
   FACTOR(gemm_row_zeros, 80, "the same to write the zeros of a stage") \
   FACTOR(shift_small_copy, 0.535, "of an asynchronous copy of 4 bytes") \
   FACTOR(shift_bulk_pixel, 22.97, "of one bulk copy of pixels, however small") \
-  FACTOR(shift_weights_l2, 40, "bytes a cycle from L2, of weights, which all SMs read") \
+  FACTOR(shift_weights_l2, 42.8, "bytes a cycle from L2, of weights, which all SMs read") \
   FACTOR(shift_round, 1.07, "share of the latency from load to product that earlier stages do not hide") \
   FACTOR(shift_odd_l2, 21.53, "bytes a cycle from L2, of rows of an odd width, whose words are loaded one by one") \
   FACTOR(shift_odd_round, 1.027, "the same share, of such rows") \
@@ -71,7 +71,7 @@ namespace convtgen {
   FACTOR(halo_launches, 0, "launches of a call: 0 where halo_measured has their time too") \
   FACTOR(halo_measured, 2.804, "median of measured / predicted, NCHW") \
   FACTOR(halo_measured_nhwc, 1.926, "the same with channels last") \
-  FACTOR(halo_products, 1.15, "times as long as tensor cores, or shared memory, need for them that products take") \
+  FACTOR(halo_products_nhwc, 1.15, "times as long as they need that products take, channels last") \
   FACTOR(halo_l2_copies, 0.535, "share of the L2 bytes' time that weights and asynchronous copies take") \
   FACTOR(halo_l2_registers, 1.849, "the same of input that comes through registers") \
   FACTOR(halo_stage, 41.93, "of barriers, between stages") \

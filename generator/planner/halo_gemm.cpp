@@ -216,9 +216,9 @@ double predicted(const Facts& f, const Block& b) {
   const bool copies = b.copy_bytes > 0;
   const double n = number(kInstructionN);
   const double measured = f.channels_last() ? factors.halo_measured_nhwc : factors.halo_measured;
-  // Where products are what takes time, they take no more than they should: `measured` is of the rest.
+  // With channels last products take no longer where nothing else takes time: `measured` is of the rest.
   const double products = static_cast<double>(of_block[kTaps] * of_block[kSteps] * of_block[kPositions] / 64) *
-                          factors.halo_products / measured;
+                          (f.channels_last() ? factors.halo_products_nhwc / measured : 1);
   const double input = number(kInputBytes);
   const double weights = number(kKBlockWeightBytes) * factors.halo_l2_copies;
   // A product reads 64 rows and n columns of 32 bytes.
