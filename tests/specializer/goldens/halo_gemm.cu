@@ -1,5 +1,5 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; fuse relu; dtype f16; compute f16; layout nhwc
-// forward for sm_90a. Template halo_gemm: a block makes 256 outputs of 32 channels; 16 taps; 195.0 KiB shared.
+// forward for sm_90a. Template halo_gemm: a block makes 512 outputs of 32 channels; 16 taps; 183.0 KiB shared.
 // Launch
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
@@ -9,17 +9,17 @@
 //   tensor bias: 64 elements, read, 2-byte aligned
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_halo_gemm_forward_ad4b3f0d84b1483f_pack
+//   kernel convtgen_halo_gemm_forward_2a3d0bc419a8a723_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 64; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_halo_gemm_forward_ad4b3f0d84b1483f
+//   kernel convtgen_halo_gemm_forward_2a3d0bc419a8a723
 //     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y,
 //       int batch
-//     grid 132; block 384; shared 199656
+//     grid 132; block 384; shared 187368
 //     attribute programmatic stream serialization
 
-namespace convtgen_halo_gemm_forward_ad4b3f0d84b1483f_source {
+namespace convtgen_halo_gemm_forward_2a3d0bc419a8a723_source {
 
 // ---- Device primitives ----
 
@@ -200,19 +200,21 @@ constexpr int kConsumers = 256;
 constexpr int kThreads = 384;
 constexpr int kPackers = 256;       // threads of a block that packs weights
 constexpr int kInstructionN = 128;  // of a product
-constexpr int kPositions = 64;
+constexpr int kPositions = 128;
+constexpr int kStagedColumns = 129;
 constexpr int kRowPitch = 17;  // used only with a halo of rows
-constexpr int kUnitPitch = 1424;
-constexpr int kAllPlaces = 82;
+constexpr int kUnitPitch = 2336;
+constexpr int kAllPlaces = 146;
+constexpr int kPlaceStep = 32;  // from a place of a thread to its next
 
 // ---- Shared memory and packed weights, in bytes ----
 
 constexpr int kProductBytes = 4096;        // a B operand
-constexpr int kKBlockWeightBytes = 65536;  // a k-block's B operands
+constexpr int kKBlockWeightBytes = 32768;  // a k-block's B operands
 constexpr int kResidentBytes = 131072;     // the weights, at 0; the stages follow
-constexpr int kStageBytes = 11392;         // input; weights if not resident
-constexpr int kBiasOffset = 199424;        // one a channel
-constexpr int kBarrierOffset = 199552;     // mbarriers
+constexpr int kStageBytes = 9344;          // input; weights if not resident
+constexpr int kBiasOffset = 187136;        // one a channel
+constexpr int kBarrierOffset = 187264;     // mbarriers
 
 // ---- Elements ----
 
@@ -233,7 +235,7 @@ __device__ __forceinline__ int column_of(int channel) {
 
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, product by product.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_halo_gemm_forward_ad4b3f0d84b1483f_pack(const unsigned short* __restrict__ weight,
+    convtgen_halo_gemm_forward_2a3d0bc419a8a723_pack(const unsigned short* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
@@ -307,8 +309,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     place = kh / 2 * 2 + kw / 2;
     column += (row * 2 + kw % 2) * 32;
     const int n_tile = co / 32;
-    unsigned char* k_block = packed + (static_cast<long long>(n_tile) * 2 + unit / 8) * kKBlockWeightBytes;
-    *reinterpret_cast<uint4*>(k_block + (place * 4 + unit % 8 / 2) * kProductBytes +
+    unsigned char* k_block = packed + (static_cast<long long>(n_tile) * 4 + unit / 4) * kKBlockWeightBytes;
+    *reinterpret_cast<uint4*>(k_block + (place * 2 + unit % 4 / 2) * kProductBytes +
                               (unit % 2 * kInstructionN + column) * 16) =
         make_uint4(words[0], words[1], words[2], words[3]);
   }
@@ -342,22 +344,22 @@ __device__ __forceinline__ Tile staged_tile(int index) {
 
 // ---- Places ----
 
-using Places = long long[6];
+using Places = long long[5];
 
 __device__ __forceinline__ int place_of(int thread, int i) {
-  return thread / 8 + i * 16;
+  return thread / 4 + i * kPlaceStep;
 }
 
 // Whether the thread's place is one of the tile's.
 __device__ __forceinline__ bool is_place(int thread, int i) {
-  return (i + 1) * 16 <= kAllPlaces || place_of(thread, i) < kAllPlaces;
+  return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
 }
 
 // Finds a thread's places of a tile with its halo: where their first channel lies in x, or -1 outside of the images.
 // `tile` is the place of the first pixel.
 __device__ __forceinline__ void find_places(Places& places, const Tile& tile, int thread, int batch) {
   #pragma unroll
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 5; ++i) {
     const int pixel = place_of(thread, i);
     const int at = tile.m_x + pixel;  // in the sequence
     const int image = tile.image + at / 289;
@@ -376,7 +378,7 @@ using Words = unsigned int[8][4];
 
 // The unit of a k-block, of the thread's item.
 __device__ __forceinline__ int unit_of(int thread) {
-  return thread % 8;
+  return thread % 4;
 }
 
 // Loads a batch of a k-block of input channels: zeros where the image or the channels end.
@@ -384,7 +386,7 @@ __device__ __forceinline__ void load_batch(Words& words, const unsigned short* _
                                            int first_channel, int thread) {
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
-    if (item < 6) {
+    if (item < 5) {
       const long long place = places[item];
       const int ci = first_channel + unit_of(thread) * 8;
       const unsigned short* pixel = x + place;
@@ -405,7 +407,7 @@ __device__ __forceinline__ void load_batch(Words& words, const unsigned short* _
 __device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, int thread) {
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
-    if (item < 6 && is_place(thread, item)) {
+    if (item < 5 && is_place(thread, item)) {
       uint4* place = reinterpret_cast<uint4*>(to + unit_of(thread) * kUnitPitch + place_of(thread, item) * 16);
       *place = make_uint4(words[item][0], words[item][1], words[item][2], words[item][3]);
     }
@@ -418,31 +420,38 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 using Accumulators = float[64];
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Accumulators (&acc)[1][1]) {
+__device__ __forceinline__ void pin(Accumulators (&acc)[2][1]) {
   #pragma unroll
-  for (int i = 0; i < 64; ++i) {
-    wgmma_pin(acc[0][0][i]);
+  for (int part = 0; part < 2; ++part) {
+    #pragma unroll
+    for (int i = 0; i < 64; ++i) {
+      wgmma_pin(acc[part][0][i]);
+    }
   }
 }
 
 // Issues all products of one k-block. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's
 // first k-block, whose first products overwrite the accumulators.
-__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1][1], const unsigned char* input,
+__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[2][1], const unsigned char* input,
                                                  unsigned long long weights, int later) {
-  const unsigned long long a = wgmma_descriptor(input, kUnitPitch, 128, 0);
-  // taps (0 to 3, 0 to 3)
   #pragma unroll
-  for (int t_y = 0; t_y < 2; ++t_y) {
+  for (int part = 0; part < 2; ++part) {
+    const int first = part / 2 * kStagedColumns + part % 2 * 64;
+    const unsigned long long a = wgmma_descriptor(input + first * 16, kUnitPitch, 128, 0);
+    // taps (0 to 3, 0 to 3)
     #pragma unroll
-    for (int t_x = 0; t_x < 2; ++t_x) {
-      const int pixel = (1 - t_y) * kRowPitch + (1 - t_x);
+    for (int t_y = 0; t_y < 2; ++t_y) {
       #pragma unroll
-      for (int step = 0; step < 4; ++step) {
-        const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + step * 2848);
-        const int accumulate = t_y + t_x + step > 0 ? 1 : later;
-        const int tap = t_y * 2 + t_x;
-        wgmma_m64n128k16_f16_ss(acc[0][0], moved, wgmma_descriptor_move(weights, (tap * 4 + step) * kProductBytes),
-                                accumulate);
+      for (int t_x = 0; t_x < 2; ++t_x) {
+        const int pixel = (1 - t_y) * kRowPitch + (1 - t_x);
+        #pragma unroll
+        for (int step = 0; step < 2; ++step) {
+          const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + step * 4672);
+          const int accumulate = t_y + t_x + step > 0 ? 1 : later;
+          const int tap = t_y * 2 + t_x;
+          wgmma_m64n128k16_f16_ss(acc[part][0], moved, wgmma_descriptor_move(weights, (tap * 2 + step) * kProductBytes),
+                                  accumulate);
+        }
       }
     }
   }
@@ -475,7 +484,7 @@ __device__ __forceinline__ int own_channel(int channel, int i) {
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
 // block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
-__device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], unsigned short* __restrict__ y,
+__device__ __forceinline__ void store_parts(const Accumulators (&acc)[2][1], unsigned short* __restrict__ y,
                                             const float* bias, const Tile& tile, int row, int channel, int batch) {
   float bias_registers[8];
   #pragma unroll
@@ -483,27 +492,30 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], uns
     bias_registers[i] = bias[own_channel(channel, i)];
   }
   #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int place = row + 8 * half;  // in the part
-    const int at = tile.m_x + place;   // in the sequence
-    const int image = tile.image + at / 289;
-    const int m_y = at / 17 % 17;
-    const int m_x = at % 17;
+  for (int part = 0; part < 2; ++part) {
     #pragma unroll
-    for (int phase = 0; phase < 4; ++phase) {
-      const int oy = m_y * 2 + phase / 2 - 1;
-      const int ox = m_x * 2 + phase % 2 - 1;
-      if (oy >= 0 && oy < 32 && ox >= 0 && ox < 32 && image < batch) {
-        unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
-        const int own = own_channel(channel, 0);
-        float values[8];
-        #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          values[i] = epilogue(acc_of(acc[0], phase, i, half), bias_registers[i]);
+    for (int half = 0; half < 2; ++half) {
+      const int place = row + 8 * half;             // in the part
+      const int at = tile.m_x + part * 64 + place;  // in the sequence
+      const int image = tile.image + at / 289;
+      const int m_y = at / 17 % 17;
+      const int m_x = at % 17;
+      #pragma unroll
+      for (int phase = 0; phase < 4; ++phase) {
+        const int oy = m_y * 2 + phase / 2 - 1;
+        const int ox = m_x * 2 + phase % 2 - 1;
+        if (oy >= 0 && oy < 32 && ox >= 0 && ox < 32 && image < batch) {
+          unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
+          const int own = own_channel(channel, 0);
+          float values[8];
+          #pragma unroll
+          for (int i = 0; i < 8; ++i) {
+            values[i] = epilogue(acc_of(acc[part], phase, i, half), bias_registers[i]);
+          }
+          store_global_16(to + own,
+                          make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
+                                     pair(values[6], values[7])));
         }
-        store_global_16(to + own,
-                        make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
-                                   pair(values[6], values[7])));
       }
     }
   }
@@ -512,10 +524,10 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], uns
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_halo_gemm_forward_ad4b3f0d84b1483f(const unsigned short* __restrict__ x, const unsigned char* packed,
+    convtgen_halo_gemm_forward_2a3d0bc419a8a723(const unsigned short* __restrict__ x, const unsigned char* packed,
                                                 const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
                                                 int batch) {
-  const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 63) / kPositions);
+  const int tiles = static_cast<int>((static_cast<long long>(batch) * 289 + 127) / kPositions);
 
   // The block's output channels and phase rows. Blocks that read the same input have adjacent indices.
   const int n_tile = blockIdx.x % 2;
@@ -550,7 +562,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if (thread == 0) {
       grid_dependency_wait();  // the weights are packed
       mbarrier_arrive_expect(weights_full, kResidentBytes);
-      for (int k_block = 0; k_block < 2; ++k_block) {
+      for (int k_block = 0; k_block < 4; ++k_block) {
         bulk_load(shared + k_block * kKBlockWeightBytes, own_weights + k_block * kKBlockWeightBytes, kKBlockWeightBytes,
                   weights_full);
       }
@@ -563,19 +575,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       load_batch(words, x, places, 0, thread);  // a batch is loaded before the one before it is written
     }
     for (int index = first_tile; index < tiles; index += next_tile) {
-      for (int k_block = 0; k_block < 2; ++k_block) {
+      for (int k_block = 0; k_block < 4; ++k_block) {
         const int stage = issued % 6;
         mbarrier_wait(&empty[stage], (issued / 6 % 2) ^ 1);
         unsigned char* to = stages + stage * kStageBytes;
         ++issued;
         store_batch(to, words, thread);
         // The next k-block, of this tile or of the next one.
-        const bool more = k_block + 1 < 2;
+        const bool more = k_block + 1 < 4;
         if (!more) {
           find_places(places, staged_tile(index + next_tile), thread, batch);
         }
         if (more || index + next_tile < tiles) {
-          load_batch(words, x, places, more ? (k_block + 1) * 64 : 0, thread);
+          load_batch(words, x, places, more ? (k_block + 1) * 32 : 0, thread);
         }
         fence_proxy_async();
         mbarrier_arrive(&full[stage]);
@@ -588,12 +600,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int lane = threadIdx.x % 32;
     const int row = warp % 4 * 16 + lane / 4;
     const int channel = lane % 4 * 8;
-    Accumulators acc[1][1] = {};
-    int consumed = warpgroup * 2;  // stages
+    Accumulators acc[2][1] = {};
+    int consumed = warpgroup * 4;  // stages
     mbarrier_wait(weights_full, 0);
     for (int index = first_tile + warpgroup * next_tile; index < tiles; index += 2 * next_tile) {
       pin(acc);
-      for (int k_block = 0; k_block < 2; ++k_block) {
+      for (int k_block = 0; k_block < 4; ++k_block) {
         const int stage = consumed % 6;
         mbarrier_wait(&full[stage], consumed / 6 % 2);
         const unsigned char* from = stages + stage * kStageBytes;
@@ -614,13 +626,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       if (lane == 0) {
         mbarrier_arrive(&empty[(consumed - 1) % 6]);
       }
-      consumed += 2;
+      consumed += 4;
       const Tile tile = flat_tile(index, 0);
       store_parts(acc, y + first_out, biases, tile, row, channel, batch);
     }
   }
 }
 
-}  // namespace convtgen_halo_gemm_forward_ad4b3f0d84b1483f_source
-using convtgen_halo_gemm_forward_ad4b3f0d84b1483f_source::convtgen_halo_gemm_forward_ad4b3f0d84b1483f_pack;
-using convtgen_halo_gemm_forward_ad4b3f0d84b1483f_source::convtgen_halo_gemm_forward_ad4b3f0d84b1483f;
+}  // namespace convtgen_halo_gemm_forward_2a3d0bc419a8a723_source
+using convtgen_halo_gemm_forward_2a3d0bc419a8a723_source::convtgen_halo_gemm_forward_2a3d0bc419a8a723_pack;
+using convtgen_halo_gemm_forward_2a3d0bc419a8a723_source::convtgen_halo_gemm_forward_2a3d0bc419a8a723;
