@@ -13,6 +13,19 @@ __device__ __forceinline__ unsigned short float_to_half(float value) {
   return bits;
 }
 
+// The same, for an accumulator of asynchronous products: the conversion stays after the wait for them.
+//
+// ptxas (CUDA 12.4 to 13.5) makes one packed conversion of two scalar ones. Where these read accumulators, it puts the
+// packed one before the wait, and so reads unfinished accumulators. An addition of -0 changes no value, and ptxas
+// neither folds nor moves it.
+__device__ __forceinline__ unsigned short accumulator_to_half(float value) {
+  unsigned short bits;
+  asm("{\n\t.reg .f32 same;\n\tadd.rn.f32 same, %1, 0f80000000;\n\tcvt.rn.f16.f32 %0, same;\n\t}"
+      : "=h"(bits)
+      : "f"(value));
+  return bits;
+}
+
 __device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
   return __uint_as_float(static_cast<unsigned int>(bits) << 16);
 }

@@ -15,7 +15,7 @@ __device__ __forceinline__ unsigned int pair(float low, float high) {
 
 __device__ __forceinline__ Parameters::Element narrow(float value) {
   if constexpr (Parameters::type == kWgmmaF16) {
-    return float_to_half(value);
+    return accumulator_to_half(value);
   } else if constexpr (Parameters::type == kWgmmaBf16) {
     return float_to_bfloat16(value);
   } else {

@@ -141,6 +141,11 @@ TEST(Convert, FloatToHalfRoundsToNearestEven) {
   expect_narrowed(from, narrow("float_to_half", from), f16_value, 11, -24, 16);
 }
 
+TEST(Convert, AccumulatorToHalfRoundsAsFloatToHalf) {
+  const auto from = probes(f16_value);
+  expect_narrowed(from, narrow("accumulator_to_half", from), f16_value, 11, -24, 16);
+}
+
 TEST(Convert, FloatToBfloat16RoundsToNearestEven) {
   const auto from = probes(bf16_value);
   expect_narrowed(from, narrow("float_to_bfloat16", from), bf16_value, 8, -133, 128);

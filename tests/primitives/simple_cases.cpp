@@ -90,7 +90,7 @@ std::vector<Case> convert_cases() {
   const unsigned short brain = float_to_bfloat16(value);
   out[4 * t] = half;
   out[4 * t + 1] = brain;
-  out[4 * t + 2] = value == value ? __float_as_uint(half_to_float(half)) : 0;
+  out[4 * t + 2] = value == value ? __float_as_uint(half_to_float(accumulator_to_half(value))) : 0;
   out[4 * t + 3] = value == value ? __float_as_uint(bfloat16_to_float(brain)) : 0;
 }
 )";

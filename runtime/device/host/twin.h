@@ -348,6 +348,10 @@ __forceinline__ unsigned short float_to_half(float value) {
   return static_cast<unsigned short>(sign | ((rounded - 0x38000000u) >> 13));
 }
 
+__forceinline__ unsigned short accumulator_to_half(float value) {
+  return float_to_half(value);
+}
+
 __forceinline__ float bfloat16_to_float(unsigned short bits) {
   return __uint_as_float(static_cast<unsigned int>(bits) << 16);
 }

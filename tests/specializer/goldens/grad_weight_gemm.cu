@@ -133,9 +133,12 @@ __device__ __forceinline__ float half_to_float(unsigned short bits) {
   return value;
 }
 
-__device__ __forceinline__ unsigned short float_to_half(float value) {
+// The same, for an accumulator of asynchronous products: the conversion stays after the wait for them.
+__device__ __forceinline__ unsigned short accumulator_to_half(float value) {
   unsigned short bits;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  asm("{\n\t.reg .f32 same;\n\tadd.rn.f32 same, %1, 0f80000000;\n\tcvt.rn.f16.f32 %0, same;\n\t}"
+      : "=h"(bits)
+      : "f"(value));
   return bits;
 }
 
@@ -672,9 +675,9 @@ extern "C" __global__ void __launch_bounds__(256)
     for (int slice = 0; slice < 16; ++slice) {
       sum += partial[slice * kWeights + i];
     }
-    grad_weight[i] = float_to_half(sum);
+    grad_weight[i] = accumulator_to_half(sum);
   } else if (i - 131072 < 64) {
-    grad_bias[i - 131072] = float_to_half(channel_sum(partial_bias, static_cast<int>(i - 131072)));
+    grad_bias[i - 131072] = accumulator_to_half(channel_sum(partial_bias, static_cast<int>(i - 131072)));
   }
 }
 

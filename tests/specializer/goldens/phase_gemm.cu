@@ -168,9 +168,12 @@ __device__ __forceinline__ float half_to_float(unsigned short bits) {
   return value;
 }
 
-__device__ __forceinline__ unsigned short float_to_half(float value) {
+// The same, for an accumulator of asynchronous products: the conversion stays after the wait for them.
+__device__ __forceinline__ unsigned short accumulator_to_half(float value) {
   unsigned short bits;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  asm("{\n\t.reg .f32 same;\n\tadd.rn.f32 same, %1, 0f80000000;\n\tcvt.rn.f16.f32 %0, same;\n\t}"
+      : "=h"(bits)
+      : "f"(value));
   return bits;
 }
 
@@ -531,7 +534,7 @@ __device__ __forceinline__ void make_again(const RowSums& sums, const unsigned s
       for (int v = 0; v < 4; ++v) {
         const float sum =
             defined_sum(vector.row + 4, vector.element + v + 4, vector.image, x, weight, sizes.in_h, sizes.in_w);
-        to[v] = float_to_half(epilogue(sum, half_to_float(bias[0])));
+        to[v] = accumulator_to_half(epilogue(sum, half_to_float(bias[0])));
       }
     }
   }
