@@ -106,11 +106,15 @@ cmake --build "$build" -j "$jobs"
 step "tests"
 if [[ -n "$all" ]]; then
   CONVTGEN_TEST_ALL=1 run_tests "$build" --timeout 14400 -LE gpu
-  # PyTorch brings NVRTC of CUDA 12 too, whose assembler is another one.
-  for version in 12.4 12.8; do
-    step "shipped plans with NVRTC $version"
+  # PyTorch brings these NVRTCs too, whose assemblers are others.
+  for version in 12.4 12.8 13.0; do
+    step "shipped plans and random layers with NVRTC $version"
     cmake/install_nvrtc.sh "$build/nvrtc-$version" "$version"
-    CONVTGEN_TEST_ONLY=shipped/ CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc-$version" "$build/tests/end_to_end/tensor_core_compile_test"
+    (
+      export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc-$version"
+      CONVTGEN_TEST_ONLY=shipped/ "$build/tests/end_to_end/tensor_core_compile_test"
+      CONVTGEN_TEST_ONLY=to_16_bits/ "$build/tests/end_to_end/random_machine_code_test"
+    )
   done
   step "the wheel with the oldest and the newest PyTorch"
   tests/package/wheel.sh

@@ -136,7 +136,7 @@ Result<std::vector<NetLine>> read_net_lines(const std::string& path) {
 }
 
 Result<std::vector<Plan>> net_plans(const Layer& layer) {
-  auto plans = plan({layer, Direction::kForward, target_named("sm_90a").value()});
+  auto plans = plan({layer, layer.directions.front(), target_named("sm_90a").value()});
   if (plans) {  // templates that are for tests alone have tests of their own
     std::erase_if(*plans, [](const Plan& plan) {
       return std::ranges::count(extra_templates(), plan.template_name, &Template::name) > 0;

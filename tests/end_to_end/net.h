@@ -30,7 +30,7 @@ struct NetLine {
 /// The lines of a file; those that are empty or begin with '#' are passed over. Errors: as above, with the line.
 [[nodiscard]] Result<std::vector<NetLine>> read_net_lines(const std::string& path);
 
-/// The plans of a layer on sm_90a. Errors: the planner's.
+/// The plans of a layer's first direction on sm_90a. Errors: the planner's.
 [[nodiscard]] Result<std::vector<Plan>> net_plans(const Layer& layer);
 /// Of these plans those that the line is run with: the first, which is what is served, and the line's.
 [[nodiscard]] std::vector<Plan> plans_to_run(const NetLine& line, const std::vector<Plan>& plans);

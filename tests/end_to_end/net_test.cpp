@@ -120,7 +120,7 @@ std::size_t run(const std::vector<Planned>& lines, int most = std::numeric_limit
     const auto& [line, plan] = jobs[i];
     const auto& [layer, sizes] = line->line.drawn;
     const std::string text = text_of(line->line);
-    const auto failure = failure_of(*device, layer, sizes, *plan, hash_of(text));
+    const auto failure = failure_of(*device, layer, sizes, *plan, hash_of(text), layer.directions.front());
     if (failure) {
       const std::lock_guard lock(mutex);
       ADD_FAILURE() << fmt::format(

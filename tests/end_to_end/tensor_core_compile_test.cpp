@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -15,9 +14,9 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/shipped_records.h"
-#include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/compile/nvrtc_search.h"
+#include "tests/end_to_end/compiled_plan.h"
 #include "tests/end_to_end/machine_code.h"
 #include "tests/planner/problems.h"
 #include "tests/sample/sample.h"
@@ -153,16 +152,6 @@ bool is_of_clusters(const Plan& plan) {
   return plan.cluster > 1;
 }
 
-/// The path of nvdisasm: that of the environment, or the one that was there when the tests were built. Null: none.
-const char* disassembler() {
-  const char* named = std::getenv("CONVTGEN_NVDISASM");
-#ifdef CONVTGEN_NVDISASM
-  return named != nullptr ? named : CONVTGEN_NVDISASM;
-#else
-  return named;
-#endif
-}
-
 TEST(Disassembler, IsThere) {
   if (disassembler() == nullptr) {
     GTEST_SKIP() << "no nvdisasm: machine code is not looked at";
@@ -216,18 +205,13 @@ void expect_sound_machine_code(const Case& one) {
   EXPECT_EQ(chosen.template_name, one.template_name);
   SCOPED_TRACE(fmt::format("{}: {}; {}, {}\nreplay: CONVTGEN_TEST_ONLY='{}' tensor_core_compile_test", one.name,
                            canonical_form(one.problem.layer), chosen.template_name, chosen.reason, one.name));
-  const Result<KernelSource> source = specialize(one.problem, chosen);
-  ASSERT_TRUE(source) << source.error().message;
-  const Result<Binary> binary = compile_with_nvrtc(*source, one.problem.target.architecture, BinaryKind::kCubin);
-  ASSERT_TRUE(binary) << binary.error().message;
-  const std::optional<ResourceUsage> usage = resource_usage(*binary);
+  const Result<CompiledPlan> compiled = compile_plan(one.problem, chosen);
+  ASSERT_TRUE(compiled) << compiled.error().message;
+  const auto& [binary, kernels] = *compiled;
+  const std::optional<ResourceUsage> usage = resource_usage(binary);
   ASSERT_TRUE(usage);
-  EXPECT_EQ(slower_words(*binary, *usage), "") << binary->log;
+  EXPECT_EQ(slower_words(binary, *usage), "") << binary.log;
   if (disassembler() != nullptr) {
-    const std::optional<std::string> listing = listing_of(disassembler(), binary->bytes);
-    ASSERT_TRUE(listing) << disassembler();
-    const std::vector<MachineCode> kernels = kernels_of_listing(*listing);
-    ASSERT_FALSE(kernels.empty()) << *listing;
     EXPECT_TRUE((chosen.template_name != "direct_rows" && chosen.template_name != "overlap_gemm" &&
                  chosen.template_name != "patch_gemm" && chosen.template_name != "phase_gemm") ||
                 stores_vectors(chosen, kernels));

@@ -1,0 +1,255 @@
+// First plans of random layers for the tensor cores of warpgroups, as machine code: no instruction may touch a register
+// of a product in flight. Which layer makes the assembler move one there is not to be foreseen, so this takes many: of
+// each direction, template, mode and layout, larger ones than the host device can run, and the layers that once failed.
+// A run compiles a sample of them (tests/sample/sample.h).
+//
+// CONVTGEN_TEST_ONLY  to_16_bits/: cases of modes that convert to 16 bits, for another NVRTC; or a case's name
+// CONVTGEN_TEST_PART  "3/16": part 3, counted from 0, of 16 of them, for as many processes side by side
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <random>
+#include <regex>
+#include <stdexcept>
+#include <utility>
+
+#include "generator/language/language.h"
+#include "generator/planner/templates.h"
+#include "tests/end_to_end/compiled_plan.h"
+#include "tests/end_to_end/net.h"
+#include "tests/planner/problems.h"
+#include "tests/sample/sample.h"
+
+namespace convtgen::testing {
+namespace {
+
+using enum Compute;
+using enum Layout;
+
+/// A template in a direction, with the modes and layouts that it takes.
+struct Products {
+  DirectedTemplate of;
+  std::vector<Compute> computes;
+  std::vector<Layout> layouts;
+};
+
+const std::vector<Compute> kRounded = {kTf32, kF16, kBf16}, k16Bits = {kF16, kBf16}, kHalves = {kF32x3};
+const std::vector<Layout> kBoth = {kNchw, kNhwc};
+
+std::vector<Products> all_products() {
+  using enum Direction;
+  return {{{kForward, "shift_gemm"}, kRounded, kBoth},
+          {{kForward, "f32x3_gemm"}, kHalves, kBoth},
+          {{kForward, "roll_gemm"}, kRounded, kBoth},
+          {{kForward, "halo_gemm"}, kRounded, kBoth},
+          {{kForward, "overlap_gemm"}, k16Bits, kBoth},
+          {{kForward, "patch_gemm"}, k16Bits, {kNhwc}},
+          {{kForward, "phase_gemm"}, k16Bits, {kNhwc}},
+          {{kGradInput, "shift_gemm"}, kRounded, kBoth},
+          {{kGradInput, "f32x3_gemm"}, kHalves, kBoth},
+          {{kGradInput, "roll_gemm"}, kRounded, kBoth},
+          {{kGradInput, "halo_gemm"}, kRounded, kBoth},
+          {{kGradInput, "tap_gemm"}, k16Bits, {kNhwc}},
+          {{kGradWeight, "grad_weight_gemm"}, kRounded, kBoth},
+          {{kGradWeight, "grad_weight_pixels"}, k16Bits, kBoth},
+          {{kGradWeight, "grad_weight_rows"}, kRounded, {kNchw}},
+          {{kGradWeight, "f32x3_grad_weight"}, kHalves, kBoth},
+          {{kGradWeight, "f32x3_grad_weight_pixels"}, kHalves, kBoth}};
+}
+
+bool is_of_warpgroups(const Template& known) {
+  return known.program().contains("wgmma.commit_group");
+}
+
+// A template is added to the table above, or has none of these products.
+TEST(RandomMachineCode, IsOfEachTemplateWithProductsOfWarpgroups) {
+  std::vector<std::string> drawn, known;
+  for (const Products& each : all_products()) {
+    drawn.push_back(name_of(each.of));
+  }
+  for (const Template& each : templates()) {
+    if (is_of_warpgroups(each)) {
+      known.push_back(name_of(DirectedTemplate{each.direction, each.name.data()}));
+    }
+  }
+  for (const DirectedTemplate& each : gradient_templates()) {
+    const Template& of = *template_named(each.template_name).value();
+    if (is_of_warpgroups(of) && of.direction != each.direction) {
+      known.push_back(name_of(each));
+    }
+  }
+  std::ranges::sort(drawn);
+  std::ranges::sort(known);
+  EXPECT_EQ(drawn, known);
+}
+
+constexpr int kOfACell = 45;          // of all cells 3,015
+constexpr int kTo16BitsOfACell = 18;  // first ones, of all that convert to 16 bits 792
+
+struct Case {
+  std::string name;
+  std::vector<std::string> classes;
+  DirectedTemplate of;
+  Compute compute = kF16;
+  Layout layout = kNchw;
+  std::optional<Layer> layer;  // that once failed; else one is drawn
+};
+
+std::vector<Case> all_cases() {
+  std::vector<Case> all;
+  for (const auto& [of, computes, layouts] : all_products()) {
+    for (const Compute compute : computes) {
+      for (const Layout layout : layouts) {
+        const bool to_16_bits = compute == kF16 || compute == kBf16;
+        for (int i = 0; i < kOfACell; ++i) {
+          const std::string_view group = to_16_bits && i < kTo16BitsOfACell ? "to_16_bits" : "others";
+          all.push_back({fmt::format("{}/{} {} {} {}", group, name_of(of), name_of(compute), name_of(layout), i),
+                         {of.template_name, std::string(name_of(of.direction)), std::string(name_of(compute))},
+                         of,
+                         compute,
+                         layout,
+                         {}});
+        }
+      }
+    }
+  }
+  const std::vector<NetLine> failed = read_net_lines(CONVTGEN_FAILED_LAYERS).value();
+  for (const NetLine& line : failed) {
+    const Layer& layer = line.drawn.layer;
+    const Direction direction = layer.directions.front();
+    const Template& of = template_of(net_plans(layer).value().front());
+    if (is_of_warpgroups(of)) {  // each in each run
+      const std::string name = "failed/" + text_of(line);
+      all.push_back({name, {name}, {direction, of.name.data()}, layer.compute, layer.layout, layer});
+    }
+  }
+  return all;
+}
+
+/// With sizes that the host device could not run.
+Layer enlarged(Layer layer, std::mt19937_64& random) {
+  const auto one_of = [&](const std::array<std::int64_t, 4>& factors) { return factors[random() % factors.size()]; };
+  for (Size* size : {&layer.batch, &layer.axes[kHeight].extent, &layer.axes[kWidth].extent}) {
+    const std::int64_t factor = one_of({1, 1, 3, 8});
+    if (*size && (size != &layer.axes[kHeight].extent || layer.dimensions == 2)) {
+      **size *= factor;
+    }
+  }
+  layer.in_channels *= one_of({1, 1, 2, 5});
+  layer.out_channels *= one_of({1, 1, 2, 5});
+  return layer;
+}
+
+struct Chosen {
+  Problem problem;
+  Plan plan;
+};
+
+Chosen choose(const Case& one) {
+  const auto target = target_named("sm_90a").value();
+  if (one.layer) {
+    const Problem problem{*one.layer, one.of.direction, target};
+    return {problem, plan(problem).value().front()};
+  }
+  std::mt19937_64 random = seeded_by(one.name);
+  const Template& of = *template_named(one.of.template_name).value();
+  const auto is_of_cell = [&](const Layer& layer) {
+    return layer.compute == one.compute && layer.layout == one.layout;
+  };
+  const Layer drawn = draw_plan(random, of.name, is_of_cell, one.of.direction).layer.layer;
+  for (const Layer& layer : {enlarged(drawn, random), drawn}) {
+    const Problem problem{layer, one.of.direction, target};
+    if (check_limits(layer).empty()) {
+      if (const auto plans = plans_of(of, problem)) {
+        return {problem, plans->front()};
+      }
+    }
+  }
+  throw std::logic_error("the plan that was drawn is none of " + one.name);
+}
+
+struct Count {
+  int plans = 0, faults = 0;
+};
+using Counts = std::map<std::string, Count>;  // by template, direction and mode
+
+void expect_untouched_registers(const Case& one, Counts& counts) {
+  const auto [problem, plan] = choose(one);
+  SCOPED_TRACE(fmt::format("{}: {}; {}, {}\nreplay: CONVTGEN_TEST_ONLY='{}' random_machine_code_test", one.name,
+                           canonical_form(problem.layer), plan.template_name, plan.reason, one.name));
+  const Result<CompiledPlan> compiled = compile_plan(problem, plan);
+  ASSERT_TRUE(compiled) << compiled.error().message;
+  bool has_products = false, is_sound = true;
+  for (const MachineCode& kernel : compiled->kernels) {
+    has_products = has_products || std::ranges::any_of(kernel.instructions, [](const Instruction& each) {
+                     return each.text.starts_with("HGMMA");
+                   });
+    const std::vector<std::string> touched = overwritten_operands(kernel);
+    is_sound = is_sound && touched.empty();
+    EXPECT_EQ(touched, std::vector<std::string>()) << kernel.name;
+  }
+  EXPECT_TRUE(has_products) << "this shows nothing";
+  Count& count = counts[fmt::format("{} {} {}", name_of(one.of), name_of(one.compute), name_of(one.layout))];
+  ++count.plans;
+  count.faults += is_sound ? 0 : 1;
+}
+
+std::vector<Candidate> candidates_of(const std::vector<Case>& all) {
+  std::vector<Candidate> candidates;
+  for (const Case& one : all) {
+    candidates.push_back({one.name, one.classes});
+  }
+  return candidates;
+}
+
+constexpr std::size_t kSample = 12;  // besides the layers that once failed, each of which is a class
+constexpr std::size_t kParts = 2;    // tests that share the sample, so that they run side by side
+
+/// The cases of this process: all of a sample, or the part of it that CONVTGEN_TEST_PART names.
+std::vector<std::size_t> cases_of_process(const std::vector<Candidate>& candidates) {
+  const std::vector<std::size_t> drawn = sample(candidates, kSample);
+  const char* part = std::getenv("CONVTGEN_TEST_PART");
+  if (part == nullptr) {
+    return drawn;
+  }
+  static const std::regex kPart(R"((\d+)/(\d+))");
+  std::cmatch match;
+  if (!std::regex_match(part, match, kPart) || std::stoul(match[1]) >= std::stoul(match[2])) {
+    throw std::runtime_error(fmt::format("CONVTGEN_TEST_PART is '{}'; legal is PART/PARTS, as in 0/16", part));
+  }
+  return part_of(drawn, std::stoul(match[1]), std::stoul(match[2]));
+}
+
+class FirstPlans : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(FirstPlans, TouchNoRegisterOfAProductInFlight) {
+  if (disassembler() == nullptr) {
+    GTEST_SKIP() << "no nvdisasm: machine code is not looked at";
+  }
+  const std::vector<Case> all = all_cases();
+  const std::vector<std::size_t> drawn = part_of(cases_of_process(candidates_of(all)), GetParam(), kParts);
+  ASSERT_FALSE(drawn.empty());
+  Counts counts;
+  for (const std::size_t i : drawn) {
+    expect_untouched_registers(all[i], counts);
+  }
+  Count sum;
+  for (const auto& [name, count] : counts) {
+    fmt::print("  {}: {} plans, {} of them touch registers\n", name, count.plans, count.faults);
+    sum.plans += count.plans;
+    sum.faults += count.faults;
+  }
+  fmt::print("{} plans, {} of them touch registers\n", sum.plans, sum.faults);
+}
+
+INSTANTIATE_TEST_SUITE_P(Part, FirstPlans, ::testing::Range(std::size_t{0}, number_of_parts(kParts, [] {
+                                                              return candidates_of(all_cases());
+                                                            })));
+
+}  // namespace
+}  // namespace convtgen::testing
