@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""Searches random legal layers for one whose kernel is wrong: on a GPU, against PyTorch in fp64.
+"""Searches random legal layers, in all directions, for one whose kernel is wrong: on GPUs, against PyTorch in fp64.
 
-    search_on_gpu.py --library libconvtgen.so.0.2 [--seconds 300] [--seed 1] [--jobs 16] [--json OUT]
-    search_on_gpu.py --library libconvtgen.so.0.2 --again 'LAYER | NxHxW' --seed N
+    search_on_gpu.py --library libconvtgen.so.0.2 --tool convtgen [--seconds 300] [--seed 1] [--jobs 16]
+                     [--device cuda:0,cuda:1] [--nvrtc DIR]... [--json OUT] [--more EARLIER.json]...
+    search_on_gpu.py --library libconvtgen.so.0.2 --tool convtgen --again 'LAYER | NxHxW' --seed N
 
-Layers are drawn for the template and compute mode that had the fewest so far; the planner chooses the template. Each
-runs with poisoned outputs and guards around all arrays, twice, and once with the weights packed before; the results
-must have the same bits and be right by norm and by element (tests/search/judge.py). The layers of
-tests/end_to_end/failed_layers.txt, which failed once, run first. The search stops at the given time and prints how many
-layers it ran by template, mode and layout, and for each failure the line that runs it again. It exits with 1 if a layer
-failed or none ran.
+Layers are drawn by class (tests/search/goals.py): the class that is the farthest from its number of layers comes first.
+The planner chooses the template; the tool tells which, so that few are compiled that no class wants. A class that the
+planner serves by none of many layers is given up. Each layer runs in one direction, with poisoned outputs and guards
+around all arrays, twice, and once with the weights packed before; the results must have the same bits and be right by
+norm and by element (tests/search/judge.py). The layers of tests/end_to_end/failed_layers.txt, which failed once, run
+first, with each NVRTC. The search stops at the given time and prints how many layers it ran of each class, and for each
+failure the line that runs it again. It exits with 1 if a layer failed or none ran. Workers take turns among the GPUs and
+among the NVRTCs. A search that goes on with --more adds its counts to earlier ones; it needs another seed.
 
---device host takes the CPU, which the planner gives `direct` alone: it shows that the search works, slowly.
+--device host takes the CPU, which the planner gives the direct templates alone: it shows that the search works, slowly.
 """
 
 import argparse
@@ -28,12 +31,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path[:0] = [os.path.join(HERE, "search"), os.path.join(ROOT, "benchmarks", "suite")]
 
-from draw import LAYOUTS, LAYOUTS_OF, TEMPLATES, Case, Draw
+import goals
+from draw import ON_GPU, ON_HOST, Case, Draw
+from planner import templates_of
 
 FAILED = os.path.join(HERE, "end_to_end", "failed_layers.txt")
-CELLS = [(template, mode) for template, modes in TEMPLATES.items() for mode in modes]
+ON_HOST_TEMPLATES = ("direct", "direct_grad_input", "direct_grad_weight", "grad_bias")
 _MOST_SEEDS = 1_000_000  # cases of a worker
-_PATIENCE = 120  # seconds behind the end in which a worker may finish its case
+_AIMS, _TRIES = 12, 4  # goals that layers are drawn for at once, and layers of each
+_PATIENCE = 60  # seconds behind the end in which a worker may finish its case
 
 
 def failed_cases():
@@ -44,45 +50,77 @@ def failed_cases():
     return [case for case in cases if ":" not in case.property("padding")]
 
 
-def aim(counts, chance, wanted):
-    """A wanted template and its mode, of those with the fewest cases: one of four, so that workers take different ones."""
-    cells = [cell for cell, (template, _) in enumerate(CELLS) if not wanted or template in wanted]
-    return CELLS[chance.choice(sorted(cells, key=lambda cell: (counts[cell], chance.random()))[:4])]
+def with_one(options, worker):
+    """(GPU or "", NVRTC or "") of a worker, which take turns among those of the options."""
+    worker %= options.jobs
+    turn = lambda names, at: names[at % len(names)] if names else ""
+    devices = [] if options.device in ("cuda", "host") else options.device.split(",")
+    return turn(devices, worker // max(1, len(options.nvrtc))), turn(options.nvrtc, worker)
 
 
-def work(options, worker, first, counts, results, end):
+def drawn_cases(draw, chance, counts, misses, options):
+    """Cases to run next, for the goals that are the farthest from being reached: for each the first drawn one that the
+    planner serves as it is wanted."""
+    on_host = options.device == "host"
+
+    def may_aim(goal):
+        if on_host:
+            return goal.cell is not None and goal.cell.template in ON_HOST_TEMPLATES
+        return not options.template or goal.cell is not None and goal.cell.template in options.template
+
+    numbers = goals.aims(counts, misses, chance, _AIMS, may_aim)
+    drawn = [(number, draw.case(goals.cell_for(goals.GOALS[number], chance), goals.GOALS[number].wanted))
+             for number in numbers for _ in range(1 if on_host else _TRIES)]
+    if on_host:
+        return [case for _, case in drawn]
+    chosen = {}
+    for (number, case), template in zip(drawn, templates_of(options.tool, [case for _, case in drawn])):
+        if number in goals.goals_of(case, template):
+            misses[number] = 0
+            chosen.setdefault(number, case)
+        else:
+            misses[number] += 1
+    return list(chosen.values())
+
+
+def work(options, worker, first, counts, misses, results, end):
     """Runs cases until the time is over: those of `first`, then drawn ones. Puts ("begin" | "done", ...) in `results`."""
+    gpu, nvrtc = with_one(options, worker)
+    if nvrtc:
+        os.environ["CONVTGEN_NVRTC" if os.path.isfile(nvrtc) else "CONVTGEN_NVRTC_DIR"] = nvrtc
     import torch
 
     from convtgen_api import Library
     from run_case import run_case
 
     torch.set_num_threads(1)
-    where = "cpu" if options.device == "host" else "cuda"
+    on_host = options.device == "host"
+    turn = worker % options.jobs // max(1, len(options.nvrtc))
+    where = "cpu" if on_host else gpu or f"cuda:{turn % torch.cuda.device_count()}"
+    if not on_host:
+        torch.cuda.set_device(where)
     library = Library(options.library)
-    device = library.device(options.device)
+    device = library.device("host" if on_host else where)
     seed = options.seed * 1_000 * _MOST_SEEDS + worker * _MOST_SEEDS
     chance = random.Random(seed)
-    draw = Draw(chance)
+    draw = Draw(chance, ON_HOST if on_host else ON_GPU)
     todo = list(first)
     while time.time() < end:
         seed += 1
-        if todo:
-            case = todo.pop(0)
-        elif options.again:
-            break
-        else:
-            template, mode = aim(counts, chance, options.template)
-            case = draw.case(template, mode, chance.choice(LAYOUTS_OF.get(template, LAYOUTS)))
+        if not todo:
+            if options.again:
+                break
+            todo = drawn_cases(draw, chance, counts, misses, options)
+            continue
+        case = todo.pop(0)
         number = options.seed if options.again else seed
         results.put(("begin", worker, str(case), number))
         case, template, fault = run_case(library, device, where, case, number)
-        cell = (template, case.property("compute"))
-        if cell in CELLS:
-            with counts.get_lock():
-                counts[CELLS.index(cell)] += 1
+        with counts.get_lock():
+            for goal in goals.goals_of(case, template):
+                counts[goal] += 1
         results.put(("done", worker, str(case), number, template, fault))
-        if fault and where == "cuda":
+        if fault and not on_host:
             break  # the context may be broken; a new process goes on
     results.put(("end", worker))
 
@@ -90,32 +128,51 @@ def work(options, worker, first, counts, results, end):
 class Search:
     """The workers and what they found."""
 
-    def __init__(self, options):
+    def __init__(self, options, earlier):
         self.options = options
         self.context = multiprocessing.get_context("spawn")
         self.results = self.context.Queue()
-        self.counts = self.context.Array("q", len(CELLS))
+        self.counts = self.context.Array("q", len(goals.GOALS))  # layers
+        self.misses = self.context.Array("q", len(goals.GOALS))
+        self.layers = collections.Counter()  # by NVRTC; "" is the machine's
+        self.failures = []  # {"case": ..., "seed": ..., "template": ..., "fault": ..., "nvrtc": ...}
+        self.seeds = [options.seed]
+        for each in earlier:
+            goals.add_earlier(each["goals"], self.counts, self.misses)
+            self.layers.update(each["nvrtc"])
+            self.failures += each["failures"]
+            self.seeds += each["seeds"]
+        self.failed_before = len(self.failures)
         self.running = {}  # worker: (process, its cases that it has not begun)
         self.begun = {}  # worker: (case, seed)
         self.workers = 0
-        self.done = collections.Counter()  # (template, mode, layout)
-        self.failures = []  # (case, seed, template, fault)
+        self.unfinished = 0  # cases, a minute after the end
         self.end = time.time() + options.seconds
 
-    def start(self, cases):
-        process = self.context.Process(target=work, args=(self.options, self.workers, cases, self.counts, self.results,
-                                                          self.end), daemon=True)
+    def start(self, cases, like=None):
+        """A worker; where it goes on for another one, with the same GPU and NVRTC."""
+        if like is not None:
+            self.workers += (like - self.workers) % self.options.jobs
+        process = self.context.Process(target=work, args=(self.options, self.workers, cases, self.counts, self.misses,
+                                                          self.results, self.end), daemon=True)
         process.start()
         self.running[self.workers] = (process, cases)
         self.workers += 1
 
-    def fail(self, case, seed, template, fault):
-        self.failures.append((case, seed, template, fault))
-        print(f"WRONG ({template or 'no kernel'}): {fault}\n  {self.again(case, seed)}", flush=True)
+    def new_failures(self):
+        return len(self.failures) - self.failed_before
 
-    def again(self, case, seed):
-        return (f"python3 tests/search_on_gpu.py --library {self.options.library} --device {self.options.device} "
-                f"--seed {seed} --again '{case}'")
+    def fail(self, worker, case, seed, template, fault):
+        nvrtc = with_one(self.options, worker)[1]
+        self.failures.append({"case": case, "seed": seed, "template": template, "fault": fault, "nvrtc": nvrtc})
+        print(f"WRONG ({template or 'no kernel'}): {fault}\n  {self.again(worker, case, seed)}", flush=True)
+
+    def again(self, worker, case, seed):
+        gpu, nvrtc = with_one(self.options, worker)
+        words = ["python3 tests/search_on_gpu.py", f"--library {self.options.library}", f"--device {gpu or self.options.device}"]
+        words += [f"--tool {self.options.tool}"] if self.options.tool else []
+        words += [f"--nvrtc {nvrtc}"] if nvrtc else []
+        return " ".join([*words, f"--seed {seed} --again '{case}'"])
 
     def take(self, message):
         kind, worker, *rest = message
@@ -128,10 +185,9 @@ class Search:
             case, seed, template, fault = rest
             self.begun.pop(worker, None)
             if template:
-                of = Case.of(case)
-                self.done[template, of.property("compute"), of.property("layout")] += 1
+                self.layers[with_one(self.options, worker)[1]] += 1
             if fault:
-                self.fail(case, seed, template, fault)
+                self.fail(worker, case, seed, template, fault)
         else:
             self.finish(worker)
 
@@ -141,15 +197,20 @@ class Search:
         process.join(30)
         if worker in self.begun:
             case, seed = self.begun.pop(worker)
-            self.fail(case, seed, "", f"the process ended with status {process.exitcode}")
-        if time.time() < self.end and (cases or not self.options.again) and len(self.failures) < self.options.most_failures:
-            self.start(cases)
+            self.fail(worker, case, seed, "", f"the process ended with status {process.exitcode}")
+        elif process.exitcode:
+            self.fail(worker, "", 0, "", f"a worker ended with status {process.exitcode} between cases")
+        if time.time() < self.end and (cases or not self.options.again) and self.new_failures() < self.options.most_failures:
+            self.start(cases, worker)
 
     def run(self):
-        cases = [Case.of(self.options.again)] if self.options.again else failed_cases()
-        jobs = 1 if self.options.again else self.options.jobs
+        jobs, nvrtcs = self.options.jobs, max(1, len(self.options.nvrtc))
         for job in range(jobs):
-            self.start(cases[job::jobs])
+            if self.options.again:
+                cases = [Case.of(self.options.again)]
+            else:  # of the jobs with one NVRTC each takes a part
+                cases = failed_cases()[job // nvrtcs :: len(range(job % nvrtcs, jobs, nvrtcs))]
+            self.start(cases)
         told = time.time()
         while self.running and time.time() < self.end + _PATIENCE:
             try:
@@ -160,53 +221,71 @@ class Search:
                         self.finish(worker)
             if time.time() > told + 30:
                 told = time.time()
-                print(f"{self.end - told:.0f} s left: {sum(self.done.values())} layers, {len(self.failures)} wrong",
-                      flush=True)
+                print(f"{self.end - told:.0f} s left: {self.layers.total()} layers, {self.new_failures()} wrong", flush=True)
         for worker, (process, _) in self.running.items():
             process.terminate()
             if worker in self.begun:
-                print(f"not finished in time: {self.again(*self.begun[worker])}")
+                self.unfinished += 1
+                print(f"not finished in time: {self.again(worker, *self.begun[worker])}")
 
-    def print_table(self):
-        print(f"\n{'template':<14}{'mode':<8}{'nchw':>8}{'nhwc':>8}{'both':>8}")
-        for template in TEMPLATES:
-            of_template = 0
-            for mode in TEMPLATES[template]:
-                nchw, nhwc = (self.done[template, mode, layout] for layout in LAYOUTS)
-                of_template += nchw + nhwc
-                print(f"{template:<14}{mode:<8}{nchw:>8}{nhwc:>8}{nchw + nhwc:>8}")
-            print(f"{template:<14}{'all':<8}{'':>16}{of_template:>8}")
-        print(f"\n{sum(self.done.values())} layers ran, {len(self.failures)} wrong")
+    def print_tables(self):
+        counts, misses = list(self.counts), list(self.misses)
+        print("", *goals.table(counts, misses), "", *goals.summary(counts, misses), sep="\n")
+        for nvrtc, layers in self.layers.items():
+            print(f"NVRTC {nvrtc or 'of this machine'}: {layers} layers")
+        print(f"\n{self.layers.total()} layers ran, {len(self.failures)} wrong; {self.unfinished} not finished in time")
+
+    def as_json(self):
+        return {"seeds": self.seeds, "layers": self.layers.total(), "nvrtc": dict(self.layers),
+                "goals": goals.as_json(self.counts, self.misses), "failures": self.failures}
 
 
 def options_of(words):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", required=True, help="the shared library of convtgen")
-    parser.add_argument("--device", default="cuda", choices=["cuda", "host"])
+    parser.add_argument("--tool", help="convtgen, the command line tool of the same version; for GPUs alone")
+    parser.add_argument("--device", default="cuda", help="cuda: all GPUs; some of them, as in cuda:0,cuda:1; host")
+    parser.add_argument("--nvrtc", action="append", default=[], metavar="DIR",
+                        help="a folder or file of an NVRTC; may be given several times. Else the machine's own")
     parser.add_argument("--seconds", type=float, default=300, help="when to stop")
     parser.add_argument("--seed", type=int, default=1, help="other layers for another seed; with --again that of the inputs")
-    parser.add_argument("--template", action="append", choices=list(TEMPLATES),
-                        help="draws layers for this template alone; may be given several times")
+    parser.add_argument("--template", action="append", help="draws layers for this template alone; may be given several times")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes, each with its compiler")
     parser.add_argument("--most-failures", type=int, default=20, help="stop behind so many")
     parser.add_argument("--again", metavar="CASE", help="this case alone, as a failure prints it")
     parser.add_argument("--json", help="where the counts and failures go")
-    return parser.parse_args(words)
+    parser.add_argument("--more", action="append", default=[], metavar="JSON",
+                        help="what an earlier search wrote: its counts are added; may be given several times")
+    options = parser.parse_args(words)
+    if options.device != "host" and not options.again and not options.tool:
+        parser.error("--tool: layers are drawn by what the planner says of them; give the path of convtgen")
+    if options.again:
+        options.jobs = 1
+    if options.jobs < len(options.nvrtc):
+        parser.error(f"--jobs: {options.jobs} for {len(options.nvrtc)} NVRTCs; at least one for each")
+    return options
+
+
+def read_earlier(options):
+    """What --more names. Errors: SystemExit for a seed that was searched already, whose layers would be the same."""
+    earlier = []
+    for name in options.more:
+        with open(name, encoding="utf-8") as file:
+            earlier.append(json.load(file))
+        if options.seed in earlier[-1]["seeds"]:
+            raise SystemExit(f"--seed: {options.seed} is a seed of {name}; another one draws other layers")
+    return earlier
 
 
 def main(words):
     options = options_of(words)
-    search = Search(options)
+    search = Search(options, read_earlier(options))
     search.run()
-    search.print_table()
+    search.print_tables()
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"seed": options.seed, "seconds": options.seconds, "layers": sum(search.done.values()),
-                       "counts": [{"template": t, "mode": m, "layout": l, "layers": n}
-                                  for (t, m, l), n in sorted(search.done.items())],
-                       "failures": [{"case": c, "seed": s, "template": t, "fault": f}
-                                    for c, s, t, f in search.failures]}, file, indent=1)
-    return 1 if search.failures or not search.done else 0
+            json.dump(search.as_json(), file, indent=1)
+    return 1 if search.failures or not search.layers else 0
 
 
 if __name__ == "__main__":

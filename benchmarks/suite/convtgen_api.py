@@ -84,9 +84,13 @@ class Library:
 
     def workspace(self, kernel, sizes=None):
         """Bytes of the workspace of a launch at (batch, height, width), or at the layer's own sizes."""
-        size = c_size_t()
-        self._check(self._c.convtgen_kernel_workspace(kernel, _sizes(sizes), byref(size), None))
-        return size.value
+        return self.workspaces(kernel, sizes)[0]
+
+    def workspaces(self, kernel, sizes=None):
+        """The same, with those of them that hold packed weights."""
+        size, kept = c_size_t(), c_size_t()
+        self._check(self._c.convtgen_kernel_workspace(kernel, _sizes(sizes), byref(size), byref(kept)))
+        return size.value, kept.value
 
     def launch(self, kernel, x, weight, bias, y, workspace, workspace_bytes, stream, sizes=None):
         """At (batch, height, width), or at the layer's own sizes; the arrays are addresses, bias and workspace 0 where

@@ -487,8 +487,8 @@ void cut_batch(std::int64_t batch, std::mt19937_64& random, Plan& plan) {
 }  // namespace
 
 DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
-                    const std::function<bool(const Layer&)>& has, Direction direction) {
-  LayerSource source(random());
+                    const std::function<bool(const Layer&)>& has, Direction direction, Use use) {
+  LayerSource source(random(), use);
   const bool is_forward = direction == Direction::kForward;
   for (;;) {
     Wanted wanted = random_wish(random);

@@ -83,7 +83,7 @@ struct DrawnPlan {
 /// another direction than forward the layer has this one alone and no fuse chain.
 [[nodiscard]] DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
                                   const std::function<bool(const Layer&)>& has,
-                                  Direction direction = Direction::kForward);
+                                  Direction direction = Direction::kForward, Use use = Use::kRun);
 
 /// A template in a direction of which it makes plans. It says nothing of the layers that the template takes.
 struct DirectedTemplate {

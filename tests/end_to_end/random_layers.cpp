@@ -44,7 +44,7 @@ enum Index : std::size_t {
 };
 constexpr std::size_t kOfAnAxis = kKernelW - kKernelH;
 
-// What the host device runs in about a second.
+// Of layers to run.
 constexpr std::int64_t kMostMultiplyAdds = 4'000'000;
 constexpr std::int64_t kMostOutputs = 80'000;
 constexpr std::int64_t kMostWeights = 300'000;
@@ -345,8 +345,9 @@ std::optional<RandomLayer> LayerSource::next(const Wanted& wanted) {
       continue;
     }
     const Result<Shape> shape = shape_of(drawn.layer, drawn.sizes);
-    if (!shape || shape->output_elements > kMostOutputs || shape->input_elements > kMostOutputs ||
-        shape->weight_elements > kMostWeights || multiply_adds(drawn.layer, *shape) > kMostMultiplyAdds) {
+    if (!shape || (use_ == Use::kRun &&
+                   (shape->output_elements > kMostOutputs || shape->input_elements > kMostOutputs ||
+                    shape->weight_elements > kMostWeights || multiply_adds(drawn.layer, *shape) > kMostMultiplyAdds))) {
       continue;
     }
     const Classes classes = classes_of(drawn);

@@ -1,4 +1,4 @@
-// Random legal layers of a size that the host device can run, and the classes that their properties fall in.
+// Random legal layers, most of a size that the host device can run, and the classes that their properties fall in.
 #pragma once
 
 #include <cstddef>
@@ -40,10 +40,13 @@ struct Wanted {
   std::vector<std::pair<std::size_t, int>> classes = {};  // of these properties
 };
 
-/// Draws layers one after the other. The same seed and wishes give the same layers.
+/// What is to be done with the layers that are drawn.
+enum class Use : std::uint8_t { kRun, kCompile };  // kRun: what the host device runs in about a second
+
+/// Draws layers one after the other. The same seed, use and wishes give the same layers.
 class LayerSource {
  public:
-  explicit LayerSource(std::uint64_t seed) : random_(seed) {}
+  explicit LayerSource(std::uint64_t seed, Use use = Use::kRun) : random_(seed), use_(use) {}
 
   [[nodiscard]] RandomLayer next();
   /// Nothing where many attempts found none.
@@ -58,6 +61,7 @@ class LayerSource {
   [[nodiscard]] RandomLayer draw(const Wanted& wanted);
 
   std::mt19937_64 random_;
+  Use use_;
 };
 
 }  // namespace convtgen::testing

@@ -131,17 +131,24 @@ std::vector<Case> all_cases() {
   return all;
 }
 
-/// With sizes that the host device could not run.
-Layer enlarged(Layer layer, std::mt19937_64& random) {
-  const auto one_of = [&](const std::array<std::int64_t, 4>& factors) { return factors[random() % factors.size()]; };
-  for (Size* size : {&layer.batch, &layer.axes[kHeight].extent, &layer.axes[kWidth].extent}) {
-    const std::int64_t factor = one_of({1, 1, 3, 8});
-    if (*size && (size != &layer.axes[kHeight].extent || layer.dimensions == 2)) {
-      **size *= factor;
+/// With larger sizes, more of them known: plans of large layers are others.
+Layer enlarged(const RandomLayer& drawn, std::mt19937_64& random) {
+  Layer layer = drawn.layer;
+  // A multiple, so that rows of whole vectors stay such.
+  const auto enlarge = [&](Size& size, std::int64_t drawn_size, std::int64_t least, std::int64_t most) {
+    if (size || random() % 2 == 0) {
+      const std::int64_t one = std::max<std::int64_t>(drawn_size, 1);
+      const std::int64_t wanted =
+          least + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least));
+      size = (wanted + one - 1) / one * one;
+    }
+  };
+  enlarge(layer.batch, drawn.sizes.batch, 1, 12);
+  for (const std::size_t axis : {kHeight, kWidth}) {
+    if (axis == kWidth || layer.dimensions == 2) {
+      enlarge(layer.axes[axis].extent, drawn.sizes.extents[axis], 8, 128);
     }
   }
-  layer.in_channels *= one_of({1, 1, 2, 5});
-  layer.out_channels *= one_of({1, 1, 2, 5});
   return layer;
 }
 
@@ -161,8 +168,8 @@ Chosen choose(const Case& one) {
   const auto is_of_cell = [&](const Layer& layer) {
     return layer.compute == one.compute && layer.layout == one.layout;
   };
-  const Layer drawn = draw_plan(random, of.name, is_of_cell, one.of.direction).layer.layer;
-  for (const Layer& layer : {enlarged(drawn, random), drawn}) {
+  const RandomLayer drawn = draw_plan(random, of.name, is_of_cell, one.of.direction, Use::kCompile).layer;
+  for (const Layer& layer : {enlarged(drawn, random), drawn.layer}) {
     const Problem problem{layer, one.of.direction, target};
     if (check_limits(layer).empty()) {
       if (const auto plans = plans_of(of, problem)) {

@@ -1,4 +1,5 @@
-"""Draws random legal layers, each with the sizes of one call, aimed at a template, a compute mode and a layout."""
+"""Draws random legal layers, each with the sizes of one call, aimed at a direction, a template, a compute mode and a
+layout."""
 
 import dataclasses
 import math
@@ -10,27 +11,62 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from layer import Layer
 
-TEMPLATES = {  # and the compute modes of each
-    "direct": ("f64", "f32", "tf32", "f32x3", "f16", "bf16"),
-    "direct_rows": ("f64", "f32", "tf32", "f32x3", "f16", "bf16"),
-    "mma_rows": ("f16", "bf16"),
-    "shift_gemm": ("tf32", "f16", "bf16"),
-    "f32x3_gemm": ("f32x3",),
-    "halo_gemm": ("tf32", "f16", "bf16"),
-    "roll_gemm": ("tf32", "f16", "bf16"),
-    "overlap_gemm": ("f16", "bf16"),
-    "patch_gemm": ("f16", "bf16"),
-    "phase_gemm": ("f16", "bf16"),
-    "mma_phases": ("tf32", "f16", "bf16"),
+_ALL = ("f64", "f32", "tf32", "f32x3", "f16", "bf16")
+_ROUNDED = ("tf32", "f16", "bf16")
+_16_BITS = ("f16", "bf16")
+TEMPLATES = {  # of each direction, and the compute modes of each
+    "forward": {"direct": _ALL, "direct_rows": _ALL, "mma_rows": _16_BITS, "shift_gemm": _ROUNDED,
+                "f32x3_gemm": ("f32x3",), "halo_gemm": _ROUNDED, "roll_gemm": _ROUNDED, "overlap_gemm": _16_BITS,
+                "patch_gemm": _16_BITS, "phase_gemm": _16_BITS, "mma_phases": _ROUNDED},
+    "grad_input": {"direct_grad_input": _ALL, "shift_gemm": _ROUNDED, "f32x3_gemm": ("f32x3",), "halo_gemm": _ROUNDED,
+                   "roll_gemm": _ROUNDED, "tap_gemm": _16_BITS},
+    "grad_weight": {"direct_grad_weight": _ALL, "grad_weight_gemm": _ROUNDED, "grad_weight_pixels": _16_BITS,
+                    "grad_weight_rows": _ROUNDED, "f32x3_grad_weight": ("f32x3",),
+                    "f32x3_grad_weight_pixels": ("f32x3",)},
+    "grad_bias": {"grad_bias": _ALL},
 }
 LAYOUTS = ("nchw", "nhwc")
-LAYOUTS_OF = {"mma_rows": ("nhwc",), "patch_gemm": ("nhwc",), "phase_gemm": ("nhwc",), "mma_phases": ("nchw",)}  # the others take both
+LAYOUTS_OF = {"mma_rows": ("nhwc",), "patch_gemm": ("nhwc",), "phase_gemm": ("nhwc",), "mma_phases": ("nchw",),
+              "tap_gemm": ("nhwc",), "grad_weight_rows": ("nchw",)}  # the others take both
 DTYPES = {"f64": "f64", "f32": "f32", "tf32": "f32", "f32x3": "f32", "f16": "f16", "bf16": "bf16"}
 PLAIN_STEPS = ("relu", "gelu", "gelu_tanh", "silu", "mish", "tanh", "sigmoid")
 
-# What a case may cost. The reference needs the taps of all outputs of an image at once, in fp64.
-MOST_ELEMENTS = 6_000_000
-MOST_COLUMNS = 60_000_000
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What a case may cost. The reference needs the taps of all outputs of an image at once, in fp64, for one image
+    after the other."""
+
+    elements: int  # of an array
+    columns: int  # taps of all outputs of an image
+    all_columns: int  # of all images
+
+
+ON_GPU = Limits(3_000_000, 20_000_000, 120_000_000)
+ON_HOST = Limits(30_000, 100_000, 300_000)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """Layers of one kind of kernel."""
+
+    direction: str
+    template: str
+    mode: str
+    layout: str
+
+    def __str__(self):
+        return f"{self.direction} {self.template} {self.mode} {self.layout}"
+
+
+CELLS = [Cell(direction, template, mode, layout) for direction, templates in TEMPLATES.items()
+         for template, modes in templates.items() for mode in modes for layout in LAYOUTS_OF.get(template, LAYOUTS)]
+PROPERTIES = {  # of a layer
+    "strided": lambda layer: max(layer.stride) > 1,
+    "grouped": lambda layer: layer.groups > 1,
+    "odd channels": lambda layer: layer.in_channels // layer.groups % 2 == 1 or layer.out_channels // layer.groups % 2 == 1,
+    "odd width": lambda layer: layer.width % 2 == 1,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +94,9 @@ class Case:
                 return value.strip()
         return otherwise
 
+    def direction(self):
+        return self.property("directions", "forward")
+
     def layer(self):
         """As the benchmark knows it, at the sizes of the call; without the fuse chain."""
         kept = [part.strip() for part in self.text.split(";") if part.strip().split(" ")[0] not in ("fuse", "input")]
@@ -72,7 +111,7 @@ def _twice(part):
     return re.sub(r"^(kernel|stride|padding|output_padding|dilation) (\d+)$", r"\1 \2x\2", part)
 
 
-def is_bearable(layer):
+def is_bearable(layer, limits):
     """Whether a case may be drawn: what it gives is not empty, and what it and its reference need is not too much."""
     if layer.out_height < 1 or layer.out_width < 1:
         return False
@@ -80,22 +119,64 @@ def is_bearable(layer):
     y = layer.batch * layer.out_channels * layer.out_height * layer.out_width
     weights = layer.in_channels * layer.out_channels // layer.groups * layer.kernel[0] * layer.kernel[1]
     columns = layer.out_channels * layer.kernel[0] * layer.kernel[1] * layer.height * layer.width
-    return max(x, y, weights) <= MOST_ELEMENTS and columns <= MOST_COLUMNS
+    return (max(x, y, weights) <= limits.elements and columns <= limits.columns
+            and layer.batch * columns <= limits.all_columns)
 
 
 class Draw:
     """Cases from a random.Random."""
 
-    def __init__(self, random):
+    def __init__(self, random, limits=ON_GPU):
         self.random = random
+        self.limits = limits
 
-    def case(self, template, mode, layout):
-        """One that `template` may well serve in this mode and layout; the planner decides."""
+    def case(self, cell, wanted=None):
+        """One that the cell's template may well serve; the planner decides. It has the wanted one of PROPERTIES."""
         while True:
-            fields = getattr(self, f"_{template}")(mode, layout)
-            case = self._case(fields, mode, layout)
-            if is_bearable(case.layer()):
+            fields = self._fields(cell)
+            if wanted:
+                self._force(wanted, fields)
+            case = self._case(fields, cell)
+            layer = case.layer()
+            if is_bearable(layer, self.limits) and (not wanted or PROPERTIES[wanted](layer)):
                 return case
+
+    def _fields(self, cell):
+        fields = getattr(self, f"_{cell.template}")(cell.mode, cell.layout)
+        if cell.direction == "grad_input" and cell.template in TEMPLATES["forward"]:
+            self._exchange(fields, cell)
+        return fields
+
+    def _exchange(self, fields, cell):
+        """What a template of forward layers takes as a gradient of the input: a layer with input and output exchanged,
+        of strides in the input, for the templates that take them."""
+        fields["in"], fields["out"] = fields["out"], fields["in"]
+        takes_strides = cell.template in ("shift_gemm", "f32x3_gemm")
+        if not takes_strides or self._chance(0.25):
+            fields["stride"] = [1, 1]
+            fields["output_padding"] = [min(fields["output_padding"][axis], fields["dilation"][axis] - 1) for axis in (0, 1)]
+        unit = 4 if DTYPES[cell.mode] == "f32" else 8
+        if cell.layout == "nchw" and fields["stride"][1] == 1 and self._chance(0.8):
+            fields["sizes"][2] += -self._out_width(fields) % unit  # rows of the gradient that are whole vectors
+
+    @staticmethod
+    def _out_width(fields):
+        return ((fields["sizes"][2] - 1) * fields["stride"][1] - 2 * fields["padding"][1]
+                + fields["dilation"][1] * (fields["kernel"][1] - 1) + fields["output_padding"][1] + 1)
+
+    def _force(self, wanted, fields):
+        """Gives a layer a property that it may lack."""
+        if wanted == "strided" and max(fields["stride"]) == 1:
+            fields["stride"][self._any(0, 1, 1)] = self._any(2, 2, 3, 4)
+        elif wanted == "grouped" and fields["groups"] == 1:
+            fields["groups"] = self._any(2, 2, 3, 4)
+            for name in ("in", "out"):
+                fields[name] *= fields["groups"]
+        elif wanted == "odd channels":
+            for name in self._any(("in",), ("out",), ("in", "out")):
+                fields[name] = fields["groups"] * (fields[name] // fields["groups"] | 1)
+        elif wanted == "odd width":
+            fields["sizes"][2] |= 1
 
     def _any(self, *values):
         return self.random.choice(values)
@@ -126,6 +207,8 @@ class Draw:
                   "sizes": [self._to(1, 5), self._any(1, self._to(1, 12), self._to(1, 60)), self._to(1, 90)]}
         self._reach(fields)
         return fields
+
+    _direct_grad_input = _direct_grad_weight = _grad_bias = _direct
 
     def _direct_rows(self, mode, layout):
         """Of few input channels, whose products take less than the memory."""
@@ -226,6 +309,42 @@ class Draw:
         self._reach(fields)
         return fields
 
+    def _tap_gemm(self, mode, layout):
+        """Strides, and whole vectors of channels."""
+        fields = self._shift_gemm(mode, layout)
+        fields["groups"] = 1
+        fields["in"], fields["out"] = self._channels(8, 400, 8, whole=1), self._channels(8, 400, 8, whole=1)
+        self._force("strided", fields)
+        return fields
+
+    def _grad_weight_gemm(self, mode, layout):
+        return self._of_whole_channels(mode, layout, 1 if layout == "nhwc" else 0.5)
+
+    _f32x3_grad_weight = _grad_weight_gemm
+
+    def _grad_weight_pixels(self, mode, layout):
+        """Of known sizes where x and the gradient are copied to channels last."""
+        return self._of_whole_channels(mode, layout, 1) | ({"known": 1} if layout == "nchw" else {})
+
+    _f32x3_grad_weight_pixels = _grad_weight_pixels
+
+    def _of_whole_channels(self, mode, layout, whole):
+        fields = self._shift_gemm(mode, layout)
+        for name in ("in", "out"):
+            fields[name] = fields["groups"] * self._channels(8, 400 // fields["groups"], 8, whole=whole)
+        return fields
+
+    def _grad_weight_rows(self, mode, layout):
+        """Rows of an even, known width."""
+        fields = self._of_whole_channels(mode, layout, 0.5) | {"known": 1}
+        fields["sizes"][2] += fields["sizes"][2] % 2
+        fields["padding"][1] = self._any(0, self._to(0, fields["dilation"][1] * fields["kernel"][1]))
+        for legal in range(max(fields["stride"][1], fields["dilation"][1])):
+            if self._out_width(fields | {"output_padding": [0, legal]}) % 2 == 0:
+                fields["output_padding"][1] = legal
+                break
+        return fields
+
     def _channels(self, least, most, unit, whole=0.7):
         """Small numbers as often as large ones; multiples of the unit as often as `whole` says."""
         count = int(least * (max(most, least) / least) ** self.random.random())
@@ -249,7 +368,7 @@ class Draw:
                                    f"clamp({low:g}, {high:g})", f"scale({number():g})", f"add({number():g})"))
         return ", ".join(steps)
 
-    def _case(self, fields, mode, layout):
+    def _case(self, fields, cell):
         batch, height, width = fields["sizes"]
         flat = self._chance(0.08)
         pair = (lambda name: str(fields[name][1])) if flat else (lambda name: f"{fields[name][0]}x{fields[name][1]}")
@@ -263,11 +382,13 @@ class Draw:
         of_image = fields.get("known", 0.75), fields.get("known", 0.85)
         known = [str(size) if self._chance(p) else "?" for size, p in zip((batch, height, width), (0.7, *of_image))]
         parts.append("input " + "x".join(known[0::2] if flat else known))
-        if self._chance(0.5):
+        if self._chance(0.5) or cell.direction == "grad_bias":
             parts.append("bias")
-        if self._chance(0.25):
+        if self._chance(0.25) and cell.direction == "forward":
             parts.append(f"fuse {self._fuse()}")
-        parts += [f"dtype {DTYPES[mode]}", f"compute {mode}", f"layout {layout}"]
+        parts += [f"dtype {DTYPES[cell.mode]}", f"compute {cell.mode}", f"layout {cell.layout}"]
         if self._chance(0.4):
             parts.append("weight_layout channels_last")
+        if cell.direction != "forward":
+            parts.append(f"directions {cell.direction}")
         return Case("; ".join(parts), (batch, height, width))

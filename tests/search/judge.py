@@ -1,4 +1,5 @@
-"""Is the result of a case right? Against PyTorch's own convolution in fp64, by relative L2 and element by element.
+"""Is the result of a case right? Against PyTorch's own convolution and its gradients in fp64, by relative L2 and element
+by element.
 
 The bounds are those of runtime/reference/compare.cpp: 6 * sqrt(terms) * eps * sum|x||w| for a sum, carried through the
 fuse chain, and the rounding of the output's dtype.
@@ -9,7 +10,7 @@ import re
 
 import torch
 
-from pytorch_layer import convolve
+from pytorch_layer import backward, convolve
 from verify import RELATIVE_L2 as _RELATIVE_L2
 
 RELATIVE_L2 = _RELATIVE_L2 | {"f64": 1e-14}
@@ -60,41 +61,70 @@ def carry(chain, value, radius, eps):
     return value, radius
 
 
+def _terms(layer, role):
+    """The products that an element adds up, at most."""
+    if role == "y":
+        return layer.terms_of_an_output()
+    if role == "grad_x":
+        return layer.out_channels // layer.groups * layer.kernel[0] * layer.kernel[1]
+    places = layer.height * layer.width if role == "grad_weight" else layer.out_height * layer.out_width
+    return layer.batch * places
+
+
+def _results(layer, direction, of):
+    """What a call gives, in fp64; `of` has its inputs by role."""
+    if direction == "forward":
+        return {"y": convolve(layer, of["x"], of["weight"], of.get("bias"))}
+    grad_y = of["grad_y"]
+    if direction == "grad_bias":
+        return {"grad_bias": grad_y.sum((0, 2, 3))}
+    # Of what a gradient does not depend on, only the shape is read.
+    x = of.get("x", grad_y.new_zeros((layer.batch, layer.in_channels, layer.height, layer.width)))
+    weight = of.get("weight", grad_y.new_zeros((layer.in_channels, layer.out_channels // layer.groups, *layer.kernel)))
+    roles = ["grad_x"] if direction == "grad_input" else ["grad_weight", "grad_bias"]
+    return dict(zip(roles, backward(layer, grad_y, x, weight, direction)))
+
+
 class Reference:
-    """What a case's result should be, with the bounds of its errors."""
+    """What a case's results should be, with the bounds of their errors. `inputs` are those of its direction by role."""
 
-    def __init__(self, case, layer, mode, x, weight, bias):
-        self._mode, self._dtype = mode, case.property("dtype")
+    def __init__(self, case, layer, inputs):
+        self._layer, self._mode, self._dtype = layer, case.property("compute"), case.property("dtype")
+        self._chain = case.property("fuse")
         with torch.backends.cudnn.flags(enabled=False):
-            x, weight = x.double().contiguous(), weight.double().contiguous()
-            bias = bias.double() if bias is not None else None
-            want = convolve(layer, x, weight, bias)
-            magnitude = convolve(layer, x.abs(), weight.abs(), bias.abs() if bias is not None else None)
-        root = math.sqrt(max(1, layer.terms_of_an_output()))
-        chain, eps = case.property("fuse"), _SUM_EPS.get(mode, 2.0**-24)
-        self._want, self._radius = carry(chain, want, _SAFETY * root * _EPS[mode] * magnitude, eps)
-        # A sum of thousands of terms, added in a row, is off by up to sqrt(terms / 3) * eps of itself. Where few outputs
-        # cancel by chance, a relative error says nothing: then the typical size of a sum counts.
-        _, typical = carry(chain, want, RELATIVE_L2[mode] * magnitude / root, eps)
-        relative = max(RELATIVE_L2[mode], root / math.sqrt(3) * eps)
-        self._limit = max(relative * float(torch.linalg.vector_norm(self._want)),
-                          float(torch.linalg.vector_norm(typical)))
+            inputs = {role: array.double().contiguous() for role, array in inputs.items()}
+            self._want = _results(layer, case.direction(), inputs)
+            self._magnitude = _results(layer, case.direction(), {role: array.abs() for role, array in inputs.items()})
 
-    def fault(self, y):
-        """"" where `y` is right, else what is wrong with it."""
-        got = y.double()
+    def _bounds(self, role):
+        """(what it should be, the bound of each element's error, the limit of the norm of all errors)."""
+        mode, magnitude = self._mode, self._magnitude[role]
+        terms = max(1, _terms(self._layer, role))
+        root = math.sqrt(terms)
+        chain, eps = self._chain if role == "y" else "", _SUM_EPS.get(mode, 2.0**-24)
+        want, radius = carry(chain, self._want[role], _SAFETY * root * _EPS[mode] * magnitude, eps)
+        # A sum of thousands of terms, added in a row, is off by up to sqrt(terms / 3) * eps of itself; gradients of
+        # weights and of the bias must be added up in parts. Where few outputs cancel by chance, a relative error says
+        # nothing: then the typical size of a sum counts.
+        _, typical = carry(chain, self._want[role], RELATIVE_L2[mode] * magnitude / root, eps)
+        relative = max(RELATIVE_L2[mode], root / math.sqrt(3) * eps if role in ("y", "grad_x") else 0)
+        limit = max(relative * float(torch.linalg.vector_norm(want)), float(torch.linalg.vector_norm(typical)))
+        return want, radius, limit
+
+    def fault(self, role, values):
+        """"" where the values are right, else what is wrong with them."""
+        want, radius, limit = self._bounds(role)
+        got = values.double()
         if not bool(torch.isfinite(got).all()):
             count = int((~torch.isfinite(got)).sum())
-            return f"{count} of {got.numel()} elements are not finite"
-        error = (got - self._want).abs()
-        bound = self._radius + _OUTPUT_EPS[self._dtype] * self._want.abs() + _LEAST[self._dtype]
+            return f"{count} of {got.numel()} elements of {role} are not finite"
+        error = (got - want).abs()
+        bound = radius + _OUTPUT_EPS[self._dtype] * want.abs() + _LEAST[self._dtype]
         beyond = error > bound
         if bool(beyond.any()):
             worst = int(torch.argmax(error - bound))
-            return (f"{int(beyond.sum())} of {got.numel()} elements are wrong: element {worst} is "
-                    f"{float(got.flatten()[worst]):.9g}, should be {float(self._want.flatten()[worst]):.9g} within "
+            return (f"{int(beyond.sum())} of {got.numel()} elements of {role} are wrong: element {worst} is "
+                    f"{float(got.flatten()[worst]):.9g}, should be {float(want.flatten()[worst]):.9g} within "
                     f"{float(bound.flatten()[worst]):.3g}")
         norm = float(torch.linalg.vector_norm(error))
-        if norm > self._limit:
-            return f"the error's norm is {norm:.3g}, more than {self._limit:.3g}"
-        return ""
+        return "" if norm <= limit else f"the norm of the errors of {role} is {norm:.3g}, more than {limit:.3g}"

@@ -10,6 +10,12 @@ from judge import Reference
 
 _GUARD = 4096
 _TORCH = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+_READ = {"forward": ("x", "weight", "bias"), "grad_input": ("grad_y", "weight"), "grad_weight": ("x", "grad_y"),
+         "grad_bias": ("grad_y",)}
+_WRITTEN = {"forward": ("y",), "grad_input": ("grad_x",), "grad_weight": ("grad_weight", "grad_bias"),
+            "grad_bias": ("grad_bias",)}
+_IMAGES = ("x", "y", "grad_x", "grad_y")
+_WEIGHTS = ("weight", "grad_weight")
 _POISON = 0xFF  # NaN in every dtype
 _CANARY = 0xA5
 
@@ -20,8 +26,8 @@ class Guarded:
 
     def __init__(self, count, dtype, device, guard, alignment=512):
         self._bytes = count * dtype.itemsize if dtype else count
-        self._guard, self._front = guard, _GUARD + alignment % 512
-        self._buffer = torch.full((self._front + self._bytes + _GUARD,), guard, dtype=torch.uint8, device=device)
+        self._buffer = torch.full((_GUARD + 512 + self._bytes + _GUARD,), guard, dtype=torch.uint8, device=device)
+        self._guard, self._front = guard, _GUARD + (alignment - self._buffer.data_ptr() - _GUARD) % 512
         self.bytes = self._buffer[self._front : self._front + self._bytes]
         self.elements = self.bytes.view(dtype) if dtype else self.bytes
 
@@ -33,29 +39,56 @@ class Guarded:
         return bool((front == self._guard).all()) and bool((back == self._guard).all())
 
 
-def _in_memory(tensor, channels_last):
-    """A tensor's elements as they lie, contiguous or with its second axis last."""
-    return (tensor.permute(0, 2, 3, 1) if channels_last else tensor).contiguous().flatten()
+def _shape(layer, role):
+    if role in ("x", "grad_x"):
+        return (layer.batch, layer.in_channels, layer.height, layer.width)
+    if role in ("y", "grad_y"):
+        return (layer.batch, layer.out_channels, layer.out_height, layer.out_width)
+    if role in _WEIGHTS:
+        return (layer.in_channels, layer.out_channels // layer.groups, *layer.kernel)
+    return (layer.out_channels,)
 
 
-def _from_memory(elements, shape, layout):
-    if layout == "nhwc":
+def _has_second_axis_last(case, role):
+    """Whether a role's elements lie so in memory, or contiguous."""
+    return (role in _IMAGES and case.property("layout") == "nhwc"
+            or role in _WEIGHTS and case.property("weight_layout") == "channels_last")
+
+
+def _in_memory(tensor, axis_last):
+    """A tensor's elements as they lie."""
+    return (tensor.permute(0, 2, 3, 1) if axis_last else tensor).contiguous().flatten()
+
+
+def _from_memory(elements, shape, axis_last):
+    if axis_last:
         n, c, h, w = shape
         return elements.view(n, h, w, c).permute(0, 3, 1, 2)
     return elements.view(shape)
 
 
-def _inputs(layer, dtype, device, random):
-    """Normal numbers; weights scaled so that sums are about as large. In one case of four the channels of x and their
-    weights have sizes of their own, over 2^-10 to 2^10."""
-    normal = lambda *shape: torch.randn(*shape, generator=random, device=device, dtype=torch.float64)
-    x = normal(layer.batch, layer.in_channels, layer.height, layer.width)
-    weight = normal(layer.in_channels, layer.out_channels // layer.groups, *layer.kernel)
-    weight /= math.sqrt(max(1, layer.terms_of_an_output()))
-    if dtype in (torch.float32, torch.float64) and random.initial_seed() % 4 == 0:
-        x *= torch.exp2(torch.randint(-10, 11, (layer.in_channels,), generator=random, device=device))[:, None, None]
-    bias = normal(layer.out_channels).to(dtype) if layer.bias else None
-    return x.to(dtype), weight.to(dtype), bias
+def _inputs(case, layer, device, random):
+    """By role: normal numbers, one of two factors scaled so that sums are about as large. In one case of four the
+    channels of the other one have sizes of their own, over 2^-10 to 2^10, in types that hold them."""
+    dtype = _TORCH[case.property("dtype")]
+    direction = case.direction()
+    terms = {"forward": layer.terms_of_an_output(),
+             "grad_input": layer.out_channels // layer.groups * layer.kernel[0] * layer.kernel[1],
+             "grad_weight": layer.batch * layer.height * layer.width,
+             "grad_bias": layer.batch * layer.out_height * layer.out_width}[direction]
+    scaled = "weight" if "weight" in _READ[direction] else "grad_y"
+    out = {}
+    for role in _READ[direction]:
+        if role == "bias" and not layer.bias:
+            continue
+        shape = _shape(layer, role)
+        array = torch.randn(*shape, generator=random, device=device, dtype=torch.float64)
+        if role == scaled:
+            array /= math.sqrt(max(1, terms))
+        elif role in _IMAGES and dtype in (torch.float32, torch.float64) and random.initial_seed() % 4 == 0:
+            array *= torch.exp2(torch.randint(-10, 11, (shape[1],), generator=random, device=device))[:, None, None]
+        out[role] = array.to(dtype)
+    return out
 
 
 def run_case(library, device, where, case, seed):
@@ -70,7 +103,7 @@ def run_case(library, device, where, case, seed):
     kernel = None
     template = ""
     try:
-        kernel = library.prepare(device, handle)
+        kernel = library.prepare(device, handle, case.direction())
         template = library.template(kernel)
         return case, template, _judged(library, kernel, where, case, random)
     except RuntimeError as error:  # ours, or PyTorch's of a CUDA context that is broken
@@ -82,45 +115,49 @@ def run_case(library, device, where, case, seed):
 
 
 def _judged(library, kernel, where, case, random):
-    mode, layout, dtype = case.property("compute"), case.property("layout"), _TORCH[case.property("dtype")]
-    layer = case.layer()
-    x, weight, bias = _inputs(layer, dtype, where, random)
-    shape = (layer.batch, layer.out_channels, layer.out_height, layer.out_width)
-    inputs = {}
-    weights_last = case.property("weight_layout") == "channels_last"
-    for name, values in (("x", _in_memory(x, layout == "nhwc")), ("weight", _in_memory(weight, weights_last)),
-                         ("bias", bias)):
-        if values is not None:
-            inputs[name] = Guarded(values.numel(), dtype, where, _POISON, alignment=16 if name == "x" else 512)
-            inputs[name].elements.copy_(values)
-    y = Guarded(math.prod(shape), dtype, where, _CANARY, alignment=16)
-    workspace_bytes = library.workspace(kernel, case.sizes)
+    dtype = _TORCH[case.property("dtype")]
+    layer, direction = case.layer(), case.direction()
+    inputs = _inputs(case, layer, where, random)
+    reference = Reference(case, layer, inputs)
+    arrays = {}
+    for role, values in inputs.items():
+        arrays[role] = Guarded(values.numel(), dtype, where, _POISON, alignment=16 if role in _IMAGES else 512)
+        arrays[role].elements.copy_(_in_memory(values, _has_second_axis_last(case, role)))
+    before = {role: array.bytes.clone() for role, array in arrays.items()}
+    written = [role for role in _WRITTEN[direction] if role != "grad_bias" or layer.bias]
+    for role in written:
+        arrays[role] = Guarded(math.prod(_shape(layer, role)), dtype, where, _CANARY, alignment=16)
+    workspace_bytes, kept_bytes = library.workspaces(kernel, case.sizes)
     workspace = Guarded(workspace_bytes, None, where, _CANARY)
-    before = {name: array.bytes.clone() for name, array in inputs.items()}
-    stream = torch.cuda.current_stream().cuda_stream if where == "cuda" else None
+    stream = torch.cuda.current_stream().cuda_stream if where != "cpu" else None
 
-    def run(weight_address):
-        """A copy of y's bytes."""
-        y.bytes.fill_(_POISON)
-        library.launch(kernel, inputs["x"].address(), weight_address, inputs["bias"].address() if bias is not None else 0,
-                       y.address(), workspace.address(), workspace_bytes, stream, case.sizes)
-        return y.bytes.clone()
+    def run(**others):
+        """Copies of the bytes of what a call writes."""
+        for role in written:
+            arrays[role].bytes.fill_(_POISON)
+        roles = {role: array.address() for role, array in arrays.items()} | others
+        library.launch_roles(kernel, roles, workspace.address(), workspace_bytes, stream, case.sizes)
+        return {role: arrays[role].bytes.clone() for role in written}
+
+    def same(results):
+        return all(torch.equal(results[role], first[role]) for role in written)
 
     workspace.bytes.fill_(_POISON)
-    first = run(inputs["weight"].address())
-    fault = Reference(case, layer, mode, x, weight, bias).fault(_from_memory(first.view(dtype), shape, layout))
-    if fault:
-        return fault
+    first = run()
+    for role in written:
+        values = _from_memory(first[role].view(dtype), _shape(layer, role), _has_second_axis_last(case, role))
+        if fault := reference.fault(role, values):
+            return fault
     workspace.bytes.fill_(_POISON)
-    if not torch.equal(run(inputs["weight"].address()), first):
+    if not same(run()):
         return "a second run gives other bits"
-    if workspace.bytes.numel() and not torch.equal(run(0), first):
+    if kept_bytes and not same(run(weight=None)):
         return "a run with weights packed before gives other bits"
-    for name, array in inputs.items():
-        if not torch.equal(array.bytes, before[name]) or not array.is_intact():
-            return f"{name} or the memory next to it was written"
-    if not y.is_intact():
-        return "memory beside y was written"
+    for role, array in arrays.items():
+        if role in before and not torch.equal(array.bytes, before[role]):
+            return f"{role} was written"
+        if not array.is_intact():
+            return f"memory beside {role} was written"
     if not workspace.is_intact():
         return "memory beside the workspace was written"
     return ""
