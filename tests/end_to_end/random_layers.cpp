@@ -194,8 +194,10 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
       const auto& [least, most] = ranges.begin()[which];
       return between(least, most);
     };
-    a.kernel = one_of(weighted({2, 6, 2, 1}), {{1, 1}, {2, 4}, {5, 10}, {11, 33}});
-    a.stride = one_of(weighted({4, 3, 2, 1}), {{1, 1}, {2, 2}, {3, 5}, {6, 20}});
+    // To compile many taps costs little, and what they are made of in the machine code shows most.
+    const bool many_taps = use_ == Use::kCompile;
+    a.kernel = one_of(many_taps ? weighted({1, 4, 4, 1}) : weighted({2, 6, 2, 1}), {{1, 1}, {2, 4}, {5, 10}, {11, 33}});
+    a.stride = one_of(many_taps ? weighted({3, 4, 3, 1}) : weighted({4, 3, 2, 1}), {{1, 1}, {2, 2}, {3, 5}, {6, 20}});
     a.dilation = one_of(weighted({4, 1, 1}), {{1, 1}, {2, 2}, {3, 12}});
     if (wanted.template_name == "roll_gemm") {
       a.stride = 1;

@@ -182,9 +182,9 @@ class SearchTest(unittest.TestCase):
                 search_on_gpu.read_earlier(self.options("--seed", "1", "--more", path))
 
     def test_workers_take_turns_among_gpus_and_nvrtcs(self):
-        options = self.options("--device", "cuda:0,cuda:1", "--nvrtc", "a", "--nvrtc", "b")
-        self.assertEqual([search_on_gpu.with_one(options, worker) for worker in range(4)],
-                         [("cuda:0", "a"), ("cuda:0", "b"), ("cuda:1", "a"), ("cuda:1", "b")])
+        options = self.options("--jobs", "4", "--device", "cuda:0,cuda:1", "--nvrtc", "a", "--nvrtc", "b")
+        self.assertEqual([search_on_gpu.with_one(options, worker) for worker in range(5)],
+                         [("cuda:0", "a"), ("cuda:0", "b"), ("cuda:1", "a"), ("cuda:1", "b"), ("cuda:0", "a")])
 
 
 if __name__ == "__main__":
