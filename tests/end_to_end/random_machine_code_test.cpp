@@ -1,7 +1,7 @@
 // First plans of random layers for the tensor cores of warpgroups, as machine code: no instruction may touch a register
 // of a product in flight. Which layer makes the assembler move one there is not to be foreseen, so this takes many: of
-// each direction, template, mode and layout, larger ones than the host device can run, and the layers that once failed.
-// A run compiles a sample of them (tests/sample/sample.h).
+// each direction, template, mode and layout, larger ones than the host device can run, the layers that once failed, and
+// layers like these. A run compiles a sample of them (tests/sample/sample.h).
 //
 // CONVTGEN_TEST_ONLY  to_16_bits/: cases of modes that convert to 16 bits, for another NVRTC; or a case's name
 // CONVTGEN_TEST_PART  "3/16": part 3, counted from 0, of 16 of them, for as many processes side by side
@@ -100,6 +100,11 @@ struct Case {
   std::optional<Layer> layer;  // that once failed; else one is drawn
 };
 
+const std::vector<NetLine>& failed_lines() {
+  static const std::vector<NetLine> lines = read_net_lines(CONVTGEN_FAILED_LAYERS).value();
+  return lines;
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const auto& [of, computes, layouts] : all_products()) {
@@ -118,8 +123,7 @@ std::vector<Case> all_cases() {
       }
     }
   }
-  const std::vector<NetLine> failed = read_net_lines(CONVTGEN_FAILED_LAYERS).value();
-  for (const NetLine& line : failed) {
+  for (const NetLine& line : failed_lines()) {
     const Layer& layer = line.drawn.layer;
     const Direction direction = layer.directions.front();
     const Template& of = template_of(net_plans(layer).value().front());
@@ -152,29 +156,84 @@ Layer enlarged(const RandomLayer& drawn, std::mt19937_64& random) {
   return layer;
 }
 
+/// One of the layers that once failed, of this direction if there are such, in this mode and layout, with a few other
+/// properties.
+Layer neighbour_of_failed(const Case& one, std::mt19937_64& random) {
+  const auto between = [&](std::int64_t least, std::int64_t most) {
+    return least + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least + 1));
+  };
+  std::vector<Layer> failed, others;
+  for (const NetLine& line : failed_lines()) {
+    const Layer& each = line.drawn.layer;
+    (each.directions.front() == one.of.direction ? failed : others).push_back(each);
+  }
+  const std::vector<Layer>& some = failed.empty() ? others : failed;
+  Layer layer = some[random() % some.size()];
+  layer.directions = {one.of.direction};
+  layer.compute = one.compute;
+  layer.dtype = one.compute == kF16 ? Dtype::kF16 : one.compute == kBf16 ? Dtype::kBf16 : Dtype::kF32;
+  layer.layout = one.layout;
+  layer.fuse.clear();
+  for (int change = 0; change < 3; ++change) {
+    Axis& axis = layer.axes[layer.dimensions == 2 && random() % 2 == 0 ? kHeight : kWidth];
+    switch (random() % 6) {
+      case 0:
+        axis.kernel = between(1, 8);
+        break;
+      case 1:
+        axis.stride = between(1, 4);
+        break;
+      case 2:
+        axis.extent = between(4, 100);
+        break;
+      case 3:
+        layer.in_channels = layer.groups * between(1, 100);
+        break;
+      case 4:
+        layer.out_channels = layer.groups * between(1, 8) * 8;
+        break;
+      default:
+        layer.batch = between(1, 12);
+        break;
+    }
+  }
+  return layer;
+}
+
 struct Chosen {
   Problem problem;
   Plan plan;
 };
 
+/// The template's first plan of a layer, if it takes it.
+std::optional<Chosen> first_plan(const Case& one, const Layer& layer) {
+  const Problem problem{layer, one.of.direction, target_named("sm_90a").value()};
+  if (!check_limits(layer).empty()) {
+    return std::nullopt;
+  }
+  const auto plans = plans_of(*template_named(one.of.template_name).value(), problem);
+  return plans ? std::optional(Chosen{problem, plans->front()}) : std::nullopt;
+}
+
 Chosen choose(const Case& one) {
-  const auto target = target_named("sm_90a").value();
   if (one.layer) {
-    const Problem problem{*one.layer, one.of.direction, target};
+    const Problem problem{*one.layer, one.of.direction, target_named("sm_90a").value()};
     return {problem, plan(problem).value().front()};
   }
   std::mt19937_64 random = seeded_by(one.name);
-  const Template& of = *template_named(one.of.template_name).value();
+  constexpr int kAttempts = 20;
+  for (int attempt = random() % 2 == 0 ? 0 : kAttempts; attempt < kAttempts; ++attempt) {
+    if (auto chosen = first_plan(one, neighbour_of_failed(one, random))) {
+      return *std::move(chosen);
+    }
+  }
   const auto is_of_cell = [&](const Layer& layer) {
     return layer.compute == one.compute && layer.layout == one.layout;
   };
-  const RandomLayer drawn = draw_plan(random, of.name, is_of_cell, one.of.direction, Use::kCompile).layer;
+  const RandomLayer drawn = draw_plan(random, one.of.template_name, is_of_cell, one.of.direction, Use::kCompile).layer;
   for (const Layer& layer : {enlarged(drawn, random), drawn.layer}) {
-    const Problem problem{layer, one.of.direction, target};
-    if (check_limits(layer).empty()) {
-      if (const auto plans = plans_of(of, problem)) {
-        return {problem, plans->front()};
-      }
+    if (auto chosen = first_plan(one, layer)) {
+      return *std::move(chosen);
     }
   }
   throw std::logic_error("the plan that was drawn is none of " + one.name);
