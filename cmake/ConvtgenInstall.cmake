@@ -1,22 +1,37 @@
-# What `cmake --install` puts where. Components: generator (the program), runtime (the shared library), development (the rest).
+# What `cmake --install` puts where, all or nothing. Components: generator (the program), runtime (the shared library), development (the rest).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/convtgen)
 set(made ${PROJECT_BINARY_DIR}/package)
 
-# The program and its completions, which it prints itself.
+# The completions, which the program prints itself. Each stands with its folder below share.
+set(completions "")
+set(entries "")
+if(NOT CMAKE_CROSSCOMPILING)
+  set(entries bash=bash-completion/completions/convtgen zsh=zsh/site-functions/_convtgen fish=fish/vendor_completions.d/convtgen.fish)
+endif()
+foreach(entry IN LISTS entries)
+  string(REGEX REPLACE "^[a-z]+=" ${made}/ script ${entry})
+  list(APPEND completions ${script})
+endforeach()
+
+# Nothing is installed of a tree that was built in part.
+convtgen_check_before_install(generator FILES $<TARGET_FILE:convtgen> ${completions})
+if(TARGET convtgen_shared)
+  convtgen_check_before_install(runtime FILES $<TARGET_FILE:convtgen_shared>)
+endif()
+convtgen_check_before_install(development FILES $<TARGET_FILE:convtgen_static>)
+
 install(TARGETS convtgen EXPORT convtgen_cli RUNTIME COMPONENT generator)
 install(EXPORT convtgen_cli DESTINATION ${package} NAMESPACE convtgen:: FILE convtgenCli.cmake COMPONENT development)
 if(NOT CMAKE_CROSSCOMPILING)
-  set(completions "")
-  foreach(entry bash=bash-completion/completions/convtgen zsh=zsh/site-functions/_convtgen fish=fish/vendor_completions.d/convtgen.fish)
+  foreach(entry IN LISTS entries)
     string(REGEX MATCH "^([a-z]+)=(.+)/([^/]+)$" matched ${entry})
     set(shell ${CMAKE_MATCH_1})
     set(script ${made}/${CMAKE_MATCH_2}/${CMAKE_MATCH_3})
     file(MAKE_DIRECTORY ${made}/${CMAKE_MATCH_2})
     add_custom_command(OUTPUT ${script} COMMAND convtgen completion ${shell} > ${script} DEPENDS convtgen
                        COMMENT "Making the completion for ${shell}" VERBATIM)
-    list(APPEND completions ${script})
     install(FILES ${script} DESTINATION ${CMAKE_INSTALL_DATADIR}/${CMAKE_MATCH_2} COMPONENT generator)
   endforeach()
   add_custom_target(convtgen_completions ALL DEPENDS ${completions})
