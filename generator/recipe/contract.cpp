@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "generator/layer/shape.h"
+#include "generator/recipe/array_axes.h"
 
 namespace convtgen {
 namespace {
@@ -110,6 +111,15 @@ std::string sizes_text(const Layer& layer) {
   return text;
 }
 
+/// "Cin 128, Cout 64, KH 4, KW 4": an array's axes in memory order.
+std::string shape_text(const Layer& layer, Role role) {
+  std::vector<std::string> axes;
+  for (const ArrayAxis& axis : axes_of_array(layer, role)) {
+    axes.push_back(fmt::format("{} {}", axis.name, amount_text(layer, axis.extent)));
+  }
+  return fmt::format("{}", fmt::join(axes, ", "));
+}
+
 std::string grid_text(const Layer& layer, const Grid& grid) {
   Product tiles;
   for (const Grid::Axis& axis : grid.axes) {
@@ -205,6 +215,27 @@ std::string arguments_text(const Recipe& recipe, const RecipeKernel& kernel) {
   return text + "\n";
 }
 
+/// Two functions that do the same: of the driver and of the runtime.
+std::string opt_in_text(std::int64_t shared_bytes) {
+  return fmt::format(
+      "//     shared memory above 48 KiB: before the first launch on a device, either of\n"
+      "//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, {0})\n"
+      "//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, {0})\n",
+      shared_bytes);
+}
+static_assert(kSharedWithoutOptIn == 48 * 1024);
+
+/// Without the condition the kernel would race with the launch before it, for whose tensors it does not wait.
+constexpr std::string_view kOverlapText =
+    "//     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:\n"
+    "//       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait\n";
+
+constexpr std::string_view kMapsText =
+    "//   tensor maps: by cuTensorMapEncodeTiled, interleave none, L2 promotion 128 bytes\n"
+    "//     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which "
+    "are\n"
+    "//     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself\n";
+
 std::string kernel_text(const Layer& layer, const Recipe& recipe, const RecipeKernel& kernel) {
   std::string text = fmt::format("//   kernel {}\n{}//     grid {}; block {}", kernel.symbol,
                                  arguments_text(recipe, kernel), grid_text(layer, kernel.grid), kernel.threads);
@@ -212,8 +243,11 @@ std::string kernel_text(const Layer& layer, const Recipe& recipe, const RecipeKe
     text += fmt::format("; cluster {} by the source", kernel.cluster);
   }
   text += fmt::format("; shared {}\n", kernel.shared_bytes);
+  if (kernel.shared_bytes > kSharedWithoutOptIn) {
+    text += opt_in_text(kernel.shared_bytes);
+  }
   if (kernel.waits) {
-    text += "//     attribute programmatic stream serialization\n";
+    text += kOverlapText;
   }
   if (kernel.once) {
     text += "//     only if the weights have changed\n";
@@ -229,6 +263,7 @@ std::string contract_text(const Layer& layer, const Recipe& recipe, std::string_
   for (const Tensor& tensor : recipe.tensors) {
     text += fmt::format("//   tensor {}: {} elements, {}, {}-byte aligned\n", name_of(tensor.role),
                         amount_text(layer, tensor.elements), tensor.written ? "written" : "read", tensor.alignment);
+    text += fmt::format("//     shape ({}), contiguous\n", shape_text(layer, tensor.role));
   }
   if (!recipe.regions.empty()) {
     text += fmt::format("//   workspace: {0}-byte aligned; each region begins at a multiple of {0} bytes\n",
@@ -237,6 +272,9 @@ std::string contract_text(const Layer& layer, const Recipe& recipe, std::string_
   for (const Region& region : recipe.regions) {
     text += fmt::format("//   region {}: {} bytes, {}{}\n", region.name, amount_text(layer, region.bytes), region.what,
                         region.kept ? "; kept for later calls" : "");
+  }
+  if (!recipe.maps.empty()) {
+    text += kMapsText;
   }
   for (const MapRecipe& map : recipe.maps) {
     text += map_text(layer, recipe, map);

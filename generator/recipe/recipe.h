@@ -179,6 +179,9 @@ struct RecipeKernel {
   bool operator==(const RecipeKernel&) const = default;
 };
 
+/// Dynamic shared memory that a block may have without an attribute of its kernel (opt-in).
+inline constexpr std::int64_t kSharedWithoutOptIn = 48 * 1024;
+
 /// Of kernels' ints, and of blocks in a grid.
 inline constexpr std::int64_t kMostInt = 2147483647;
 

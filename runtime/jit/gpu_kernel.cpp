@@ -13,8 +13,6 @@
 namespace convtgen::jit {
 namespace {
 
-constexpr std::int64_t kSharedWithoutAsking = 48 * 1024;  // more needs an attribute of each kernel
-
 // Loading and unloading are not part of what the caller captures; without this the driver would spoil captures that
 // go on in this or another thread.
 class OutsideCapture {
@@ -116,7 +114,7 @@ Failure GpuKernel::load_failure(cuda::Status status, const char* log) const {
 
 Outcome<void> GpuKernel::allow_shared(cuda::FunctionHandle function, const RecipeKernel& kernel) const {
   const std::int64_t bytes = kernel.shared_bytes;
-  if (bytes <= kSharedWithoutAsking) {
+  if (bytes <= kSharedWithoutOptIn) {
     return {};
   }
   if (bytes > gpu_->info().max_shared_bytes) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <stdexcept>
 #include <utility>
 
@@ -152,6 +153,37 @@ HeadTensor read_tensor(std::string_view text) {
   return tensor;
 }
 
+/// "(N batch, Cin 64, H in_height, W 8), contiguous"
+std::vector<HeadAxis> read_shape(std::string_view text) {
+  if (!take(text, "(") || !text.ends_with("), contiguous")) {
+    refuse("no shape", text);
+  }
+  std::vector<HeadAxis> axes;
+  for (const std::string_view axis : split(until(text, "), "), ", ")) {
+    const std::size_t space = axis.rfind(' ');
+    axes.push_back({.name = std::string(axis.substr(0, space)), .extent = std::string(axis.substr(space + 1))});
+  }
+  return axes;
+}
+
+/// The lines that follow a first one must be these: their text is for people.
+void expect_lines(std::string_view& source, std::initializer_list<std::string_view> lines) {
+  for (const std::string_view expected : lines) {
+    if (const std::string_view line = until(source, "\n"); line != expected) {
+      refuse(fmt::format("not '{}'", expected), line);
+    }
+  }
+}
+
+/// "//       cuFuncSetAttribute(kernel, CU_FUNC_..., 164896)"
+std::int64_t read_opt_in(std::string_view& source, std::string_view begin) {
+  std::string_view line = until(source, "\n");
+  if (!take(line, begin) || !line.ends_with(")")) {
+    refuse("no opt-in to shared memory", line);
+  }
+  return number(line.substr(0, line.size() - 1));
+}
+
 HeadRegion read_region(std::string_view text) {
   HeadRegion region;
   region.name = until(text, ": ");
@@ -230,10 +262,22 @@ Head read_head(std::string_view source) {
     } else if (take(line, "//     grid ")) {
       head.kernels.back().grid = until(line, "; ");
       read_launch(line, head.kernels.back());
-    } else if (line == "//     attribute programmatic stream serialization") {
-      head.kernels.back().overlaps = true;
+    } else if (line == "//     shared memory above 48 KiB: before the first launch on a device, either of") {
+      head.kernels.back().driver_opt_in =
+          read_opt_in(source, "//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, ");
+      head.kernels.back().runtime_opt_in =
+          read_opt_in(source, "//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, ");
+    } else if (line ==
+               "//     attribute programmatic stream serialization, only if the launch before it on the stream is of "
+               "this call:") {
+      head.kernels.back().overlaps_own_launch = true;
+      expect_lines(source,
+                   {"//       the kernel waits before it reads what that launch wrote; it reads and writes tensors "
+                    "without a wait"});
     } else if (line == "//     only if the weights have changed") {
       head.kernels.back().for_new_weights = true;
+    } else if (take(line, "//     shape ")) {
+      head.tensors.back().axes = read_shape(line);
     } else if (take(line, "//     at most ")) {
       head.kernels.back().bounds = read_sizes(line);
     } else if (!take(line, "//   ")) {
@@ -242,6 +286,17 @@ Head read_head(std::string_view source) {
       head.sizes = read_sizes(line);
     } else if (take(line, "compile: nvcc ")) {
       head.compiler_flags = line;
+    } else if (take(line, "tensor maps: by cuTensorMapEncodeTiled, ")) {
+      head.encoding = line;
+      line = until(source, "\n");
+      if (!take(line,
+                "//     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its ")) {
+        refuse("no type of tensor maps", line);
+      }
+      head.map_bytes = number(until(line, " bytes, which are"));
+      line = until(source, "\n");
+      take(line, "//     ");
+      head.map_alignment = number(until(line, "-byte aligned in both, or give "));
     } else if (take(line, "tensor map ")) {
       head.maps.push_back(read_map(line));
     } else if (take(line, "tensor ")) {

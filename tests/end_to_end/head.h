@@ -19,9 +19,15 @@ struct HeadSize {
   std::string formula;  // of an open extent of the output: "2 * in_height + 1"
 };
 
-/// "tensor y: 64 * batch elements, written, 16-byte aligned"
+/// "Cout / groups 16", "H in_height"
+struct HeadAxis {
+  std::string name, extent;
+};
+
+/// "tensor y: 64 * batch elements, written, 16-byte aligned", "shape (N batch, Cout 64), contiguous"
 struct HeadTensor {
   std::string name, elements;
+  std::vector<HeadAxis> axes = {};
   bool written = false;
   std::int64_t alignment = 0;
 };
@@ -48,7 +54,9 @@ struct HeadKernel {
   std::string symbol, grid;
   std::vector<HeadArgument> arguments;
   std::int64_t threads = 0, cluster = 1, shared_bytes = 0;
-  bool overlaps = false;              // programmatic stream serialization
+  // What its attributes must allow before the first launch, by the driver's function and the runtime's; 0: nothing.
+  std::int64_t driver_opt_in = 0, runtime_opt_in = 0;
+  bool overlaps_own_launch = false;   // programmatic stream serialization after a launch of this call
   bool for_new_weights = false;       // launched only if the weights have changed
   std::vector<HeadSize> bounds = {};  // largest legal sizes
 };
@@ -60,6 +68,8 @@ struct Head {
   std::int64_t workspace_alignment = 0;
   std::vector<HeadRegion> regions;
   std::vector<HeadMap> maps;
+  std::string encoding;                           // of all maps: "interleave none, L2 promotion 128 bytes"
+  std::int64_t map_bytes = 0, map_alignment = 0;  // of the source's own type
   std::vector<HeadKernel> kernels;
 };
 

@@ -6,6 +6,7 @@
 // CONVTGEN_TEST_DEVICE  host (default) or cuda, which takes what nvcc compiled
 // CUDACXX               the nvcc, if it is not the one that is installed
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "generator/language/language.h"
 #include "generator/planner/templates.h"
 #include "generator/recipe/call_form.h"
+#include "runtime/device/cuda/cuda_api.h"
 #include "runtime/reference/layer_arrays.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/head.h"
@@ -67,6 +69,21 @@ TensorMap map_of(const HeadMap& said, const Sizes& sizes, std::uint64_t address)
   return map;
 }
 
+/// Without the axes that have one index alone: arrays of the reference have the axes that a layer lacks.
+std::vector<std::int64_t> without_ones(std::vector<std::int64_t> shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
+/// "N Cin H W"
+std::string axis_names(const HeadTensor& tensor) {
+  std::vector<std::string> names;
+  for (const HeadAxis& axis : tensor.axes) {
+    names.push_back(axis.name);
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
 /// What the head says of a call, held to what the recipe makes of it.
 void expect_contract(const KernelSource& source, const Layer& layer, const InputSizes& call_sizes) {
   const Head head = read_head(source.text);
@@ -85,6 +102,12 @@ void expect_contract(const KernelSource& source, const Layer& layer, const Input
     EXPECT_EQ(evaluate(head.tensors[i].elements, sizes), tensor.elements.in(quantities)) << head.tensors[i].name;
     EXPECT_EQ(head.tensors[i].written, tensor.written) << head.tensors[i].name;
     EXPECT_EQ(head.tensors[i].alignment, tensor.alignment) << head.tensors[i].name;
+    std::vector<std::int64_t> shape;
+    for (const HeadAxis& axis : head.tensors[i].axes) {
+      shape.push_back(evaluate(axis.extent, sizes));
+    }
+    EXPECT_EQ(without_ones(shape), without_ones(array_shape(layer, shape_of(layer, call_sizes).value(), tensor.role)))
+        << head.tensors[i].name;
     arrays.set(tensor.role, reinterpret_cast<void*>(address_of(i)));
     values[head.tensors[i].name] = address_of(i);
   }
@@ -102,6 +125,9 @@ void expect_contract(const KernelSource& source, const Layer& layer, const Input
   if (call.is_empty) {
     return;  // nothing is launched
   }
+  Arrays packed_before = arrays;
+  packed_before.set(Role::kWeight, nullptr);
+  const Call later = recipe.may_omit_weight() ? form.call(packed_before, call_sizes).value() : call;
   ASSERT_EQ(head.maps.size(), recipe.maps.size());
   for (std::size_t i = 0; i < recipe.maps.size(); ++i) {
     const HeadMap& said = head.maps[i];
@@ -111,7 +137,17 @@ void expect_contract(const KernelSource& source, const Layer& layer, const Input
     map.pitches[0] = 0;  // not used
     EXPECT_EQ(map_of(said, sizes, values[said.of]), map) << said.name;
   }
+  if (!head.maps.empty()) {
+    EXPECT_EQ(head.encoding, "interleave none, L2 promotion 128 bytes") << "as encode_tensor_map() makes them";
+    const std::string own_type =
+        fmt::format("\nstruct __align__({}) TensorMap {{\n  unsigned long long words[{}];\n}};\n", head.map_alignment,
+                    head.map_bytes / 8);
+    EXPECT_NE(source.text.find(own_type), std::string::npos) << own_type;
+    EXPECT_EQ(head.map_bytes, static_cast<std::int64_t>(sizeof(cuda::EncodedTensorMap)));
+    EXPECT_EQ(head.map_alignment, static_cast<std::int64_t>(alignof(cuda::EncodedTensorMap)));
+  }
   ASSERT_EQ(head.kernels.size(), recipe.kernels.size());
+  bool launched = false, launched_later = false;  // a kernel of the call, with weights and without
   for (std::size_t k = 0; k < recipe.kernels.size(); ++k) {
     const HeadKernel& said = head.kernels[k];
     const RecipeKernel& kernel = recipe.kernels[k];
@@ -120,8 +156,13 @@ void expect_contract(const KernelSource& source, const Layer& layer, const Input
     EXPECT_EQ(said.threads, kernel.threads) << said.symbol;
     EXPECT_EQ(said.cluster, kernel.cluster) << said.symbol;
     EXPECT_EQ(said.shared_bytes, kernel.shared_bytes) << said.symbol;
-    EXPECT_EQ(said.overlaps, kernel.waits) << said.symbol;
+    EXPECT_EQ(said.driver_opt_in, said.shared_bytes > 48 * 1024 ? said.shared_bytes : 0) << said.symbol;
+    EXPECT_EQ(said.runtime_opt_in, said.driver_opt_in) << said.symbol;
     EXPECT_EQ(said.for_new_weights, kernel.once) << said.symbol;
+    EXPECT_EQ(said.overlaps_own_launch && launched, call.kernels[k].waits) << said.symbol;
+    EXPECT_EQ(said.overlaps_own_launch && launched_later, later.kernels[k].waits) << said.symbol;
+    launched |= call.kernels[k].blocks > 0;
+    launched_later |= later.kernels[k].blocks > 0;
     ASSERT_EQ(said.arguments.size(), kernel.arguments.size()) << said.symbol;
     for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
       const auto& [type, value] = said.arguments[i];
@@ -209,7 +250,45 @@ Result<Binary> compiled(Device& device, const KernelSource& source, const Head& 
 /// What the call of the source wrote, by the names in its head.
 using Written = std::map<std::string, HostArray>;
 
-/// Runs a call of the source by its head alone. Returns what it wrote, or what went wrong.
+/// Launches the kernels of a call, those that the head says it needs. `values` has the addresses by their names.
+Result<void> launch_by_head(Device& device, const Head& head, const Sizes& sizes, const Binary& binary,
+                            const std::map<std::string, std::uint64_t>& values, std::uint64_t workspace,
+                            bool new_weights) {
+  bool launched = false;
+  for (const HeadKernel& said : head.kernels) {
+    Launch launch{.blocks = evaluate(said.grid, sizes),
+                  .threads = static_cast<int>(said.threads),
+                  .shared_bytes = said.shared_bytes,
+                  .arguments = {}};
+    if (launch.blocks == 0 || (said.for_new_weights && !new_weights)) {
+      continue;
+    }
+    launch.pdl_buffer = said.overlaps_own_launch && launched ? workspace : 0;
+    launched = true;
+    for (const HeadArgument& argument : said.arguments) {
+      if (const auto map = std::ranges::find(head.maps, argument.value, &HeadMap::name); map != head.maps.end()) {
+        launch.tensor_maps.push_back({launch.arguments.size(), map_of(*map, sizes, values.at(map->of))});
+        launch.arguments.push_back(0);
+        continue;
+      }
+      const auto known = values.find(argument.value);
+      launch.arguments.push_back(known != values.end() ? known->second
+                                                       : static_cast<std::uint64_t>(evaluate(argument.value, sizes)));
+    }
+    const auto kernel = std::ranges::find(binary.kernels, said.symbol, &BinaryKernel::symbol);
+    auto loaded = device.load(binary, *kernel);
+    if (!loaded) {
+      return std::unexpected(loaded.error());
+    }
+    if (auto ran = device.run(**loaded, launch); !ran) {
+      return ran;
+    }
+  }
+  return {};
+}
+
+/// Runs a call of the source by its head alone, and where the head allows it once more with the weights that the first
+/// has packed. Returns what the last one wrote, or what went wrong.
 Result<Written> run_by_head(Device& device, const std::string& text, const Layer& layer, const InputSizes& call_sizes,
                             const LayerInputs& inputs) {
   const Head head = read_head(text);
@@ -229,9 +308,10 @@ Result<Written> run_by_head(Device& device, const std::string& text, const Layer
     const auto bytes = static_cast<std::size_t>(evaluate(tensor.elements, sizes) * bytes_of(layer.dtype));
     auto& buffer = buffers[tensor.name] = device.allocate(bytes).value();
     values[tensor.name] = buffer->address();
-    const auto done =
-        tensor.written ? device.poison(*buffer, std::byte{0xff}) : device.upload(*buffer, read.at(tensor.name)->bytes);
-    if (!done) {
+    if (tensor.written) {
+      continue;
+    }
+    if (auto done = device.upload(*buffer, read.at(tensor.name)->bytes); !done) {
       return std::unexpected(done.error());
     }
   }
@@ -240,31 +320,16 @@ Result<Written> run_by_head(Device& device, const std::string& text, const Layer
   for (std::size_t i = 0; i < head.regions.size(); ++i) {
     values[head.regions[i].name] = workspace->address() + static_cast<std::uint64_t>(offsets[i]);
   }
-  for (const HeadKernel& said : head.kernels) {
-    Launch launch{.blocks = evaluate(said.grid, sizes),
-                  .threads = static_cast<int>(said.threads),
-                  .shared_bytes = said.shared_bytes,
-                  .arguments = {}};
-    if (launch.blocks == 0) {
-      continue;
-    }
-    launch.pdl_buffer = said.overlaps ? workspace->address() : 0;
-    for (const HeadArgument& argument : said.arguments) {
-      if (const auto map = std::ranges::find(head.maps, argument.value, &HeadMap::name); map != head.maps.end()) {
-        launch.tensor_maps.push_back({launch.arguments.size(), map_of(*map, sizes, values.at(map->of))});
-        launch.arguments.push_back(0);
-        continue;
+  const bool packs = std::ranges::any_of(head.kernels, &HeadKernel::for_new_weights);
+  for (const bool new_weights : packs ? std::vector{true, false} : std::vector{true}) {
+    for (const HeadTensor& tensor : head.tensors) {
+      if (tensor.written) {
+        if (auto done = device.poison(*buffers[tensor.name], std::byte{0xff}); !done) {
+          return std::unexpected(done.error());
+        }
       }
-      const auto known = values.find(argument.value);
-      launch.arguments.push_back(known != values.end() ? known->second
-                                                       : static_cast<std::uint64_t>(evaluate(argument.value, sizes)));
     }
-    const auto kernel = std::ranges::find(binary->kernels, said.symbol, &BinaryKernel::symbol);
-    auto loaded = device.load(*binary, *kernel);
-    if (!loaded) {
-      return std::unexpected(loaded.error());
-    }
-    if (auto ran = device.run(**loaded, launch); !ran) {
+    if (auto ran = launch_by_head(device, head, sizes, *binary, values, workspace->address(), new_weights); !ran) {
       return std::unexpected(ran.error());
     }
   }
@@ -332,6 +397,28 @@ TEST(Head, ArgumentsThatAreLongGoOnInTheNextLine) {
     EXPECT_EQ(source.text.substr(end + 1, 9), "//       ");
     expect_contract(source, layer, {.batch = 2, .extents = {1, 5, 7}});
   }
+}
+
+TEST(Head, ShapesAreInMemoryOrder) {
+  const auto orders = [](const std::string& text, Direction direction) {
+    const Layer layer = parse_layer(text).value();
+    const Head head = read_head(
+        source_of(layer, plan({layer, direction, target_named("sm_90a").value()}).value().front(), direction).text);
+    std::map<std::string, std::string> names;
+    for (const HeadTensor& tensor : head.tensors) {
+      names[tensor.name] = axis_names(tensor);
+    }
+    return names;
+  };
+  using Orders = std::map<std::string, std::string>;
+  EXPECT_EQ(orders("conv_transpose2d 8 -> 6; kernel 3x5; bias", Direction::kForward),
+            (Orders{{"x", "N Cin H W"}, {"weight", "Cin Cout KH KW"}, {"bias", "Cout"}, {"y", "N Cout H W"}}));
+  EXPECT_EQ(orders("conv_transpose2d 8 -> 6; kernel 3x5; groups 2; layout nhwc; weight_layout channels_last; "
+                   "directions grad_input",
+                   Direction::kGradInput),
+            (Orders{{"grad_y", "N H W Cout"}, {"weight", "Cin KH KW Cout / groups"}, {"grad_x", "N H W Cin"}}));
+  EXPECT_EQ(orders("conv_transpose1d 8 -> 6; kernel 3; directions grad_weight", Direction::kGradWeight),
+            (Orders{{"x", "N Cin W"}, {"grad_y", "N Cout W"}, {"grad_weight", "Cin Cout KW"}}));
 }
 
 TEST(Head, FewerPositionsThanInputsAreADifference) {

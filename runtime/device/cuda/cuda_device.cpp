@@ -18,7 +18,6 @@ namespace convtgen {
 namespace {
 
 constexpr std::int64_t kMaxGrid = std::numeric_limits<std::int32_t>::max();  // of the x axis
-constexpr std::int64_t kSharedWithoutAsking = 48 * 1024;                     // more must be asked for, kernel by kernel
 constexpr int kMaxCluster = 8;                                               // that every chip with clusters has
 constexpr std::size_t kSlotBytes = 8;                                        // of Launch::arguments
 
@@ -56,8 +55,8 @@ class CudaKernel final : public LoadedKernel {
 
   std::string symbol;
   cuda::FunctionHandle function = nullptr;
-  std::int64_t shared_allowed = kSharedWithoutAsking;  // dynamic bytes a launch may have now
-  std::optional<std::size_t> parameter_count;          // nothing where the driver is too old to tell
+  std::int64_t shared_allowed = kSharedWithoutOptIn;  // dynamic bytes a launch may have now
+  std::optional<std::size_t> parameter_count;         // nothing where the driver is too old to tell
 
  private:
   std::shared_ptr<CudaContext> context_;
