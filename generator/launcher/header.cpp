@@ -12,6 +12,7 @@
 #include "generator/launcher/names.h"
 #include "generator/launcher/signature.h"
 #include "generator/layer/directions.h"
+#include "generator/recipe/array_axes.h"
 #include "generator/recipe/recipe.h"
 
 namespace convtgen {
@@ -38,51 +39,39 @@ std::string comment(const std::vector<std::string>& sentences) {
   return result + " */\n";
 }
 
-std::string size_text(const Size& known, const char* name) {
-  return known ? fmt::format("{}", *known) : std::string(name);
+// "64", or what a function of the layer calls an open size: "batch", "height", "out_height".
+std::string extent_text(const Layer& layer, const Amount& extent) {
+  if (extent.factor == 0) {
+    return fmt::format("{}", extent.constant);
+  }
+  if (extent.per == Quantity::kBatch) {
+    return "batch";
+  }
+  for (const std::size_t index : axes_of(layer)) {
+    if (extent.per == static_cast<Quantity>(static_cast<std::size_t>(Quantity::kOutDepth) + index)) {
+      return fmt::format("out_{}", axis_name(layer, index));
+    }
+    if (extent.per == static_cast<Quantity>(static_cast<std::size_t>(Quantity::kInDepth) + index)) {
+      return std::string(axis_name(layer, index));
+    }
+  }
+  return {};
 }
 
 // "x (batch, 64, height, width), weight (64, 32, 4, 4), bias (32) -> y (batch, 32, ...)."; with weights that are
 // channels last "weight (64, 4, 4, 32; output channels last)".
 std::string arrays_text(const Layer& layer, Direction direction) {
-  std::vector<std::string> in, kernel, out;
-  for (const std::size_t index : axes_of(layer)) {
-    const Axis& axis = layer.axes[index];
-    const std::string name(axis_name(layer, index));
-    in.push_back(size_text(axis.extent, name.c_str()));
-    kernel.push_back(fmt::format("{}", axis.kernel));
-    out.push_back(axis.extent ? fmt::format("{}", output_extent(axis, *axis.extent)) : "out_" + name);
-  }
-  const auto image = [&](std::int64_t channels, const std::vector<std::string>& extents) {
-    const std::string place = fmt::format("{}", fmt::join(extents, ", "));
-    return layer.layout == Layout::kNchw
-               ? fmt::format("({}, {}, {})", size_text(layer.batch, "batch"), channels, place)
-               : fmt::format("({}, {}, {})", size_text(layer.batch, "batch"), place, channels);
-  };
-  const std::int64_t group_out = layer.out_channels / layer.groups;
-  const std::string weight =
-      layer.weight_layout == WeightLayout::kContiguous
-          ? fmt::format("({}, {}, {})", layer.in_channels, group_out, fmt::join(kernel, ", "))
-          : fmt::format("({}, {}, {}; output channels last)", layer.in_channels, fmt::join(kernel, ", "), group_out);
-  const auto shape = [&](Role role) {
-    switch (role) {
-      case Role::kX:
-      case Role::kGradX:
-        return image(layer.in_channels, in);
-      case Role::kY:
-      case Role::kGradY:
-        return image(layer.out_channels, out);
-      case Role::kWeight:
-      case Role::kGradWeight:
-        return weight;
-      default:
-        return fmt::format("({})", layer.out_channels);
-    }
-  };
   const auto list = [&](const std::vector<Role>& roles) {
     std::vector<std::string> texts;
     for (const Role role : roles) {
-      texts.push_back(fmt::format("{} {}", name_of(role), shape(role)));
+      std::vector<std::string> extents;
+      for (const ArrayAxis& axis : axes_of_array(layer, role)) {
+        extents.push_back(extent_text(layer, axis.extent));
+      }
+      const bool is_weight = role == Role::kWeight || role == Role::kGradWeight;
+      const bool channels_last = is_weight && layer.weight_layout == WeightLayout::kChannelsLast;
+      texts.push_back(fmt::format("{} ({}{})", name_of(role), fmt::join(extents, ", "),
+                                  channels_last ? "; output channels last" : ""));
     }
     return fmt::format("{}", fmt::join(texts, ", "));
   };
@@ -190,15 +179,17 @@ std::string header_text(const LayerSet& set, const std::vector<SetKernel>& kerne
  * of x, and only those that the layer leaves open; stream is a CUstream or cudaStream_t, null for the default stream.
  * Functions may be called from any thread. The first call in a context loads the kernel; no later one locks, allocates
  * or loads anything, and it can be captured in a CUDA graph.
- *   _sizes      all extents of a call, that of y among them
- *   _workspace  bytes of the workspace of a call; 0: it needs none, and null will do
- *   _prepare    loads the kernel in the calling thread's context
+ *   _sizes          all extents of a call, that of y among them
+ *   _workspace      bytes of the workspace of a call; 0: it needs none, and null will do
+ *   _prepare        loads the kernel in the calling thread's context
+ *   _keeps_weights  whether calls in this context may leave weight out; loads the kernel, as _prepare does
  *
  * workspace is memory where the arrays are, workspace_bytes of it, at a multiple of {workspace} bytes. A kernel that
  * reads weights in an order of its own has a packed copy of them there. A call packs its weights and then runs the
  * kernel; with weight null it runs the kernel with what an earlier call has packed, so that weights which stay the same
- * are packed once. (Null is an error where the kernel for the GPU reads weights as they are.) Calls that may run at the
- * same time need different workspaces, unless weight is null in all of them and the kernel keeps nothing else there. */
+ * are packed once. Kernels for other GPUs may read the weights in each call, and then null is an error: _keeps_weights
+ * sets *keeps to 1 where null is legal, and to 0 where each call needs the weights. Calls that may run at the same time
+ * need different workspaces, unless weight is null in all of them and the kernel keeps nothing else there. */
 #ifndef {guard}
 #define {guard}
 

@@ -180,6 +180,9 @@ std::string body_of(const Writer& writer, const Signature& signature, const CFun
   if (function.suffix == "_prepare") {
     return fmt::format("  return {}_kernel_prepare({});\n", writer.name, kernel);
   }
+  if (function.suffix == "_keeps_weights") {
+    return fmt::format("  return {}_kernel_keeps_weights({}, keeps);\n", writer.name, kernel);
+  }
   if (function.suffix == "_workspace") {
     return input + fmt::format("  return {}_kernel_workspace({}, &input);\n", writer.name, kernel);
   }
@@ -337,7 +340,8 @@ TextFile host_file_of(const Writer& writer) {
                     fmt::format("extern {0}_HIDDEN const {1}_host_binary {2}_host;\n", writer.large, writer.name,
                                 writer.full)) +
           fmt::format(
-              "\n{4}const {0}_host_binary {1}_host = {{\n    {2},\n    {2}_end,\n    {3},\n    {0}_host_launch,\n}};\n",
+              "\n{4}const {0}_host_binary {1}_host = {{\n    {2},\n    {2}_end,\n    {3},\n    {0}_host_launch,\n    "
+              "{0}_host_prepare,\n}};\n",
               writer.name, writer.full, bytes, binary_text(writer, binary), maps_of(writer, binary))};
 }
 

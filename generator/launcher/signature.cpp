@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "generator/launcher/names.h"
 #include "generator/recipe/recipe.h"
 
@@ -94,10 +96,14 @@ std::vector<CFunction> functions_of(const LayerSet& set, const Signature& signat
   const std::vector<CParameter> open = signature.sizes;
   std::vector<CParameter> sizes = open;
   sizes.push_back({set.name_space + "_sizes*", "sizes"});
-  return {{"int", "", std::move(call)},
-          {"int", "_sizes", std::move(sizes)},
-          {"size_t", "_workspace", open},
-          {"int", "_prepare", {}}};
+  std::vector<CFunction> functions = {{"int", "", std::move(call)},
+                                      {"int", "_sizes", std::move(sizes)},
+                                      {"size_t", "_workspace", open},
+                                      {"int", "_prepare", {}}};
+  if (std::ranges::find(signature.arrays, name_of(Role::kWeight), &CParameter::name) != signature.arrays.end()) {
+    functions.push_back({"int", "_keeps_weights", {{"int*", "keeps"}}});
+  }
+  return functions;
 }
 
 std::string prototype(const CFunction& function, const std::string& name) {

@@ -32,7 +32,8 @@ struct Signature {
 /// `head` and "(a, b, c)" in lines of at most 120 columns, those after the first indented below the first parameter.
 [[nodiscard]] std::string wrapped(const std::string& head, const std::vector<std::string>& parts);
 
-/// The names and parameters of all functions of a kernel, in their order: call, sizes, workspace, prepare.
+/// The names and parameters of all functions of a kernel, in their order: call, sizes, workspace, prepare, and where it
+/// reads weights, keeps_weights.
 struct CFunction {
   std::string result;  // "int"
   std::string suffix;  // "", "_sizes", ...

@@ -59,6 +59,19 @@ std::uint64_t address_of(const void* array) {
   return reinterpret_cast<std::uint64_t>(array);
 }
 
+/// Of a recipe that does not let calls leave the weights out.
+std::unexpected<Error> weight_is_null(const Recipe& recipe) {
+  const auto reads = [](const RecipeKernel& kernel) {
+    return !kernel.once && std::ranges::any_of(kernel.arguments, [](const KernelArgument& argument) {
+      return argument.kind == KernelArgument::Kind::kTensor && argument.index == static_cast<int>(Role::kWeight);
+    });
+  };
+  const auto kernel = std::ranges::find_if(recipe.kernels, reads);
+  const std::string symbol = kernel != recipe.kernels.end() ? kernel->symbol : std::string();
+  return fail(fmt::format(
+      "weight is null: the kernel {} keeps no packed copy and reads the weights in each call, so pass them", symbol));
+}
+
 }  // namespace
 
 Arrays forward_arrays(const void* x, const void* weight, const void* bias, void* y, void* workspace) {
@@ -176,6 +189,9 @@ Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call, Tens
       continue;
     }
     const auto name = [&] { return name_of(tensor.role); };
+    if (array == nullptr && tensor.role == Role::kWeight) {
+      return weight_is_null(recipe_);
+    }
     if (array == nullptr) {
       return fail(fmt::format("{} is null", name()));
     }

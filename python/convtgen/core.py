@@ -225,6 +225,11 @@ class Kernel:
         check(lib.convtgen_kernel_workspace(self._handle, _sizes(sizes), out, kept))
         return out[0], kept[0]
 
+    @property
+    def keeps_weights(self):
+        """Whether calls may leave the weights out, once an earlier one with the same workspace has packed them."""
+        return bool(lib.convtgen_kernel_keeps_weights(self._handle))
+
     def launch(self, sizes, *, x=0, weight=0, bias=0, y=0, grad_y=0, grad_x=0, grad_weight=0, grad_bias=0, workspace=0,
                workspace_bytes=0, stream=0):
         """Launches on a stream: arrays by their addresses on the kernel's device, 0 where the direction takes none

@@ -195,17 +195,25 @@ Outcome<void> run(HostKernels& kernels, const convtgen_host_call_fields& call) {
   Binary binary;
   binary.kind = BinaryKind::kHostLibrary;
   binary.bytes.assign(static_cast<const char*>(call.library), call.library_bytes);
+  const std::span wanted(call.kernels, call.kernel_count);
+  std::vector<LoadedKernel*> loaded;
+  for (const convtgen_host_kernel& kernel : wanted) {
+    const auto own = load(kernels, binary, kernel);
+    if (!own) {
+      return std::unexpected(own.error());
+    }
+    loaded.push_back(*own);
+  }
   const std::span arrays(call.arrays, call.array_count);
   const auto buffers = copy_in(device, arrays);
   if (!buffers) {
     return std::unexpected(buffers.error());
   }
-  for (const convtgen_host_kernel& kernel : std::span(call.kernels, call.kernel_count)) {
-    const auto loaded = load(kernels, binary, kernel);
-    if (!loaded) {
-      return std::unexpected(loaded.error());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].blocks == 0) {
+      continue;
     }
-    if (const auto ran = device.run(**loaded, launch_of(kernel, *buffers)); !ran) {
+    if (const auto ran = device.run(*loaded[i], launch_of(wanted[i], *buffers)); !ran) {
       return fail_with(Status::kKernelFault, ran.error());
     }
   }

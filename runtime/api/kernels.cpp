@@ -175,6 +175,11 @@ convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, const c
   });
 }
 
+int convtgen_kernel_keeps_weights(const convtgen_kernel* kernel) {
+  const jit::KernelFacts* facts = facts_of(kernel);
+  return facts != nullptr && facts->form.recipe().may_omit_weight() ? 1 : 0;
+}
+
 const char* convtgen_kernel_source(const convtgen_kernel* kernel) {
   const jit::KernelFacts* facts = facts_of(kernel);
   return facts != nullptr ? facts->source.text.c_str() : "";

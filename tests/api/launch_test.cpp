@@ -133,14 +133,30 @@ TEST_F(LaunchTest, AWorkspaceThatIsTooSmallIsAnErrorWithTheBytesItNeeds) {
   tensors.workspace_bytes = bytes;
   kernel.launch(tensors, {1, 32, 32});
   EXPECT_EQ(state_->launches.size(), 2u);
+  EXPECT_TRUE(kernel.keeps_weights());
+  tensors.weight = nullptr;
+  kernel.launch(tensors, {1, 32, 32});
+  EXPECT_EQ(state_->launches.size(), 3u);
+}
+
+TEST_F(LaunchTest, KernelsWithoutPackedWeightsNeedThemInEachCall) {
+  const Kernel kernel = Device("cuda").prepare(Layer(kOpenLayer));
+  EXPECT_FALSE(kernel.keeps_weights());
+  EXPECT_EQ(convtgen_kernel_keeps_weights(nullptr), 0);
+  Tensors tensors = some_tensors();
+  tensors.weight = nullptr;
+  expect_error(
+      thrown_by([&] { kernel.launch(tensors, {2, 5, 7}); }), CONVTGEN_INVALID_ARGUMENT,
+      "weight is null: the kernel " + kernel.symbol() + " keeps no packed copy and reads the weights in each call");
 }
 
 TEST_F(LaunchTest, DirectionsAndTheirTensorsAreChecked) {
   const Device device("cuda");
   const Layer layer(kOpenLayer);
-  expect_error(thrown_by([&] { (void)device.prepare(layer, CONVTGEN_GRAD_INPUT); }), CONVTGEN_INVALID_ARGUMENT,
-               "directions: the layer has forward, and a kernel for grad_input is wanted; legal is 'directions forward, "
-               "grad_input'");
+  expect_error(
+      thrown_by([&] { (void)device.prepare(layer, CONVTGEN_GRAD_INPUT); }), CONVTGEN_INVALID_ARGUMENT,
+      "directions: the layer has forward, and a kernel for grad_input is wanted; legal is 'directions forward, "
+      "grad_input'");
   expect_error(thrown_by([&] { (void)device.prepare(layer, static_cast<convtgen_direction>(4)); }),
                CONVTGEN_INVALID_ARGUMENT, "direction is 4; legal are 0 to 3");
   expect_error(thrown_by([&] { device.run(layer, some_tensors(), {1, 5, 7}, nullptr, CONVTGEN_GRAD_WEIGHT); }),

@@ -100,7 +100,9 @@ TEST(PackedCallTest, WeightsThatTheOtherKernelReadsTooAreNeverLeftOut) {
   without.set(Role::kWeight, nullptr);
   const auto call = form.call(without, kSizes);
   ASSERT_FALSE(call);
-  EXPECT_EQ(call.error().message, "weight is null");
+  EXPECT_EQ(
+      call.error().message,
+      "weight is null: the kernel convolve keeps no packed copy and reads the weights in each call, so pass them");
 }
 
 TEST(PackedCallTest, SourcesThatDoNotGoTogetherAreRefused) {
@@ -245,6 +247,33 @@ TEST_F(PackedOnGpu, PacksOnTheSameStreamBeforehand) {
   }
   EXPECT_EQ(std::ranges::count(state_->calls, "cuLaunchKernel"), 3);
   EXPECT_EQ(state_->wrong_contexts + state_->calls_without_context, 0);
+}
+
+TEST_F(PackedOnGpu, OverlapsNothingThatIsNotItsOwn) {
+  const auto kernel = load(kImage).value();
+  Arrays packed_before = kArrays;
+  packed_before.set(Role::kWeight, nullptr);
+  const auto overlaps = [&] {
+    std::vector<bool> each;
+    for (const fake::SeenLaunch& launch : state_->launches) {
+      each.push_back(launch.overlaps);
+    }
+    state_->launches.clear();
+    return each;
+  };
+  for (const bool captured : {false, true}) {
+    if (captured) {
+      state_->capturing.insert(0x77);
+    }
+    // Before each call the stream may have a launch of others that still writes x, or reads y.
+    ASSERT_TRUE(kernel->launch(packed_before, kSizes, address(0x77)));
+    EXPECT_EQ(overlaps(), (std::vector<bool>{false})) << captured;
+    ASSERT_TRUE(kernel->launch(kArrays, kSizes, address(0x77)));
+    ASSERT_TRUE(kernel->launch(packed_before, kSizes, address(0x77)));
+    ASSERT_TRUE(kernel->launch(kArrays, kSizes, address(0x77)));
+    EXPECT_EQ(overlaps(), (std::vector<bool>{false, true, false, false, true})) << captured;
+  }
+  EXPECT_EQ(state_->spoiled_captures, 0);
 }
 
 TEST_F(PackedOnGpu, OverlapsWhereKernelDriverAndChipCan) {

@@ -177,6 +177,46 @@ TEST_F(LaunchedOnHost, WrongLaunches) {
   refused("call->arrays[0].kind is 4; legal are the CONVTGEN_HOST_ constants");
 }
 
+TEST_F(LaunchedOnHost, AKernelWithoutBlocksIsLoadedAlone) {
+  const auto library = read(set_.folder() / "out/up_forward.host.so");
+  const auto* const* up = kernels();
+  const Outcome symbol =
+      convtgen({"emit", "layers.convt", "--layer", (*up)->layer, "--arch", "sm_75"}, {.folder = set_.folder().path()});
+  const std::size_t begin = symbol.out.find("//   kernel ") + 12;
+  const std::string name = symbol.out.substr(begin, symbol.out.find('\n', begin) - begin);
+  convtgen_host_kernel kernel{};
+  kernel.symbol = name.c_str();
+  kernel.threads = 32;
+  convtgen_host_call_fields call{};
+  call.struct_size = sizeof call;
+  call.library = library.data();
+  call.library_bytes = library.size();
+  call.kernels = &kernel;
+  call.kernel_count = 1;
+  EXPECT_EQ(convtgen_host_call(&call), CONVTGEN_OK) << convtgen_last_error();
+  kernel.symbol = "another";
+  EXPECT_EQ(convtgen_host_call(&call), CONVTGEN_UNSUPPORTED);
+  EXPECT_THAT(convtgen_last_error(), HasSubstr("has no kernel 'another'"));
+}
+
+TEST(HostLibrary, OfAnotherArchitectureIsRefusedBeforeTheFirstCall) {
+  BuiltSet set;
+  set.generate(kLayers, "sm_75,compute_80", true, {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}});
+  const Outcome other = convtgen({"compile", "layers.convt", "--format", "host", "--arch", "sm_90a", "-o", "out"},
+                                 {.folder = set.folder().path()});
+  ASSERT_EQ(other.exit, 0) << other.err;
+  set.build(strict_compilers().front());
+  ASSERT_EQ(set.function<int (*)(int)>("use_host")(1), 0) << set.last_error();
+  for (const char* prepare : {"prepare", "up_forward_prepare"}) {
+    EXPECT_EQ(set.function<int (*)()>(prepare)(), 3) << prepare;
+    EXPECT_THAT(set.last_error(),
+                testing::AllOf(HasSubstr("up_forward: "), HasSubstr("has no kernel 'convtgen_"),
+                               HasSubstr("runs the kernels for sm_75: 'convtgen compile --format host --arch sm_75'")));
+  }
+  int keeps = -1;
+  EXPECT_EQ(set.function<int (*)(int*)>("up_forward_keeps_weights")(&keeps), 3);
+}
+
 TEST_F(LaunchedOnHost, WhereToRunIsTheProgramsToSay) {
   const auto use_host = set_.function<int (*)(int)>("use_host");
   const auto uses_host = set_.function<int (*)()>("uses_host");

@@ -66,6 +66,9 @@ class PackedOnHost : public testing::TestWithParam<PackedKernel> {
     write(set_.folder() / ("out/" + code_file("up_forward", made->code)), "no GPU will have it");
     set_.build(strict_compilers().front());
     ASSERT_EQ(set_.function<int (*)(int)>("use_host")(1), 0) << set_.last_error();
+    int keeps = -1;
+    ASSERT_EQ(set_.function<int (*)(int*)>("up_forward_keeps_weights")(&keeps), 0) << set_.last_error();
+    EXPECT_EQ(keeps, 1);
     shape_ = shape_of(layer_, kSizes).value();
   }
 

@@ -116,10 +116,16 @@ TEST_F(PackedWeights, LaterCallsOnlyLaunchAndCanBeCaptured) {
   ASSERT_EQ(set_.function<int (*)()>("up_forward_prepare")(), 0) << set_.last_error();
   state_->capturing.insert(0x77);
   state_->calls.clear();
+  ASSERT_EQ(up({.weight = 0}), 0) << set_.last_error();
   ASSERT_EQ(up({}), 0) << set_.last_error();
   ASSERT_EQ(up({.weight = 0}), 0) << set_.last_error();
-  EXPECT_THAT(state_->calls, ElementsAre("cuLaunchKernel", "cuLaunchKernel", "cuLaunchKernel"));
+  EXPECT_THAT(state_->calls, testing::Each(std::string("cuLaunchKernel")));
   EXPECT_EQ(state_->spoiled_captures, 0);
+  std::vector<bool> overlaps;
+  for (const fake::SeenLaunch& launch : state_->launches) {
+    overlaps.push_back(launch.overlaps);
+  }
+  EXPECT_THAT(overlaps, ElementsAre(false, false, true, false)) << "after the packing of the same call, and never else";
 }
 
 TEST_F(PackedWeights, TheWorkspaceIsForTheKernelThatNeedsTheMost) {
@@ -136,8 +142,34 @@ TEST_F(PackedWeights, TheWorkspaceIsForTheKernelThatNeedsTheMost) {
   EXPECT_EQ(state_->launches[0].symbol, made_[0].source.symbol);
   EXPECT_THAT(state_->launches[0].arguments, ElementsAre(0x1000000, 0x2000000, 0x3000000, 0x4000000, 9, 20));
   EXPECT_EQ(up({.weight = 0}), kInvalid) << "nothing is packed on this GPU";
-  EXPECT_EQ(set_.last_error(), "up_forward: weight is null, and the kernel for sm_80 keeps no packed copy of it");
+  EXPECT_EQ(set_.last_error(), "up_forward: weight is null: the kernel for sm_80 (" + made_[0].source.symbol +
+                                   ") keeps no packed copy and reads the weights in each call, so pass them; "
+                                   "net_kernel_keeps_weights() tells on each GPU whether null is legal");
   EXPECT_EQ(state_->launches.size(), 1u);
+}
+
+TEST_F(PackedWeights, WhetherTheyAreKeptIsKnownBeforeACall) {
+  set_.build(strict_compilers().front());
+  using Query = int (*)(int*);
+  const auto query = set_.function<Query>("up_forward_keeps_weights");
+  const auto any = set_.function<int (*)(const void*, int*)>("kernel_keeps_weights");
+  const void* kernel = set_.function<const SetKernelFacts* const* (*)()>("kernels")()[0];
+  for (const auto& [major, expected] : {std::pair{9, 1}, std::pair{8, 0}}) {
+    enter_context(major, 0);
+    int keeps = -1;
+    ASSERT_EQ(query(&keeps), 0) << set_.last_error();
+    EXPECT_EQ(keeps, expected) << major;
+    keeps = -1;
+    ASSERT_EQ(any(kernel, &keeps), 0) << set_.last_error();
+    EXPECT_EQ(keeps, expected) << major;
+    EXPECT_EQ(up({.weight = 0}), expected == 1 ? 0 : kInvalid) << "as a call has it";
+  }
+  EXPECT_EQ(query(nullptr), kInvalid);
+  EXPECT_EQ(set_.last_error(), "keeps is null");
+  enter_context(7, 5);
+  int keeps = -1;
+  EXPECT_EQ(query(&keeps), 3) << "what _prepare returns";
+  EXPECT_EQ(keeps, 0);
 }
 
 TEST_F(PackedWeights, WrongWorkspaces) {

@@ -104,6 +104,9 @@ TEST(LauncherTexts, EachDirectionTakesItsTensors) {
               HasSubstr("x (batch, 4, 8, 8), grad_y (batch, 2, 10, 10) -> grad_weight (4, 2, 3, 3), grad_bias (2)."));
   EXPECT_THAT(biased, HasSubstr("grad_y (batch, 2, 10, 10) -> grad_bias (2)."));
   EXPECT_THAT(biased, HasSubstr("inline int up_grad_input("));
+  EXPECT_THAT(biased, HasSubstr("int net_up_forward_keeps_weights(int* keeps);"));
+  EXPECT_THAT(biased, HasSubstr("int net_up_grad_input_keeps_weights(int* keeps);"));
+  EXPECT_THAT(biased, Not(HasSubstr("net_up_grad_weight_keeps_weights"))) << "it reads none";
 
   const std::string half = header("directions grad_weight; dtype f16; weight_layout channels_last");
   EXPECT_THAT(half,

@@ -74,6 +74,7 @@ def test_kernels_of_the_host_device():
     device = convtgen.Device("host")
     assert device.is_host
     kernel = device.prepare(convtgen.Layer(LAYER))
+    assert kernel.keeps_weights == (kernel.workspace((1, 5, 7))[1] > 0)
     assert kernel.architecture == "host" and "__global__" in kernel.source and "kernel 3x5" in kernel.layer
     with pytest.raises(convtgen.Error, match="direction"):
         device.prepare(convtgen.Layer(LAYER), "backward")

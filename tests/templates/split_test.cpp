@@ -259,7 +259,8 @@ TEST_F(SplitInLaunchCode, LaunchesAllKernelsByTheDriver) {
   ASSERT_EQ(up(at<void>(0x1000000), nullptr, at<void>(0x3000000), at<void>(0x4000000), at<void>(0x5000000)), 0)
       << set_.last_error();
   ASSERT_EQ(state_->launches.size(), 5U);
-  EXPECT_FALSE(state_->launches[3].overlaps) << "there is no launch before it";
+  EXPECT_FALSE(state_->launches[3].overlaps) << "the launch before it is not of this call";
+  EXPECT_TRUE(state_->launches[4].overlaps);
 }
 
 TEST(SplitInTheProgram, IsRunAndVerified) {

@@ -201,18 +201,16 @@ static int ns_check_workspace(const ns_kernel* kernel, const ns_call* call, cons
   return NS_OK;
 }
 
-/* Whether some binary keeps a packed copy of the weights, so that calls may leave them out. */
-static int ns_may_omit_weight(const ns_kernel* kernel) {
+/* Whether some binary keeps a packed copy of the weights: which one runs is known on the machine only. */
+static int ns_some_keep_weights(const ns_kernel* kernel) {
   const ns_form* form = kernel->form;
-  int i, k;
+  int i;
   for (i = 0; i < form->binary_count; ++i) {
-    for (k = 0; k < form->binaries[i].part_count; ++k) {
-      if (form->binaries[i].parts[k].once) {
-        return 1;
-      }
+    if (ns_may_omit_weight(&form->binaries[i])) {
+      return 1;
     }
   }
-  return 0;
+  return form->host != NULL && ns_may_omit_weight(&form->host->binary);
 }
 
 static const char* const ns_role_names[] = {"x", "weight", "bias", "y", "grad_x", "grad_y", "grad_weight", "grad_bias"};
@@ -254,8 +252,12 @@ static int ns_check_arrays(const ns_kernel* kernel, const ns_call* call) {
     const char* name = ns_role_names[tensor->role];
     const int64_t elements = ns_amount_in(&tensor->elements, call->quantities);
     ns_array* array = &arrays[count];
-    if (elements == 0 || (tensor->role == NS_WEIGHT && begin == NULL && ns_may_omit_weight(kernel))) {
+    if (elements == 0 || (tensor->role == NS_WEIGHT && begin == NULL && ns_some_keep_weights(kernel))) {
       continue;
+    }
+    if (begin == NULL && tensor->role == NS_WEIGHT) {
+      return ns_fail(NS_INVALID_ARGUMENT, "%s: weight is null: the kernel reads the weights in each call, so pass them",
+                     kernel->name);
     }
     if (begin == NULL) {
       return ns_fail(NS_INVALID_ARGUMENT, "%s: %s is null", kernel->name, name);
@@ -456,11 +458,35 @@ int ns_kernel_launch(const ns_kernel* kernel, const ns_tensors* tensors, const n
   return ns_gpu_launch(kernel, &call, stream);
 }
 
-int ns_kernel_prepare(const ns_kernel* kernel) {
+/* Makes the kernel ready where calls will run; *binary is the one that they run. */
+static int ns_prepare_here(const ns_kernel* kernel, const ns_binary** binary) {
   if (kernel == NULL) {
     return ns_fail(NS_INVALID_ARGUMENT, "kernel is null");
   }
-  return ns_on_host(kernel) ? NS_OK : ns_gpu_prepare(kernel);
+  if (ns_on_host(kernel)) {
+    *binary = &kernel->form->host->binary;
+    return kernel->form->host->prepare(kernel);
+  }
+  return ns_gpu_prepare(kernel, binary);
+}
+
+int ns_kernel_prepare(const ns_kernel* kernel) {
+  const ns_binary* binary = NULL;
+  return ns_prepare_here(kernel, &binary);
+}
+
+int ns_kernel_keeps_weights(const ns_kernel* kernel, int* keeps) {
+  const ns_binary* binary = NULL;
+  int status;
+  if (keeps == NULL) {
+    return ns_fail(NS_INVALID_ARGUMENT, "keeps is null");
+  }
+  *keeps = 0;
+  status = ns_prepare_here(kernel, &binary);
+  if (status == NS_OK) {
+    *keeps = ns_may_omit_weight(binary);
+  }
+  return status;
 }
 
 int ns_prepare(void) {

@@ -77,6 +77,10 @@ int ns_prepare(void);
 
 /* The functions of one kernel for programs that go over the list. */
 int ns_kernel_prepare(const ns_kernel* kernel);
+/* Sets *keeps to 1 where calls in the calling thread's context may pass null for weight, once an earlier call with this
+ * workspace has packed it; to 0 where the kernel for this GPU reads the weights in each call, or has none. Other GPUs
+ * may have it otherwise. Makes the kernel ready as ns_kernel_prepare() does, and returns what that returns. */
+int ns_kernel_keeps_weights(const ns_kernel* kernel, int* keeps);
 int ns_kernel_sizes(const ns_kernel* kernel, const ns_input* input, ns_sizes* sizes);
 /* Bytes of the workspace that a call with these sizes needs. 0: it needs none, or the layer can't have these sizes, and
  * the call itself will be refused. */

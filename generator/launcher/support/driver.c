@@ -303,7 +303,7 @@ static int ns_make_place(const ns_driver* driver, const ns_kernel* kernel, void*
   return status;
 }
 
-int ns_gpu_prepare(const ns_kernel* kernel) {
+int ns_gpu_prepare(const ns_kernel* kernel, const ns_binary** binary) {
   const ns_place* place;
   void* context = NULL;
   int status, pushed = 0;
@@ -314,6 +314,9 @@ int ns_gpu_prepare(const ns_kernel* kernel) {
   status = ns_enter_context(driver, kernel->name, &context, &pushed);
   if (status == NS_OK) {
     status = ns_make_place(driver, kernel, context, &place);
+  }
+  if (status == NS_OK) {
+    *binary = place->binary;
   }
   ns_leave_context(driver, pushed);
   return status;

@@ -59,9 +59,25 @@ static void ns_fill_map(const ns_call* call, const ns_host_arrays* arrays, const
   filled->fill = map->fill;
 }
 
-int ns_host_launch(const ns_kernel* kernel, const ns_call* call) {
+/* Calls the kernel's library. It has the kernels that were made for the set's first architecture, or is refused. */
+static int ns_call_host(const ns_kernel* kernel, convtgen_host_call_fields* fields) {
   const ns_host_binary* host = kernel->form->host;
-  const ns_binary* binary = &host->binary;
+  int status;
+  fields->struct_size = sizeof *fields;
+  fields->library = host->begin;
+  fields->library_bytes = (size_t)(host->end - host->begin);
+  status = convtgen_host_call(fields);
+  if (status == (int)CONVTGEN_UNSUPPORTED) {
+    return ns_fail(status,
+                   "%s: %s; this set's host device runs the kernels for %s: 'convtgen compile --format host "
+                   "--arch %s'",
+                   kernel->name, convtgen_last_error(), host->binary.architecture, host->binary.architecture);
+  }
+  return status == 0 ? NS_OK : ns_fail(status, "%s: %s", kernel->name, convtgen_last_error());
+}
+
+int ns_host_launch(const ns_kernel* kernel, const ns_call* call) {
+  const ns_binary* binary = &kernel->form->host->binary;
   int64_t blocks[NS_MOST_KERNELS];
   convtgen_host_kernel kernels[NS_MOST_KERNELS];
   convtgen_host_argument arguments[NS_MOST_KERNELS][NS_MOST_ARGUMENTS];
@@ -109,13 +125,26 @@ int ns_host_launch(const ns_kernel* kernel, const ns_call* call) {
     ++launched;
   }
   memset(&fields, 0, sizeof fields);
-  fields.struct_size = sizeof fields;
-  fields.library = host->begin;
-  fields.library_bytes = (size_t)(host->end - host->begin);
   fields.arrays = arrays.all;
   fields.array_count = (size_t)arrays.count;
   fields.kernels = kernels;
   fields.kernel_count = launched;
-  status = convtgen_host_call(&fields);
-  return status == 0 ? NS_OK : ns_fail(status, "%s: %s", kernel->name, convtgen_last_error());
+  return ns_call_host(kernel, &fields);
+}
+
+int ns_host_prepare(const ns_kernel* kernel) {
+  const ns_binary* binary = &kernel->form->host->binary;
+  convtgen_host_kernel kernels[NS_MOST_KERNELS];
+  convtgen_host_call_fields fields;
+  int i;
+  memset(kernels, 0, sizeof kernels);
+  memset(&fields, 0, sizeof fields);
+  for (i = 0; i < binary->part_count; ++i) {
+    kernels[i].symbol = binary->parts[i].symbol;
+    kernels[i].threads = (int32_t)binary->parts[i].threads;
+    kernels[i].shared_bytes = (int64_t)binary->parts[i].shared_bytes;
+  }
+  fields.kernels = kernels;
+  fields.kernel_count = (size_t)binary->part_count;
+  return ns_call_host(kernel, &fields);
 }

@@ -73,6 +73,19 @@ static int ns_takes(const ns_part* part, int role) {
   return 0;
 }
 
+int ns_may_omit_weight(const ns_binary* binary) {
+  int i, packs = 0;
+  for (i = 0; i < binary->part_count; ++i) {
+    if (ns_takes(&binary->parts[i], NS_WEIGHT)) {
+      if (!binary->parts[i].once) {
+        return 0;
+      }
+      packs = 1;
+    }
+  }
+  return packs;
+}
+
 static int ns_grid_blocks(const ns_kernel* kernel, const ns_grid* grid, const ns_call* call, int64_t* blocks) {
   const int64_t most = (ns_most_blocks - 2 * grid->most_tiles) / grid->blocks_per_tile;
   int64_t tiles = 1;
@@ -103,19 +116,22 @@ static int ns_grid_blocks(const ns_kernel* kernel, const ns_grid* grid, const ns
 }
 
 int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, int64_t blocks[NS_MOST_KERNELS]) {
+  const int has_weights = call->tensors[NS_WEIGHT] != NULL;
   int i;
   for (i = 0; i < binary->part_count; ++i) {
     const ns_part* part = &binary->parts[i];
-    const int has_weights = call->tensors[NS_WEIGHT] != NULL;
     const int status = ns_grid_blocks(kernel, &part->grid, call, &blocks[i]);
     if (status != NS_OK) {
       return status;
     }
+    if (!has_weights && ns_takes(part, NS_WEIGHT) && !part->once) {
+      return ns_fail(NS_INVALID_ARGUMENT,
+                     "%s: weight is null: the kernel for %s (%s) keeps no packed copy and reads the weights in each "
+                     "call, so pass them; ns_kernel_keeps_weights() tells on each GPU whether null is legal",
+                     kernel->name, binary->architecture, part->symbol);
+    }
     if (!has_weights && part->once) {
       blocks[i] = 0;
-    } else if (!has_weights && ns_takes(part, NS_WEIGHT)) {
-      return ns_fail(NS_INVALID_ARGUMENT, "%s: weight is null, and the kernel for %s keeps no packed copy of it",
-                     kernel->name, binary->architecture);
     }
   }
   return NS_OK;

@@ -113,12 +113,17 @@ static int ns_current_device(const ns_kernel* kernel, const void** device) {
   return ns_gpu_missing() != NS_OK ? NS_NO_DEVICE : ns_runtime_failure(code, kernel->name, "asking for the device");
 }
 
-int ns_gpu_prepare(const ns_kernel* kernel) {
+int ns_gpu_prepare(const ns_kernel* kernel, const ns_binary** binary) {
   const ns_place* place = NULL;
   const void* device = NULL;
-  const int status = ns_current_device(kernel, &device);
-  /* After cudaDeviceReset() what was asked for is forgotten. */
-  return status == NS_OK ? ns_make_place(kernel, device, 1, &place) : status;
+  int status = ns_current_device(kernel, &device);
+  if (status == NS_OK) {
+    status = ns_make_place(kernel, device, 1, &place); /* after cudaDeviceReset() what was asked for is forgotten */
+  }
+  if (status == NS_OK) {
+    *binary = place->binary;
+  }
+  return status;
 }
 
 /* Both the runtime and the driver must know how to capture launches that overlap: since CUDA 12.3. */

@@ -132,6 +132,7 @@ typedef struct ns_host_binary {
   const char* end;
   ns_binary binary;
   int (*launch)(const ns_kernel* kernel, const ns_call* call);
+  int (*prepare)(const ns_kernel* kernel);
 } ns_host_binary;
 
 /* A kernel in one context (or, with the CUDA runtime, on one device), ready to be launched. */
@@ -183,6 +184,9 @@ NS_HIDDEN void ns_find_quantities(const ns_sizes* sizes, int64_t* quantities);
  */
 NS_HIDDEN int64_t ns_region_offset(const ns_binary* binary, int region, const int64_t* quantities);
 
+/* Whether it keeps a packed copy of the weights, so that calls may leave them out. */
+NS_HIDDEN int ns_may_omit_weight(const ns_binary* binary);
+
 /* The blocks of each kernel in a call; 0 for one that it does not launch. Errors: more blocks than a grid can have; no
  * weights where a kernel reads them. */
 NS_HIDDEN int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call,
@@ -231,10 +235,11 @@ NS_HIDDEN int ns_choose(const ns_kernel* kernel, int capability, int most_shared
 
 /* On the host device, where the set has it. */
 NS_HIDDEN int ns_host_launch(const ns_kernel* kernel, const ns_call* call);
+NS_HIDDEN int ns_host_prepare(const ns_kernel* kernel);
 
 /* Of the driver or the CUDA runtime. */
 NS_HIDDEN int ns_gpu_missing(void); /* NS_OK where there is a GPU */
-NS_HIDDEN int ns_gpu_prepare(const ns_kernel* kernel);
+NS_HIDDEN int ns_gpu_prepare(const ns_kernel* kernel, const ns_binary** binary); /* gives the binary that runs here */
 NS_HIDDEN int ns_gpu_launch(const ns_kernel* kernel, const ns_call* call, void* stream);
 
 #ifdef __cplusplus

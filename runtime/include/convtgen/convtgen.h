@@ -110,8 +110,7 @@ typedef enum convtgen_direction
 #ifdef __cplusplus
     : int /* each int is a value of it, so that a wrong one is an error and not undefined */
 #endif
-{
-  CONVTGEN_FORWARD = 0,     /**< x, weight, bias -> y */
+{ CONVTGEN_FORWARD = 0,     /**< x, weight, bias -> y */
   CONVTGEN_GRAD_INPUT = 1,  /**< grad_y, weight -> grad_x */
   CONVTGEN_GRAD_WEIGHT = 2, /**< x, grad_y -> grad_weight, and grad_bias where the layer has a bias */
   CONVTGEN_GRAD_BIAS = 3    /**< grad_y -> grad_bias alone */
@@ -223,9 +222,9 @@ typedef struct convtgen_kernel convtgen_kernel;
  * kernel may read the weights in another order, from a packed copy of them there. A call with `weight` makes that copy
  * first. A call with `weight` NULL uses the workspace as an earlier call of this kernel with weights has left it, so
  * that a caller whose weights stay the same packs them once; a kernel that packs no weights needs a `weight` in every
- * call. Calls that may run at the same time, as those in two streams, need workspaces of their own, unless `weight` is
- * NULL in both and all bytes of the workspace are kept. CONVTGEN_GRAD_WEIGHT and CONVTGEN_GRAD_BIAS have sums of parts
- * of the call there, which no other call reads. */
+ * call (convtgen_kernel_keeps_weights()). Calls that may run at the same time, as those in two streams, need workspaces
+ * of their own, unless `weight` is NULL in both and all bytes of the workspace are kept. CONVTGEN_GRAD_WEIGHT and
+ * CONVTGEN_GRAD_BIAS have sums of parts of the call there, which no other call reads. */
 typedef struct convtgen_tensors {
   size_t struct_size; /**< to be set to sizeof(convtgen_tensors) */
   const void* x;
@@ -287,6 +286,11 @@ CONVTGEN_API convtgen_status convtgen_run(convtgen_device* device, const convtge
  * packed weights, which later calls only read. Errors: those of convtgen_layer_shape(). */
 CONVTGEN_API convtgen_status convtgen_kernel_workspace(const convtgen_kernel* kernel, const convtgen_sizes* sizes,
                                                        size_t* bytes, size_t* kept_bytes);
+
+/** 1 where calls may pass NULL for `weight` once an earlier call with the same workspace has packed it; 0 where the
+ * kernel reads the weights in each call or has none, and for a handle that is none. Kernels for other chips may differ.
+ */
+CONVTGEN_API int convtgen_kernel_keeps_weights(const convtgen_kernel* kernel);
 
 /* Facts of a kernel. The texts are valid while the kernel is; "" for a handle that is none. */
 

@@ -176,6 +176,8 @@ class Kernel {
     check(convtgen_kernel_workspace(handle_, &sizes, &bytes, nullptr));
     return bytes;
   }
+  /// convtgen_kernel_keeps_weights(): whether later calls may pass null for the weights.
+  [[nodiscard]] bool keeps_weights() const noexcept { return convtgen_kernel_keeps_weights(handle_) != 0; }
   [[nodiscard]] std::string source() const { return convtgen_kernel_source(handle_); }
   [[nodiscard]] std::string plan() const { return convtgen_kernel_plan(handle_); }
   [[nodiscard]] std::string key() const { return convtgen_kernel_key(handle_); }

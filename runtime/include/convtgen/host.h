@@ -50,7 +50,7 @@ typedef struct convtgen_host_kernel {
   const char* symbol;   /**< its name; a library may have several */
   int32_t threads;      /**< of a block */
   int64_t shared_bytes; /**< dynamic shared memory of a block */
-  int64_t blocks;
+  int64_t blocks;       /**< 0: it is loaded, so that later calls find it, and not run; it needs no arguments then */
   const convtgen_host_argument* arguments; /**< in the kernel's order */
   size_t argument_count;
 } convtgen_host_kernel;
@@ -67,10 +67,10 @@ typedef struct convtgen_host_call_fields {
 } convtgen_host_call_fields;
 
 /** Runs the kernels of a call to their end, one after the other, with every access checked. Arrays are copied to
- * checked memory and back, each in a buffer of its own; one call runs at a time. A library is loaded once for each of
- * its kernels that runs. Errors: CONVTGEN_INVALID_ARGUMENT names the field; CONVTGEN_UNSUPPORTED for a library of
- * another version of convtgen or another kind of machine, or without such a kernel; CONVTGEN_OUT_OF_MEMORY;
- * CONVTGEN_KERNEL_FAULT. */
+ * checked memory and back, each in a buffer of its own; one call runs at a time. All kernels are
+ * loaded before the first one runs; a library is loaded once for each of its kernels. Errors: CONVTGEN_INVALID_ARGUMENT
+ * names the field; CONVTGEN_UNSUPPORTED for a library of another version of convtgen or another kind of machine, or
+ * without such a kernel; CONVTGEN_OUT_OF_MEMORY; CONVTGEN_KERNEL_FAULT. */
 CONVTGEN_API convtgen_status convtgen_host_call(const convtgen_host_call_fields* call);
 
 #ifdef __cplusplus
