@@ -76,17 +76,6 @@ std::vector<std::string> expanded(const std::vector<std::string>& words) {
 
 }  // namespace
 
-void add_architecture_option(CLI::App& verb, std::string& architecture) {
-  architecture = "sm_90a";
-  std::vector<std::string> legal = real_architectures();
-  legal.emplace_back(kNative);
-  verb.add_option_function<std::string>(
-          kOption, [&architecture](const std::string& word) { architecture = expanded({word}).front(); },
-          "The exact architecture that the kernel is for; native: that of this machine's GPU.")
-      ->check(one_of(std::move(legal)))
-      ->default_str(architecture);
-}
-
 void add_architectures_option(CLI::App& verb, std::vector<std::string>& architectures, Architectures which) {
   std::vector<std::string> legal = which == Architectures::kReal ? real_architectures() : code_target_names();
   legal.insert(legal.end(), {kNative, kAll});

@@ -7,9 +7,6 @@
 
 namespace convtgen::cli {
 
-/// --arch with one known architecture; the default is sm_90a. "native" is that of this machine's first GPU.
-void add_architecture_option(CLI::App& verb, std::string& architecture);
-
 /// Real architectures are chips ("sm_80"); virtual architectures are for PTX ("compute_80").
 enum class Architectures { kReal, kRealAndVirtual };
 /// --arch with one or more architectures; duplicates are dropped. "native" is those of this machine's GPUs, "all" those

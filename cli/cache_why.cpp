@@ -6,6 +6,7 @@
 
 #include "cli/architectures.h"
 #include "cli/layers.h"
+#include "cli/records.h"
 #include "cli/terminal.h"
 #include "generator/language/language.h"
 #include "generator/layer/directions.h"
@@ -19,7 +20,7 @@ namespace {
 
 struct WhyOptions {
   LayerSource source;
-  std::string architecture;
+  std::vector<std::string> architectures{"sm_90a"};
   std::string direction;
   std::string chip;
 };
@@ -61,18 +62,6 @@ void print_why(const std::string& name, const Store::Why& why, const Key& key) {
   print_differences(why.differences);
 }
 
-/// The GPUs whose tuning records choose this kernel's plan; "" for those without one.
-std::vector<std::string> tuned_chips(const std::vector<TuningRecord>& records, const Problem& problem) {
-  std::vector<std::string> chips;
-  for (const TuningRecord& record : records) {
-    if (record.chip != kHostChip && record_key(record).hex() == record_key(problem, record.chip).hex()) {
-      chips.push_back(record.chip);
-    }
-  }
-  std::ranges::sort(chips);
-  return chips.empty() ? std::vector<std::string>{""} : chips;
-}
-
 /// Tells why one kernel is a hit or a miss on a GPU. Errors: it has no plan.
 Result<void> tell(const std::shared_ptr<Store>& store, const std::string& name, const Problem& problem,
                   const std::string& chip, const std::string& nvrtc) {
@@ -109,10 +98,14 @@ Exit why(const WhyOptions& options) {
   if (!layers) {
     return exit;
   }
-  const Result<Target> target = target_named(options.architecture);
-  if (!target) {
-    print_error(target.error().message);
-    return Exit::kUsage;
+  std::vector<Target> targets;
+  for (const std::string& architecture : options.architectures) {
+    const Result<Target> target = target_named(architecture);
+    if (!target) {
+      print_error(target.error().message);
+      return Exit::kUsage;
+    }
+    targets.push_back(*target);
   }
   const std::shared_ptr<Store> store = store_of("");
   if (!usable(*store)) {
@@ -129,11 +122,14 @@ Exit why(const WhyOptions& options) {
       directions = {direction_named(options.direction).value()};
     }
     for (const Direction direction : directions) {
-      const Problem problem{layer.layer, direction, *target};
-      for (const std::string& chip : options.chip.empty() ? tuned_chips(records, problem) : std::vector{options.chip}) {
-        if (const auto told = tell(store, layer.name, problem, chip, nvrtc.identity); !told) {
-          print_layer_error(layer.name, told.error());
-          exit = Exit::kWrong;
+      for (const Target& target : targets) {
+        const Problem problem{layer.layer, direction, target};
+        const auto chips = options.chip.empty() ? tuned_chips(records, problem) : std::vector{options.chip};
+        for (const std::string& chip : chips) {
+          if (const auto told = tell(store, layer.name, problem, chip, nvrtc.identity); !told) {
+            print_layer_error(layer.name, told.error());
+            exit = Exit::kWrong;
+          }
         }
       }
     }
@@ -147,7 +143,7 @@ void add_cache_why(CLI::App& cache, Exit& exit) {
   auto options = std::make_shared<WhyOptions>();
   CLI::App* verb = cache.add_subcommand("why", "Tell whether each layer's kernel is kept, or what is different now.");
   add_layer_options(*verb, options->source);
-  add_architecture_option(*verb, options->architecture);
+  add_architectures_option(*verb, options->architectures, Architectures::kReal);
   add_direction_option(*verb, options->direction);
   verb->add_option("--chip", options->chip,
                    "The GPU, as \"NVIDIA H200\", whose tuning records choose plans; unless given, each that has one.")

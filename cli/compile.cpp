@@ -28,6 +28,7 @@ struct CompileOptions {
   std::vector<std::string> architectures{"sm_90a"};
   std::string direction;
   std::string format = "cubin";
+  std::string tuned;
   OutputOptions output{".", "", ""};
   bool no_cache = false;
   std::size_t jobs = 0;
@@ -176,6 +177,10 @@ Exit compile(const CompileOptions& options) {
   if (!layers) {
     return exit;
   }
+  const auto planner = planner_of_file(options.tuned, exit);
+  if (!planner) {
+    return exit;
+  }
   const bool host = options.format == "host";
   const auto codes = code_targets(options);
   auto compiler = codes ? host ? host_compiler(!options.no_cache) : nvrtc_compiler(!options.no_cache)
@@ -186,7 +191,7 @@ Exit compile(const CompileOptions& options) {
   }
   std::vector<std::vector<PlannedLayer>> planned;
   for (const CodeTarget& code : *codes) {
-    auto plans = plan_layers(*layers, options.direction, code.target.architecture, exit);
+    auto plans = plan_layers(*layers, options.direction, code.target.architecture, *planner, exit);
     if (!plans) {
       return exit;
     }
@@ -231,7 +236,9 @@ Exit compile(const CompileOptions& options) {
   if (exit != Exit::kOk) {
     return exit;
   }
-  if (auto written = write_products(options.output, options.source, products, {compiler->path}); !written) {
+  std::vector<std::string> inputs = inputs_of_tuned(options.tuned);
+  inputs.push_back(compiler->path);
+  if (auto written = write_products(options.output, options.source, products, inputs); !written) {
     print_error(written.error().message);
     return Exit::kUsage;
   }
@@ -251,6 +258,7 @@ void add_compile(CLI::App& app, Exit& exit) {
   add_layer_options(*verb, options->source);
   add_architectures_option(*verb, options->architectures, Architectures::kRealAndVirtual);
   add_direction_option(*verb, options->direction);
+  add_tuned_option(*verb, options->tuned);
   verb->add_option("--format", options->format,
                    "cubin runs as it is; ptx is compiled again by the driver; host is a library for the host device, "
                    "of the source for one --arch.")

@@ -15,6 +15,7 @@ struct EmitOptions {
   LayerSource source;
   std::vector<std::string> architectures{"sm_90a"};
   std::string direction;
+  std::string tuned;
   OutputOptions output;
 };
 
@@ -24,9 +25,13 @@ Exit emit(const EmitOptions& options) {
   if (!layers) {
     return exit;
   }
+  const auto planner = planner_of_file(options.tuned, exit);
+  if (!planner) {
+    return exit;
+  }
   std::vector<Product> products;
   for (const std::string& architecture : options.architectures) {
-    auto planned = plan_layers(*layers, options.direction, architecture, exit);
+    auto planned = plan_layers(*layers, options.direction, architecture, *planner, exit);
     if (!planned) {
       return exit;
     }
@@ -42,7 +47,7 @@ Exit emit(const EmitOptions& options) {
   }
   auto written = check_outputs(options.output, products.size());
   if (written) {
-    written = write_products(options.output, options.source, products);
+    written = write_products(options.output, options.source, products, inputs_of_tuned(options.tuned));
   }
   if (!written) {
     print_error(written.error().message);
@@ -66,16 +71,19 @@ void add_emit(CLI::App& app, Exit& exit) {
   add_layer_options(*verb, options->source);
   add_architectures_option(*verb, options->architectures, Architectures::kReal);
   add_direction_option(*verb, options->direction);
+  add_tuned_option(*verb, options->tuned);
   verb->add_option("-o,--output", options->output.output,
                    "Folder for one <layer>_<direction>.<arch>.cu a kernel, or the file itself where it ends in .cu; "
                    "standard output unless given. Nothing is written unless all succeed.")
       ->type_name("DIR");
   add_output_options(*verb, options->output);
   verb->footer(R"(
-Equal layers give the same bytes on every machine. Needs neither CUDA nor a GPU.
+Equal layers, and an equal file of --tuned, give the same bytes on every machine: records of this machine's store are
+not looked at. Needs neither CUDA nor a GPU.
 Examples:
   convtgen emit layers.convt --layer up          to standard output
   convtgen emit layers.convt -o out --arch sm_80,sm_90a --manifest out/kernels.json
+  convtgen emit layers.convt -o out --tuned h200.json    after 'convtgen tune --export h200.json'
   convtgen emit -e "conv_transpose2d 8 -> 4; kernel 3x7; input ?x?x?")");
   verb->callback([options, &exit] { exit = emit(*options); });
 }

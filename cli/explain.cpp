@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/layers.h"
 #include "cli/progress.h"
+#include "cli/records.h"
 #include "cli/shapes.h"
 #include "cli/terminal.h"
 #include "generator/language/language.h"
@@ -16,6 +18,7 @@
 #include "generator/planner/predict.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
+#include "runtime/device/cuda/driver.h"
 #include "runtime/make/cubin_maker.h"
 #include "runtime/make/shared_store.h"
 #include "runtime/records/record.h"
@@ -25,8 +28,10 @@ namespace {
 
 struct ExplainOptions {
   LayerSource source;
-  std::string architecture;
+  std::vector<std::string> architectures{"sm_90a"};
   std::string direction;
+  std::string chip;
+  bool planned = false;
   InputOption input;
   bool parameters = false;
   bool no_compile = false;
@@ -97,15 +102,22 @@ struct CandidateLine {
   bool is_chosen = false;  // one of them
 };
 
+/// The least that a call takes where nothing is in a cache; 0 where it is not known.
+double floor_of(const Problem& problem, const InputSizes& sizes) {
+  const Result<Shape> shape = shape_of(problem.layer, sizes);
+  return shape ? cost_of(problem, *shape).floor_seconds : 0;
+}
+
 /// What the cost model says of a plan at these sizes, what was measured before convtgen shipped, and what tuning has
 /// measured here, by chip.
 std::string candidate_text(const Problem& problem, const Plan& plan, const InputSizes& sizes,
                            const std::vector<TuningRecord>& records) {
   std::string times;
   if (const auto seconds = predict(problem, plan, sizes)) {
-    times += fmt::format("{} predicted; ", seconds_text(*seconds));
+    // Cost models are fitted to measured times, some of which caches have made shorter than the floor.
+    times += fmt::format("{} predicted; ", seconds_text(std::max(*seconds, floor_of(problem, sizes))));
   }
-  if (plan.recorded) {
+  if (plan.recorded && plan.recorded->origin == RecordOrigin::kShipped) {
     times += fmt::format("{} on {}, as shipped; ", seconds_text(plan.recorded->seconds), plan.recorded->chip);
   }
   for (const TuningRecord& record : records) {
@@ -120,9 +132,27 @@ std::string candidate_text(const Problem& problem, const Plan& plan, const Input
   return fmt::format("{}: {}{}", plan.template_name, times, plan.summary);
 }
 
+/// Whose records choose the plan: --chip's; else those of this machine's GPU of that architecture; else those of the
+/// first chip by name that the store has a record of.
+std::string chip_of(const ExplainOptions& options, const std::vector<TuningRecord>& records, const Problem& problem) {
+  if (!options.chip.empty()) {
+    return options.chip;
+  }
+  static const Result<CudaDriverInfo> driver = find_cuda_driver();
+  for (const CudaDeviceInfo& device : driver ? driver->devices : std::vector<CudaDeviceInfo>()) {
+    if (device.architecture == problem.target.architecture) {
+      return device.name;
+    }
+  }
+  return tuned_chips(records, problem).front();
+}
+
 /// What could run, and why the other templates can't.
-void print_candidates(const PlannedLayer& planned, const InputSizes& sizes, const std::vector<TuningRecord>& records) {
-  const Result<Candidates> all = candidates(planned.problem);
+void print_candidates(const ExplainOptions& options, const PlannedLayer& planned, const InputSizes& sizes,
+                      const std::vector<TuningRecord>& records) {
+  Problem problem = planned.problem;
+  problem.target.chip = chip_of(options, records, problem);
+  const Result<Candidates> all = candidates(problem, options.planned ? Records::kNone : Records::kShipped);
   if (!all) {
     return;  // there would be no planned layer
   }
@@ -179,8 +209,11 @@ Exit print_cost(const PlannedLayer& planned, const SizedLayer& sized, bool is_as
   print_row("flops", fmt::format("{}flop (a multiply-add is two)", count_text(cost.flops)));
   print_row("bytes", fmt::format("{} (each tensor once)", bytes_text(cost.bytes)));
   print_row("floor",
-            fmt::format("{} on {}: no kernel is faster, for its {}", seconds_text(cost.floor_seconds),
-                        planned.problem.target.architecture, cost.memory_bound ? "memory traffic" : "arithmetic"));
+            cost.memory_bound
+                ? fmt::format("{} on {}: its tensors, each moved once to or from memory; what a cache keeps may save more",
+                              seconds_text(cost.floor_seconds), planned.problem.target.architecture)
+                : fmt::format("{} on {}: its arithmetic at the rate that large products reach",
+                              seconds_text(cost.floor_seconds), planned.problem.target.architecture));
   return Exit::kOk;
 }
 
@@ -210,15 +243,23 @@ Exit explain(const ExplainOptions& options) {
       layer.layer = sized->layer;
     }
   }
-  const auto planned = plan_layers(*layers, options.direction, options.architecture, exit);
-  if (!planned) {
-    return exit;
-  }
   const std::shared_ptr<Store> store = store_of("");
   const std::vector<TuningRecord> records = stored_records(*store);
+  const Planner planner = [&](Problem problem) {
+    problem.target.chip = chip_of(options, records, problem);
+    return plans_on_chip(*store, problem, options.planned);
+  };
+  std::vector<PlannedLayer> planned;
+  for (const std::string& architecture : options.architectures) {
+    auto more = plan_layers(*layers, options.direction, architecture, planner, exit);
+    if (!more) {
+      return exit;
+    }
+    std::ranges::move(*more, std::back_inserter(planned));
+  }
   CubinMaker maker(store);
   bool first = true;
-  for (const PlannedLayer& layer : *planned) {
+  for (const PlannedLayer& layer : planned) {
     if (!first) {
       fmt::print("\n");
     }
@@ -229,6 +270,7 @@ Exit explain(const ExplainOptions& options) {
                                       layer.problem.target.architecture));
     print_row("tile", layer.plan.summary);
     print_row("why", layer.plan.reason);
+    print_row("record", record_text(layer.plan, options.planned));
     for (const PassedOver& passed : layer.passed_over) {
       print_row("passed over", fmt::format("{}: {}", passed.description, passed.reason));
     }
@@ -238,7 +280,7 @@ Exit explain(const ExplainOptions& options) {
       print_row("assumed", fmt::format("{}, which the layer leaves open; --input says otherwise",
                                        assumed_text(layer.problem.layer)));
     }
-    print_candidates(layer, sized.sizes, records);
+    print_candidates(options, layer, sized.sizes, records);
     print_row("registers", registers_text(maker, layer, options.no_compile));
     print_row("shared", fmt::format("{} a block", bytes_text(static_cast<double>(layer.source.main().shared_bytes))));
     for (const Region& region : layer.source.recipe.regions) {
@@ -263,13 +305,19 @@ void add_explain(CLI::App& app, Exit& exit) {
   CLI::App* verb = app.add_subcommand(
       "explain", "Tell which kernel a layer gets, what it costs, and why; and why not another template's.");
   add_layer_options(*verb, options->source);
-  add_architecture_option(*verb, options->architecture);
+  add_architectures_option(*verb, options->architectures, Architectures::kReal);
   add_direction_option(*verb, options->direction);
+  verb->add_option("--chip", options->chip,
+                   "The GPU, as \"NVIDIA H200\", whose tuning records choose plans; unless given, this machine's of "
+                   "that architecture, else the first that the store has a record of.")
+      ->type_name("NAME");
+  add_planned_option(*verb, options->planned);
   add_input_option(*verb, options->input);
   verb->add_flag("--parameters", options->parameters, "Also every parameter of the template.");
   verb->add_flag("--no-compile", options->no_compile, "Don't compile to count registers, which takes a while.");
   verb->footer(R"(
-Of the candidates, '*' marks the one that is taken. Sizes that a layer leaves open are assumed, or given with --input.
+The plan is the one that the API takes: by a tuning record of the chip in the store, else by one that ships, else as
+the planner thinks best. Of the candidates, '*' marks the one that is taken. Sizes that a layer leaves open are assumed, or given with --input.
 Registers are counted by compiling with NVRTC, where it is found; all else needs neither CUDA nor a GPU.
 Examples:
   convtgen explain layers.convt --arch sm_80

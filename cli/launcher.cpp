@@ -21,6 +21,7 @@ struct LauncherOptions {
   std::vector<std::string> architectures{"sm_90a"};
   std::vector<std::string> directions;
   std::string format = "cubin";
+  std::string tuned;
   std::string name_space, header;
   bool host = false;
   bool shared_only = false;
@@ -61,12 +62,16 @@ std::optional<SetKernels> make_kernels(const LauncherOptions& options, const Lay
   if (!layers) {
     return std::nullopt;
   }
+  const auto planner = planner_of_file(options.tuned, exit);
+  if (!planner) {
+    return std::nullopt;
+  }
   SetKernels result;
   for (const CodeTarget& code : set.targets) {
     std::vector<PlannedLayer> planned;
     for (const std::string& direction :
          options.directions.empty() ? std::vector<std::string>{""} : options.directions) {
-      auto plans = plan_layers(*layers, direction, code.target.architecture, exit);
+      auto plans = plan_layers(*layers, direction, code.target.architecture, *planner, exit);
       if (!plans) {
         return std::nullopt;
       }
@@ -124,7 +129,9 @@ Exit launcher(const LauncherOptions& options) {
   for (TextFile& text : texts) {
     files.push_back({std::filesystem::path(options.output.output) / text.name, std::move(text.text)});
   }
-  if (auto written = write_outputs(options.output, options.source, files, kernels->products); !written) {
+  if (auto written =
+          write_outputs(options.output, options.source, files, kernels->products, inputs_of_tuned(options.tuned));
+      !written) {
     print_error(written.error().message);
     return Exit::kUsage;
   }
@@ -149,6 +156,7 @@ void add_launcher(CLI::App& app, Exit& exit) {
   verb->add_option("--header", options->header, "The header's name; <namespace>.h unless given.")->type_name("NAME");
   add_architectures_option(*verb, options->architectures, Architectures::kRealAndVirtual);
   add_directions_option(*verb, options->directions);
+  add_tuned_option(*verb, options->tuned);
   verb->add_option("--format", options->format,
                    "cubin embeds what compile made and is C; source includes what emit made, for nvcc.")
       ->check(CLI::IsMember({"cubin", "source"}))
@@ -162,7 +170,7 @@ void add_launcher(CLI::App& app, Exit& exit) {
   verb->add_option("-o,--output", options->output.output, "Folder; the current one unless given.")->type_name("DIR");
   add_output_options(*verb, options->output);
   verb->footer(R"(
-Cubins and PTX are found along the assembler's include path, sources along nvcc's. The C code is C99 and C++.
+With --tuned, give compile or emit the same file. Cubins and PTX are found along the assembler's include path, sources along nvcc's. The C code is C99 and C++.
 Examples:
   convtgen compile layers.convt --arch sm_80,compute_80 -o out
   convtgen launcher layers.convt --namespace net --arch sm_80,compute_80 -o out

@@ -153,7 +153,8 @@ void add_directions_option(CLI::App& verb, std::vector<std::string>& directions)
 
 std::optional<std::vector<PlannedLayer>> plan_layers(const std::vector<NamedLayer>& layers,
                                                      const std::string& direction, const std::string& architecture,
-                                                     Exit& exit, const Specializer& specializer) {
+                                                     const Planner& planner, Exit& exit,
+                                                     const Specializer& specializer) {
   const Result<Target> target = target_named(architecture);
   if (!target) {
     print_error(target.error().message);
@@ -169,7 +170,7 @@ std::optional<std::vector<PlannedLayer>> plan_layers(const std::vector<NamedLaye
     }
     for (const Direction wanted : directions) {
       const Problem problem{layer.layer, wanted, *target};
-      const auto plans = plan(problem);
+      const auto plans = planner(problem);
       auto first = plans ? first_source(problem, *plans, 0, specializer) : std::unexpected(plans.error());
       if (!first) {
         print_layer_error(layer.name, first.error());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/records.h"
 #include "cli/reporter.h"
 #include "generator/language/language.h"
 #include "generator/layer/layer.h"
@@ -46,11 +47,12 @@ struct PlannedLayer {
   std::vector<PassedOver> passed_over;  // better plans that can't be specialised; each has been logged
 };
 
-/// The best plan of each layer in each of its directions, or in the one that is given ("" = its own). If a plan
-/// or its source is missing, the errors of all layers have been printed and `exit` is set.
+/// The planner's first plan of each layer in each of its directions, or in the one that is given ("" = its own). If a
+/// plan or its source is missing, the errors of all layers have been printed and `exit` is set.
 [[nodiscard]] std::optional<std::vector<PlannedLayer>> plan_layers(const std::vector<NamedLayer>& layers,
                                                                    const std::string& direction,
-                                                                   const std::string& architecture, Exit& exit,
+                                                                   const std::string& architecture,
+                                                                   const Planner& planner, Exit& exit,
                                                                    const Specializer& specializer = specialize);
 
 /// "error: layer 'up': ..." on stderr.

@@ -145,6 +145,9 @@ Json product_json(const Product& product) {
                {"source_sha256", hex_digest(product.source.text)},
                {"plan", plan_object(product.plan)},
                {"launch", launch_json(product)}};
+  if (product.plan.recorded && !product.plan.recorded->file_digest.empty()) {
+    json["tuned"] = {{"chip", product.plan.recorded->chip}, {"file_sha256", product.plan.recorded->file_digest}};
+  }
   if (!product.file.path.empty()) {
     json["file"] = {{"name", product.file.path.filename().string()},
                     {"kind", product.kind},

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "runtime/device/open/device_name.h"
 #include "runtime/store/store.h"
 
 namespace convtgen::cli {
@@ -19,6 +20,19 @@ CLI::Validator whole_number() {
                        ? ""
                        : fmt::format("'{}' should be a whole number from 0 to {}", text,
                                      std::numeric_limits<std::uint64_t>::max());
+          },
+          ""};
+}
+
+CLI::Validator device_word(bool auto_is_legal) {
+  return {[auto_is_legal](const std::string& text) -> std::string {
+            const auto name = device_named(text);
+            if (!name) {
+              return name.error().message;
+            }
+            return name->kind == DeviceName::Kind::kAuto && !auto_is_legal
+                       ? "auto is not legal here: name the device, cuda, cuda:N, host or host:ARCH"
+                       : "";
           },
           ""};
 }

@@ -1,4 +1,5 @@
 // convtgen run: a layer on a device, verified against its definition.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -10,9 +11,11 @@
 #include "cli/npy.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/records.h"
 #include "cli/run_inputs.h"
 #include "cli/shapes.h"
 #include "cli/terminal.h"
+#include "runtime/device/open/device_name.h"
 #include "runtime/device/open/open.h"
 #include "runtime/make/device_maker.h"
 #include "runtime/make/shared_store.h"
@@ -24,13 +27,14 @@ namespace {
 
 struct RunOptions {
   LayerSource source;
-  std::string architecture;
+  std::vector<std::string> architectures{"sm_90a"};  // of the host device
+  bool architecture_given = false;
   std::string direction;
   InputOption input;
   ArrayFiles arrays;
   std::string out;
   std::string device = "auto";
-  int gpu = 0;
+  bool planned = false;
   std::uint64_t seed = 1;
   int repeats = 20;
 };
@@ -112,8 +116,26 @@ Result<LoadedLayer> load_first(Device& device, KernelMaker& maker, const Problem
   return load_binary(device, problem, made->plan, std::move(made->source), std::move(made->binary));
 }
 
-RunOutcome run_one(const RunOptions& options, Device& device, KernelMaker& maker, const NamedLayer& named,
-                   Direction direction, const Target& target) {
+/// What is the same for all kernels of a call of the program.
+struct Runner {
+  const RunOptions& options;
+  Device& device;
+  Store& store;
+  KernelMaker& maker;
+};
+
+/// The heading's verdict.
+std::string verdict_of(const Verification& verification) {
+  if (!verification.passed()) {
+    return red(stdout, "WRONG");
+  }
+  const bool limited = std::ranges::any_of(verification.arrays,
+                                           [](const ArrayVerification& array) { return array.comparison.limited > 0; });
+  return limited ? yellow(stdout, "differs as the README's limits say") : green(stdout, "verified");
+}
+
+RunOutcome run_one(const Runner& runner, const NamedLayer& named, Direction direction, const Target& target) {
+  const auto& [options, device, store, maker] = runner;
   const std::string name =
       direction == Direction::kForward ? named.name : fmt::format("{}_{}", named.name, name_of(direction));
   std::optional<Progress> progress(std::in_place, fmt::format("{}: making inputs", name));
@@ -122,7 +144,7 @@ RunOutcome run_one(const RunOptions& options, Device& device, KernelMaker& maker
     return wrong(inputs.error(), Exit::kUsage);
   }
   const Problem problem{inputs->sized.layer, direction, target};
-  const auto plans = plan(problem);
+  const auto plans = plans_on_chip(store, problem, options.planned);
   if (!plans) {
     return wrong(plans.error());
   }
@@ -168,8 +190,9 @@ RunOutcome run_one(const RunOptions& options, Device& device, KernelMaker& maker
 
   progress.reset();  // off the terminal before anything is printed
   const bool passed = verification->passed();
-  fmt::print("{} on {}: {}\n", bold(stdout, name), device.name(),
-             passed ? green(stdout, "verified") : red(stdout, "WRONG"));
+  fmt::print("{} on {}: {}\n", bold(stdout, name), device.name(), verdict_of(*verification));
+  fmt::print("  kernel   {}, made for {}: {}\n", layer->plan.template_name, target.architecture, layer->source.symbol);
+  fmt::print("  record   {}\n", record_text(layer->plan, options.planned));
   fmt::print("  inputs   {}\n", inputs->origin);
   fmt::print("  shapes   {}\n", shapes_text(problem.layer, call->shape, direction));
   print_errors(*verification, problem.layer);
@@ -207,13 +230,17 @@ Exit run(const RunOptions& options) {
         fmt::format("--out is for one direction, and the layer has {}; choose one with --direction", directions));
     return Exit::kUsage;
   }
+  const DeviceName named = device_named(options.device).value();
+  if (!named.architecture.empty() && options.architecture_given) {
+    print_error(fmt::format("--device {} and --arch both name the architecture: give one of them", options.device));
+    return Exit::kUsage;
+  }
   if (auto writable = options.out.empty() ? Result<void>() : check_writable(options.out); !writable) {
     print_error(writable.error().message);
     return Exit::kUsage;
   }
   std::string why_host;
   DeviceOptions device_options;
-  device_options.gpu = options.gpu;
   device_options.host.seed = options.seed;
   const auto device = open_device(options.device, device_options, &why_host);
   if (!device) {
@@ -229,12 +256,25 @@ Exit run(const RunOptions& options) {
     print_on_stderr(fmt::format("convtgen: no GPU is used: {} ('convtgen doctor' says more)\n",
                                 why_host.substr(0, why_host.find_first_of(";(\n"))));
   }
-  const Result<Target> target = target_on(**device, options.architecture);
-  if (!target) {
-    print_error(target.error().message);
+  std::vector<Target> targets;
+  for (const std::string& architecture :
+       named.architecture.empty() ? options.architectures : std::vector{named.architecture}) {
+    const Result<Target> target = target_on(**device, architecture);
+    if (!target) {
+      print_error(target.error().message);
+      return Exit::kUsage;
+    }
+    if (std::ranges::find(targets, target->architecture, &Target::architecture) == targets.end()) {
+      targets.push_back(*target);
+    }
+  }
+  if (!options.out.empty() && targets.size() > 1) {
+    print_error(fmt::format("--out is for one architecture, and --arch names {}; choose one", targets.size()));
     return Exit::kUsage;
   }
-  const std::shared_ptr<KernelMaker> maker = maker_for(**device, store_of(""));
+  const std::shared_ptr<Store> store = store_of("");
+  const std::shared_ptr<KernelMaker> maker = maker_for(**device, store);
+  const Runner runner{options, **device, *store, *maker};
   int runs = 0, failures = 0;
   for (const NamedLayer& layer : *layers) {
     std::vector<Direction> directions = layer.layer.directions;
@@ -242,13 +282,15 @@ Exit run(const RunOptions& options) {
       directions = {direction_named(options.direction).value()};
     }
     for (const Direction direction : directions) {
-      const RunOutcome outcome = run_one(options, **device, *maker, layer, direction, *target);
-      if (!outcome.problem.empty()) {
-        print_layer_error(layer.name, {outcome.problem});
+      for (const Target& target : targets) {
+        const RunOutcome outcome = run_one(runner, layer, direction, target);
+        if (!outcome.problem.empty()) {
+          print_layer_error(layer.name, {outcome.problem});
+        }
+        exit = worse(exit, outcome.exit);
+        ++runs;
+        failures += outcome.exit == Exit::kOk ? 0 : 1;
       }
-      exit = worse(exit, outcome.exit);
-      ++runs;
-      failures += outcome.exit == Exit::kOk ? 0 : 1;
     }
   }
   if (runs > 1) {
@@ -264,14 +306,16 @@ void add_run(CLI::App& app, Exit& exit) {
   CLI::App* verb = app.add_subcommand("run", "Run each layer, verify it against its definition in fp64, and time it.");
   add_layer_options(*verb, options->source);
   add_input_option(*verb, options->input);
-  verb->add_option("--device", options->device, "auto takes the GPU where there is one that can be used.")
-      ->check(CLI::IsMember({"auto", "cuda", "host"}))
+  verb->add_option("--device", options->device,
+                   "cuda; cuda:1, the second GPU in the driver's order; host; host:sm_80, the host device with that "
+                   "architecture's kernel; auto, the first GPU where it can be used, else host.")
+      ->check(device_word(true))
+      ->type_name("DEVICE")
       ->capture_default_str();
-  verb->add_option("--gpu", options->gpu, "Which GPU, in the driver's order.")
-      ->check(CLI::Range(0, 1023))
-      ->capture_default_str();
-  add_architecture_option(*verb, options->architecture);
-  verb->get_option("--arch")->description("Whose kernel the host device runs; a GPU runs its own.");
+  add_architectures_option(*verb, options->architectures, Architectures::kReal);
+  CLI::Option* architecture = verb->get_option("--arch")->description(
+      "Whose kernels the host device runs, one or more: --arch sm_80,sm_90a; a GPU runs its own.");
+  add_planned_option(*verb, options->planned);
   add_direction_option(*verb, options->direction);
   verb->add_option("--x", options->arrays.x, "Input, (N, C, H, W), or (N, H, W, C) for layout nhwc.")->type_name("NPY");
   verb->add_option("--w", options->arrays.weight,
@@ -289,6 +333,8 @@ void add_run(CLI::App& app, Exit& exit) {
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   verb->footer(R"(
+A plan is chosen as the API does it: by a tuning record of the device in the store, else by one that ships, else as the
+planner thinks best.
 Arrays are .npy files of the layer's dtype, in C order: float64, float32, float16, and for bf16 ml_dtypes' bfloat16 or
 uint16 with its bits; results are written as the latter.
 Those that are not given are random. Every element of the results is compared; of large y and grad_x 100,000 random ones
@@ -297,9 +343,12 @@ Examples:
   convtgen run layers.convt --input 1x32x64
   convtgen run layers.convt --layer up --x x.npy --w w.npy --out y.npy
   convtgen run layers.convt --layer up --direction grad_weight --x x.npy --grad-y g.npy --out grad_weight.npy
-  convtgen run -e "conv_transpose2d 8 -> 4; kernel 3; stride 2; input 1x16x16" --device host --seed 7
-Exit codes: 0 verified; 1 a result or a layer is wrong; 2 wrong usage, or no such device or compiler.)");
-  verb->callback([options, &exit] { exit = run(*options); });
+  convtgen run -e "conv_transpose2d 8 -> 4; kernel 3; stride 2; input 1x16x16" --device host:sm_80 --seed 7
+Exit codes: 0 verified, or different as the README's limits say; 1 a result or a layer is wrong; 2 wrong usage, or no such device or compiler.)");
+  verb->callback([options, architecture, &exit] {
+    options->architecture_given = architecture->count() > 0;
+    exit = run(*options);
+  });
 }
 
 }  // namespace convtgen::cli

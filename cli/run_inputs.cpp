@@ -151,6 +151,23 @@ Result<ImageSizes> sizes_before(const std::string& path, const Layer& layer, Ima
   return sizes;
 }
 
+/// Whether these are sizes of the layer as it is.
+bool fits(const Layer& layer, const ImageSizes& sizes) {
+  return sizes.batch == layer.batch.value_or(sizes.batch) && std::ranges::all_of(axes_of(layer), [&](std::size_t axis) {
+           return sizes.extents[axis] == layer.axes[axis].extent.value_or(sizes.extents[axis]);
+         });
+}
+
+/// "2x5x?", as the language writes it.
+std::string sizes_text(const Layer& layer) {
+  const auto shown = [](const Size& size) { return size ? fmt::format("{}", *size) : std::string("?"); };
+  std::string text = shown(layer.batch);
+  for (const std::size_t axis : axes_of(layer)) {
+    text += "x" + shown(layer.axes[axis].extent);
+  }
+  return text;
+}
+
 /// An allocation that is too large would end the process, or others on the machine.
 Result<void> check_memory(const Layer& layer, const Shape& shape, Direction direction) {
   const std::vector<Role> read = roles_of(layer, direction).read;
@@ -198,6 +215,10 @@ Result<RunInputs> make_inputs(const Layer& layer, Direction direction, const Inp
     if (!sizes.text.empty() && sizes.text != text) {
       return fail(fmt::format("{}: {} is for --input {}, and --input {} was given", path, name_of(first), text,
                               sizes.text));
+    }
+    if (sizes.text.empty() && !fits(layer, *given)) {
+      return fail(fmt::format("{}: {} is for an input of {}, and this layer's is {}; --input {} changes the layer to that",
+                              path, name_of(first), text, sizes_text(layer), text));
     }
     sizes.text = text;
   }

@@ -25,8 +25,8 @@ struct RunInputs {
 
 /// What the direction reads. Arrays without a file are random. The sizes come from x where it has a file, else from
 /// grad_y; 1-D arrays may leave out the height.
-/// Errors: files that don't fit the layer or --input, with the file's name and what would be legal; a file of what the
-/// direction does not read; missing sizes.
+/// Errors: sizes that are not the layer's, unless --input says them too; files that don't fit the layer or --input,
+/// with the file's name and what would be legal; a file of what the direction does not read; missing sizes.
 [[nodiscard]] Result<RunInputs> make_inputs(const Layer& layer, Direction direction, const InputOption& input,
                                             const ArrayFiles& files, std::uint64_t seed);
 

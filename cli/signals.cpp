@@ -41,6 +41,7 @@ void tell_thread(int signal) {
     std::error_code ignored;
     std::filesystem::remove(file, ignored);
   }
+  host::end_processes();
   host::remove_temporary_folders();
   std::signal(signal, SIG_DFL);
   kill(getpid(), signal);
@@ -67,6 +68,7 @@ void clean_up_on_signals() {
   } catch (const std::system_error&) {
     return;
   }
+  host::group_processes();
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction action{};
     sigaction(signal, nullptr, &action);

@@ -14,6 +14,7 @@
 #include "cli/terminal.h"
 #include "cli/tune_compile.h"
 #include "cli/tune_report.h"
+#include "runtime/device/open/device_name.h"
 #include "runtime/device/open/open.h"
 #include "runtime/make/device_maker.h"
 #include "runtime/records/record.h"
@@ -27,7 +28,6 @@ struct TuneVerb {
   InputOption input;
   std::string direction;
   std::string device = "cuda";
-  int gpu = 0;
   std::size_t candidates = 8;
   int repeats = 20;
   std::uint64_t seed = 1;
@@ -151,15 +151,16 @@ std::string step_text(const std::string& name, const TuneStep& step) {
 
 Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers, const std::shared_ptr<Store>& store) {
   DeviceOptions device_options;
-  device_options.gpu = options.gpu;
   device_options.host.seed = options.seed;
   const auto device = open_device(options.device, device_options);
   if (!device) {
     print_error(device.error().message);
     return Exit::kUsage;
   }
-  // The host device's records are of the target that its kernels are made for.
-  const Result<Target> target = target_on(**device, known_targets().front().architecture);
+  // The host device's records are of the target that its kernels are made for; in the API that is the oldest one too.
+  const DeviceName named = device_named(options.device).value();
+  const Result<Target> target =
+      target_on(**device, named.architecture.empty() ? known_targets().front().architecture : named.architecture);
   if (!target) {
     print_error(target.error().message);
     return Exit::kUsage;
@@ -305,12 +306,13 @@ void add_tune(CLI::App& app, Exit& exit) {
   CLI::App* verb = app.add_subcommand("tune", "Measure the planner's best plans for each layer, and keep the fastest.");
   add_layer_options(*verb, options->source);
   add_input_option(*verb, options->input);
-  CLI::Option* device = verb->add_option("--device", options->device, "What to measure on.")
-                            ->check(CLI::IsMember({"cuda", "host"}))
-                            ->capture_default_str();
-  CLI::Option* gpu = verb->add_option("--gpu", options->gpu, "Which GPU, in the driver's order.")
-                         ->check(CLI::Range(0, 1023))
-                         ->capture_default_str();
+  CLI::Option* device =
+      verb->add_option("--device", options->device,
+                       "What to measure on: cuda; cuda:1, the second GPU in the driver's order; host; host:sm_80, the "
+                       "host device with that architecture's kernels.")
+          ->check(device_word(false))
+          ->type_name("DEVICE")
+          ->capture_default_str();
   add_direction_option(*verb, options->direction);
   verb->add_option("--candidates", options->candidates, "How many plans, at most.")
       ->check(CLI::Range(1, 1024))
@@ -347,17 +349,16 @@ void add_tune(CLI::App& app, Exit& exit) {
                      "Only compile the plans, for --arch, and keep the binaries: a later tuning with this cache "
                      "measures at once. Needs NVRTC, and no GPU.")
           ->excludes(device)
-          ->excludes(gpu)
           ->excludes(memory_limit)
           ->excludes(json);
   add_architectures_option(*verb, options->architectures, Architectures::kReal);
   verb->get_option("--arch")->needs(compile_only);
   verb->footer(R"(
 Each plan's results are verified before its time counts. What was measured is kept at once beside the compiled
-kernels, and so are the plans' binaries: a run that was ended goes on where it was. The runtime (the C and C++ API)
-makes a layer's kernel by its record from the next process on; emit, compile, explain and run go by the layer and by
-the records that ship with convtgen, so that they give the same everywhere. The binaries of --compile-only serve
-machines with the same NVRTC, or with none.
+kernels, and so are the plans' binaries: a run that was ended goes on where it was. The runtime (the C and C++ API),
+explain and run make a layer's kernel by its record from the next process on; emit, compile and launcher go by the
+layer, by the records that ship with convtgen, and by a file that --tuned gives them, so that they give the same
+everywhere. The binaries of --compile-only serve machines with the same NVRTC, or with none.
 A layer takes its arrays, the largest workspace of its plans and twice the L2 cache on the GPU. Where that is more than
 is free, or than --memory-limit, nothing of the layer is allocated or measured, and the next one has its turn.
 Examples:
@@ -365,7 +366,7 @@ Examples:
   convtgen tune layers.convt --layer up --input 8x64x64 --repeat 100
   convtgen tune layers.convt --compile-only --arch sm_90a
   convtgen tune layers.convt --memory-limit 4G
-  convtgen tune --export h200.json --chip "NVIDIA H200"
+  convtgen tune --export h200.json --chip "NVIDIA H200"    for 'convtgen emit --tuned h200.json'
   convtgen tune --import h200.json
 Exit codes: 0 all is well, or a layer was skipped for want of memory; 1 a layer is wrong, or none of its plans works;
 2 wrong usage, no such device or compiler.)");

@@ -6,12 +6,13 @@ cmake_policy(PUSH)
 cmake_policy(VERSION 3.22)  # whatever the project asks for: depfiles mean the same everywhere
 
 # convtgen_add_kernels(<target> LAYERS <file.convt>... [ARCHITECTURES <name>...] [FORMAT cubin|source]
-#                      [DIRECTIONS forward|grad_input|grad_weight|grad_bias...] [NAMESPACE <ns>] [HEADER <name.h>] [HOST])
+#                      [DIRECTIONS forward|grad_input|grad_weight|grad_bias...] [NAMESPACE <ns>] [HEADER <name.h>]
+#                      [TUNED <file>] [HOST] [HOST_ARCHITECTURE <name>])
 # Makes a static library <target> of the kernels of the layers, with the header <name.h>, which is its PUBLIC_HEADER.
 function(convtgen_add_kernels target)
   set(caller "convtgen_add_kernels(${target})")
-  set(keywords LAYERS ARCHITECTURES FORMAT DIRECTIONS NAMESPACE HEADER HOST)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "HOST" "FORMAT;NAMESPACE;HEADER" "LAYERS;ARCHITECTURES;DIRECTIONS")
+  set(keywords LAYERS ARCHITECTURES FORMAT DIRECTIONS NAMESPACE HEADER TUNED HOST HOST_ARCHITECTURE)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HOST" "FORMAT;NAMESPACE;HEADER;TUNED;HOST_ARCHITECTURE" "LAYERS;ARCHITECTURES;DIRECTIONS")
   string(REPLACE ";" ", " legal_keywords "${keywords}")
   if(target IN_LIST keywords)
     message(FATAL_ERROR "${caller}: the name of the target to make comes first, then ${legal_keywords}")
@@ -64,6 +65,17 @@ function(convtgen_add_kernels target)
   else()
     _convtgen_architectures(architectures "${caller}" default 80 90-real)  # A100, H100, H200; PTX for all others
   endif()
+  if(arg_HOST_ARCHITECTURE)
+    _convtgen_host_first(architectures "${caller}" "${arg_HOST_ARCHITECTURE}" "${arg_HOST}")
+  endif()
+  set(tuned "")
+  if(arg_TUNED)
+    get_filename_component(arg_TUNED "${arg_TUNED}" ABSOLUTE)
+    if(NOT EXISTS "${arg_TUNED}" OR IS_DIRECTORY "${arg_TUNED}")
+      message(FATAL_ERROR "${caller}: TUNED: there is no file ${arg_TUNED}; 'convtgen tune --export' makes one")
+    endif()
+    set(tuned --tuned ${arg_TUNED})
+  endif()
   _convtgen_language(language "${caller}" ${arg_FORMAT} ${arg_HOST})
   _convtgen_tool(tool tool_file "${caller}")
   if(arg_HOST AND CMAKE_CROSSCOMPILING)
@@ -113,7 +125,7 @@ function(convtgen_add_kernels target)
   # A step for each kernel, one for the code that launches it on all its architectures, and one for what they share.
   string(REPLACE ";" "," list "${architectures}")
   list(GET architectures 0 first)
-  set(launcher --namespace ${arg_NAMESPACE} --arch ${list} --format ${arg_FORMAT})
+  set(launcher --namespace ${arg_NAMESPACE} --arch ${list} --format ${arg_FORMAT} ${tuned})
   if(arg_HOST)
     list(APPEND launcher --host)
   endif()
@@ -143,26 +155,26 @@ function(convtgen_add_kernels target)
       endif()
       if(NOT ${folder}/${output} IN_LIST kernels)
         list(APPEND kernels ${folder}/${output})
-        _convtgen_step(${output} OUTPUT ${folder}/${output} DEPENDS ${slice} ${depfile}
-                       ARGUMENTS ${verb} ${kernel} --arch ${architecture} -o ${folder}/${output})
+        _convtgen_step(${output} OUTPUT ${folder}/${output} DEPENDS ${slice} ${arg_TUNED} ${depfile}
+                       ARGUMENTS ${verb} ${kernel} --arch ${architecture} ${tuned} -o ${folder}/${output})
       endif()
     endforeach()
     set(launch_code ${folder}/${arg_NAMESPACE}_${stem}.${suffix})
     set_source_files_properties(${launch_code} PROPERTIES OBJECT_DEPENDS "${kernels}")
     if(arg_HOST)
       set(library ${stem}.host.so)
-      _convtgen_step(${library} OUTPUT ${folder}/${library} DEPENDS ${slice} DEPFILE
-                     ARGUMENTS compile --format host ${kernel} --arch ${first} -o ${folder}/${library})
+      _convtgen_step(${library} OUTPUT ${folder}/${library} DEPENDS ${slice} ${arg_TUNED} DEPFILE
+                     ARGUMENTS compile --format host ${kernel} --arch ${first} ${tuned} -o ${folder}/${library})
       list(APPEND launch_code ${folder}/${arg_NAMESPACE}_${stem}_host.c)
       set_source_files_properties(${folder}/${arg_NAMESPACE}_${stem}_host.c PROPERTIES OBJECT_DEPENDS ${folder}/${library})
     endif()
-    _convtgen_step(${arg_NAMESPACE}_${stem}.${suffix} OUTPUT ${launch_code} DEPENDS ${slice}
+    _convtgen_step(${arg_NAMESPACE}_${stem}.${suffix} OUTPUT ${launch_code} DEPENDS ${slice} ${arg_TUNED}
                    ARGUMENTS launcher ${kernel} ${launcher} -o ${folder})
     list(APPEND sources ${launch_code})
   endforeach()
   # The launch code of every kernel includes NS_support.h, which most changes leave as it is.
   set(shared ${arg_HEADER} ${arg_NAMESPACE}_support.h ${arg_NAMESPACE}_support.${suffix})
-  _convtgen_step(shared OUTPUT ${folder}/shared.made DEPENDS ${slices} TOUCH UNLESS_SAME ${shared}
+  _convtgen_step(shared OUTPUT ${folder}/shared.made DEPENDS ${slices} ${arg_TUNED} TOUCH UNLESS_SAME ${shared}
                  ARGUMENTS launcher ${slices} --shared-only --header ${arg_HEADER} ${launcher} -o ${folder}/shared)
   list(TRANSFORM shared PREPEND ${folder}/)
 
@@ -187,6 +199,21 @@ function(convtgen_add_kernels target)
   # The embedded files are found by their names alone, so that no path gets into the library; and they are embedded
   # when this library is made, not when a program is linked. (-Wa would part its argument at a comma.)
   set_source_files_properties(${sources} PROPERTIES LANGUAGE "${language}" COMPILE_OPTIONS "-Xassembler;-I${folder};-fno-lto")
+endfunction()
+
+# _convtgen_host_first(<architectures> <caller> <name> <host>): puts the one whose kernels the host device runs first.
+function(_convtgen_host_first architectures caller name host)
+  if(NOT host)
+    message(FATAL_ERROR "${caller}: HOST_ARCHITECTURE is whose kernels the host device runs, so it needs HOST")
+  endif()
+  string(REGEX REPLACE "-real$" "" name "${name}")
+  _convtgen_architectures(wanted "${caller}" HOST_ARCHITECTURE ${name}-real)
+  if(NOT "${wanted}" IN_LIST ${architectures})
+    list(JOIN ${architectures} ", " legal)
+    message(FATAL_ERROR "${caller}: HOST_ARCHITECTURE: ${wanted} is none of the architectures that kernels are made for: ${legal}")
+  endif()
+  list(REMOVE_ITEM ${architectures} ${wanted})
+  set(${architectures} ${wanted} ${${architectures}} PARENT_SCOPE)
 endfunction()
 
 # _convtgen_step(<name> OUTPUT <file>... DEPENDS <file>... ARGUMENTS <argument>... [DEPFILE] [TOUCH] [UNLESS_SAME <name>...])

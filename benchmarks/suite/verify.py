@@ -10,15 +10,18 @@ RELATIVE_L2 = {"f32": 2e-6, "f32x3": 2e-6, "tf32": 1e-3, "f16": 1e-3, "bf16": 8e
 # Unit roundoff of what a product or a sum loses; and of the output's dtype.
 _EPS = {"f32": 2.0**-24, "f32x3": 2.0**-22, "tf32": 2.0**-10, "f16": 2.0**-24, "bf16": 2.0**-24}
 _OUTPUT_EPS = {"f32": 2.0**-24, "f32x3": 2.0**-24, "tf32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
+# What a term of a sum loses below the normal numbers, and half of the output's least number.
+_TERM_LEAST = 2.0**-149
+_OUTPUT_LEAST = {"f32": 2.0**-150, "f32x3": 2.0**-150, "tf32": 2.0**-150, "f16": 2.0**-25, "bf16": 2.0**-134}
 _SAFETY = 6
 
 
 def _wrong_elements(got, want, magnitude, terms, mode):
     """(relative L2, how many elements are beyond their bounds)."""
     error = (got - want).abs()
-    relative = float(torch.linalg.vector_norm(error) / torch.linalg.vector_norm(want))
-    bound = (_SAFETY * math.sqrt(terms) * _EPS[mode] * magnitude + _OUTPUT_EPS[mode] * want.abs()
-             + (2.0**-25 if mode == "f16" else 0.0))
+    lost = terms * _TERM_LEAST + _OUTPUT_LEAST[mode]
+    relative = float(torch.linalg.vector_norm((error - lost).clamp(min=0)) / torch.linalg.vector_norm(want))
+    bound = _SAFETY * math.sqrt(terms) * _EPS[mode] * magnitude + _OUTPUT_EPS[mode] * want.abs() + lost
     return relative, int((error > bound).sum())
 
 

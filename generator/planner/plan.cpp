@@ -103,7 +103,7 @@ Result<std::vector<Plan>> plans_of(const Template& known, const Problem& problem
   return known.direction == problem.direction ? own_plans(known, problem) : exchanged_plans(known, problem);
 }
 
-Result<Candidates> candidates(const Problem& problem) {
+Result<Candidates> candidates(const Problem& problem, Records records) {
   if (const std::vector<Violation> violations = check_limits(problem.layer); !violations.empty()) {
     return fail(violations.front().message);
   }
@@ -144,14 +144,14 @@ Result<Candidates> candidates(const Problem& problem) {
     const auto second = out.plans.begin() + 1, found = out.plans.begin() + before;
     std::rotate(second, found, found + 1);
   }
-  if (const auto record = shipped_record(problem)) {
+  if (const auto record = records == Records::kShipped ? shipped_record(problem) : std::nullopt) {
     prefer_recorded(out.plans, *record);  // a stale one changes nothing
   }
   return out;
 }
 
-Result<std::vector<Plan>> plan(const Problem& problem) {
-  auto all = candidates(problem);
+Result<std::vector<Plan>> plan(const Problem& problem, Records records) {
+  auto all = candidates(problem, records);
   return all ? Result<std::vector<Plan>>(std::move(all->plans)) : std::unexpected(std::move(all.error()));
 }
 

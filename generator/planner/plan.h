@@ -23,10 +23,19 @@ struct Problem {
   Target target;
 };
 
+/// Where a tuning record comes from.
+enum class RecordOrigin {
+  kShipped,  // with convtgen
+  kStore,    // this user's, kept by 'convtgen tune'
+  kFile,     // given with --tuned
+};
+
 /// What was measured of a plan (tuning_record.h).
 struct RecordedTime {
   double seconds = 0;
   std::string chip;  // "NVIDIA H200"
+  RecordOrigin origin = RecordOrigin::kShipped;
+  std::string file_digest = {};  // SHA-256 of the file in hexadecimal; of kFile alone
   bool operator==(const RecordedTime&) const = default;
 };
 
@@ -40,7 +49,7 @@ struct Plan {
   std::int64_t packed_bytes = 0;  // of the packed copy of the weights that the kernel reads in their place; 0: none
   std::int64_t packed_rows = 1;   // of 16 bytes that a thread of the packing kernel makes
   std::optional<double> predicted_seconds = {};  // of a call at the layer's sizes, middling ones where they are open
-  std::optional<RecordedTime> recorded = {};     // by a record that ships: it was the layer's fastest there
+  std::optional<RecordedTime> recorded = {};     // by a tuning record: it was the layer's fastest there
   std::string summary;  // "a block makes 16x64 pixels of 16 channels; 21 taps; 26.1 KiB shared"
   std::string reason;   // why this plan
 };
@@ -56,14 +65,18 @@ struct Candidates {
   std::vector<Refusal> refusals;  // of the templates that have none of them, in the order of the table
 };
 
+/// Which tuning records the planner itself goes by.
+enum class Records { kShipped, kNone };
+
 /// Plans of all templates of the direction (templates.h). The first is the one that a record which ships says was the
 /// fastest (shipped_records.h), if there is one of this very layer for the target, else what cost models suggest.
+/// Without records it is what cost models suggest.
 /// Errors: the direction is none of the layer's, the layer breaks a limit, or nothing fits the
 /// target.
-[[nodiscard]] Result<Candidates> candidates(const Problem& problem);
+[[nodiscard]] Result<Candidates> candidates(const Problem& problem, Records records = Records::kShipped);
 
 /// Its plans.
-[[nodiscard]] Result<std::vector<Plan>> plan(const Problem& problem);
+[[nodiscard]] Result<std::vector<Plan>> plan(const Problem& problem, Records records = Records::kShipped);
 
 struct Template;  // templates.h
 

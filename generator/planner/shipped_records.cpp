@@ -1,7 +1,5 @@
 #include "generator/planner/shipped_records.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "convtgen_planner_embedded.h"
@@ -38,16 +36,16 @@ std::optional<TuningRecord> find_record(std::string_view file, const Problem& pr
   return std::nullopt;
 }
 
-bool prefer_recorded(std::vector<Plan>& plans, const TuningRecord& record) {
+bool prefer_recorded(std::vector<Plan>& plans, const TuningRecord& record, RecordOrigin origin,
+                     const std::string& file_digest) {
   const Measurement* best = best_of(record);
   const auto index = best != nullptr ? find_plan(plans, best->plan) : std::nullopt;
   if (!index) {
     return false;
   }
   const auto plan = plans.begin() + static_cast<std::ptrdiff_t>(*index);
-  plan->recorded = {.seconds = best->milliseconds / 1e3, .chip = record.chip};
-  plan->reason = fmt::format("the fastest on {}, where {:.3g} ms were measured; {}", record.chip, best->milliseconds,
-                             plan->reason);
+  plan->recorded = {
+      .seconds = best->milliseconds / 1e3, .chip = record.chip, .origin = origin, .file_digest = file_digest};
   std::rotate(plans.begin(), plan, plan + 1);
   return true;
 }

@@ -13,8 +13,10 @@ namespace convtgen {
 /// there are several. Quick: it reads no other record. Nothing where that one can't be read.
 [[nodiscard]] std::optional<TuningRecord> find_record(std::string_view file, const Problem& problem);
 
-/// Puts the record's fastest plan first and notes its time there. False where it is not among the plans.
-bool prefer_recorded(std::vector<Plan>& plans, const TuningRecord& record);
+/// Puts the record's fastest plan first and notes its time there, and where the record comes from. False where it is
+/// not among the plans.
+bool prefer_recorded(std::vector<Plan>& plans, const TuningRecord& record, RecordOrigin origin = RecordOrigin::kShipped,
+                     const std::string& file_digest = {});
 
 /// The files that ship, as they stand.
 [[nodiscard]] std::vector<std::string_view> shipped_files();

@@ -233,9 +233,13 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
   if (!done) {
     return std::unexpected(done.error());
   }
+  const std::string tuned = plan.recorded && !plan.recorded->file_digest.empty()
+                                ? fmt::format("// By the tuning record of {} in the file with sha256 {}.\n",
+                                              plan.recorded->chip, plan.recorded->file_digest)
+                                : "";
   const std::string head =
-      fmt::format("// {}\n// {} for {}. Template {}: {}.\n{}{}", layer, direction, architecture, plan.template_name,
-                  plan.summary, launch.note.empty() ? "" : fmt::format("// {}\n", launch.note),
+      fmt::format("// {}\n// {} for {}. Template {}: {}.\n{}{}{}", layer, direction, architecture, plan.template_name,
+                  plan.summary, tuned, launch.note.empty() ? "" : fmt::format("// {}\n", launch.note),
                   contract_text(problem.layer, done->recipe, architecture));
   return printed(*std::move(done), head, symbol);
 }

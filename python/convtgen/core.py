@@ -139,7 +139,8 @@ class Device:
     """What kernels run on.
 
     Args:
-      which: "cuda:N", "host" (the CPU, slowly, with every access checked), or "auto".
+      which: "cuda:N", "host" (the CPU, slowly, with every access checked), "host:sm_90a" (the same with the kernels of
+        that architecture), or "auto".
 
     Raises:
       Error: NO_DEVICE where there is no such GPU or no driver.

@@ -45,11 +45,11 @@ Outcome<Tuning> tuning_of(convtgen_device* given, const convtgen_layer* layer, c
   if (!on.is_host() && jit::cuda_lost_in_fork()) {
     return std::unexpected(jit::forked_failure());
   }
-  auto device = open_device(on.is_host() ? "host" : "cuda", {.gpu = on.ordinal(), .host = {}});
+  auto device = open_device(on.is_host() ? "host" : fmt::format("cuda:{}", on.ordinal()));
   if (!device) {
     return fail_with(Status::kNoDevice, device.error());
   }
-  const Result<Target> target = target_on(**device, known_targets().front().architecture);
+  const Result<Target> target = target_on(**device, on.host_target().architecture);
   if (!target) {
     return fail_with(Status::kUnsupported, target.error());
   }

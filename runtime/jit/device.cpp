@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "generator/language/language.h"
 #include "generator/layer/directions.h"
 #include "runtime/device/host/host_device.h"
+#include "runtime/device/open/device_name.h"
 #include "runtime/jit/dump.h"
 #include "runtime/make/choose.h"
 #include "runtime/make/device_maker.h"
@@ -22,22 +22,6 @@
 
 namespace convtgen::jit {
 namespace {
-
-// The ordinal of "cuda" or "cuda:N".
-std::optional<int> gpu_ordinal(std::string_view which) {
-  constexpr std::string_view kGpu = "cuda";
-  if (!which.starts_with(kGpu)) {
-    return std::nullopt;
-  }
-  which.remove_prefix(kGpu.size());
-  int ordinal = 0;
-  if (which.empty()) {
-    return ordinal;
-  }
-  const auto [end, error] = std::from_chars(which.data() + 1, which.data() + which.size(), ordinal);
-  const bool number = which.size() > 1 && error == std::errc() && end == which.data() + which.size();
-  return which.front() == ':' && number && ordinal >= 0 ? std::optional(ordinal) : std::nullopt;
-}
 
 Failure cancelled() {
   return {Status::kCancelled, "cancelled"};
@@ -51,22 +35,22 @@ KernelKey::KernelKey(Layer layer, Direction direction) : layer_(in_direction(std
 }
 
 Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, DeviceOptions options) {
-  const std::optional<int> ordinal = gpu_ordinal(which);
-  if (!ordinal && which != "host" && which != "auto") {
-    return fail_with(Status::kInvalidArgument,
-                     fmt::format("unknown device '{}'; legal are auto, host, cuda and cuda:N", which));
+  const Result<DeviceName> named = device_named(which);
+  if (!named) {
+    return fail_with(Status::kInvalidArgument, named.error());
   }
+  using Kind = DeviceName::Kind;
   std::shared_ptr<JitDevice> device(new JitDevice);
   device->options_ = std::move(options);
-  if (which != "host") {
-    auto gpu = Gpu::open(ordinal.value_or(0));
-    if (!gpu && which != "auto") {
+  if (named->kind != Kind::kHost) {
+    auto gpu = Gpu::open(named->ordinal);
+    if (!gpu && named->kind != Kind::kAuto) {
       return std::unexpected(std::move(gpu.error()));
     }
     std::string why;
     if (!gpu) {
       why = gpu.error().message;
-    } else if (which == "auto") {
+    } else if (named->kind == Kind::kAuto) {
       auto nvrtc = check_nvrtc();
       why = nvrtc ? std::string() : std::move(nvrtc.error().message);
     }
@@ -86,6 +70,10 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
   }
   device->host_ = *std::move(opened);
   device->name_ = device->host_->name();
+  if (!named->architecture.empty()) {
+    device->host_target_ = target_named(named->architecture).value();
+    device->name_ += fmt::format(", kernels of {}", named->architecture);
+  }
   return device;
 }
 
@@ -250,8 +238,7 @@ Outcome<KernelPointer> JitDevice::make_on_gpu(const KernelKey& layer, std::stop_
 }
 
 Outcome<KernelPointer> JitDevice::make_on_host(const KernelKey& layer, std::stop_token stop) {
-  // Any architecture does: the device takes the source of each, and the oldest asks the least of it.
-  const Problem problem{layer.layer(), layer.direction(), known_targets().front()};
+  const Problem problem{layer.layer(), layer.direction(), host_target_};
   const std::shared_ptr<Store> store = store_of(options_.store_folder);
   const auto plans = choose_plans(problem, stored_record(*store, problem, kHostChip));
   if (!plans) {

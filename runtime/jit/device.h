@@ -55,8 +55,8 @@ struct PrepareAllOptions {
 /// Thread-safe. It must outlive no kernel: kernels keep what they need.
 class JitDevice {
  public:
-  /// "cuda" (the first GPU), "cuda:N", "host", or "auto": a GPU where there is one and an NVRTC for it, else the host
-  /// device, with a note of the reason.
+  /// "cuda" (the first GPU), "cuda:N", "host", "host:ARCH", or "auto": a GPU where there is one and an NVRTC for it,
+  /// else the host device, with a note of the reason.
   /// Errors: kInvalidArgument, another word; kNoDevice; kForked.
   [[nodiscard]] static Outcome<std::shared_ptr<JitDevice>> open(std::string_view which, DeviceOptions options = {});
   ~JitDevice();
@@ -68,6 +68,8 @@ class JitDevice {
   [[nodiscard]] bool is_host() const { return gpu_ == nullptr; }
   /// In the driver's order; -1 on the host device.
   [[nodiscard]] int ordinal() const { return gpu_ ? gpu_->info().ordinal : -1; }
+  /// Whose kernels the host device runs.
+  [[nodiscard]] const Target& host_target() const { return host_target_; }
   /// As in the options: empty for the user's.
   [[nodiscard]] const std::string& store_folder() const { return options_.store_folder; }
 
@@ -110,8 +112,10 @@ class JitDevice {
 
   DeviceOptions options_;
   std::string name_;
-  std::shared_ptr<Gpu> gpu_;            // null on the host device
-  std::shared_ptr<Device> host_;        // null on a GPU
+  std::shared_ptr<Gpu> gpu_;      // null on the host device
+  std::shared_ptr<Device> host_;  // null on a GPU
+  // Any architecture does: the device takes the source of each, and the oldest asks the least of it.
+  Target host_target_ = known_targets().front();
   std::unique_ptr<CubinMaker> cubins_;  // null on the host device
 
   mutable std::shared_mutex mutex_;

@@ -52,6 +52,9 @@ Outcome<std::vector<Plan>> choose_plans(const Problem& problem, std::string_view
     }
   }
   const auto chosen = plans->begin() + static_cast<std::ptrdiff_t>(choice.index);
+  if (choice.time) {
+    chosen->recorded = std::move(choice.time);
+  }
   std::rotate(plans->begin(), chosen, chosen + 1);
   return *std::move(plans);
 }

@@ -79,7 +79,7 @@ RecordedChoice choose_recorded(std::span<const Plan> candidates, std::string_vie
     return {0, "the tuning record is empty"};
   }
   if (const auto index = find_plan(candidates, best->plan)) {
-    return {*index, ""};
+    return {*index, "", RecordedTime{best->milliseconds / 1e3, parsed->chip, RecordOrigin::kStore}};
   }
   return {0, fmt::format("the tuning record is of convtgen {}, and its plan is no longer offered", parsed->version)};
 }

@@ -1,6 +1,7 @@
 // Tuning records in the store: under which key, and which plan the engine takes by one.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,8 +30,9 @@ inline constexpr std::string_view kHostChip = "host";
 
 /// The fastest of the candidates that were measured, if the record's fastest is still among them.
 struct RecordedChoice {
-  std::size_t index = 0;  // among the candidates; 0 where the record does not help
-  std::string note;       // why it does not
+  std::size_t index = 0;                  // among the candidates; 0 where the record does not help
+  std::string note;                       // why it does not
+  std::optional<RecordedTime> time = {};  // of the chosen one, where it helps
 };
 /// `record` is the store's bytes.
 [[nodiscard]] RecordedChoice choose_recorded(std::span<const Plan> candidates, std::string_view record);

@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kSafety = 6;
 constexpr double kDeviations = 4;  // standard ones, that chance is given
+constexpr double kLeastTf32 = 0x1p-136;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Largest relative errors: of one product, by what becomes of its operands, and of one addition.
@@ -43,7 +44,7 @@ Rounding rounding_of(Compute compute) {
 
 /// What a slice of the elements adds to the comparison.
 struct Tally {
-  std::int64_t wrong = 0;
+  std::int64_t wrong = 0, limited = 0;
   double error2 = 0, want2 = 0, typical2 = 0;  // sums of squares
   double typical4 = 0;                         // of fourth powers
   double worst_ratio = -1;
@@ -52,6 +53,7 @@ struct Tally {
 
   void add(const Tally& other) {
     wrong += other.wrong;
+    limited += other.limited;
     error2 += other.error2;
     want2 += other.want2;
     typical2 += other.typical2;
@@ -68,24 +70,31 @@ struct Tally {
 
 class Judge {
  public:
-  Judge(const Layer& layer, Role role)
+  Judge(const Layer& layer, Role role, double largest_operand)
       : fuse_(role == Role::kY ? std::span<const Activation>(layer.fuse) : std::span<const Activation>()),
         dtype_(layer.dtype),
         rounding_(rounding_of(layer.compute)),
         limit_(relative_l2_limit(layer.compute)),
-        sum_(layer.dtype == Dtype::kF64 ? Dtype::kF64 : Dtype::kF32) {}
+        sum_(layer.dtype == Dtype::kF64 ? Dtype::kF64 : Dtype::kF32),
+        underflow_(least_subnormal(sum_) + (layer.compute == Compute::kTf32 ? kLeastTf32 * largest_operand : 0)) {}
 
-  /// Judges one element; position is left to the caller.
-  [[nodiscard]] Tally judge(double sum, double magnitude, std::int64_t terms, double got, std::int64_t index) const {
+  /// Judges one element; position is left to the caller. `may_be_nan`: by README's limits.
+  [[nodiscard]] Tally judge(double sum, double magnitude, std::int64_t terms, double got, std::int64_t index,
+                            bool may_be_nan) const {
     const double root = std::sqrt(static_cast<double>(std::max<std::int64_t>(terms, 1)));
-    const double underflow = static_cast<double>(terms) * least_subnormal(sum_);
+    const double underflow = static_cast<double>(terms) * underflow_;
     const double relative = rounding_.product + kSafety * root * rounding_.addition;
     const Ball ball = carry(sum, relative * magnitude + underflow);
-    const Ball typical = carry(sum, limit_ * magnitude / root / 2);
+    const Ball typical = carry(sum, limit_ * magnitude / root / 2 + underflow);
 
     Tally tally;
     tally.worst = {{}, got, ball.value, ball.radius};
     tally.worst_index = index;
+    if (may_be_nan && std::isnan(got) && !std::isnan(ball.value)) {
+      tally.limited = 1;
+      tally.worst_ratio = 0;
+      return tally;
+    }
     if (!std::isfinite(ball.value)) {
       // Which NaN does not matter; an infinity has a sign.
       const bool same = std::isnan(ball.value) ? std::isnan(got) : got == ball.value;
@@ -126,6 +135,7 @@ class Judge {
   Rounding rounding_;
   double limit_;
   Dtype sum_;
+  double underflow_;  // of a term: its largest error below the normal numbers
 };
 
 }  // namespace
@@ -147,8 +157,8 @@ double relative_l2_limit(Compute compute) {
 }
 
 Comparison compare(const Layer& layer, const Shape& shape, const Definition& definition, const HostArray& got,
-                   std::span<const std::int64_t> offsets, Role role) {
-  const Judge judge(layer, role);
+                   std::span<const std::int64_t> offsets, Role role, const Operands& operands) {
+  const Judge judge(layer, role, operands.largest);
   const auto count = static_cast<std::int64_t>(definition.sum.size());
   constexpr std::int64_t kGrain = 1 << 14;
   // One tally a slice, added in order: the sums are the same whatever thread does what.
@@ -157,7 +167,11 @@ Comparison compare(const Layer& layer, const Shape& shape, const Definition& def
     Tally& slice = slices[static_cast<std::size_t>(begin / kGrain)];
     for (std::int64_t i = begin; i < end; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      slice.add(judge.judge(definition.sum[at], definition.magnitude[at], definition.terms[at], got.at(i), i));
+      const double value = got.at(i);
+      const bool may_be_nan =
+          !operands.nan.is_empty() && std::isnan(value) &&
+          operands.nan.allows_nan(position_of(layer, shape, role, offsets.empty() ? i : offsets[at]));
+      slice.add(judge.judge(definition.sum[at], definition.magnitude[at], definition.terms[at], value, i, may_be_nan));
     }
   });
   Tally total;
@@ -169,6 +183,7 @@ Comparison compare(const Layer& layer, const Shape& shape, const Definition& def
   result.role = role;
   result.checked = count;
   result.wrong = total.wrong;
+  result.limited = total.limited;
   result.relative_l2_limit = relative_l2_limit(layer.compute);
   const bool has_millions_of_terms = without_gradient(role) == Role::kWeight || without_gradient(role) == Role::kBias;
   if (count > 0 && !has_millions_of_terms) {
@@ -201,6 +216,11 @@ std::string describe(const Comparison& comparison, const Layer& layer) {
   std::string text = fmt::format("relative L2 error {:.3g} (at most {:.3g} for {}); {} of {} checked outputs are wrong",
                                  comparison.relative_l2, comparison.relative_l2_limit, name_of(layer.compute),
                                  comparison.wrong, comparison.checked);
+  if (comparison.limited > 0) {
+    text += fmt::format("; {} are NaN, as the README's limits say: an infinite or NaN weight times a zero where the image "
+                        "ends",
+                        comparison.limited);
+  }
   if (comparison.worst && (comparison.wrong > 0 || !comparison.passed())) {
     const ComparedElement& worst = *comparison.worst;
     text += fmt::format("\nworst: {} is {:.9g}, should be {:.9g} within {:.3g}",

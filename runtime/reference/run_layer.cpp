@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -98,6 +99,16 @@ ArrayReference reference_of(const Layer& layer, const Shape& shape, const LayerI
     }
   }
   return reference;
+}
+
+/// The largest size of its finite elements.
+double largest_finite(const HostArray& array) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < array.size(); ++i) {
+    const double size = std::abs(array.at(i));
+    largest = std::isfinite(size) ? std::max(largest, size) : largest;
+  }
+  return largest;
 }
 
 Result<LoadedLayer> load_made(Device& device, Outcome<MadeKernel> made) {
@@ -270,6 +281,10 @@ VerifyMemory verify_memory(const Layer& layer, const Shape& shape, const VerifyO
 Reference make_reference(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
                          const VerifyOptions& options, Direction direction) {
   const std::vector<Role> roles = roles_of(layer, direction).written;
+  double largest = 0;
+  for (const Role role : layer.compute == Compute::kTf32 ? roles_of(layer, direction).read : std::vector<Role>()) {
+    largest += role == Role::kBias ? 0 : largest_finite(*inputs.of(role));
+  }
   Reference reference;
   for (const Role role : roles) {
     const auto done = static_cast<double>(reference.arrays.size());
@@ -277,6 +292,7 @@ Reference make_reference(const Layer& layer, const Shape& shape, const LayerInpu
       options.progress((done + fraction) / static_cast<double>(roles.size()));
     };
     reference.arrays.push_back(reference_of(layer, shape, inputs, options, role, progress));
+    reference.arrays.back().operands = {largest, NanLimit(layer, shape, role, inputs.weight)};
   }
   return reference;
 }
@@ -298,14 +314,14 @@ std::string describe(const Verification& verification, const Layer& layer) {
 Result<Verification> verify_call(Device& device, const Layer& layer, const LayerCall& call,
                                  const Reference& reference) {
   Verification verification;
-  for (const auto& [role, definition, samples] : reference.arrays) {
+  for (const auto& [role, definition, samples, operands] : reference.arrays) {
     const Result<HostArray> got = samples ? read_samples(device, layer, call, samples->offsets, role)
                                           : read_output(device, layer, call, role);
     if (!got) {
       return std::unexpected(got.error());
     }
     const std::span<const std::int64_t> offsets = samples ? samples->offsets : std::span<const std::int64_t>();
-    verification.arrays.push_back({compare(layer, call.shape, definition, *got, offsets, role), samples.has_value(),
+    verification.arrays.push_back({compare(layer, call.shape, definition, *got, offsets, role, operands), samples.has_value(),
                                    !samples || samples->all_borders});
   }
   return verification;

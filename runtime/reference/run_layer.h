@@ -127,6 +127,7 @@ struct ArrayReference {
   Role role = Role::kY;
   Definition definition;
   std::optional<Samples> samples = {};  // that the definition is of; nothing where it is of all elements
+  Operands operands = {};
 };
 
 /// Of all arrays that calls write. It depends on the layer and its inputs alone, so it serves any number of calls.

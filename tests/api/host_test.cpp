@@ -50,6 +50,25 @@ TEST_F(ApiHostTest, ComputesTheDefinition) {
   EXPECT_EQ(state_->launches.size(), 0u);
 }
 
+TEST_F(ApiHostTest, RunsTheKernelsOfTheArchitectureThatIsNamed) {
+  const Layer layer("conv_transpose1d 2 -> 2; kernel 3; stride 2; compute f32");
+  const Device any("host"), oldest("host:sm_75"), newer("host:sm_90a");
+  EXPECT_TRUE(newer.is_host());
+  EXPECT_NE(newer.name().find("sm_90a"), std::string::npos) << newer.name();
+  const Kernel kernel = newer.prepare(layer);
+  EXPECT_NE(kernel.source().find("forward for sm_90a."), std::string::npos);
+  EXPECT_NE(any.prepare(layer).source().find("forward for sm_75."), std::string::npos);
+  EXPECT_EQ(any.prepare(layer).source(), oldest.prepare(layer).source());
+  const std::vector<float> x(2 * 5, 1), weight(2 * 2 * 3, 1);
+  std::vector<float> y(2 * 11);
+  kernel.launch(Tensors::forward(x.data(), weight.data(), nullptr, y.data()), {1, 5});
+  EXPECT_EQ(y[0], 2.0F);
+  EXPECT_EQ(y[2], 4.0F);
+  for (const char* word : {"host:", "host:sm_91", "host:90"}) {
+    expect_error(thrown_by([&] { Device device(word); }), CONVTGEN_INVALID_ARGUMENT, "host:");
+  }
+}
+
 // direct stores rows of 32 outputs as vectors of four where y is aligned to them, and else one by one.
 TEST_F(ApiHostTest, TheResultIsTheSameWhereverItBegins) {
   constexpr std::size_t kOutputs = 2 * 3 * 5 * 32;

@@ -96,7 +96,8 @@ TEST(PlanLayers, PassOverWhatATemplateRefuses) {
     return asked++ == 0 ? fail("the template refuses") : specialize(problem, plan);
   };
   cli::Exit exit = cli::Exit::kOk;
-  const auto planned = cli::plan_layers({{"up", layer}}, "", "sm_80", exit, refusing);
+  const cli::Planner planner = [](const Problem& problem) { return plan(problem); };
+  const auto planned = cli::plan_layers({{"up", layer}}, "", "sm_80", planner, exit, refusing);
   ASSERT_TRUE(planned);
   const Problem problem = planned->front().problem;
   const std::vector<Plan> plans = plan(problem).value();

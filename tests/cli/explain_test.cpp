@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <set>
 #include <sstream>
 
@@ -64,6 +65,46 @@ TEST(Explain, MarksTheChosenPlanAndPrintsEqualLinesOnce) {
   ASSERT_EQ(marked.size(), 1u) << out;
   const std::string tile = lines_with(out, "  tile ").at(0);
   EXPECT_THAT(marked[0], HasSubstr(tile.substr(tile.find("a block"))));
+}
+
+double seconds_in(const std::string& text) {
+  char unit[3] = {};
+  double number = 0;
+  EXPECT_EQ(std::sscanf(text.c_str(), "%lf %2s", &number, unit), 2) << text;
+  return number * (unit == std::string("ns")   ? 1e-9
+                   : unit == std::string("us") ? 1e-6
+                   : unit == std::string("ms") ? 1e-3
+                                               : 1);
+}
+
+TEST(Explain, NoPredictionIsBelowTheFloor) {
+  // kb65 in f16: cost models are fitted to measured times, which caches have made shorter.
+  const std::vector<std::string> computes = {"dtype f16", "dtype bf16; layout nhwc", "compute tf32", "compute f32x3"};
+  int at_the_floor = 0;
+  for (const std::string& compute : computes) {
+    const std::string out =
+        convtgen({"explain", "--no-compile", "--arch", "sm_80,sm_90a", "-e",
+                  "conv_transpose2d 64 -> 64; kernel 3x7; input 8x512x512; " + compute, "-e",
+                  "conv_transpose2d 64 -> 3; kernel 4; stride 2; padding 1; input 8x64x64; " + compute},
+                 kWithoutNvrtc)
+            .out;
+    std::vector<double> predicted;
+    std::istringstream all(out);
+    for (std::string line; std::getline(all, line);) {
+      if (const std::size_t at = line.find(" predicted; "); at != std::string::npos) {
+        predicted.push_back(seconds_in(line.substr(line.find(": ") + 2)));
+      } else if (line.starts_with("  floor ")) {
+        const double floor = seconds_in(line.substr(line.find_first_of("0123456789")));
+        for (const double each : predicted) {
+          EXPECT_GE(each, floor) << compute << "\n" << out;
+          at_the_floor += each == floor ? 1 : 0;
+        }
+        predicted.clear();
+        EXPECT_THAT(line, Not(HasSubstr("no kernel is faster")));
+      }
+    }
+  }
+  EXPECT_GT(at_the_floor, 0) << "nothing was predicted below a floor: other layers show more";
 }
 
 TEST(Explain, SaysWhyOtherTemplatesRefuse) {

@@ -83,7 +83,7 @@ TEST(Help, WholeNumbersAreNotNegativeAndNotTooLarge) {
     }
   }
   for (const std::vector<std::string>& option : {std::vector<std::string>{"run", "--repeat", "-1"},
-                                                 {"run", "--gpu", "4294967296"},
+                                                 {"run", "--device", "cuda:4294967296"},
                                                  {"tune", "--jobs", "-1"},
                                                  {"tune", "--candidates", "18446744073709551617"},
                                                  {"check", "--error-limit", "-1"}}) {

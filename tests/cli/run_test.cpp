@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "cli/npy.h"
 #include "tests/cli/process.h"
 
@@ -16,6 +18,8 @@ TEST(Run, VerifiesASeed) {
   const Outcome outcome = convtgen({"run", seeds(), "--device", "host", "--layer", "strided", "--input", "1x5x6"});
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("strided on host"));
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("\n  kernel   direct[a-z_]*, made for sm_90a: convtgen_direct"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n  record   none: the planner's first plan\n"));
   EXPECT_THAT(outcome.out, HasSubstr(": verified\n"));
   EXPECT_THAT(outcome.out, HasSubstr("0 of 9600 checked outputs are wrong"));
   EXPECT_THAT(outcome.out, HasSubstr("GFLOP/s"));
@@ -112,6 +116,11 @@ TEST(Run, ArraysThatDoNotGoWithTheLayer) {
               HasSubstr("holds float64 (<f8); the layer's dtype f32 takes little-endian float32"));
   save("x.npy", Dtype::kF32, {3, 4, 6, 8});
   EXPECT_THAT(run({"--x", "x.npy", "--input", "2x5x7"}), HasSubstr("x is for --input 3x6x8"));
+  EXPECT_THAT(run({"--x", "x.npy"}), HasSubstr("x.npy: x is for an input of 3x6x8, and this layer's is 2x5x7; --input "
+                                               "3x6x8 changes the layer to that"));
+  save("g.npy", Dtype::kF32, {3, 6, 9, 12});
+  EXPECT_THAT(run({"--direction", "grad_input", "--grad-y", "g.npy"}),
+              HasSubstr("g.npy: grad_y is for an input of 3x5x7, and this layer's is 2x5x7"));
   save("w.npy", Dtype::kF32, {6, 4, 3, 2});
   EXPECT_THAT(run({"--w", "w.npy"}),
               HasSubstr("w.npy: weight is 6x4x3x2, and the layer takes 4x6x3x2 (Cin, Cout/groups, KH, KW) for "
@@ -142,6 +151,54 @@ TEST(Run, AWrongResultIsTold) {
   EXPECT_THAT(outcome.out, HasSubstr("1 of 1 checked outputs are wrong"));
   EXPECT_THAT(outcome.out, HasSubstr("worst: y[n=0, c=0, y=0, x=0]"));
   EXPECT_TRUE(std::filesystem::exists(folder / "y.npy"));
+}
+
+TEST(Run, XOfAnotherSizeRunsWhereInputSaysSoOrTheLayerLeavesItOpen) {
+  const Folder folder;
+  write(folder / "x.npy", cli::npy_bytes(random_array(Dtype::kF32, {3, 4, 6, 8}, 1, 1)));
+  const auto run = [&](const std::string& input, std::vector<std::string> more) {
+    more.insert(more.begin(), {"run", "--device", "host", "--x", "x.npy", "-e",
+                               "conv_transpose2d 4 -> 6; kernel 3x2; stride 2; input " + input});
+    return convtgen(more, {.folder = folder.path()});
+  };
+  EXPECT_EQ(run("2x5x7", {}).exit, 2);
+  EXPECT_EQ(run("3x5x8", {}).exit, 2) << "one size differs";
+  EXPECT_EQ(run("?x5x8", {}).exit, 2);
+  EXPECT_EQ(run("2x5x7", {"--input", "3x6x8"}).exit, 0);
+  EXPECT_EQ(run("?x6x?", {}).exit, 0);
+  EXPECT_EQ(run("3x6x8", {}).exit, 0);
+}
+
+TEST(Run, NumbersBelowTheNormalOnesAreVerified) {
+  const Folder folder;
+  for (const char* compute : {"f32", "tf32", "f32x3"}) {
+    write(folder / "x.npy", cli::npy_bytes(random_array(Dtype::kF32, {1, 16, 5, 6}, 1, 1e-42)));
+    const Outcome outcome =
+        convtgen({"run", "--device", "host:sm_90a", "--x", "x.npy", "-e",
+                  std::string("conv_transpose2d 16 -> 16; kernel 3; input 1x5x6; compute ") + compute},
+                 {.folder = folder.path()});
+    EXPECT_EQ(outcome.exit, 0) << compute << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(": verified\n")) << compute;
+  }
+}
+
+TEST(Run, ANaNOfAnInfiniteWeightWhereTheImageEndsIsWhatTheReadmeSays) {
+  const Folder folder;
+  HostArray weight = random_array(Dtype::kF32, {4, 3, 3, 3}, 1, 1);
+  write(folder / "x.npy", cli::npy_bytes(make_array(Dtype::kF32, {1, 4, 5, 6}, std::vector<double>(120, 0.5))));
+  const auto run = [&](const char* dtype) {
+    write(folder / "w.npy", cli::npy_bytes(weight));
+    return convtgen({"run", "--device", "host:sm_90a", "--x", "x.npy", "--w", "w.npy", "-e",
+                     std::string("conv_transpose2d 4 -> 3; kernel 3; padding 1; input 1x5x6; dtype ") + dtype},
+                    {.folder = folder.path()});
+  };
+  weight.set(0, std::numeric_limits<double>::infinity());
+  const Outcome limited = run("f32");
+  EXPECT_EQ(limited.exit, 0) << limited.err;
+  EXPECT_THAT(limited.out, HasSubstr(": differs as the README's limits say\n"));
+  EXPECT_THAT(limited.out, HasSubstr("; 0 of 90 checked outputs are wrong; 10 are NaN, as the README's limits say: "));
+  weight.set(0, 0);
+  EXPECT_THAT(run("f32").out, HasSubstr(": verified\n"));
 }
 
 TEST(Run, SeveralLayersAndTheirErrors) {

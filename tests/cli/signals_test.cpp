@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/cli/process.h"
 
 namespace convtgen::test {
@@ -41,6 +44,29 @@ TEST(Signals, EndACompilationAndLeaveNoFolder) {
     EXPECT_EQ(outcome.exit, 128 + number) << outcome.err;
     EXPECT_THAT(read(folder / "seen"), HasSubstr("convtgen-")) << "a folder was there when the signal came";
     EXPECT_EQ(entries(folder / "tmp"), 0U) << signal;
+  }
+}
+
+TEST(Signals, EndTheCompilerToo) {
+  // A compiler that waits in a child, as g++ does in cc1plus, and would write a file if it were left running.
+  const Folder folder;
+  write(folder / "compiler",
+        "#!/bin/sh\ncase \"$*\" in *--version*|*-dM*) exec g++ \"$@\" ;; esac\n"
+        "sh -c 'echo $$ > \"$CHILD\"; kill -$SIGNAL $(cat \"$PROGRAM\"); sleep 1; touch \"$LEFT\"'\n");
+  std::filesystem::permissions(folder / "compiler", std::filesystem::perms::owner_all);
+  for (const auto& [signal, number] : {std::pair{"INT", 2}, {"TERM", 15}, {"HUP", 1}}) {
+    const Outcome outcome =
+        shell(std::string("echo $$ > \"$PROGRAM\"; exec \"$0\" run --device host -e '") + kOneSmallLayer + "'",
+              {.environment = {{"CXX", folder / "compiler"},
+                               {"CONVTGEN_CACHE_DIR", folder / "cache"},
+                               {"CHILD", folder / "child"},
+                               {"LEFT", folder / "left"},
+                               {"PROGRAM", folder / "pid"},
+                               {"SIGNAL", signal}}});
+    EXPECT_EQ(outcome.exit, 128 + number) << outcome.err;
+    EXPECT_NE(read(folder / "child"), "") << "the compiler was running when the signal came";
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    EXPECT_FALSE(std::filesystem::exists(folder / "left")) << signal;
   }
 }
 

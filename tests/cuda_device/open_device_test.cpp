@@ -1,6 +1,8 @@
 // Which device is opened, and what is said of the one that is not.
 #include "runtime/device/open/open.h"
 
+#include "runtime/device/open/device_name.h"
+
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -75,10 +77,24 @@ TEST_F(OpenDeviceTest, AutoFallsBackToTheHostAndSaysWhy) {
   EXPECT_EQ(cuda.error().message, why);
 }
 
+TEST(DeviceNames, AreTheSameInTheApiAndOnTheCommandLine) {
+  using Kind = DeviceName::Kind;
+  EXPECT_EQ(device_named("auto").value(), (DeviceName{.kind = Kind::kAuto}));
+  EXPECT_EQ(device_named("cuda").value(), (DeviceName{.kind = Kind::kCuda}));
+  EXPECT_EQ(device_named("cuda:12").value(), (DeviceName{.kind = Kind::kCuda, .ordinal = 12}));
+  EXPECT_EQ(device_named("host").value(), (DeviceName{.kind = Kind::kHost}));
+  EXPECT_EQ(device_named("host:sm_90a").value(), (DeviceName{.kind = Kind::kHost, .architecture = "sm_90a"}));
+  for (const char* word : {"", "gpu", "auto:1", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda:99999999999", "cuda1",
+                           "host:", "host:sm_91", "host:90", "hosts"}) {
+    EXPECT_FALSE(device_named(word)) << word;
+  }
+}
+
 TEST_F(OpenDeviceTest, NamesTheWordsItKnows) {
   const auto device = open_device("gpu");
   ASSERT_FALSE(device);
-  EXPECT_EQ(device.error().message, "unknown device 'gpu'; known are auto, cuda, host");
+  EXPECT_EQ(device.error().message,
+            "unknown device 'gpu'; legal are auto, host, host:ARCH (such as host:sm_90a), cuda and cuda:N");
 }
 
 }  // namespace

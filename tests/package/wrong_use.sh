@@ -44,7 +44,7 @@ _convtgen_read_layers(\"convtgen_add_kernels(kernels)\" \${CMAKE_CURRENT_SOURCE_
 wrong "LAYERS: $PWD/no_layer.convt:4: there should be a layer or defaults here: 'layers { }'; \`convtgen check $PWD/no_layer.convt\` says more" <<<"$(asked_nobody no_layer.convt)"
 wrong "LAYERS: $PWD/open.convt:1: there should be a layer" <<<"$(asked_nobody open.convt)"
 wrong "LAYERS: $PWD/twice.convt:2: a second layer 'up'" <<<"$(asked_nobody twice.convt)"
-wrong "unknown argument 'good.convt'; legal are LAYERS, ARCHITECTURES, FORMAT, DIRECTIONS, NAMESPACE, HEADER, HOST" <<<'convtgen_add_kernels(kernels good.convt)'
+wrong "unknown argument 'good.convt'; legal are LAYERS, ARCHITECTURES, FORMAT, DIRECTIONS, NAMESPACE, HEADER, TUNED, HOST, HOST_ARCHITECTURE" <<<'convtgen_add_kernels(kernels good.convt)'
 wrong "unknown argument 'ON'; legal are LAYERS" <<<'convtgen_add_kernels(kernels LAYERS good.convt HOST ON)'
 wrong "ARCHITECTURES: there are no kernels for '70'; legal are 75, 80, 86, 89, 90, 100, 120, each" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES 80 70)'
 wrong "ARCHITECTURES: there are no kernels for 'sm_80'" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES sm_80)'
@@ -55,6 +55,10 @@ wrong "FORMAT 'ptx' is unknown; legal are cubin, source" <<<'convtgen_add_kernel
 wrong "FORMAT source needs the language CUDA" <<<'convtgen_add_kernels(kernels LAYERS good.convt FORMAT source)'
 wrong "FORMAT cubin and HOST need the language C or CXX" -DLANGUAGES=NONE <<<'convtgen_add_kernels(kernels LAYERS good.convt)'
 wrong "DIRECTIONS 'backward' is unknown; legal are forward, grad_input, grad_weight, grad_bias" <<<'convtgen_add_kernels(kernels LAYERS good.convt DIRECTIONS forward backward)'
+wrong "TUNED: there is no file $PWD/no.json; 'convtgen tune --export' makes one" <<<'convtgen_add_kernels(kernels LAYERS good.convt TUNED no.json)'
+wrong "HOST_ARCHITECTURE is whose kernels the host device runs, so it needs HOST" <<<'convtgen_add_kernels(kernels LAYERS good.convt HOST_ARCHITECTURE 80)'
+wrong "HOST_ARCHITECTURE: sm_90a is none of the architectures that kernels are made for: sm_80, compute_80" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES 80 HOST HOST_ARCHITECTURE 90)'
+wrong "HOST_ARCHITECTURE: there are no kernels for 'sm_80-real'" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES 80 HOST HOST_ARCHITECTURE sm_80)'
 wrong "NAMESPACE '3d' must be a C identifier that begins with a letter" <<<'convtgen_add_kernels(kernels LAYERS good.convt NAMESPACE 3d)'
 wrong "HEADER 'kernels.hpp' must be a file's name that ends in .h" <<<'convtgen_add_kernels(kernels LAYERS good.convt HEADER kernels.hpp)'
 wrong "HEADER 'a/kernels.h' must be a file's name" <<<'convtgen_add_kernels(kernels LAYERS good.convt HEADER a/kernels.h)'

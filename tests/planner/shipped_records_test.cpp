@@ -1,7 +1,6 @@
 #include "generator/planner/shipped_records.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -12,9 +11,6 @@
 
 namespace convtgen {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 constexpr const char* kLayer = "conv_transpose2d 8 -> 8; kernel 3; compute tf32; input 1x64x64";
 
@@ -75,8 +71,7 @@ TEST(ShippedRecords, TheRecordedPlanIsPutFirst) {
   std::vector<Plan> plans = planned;
   EXPECT_TRUE(prefer_recorded(plans, record));
   EXPECT_EQ(plans[0].recorded, (RecordedTime{0.25e-3, "A chip"}));
-  EXPECT_THAT(plans[0].reason, StartsWith("the fastest on A chip, where 0.25 ms were measured; "));
-  EXPECT_THAT(plans[0].reason, HasSubstr(planned[10].reason));
+  EXPECT_EQ(plans[0].reason, planned[10].reason);
   EXPECT_FALSE(plans[1].recorded);
   std::vector<std::string> wanted = json_of(planned);
   std::rotate(wanted.begin(), wanted.begin() + 10, wanted.begin() + 11);

@@ -279,5 +279,78 @@ TEST(Compare, SamplesAreNamedByTheirOffsets) {
   EXPECT_EQ(offset_of(c.layer, c.shape, Role::kY, result.worst->at), 17);
 }
 
+/// The definition's elements as a sum in fp32 makes them, each product and sum rounded.
+HostArray in_f32(const Case& c) {
+  HostArray y = make_array(Dtype::kF32, output_shape(c.layer, c.shape), std::vector<double>(c.definition.sum.size()));
+  for (std::size_t i = 0; i < c.definition.sum.size(); ++i) {
+    const double least = least_subnormal(Dtype::kF32);  // up to half of it is lost in each term
+    y.set(static_cast<std::int64_t>(i),
+          c.definition.sum[i] + (i % 2 == 0 ? 0.5 : -0.5) * least * static_cast<double>(c.definition.terms[i]));
+  }
+  return y;
+}
+
+TEST(Compare, SumsBelowTheNormalNumbersAreRoundedAbsolutely) {
+  Case c = make_case(Dtype::kF32);
+  c.layer.bias = false;
+  c.inputs.bias = {};
+  c.inputs.x = random_array(Dtype::kF32, input_shape(c.layer, c.shape), 1, 1e-42);
+  c.definition = define_all(c.layer, c.shape, c.inputs);
+  c.y = in_f32(c);
+  const Comparison result = compare(c);
+  EXPECT_GT(result.relative_l2, 1e-4) << "the case shows nothing";
+  EXPECT_TRUE(result.passed()) << describe(result, c.layer);
+  c.y = make_array(Dtype::kF32, output_shape(c.layer, c.shape), std::vector<double>(c.definition.sum.size()));
+  EXPECT_FALSE(compare(c).passed()) << "zeros are no result of these";
+}
+
+TEST(Compare, Tf32RoundsOperandsBelowTheNormalNumbersAbsolutely) {
+  Case c = make_case(Dtype::kF32, {}, Compute::kTf32);
+  c.layer.bias = false;
+  c.inputs.bias = {};
+  c.inputs.x = random_array(Dtype::kF32, input_shape(c.layer, c.shape), 1, 1e-42);
+  c.definition = define_all(c.layer, c.shape, c.inputs);
+  c.y = make_array(Dtype::kF32, output_shape(c.layer, c.shape), std::vector<double>(c.definition.sum.size()));
+  EXPECT_FALSE(compare(c).passed());
+  const Operands operands{.largest = 1, .nan = {}};  // 1e-42 is less than half of tf32's least number
+  EXPECT_TRUE(convtgen::compare(c.layer, c.shape, c.definition, c.y, {}, Role::kY, operands).passed());
+}
+
+TEST(Compare, NaNIsLegalWhereAWeightThatIsNotFiniteMeetsAZeroOutside) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+  Case c = make_case(Dtype::kF32);
+  // Of input channel 1, output channel 2, tap (0, 0): rows 0, 2, ... of the output read it, but the last one.
+  c.inputs.weight.set(weight_offset(c.layer, {1, 2, 0}), kInfinite);
+  c.definition = define_all(c.layer, c.shape, c.inputs);
+  const Operands operands{.nan = NanLimit(c.layer, c.shape, Role::kY, c.inputs.weight)};
+  const auto compared = [&](const ElementPosition& at, double value) {
+    HostArray y = make_array(Dtype::kF32, output_shape(c.layer, c.shape), c.definition.sum);
+    y.set(offset_of(c.layer, c.shape, Role::kY, at), value);
+    return convtgen::compare(c.layer, c.shape, c.definition, y, {}, Role::kY, operands);
+  };
+  const ElementPosition outside{0, 2, {0, 18, 3}};  // behind the last row of the input
+  EXPECT_TRUE(compared(outside, kNan).passed());
+  EXPECT_EQ(compared(outside, kNan).limited, 1);
+  EXPECT_NE(describe(compared(outside, kNan), c.layer).find("1 are NaN, as the README's limits say"),
+            std::string::npos);
+  EXPECT_FALSE(compared(outside, kInfinite).passed()) << "NaN alone";
+  EXPECT_FALSE(compared({0, 2, {0, 4, 3}}, kNan).passed()) << "inside";
+  EXPECT_FALSE(compared({0, 2, {0, 17, 3}}, kNan).passed()) << "of another phase";
+  EXPECT_FALSE(compared({0, 1, {0, 18, 3}}, kNan).passed()) << "of another channel";
+  EXPECT_TRUE(NanLimit(c.layer, c.shape, Role::kGradWeight, c.inputs.weight).is_empty());
+}
+
+TEST(Compare, NaNOfAGradientOfTheInput) {
+  Case c = make_case(Dtype::kF32);
+  set_axes(c.layer, &Axis::padding, {Padding{1, 1}, Padding{1, 1}});
+  c.shape = *shape_of(c.layer, {2, {9, 11}});
+  c.inputs = random_inputs(c.layer, c.shape, 11, Direction::kGradInput);
+  c.inputs.weight.set(weight_offset(c.layer, {1, 2, 0}), std::numeric_limits<double>::quiet_NaN());
+  const NanLimit limit(c.layer, c.shape, Role::kGradX, c.inputs.weight);
+  EXPECT_TRUE(limit.allows_nan({0, 1, {0, 0, 5}})) << "the tap before the first row of grad_y";
+  EXPECT_FALSE(limit.allows_nan({0, 1, {0, 1, 5}}));
+  EXPECT_FALSE(limit.allows_nan({0, 0, {0, 0, 5}})) << "of another channel";
+}
+
 }  // namespace
 }  // namespace convtgen

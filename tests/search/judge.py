@@ -17,6 +17,7 @@ RELATIVE_L2 = _RELATIVE_L2 | {"f64": 1e-14}
 # Unit roundoff of a product or an addition. In fp64 the reference errs as much as what is judged.
 _EPS = {"f64": 2.0**-52, "f32": 2.0**-24, "f32x3": 2.0**-22, "tf32": 2.0**-11, "f16": 2.0**-24, "bf16": 2.0**-24}
 _SUM_EPS = {"f64": 2.0**-53}  # of the fuse chain; else fp32's
+_SUM_LEAST = {"f64": 0.0}  # what a term of a sum loses below the normal numbers; else fp32's
 _OUTPUT_EPS = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
 _LEAST = {"f64": 0.0, "f32": 2.0**-149, "f16": 2.0**-24, "bf16": 2.0**-133}
 _SAFETY = 6
@@ -85,6 +86,13 @@ def _results(layer, direction, of):
     return dict(zip(roles, backward(layer, grad_y, x, weight, direction)))
 
 
+def underflow(mode, terms, factors):
+    """What a sum may lose below the normal numbers; `factors` are its operands. tf32 rounds them, too, to multiples of
+    2^-136 there."""
+    of_operands = 2.0**-136 * sum(float(factor.abs().max()) for factor in factors) if mode == "tf32" else 0.0
+    return terms * (_SUM_LEAST.get(mode, 2.0**-149) + of_operands)
+
+
 class Reference:
     """What a case's results should be, with the bounds of their errors. `inputs` are those of its direction by role."""
 
@@ -95,18 +103,20 @@ class Reference:
             inputs = {role: array.double().contiguous() for role, array in inputs.items()}
             self._want = _results(layer, case.direction(), inputs)
             self._magnitude = _results(layer, case.direction(), {role: array.abs() for role, array in inputs.items()})
+        self._factors = [array for role, array in inputs.items() if role != "bias"]
 
     def _bounds(self, role):
         """(what it should be, the bound of each element's error, the limit of the norm of all errors)."""
         mode, magnitude = self._mode, self._magnitude[role]
         terms = max(1, _terms(self._layer, role))
-        root = math.sqrt(terms)
+        root, lost = math.sqrt(terms), underflow(mode, terms, self._factors)
         chain, eps = self._chain if role == "y" else "", _SUM_EPS.get(mode, 2.0**-24)
-        want, radius = carry(chain, self._want[role], _SAFETY * root * _EPS[mode] * magnitude, eps)
+        want, radius = carry(chain, self._want[role], _SAFETY * root * _EPS[mode] * magnitude + lost, eps)
         # A sum of thousands of terms, added in a row, is off by up to sqrt(terms / 3) * eps of itself; gradients of
         # weights and of the bias must be added up in parts. Where few outputs cancel by chance, a relative error says
         # nothing: then the typical size of a sum counts.
-        _, typical = carry(chain, self._want[role], RELATIVE_L2[mode] * magnitude / root, eps)
+        _, typical = carry(chain, self._want[role], RELATIVE_L2[mode] * magnitude / root + lost, eps)
+        typical = typical + _LEAST[self._dtype] / 2
         relative = max(RELATIVE_L2[mode], root / math.sqrt(3) * eps if role in ("y", "grad_x") else 0)
         limit = max(relative * float(torch.linalg.vector_norm(want)), float(torch.linalg.vector_norm(typical)))
         return want, radius, limit

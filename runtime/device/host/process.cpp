@@ -41,6 +41,18 @@ LiveFolders& live_folders() {
   return *all;
 }
 
+struct LiveGroups {
+  std::mutex mutex;
+  bool are_made = false;
+  std::set<pid_t> leaders;
+};
+
+/// Never destroyed: end_processes() may be called while the program ends.
+LiveGroups& live_groups() {
+  static auto* const all = new LiveGroups;
+  return *all;
+}
+
 /// mkdtemp(), of which remove_temporary_folders() knows.
 bool make_live_folder(std::string& path) {
   const std::lock_guard lock(live_folders().mutex);
@@ -128,8 +140,13 @@ int spawn(pid_t& child, const std::vector<std::string>& arguments, const Pipe& o
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const std::lock_guard lock(live_groups().mutex);
+  const bool own_group = live_groups().are_made;
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | (own_group ? POSIX_SPAWN_SETPGROUP : 0));
   const int error = posix_spawn(&child, "/bin/sh", &actions, &attributes, argv.data(), environ);
+  if (own_group && error == 0) {
+    live_groups().leaders.insert(child);
+  }
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return error;
@@ -154,6 +171,10 @@ Result<ProcessResult> run_process(const std::vector<std::string>& arguments) {
   ProcessResult result;
   result.output = output.read_all();
   const std::string told = status.read_all();
+  {
+    const std::lock_guard lock(live_groups().mutex);  // before the system may give its number to another
+    live_groups().leaders.erase(child);
+  }
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {  // or somebody else did
   }
   const auto [end, error] = std::from_chars(told.data(), told.data() + told.size(), result.status);
@@ -164,6 +185,18 @@ Result<ProcessResult> run_process(const std::vector<std::string>& arguments) {
     return not_started(result.output.substr(0, result.output.find_last_not_of('\n') + 1));
   }
   return result;
+}
+
+void group_processes() {
+  const std::lock_guard lock(live_groups().mutex);
+  live_groups().are_made = true;
+}
+
+void end_processes() {
+  live_groups().mutex.lock();  // for ever
+  for (const pid_t leader : live_groups().leaders) {
+    kill(-leader, SIGTERM);
+  }
 }
 
 Result<std::string> path_of_program(const std::string& name) {

@@ -17,6 +17,13 @@ struct ProcessResult {
 /// child. Errors: it can't be started; a shell that can't run it has printed the reason in `output`.
 [[nodiscard]] Result<ProcessResult> run_process(const std::vector<std::string>& arguments);
 
+/// From now on each program of run_process() is in a process group of its own, which end_processes() can end. For a
+/// program that ends its children itself when a signal ends it: a terminal's Ctrl-C no longer reaches them.
+void group_processes();
+
+/// Sends SIGTERM to all groups that are running. None begins afterwards: for a program that a signal is about to end.
+void end_processes();
+
 /// The file that run_process() starts by this name. Errors: there is none along PATH.
 [[nodiscard]] Result<std::string> path_of_program(const std::string& name);
 

@@ -1,9 +1,8 @@
 #include "runtime/device/open/open.h"
 
-#include <fmt/format.h>
-
 #include "runtime/compile/nvrtc_search.h"
 #include "runtime/device/cuda/cuda_device.h"
+#include "runtime/device/open/device_name.h"
 
 namespace convtgen {
 
@@ -12,16 +11,17 @@ Result<std::unique_ptr<Device>> open_device(std::string_view which, const Device
   if (why_host != nullptr) {
     why_host->clear();
   }
-  if (which == "host") {
+  const Result<DeviceName> name = device_named(which);
+  if (!name) {
+    return std::unexpected(name.error());
+  }
+  if (name->kind == DeviceName::Kind::kHost) {
     return open_host_device(options.host);
   }
-  if (which == "cuda") {
-    return open_cuda_device(options.gpu);
+  Result<std::unique_ptr<Device>> gpu = open_cuda_device(name->ordinal);
+  if (name->kind == DeviceName::Kind::kCuda) {
+    return gpu;
   }
-  if (which != "auto") {
-    return fail(fmt::format("unknown device '{}'; known are auto, cuda, host", which));
-  }
-  Result<std::unique_ptr<Device>> gpu = open_cuda_device(options.gpu);
   std::string why;
   if (!gpu) {
     why = std::move(gpu.error().message);

@@ -193,7 +193,8 @@ CONVTGEN_API void convtgen_layer_destroy(convtgen_layer* layer);
 typedef struct convtgen_device convtgen_device;
 
 /** Opens "cuda" (the first GPU), "cuda:N", "host" (the CPU, slowly, with every access of a kernel checked), or "auto":
- * a GPU where there is one and an NVRTC, else "host", with a warning in the log. No CUDA context is made: kernels are
+ * a GPU where there is one and an NVRTC, else "host", with a warning in the log. "host:sm_90a" is the host device with
+ * the kernels of that architecture; "host" has those of the oldest one. No CUDA context is made: kernels are
  * loaded into the calling thread's context if it is one of that GPU, else into the primary context.
  * Errors: CONVTGEN_INVALID_ARGUMENT for another word; CONVTGEN_NO_DEVICE; CONVTGEN_FORKED. */
 CONVTGEN_API convtgen_status convtgen_device_open(const char* which, convtgen_device** device);

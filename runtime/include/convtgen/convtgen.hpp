@@ -203,7 +203,7 @@ struct TuneOptions {
 
 class Device {
  public:
-  /// "auto", "host", "cuda" or "cuda:N".
+  /// "auto", "host", "host:sm_90a", "cuda" or "cuda:N".
   explicit Device(const std::string& which = "auto") { check(convtgen_device_open(which.c_str(), &handle_)); }
   ~Device() { convtgen_device_close(handle_); }
   Device(Device&& from) noexcept : handle_(std::exchange(from.handle_, nullptr)) {}

@@ -1,0 +1,42 @@
+#include "runtime/device/open/device_name.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+#include "generator/planner/target.h"
+
+namespace convtgen {
+
+Result<DeviceName> device_named(std::string_view which) {
+  const std::size_t colon = which.find(':');
+  const bool has_detail = colon != std::string_view::npos;
+  const std::string_view kind = which.substr(0, colon);
+  const std::string_view detail = has_detail ? which.substr(colon + 1) : std::string_view();
+  if (which == "auto") {
+    return DeviceName{.kind = DeviceName::Kind::kAuto};
+  }
+  if (kind == "cuda") {
+    DeviceName name{.kind = DeviceName::Kind::kCuda};
+    const auto [end, error] = std::from_chars(detail.data(), detail.data() + detail.size(), name.ordinal);
+    const bool is_number = error == std::errc() && end == detail.data() + detail.size() && name.ordinal >= 0;
+    if (!has_detail || is_number) {
+      return name;
+    }
+  }
+  if (kind == "host") {
+    if (!has_detail) {
+      return DeviceName{.kind = DeviceName::Kind::kHost};
+    }
+    auto target = target_named(detail);
+    if (!target) {
+      return fail(fmt::format("device '{}': {}", which, target.error().message));
+    }
+    return DeviceName{.kind = DeviceName::Kind::kHost, .architecture = std::move(target->architecture)};
+  }
+  return fail(fmt::format("unknown device '{}'; legal are auto, host, host:ARCH (such as host:sm_90a), cuda and cuda:N",
+                          which));
+}
+
+}  // namespace convtgen
