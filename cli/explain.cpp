@@ -210,7 +210,7 @@ Exit print_cost(const PlannedLayer& planned, const SizedLayer& sized, bool is_as
   print_row("bytes", fmt::format("{} (each tensor once)", bytes_text(cost.bytes)));
   print_row("floor",
             cost.memory_bound
-                ? fmt::format("{} on {}: its tensors, each moved once to or from memory; what a cache keeps may save more",
+                ? fmt::format("{} on {}: its tensors, each moved once to or from memory; a cache may save some of that",
                               seconds_text(cost.floor_seconds), planned.problem.target.architecture)
                 : fmt::format("{} on {}: its arithmetic at the rate that large products reach",
                               seconds_text(cost.floor_seconds), planned.problem.target.architecture));
@@ -317,7 +317,8 @@ void add_explain(CLI::App& app, Exit& exit) {
   verb->add_flag("--no-compile", options->no_compile, "Don't compile to count registers, which takes a while.");
   verb->footer(R"(
 The plan is the one that the API takes: by a tuning record of the chip in the store, else by one that ships, else as
-the planner thinks best. Of the candidates, '*' marks the one that is taken. Sizes that a layer leaves open are assumed, or given with --input.
+the planner thinks best.
+Of the candidates, '*' marks the one that is taken. Sizes that a layer leaves open are assumed, or given with --input.
 Registers are counted by compiling with NVRTC, where it is found; all else needs neither CUDA nor a GPU.
 Examples:
   convtgen explain layers.convt --arch sm_80

@@ -170,7 +170,8 @@ void add_launcher(CLI::App& app, Exit& exit) {
   verb->add_option("-o,--output", options->output.output, "Folder; the current one unless given.")->type_name("DIR");
   add_output_options(*verb, options->output);
   verb->footer(R"(
-With --tuned, give compile or emit the same file. Cubins and PTX are found along the assembler's include path, sources along nvcc's. The C code is C99 and C++.
+With --tuned, give compile or emit the same file.
+Cubins and PTX are found along the assembler's include path, sources along nvcc's. The C code is C99 and C++.
 Examples:
   convtgen compile layers.convt --arch sm_80,compute_80 -o out
   convtgen launcher layers.convt --namespace net --arch sm_80,compute_80 -o out

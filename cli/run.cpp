@@ -344,7 +344,8 @@ Examples:
   convtgen run layers.convt --layer up --x x.npy --w w.npy --out y.npy
   convtgen run layers.convt --layer up --direction grad_weight --x x.npy --grad-y g.npy --out grad_weight.npy
   convtgen run -e "conv_transpose2d 8 -> 4; kernel 3; stride 2; input 1x16x16" --device host:sm_80 --seed 7
-Exit codes: 0 verified, or different as the README's limits say; 1 a result or a layer is wrong; 2 wrong usage, or no such device or compiler.)");
+Exit codes: 0 verified, or different as the README's limits say; 1 a result or a layer is wrong; 2 wrong usage, or no
+such device or compiler.)");
   verb->callback([options, architecture, &exit] {
     options->architecture_given = architecture->count() > 0;
     exit = run(*options);

@@ -217,8 +217,9 @@ Result<RunInputs> make_inputs(const Layer& layer, Direction direction, const Inp
                               sizes.text));
     }
     if (sizes.text.empty() && !fits(layer, *given)) {
-      return fail(fmt::format("{}: {} is for an input of {}, and this layer's is {}; --input {} changes the layer to that",
-                              path, name_of(first), text, sizes_text(layer), text));
+      return fail(
+          fmt::format("{}: {} is for an input of {}, and this layer's is {}; --input {} changes the layer to that", path,
+                      name_of(first), text, sizes_text(layer), text));
     }
     sizes.text = text;
   }

@@ -217,9 +217,9 @@ std::string describe(const Comparison& comparison, const Layer& layer) {
                                  comparison.relative_l2, comparison.relative_l2_limit, name_of(layer.compute),
                                  comparison.wrong, comparison.checked);
   if (comparison.limited > 0) {
-    text += fmt::format("; {} are NaN, as the README's limits say: an infinite or NaN weight times a zero where the image "
-                        "ends",
-                        comparison.limited);
+    text += fmt::format(
+        "; {} are NaN, as the README's limits say: an infinite or NaN weight times a zero where the image ends",
+        comparison.limited);
   }
   if (comparison.worst && (comparison.wrong > 0 || !comparison.passed())) {
     const ComparedElement& worst = *comparison.worst;

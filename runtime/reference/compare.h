@@ -57,9 +57,9 @@ struct Operands {
 ///
 /// The relative L2 error is judged against the compute mode's bound. Where sums cancel much more than sums of random
 /// signs do (a single output near zero, or `fuse add(-c)`), |ref| is no measure of the errors: there it is half the
-/// size that the sums would have with random signs, magnitude / sqrt(K), and the roundings below the normal numbers, carried
-/// through the chain, and more where few
-/// elements have errors (`fuse hardtanh` leaves alone what is small): 4 standard deviations of their squares' sum.
+/// size that the sums would have with random signs, magnitude / sqrt(K), and the roundings below the normal numbers,
+/// carried through the chain, and more where few elements have errors (`fuse hardtanh` leaves alone what is small): 4
+/// standard deviations of their squares' sum.
 /// In y and grad_x a sum of thousands of terms may have a relative error of sqrt(K / 3) * eps, as if its terms were
 /// added one after the other: each of the K roundings is at most eps of the sum so far, and a third of that in the mean
 /// square. Not so in grad_weight and grad_bias, whose sums have millions of terms: kernels must add them up in parts.

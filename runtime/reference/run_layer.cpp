@@ -321,8 +321,8 @@ Result<Verification> verify_call(Device& device, const Layer& layer, const Layer
       return std::unexpected(got.error());
     }
     const std::span<const std::int64_t> offsets = samples ? samples->offsets : std::span<const std::int64_t>();
-    verification.arrays.push_back({compare(layer, call.shape, definition, *got, offsets, role, operands), samples.has_value(),
-                                   !samples || samples->all_borders});
+    verification.arrays.push_back({compare(layer, call.shape, definition, *got, offsets, role, operands),
+                                   samples.has_value(), !samples || samples->all_borders});
   }
   return verification;
 }
