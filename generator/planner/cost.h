@@ -1,4 +1,4 @@
-// What a call must cost at the least: the work, the traffic, and the time a chip needs for the larger of them.
+// What a call costs with nothing in a cache: the work, the traffic, and the time a chip needs for the larger of them.
 #pragma once
 
 #include "generator/layer/shape.h"
