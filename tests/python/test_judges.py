@@ -11,13 +11,14 @@ sys.path[:0] = [os.path.join(ROOT, "tests", "search"), os.path.join(ROOT, "bench
 
 import judge
 import verify
+from draw import Case
 from layer import Layer
 from pytorch_layer import convolve
 
 
-class _Case:
-    def property(self, name):
-        return {"dtype": "f32", "fuse": ""}[name]
+def _judged(layer, mode, x, weight):
+    case = Case.of(f"conv_transpose2d 8 -> 8; dtype f32; compute {mode} | 1x5x6")
+    return judge.Reference(case, layer, {"x": x, "weight": weight})
 
 
 def _tiny():
@@ -30,9 +31,9 @@ def _tiny():
 def test_fp32_results_below_the_normal_numbers_are_right(mode):
     layer, x, weight = _tiny()
     y = torch.nn.functional.conv_transpose2d(x, weight, stride=2)
-    reference = judge.Reference(_Case(), layer, mode, x, weight, None)
-    assert reference.fault(y) == ""
-    assert "wrong" in reference.fault(torch.ones_like(y)) and reference.fault(y + 1e-41) != ""
+    reference = _judged(layer, mode, x, weight)
+    assert reference.fault("y", y) == ""
+    assert "wrong" in reference.fault("y", torch.ones_like(y)) and reference.fault("y", y + 1e-41) != ""
     assert verify.Reference(layer, x, weight, None).check(y, mode)[1] == ""
     assert verify.Reference(layer, x, weight, None).check(y + 1e-41, mode)[1] != ""
 
@@ -40,5 +41,5 @@ def test_fp32_results_below_the_normal_numbers_are_right(mode):
 def test_tf32_may_lose_operands_below_its_least_number():
     layer, x, weight = _tiny()
     zeros = torch.zeros_like(convolve(layer, x, weight, None))
-    assert judge.Reference(_Case(), layer, "tf32", x, weight, None).fault(zeros) == ""
-    assert judge.Reference(_Case(), layer, "f32", x, weight, None).fault(zeros) != ""
+    assert _judged(layer, "tf32", x, weight).fault("y", zeros) == ""
+    assert _judged(layer, "f32", x, weight).fault("y", zeros) != ""
