@@ -8,6 +8,7 @@
 
 #include "generator/language/suggest.h"
 #include "generator/planner/target.h"
+#include "runtime/compile/code_here.h"
 #include "runtime/device/cuda/driver.h"
 
 namespace convtgen::cli {
@@ -17,12 +18,10 @@ constexpr const char* kOption = "--arch";
 constexpr const char* kNative = "native";
 constexpr const char* kAll = "all";
 
-std::vector<std::string> real_architectures() {
-  std::vector<std::string> names;
-  for (const Target& target : known_targets()) {
-    names.push_back(target.architecture);
-  }
-  return names;
+/// Whether this is a chip that gets the code of another one, of a kind that is legal: "sm_121" of sm_120.
+bool stands_for_other(std::string_view word, const std::vector<std::string_view>& legal) {
+  const auto code = code_target_named(word);
+  return code && std::ranges::find(legal, name_of(*code)) != legal.end();
 }
 
 /// Refuses other words, with the nearest one: for "sm_90" the one that differs by "a" alone.
@@ -30,7 +29,7 @@ CLI::Validator one_of(std::vector<std::string> legal) {
   const std::string description = fmt::format("{{{}}}", fmt::join(legal, ","));
   const auto check = [legal = std::move(legal)](const std::string& word) -> std::string {
     const std::vector<std::string_view> names(legal.begin(), legal.end());
-    if (std::ranges::find(names, word) != names.end()) {
+    if (std::ranges::find(names, word) != names.end() || stands_for_other(word, names)) {
       return "";
     }
     const auto exact = std::ranges::find(names, word + "a");
@@ -41,34 +40,28 @@ CLI::Validator one_of(std::vector<std::string> legal) {
   return {check, description};
 }
 
-/// Those of this machine's GPUs, in their order. Throws the error to print if there is none.
-std::vector<std::string> native_architectures() {
-  const Result<CudaDriverInfo> driver = find_cuda_driver();
-  std::vector<std::string> names;
-  for (const CudaDeviceInfo& device : driver ? driver->devices : std::vector<CudaDeviceInfo>()) {
-    if (!device.architecture.empty()) {
-      names.push_back(device.architecture);
-    }
-  }
-  if (names.empty()) {
-    throw CLI::ValidationError(
-        kOption, fmt::format("native is the architecture of this machine's GPU, and {}; name the "
-                             "architecture instead",
-                             driver ? "there is none that kernels are made for" : driver.error().message));
-  }
-  return names;
-}
-
 /// Each architecture that the words stand for, once.
-std::vector<std::string> expanded(const std::vector<std::string>& words) {
+std::vector<std::string> expanded(const std::vector<std::string>& words, Architectures which) {
   std::vector<std::string> names;
+  const auto add = [&](const CodeTarget& code) {
+    std::string name = which == Architectures::kReal ? code.target.architecture : name_of(code);
+    if (std::ranges::find(names, name) == names.end()) {
+      names.push_back(std::move(name));
+    }
+  };
   for (const std::string& word : words) {
-    for (const std::string& name : word == kNative ? native_architectures()
-                                   : word == kAll  ? real_architectures()
-                                                   : std::vector{word}) {
-      if (std::ranges::find(names, name) == names.end()) {
-        names.push_back(name);
+    if (word == kNative) {
+      const auto codes = native_codes();
+      if (!codes) {
+        throw CLI::ValidationError(kOption, codes.error().message + "; name the architecture instead");
       }
+      std::ranges::for_each(*codes, add);
+    } else if (word == kAll) {
+      for (const Target& target : known_targets()) {
+        add({target, false});
+      }
+    } else if (const auto code = code_target_named(word)) {
+      add(*code);
     }
   }
   return names;
@@ -76,11 +69,29 @@ std::vector<std::string> expanded(const std::vector<std::string>& words) {
 
 }  // namespace
 
+Result<std::vector<CodeTarget>> native_codes() {
+  const Result<CudaDriverInfo> driver = find_cuda_driver();
+  std::string why = driver ? "the driver sees no GPU" : driver.error().message;
+  std::vector<CodeTarget> codes;
+  for (const CudaDeviceInfo& device : driver ? driver->devices : std::vector<CudaDeviceInfo>()) {
+    if (auto code = code_here({device.capability, driver->version})) {
+      codes.push_back(*std::move(code));
+    } else {
+      why = fmt::format("{}: {}", device.name, code.error().message);
+    }
+  }
+  if (codes.empty()) {
+    return fail("native is the architecture of this machine's GPU, and " + why);
+  }
+  return codes;
+}
+
 void add_architectures_option(CLI::App& verb, std::vector<std::string>& architectures, Architectures which) {
-  std::vector<std::string> legal = which == Architectures::kReal ? real_architectures() : code_target_names();
+  std::vector<std::string> legal = which == Architectures::kReal ? real_target_names() : code_target_names();
   legal.insert(legal.end(), {kNative, kAll});
   verb.add_option_function<std::vector<std::string>>(
-          kOption, [&architectures](const std::vector<std::string>& words) { architectures = expanded(words); },
+          kOption,
+          [&architectures, which](const std::vector<std::string>& words) { architectures = expanded(words, which); },
           "The exact architectures, one or more: --arch sm_80,sm_90a; native: of this machine's GPUs; all: of every "
           "known chip.")
       ->delimiter(',')

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/architectures.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "runtime/compile/code_here.h"
+#include "runtime/compile/nvrtc.h"
 #include "runtime/compile/nvrtc_search.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/host/host_device.h"
@@ -17,6 +20,7 @@ namespace {
 struct DoctorOptions {
   std::vector<std::string> parts;
   bool quiet = false;
+  bool native = false;
 };
 
 /// What was found of one part.
@@ -61,10 +65,28 @@ Finding examine_nvrtc() {
   if (!nvrtc) {
     return failure(nvrtc.error().message, kWithout);
   }
+  // What it compiles with may be missing even so.
+  const KernelSource probe{
+      .text = "extern \"C\" __global__ void probe() {}\n", .symbol = "probe", .template_lines = {}, .recipe = {}};
+  const auto compiled =
+      compile_with_nvrtc(*nvrtc, probe, fmt::format("sm_{}", nvrtc->architectures.back()), BinaryKind::kCubin);
+  if (!compiled) {
+    return failure(fmt::format("{} was found and does not compile: {}", search.path, compiled.error().message),
+                   kWithout);
+  }
   return {true,
           fmt::format("NVRTC {}.{}, {}", nvrtc->major, nvrtc->minor, search.path),
           {fmt::format("compiles for compute capabilities {}", fmt::join(nvrtc->architectures, ", "))},
           kWithout};
+}
+
+/// What kernels a GPU runs, and with what note.
+std::string kernels_text(const std::expected<CodeTarget, NoCode>& code, const Chip& chip) {
+  if (!code) {
+    return code.error().message;
+  }
+  const std::string note = note_of_code(chip, *code, "NVRTC");
+  return fmt::format("runs kernels for {}{}", name_of(*code), note.empty() ? "" : fmt::format(" ({})", note));
 }
 
 Finding examine_cuda() {
@@ -77,17 +99,17 @@ Finding examine_cuda() {
   finding.without = kWithout;
   int usable = 0;
   for (const CudaDeviceInfo& device : driver->devices) {
-    usable += device.architecture.empty() ? 0 : 1;
-    finding.details.push_back(fmt::format("GPU {}: {}, {}, {} SMs, {}", device.ordinal, device.name,
+    const Chip chip{device.capability, driver->version};
+    const auto code = code_here(chip);
+    usable += code ? 1 : 0;
+    finding.details.push_back(fmt::format("GPU {}: {}, compute capability {}, {}, {} SMs, {}", device.ordinal,
+                                          device.name, capability_text(device.capability),
                                           bytes_text(static_cast<double>(device.memory_bytes)), device.multiprocessors,
-                                          device.architecture.empty()
-                                              ? fmt::format("compute capability {}.{}: no kernels are made for it",
-                                                            device.capability / 10, device.capability % 10)
-                                              : "runs kernels for " + device.architecture));
+                                          kernels_text(code, chip)));
   }
   finding.works = usable > 0;
-  finding.summary = fmt::format("driver for CUDA {}.{}, {}{}", driver->version / 1000, driver->version % 1000 / 10,
-                                driver->path, driver->devices.empty() ? "; it has no GPU" : "");
+  finding.summary = fmt::format("driver for CUDA {}, {}{}", version_text(driver->version), driver->path,
+                                driver->devices.empty() ? "; it has no GPU" : "");
   return finding;
 }
 
@@ -129,7 +151,26 @@ void print_finding(const Part& part, const Finding& finding) {
   }
 }
 
+Exit print_native() {
+  const auto codes = native_codes();
+  if (!codes) {
+    print_error(codes.error().message);
+    return Exit::kUsage;
+  }
+  std::vector<std::string> names;
+  for (const CodeTarget& code : *codes) {
+    if (std::ranges::find(names, name_of(code)) == names.end()) {
+      names.push_back(name_of(code));
+    }
+  }
+  fmt::print("{}\n", fmt::join(names, "\n"));
+  return Exit::kOk;
+}
+
 Exit doctor(const DoctorOptions& options) {
+  if (options.native) {
+    return print_native();
+  }
   Exit exit = Exit::kOk;
   bool all_work = true;
   for (const Part& part : kParts) {
@@ -165,6 +206,8 @@ void add_doctor(CLI::App& app, Exit& exit) {
   verb->add_option("PART", options->parts, "Only these parts; exit with 2 if one of them does not work.")
       ->check(CLI::IsMember(names));
   verb->add_flag("-q,--quiet", options->quiet, "Print nothing.");
+  verb->add_flag("--native", options->native,
+                 "Print what --arch native stands for alone, a line each; exit with 2 if it stands for nothing.");
   verb->footer(R"(
 Examples:
   convtgen doctor

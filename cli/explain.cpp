@@ -140,7 +140,8 @@ std::string chip_of(const ExplainOptions& options, const std::vector<TuningRecor
   }
   static const Result<CudaDriverInfo> driver = find_cuda_driver();
   for (const CudaDeviceInfo& device : driver ? driver->devices : std::vector<CudaDeviceInfo>()) {
-    if (device.architecture == problem.target.architecture) {
+    const Result<Target> target = target_of_chip(device.capability);
+    if (target && target->architecture == problem.target.architecture) {
       return device.name;
     }
   }

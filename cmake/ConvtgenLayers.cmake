@@ -75,9 +75,8 @@ function(_convtgen_line_ends result text)
   set(${result} ${count} PARENT_SCOPE)
 endfunction()
 
-# Ends with the errors of `convtgen check`, which have lines and columns; with `otherwise` where the program can't run
-# while CMake configures, as one that the same build makes.
-function(_convtgen_wrong_file caller file otherwise)
+# _convtgen_program_now(<result>): the program, if it can run while CMake configures; else empty.
+function(_convtgen_program_now result)
   set(program ${CONVTGEN_EXECUTABLE})
   if(NOT program AND TARGET convtgen::cli)
     get_target_property(is_there convtgen::cli IMPORTED)
@@ -85,6 +84,13 @@ function(_convtgen_wrong_file caller file otherwise)
       get_target_property(program convtgen::cli LOCATION)
     endif()
   endif()
+  set(${result} ${program} PARENT_SCOPE)
+endfunction()
+
+# Ends with the errors of `convtgen check`, which have lines and columns; with `otherwise` where the program can't run
+# while CMake configures, as one that the same build makes.
+function(_convtgen_wrong_file caller file otherwise)
+  _convtgen_program_now(program)
   if(program)
     execute_process(COMMAND ${program} check ${file} OUTPUT_QUIET ERROR_VARIABLE errors)
     if(errors MATCHES ":[0-9]+:[0-9]+: error: ")

@@ -13,6 +13,7 @@
 #include "generator/launcher/recipe_text.h"
 #include "generator/launcher/signature.h"
 #include "generator/layer/directions.h"
+#include "generator/planner/chip_code.h"
 
 namespace convtgen {
 namespace {
@@ -71,14 +72,18 @@ struct BinaryText {
 /// The initialiser of an NS_binary.
 std::string binary_text(const Writer& writer, const BinaryText& binary) {
   const TargetKernel& made = binary.made;
-  const bool only_there = !made.code.is_ptx && !is_portable(made.code.target);
+  const int major = made.code.target.capability / 10;
+  unsigned minors = 0;
+  for (int minor = 0; minor < 10; ++minor) {
+    minors |= cubin_runs_on(made.code.target, 10 * major + minor) ? 1U << minor : 0;
+  }
   const auto function = [&](std::size_t kernel) {
     return binary.has_functions ? fmt::format("(const void*){}::{}", code_name(writer, made.code),
                                               kernel_name(writer, made.code, first_launch(made.source.recipe, kernel)))
                                 : std::string("NULL");
   };
-  return fmt::format("{{\"{}\", {}, /* only there */ {}, /* PTX */ {}, {}, {}}}", name_of(made.code),
-                     made.code.target.capability, only_there ? 1 : 0, made.code.is_ptx ? 1 : 0, binary.image,
+  return fmt::format("{{\"{}\", {}, /* minors */ 0x{:x}, /* PTX */ {}, {}, {}}}", name_of(made.code),
+                     made.code.target.capability, minors, made.code.is_ptx ? 1 : 0, binary.image,
                      recipe_text(writer.large, made.source.recipe, binary.maps, function));
 }
 

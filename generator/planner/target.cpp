@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <optional>
 #include <vector>
+
+#include "generator/planner/chip_code.h"
 
 namespace convtgen {
 namespace {
@@ -29,12 +34,28 @@ const std::array kTargets = {
     Target{"sm_120", 120, 188, 99 * 1024, 100 * 1024, 1.79e12, 125e12, 1.95e12},  // RTX PRO 6000 Blackwell
 };
 
-std::string all_names() {
-  std::vector<std::string> names;
-  for (const Target& target : kTargets) {
-    names.push_back(target.architecture);
+// 87 of "sm_87" or, with that prefix, "compute_87".
+std::optional<int> capability_in(std::string_view name, std::string_view prefix) {
+  int capability = 0;
+  if (!name.starts_with(prefix)) {
+    return std::nullopt;
   }
-  return fmt::format("{}", fmt::join(names, ", "));
+  name.remove_prefix(prefix.size());
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), capability);
+  return error == std::errc() && end == name.data() + name.size() ? std::optional(capability) : std::nullopt;
+}
+
+// Of a chip that there is no known target for, what it gets.
+std::optional<CodeTarget> code_of_other_chip(std::string_view name) {
+  for (const int chip : kChipsPlannedAsOthers) {
+    if (capability_in(name, "sm_") == chip) {
+      return CodeTarget{*target_of_chip(chip), false};
+    }
+    if (capability_in(name, "compute_") == chip) {
+      return CodeTarget{*ptx_target_of_chip(chip), true};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -49,7 +70,13 @@ Result<Target> target_named(std::string_view architecture) {
       return target;
     }
   }
-  return fail(fmt::format("unknown architecture '{}'; known are {}", architecture, all_names()));
+  if (const std::optional<int> capability = capability_in(architecture, "sm_")) {
+    if (Result<Target> own = target_of_chip(*capability); own && own->architecture == architecture) {
+      return own;
+    }
+  }
+  return fail(
+      fmt::format("unknown architecture '{}'; known are {}", architecture, fmt::join(real_target_names(), ", ")));
 }
 
 bool is_portable(const Target& target) {
@@ -75,45 +102,38 @@ Result<CodeTarget> code_target_named(std::string_view name) {
       return code;
     }
   }
+  if (const std::optional<CodeTarget> code = code_of_other_chip(name)) {
+    return *code;
+  }
+  if (Result<Target> own = target_named(name)) {
+    return CodeTarget{*std::move(own), false};
+  }
   return fail(fmt::format("unknown architecture '{}'; legal are {}", name, fmt::join(code_target_names(), ", ")));
 }
 
-std::vector<std::string> code_target_names() {
-  std::vector<std::string> names;
-  for (const bool is_ptx : {false, true}) {
-    for (const Target& target : kTargets) {
-      if (!is_ptx || is_portable(target)) {
-        names.push_back(name_of(CodeTarget{target, is_ptx}));
-      }
+std::vector<std::string> real_target_names() {
+  std::vector<Target> targets(kTargets.begin(), kTargets.end());
+  for (const int chip : kChipsPlannedAsOthers) {
+    if (Target target = *target_of_chip(chip); target.capability == chip) {
+      targets.push_back(std::move(target));
     }
+  }
+  std::ranges::sort(targets, {}, &Target::capability);
+  std::vector<std::string> names;
+  for (const Target& target : targets) {
+    names.push_back(target.architecture);
   }
   return names;
 }
 
-Result<Target> target_for_capability(int capability) {
+std::vector<std::string> code_target_names() {
+  std::vector<std::string> names = real_target_names();
   for (const Target& target : kTargets) {
-    if (target.capability == capability) {
-      return target;
+    if (is_portable(target)) {
+      names.push_back(name_of(CodeTarget{target, true}));
     }
   }
-  return fail(fmt::format("no target for compute capability {}.{}; known are {}", capability / 10, capability % 10,
-                          all_names()));
-}
-
-Result<std::string> architecture_for_capability(int capability) {
-  if (const Result<Target> exact = target_for_capability(capability)) {
-    return exact->architecture;
-  }
-  std::string nearest;
-  for (const Target& target : kTargets) {
-    if (target.capability / 10 == capability / 10 && target.capability < capability && is_portable(target)) {
-      nearest = target.architecture;  // oldest first, so the last one is the nearest
-    }
-  }
-  if (nearest.empty()) {
-    return fail(target_for_capability(capability).error().message);
-  }
-  return nearest;
+  return names;
 }
 
 }  // namespace convtgen

@@ -43,7 +43,8 @@ struct Target {
 /// Every known target, oldest first: sm_75, sm_80, sm_86, sm_89, sm_90a, sm_100, sm_120.
 [[nodiscard]] std::span<const Target> known_targets();
 
-/// Errors: unknown architecture; the message lists the known ones.
+/// A known target, or that of a chip which is planned as another one ("sm_87"; chip_code.h).
+/// Errors: unknown architecture; the message lists the legal ones.
 [[nodiscard]] Result<Target> target_named(std::string_view architecture);
 
 /// Whether what is compiled for it runs on later chips too: not that of an "a" architecture.
@@ -61,19 +62,13 @@ struct CodeTarget {
 /// "sm_90a" of a cubin, "compute_80" of PTX.
 [[nodiscard]] std::string name_of(const CodeTarget& code);
 
-/// The inverse. Errors: an unknown name, or PTX that no later chip would run ("compute_90a"); the message lists the
-/// legal ones.
+/// The inverse; of a chip that gets the code of another one, that code: sm_120 of "sm_121", compute_80 of "compute_87".
+/// Errors: an unknown name, or PTX that no later chip would run ("compute_90a"); the message lists the legal ones.
 [[nodiscard]] Result<CodeTarget> code_target_named(std::string_view name);
 
-/// Every name that code_target_named() takes.
+/// The names that code_target_named() takes, except those of chips that get the code of another one: first the real
+/// architectures, then the virtual ones.
 [[nodiscard]] std::vector<std::string> code_target_names();
-
-/// The known target for a device of this compute capability (10 * major + minor), if any.
-[[nodiscard]] Result<Target> target_for_capability(int capability);
-
-/// The architecture whose cubins run on a device of this compute capability: the known target of that number, else the
-/// nearest one below of the same major number, unless it is for its own chip only ("sm_90a").
-/// Errors: none is known.
-[[nodiscard]] Result<std::string> architecture_for_capability(int capability);
+[[nodiscard]] std::vector<std::string> real_target_names();
 
 }  // namespace convtgen

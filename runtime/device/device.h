@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/planner/chip_code.h"
 #include "generator/recipe/tensor_map.h"
 #include "generator/specializer/kernel_source.h"
 #include "generator/support/error.h"
@@ -65,8 +66,8 @@ class Device {
   virtual ~Device() = default;
   [[nodiscard]] virtual DeviceKind kind() const = 0;
   [[nodiscard]] virtual std::string name() const = 0;
-  /// The architecture that kernels are compiled for ("sm_90a"); empty where it does not matter, as on the host device.
-  [[nodiscard]] virtual std::string architecture() const { return {}; }
+  /// The GPU, by which code for it is chosen; nullopt where code for any chip does, as on the host device.
+  [[nodiscard]] virtual std::optional<Chip> chip() const { return std::nullopt; }
 
   /// Checks that compile() has its compiler. Errors: no NVRTC, or no C++ compiler for the host device; what was tried.
   [[nodiscard]] virtual Result<void> find_compiler() = 0;

@@ -51,14 +51,15 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
     if (!gpu) {
       why = gpu.error().message;
     } else if (named->kind == Kind::kAuto) {
-      auto nvrtc = check_nvrtc();
-      why = nvrtc ? std::string() : std::move(nvrtc.error().message);
+      const auto target = target_of_chip((*gpu)->info().capability);
+      const auto nvrtc = target ? check_nvrtc() : std::unexpected(target.error());
+      why = nvrtc ? std::string() : nvrtc.error().message;
     }
     if (why.empty()) {
       device->gpu_ = *std::move(gpu);
       const CudaDeviceInfo& info = device->gpu_->info();
-      device->name_ = fmt::format("cuda:{} ({}, compute capability {}.{})", info.ordinal, info.name,
-                                  info.capability / 10, info.capability % 10);
+      device->name_ =
+          fmt::format("cuda:{} ({}, compute capability {})", info.ordinal, info.name, capability_text(info.capability));
       device->cubins_ = std::make_unique<CubinMaker>(store_of(device->options_.store_folder), info.name);
       return device;
     }
@@ -205,7 +206,7 @@ Outcome<KernelPointer> JitDevice::make(const KernelKey& layer, std::stop_token s
 }
 
 Outcome<KernelPointer> JitDevice::make_on_gpu(const KernelKey& layer, std::stop_token stop) {
-  auto made = cubins_->make_for_chip(layer.layer(), layer.direction(), gpu_->info().capability, stop);
+  auto made = cubins_->make_for_chip(layer.layer(), layer.direction(), gpu_->chip(), stop);
   if (!made) {
     return std::unexpected(std::move(made.error()));
   }

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "generator/planner/chip_code.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/jit/kernel.h"
 
@@ -18,6 +19,7 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   Gpu& operator=(const Gpu&) = delete;
 
   [[nodiscard]] const CudaDeviceInfo& info() const { return info_; }
+  [[nodiscard]] Chip chip() const { return {info_.capability, driver_->version()}; }
   [[nodiscard]] const CudaDriver& driver() const { return *driver_; }
   [[nodiscard]] const cuda::Api& api() const { return driver_->api(); }
   [[nodiscard]] cuda::ContextHandle primary() const { return primary_; }

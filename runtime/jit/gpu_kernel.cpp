@@ -91,12 +91,11 @@ const LoadedModule* GpuKernel::find(cuda::ContextHandle context) const {
 }
 
 Failure GpuKernel::load_failure(cuda::Status status, const char* log) const {
-  const int version = gpu_->driver().version();
+  const std::string driver = version_text(gpu_->driver().version());
   std::string message =
       gpu_->driver()
-          .check(status, fmt::format("loading {}, compiled for {} by {}, on {} with a driver for CUDA {}.{}",
-                                     binary_.symbol, facts().architecture, compiled_by_, gpu_->info().name,
-                                     version / 1000, version % 1000 / 10))
+          .check(status, fmt::format("loading {}, compiled for {} by {}, on {} with a driver for CUDA {}",
+                                     binary_.symbol, facts().architecture, compiled_by_, gpu_->info().name, driver))
           .error()
           .message;
   if (*log != '\0') {
@@ -104,10 +103,14 @@ Failure GpuKernel::load_failure(cuda::Status status, const char* log) const {
   }
   if (status == cuda::kErrorUnsupportedPtxVersion || status == cuda::kErrorInvalidImage ||
       status == cuda::kErrorNoBinaryForGpu) {
+    message += fmt::format("\nA GPU of compute capability {} runs {}.", capability_text(gpu_->info().capability),
+                           what_runs_on(gpu_->info().capability));
+  }
+  if (status == cuda::kErrorUnsupportedPtxVersion || status == cuda::kErrorInvalidImage) {
     message += fmt::format(
-        "\nThe driver takes what compilers up to CUDA {}.{} make, and this was made by {}: update the driver, or name "
-        "an older NVRTC with $CONVTGEN_NVRTC",
-        version / 1000, version % 1000 / 10, compiled_by_);
+        " The driver takes what compilers up to CUDA {} make, and this was made by {}: name an older NVRTC with "
+        "$CONVTGEN_NVRTC, or update the driver",
+        driver, compiled_by_);
   }
   return {status == cuda::kErrorOutOfMemory ? Status::kOutOfMemory : Status::kDriver, std::move(message)};
 }

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "generator/language/language.h"
 #include "generator/layer/directions.h"
+#include "runtime/compile/code_here.h"
 #include "runtime/compile/identity.h"
 #include "runtime/compile/slow_compile.h"
 #include "runtime/make/choose.h"
@@ -19,37 +19,20 @@
 namespace convtgen {
 namespace {
 
-// "89" of "sm_89", as NVRTC counts architectures.
-bool knows(const Nvrtc& nvrtc, const Target& target) {
-  return std::ranges::find(nvrtc.architectures, target.capability) != nvrtc.architectures.end();
-}
-
-std::string compute_name(const Target& target) {
-  return name_of(CodeTarget{target, true});
-}
-
 std::string code_name(const Target& target, BinaryKind kind) {
   return name_of(CodeTarget{target, kind == BinaryKind::kPtx});
 }
 
-/// What kernels for a chip are planned for.
-struct Base {
-  Target target;
-  bool exact = true;  // cubins for the target run on the chip
-};
-
-Outcome<Base> base_of(int capability) {
-  if (const auto architecture = architecture_for_capability(capability)) {
-    if (auto target = target_named(*architecture)) {
-      return Base{*std::move(target), true};
-    }
+Status status_of(NoCode::Cause cause) {
+  switch (cause) {
+    case NoCode::Cause::kChip:
+      return Status::kUnsupported;
+    case NoCode::Cause::kCompiler:
+      return Status::kNoCompiler;
+    case NoCode::Cause::kDriver:
+      return Status::kDriver;
   }
-  for (const Target& target : known_targets() | std::views::reverse) {
-    if (target.capability < capability && is_portable(target)) {
-      return Base{target, false};
-    }
-  }
-  return fail_with(Status::kUnsupported, target_for_capability(capability).error());
+  return Status::kInternal;
 }
 
 /// Of the first plan that can be specialised, from the one at `from` on, or from the last where there are not so many.
@@ -133,13 +116,13 @@ bool CubinMaker::take(MadeKernel& made, const Wanted& wanted, std::string_view b
     return false;
   }
   MadeKernel found = made;
-  if (wanted.capability && stored->binary.kind == BinaryKind::kPtx && stored->binary.symbol != made.source.symbol) {
-    // Made for an older architecture than the one that was planned for: its launch is what that one's plan says.
-    const auto older = std::ranges::find(known_targets(), stored->binary.architecture, compute_name);
-    if (older == known_targets().end()) {
+  if (wanted.chip && stored->binary.symbol != made.source.symbol) {
+    // Made for an older target than the one that was planned for: its launch is what that one's plan says.
+    const auto older = code_target_named(stored->binary.architecture);
+    if (!older) {
       return false;
     }
-    auto again = generate_older(made, *older);
+    auto again = generate_older(made, older->target);
     if (!again) {
       return false;
     }
@@ -165,17 +148,21 @@ KeptKernel CubinMaker::kept(const MadeKernel& made, BinaryKind kind, const Wante
           .compile = {}};
 }
 
-void CubinMaker::note_older(int capability, const std::string& architecture, const Nvrtc& nvrtc) {
+void CubinMaker::note_code(const Chip& chip, const MadeKernel& made) {
+  const auto code = code_target_named(made.architecture);
+  const std::string note = code ? note_of_code(chip, *code, made.compiled_by) : std::string();
+  if (note.empty()) {
+    return;
+  }
   {
     const std::lock_guard lock(mutex_);
-    if (!noted_.insert(capability).second) {
+    if (!noted_.insert(chip.capability).second) {
       return;
     }
   }
-  log(LogLevel::kWarning,
-      fmt::format("NVRTC {}.{} ({}) does not know compute capability {}.{} yet: kernels are compiled to PTX for {}, "
-                  "which the driver translates; a newer NVRTC makes faster ones",
-                  nvrtc.major, nvrtc.minor, nvrtc.path, capability / 10, capability % 10, architecture));
+  // A cubin for an earlier chip of the same kind is what its chips run anyway.
+  const bool usual = !code->is_ptx && code->target.capability != chip.capability;
+  log(usual ? LogLevel::kInfo : LogLevel::kWarning, note);
 }
 
 Outcome<MadeKernel> CubinMaker::compile(MadeKernel made, const Wanted& wanted, Compiler compiler,
@@ -186,26 +173,19 @@ Outcome<MadeKernel> CubinMaker::compile(MadeKernel made, const Wanted& wanted, C
   }
   MadeKernel older = made;  // what is compiled; `made` names the key
   BinaryKind kind = wanted.kind;
-  if (wanted.capability && (kind == BinaryKind::kPtx || !knows(**nvrtc, made.problem.target))) {
-    const int capability = *wanted.capability;
-    kind = BinaryKind::kPtx;
-    const Target* newest = nullptr;
-    for (const Target& target : known_targets()) {
-      if (target.capability <= capability && is_portable(target) && knows(**nvrtc, target)) {
-        newest = &target;
+  if (wanted.chip) {
+    auto code = code_for_chip(*wanted.chip, code_compiler(**nvrtc));
+    if (!code) {
+      return fail_with(status_of(code.error().cause), fmt::format("{} ({})", code.error().message, (*nvrtc)->path));
+    }
+    kind = code->is_ptx ? BinaryKind::kPtx : BinaryKind::kCubin;
+    if (code->target.architecture != made.problem.target.architecture) {
+      auto again = generate_older(made, code->target);
+      if (!again) {
+        return again;
       }
+      older = *std::move(again);
     }
-    if (newest == nullptr) {
-      return fail_with(Status::kNoCompiler,
-                       fmt::format("NVRTC {}.{} ({}) compiles for nothing that compute capability {}.{} can run",
-                                   (*nvrtc)->major, (*nvrtc)->minor, (*nvrtc)->path, capability / 10, capability % 10));
-    }
-    note_older(capability, newest->architecture, **nvrtc);
-    auto again = generate_older(made, *newest);
-    if (!again) {
-      return again;
-    }
-    older = *std::move(again);
   }
   KeptKernel kept = this->kept(made, kind, wanted, compiler);
   kept.compile = [&]() -> Made {
@@ -226,21 +206,25 @@ Outcome<MadeKernel> CubinMaker::generate(const Layer& layer, Direction direction
   return generate_first(problem, stored_record(*store_, problem, chip_), 0);
 }
 
-Outcome<MadeKernel> CubinMaker::make_for_chip(const Layer& layer, Direction direction, int capability,
+Outcome<MadeKernel> CubinMaker::make_for_chip(const Layer& layer, Direction direction, const Chip& chip,
                                               const std::stop_token& stop) {
-  const auto base = base_of(capability);
-  if (!base) {
-    return std::unexpected(base.error());
+  const auto target = target_of_chip(chip.capability);
+  if (!target) {
+    return fail_with(Status::kUnsupported, target.error());
   }
-  Problem problem{layer, direction, base->target};
+  Problem problem{layer, direction, *target};
   problem.target.chip = chip_;
   const auto plans = choose_plans(problem, stored_record(*store_, problem, chip_));
   if (!plans) {
     return std::unexpected(plans.error());
   }
-  const Wanted wanted{base->exact ? BinaryKind::kCubin : BinaryKind::kPtx, capability};
-  return first_kernel(problem, *plans,
-                      [&](MadeKernel generated) { return find_or_make(std::move(generated), wanted, stop); });
+  const Wanted wanted{BinaryKind::kCubin, chip};
+  auto made = first_kernel(problem, *plans,
+                           [&](MadeKernel generated) { return find_or_make(std::move(generated), wanted, stop); });
+  if (made) {
+    note_code(chip, *made);
+  }
+  return made;
 }
 
 Outcome<MadeKernel> CubinMaker::find_or_compile(MadeKernel generated, BinaryKind kind, const std::stop_token& stop) {
@@ -252,8 +236,7 @@ Outcome<MadeKernel> CubinMaker::find_or_make(MadeKernel kernel, const Wanted& wa
   const Compiler compiler = this->compiler();
   // A chip also runs PTX that was made where NVRTC did not know its target.
   const auto find = [&](BinaryKind kind) { return find_kept(*store_, kept(kernel, kind, wanted, compiler), kernel); };
-  const bool found =
-      find(wanted.kind) || (wanted.capability && wanted.kind == BinaryKind::kCubin && find(BinaryKind::kPtx));
+  const bool found = find(wanted.kind) || (wanted.chip && wanted.kind == BinaryKind::kCubin && find(BinaryKind::kPtx));
   count(found ? counters().hits : counters().misses);
   Outcome<MadeKernel> made = std::move(kernel);
   if (!found) {

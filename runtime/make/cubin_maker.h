@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "generator/planner/chip_code.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/make/kept_kernel.h"
 #include "runtime/make/kernel_maker.h"
@@ -24,15 +25,17 @@ namespace convtgen {
 /// processes, by the store's lock for its key.
 class CubinMaker final : public KernelMaker {
  public:
-  /// `chip` is the GPU's name, which selects tuning records.
-  explicit CubinMaker(std::shared_ptr<Store> store, std::string chip = {})
-      : store_(std::move(store)), chip_(std::move(chip)) {}
+  /// `name` is the GPU's, which selects tuning records.
+  explicit CubinMaker(std::shared_ptr<Store> store, std::string name = {}, BinaryKind kind = BinaryKind::kCubin)
+      : store_(std::move(store)), chip_(std::move(name)), kind_(kind) {}
 
-  /// A kernel for a chip of this compute capability (10 * major + minor): a cubin for its architecture, or where this
-  /// NVRTC does not know that yet, PTX of the newest older one that it knows, with one note. Plans that can't be
-  /// specialised or compiled are passed over.
-  /// Errors: kUnsupported, no plan; kNoCompiler; kCompileFailed with the compiler's log; kCancelled.
-  [[nodiscard]] Outcome<MadeKernel> make_for_chip(const Layer& layer, Direction direction, int capability,
+  [[nodiscard]] BinaryKind kind() const override { return kind_; }
+
+  /// A kernel for a chip: the code that code_for_chip() names, with one note where that is planned or made for another
+  /// chip. Plans that can't be specialised or compiled are passed over.
+  /// Errors: kUnsupported, no plan or too old a chip; kDriver, an old one; kNoCompiler; kCompileFailed with the
+  /// compiler's log; kCancelled.
+  [[nodiscard]] Outcome<MadeKernel> make_for_chip(const Layer& layer, Direction direction, const Chip& chip,
                                                   const std::stop_token& stop = {});
 
   /// The source for a target, of the plan that a tuning record names, else of the planner's first, or of the next one
@@ -54,11 +57,12 @@ class CubinMaker final : public KernelMaker {
   /// Which code a kernel needs.
   struct Wanted {
     BinaryKind kind = BinaryKind::kCubin;
-    /// The chip's, if PTX of an older target is allowed; nullopt if the target must be exactly the kernel's own.
-    std::optional<int> capability = {};
+    /// If code for an older target is allowed, for what runs it; nullopt if the target must be exactly the kernel's
+    /// own.
+    std::optional<Chip> chip = {};
   };
 
-  /// The source of an older target's PTX, where `made` can't be compiled. Its plan is by a record for that target, else
+  /// The source for an older target, where `made` can't be compiled. Its plan is by a record for that target, else
   /// by the chip's own record if that target has the plan too, else the planner's first. It skips as many plans
   /// as `made` did.
   [[nodiscard]] Outcome<MadeKernel> generate_older(const MadeKernel& made, const Target& target);
@@ -73,10 +77,11 @@ class CubinMaker final : public KernelMaker {
                                             const std::stop_token& stop);
   [[nodiscard]] Compiler compiler();
   [[nodiscard]] Outcome<std::shared_ptr<const Nvrtc>> load(Compiler& compiler);
-  void note_older(int capability, const std::string& architecture, const Nvrtc& nvrtc);
+  void note_code(const Chip& chip, const MadeKernel& made);
 
   std::shared_ptr<Store> store_;
   std::string chip_;
+  BinaryKind kind_;
   std::mutex mutex_;
   std::optional<Compiler> compiler_;
   std::shared_ptr<const Nvrtc> nvrtc_;

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/compile/code_here.h"
 #include "runtime/device/host/library.h"
 #include "runtime/make/cubin_maker.h"
 #include "runtime/make/kept_kernel.h"
@@ -62,7 +63,10 @@ std::shared_ptr<KernelMaker> maker_for(Device& device, std::shared_ptr<Store> st
   if (device.kind() == DeviceKind::kHost) {
     return std::make_shared<DeviceMaker>(device, std::move(store));
   }
-  return std::make_shared<CubinMaker>(std::move(store));
+  const auto chip = device.chip();
+  const auto code = chip ? code_here(*chip) : std::unexpected(NoCode{});
+  return std::make_shared<CubinMaker>(std::move(store), std::string(),
+                                      code && code->is_ptx ? BinaryKind::kPtx : BinaryKind::kCubin);
 }
 
 }  // namespace convtgen

@@ -24,8 +24,8 @@ class DeviceMaker final : public KernelMaker {
   std::shared_ptr<Store> store_;
 };
 
-/// The maker that the JIT engine uses for this device: cubins for a GPU, libraries for the host device. The device
-/// must live as long.
+/// The maker for this device: of what code_here() says for a GPU, of libraries for the host device. The device must
+/// live as long.
 [[nodiscard]] std::shared_ptr<KernelMaker> maker_for(Device& device, std::shared_ptr<Store> store);
 
 }  // namespace convtgen

@@ -60,14 +60,13 @@ Outcome<MadeKernel> first_kernel(const Problem& problem, std::span<const Plan> p
 
 Outcome<MadeKernel> KernelMaker::make(const Problem& problem, const Plan& plan, const std::stop_token& stop) {
   auto made = generate_kernel(problem, plan);
-  return made ? find_or_compile(*std::move(made), BinaryKind::kCubin, stop) : made;
+  return made ? find_or_compile(*std::move(made), kind(), stop) : made;
 }
 
 Outcome<MadeKernel> KernelMaker::make_first(const Problem& problem, std::span<const Plan> plans,
                                             const std::stop_token& stop) {
-  return first_kernel(problem, plans, [&](MadeKernel generated) {
-    return find_or_compile(std::move(generated), BinaryKind::kCubin, stop);
-  });
+  return first_kernel(problem, plans,
+                      [&](MadeKernel generated) { return find_or_compile(std::move(generated), kind(), stop); });
 }
 
 }  // namespace convtgen

@@ -48,6 +48,9 @@ class KernelMaker {
  public:
   virtual ~KernelMaker() = default;
 
+  /// What make() and make_first() make of a GPU's kernels: kCubin or kPtx.
+  [[nodiscard]] virtual BinaryKind kind() const { return BinaryKind::kCubin; }
+
   /// The kernel of one plan, for the problem's own target.
   /// Errors: kInternal, no source of the plan; those of find_or_compile().
   [[nodiscard]] Outcome<MadeKernel> make(const Problem& problem, const Plan& plan, const std::stop_token& stop = {});

@@ -128,7 +128,8 @@ Result<LoadedLayer> load_layer(Device& device, const Problem& problem, const Pla
 Result<LoadedLayer> load_source(Device& device, const Problem& problem, const Plan& plan, KernelSource source,
                                 const std::shared_ptr<Store>& store) {
   MadeKernel generated = generated_kernel(problem, plan, std::move(source));
-  return load_made(device, maker_for(device, store)->find_or_compile(std::move(generated), BinaryKind::kCubin));
+  const auto maker = maker_for(device, store);
+  return load_made(device, maker->find_or_compile(std::move(generated), maker->kind()));
 }
 
 Result<LoadedLayer> load_binary(Device& device, const Problem& problem, const Plan& plan, KernelSource source,
@@ -245,8 +246,7 @@ Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCa
     const std::int64_t begin = offsets[i] / piece * piece;
     if (begin != loaded) {
       bytes.resize(static_cast<std::size_t>(std::min(piece, elements - begin) * element));
-      auto downloaded =
-          device.download_part(bytes, *call.buffers.of(role), static_cast<std::size_t>(begin * element));
+      auto downloaded = device.download_part(bytes, *call.buffers.of(role), static_cast<std::size_t>(begin * element));
       if (!downloaded) {
         return fail(fmt::format("{}: {}", name_of(role), downloaded.error().message));
       }

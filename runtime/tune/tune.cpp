@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/compile/code_here.h"
 #include "runtime/make/compile_ahead.h"
 #include "runtime/tune/tune_memory.h"
 
@@ -229,12 +230,20 @@ std::string chip_of(const Device& device) {
 }
 
 Result<Target> target_on(const Device& device, std::string_view of_host) {
-  const std::string own = device.architecture();
-  auto target = target_named(own.empty() ? of_host : own);
-  if (target) {
-    target->chip = chip_of(device);
+  const auto chip = device.chip();
+  if (!chip) {
+    auto target = target_named(of_host);
+    if (target) {
+      target->chip = kHostChip;
+    }
+    return target;
   }
-  return target;
+  auto code = code_here(*chip);
+  if (!code) {
+    return fail(std::move(code.error().message));
+  }
+  code->target.chip = chip_of(device);
+  return std::move(code->target);
 }
 
 Result<std::vector<Plan>> candidates_of(const Problem& problem, std::size_t most) {

@@ -69,8 +69,8 @@ struct Tuned {
 /// The name of a device in records: the GPU's, or kHostChip.
 [[nodiscard]] std::string chip_of(const Device& device);
 
-/// What kernels on a device are planned for: its chip, or on the host device the target of this name.
-/// Errors: no known target.
+/// What kernels on a device are planned for: what code_here() says of its chip, or on the host device the target of
+/// this name. Errors: there is no code for the chip; no such target.
 [[nodiscard]] Result<Target> target_on(const Device& device, std::string_view of_host);
 
 /// A problem to tune, in calls of these sizes.

@@ -47,7 +47,7 @@ TEST(DamagedEntriesTest, AreCompiledAnewByNvrtc) {
   // As another process would: nothing is remembered but the folder.
   const auto make = [&] {
     CubinMaker maker(std::make_shared<Store>(StoreOptions{.folder = scratch.path().string()}));
-    auto made = maker.make_for_chip(layer, Direction::kForward, 80, {});
+    auto made = maker.make_for_chip(layer, Direction::kForward, Chip{80}, {});
     EXPECT_TRUE(made) << made.error().message;
     return made.value_or(MadeKernel{});
   };

@@ -1,5 +1,6 @@
 // A stand-in for NVRTC: "compiles" kernels into the text that the fake driver loads, a line "<symbol> <bytes of
-// parameter> ..." for each.
+// parameter> ..." for each, behind "@ sm_80 13000": its architecture and version.
+//   $CONVTGEN_FAKE_NVRTC_VERSION  its version ("12.4"); by default 13.0
 //   $CONVTGEN_FAKE_NVRTC_KNOWS  its architectures ("75 80 90"); by default those up to 120
 //   $CONVTGEN_FAKE_NVRTC_FAILS  a text: sources that hold it do not compile
 //   $CONVTGEN_FAKE_NVRTC_STATUS what those get (a nvrtcResult) instead of NVRTC_ERROR_COMPILATION
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -44,6 +46,17 @@ std::vector<int> architectures() {
     all.push_back(each);
   }
   return all;
+}
+
+// "sm_80" of "--gpu-architecture=sm_80".
+std::string architecture_in(int count, const char* const* options) {
+  constexpr std::string_view kOption = "--gpu-architecture=";
+  for (int i = 0; i < count; ++i) {
+    if (std::string_view(options[i]).starts_with(kOption)) {
+      return options[i] + kOption.size();
+    }
+  }
+  return "";
 }
 
 // The line of a kernel by its signature, between "__global__" and the brace behind it.
@@ -89,9 +102,9 @@ const char* nvrtcGetErrorString(Status) {
   return "as the test asked";
 }
 Status nvrtcVersion(int* major, int* minor) {
-  *major = 13;
-  *minor = 0;
-  return kSuccess;
+  return std::sscanf(variable("CONVTGEN_FAKE_NVRTC_VERSION", "13.0").c_str(), "%d.%d", major, minor) == 2
+             ? kSuccess
+             : kErrorCompilation;
 }
 Status nvrtcGetNumSupportedArchs(int* count) {
   *count = static_cast<int>(architectures().size());
@@ -112,7 +125,7 @@ Status nvrtcDestroyProgram(Program* program) {
   delete *program;
   return kSuccess;
 }
-Status nvrtcCompileProgram(Program program, int, const char* const*) {
+Status nvrtcCompileProgram(Program program, int count, const char* const* options) {
   if (const std::string file = variable("CONVTGEN_FAKE_NVRTC_COUNT", ""); !file.empty()) {
     const int descriptor = open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0600);
     if (write(descriptor, "x", 1) != 1) {
@@ -127,7 +140,14 @@ Status nvrtcCompileProgram(Program program, int, const char* const*) {
     const std::string status = variable("CONVTGEN_FAKE_NVRTC_STATUS", "");
     return status.empty() ? kErrorCompilation : static_cast<Status>(std::stoi(status));
   }
-  program->output = image_of(program->source);
+  int major = 0, minor = 0;
+  (void)nvrtcVersion(&major, &minor);
+  const std::string architecture = architecture_in(count, options);
+  program->output = "@ " + architecture + " " + std::to_string(1000 * major + 10 * minor);
+  if (architecture.starts_with("compute_")) {
+    program->output += " .version " + std::to_string(major - 4) + "." + std::to_string(minor);
+  }
+  program->output += "\n" + image_of(program->source);
   return kSuccess;
 }
 Status nvrtcGetPTXSize(Program program, std::size_t* size) {

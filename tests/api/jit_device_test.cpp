@@ -166,7 +166,7 @@ class CubinMakerTest : public JitDeviceTest {
     return std::make_shared<Store>(StoreOptions{.folder = folder_.string()});
   }
   [[nodiscard]] MadeKernel make(int capability) const {
-    auto made = CubinMaker(store(), kChip).make_for_chip(layer_, Direction::kForward, capability, {});
+    auto made = CubinMaker(store(), kChip).make_for_chip(layer_, Direction::kForward, Chip{capability}, {});
     EXPECT_TRUE(made) << made.error().message;
     return made.value_or(MadeKernel{});
   }

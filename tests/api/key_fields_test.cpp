@@ -368,7 +368,7 @@ TEST(KeyFieldsTest, NothingOfTheSurroundingsChangesAKey) {
   const auto make = [&](const std::string& name) {
     const auto layers = parse_file("layer " + name + " { " + kText + " }").value();
     CubinMaker maker(std::make_shared<Store>(StoreOptions{.folder = (scratch.path() / "store").string()}));
-    return maker.make_for_chip(layers.at(0).layer, Direction::kForward, 90, {}).value();
+    return maker.make_for_chip(layers.at(0).layer, Direction::kForward, Chip{90}, {}).value();
   };
   std::optional<MadeKernel> before;
   {

@@ -37,7 +37,7 @@ class CacheTest : public testing::Test {
   MadeKernel make(int capability = 90, const std::string& text = kLayer) {
     const auto layer = parse_layer(text);
     auto made = CubinMaker(std::make_shared<Store>(StoreOptions{.folder = folder()}))
-                    .make_for_chip(*layer, Direction::kForward, capability, {});
+                    .make_for_chip(*layer, Direction::kForward, Chip{capability}, {});
     EXPECT_TRUE(made) << made.error().message;
     return *std::move(made);
   }
@@ -230,7 +230,7 @@ TEST_F(CacheTest, WhyGoesByTuningRecords) {
   EXPECT_THAT(tuned.out, HasSubstr("plan         by the tuning record of this GPU\n"));
   EXPECT_THAT(tuned.out, Not(HasSubstr("host")));
 
-  const auto made = CubinMaker(store, "GPU A").make_for_chip(layer, Direction::kForward, 90, {});
+  const auto made = CubinMaker(store, "GPU A").make_for_chip(layer, Direction::kForward, Chip{90}, {});
   ASSERT_TRUE(made && made->key != untuned.key);
   const Outcome hit = cache({"why", "-e", kLayer, "--chip", "GPU A"});
   EXPECT_THAT(hit.out, HasSubstr("on GPU A: hit\n  key          " + made->key.substr(0, 16)));

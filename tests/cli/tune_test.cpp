@@ -184,7 +184,7 @@ TEST_F(TuneStoreTest, NothingIsCompiledTwice) {
                             .measured = {{plan_json(plans[1]), 1}}};
   store->insert(record_key(record), print_record(record), record.layer);
   setenv("CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC, 1);
-  const auto made = CubinMaker(store, "GPU A").make_for_chip(problem().layer, Direction::kForward, 90, {});
+  const auto made = CubinMaker(store, "GPU A").make_for_chip(problem().layer, Direction::kForward, Chip{90}, {});
   unsetenv("CONVTGEN_NVRTC");
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_FALSE(made->compiled);

@@ -74,7 +74,9 @@ TEST_F(CudaDeviceTest, TellsWhatTheGpuIs) {
   const auto device = open();
   EXPECT_EQ(device->kind(), DeviceKind::kCuda);
   EXPECT_EQ(device->name(), "Fake GPU");
-  EXPECT_EQ(device->architecture(), "sm_90a");
+  ASSERT_TRUE(device->chip());
+  EXPECT_EQ(device->chip()->capability, 90);
+  EXPECT_EQ(device->chip()->driver_version, 13010);
 
   state_->device_count = 2;
   const Result<CudaDriverInfo> driver = find_cuda_driver();
@@ -86,7 +88,6 @@ TEST_F(CudaDeviceTest, TellsWhatTheGpuIs) {
   EXPECT_EQ(info.ordinal, 1);
   EXPECT_EQ(info.name, "Fake GPU");
   EXPECT_EQ(info.capability, 90);
-  EXPECT_EQ(info.architecture, "sm_90a");
   EXPECT_EQ(info.memory_bytes, std::size_t{1} << 30);
   EXPECT_EQ(info.multiprocessors, 132);
   EXPECT_EQ(info.l2_bytes, 1000u);
@@ -312,7 +313,8 @@ TEST_F(CudaDeviceTest, SaysWhyAModuleDoesNotLoad) {
   const auto device = open();
   const auto refused = device->load(binary_of("bad"));
   ASSERT_FALSE(refused);
-  EXPECT_TRUE(contains(refused.error(), "loading bad, compiled for sm_90a, on Fake GPU (sm_90a, driver for CUDA 13.1)"))
+  EXPECT_TRUE(contains(refused.error(),
+                       "loading bad, compiled for sm_90a, on Fake GPU (compute capability 9.0, driver for CUDA 13.1)"))
       << refused.error().message;
   EXPECT_TRUE(contains(refused.error(), "ptxas fatal: nonsense"));
 
@@ -513,12 +515,13 @@ TEST_F(CudaDeviceTest, RefusesOrdinalsThatAreNotThere) {
   EXPECT_TRUE(open_cuda_device(1));
 }
 
-TEST_F(CudaDeviceTest, RefusesChipsWithoutATarget) {
+TEST_F(CudaDeviceTest, RefusesChipsThatAreTooOld) {
   state_->capability_major = 6;
   state_->capability_minor = 1;
   const auto device = open_cuda_device(0);
   ASSERT_FALSE(device);
-  EXPECT_TRUE(contains(device.error(), "Fake GPU can't be used: no target for compute capability 6.1"))
+  EXPECT_TRUE(contains(
+      device.error(), "Fake GPU can't be used: no kernels are made for compute capability 6.1; the oldest chip is 7.5"))
       << device.error().message;
   EXPECT_EQ(state_->live_contexts, 0);
 }

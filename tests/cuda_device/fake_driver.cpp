@@ -3,6 +3,7 @@
 #include "tests/cuda_device/fake_driver.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -10,14 +11,33 @@
 #include <sstream>
 
 #include "runtime/device/cuda/cuda_api.h"
+#include "tests/cuda_device/fake_image.h"
 
 using namespace convtgen::cuda;
+using convtgen::fake::Image;
+using convtgen::fake::image_at;
+using convtgen::fake::judgement;
 using convtgen::fake::SeenLaunch;
 using convtgen::fake::State;
 
 namespace {
 
-State state;
+int number_in(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? std::atoi(text) : otherwise;
+}
+
+State state_of_environment() {
+  State own;
+  const int capability = number_in("CONVTGEN_FAKE_CAPABILITY", 10 * own.capability_major + own.capability_minor);
+  own.capability_major = capability / 10;
+  own.capability_minor = capability % 10;
+  own.driver_version = number_in("CONVTGEN_FAKE_DRIVER_VERSION", own.driver_version);
+  own.max_shared_bytes = number_in("CONVTGEN_FAKE_SHARED", own.max_shared_bytes);
+  return own;
+}
+
+State state = state_of_environment();
 std::recursive_mutex mutex;  // of all that is here
 using Lock = std::lock_guard<std::recursive_mutex>;
 
@@ -54,6 +74,7 @@ struct FakeFunction {
 
 struct FakeModule {
   FakeContext* context = nullptr;
+  bool has_all = false;                // kernels of every name
   std::deque<FakeFunction> functions;  // that stay where they are
 };
 
@@ -263,8 +284,16 @@ Status cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned int 
     ++state.spoiled_captures;
     return static_cast<Status>(900);
   }
-  const std::string text = static_cast<const char*>(image);
-  if (text == "bad") {
+  const Image told = image_at(image);
+  const Status judged =
+      state.refused_images.contains(told.architecture())
+          ? kErrorNoBinaryForGpu
+          : judgement(told, 10 * state.capability_major + state.capability_minor, state.driver_version);
+  if (judged != kSuccess) {
+    return judged;
+  }
+  state.last_image = told.architecture();
+  if (told.kernels == "bad") {
     if (count == 2 && options[0] == kJitErrorLogBuffer && options[1] == kJitErrorLogBufferSizeBytes) {
       std::strncpy(static_cast<char*>(values[0]), "ptxas fatal: nonsense", reinterpret_cast<std::size_t>(values[1]));
     }
@@ -273,7 +302,8 @@ Status cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned int 
   auto* loaded = new FakeModule;
   modules.insert(loaded);
   loaded->context = current();
-  std::istringstream lines(text);
+  loaded->has_all = told.kernels.empty();
+  std::istringstream lines(told.kernels);
   for (std::string line; std::getline(lines, line);) {
     FakeFunction& function = loaded->functions.emplace_back();
     function.module = loaded;
@@ -301,7 +331,15 @@ Status cuModuleGetFunction(FunctionHandle* function, ModuleHandle module, const 
       return enter("cuModuleGetFunction");
     }
   }
-  return static_cast<Status>(500);
+  auto* home = reinterpret_cast<FakeModule*>(module);
+  if (!home->has_all) {
+    return static_cast<Status>(500);
+  }
+  FakeFunction& made = home->functions.emplace_back();
+  made.module = home;
+  made.symbol = name;
+  *function = reinterpret_cast<FunctionHandle>(&made);
+  return enter("cuModuleGetFunction");
 }
 Status cuFuncGetAttribute(int* value, FunctionAttribute attribute, FunctionHandle) {
   const Lock lock(mutex);

@@ -25,9 +25,11 @@ struct SeenLaunch {
 };
 
 /// The whole state. A module's image is text: a line "<symbol> <bytes of parameter> ..." for each kernel, or "bad" for
-/// one it refuses.
+/// one it refuses; before it may stand "@ sm_80 13000" or "@ compute_80 13000", the architecture and the compiler's
+/// CUDA. Real cubins and PTX are taken too. Images that tell what they are for are loaded by the rule of real drivers.
 struct State {
-  // What the machine is.
+  // What the machine is. $CONVTGEN_FAKE_CAPABILITY (87), $CONVTGEN_FAKE_DRIVER_VERSION (12020) and
+  // $CONVTGEN_FAKE_SHARED are read when the library is loaded.
   int device_count = 1;
   int driver_version = 13010;
   int capability_major = 9, capability_minor = 0;
@@ -39,10 +41,12 @@ struct State {
   std::map<std::string, int, std::less<>> failures;        // function name -> status that it returns from now on
   std::map<std::string, int, std::less<>> failures_after;  // function name -> calls that still succeed
   std::set<std::uint64_t> capturing;                       // streams; loading a module meanwhile spoils the capture
+  std::set<std::string> refused_images;                    // architectures whose images it can't take (209)
   bool record = true;                                      // whether calls and launches are kept
   bool launches_clear = false;                             // each makes all memory zero, whatever its kernel
 
   // What has happened.
+  std::string last_image;          // the architecture of the last module, where its image told it
   std::vector<std::string> calls;  // the names, in order, those of plain questions left out
   std::vector<SeenLaunch> launches;
   std::map<std::uint64_t, std::vector<unsigned char>> memory;  // live allocations

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/planner/chip_code.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/device/cuda/cuda_device.h"
 #include "runtime/device/cuda/driver.h"
@@ -19,7 +20,7 @@ std::vector<int> gpus() {
   std::vector<int> ordinals;
   if (const Result<CudaDriverInfo> driver = find_cuda_driver()) {
     for (const CudaDeviceInfo& device : driver->devices) {
-      if (!device.architecture.empty()) {
+      if (target_of_chip(device.capability)) {
         ordinals.push_back(device.ordinal);
       }
     }
@@ -68,7 +69,8 @@ TEST_P(GpuTest, RunsCubinAndPtx) {
   ASSERT_TRUE(device_->upload(**x_device, std::as_bytes(std::span(x))));
 
   for (const BinaryKind kind : {BinaryKind::kCubin, BinaryKind::kPtx}) {
-    const Result<Binary> binary = compile_with_nvrtc(staged_kernel(), device_->architecture(), kind);
+    const Result<Binary> binary =
+        compile_with_nvrtc(staged_kernel(), target_of_chip(device_->chip()->capability)->architecture, kind);
     ASSERT_TRUE(binary) << binary.error().message;
     const auto kernel = device_->load(*binary);
     if (!kernel && kind == BinaryKind::kPtx) {
@@ -110,7 +112,7 @@ TEST_P(GpuTest, TimesWhatItTakesToMoveMemory) {
       "  const int i = blockIdx.x * 256 + threadIdx.x;\n"
       "  y[i] = x[i];\n"
       "}\n";
-  const Result<Binary> binary = device_->compile(source, device_->architecture());
+  const Result<Binary> binary = device_->compile(source, target_of_chip(device_->chip()->capability)->architecture);
   ASSERT_TRUE(binary) << binary.error().message;
   const auto kernel = device_->load(*binary);
   const auto x = device_->allocate(kBytes);
@@ -140,7 +142,7 @@ TEST_P(GpuTest, TellsOfAFault) {
   KernelSource source;
   source.symbol = "faulty_kernel";
   source.text = "extern \"C\" __global__ void faulty_kernel(int* y) { y[threadIdx.x] = 1; }\n";
-  const Result<Binary> binary = device_->compile(source, device_->architecture());
+  const Result<Binary> binary = device_->compile(source, target_of_chip(device_->chip()->capability)->architecture);
   ASSERT_TRUE(binary) << binary.error().message;
   const auto kernel = device_->load(*binary);
   ASSERT_TRUE(kernel) << kernel.error().message;

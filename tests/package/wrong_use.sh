@@ -46,10 +46,11 @@ wrong "LAYERS: $PWD/open.convt:1: there should be a layer" <<<"$(asked_nobody op
 wrong "LAYERS: $PWD/twice.convt:2: a second layer 'up'" <<<"$(asked_nobody twice.convt)"
 wrong "unknown argument 'good.convt'; legal are LAYERS, ARCHITECTURES, FORMAT, DIRECTIONS, NAMESPACE, HEADER, TUNED, HOST, HOST_ARCHITECTURE" <<<'convtgen_add_kernels(kernels good.convt)'
 wrong "unknown argument 'ON'; legal are LAYERS" <<<'convtgen_add_kernels(kernels LAYERS good.convt HOST ON)'
-wrong "ARCHITECTURES: there are no kernels for '70'; legal are 75, 80, 86, 89, 90, 100, 120, each" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES 80 70)'
+wrong "ARCHITECTURES: there are no kernels for '70'; legal are 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121, each" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES 80 70)'
 wrong "ARCHITECTURES: there are no kernels for 'sm_80'" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES sm_80)'
 wrong "ARCHITECTURES: there are no kernels for '80-reel'" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES 80-reel)'
-wrong "ARCHITECTURES native: CMake tells this machine's GPU only where" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES native)'
+CONVTGEN_CUDA_DRIVER=/nowhere/driver wrong "ARCHITECTURES native: convtgen: error: native is the architecture of this machine's GPU" \
+  <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES native)'
 wrong "CMAKE_CUDA_ARCHITECTURES: there are no kernels for '52'" -DCMAKE_CUDA_ARCHITECTURES=52 <<<'convtgen_add_kernels(kernels LAYERS good.convt)'
 wrong "FORMAT 'ptx' is unknown; legal are cubin, source" <<<'convtgen_add_kernels(kernels LAYERS good.convt FORMAT ptx)'
 wrong "FORMAT source needs the language CUDA" <<<'convtgen_add_kernels(kernels LAYERS good.convt FORMAT source)'
@@ -88,8 +89,12 @@ architectures "compute_86" 86-virtual
 architectures "sm_80;sm_90a" 90a-real 80-real 90-real
 architectures "sm_90a;compute_89" 90
 architectures "sm_100;sm_120;compute_100" 100f 120a-real
+architectures "sm_87;compute_80" 87
+architectures "sm_120;compute_120" 12.1
+architectures "sm_120" 121a-real
+architectures "sm_100;sm_110;compute_100" 103-real 11.0
 architectures "sm_75;sm_80;sm_86;sm_89;sm_90a;sm_100;sm_120;compute_120" all
 architectures "sm_75;sm_80;sm_90a;sm_100;sm_120;compute_120" all-major
 # The list is that of the program.
-expect "the program's architectures" "sm_75 sm_80 sm_86 sm_89 sm_90a sm_100 sm_120" \
+expect "the program's architectures" "sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90a sm_100 sm_101 sm_110 sm_120" \
   "$("$convtgen" emit --help | tr -s ' \n' ' ' | grep -oE 'sm_[0-9]+a?' | awk '!seen[$0]++' | sort -V | tr '\n' ' ' | sed 's/ $//')"

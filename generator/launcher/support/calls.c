@@ -308,10 +308,7 @@ static int ns_runs_on(const ns_binary* binary, int capability) {
   if (binary->is_ptx) {
     return binary->capability <= capability;
   }
-  if (binary->only_there) {
-    return binary->capability == capability;
-  }
-  return binary->capability / 10 == capability / 10 && binary->capability <= capability;
+  return binary->capability / 10 == capability / 10 && (binary->minors >> capability % 10 & 1) != 0;
 }
 
 unsigned int ns_shared_bytes(const ns_binary* binary) {
@@ -323,7 +320,8 @@ unsigned int ns_shared_bytes(const ns_binary* binary) {
   return most;
 }
 
-int ns_choose(const ns_kernel* kernel, int capability, int most_shared_bytes, const ns_binary** chosen) {
+int ns_choose(const ns_kernel* kernel, int capability, int most_shared_bytes, uint64_t refused,
+              const ns_binary** chosen) {
   const ns_form* form = kernel->form;
   const ns_binary* too_large = NULL;
   int i;
@@ -331,7 +329,7 @@ int ns_choose(const ns_kernel* kernel, int capability, int most_shared_bytes, co
   for (i = 0; i < form->binary_count; ++i) {
     const ns_binary* binary = &form->binaries[i];
     const ns_binary* best = *chosen;
-    if (!ns_runs_on(binary, capability)) {
+    if (!ns_runs_on(binary, capability) || (i < 64 && (refused >> i & 1) != 0)) {
       continue;
     }
     if (ns_shared_bytes(binary) > (unsigned int)most_shared_bytes) {
@@ -339,8 +337,7 @@ int ns_choose(const ns_kernel* kernel, int capability, int most_shared_bytes, co
       continue;
     }
     if (best == NULL || (best->is_ptx && !binary->is_ptx) ||
-        (best->is_ptx == binary->is_ptx &&
-         (binary->capability > best->capability || (binary->capability == best->capability && binary->only_there)))) {
+        (best->is_ptx == binary->is_ptx && binary->capability > best->capability)) {
       *chosen = binary;
     }
   }

@@ -10,6 +10,9 @@
 
 enum {
   NS_CU_OUT_OF_MEMORY = 2,
+  NS_CU_INVALID_IMAGE = 200,
+  NS_CU_NO_BINARY_FOR_GPU = 209,
+  NS_CU_UNSUPPORTED_PTX_VERSION = 222,
   NS_CU_CAPABILITY_MAJOR = 75,
   NS_CU_CAPABILITY_MINOR = 76,
   NS_CU_MOST_SHARED = 97,    /* CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
@@ -60,6 +63,7 @@ typedef struct ns_driver {
   /* Null before CUDA 12.3, which captures launches that overlap. */
   int (*launch_kernel_ex)(const ns_launch* launch, void* function, void** parameters, void** extra);
   ns_encode tensor_map_encode_tiled; /* since CUDA 12.0, else null */
+  int version;                       /* the newest CUDA that it takes: 1000 * major + 10 * minor */
 } ns_driver;
 
 static pthread_mutex_t ns_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -114,7 +118,7 @@ static int ns_open_driver(ns_driver* driver) {
   void* library = NULL;
   const char* missing = NULL;
   const char* optional = "";
-  int count = 0, version = 0, code;
+  int count = 0, code;
   const int status = ns_open_library(&library);
   if (status != NS_OK) {
     return status;
@@ -149,9 +153,9 @@ static int ns_open_driver(ns_driver* driver) {
   }
   code = driver->init(0);
   if (code == 0) {
-    code = driver->driver_get_version(&version);
+    code = driver->driver_get_version(&driver->version);
   }
-  if (version < 12030) {
+  if (driver->version < 12030) {
     driver->launch_kernel_ex = NULL;
   }
   if (code == 0) {
@@ -230,11 +234,60 @@ static void ns_leave_context(const ns_driver* driver, int pushed) {
   }
 }
 
-/* Loads the binary that fits the current context's GPU. The place is not in any list yet. */
-static int ns_load(const ns_driver* driver, const ns_kernel* kernel, ns_place* place) {
-  char log[700] = "";
+/* The version of PTX, "8.4" of CUDA 12.4, for the error of a driver that is too old for it; "" of other images. */
+static void ns_ptx_version(const ns_binary* binary, char* text, size_t bytes) {
+  const char* line = binary->is_ptx ? strstr((const char*)binary->image, ".version ") : NULL;
+  text[0] = '\0';
+  if (line != NULL) {
+    snprintf(text, bytes, " (PTX of version %.*s)", (int)strcspn(line + 9, "\n\r "), line + 9);
+  }
+}
+
+/* Loads one binary into the current context. *refused: this driver can't take it on this GPU, so another may do. */
+static int ns_load_binary(const ns_driver* driver, const ns_kernel* kernel, const ns_binary* binary, void** module,
+                          int* refused) {
+  char log[700] = "", doing[900], version[40];
   int options[] = {NS_CU_LOG_BUFFER, NS_CU_LOG_BYTES};
   void* values[] = {log, (void*)(uintptr_t)(sizeof log - 1)};
+  const int code = driver->module_load_data_ex(module, binary->image, 2, options, values);
+  *refused = code == NS_CU_INVALID_IMAGE || code == NS_CU_NO_BINARY_FOR_GPU || code == NS_CU_UNSUPPORTED_PTX_VERSION;
+  if (code == 0) {
+    return NS_OK;
+  }
+  ns_ptx_version(binary, version, sizeof version);
+  snprintf(doing, sizeof doing, "loading the kernel for %s%s, with a driver for CUDA %d.%d%s%s", binary->architecture,
+           version, driver->version / 1000, driver->version % 1000 / 10, log[0] != '\0' ? ": " : "", log);
+  return ns_driver_failure(driver, code, kernel->name, doing);
+}
+
+/* Loads the best of the binaries that fit the current context's GPU and that the driver takes. */
+static int ns_load_best(const ns_driver* driver, const ns_kernel* kernel, int capability, int most_shared,
+                        const ns_binary** binary, void** module) {
+  char first[1024] = ""; /* what was wrong with the best one */
+  uint64_t tried = 0;
+  int first_status = NS_OK, refused = 1, status;
+  for (;;) {
+    status = ns_choose(kernel, capability, most_shared, tried, binary);
+    if (status != NS_OK) {
+      return first_status != NS_OK ? ns_fail(first_status, "%s", first) : status;
+    }
+    status = ns_load_binary(driver, kernel, *binary, module, &refused);
+    if (status == NS_OK) {
+      return NS_OK;
+    }
+    if (first_status == NS_OK) {
+      first_status = status;
+      snprintf(first, sizeof first, "%s", ns_last_error());
+    }
+    if (!refused || *binary - kernel->form->binaries >= 64) {
+      return ns_fail(first_status, "%s", first);
+    }
+    tried |= (uint64_t)1 << (*binary - kernel->form->binaries);
+  }
+}
+
+/* Loads the binary that fits the current context's GPU. The place is not in any list yet. */
+static int ns_load(const ns_driver* driver, const ns_kernel* kernel, ns_place* place) {
   void* module = NULL;
   const char* what = "asking what the GPU is";
   int device = 0, major = 0, minor = 0, most_shared = 0, i, status;
@@ -251,16 +304,9 @@ static int ns_load(const ns_driver* driver, const ns_kernel* kernel, ns_place* p
   if (code != 0) {
     return ns_driver_failure(driver, code, kernel->name, what);
   }
-  status = ns_choose(kernel, 10 * major + minor, most_shared, &place->binary);
+  status = ns_load_best(driver, kernel, 10 * major + minor, most_shared, &place->binary, &module);
   if (status != NS_OK) {
     return status;
-  }
-  code = driver->module_load_data_ex(&module, place->binary->image, 2, options, values);
-  if (code != 0) {
-    char doing[800];
-    snprintf(doing, sizeof doing, "loading the kernel for %s%s%s", place->binary->architecture,
-             log[0] != '\0' ? ": " : "", log);
-    return ns_driver_failure(driver, code, kernel->name, doing);
   }
   for (i = 0; code == 0 && i < place->binary->part_count; ++i) {
     const ns_part* part = &place->binary->parts[i];

@@ -106,8 +106,8 @@ typedef struct ns_part {
 typedef struct ns_binary {
   const char* architecture; /* "sm_90a", "compute_80" */
   int capability;           /* 10 * major + minor */
-  int only_there;           /* 1: on chips of this capability alone; 0: also on later ones of the same major version */
-  int is_ptx;               /* 1: on this chip and all later ones */
+  unsigned int minors;      /* bit m: it runs on chips of the same major version and minor version m */
+  int is_ptx;               /* 1: on this chip and all later ones, whatever `minors` says */
   const void* image;        /* for the driver, else null */
   const char* workspace;    /* what it is for; "" where there is no need of any */
   int region_count;
@@ -230,8 +230,9 @@ NS_HIDDEN const ns_place* ns_add_place(const ns_kernel* kernel, const ns_place* 
 NS_HIDDEN unsigned int ns_shared_bytes(const ns_binary* binary);
 
 /* The binary to run on a GPU of this capability, whose blocks can have so much shared memory: the newest that was made
- * for it, else the newest PTX. Errors: none fits. */
-NS_HIDDEN int ns_choose(const ns_kernel* kernel, int capability, int most_shared_bytes, const ns_binary** chosen);
+ * for it, else the newest PTX; none of those whose bits are set in `refused`. Errors: none fits. */
+NS_HIDDEN int ns_choose(const ns_kernel* kernel, int capability, int most_shared_bytes, uint64_t refused,
+                        const ns_binary** chosen);
 
 /* On the host device, where the set has it. */
 NS_HIDDEN int ns_host_launch(const ns_kernel* kernel, const ns_call* call);

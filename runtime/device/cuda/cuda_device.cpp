@@ -104,7 +104,9 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] DeviceKind kind() const override { return DeviceKind::kCuda; }
   [[nodiscard]] std::string name() const override { return info_.name; }
-  [[nodiscard]] std::string architecture() const override { return info_.architecture; }
+  [[nodiscard]] std::optional<Chip> chip() const override {
+    return Chip{info_.capability, context_->driver().version()};
+  }
 
   [[nodiscard]] Result<void> find_compiler() override { return check_nvrtc(); }
   [[nodiscard]] Compiled<Binary> compile(const KernelSource& source, const std::string& architecture) override {
@@ -162,9 +164,9 @@ Result<std::unique_ptr<LoadedKernel>> CudaDevice::load(const Binary& binary, con
   const cuda::Status status =
       api.module_load_data_ex(&module, binary.bytes.c_str(), options.size(), options.data(), values.data());
   if (const Result<void> loaded = context_->check(
-          status, fmt::format("loading {}, compiled for {}, on {} ({}, driver for CUDA {}.{})", wanted.symbol,
-                              binary.architecture, info_.name, info_.architecture, context_->driver().version() / 1000,
-                              context_->driver().version() % 1000 / 10));
+          status, fmt::format("loading {}, compiled for {}, on {} (compute capability {}, driver for CUDA {})",
+                              wanted.symbol, binary.architecture, info_.name, capability_text(info_.capability),
+                              version_text(context_->driver().version())));
       !loaded) {
     return fail(log[0] == '\0' ? loaded.error().message : fmt::format("{}\n{}", loaded.error().message, log.data()));
   }
@@ -467,9 +469,8 @@ Result<std::unique_ptr<Device>> open_cuda_device(int ordinal) {
   if (!info) {
     return std::unexpected(info.error());
   }
-  if (info->architecture.empty()) {
-    return fail(
-        fmt::format("{} can't be used: {}", info->name, architecture_for_capability(info->capability).error().message));
+  if (const auto target = target_of_chip(info->capability); !target) {
+    return fail(fmt::format("{} can't be used: {}", info->name, target.error().message));
   }
   Result<std::shared_ptr<CudaContext>> context = CudaContext::open(std::move(*driver), ordinal);
   if (!context) {

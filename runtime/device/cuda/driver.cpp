@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdlib>
 
-#include "generator/planner/target.h"
 #include "runtime/compile/shared_library.h"
 
 namespace convtgen {
@@ -168,7 +167,6 @@ Result<CudaDeviceInfo> CudaDriver::device_info(int ordinal) const {
   info.name = name.data();
   info.capability = 10 * major + minor;
   info.l2_bytes = static_cast<std::size_t>(std::max(l2, 0));
-  info.architecture = architecture_for_capability(info.capability).value_or("");
   return info;
 }
 

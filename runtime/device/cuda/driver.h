@@ -15,9 +15,8 @@ namespace convtgen {
 /// One GPU.
 struct CudaDeviceInfo {
   int ordinal = 0;
-  std::string name;          // "NVIDIA H200"
-  int capability = 0;        // 10 * major + minor
-  std::string architecture;  // that its kernels are compiled for ("sm_90a"); empty if no kernels run on it
+  std::string name;    // "NVIDIA H200"
+  int capability = 0;  // 10 * major + minor
   std::size_t memory_bytes = 0;
   int multiprocessors = 0;
   std::size_t l2_bytes = 0;

@@ -1,0 +1,149 @@
+#include "generator/planner/chip_code.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ranges>
+
+namespace convtgen {
+namespace {
+
+bool own_cubins_only(int capability) {
+  return std::ranges::find(kOwnCubinsOnly, capability) != kOwnCubinsOnly.end();
+}
+
+bool same_major(int one, int other) {
+  return one / 10 == other / 10;
+}
+
+bool compiles_for(std::span<const int> architectures, int capability) {
+  return std::ranges::find(architectures, capability) != architectures.end();
+}
+
+// The newest known target before a chip whose source other chips can have too. There is one for each chip from
+// kOldestChip on.
+const Target& portable_before(int capability) {
+  const Target* newest = &known_targets().front();
+  for (const Target& target : known_targets()) {
+    if (target.capability <= capability && is_portable(target)) {
+      newest = &target;
+    }
+  }
+  return *newest;
+}
+
+std::unexpected<NoCode> no_code(NoCode::Cause cause, std::string message) {
+  return std::unexpected(NoCode{cause, std::move(message)});
+}
+
+std::string compiler_text(const CodeCompiler& compiler) {
+  return fmt::format("NVRTC {}", version_text(compiler.version));
+}
+
+}  // namespace
+
+bool cubin_runs_on(const Target& made_for, int capability) {
+  if (made_for.capability == capability) {
+    return true;
+  }
+  return is_portable(made_for) && !own_cubins_only(made_for.capability) && !own_cubins_only(capability) &&
+         same_major(made_for.capability, capability) && made_for.capability < capability;
+}
+
+bool ptx_runs_on(const Target& made_for, int capability) {
+  return is_portable(made_for) ? made_for.capability <= capability : made_for.capability == capability;
+}
+
+bool runs_on(const CodeTarget& code, int capability) {
+  return code.is_ptx ? ptx_runs_on(code.target, capability) : cubin_runs_on(code.target, capability);
+}
+
+Result<Target> target_of_chip(int capability) {
+  if (capability < kOldestChip) {
+    return fail(fmt::format("no kernels are made for compute capability {}; the oldest chip is {}",
+                            capability_text(capability), capability_text(kOldestChip)));
+  }
+  for (const Target& target : known_targets() | std::views::reverse) {
+    if (cubin_runs_on(target, capability)) {
+      return target;
+    }
+  }
+  Target own = portable_before(capability);
+  own.architecture = fmt::format("sm_{}", capability);
+  own.capability = capability;
+  return own;
+}
+
+std::string planned_as(const Target& target) {
+  const bool known = std::ranges::any_of(known_targets(),
+                                         [&](const Target& each) { return each.architecture == target.architecture; });
+  return known ? target.architecture : portable_before(target.capability).architecture;
+}
+
+std::optional<Target> ptx_target_of_chip(int capability, const std::optional<std::span<const int>>& compiles) {
+  std::optional<Target> newest;
+  for (const Target& target : known_targets()) {
+    const bool later_relative =
+        own_cubins_only(capability) && same_major(target.capability, capability) && target.capability % 10 != 0;
+    if (is_portable(target) && ptx_runs_on(target, capability) && !later_relative &&
+        (!compiles || compiles_for(*compiles, target.capability))) {
+      newest = target;
+    }
+  }
+  return newest;
+}
+
+std::expected<CodeTarget, NoCode> code_for_chip(const Chip& chip, const std::optional<CodeCompiler>& compiler) {
+  const int capability = chip.capability;
+  const Result<Target> own = target_of_chip(capability);
+  if (!own) {
+    return no_code(NoCode::Cause::kChip, own.error().message);
+  }
+  if (!compiler || compiles_for(compiler->architectures, own->capability)) {
+    return CodeTarget{*own, false};
+  }
+  for (const Target& target : known_targets() | std::views::reverse) {
+    if (cubin_runs_on(target, capability) && compiles_for(compiler->architectures, target.capability)) {
+      return CodeTarget{target, false};
+    }
+  }
+  const std::optional<Target> virtual_target = ptx_target_of_chip(capability, compiler->architectures);
+  if (!virtual_target) {
+    return no_code(NoCode::Cause::kCompiler,
+                   fmt::format("{} compiles for nothing that compute capability {} can run, only for sm_{}; the chip "
+                               "runs {}",
+                               compiler_text(*compiler), capability_text(capability),
+                               fmt::join(compiler->architectures, ", sm_"), what_runs_on(capability)));
+  }
+  CodeTarget code{*virtual_target, true};
+  if (chip.driver_version != 0 && chip.driver_version < compiler->version) {
+    return no_code(
+        NoCode::Cause::kDriver,
+        fmt::format("{} does not know compute capability {}, so it would make PTX of {}, and the driver "
+                    "takes PTX up to CUDA {} only; take an NVRTC that makes code for {}, or one up to CUDA {}",
+                    compiler_text(*compiler), capability_text(capability), name_of(code),
+                    version_text(chip.driver_version), own->architecture, version_text(chip.driver_version)));
+  }
+  return code;
+}
+
+std::string what_runs_on(int capability) {
+  const Result<Target> own = target_of_chip(capability);
+  if (!own) {
+    return "nothing that is made here";
+  }
+  const std::optional<Target> virtual_target = ptx_target_of_chip(capability);
+  return fmt::format("code for {}{}", own->architecture,
+                     virtual_target ? fmt::format(" or PTX of {}", name_of(CodeTarget{*virtual_target, true})) : "");
+}
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+std::string capability_text(int capability) {
+  return fmt::format("{}.{}", capability / 10, capability % 10);
+}
+
+}  // namespace convtgen

@@ -1,0 +1,103 @@
+// Each chip with each driver and NVRTC: the API loads what the rule says, or refuses.
+#include <gmock/gmock.h>
+
+#include "tests/api/fake_gpu.h"
+#include "tests/cuda_device/played_chips.h"
+
+namespace convtgen::api_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class ChipsTest : public FakeGpuTest {
+ protected:
+  void play(const test::PlayedMachine& machine) {
+    state_->capability_major = machine.capability / 10;
+    state_->capability_minor = machine.capability % 10;
+    state_->driver_version = machine.driver_version;
+    state_->max_shared_bytes = machine.shared_bytes;
+    setenv("CONVTGEN_FAKE_NVRTC_VERSION", machine.nvrtc.version.c_str(), 1);
+    setenv("CONVTGEN_FAKE_NVRTC_KNOWS", machine.known().c_str(), 1);
+    // What another NVRTC has compiled is not to be found.
+    setenv("CONVTGEN_CACHE_DIR", (folder_ / std::to_string(++count_)).c_str(), 1);
+    log_.clear();
+  }
+  void play(int capability, int driver, const std::string& nvrtc) {
+    for (const test::PlayedMachine& machine : test::played_machines()) {
+      if (machine.capability == capability && machine.driver_version == driver && machine.nvrtc.version == nvrtc) {
+        play(machine);
+      }
+    }
+  }
+  void TearDown() override {
+    unsetenv("CONVTGEN_FAKE_NVRTC_VERSION");
+    FakeGpuTest::TearDown();
+  }
+  int count_ = 0;
+};
+
+TEST_F(ChipsTest, TheApiFollowsTheRule) {
+  for (const test::PlayedMachine& machine : test::played_machines()) {
+    SCOPED_TRACE(machine.text());
+    play(machine);
+    const Device device("cuda");
+    for (const char* text : {kOpenLayer,
+                             "conv_transpose2d 64 -> 32; kernel 4; stride 2; padding 1; input 1x16x16; "
+                             "dtype f16; layout nhwc"}) {
+      std::string made = "refused";
+      const Thrown thrown = thrown_by([&] { made = device.prepare(Layer(text)).architecture(); });
+      EXPECT_EQ(made, machine.rule()) << thrown.message;
+      if (made == "refused") {
+        EXPECT_THAT(thrown.message,
+                    HasSubstr("compute capability " + machine.text().substr(19, machine.text().find(',') - 19)));
+        EXPECT_EQ(thrown.status, machine.capability < 75 ? CONVTGEN_UNSUPPORTED : CONVTGEN_DRIVER);
+      }
+    }
+  }
+}
+
+TEST_F(ChipsTest, AutoTakesTheHostWhereTheChipIsTooOld) {
+  play(72, 13000, "13.0");
+  EXPECT_THAT(std::string(Device("auto").name()), HasSubstr("host"));
+  EXPECT_THAT(log_, HasSubstr("the oldest chip is 7.5"));
+}
+
+TEST_F(ChipsTest, NotesSayWhatIsTrue) {
+  play(110, 13000, "13.0");
+  (void)Device("cuda").prepare(Layer(kOpenLayer));
+  EXPECT_THAT(log_, AllOf(HasSubstr("kernels for compute capability 11.0 are planned as for sm_100, and compiled for "
+                                    "sm_110"),
+                          Not(HasSubstr("does not know"))));
+  play(110, 13000, "12.4");
+  (void)Device("cuda").prepare(Layer(kOpenLayer));
+  EXPECT_THAT(log_, HasSubstr("NVRTC 12.4 does not know compute capability 11.0 yet: kernels are compiled to PTX for "
+                              "sm_89"));
+  play(87, 12020, "13.0");
+  (void)Device("cuda").prepare(Layer(kOpenLayer));
+  EXPECT_THAT(log_, HasSubstr("compute capability 8.7 are planned as for sm_86, and compiled for sm_87"));
+  play(121, 13000, "13.0");
+  (void)Device("cuda").prepare(Layer(kOpenLayer));
+  EXPECT_THAT(log_, IsEmpty());
+}
+
+TEST_F(ChipsTest, ADriverThatIsTooOldForPtxIsToldBothVersions) {
+  play(120, 12020, "12.4");
+  const Thrown thrown = thrown_by([] { (void)Device("cuda").prepare(Layer(kOpenLayer)); });
+  EXPECT_THAT(thrown.message, AllOf(HasSubstr("NVRTC 12.4"), HasSubstr("PTX up to CUDA 12.2 only")));
+}
+
+// A cubin that the driver has no use for is no reason for a newer driver.
+TEST_F(ChipsTest, WhatTheChipRunsIsSaidWhereABinaryIsRefused) {
+  play(87, 13000, "13.0");
+  state_->failures["cuModuleLoadDataEx"] = 209;
+  const Thrown thrown = thrown_by([] { (void)Device("cuda").prepare(Layer(kOpenLayer)); });
+  EXPECT_THAT(thrown.message,
+              AllOf(HasSubstr("A GPU of compute capability 8.7 runs code for sm_87 or PTX of compute_80"),
+                    Not(HasSubstr("update the driver"))));
+}
+
+}  // namespace
+}  // namespace convtgen::api_test

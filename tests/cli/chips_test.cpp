@@ -1,0 +1,137 @@
+// Each chip with each driver and NVRTC: the program and the CMake function follow the rule of the API.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "generator/planner/chip_code.h"
+#include "tests/cli/process.h"
+#include "tests/cuda_device/played_chips.h"
+#include "tests/sample/sample.h"
+
+namespace convtgen::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kPlayedLayer = "conv_transpose2d 8 -> 4; kernel 3; stride 2";
+
+Setting on(const PlayedMachine& machine, const Folder& folder) {
+  return {.environment = {{"CONVTGEN_CUDA_DRIVER", CONVTGEN_FAKE_DRIVER},
+                          {"CONVTGEN_FAKE_CAPABILITY", std::to_string(machine.capability)},
+                          {"CONVTGEN_FAKE_DRIVER_VERSION", std::to_string(machine.driver_version)},
+                          {"CONVTGEN_FAKE_SHARED", std::to_string(machine.shared_bytes)},
+                          {"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC},
+                          {"CONVTGEN_FAKE_NVRTC_VERSION", machine.nvrtc.version},
+                          {"CONVTGEN_FAKE_NVRTC_KNOWS", machine.known()},
+                          {"CONVTGEN_CACHE_DIR", folder / "cache"}},
+          .folder = folder.path()};
+}
+
+std::string without_line_end(std::string text) {
+  text.erase(std::min(text.find_last_not_of('\n') + 1, text.size()));
+  return text;
+}
+
+/// What `compile --arch native` writes: "sm_87".
+std::string compiled_natively(const Setting& setting) {
+  const Outcome outcome = convtgen({"compile", "-e", kPlayedLayer, "--arch", "native", "-o", "out"}, setting);
+  if (outcome.exit != 0) {
+    return "refused";
+  }
+  const std::size_t begin = outcome.out.find('.') + 1;
+  return outcome.out.substr(begin, outcome.out.find('.', begin) - begin);
+}
+
+/// What the CMake function makes of names: "sm_87;compute_80".
+std::string in_cmake(const std::string& names, const Setting& setting) {
+  write(setting.folder / "case.cmake",
+        fmt::format("cmake_minimum_required(VERSION 3.22)\ninclude({}/cmake/ConvtgenLayers.cmake)\ninclude({}/cmake/ConvtgenArchitectures.cmake)\n"
+                    "_convtgen_architectures(got test ARCHITECTURES {})\nmessage(STATUS \"got: ${{got}}\")\n",
+                    CONVTGEN_SOURCE, CONVTGEN_SOURCE, names));
+  const Outcome outcome =
+      run_program({CONVTGEN_CMAKE, "-DCONVTGEN_EXECUTABLE=" CONVTGEN_BINARY, "-P", "case.cmake"}, setting);
+  const std::size_t begin = outcome.out.find("got: ");
+  return outcome.exit != 0 || begin == std::string::npos ? "refused" : without_line_end(outcome.out.substr(begin + 5));
+}
+
+void expect_rule(const PlayedMachine& machine) {
+  SCOPED_TRACE(machine.text());
+  const Folder folder;
+  const Setting setting = on(machine, folder);
+  const std::string rule = machine.rule();
+  const bool refused = rule == "refused";
+
+  const Outcome native = convtgen({"doctor", "--native"}, setting);
+  EXPECT_EQ(native.exit == 0 ? without_line_end(native.out) : "refused", rule) << native.err;
+  EXPECT_EQ(compiled_natively(setting), rule);
+  EXPECT_EQ(in_cmake("native", setting), rule);
+
+  const Outcome emitted = convtgen({"emit", "-e", kPlayedLayer, "--arch", "native"}, setting);
+  EXPECT_EQ(emitted.exit, refused ? 2 : 0) << emitted.err;
+  if (!refused) {
+    EXPECT_THAT(emitted.out, HasSubstr("forward for " + code_target_named(rule)->target.architecture));
+  }
+
+  const Outcome doctor = convtgen({"doctor", "cuda"}, setting);
+  EXPECT_EQ(doctor.exit, refused ? 2 : 0) << doctor.out;
+  EXPECT_THAT(doctor.out, refused ? HasSubstr(machine.capability < kOldestChip ? "the oldest chip is 7.5"
+                                                                               : "the driver takes PTX up to CUDA")
+                                  : HasSubstr("runs kernels for " + rule));
+
+  // Of an empty batch everything is made and loaded, and there is nothing to compare.
+  const Outcome ran = convtgen({"run", "-e", kPlayedLayer, "--device", "cuda", "--input", "0x5x5"}, setting);
+  EXPECT_EQ(ran.exit, refused ? 2 : 0) << ran.out << ran.err;
+  const Outcome tuned =
+      convtgen({"tune", "-e", kPlayedLayer, "--device", "cuda", "--input", "1x5x5", "--candidates", "1"}, setting);
+  // The fake driver computes nothing, so what was loaded is wrong.
+  EXPECT_THAT(tuned.err + tuned.out, refused ? AnyOf(HasSubstr("can't be used"), HasSubstr("up to CUDA"))
+                                             : AnyOf(HasSubstr("wrong"), HasSubstr("WRONG")))
+      << tuned.exit;
+  EXPECT_THAT(tuned.err + tuned.out, Not(HasSubstr("CUDA: loading"))) << "the driver takes what is made";
+}
+
+TEST(Chips, TheProgramFollowsTheRule) {
+  const std::vector<PlayedMachine> machines = played_machines();
+  std::vector<testing::Candidate> candidates;
+  for (const PlayedMachine& machine : machines) {
+    candidates.push_back({machine.text(), {std::to_string(machine.capability)}});
+  }
+  for (const std::size_t index : testing::sample(candidates, 14)) {
+    expect_rule(machines[index]);
+  }
+}
+
+TEST(Chips, CMakeKnowsTheChipsAsTheRuleDoes) {
+  const Folder folder;
+  const Setting setting{.folder = folder.path()};
+  for (const int chip : {75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121}) {
+    const std::string real = target_of_chip(chip)->architecture;
+    const std::string ptx = name_of(CodeTarget{*ptx_target_of_chip(chip), true});
+    EXPECT_EQ(in_cmake(fmt::format("{}-real", chip), setting), real);
+    EXPECT_EQ(in_cmake(fmt::format("{}", capability_text(chip)), setting), real + ";" + ptx);
+    EXPECT_EQ(in_cmake(fmt::format("{}a-virtual", chip), setting), ptx);
+  }
+  for (const char* other : {"70", "7.2", "130", "85-real", "8.", "sm_80"}) {
+    EXPECT_EQ(in_cmake(other, setting), "refused") << other;
+  }
+}
+
+// NVRTC that is there, and can't compile since a part of it is not.
+TEST(Chips, DoctorCompilesBeforeItSaysThatNvrtcWorks) {
+  const Outcome broken = convtgen({"doctor", "nvrtc"}, {.environment = {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC},
+                                                                        {"CONVTGEN_FAKE_NVRTC_FAILS", "__global__"},
+                                                                        {"CONVTGEN_FAKE_NVRTC_STATUS", "7"}}});
+  EXPECT_EQ(broken.exit, 2);
+  EXPECT_THAT(broken.out, AllOf(HasSubstr("[missing] NVRTC"), HasSubstr("was found and does not compile"),
+                                HasSubstr("libnvrtc-builtins")));
+  const Outcome whole = convtgen({"doctor", "nvrtc"}, {.environment = {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}}});
+  EXPECT_EQ(whole.exit, 0) << whole.out;
+}
+
+}  // namespace
+}  // namespace convtgen::test

@@ -1,0 +1,147 @@
+// The rule for every chip: an independent table, and what must hold of any answer.
+#include "generator/planner/chip_code.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace convtgen {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<int> kNvrtc124 = {50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90};
+const std::vector<int> kNvrtc130 = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
+
+struct Row {
+  int capability;
+  std::string by_124, by_130;  // with a driver that is new enough
+};
+const Row kTable[] = {
+    {70, "refused", "refused"},    {72, "refused", "refused"},    {75, "sm_75", "sm_75"},
+    {80, "sm_80", "sm_80"},        {86, "sm_86", "sm_86"},        {87, "sm_87", "sm_87"},
+    {88, "compute_80", "sm_88"},   {89, "sm_89", "sm_89"},        {90, "sm_90a", "sm_90a"},
+    {100, "compute_89", "sm_100"}, {103, "compute_89", "sm_100"}, {110, "compute_89", "sm_110"},
+    {120, "compute_89", "sm_120"}, {121, "compute_89", "sm_120"},
+};
+
+std::string made(int capability, int driver, const CodeCompiler& compiler) {
+  const auto code = code_for_chip({capability, driver}, compiler);
+  return code ? name_of(*code) : "refused";
+}
+
+TEST(ChipCode, WhatEachChipGets) {
+  for (const Row& row : kTable) {
+    for (const int driver : {12020, 12080, 13000}) {
+      const bool takes_124 = driver >= 12040 || !row.by_124.starts_with("compute");
+      EXPECT_EQ(made(row.capability, driver, {12040, kNvrtc124}), takes_124 ? row.by_124 : "refused")
+          << row.capability << " " << driver;
+      EXPECT_EQ(made(row.capability, driver, {13000, kNvrtc130}), row.by_130) << row.capability << " " << driver;
+    }
+    const auto without = code_for_chip({row.capability, 12020}, std::nullopt);
+    EXPECT_EQ(without ? name_of(*without) : "refused", row.by_130) << row.capability;
+  }
+}
+
+// Every capability, with every set of the compilers' kinds.
+TEST(ChipCode, WhatIsMadeRunsThereAndCanBeMade) {
+  std::vector<std::vector<int>> compilers = {kNvrtc124, kNvrtc130, {}};
+  for (const int last : kNvrtc130) {
+    compilers.emplace_back();
+    for (const int each : kNvrtc130) {
+      if (each <= last) {
+        compilers.back().push_back(each);
+      }
+    }
+  }
+  for (int capability = 30; capability < 200; ++capability) {
+    for (const std::vector<int>& compiles : compilers) {
+      for (const int driver : {0, 11080, 12040, 12080}) {
+        const auto code = code_for_chip({capability, driver}, CodeCompiler{12040, compiles});
+        if (!code) {
+          EXPECT_NE(code.error().message, "");
+          EXPECT_EQ(capability < kOldestChip, code.error().cause == NoCode::Cause::kChip) << capability;
+          continue;
+        }
+        EXPECT_TRUE(runs_on(*code, capability)) << name_of(*code) << " on " << capability;
+        EXPECT_TRUE(std::ranges::find(compiles, code->target.capability) != compiles.end());
+        EXPECT_FALSE(code->is_ptx && driver != 0 && driver < 12040);
+        // The name is enough to make it again.
+        const auto named = code_target_named(name_of(*code));
+        ASSERT_TRUE(named) << named.error().message;
+        EXPECT_EQ(*named, *code);
+      }
+    }
+  }
+}
+
+TEST(ChipCode, CubinsOfTegraRunThereAlone) {
+  const auto runs = [](const char* made_for, int capability) {
+    return cubin_runs_on(*target_named(made_for), capability);
+  };
+  EXPECT_TRUE(runs("sm_80", 86));
+  EXPECT_TRUE(runs("sm_86", 89));
+  EXPECT_FALSE(runs("sm_86", 80));
+  EXPECT_FALSE(runs("sm_80", 87));
+  EXPECT_FALSE(runs("sm_86", 87));
+  EXPECT_FALSE(runs("sm_86", 88));
+  EXPECT_TRUE(runs("sm_87", 87));
+  EXPECT_FALSE(runs("sm_87", 88));
+  EXPECT_FALSE(runs("sm_87", 89));
+  EXPECT_TRUE(runs("sm_100", 103));
+  EXPECT_FALSE(runs("sm_100", 101));
+  EXPECT_FALSE(runs("sm_100", 110));
+  EXPECT_TRUE(runs("sm_120", 121));
+  EXPECT_FALSE(runs("sm_90a", 91));
+  EXPECT_FALSE(runs("sm_89", 90));
+}
+
+TEST(ChipCode, AChipThatIsInNoTableIsPlannedAsTheNewestPortableTargetBeforeIt) {
+  const auto plans = [](int capability) { return planned_as(*target_of_chip(capability)); };
+  EXPECT_EQ(plans(86), "sm_86");
+  EXPECT_EQ(plans(87), "sm_86");
+  EXPECT_EQ(plans(88), "sm_86");
+  EXPECT_EQ(plans(103), "sm_100");
+  EXPECT_EQ(plans(110), "sm_100");
+  EXPECT_EQ(plans(121), "sm_120");
+  EXPECT_EQ(plans(130), "sm_120");
+  EXPECT_EQ(plans(91), "sm_89");
+  EXPECT_EQ(target_of_chip(87)->max_shared_bytes, target_named("sm_86")->max_shared_bytes);
+}
+
+TEST(ChipCode, NamesOfChipsThatGetTheCodeOfOthers) {
+  const auto named = [](const char* name) {
+    const auto code = code_target_named(name);
+    return code ? name_of(*code) : code.error().message;
+  };
+  EXPECT_EQ(named("sm_121"), "sm_120");
+  EXPECT_EQ(named("sm_103"), "sm_100");
+  EXPECT_EQ(named("sm_87"), "sm_87");
+  EXPECT_EQ(named("compute_87"), "compute_80");
+  EXPECT_EQ(named("compute_121"), "compute_120");
+  EXPECT_EQ(named("compute_110"), "compute_100");
+  EXPECT_THAT(named("sm_70"), HasSubstr("unknown architecture 'sm_70'; legal are sm_75, sm_80, sm_86, sm_87"));
+  EXPECT_THAT(named("sm_90"), HasSubstr("unknown architecture"));
+}
+
+TEST(ChipCode, SaysWhyThereIsNone) {
+  const auto why = [](int capability, int driver, const CodeCompiler& compiler) {
+    return code_for_chip({capability, driver}, compiler).error().message;
+  };
+  EXPECT_EQ(why(72, 12020, {12040, kNvrtc124}),
+            "no kernels are made for compute capability 7.2; the oldest chip is 7.5");
+  const std::string old = why(110, 12020, {12040, kNvrtc124});
+  EXPECT_THAT(old, HasSubstr("NVRTC 12.4 does not know compute capability 11.0, so it would make PTX of compute_89"));
+  EXPECT_THAT(old, HasSubstr("the driver takes PTX up to CUDA 12.2 only"));
+  EXPECT_THAT(old, HasSubstr("an NVRTC that makes code for sm_110, or one up to CUDA 12.2"));
+  const std::vector<int> newer = {100};
+  EXPECT_THAT(why(87, 13000, {13000, newer}), HasSubstr("the chip runs code for sm_87 or PTX of compute_80"));
+  EXPECT_THAT(old, Not(HasSubstr("update")));
+}
+
+}  // namespace
+}  // namespace convtgen
