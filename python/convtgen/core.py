@@ -74,10 +74,23 @@ def _direction(name):
     return DIRECTIONS[name]
 
 
-def _sizes(sizes):
-    """(batch, height, width) or (batch, length) as the C API takes it; None stands for the layer's own."""
+_SIZES = {1: "(batch, length)", 2: "(batch, height, width)", 3: "(batch, depth, height, width)"}
+
+
+def _axes_of(layer_text):
+    return int(layer_text[len("conv_transpose")])
+
+
+def _check_sizes(sizes, axes):
+    if sizes is None or len(sizes) != axes + 1:
+        raise Error(Status.INVALID_ARGUMENT, f"sizes {sizes}; legal are {axes + 1} numbers, {_SIZES[axes]}")
+
+
+def _sizes(sizes, axes):
+    """Sizes of x as the C API takes them; None stands for the layer's own."""
     if sizes is None:
         return ffi.NULL
+    _check_sizes(sizes, axes)
     out = ffi.new("convtgen_sizes*")
     out.batch, out.extents = sizes[0], [1] * (4 - len(sizes)) + list(sizes[1:])
     return out
@@ -110,7 +123,9 @@ class Layer:
         return text(lib.convtgen_layer_text(self.handle))
 
     def shape(self, sizes=None):
-        """The extents of a call: {"x": (...), "weight": (...), "bias": (...), "y": (...)} in the layer's order of axes.
+        """The extents of a call, as convtgen_shape has them: numbers under "batch", "in_channels", "out_channels",
+        "x_elements", "weight_elements", "bias_elements", "y_elements" and "element_bytes", and under "in" and "out" lists
+        of depth, height and width, 1 on an axis that the layer does not use.
 
         Args:
           sizes: of x: (batch, height, width) or (batch, length); None: the layer's own.
@@ -120,7 +135,7 @@ class Layer:
         """
         out = ffi.new("convtgen_shape*")
         out.struct_size = ffi.sizeof("convtgen_shape")
-        check(lib.convtgen_layer_shape(self.handle, _sizes(sizes), out))
+        check(lib.convtgen_layer_shape(self.handle, _sizes(sizes, _axes_of(self.text)), out))
         fields = ffi.typeof("convtgen_shape").fields
         values = {name: getattr(out, name) for name, _ in fields if name != "struct_size"}
         return {name: list(value) if name in ("in", "out") else value for name, value in values.items()}
@@ -191,7 +206,7 @@ class Device:
         if progress is not None:
             options.progress, options.user = lib.convtgen_py_progress, user
         out = ffi.new("double*")
-        status = lib.convtgen_tune(self.handle, layer.handle, _direction(direction), _sizes(sizes), options, out)
+        status = lib.convtgen_tune(self.handle, layer.handle, _direction(direction), _sizes(sizes, _axes_of(layer.text)), options, out)
         if thrown:
             raise thrown[0]
         check(status)
@@ -218,12 +233,13 @@ class Kernel:
 
     def __init__(self, handle):
         self._handle = _own(handle, lib.convtgen_kernel_destroy)
+        self._axes = _axes_of(self.layer)
         self.number = int(ffi.cast("uintptr_t", handle))  # as launch() takes it
 
     def workspace(self, sizes=None):
         """(bytes, of these from the beginning those that hold packed weights) for calls of these sizes."""
         out, kept = ffi.new("size_t*"), ffi.new("size_t*")
-        check(lib.convtgen_kernel_workspace(self._handle, _sizes(sizes), out, kept))
+        check(lib.convtgen_kernel_workspace(self._handle, _sizes(sizes, self._axes), out, kept))
         return out[0], kept[0]
 
     @property
@@ -238,8 +254,12 @@ class Kernel:
 
         Args:
           sizes: of x: (batch, height, width) or (batch, length).
+
+        Raises:
+          Error: sizes of another number of axes, or that contradict the layer; an array that lacks.
         """
-        batch, depth, height, width = sizes[0], 1, (sizes[1] if len(sizes) == 3 else 1), sizes[-1]
+        _check_sizes(sizes, self._axes)
+        batch, depth, height, width = sizes[0], *[1] * (3 - self._axes), *sizes[1:]
         check(lib.convtgen_py_launch(self.number, x, weight, bias, y, grad_y, grad_x, grad_weight, grad_bias, workspace,
                                      workspace_bytes, batch, depth, height, width, stream))
 

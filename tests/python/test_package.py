@@ -85,6 +85,26 @@ def test_kernels_of_the_host_device():
     assert convtgen.counters()["prepared"] >= 1
 
 
+@pytest.mark.parametrize("axes", [1, 2])
+def test_sizes_of_another_number_of_axes_are_refused_before_anything_is_written(axes):
+    layer = convtgen.Layer(f"conv_transpose{axes}d 1 -> 1; kernel 1")
+    device = convtgen.Device("host")
+    kernel = device.prepare(layer)
+    written = convtgen._native.ffi.new("float[64]")
+    address = int(convtgen._native.ffi.cast("uintptr_t", written))
+    for sizes in ((), (9,), (1, 3), (1, 3, 3), (1, 3, 3, 3), (1, 1, 3, 3, 3), None):
+        if sizes is not None and len(sizes) == axes + 1:
+            continue
+        calls = [lambda: kernel.launch(sizes, x=address, weight=address, y=address)]
+        if sizes is not None:  # None: the layer's own
+            calls += [lambda: kernel.workspace(sizes), lambda: layer.shape(sizes), lambda: device.tune(layer, sizes=sizes)]
+        for call in calls:
+            with pytest.raises(convtgen.Error, match=f"legal are {axes + 1} numbers") as error:
+                call()
+            assert error.value.status == convtgen.Status.INVALID_ARGUMENT
+    assert not any(written)
+
+
 def test_a_wrong_device():
     with pytest.raises(convtgen.Error) as error:
         convtgen.Device("tpu")
