@@ -114,3 +114,120 @@ def test_operators_of_what_has_no_kernel_are_torchs(launches):
     for ours, theirs in zip(torch.autograd.grad(y, (x, weight), grad_y), torch.autograd.grad(expected, (x, weight), grad_y)):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
     assert launches.take() == []
+
+
+def biases(channels):
+    """Of a wrong length, of other types, on another device."""
+    return (torch.full((1,), 5.0, device=DEVICE), torch.full((channels + 1,), 5.0, device=DEVICE),
+            torch.full((channels, 1), 5.0, device=DEVICE), torch.full((channels,), 5.0, dtype=torch.float64, device=DEVICE),
+            torch.full((channels,), 5.0, dtype=torch.float16, device=DEVICE), torch.full((channels,), 5.0, device="meta"))
+
+
+@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("how", ["compiled", "dynamic", "exported", "operator"])
+def test_a_wrong_bias_is_taken_or_refused_as_torch_does(how, number):
+    x, weight = torch.randn(1, 4, 3, 3, device=DEVICE), torch.randn(4, 8, 3, 3, device=DEVICE)
+    bias = biases(8)[number]
+
+    class Function(torch.nn.Module):
+        def __init__(self, function):
+            super().__init__()
+            self.function = function
+
+        def forward(self, *tensors):
+            return self.function(*tensors)
+
+    def run(function):
+        torch._dynamo.reset()
+        module = Function(function)
+        if how == "exported":
+            return torch.export.export(module, (x, weight, bias)).module()(x, weight, bias)
+        if how != "operator":
+            module = torch.compile(module, backend="aot_eager", dynamic=how == "dynamic")
+        return module(x, weight, bias)
+
+    def ours(*tensors):
+        if how == "operator":
+            return operators.conv_transpose(*tensors, *operators.as_arguments(geometry.Parameters(
+                (1, 1), (0, 0), (0, 0), (1, 1), 1)))
+        return ct.conv_transpose2d(*tensors)
+
+    if bias.is_meta:  # which torch's operator on the CPU takes, and reads what is not there
+        with pytest.raises(Exception):
+            run(ours)
+        return
+    try:
+        expected = run(torch.nn.functional.conv_transpose2d)
+    except Exception:
+        with pytest.raises(Exception):
+            run(ours)
+    else:
+        torch.testing.assert_close(run(ours), expected)
+
+
+def wrong_calls():
+    """Calls of the operators of one direction with one wrong argument each, by a name."""
+    def tensor(*shape, **named):
+        return torch.zeros(shape, device=DEVICE).to(**named) if named else torch.zeros(shape, device=DEVICE)
+
+    layer = operators.as_layer(geometry.Parameters((2, 1), (0, 0), (0, 0), (1, 1), 2), "f32")
+    x, weight, grad_y, bias = tensor(1, 4, 3, 3), tensor(4, 3, 3, 3), tensor(1, 6, 7, 5), tensor(6)
+    right = {"forward": (operators.conv_transpose_forward, [x, weight, bias, layer]),
+             "grad_input": (operators.conv_transpose_grad_input, [grad_y, weight, [1, 4, 3, 3], layer]),
+             "grad_weight": (operators.conv_transpose_grad_weight, [grad_y, x, [4, 3, 3, 3], False, layer])}
+    wrong = {"forward": {0: [tensor(1, 3, 3, 3), tensor(4, 3, 3)], 1: [tensor(2, 3, 3, 3), tensor(4, 3, 3)],
+                         2: [tensor(1), tensor(7), tensor(6, 1), tensor(6, dtype=torch.float64), tensor(6, device="meta")]},
+             "grad_input": {0: [tensor(1, 6, 7, 4), tensor(2, 6, 7, 5), tensor(1, 5, 7, 5), tensor(6, 7, 5)],
+                            1: [tensor(4, 2, 3, 3), tensor(2, 3, 3, 3)], 2: [[1, 4, 4, 3], [2, 4, 3, 3], [1, 2, 3, 3], [4, 3, 3]]},
+             "grad_weight": {0: [tensor(1, 6, 7, 4), tensor(2, 6, 7, 5), tensor(1, 5, 7, 5)],
+                             1: [tensor(1, 4, 4, 3), tensor(2, 4, 3, 3), tensor(4, 3, 3)],
+                             2: [[4, 3, 4, 3], [4, 2, 3, 3], [2, 3, 3, 3], [4, 3, 3]]}}
+    for direction, (operator, arguments) in right.items():
+        for place in (0, 1):
+            if isinstance(arguments[place], torch.Tensor):
+                wrong[direction][place] += [arguments[place].double(), arguments[place].half(), arguments[place].to("meta"),
+                                            arguments[place].to_sparse()]
+        for place, values in wrong[direction].items():
+            for number, value in enumerate(values):
+                yield f"{direction} {place} {number}", operator, [*arguments[:place], value, *arguments[place + 1:]]
+        for number, text in enumerate(("fp8", "sometimes")):
+            bad = layer.replace("f32", text) if number == 0 else layer.replace("always", text)
+            yield f"{direction} {text}", operator, [*arguments[:-1], bad]
+
+
+@pytest.mark.parametrize("fake", [False, True])
+def test_operators_of_a_direction_refuse_wrong_arguments(fake, launches):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    names = []
+    for name, operator, arguments in wrong_calls():
+        names.append(name)
+        with pytest.raises(Exception):
+            if fake:
+                with FakeTensorMode() as mode:
+                    operator(*(mode.from_tensor(each) if isinstance(each, torch.Tensor) else each for each in arguments))
+            else:
+                operator(*arguments)
+            pytest.fail(f"{name} was taken", pytrace=False)
+    assert len(names) > 40 and launches.take() == []
+
+
+def test_a_view_with_the_other_sign(launches):
+    x, weight, bias = (torch._neg_view(torch.randn(*shape, device=DEVICE)) for shape in ((1, 2, 3, 3), (2, 3, 2, 2), (3,)))
+    torch.testing.assert_close(ct.conv_transpose2d(x, weight, bias), torch.nn.functional.conv_transpose2d(x, weight, bias))
+    assert launches.take() == ["forward"]
+
+
+def test_flops_are_counted():
+    from torch.utils.flop_counter import FlopCounterMode
+
+    x, weight = (torch.randn(*shape, device=DEVICE, requires_grad=True) for shape in ((2, 4, 5, 6), (4, 3, 3, 2)))
+    found = []
+    for function in (torch.nn.functional.conv_transpose2d, ct.conv_transpose2d):
+        with FlopCounterMode(display=False) as forward:
+            y = function(x, weight, stride=2)
+        with FlopCounterMode(display=False) as step:
+            function(x, weight, stride=2).sum().backward()
+        found.append((forward.get_total_flops(), y.shape))
+        assert step.get_total_flops() >= 3 * forward.get_total_flops()
+    assert found[0] == found[1] and found[0][0] > 0

@@ -51,6 +51,8 @@ def device_of(device):
 
 def _ready(tensor, channels_last):
     """The tensor, or a copy of it, in that format and aligned as kernels read it."""
+    if tensor.is_neg():  # a view whose memory has the other sign
+        tensor = tensor.resolve_neg()
     tensor = in_format(tensor, True) if channels_last else tensor.contiguous()
     return tensor if tensor.data_ptr() % _ALIGNMENT == 0 else tensor.clone()
 
@@ -163,7 +165,7 @@ class Call:
         weights are not read."""
         x = _ready(x, self.channels_last)
         weight = _ready(weight, self.weight_channels_last) if memory is None else None
-        bias = None if bias is None else bias.contiguous()
+        bias = None if bias is None else bias.resolve_neg().contiguous()
         y = torch.empty_strided(self.y_shape, self._y_strides, dtype=self.dtype, device=self.device)
         self._launch("forward", bias is not None, x=x.data_ptr(), weight=0 if weight is None else weight.data_ptr(),
                      bias=0 if bias is None else bias.data_ptr(), y=y.data_ptr(), memory=memory)
@@ -266,10 +268,15 @@ def find_call(x_shape, weight_shape, dtype, device, channels_last, weight_channe
     return _calls[key]
 
 
+def go_together(x, weight, parameters):
+    """Whether both are dense, of one type and device, with the layer's axes."""
+    return (x.dim() == weight.dim() == len(parameters.stride) + 2 and weight.dtype == x.dtype and
+            weight.device == x.device and x.layout == torch.strided and weight.layout == torch.strided)
+
+
 def call_of(x, weight, parameters, compute):
     """find_call() for tensors; None also where torch's operator says what is wrong with them."""
-    if (x.dim() != weight.dim() or x.dim() != len(parameters.stride) + 2 or weight.dtype != x.dtype or
-            weight.device != x.device or x.layout != torch.strided or weight.layout != torch.strided):
+    if not go_together(x, weight, parameters):
         return None
     return find_call(x.shape, weight.shape, x.dtype, x.device, is_channels_last(x, weight, parameters),
                      weight_is_channels_last(weight), parameters, settings.compute_mode(x.dtype, compute))

@@ -9,8 +9,10 @@ In eager mode functional.py calls the kernels without operators, since one costs
 
 import functools
 import json
+import math
 
 import torch
+from torch.utils.flop_counter import register_flop_formula
 
 from . import calls, geometry, gradients, policy, settings, torchs
 from .geometry import Parameters
@@ -47,7 +49,50 @@ def as_layer(parameters, compute=None, of_policy="always"):
 def _of_layer(layer):
     """(Parameters, the compute mode, the policy)."""
     *axes, groups, compute, of_policy = json.loads(layer)
+    settings.check_compute(compute)
+    policy.check_policy(of_policy)
     return Parameters(*map(tuple, axes), groups), compute, of_policy
+
+
+# ---- What kernels take ----
+
+
+def _check(condition, message):
+    if not condition:
+        raise RuntimeError(f"convtgen: {message}")
+
+
+def _check_tensors(first, name, **others):
+    """Raises RuntimeError unless all tensors are dense and have the type and the device of the first one."""
+    for other, tensor in ((name, first), *others.items()):
+        _check(tensor.layout == torch.strided, f"{other} has the layout {tensor.layout}; legal is torch.strided")
+        _check(tensor.dtype == first.dtype, f"{other} has the type {tensor.dtype}; legal is that of {name}, {first.dtype}")
+        _check(tensor.device == first.device, f"{other} is on {tensor.device}; legal is the device of {name}, {first.device}")
+
+
+def _y_shape(x_shape, weight_shape, parameters):
+    """The output's shape; RuntimeError for shapes that don't go together."""
+    axes = len(parameters.stride)
+    _check(axes in (1, 2) and all(len(values) == axes for values in parameters[:4]) and parameters.groups >= 1,
+           f"{parameters} must have 1 or 2 axes each, and at least 1 group")
+    _check(len(x_shape) == len(weight_shape) == axes + 2,
+           f"input {tuple(x_shape)} and weight {tuple(weight_shape)} must have {axes + 2} dimensions")
+    _check(x_shape[1] == weight_shape[0] and weight_shape[0] % parameters.groups == 0,
+           f"input {tuple(x_shape)} does not go with weight {tuple(weight_shape)} and {parameters.groups} groups")
+    extents = geometry.output_extents(x_shape[2:], weight_shape[2:], parameters)
+    _check(all(extent >= 1 for extent in extents), f"the output's extents {extents} must be at least 1")
+    return (x_shape[0], weight_shape[1] * parameters.groups, *extents)
+
+
+def _check_grad_y(grad_y, x_shape, weight_shape, parameters):
+    shape = _y_shape(x_shape, weight_shape, parameters)
+    _check(tuple(grad_y.shape) == tuple(shape), f"grad_y {tuple(grad_y.shape)} must have the output's shape, {shape}")
+
+
+def _check_bias(bias, like, channels):
+    if bias is not None:
+        _check_tensors(like, "input", bias=bias)
+        _check(tuple(bias.shape) == (channels,), f"bias {tuple(bias.shape)} must have the shape ({channels},)")
 
 
 # ---- One a direction ----
@@ -70,8 +115,8 @@ def _remembered(find):
     found = {}
 
     def call_of(first, second, layer, *rest):
-        key = (first.shape, first.stride(), first.dtype, first.device, second.shape, second.stride(), layer, *rest,
-               settings.switch(), settings.host_device)
+        key = (first.shape, first.stride(), first.dtype, first.device, second.shape, second.stride(), second.dtype,
+               second.device, layer, *rest, settings.switch(), settings.host_device)
         try:
             return found[key]
         except KeyError:
@@ -87,6 +132,8 @@ def _remembered(find):
 
 @_remembered
 def _call_of_forward(input, weight, layer):
+    _check_tensors(input, "input", weight=weight)
+    _y_shape(input.shape, weight.shape, _of_layer(layer)[0])
     return _call("forward", input.shape, weight.shape, input,
                  geometry.is_channels_last(input, weight, _of_layer(layer)[0]), geometry.weight_is_channels_last(weight),
                  layer)
@@ -94,6 +141,8 @@ def _call_of_forward(input, weight, layer):
 
 @_remembered
 def _call_of_grad_input(grad_y, weight, layer, input_size):
+    _check_tensors(grad_y, "grad_y", weight=weight)
+    _check_grad_y(grad_y, input_size, weight.shape, _of_layer(layer)[0])
     return _call("grad_input", input_size, weight.shape, grad_y,
                  geometry.is_channels_last(grad_y, weight, _of_layer(layer)[0]), geometry.weight_is_channels_last(weight),
                  layer)
@@ -101,12 +150,15 @@ def _call_of_grad_input(grad_y, weight, layer, input_size):
 
 @_remembered
 def _call_of_grad_weight(grad_y, input, layer, weight_size, weight_channels_last):
+    _check_tensors(grad_y, "grad_y", input=input)
+    _check_grad_y(grad_y, input.shape, weight_size, _of_layer(layer)[0])
     return _call("grad_weight", input.shape, weight_size, input,
                  geometry.is_channels_last(input, grad_y, _of_layer(layer)[0]), weight_channels_last, layer)
 
 
 def _forward(input, weight, bias, layer):
     call = _call_of_forward(input, weight, layer)
+    _check_bias(bias, input, weight.shape[1] * _of_layer(layer)[0].groups)
     if call is None:
         return torchs.forward(input, weight, bias, _of_layer(layer)[0])
     return call.forward(input, weight, bias)
@@ -147,21 +199,46 @@ def _empty(like, shape, channels_last):
 @torch.library.register_fake("convtgen::conv_transpose_forward", lib=_library)
 def _(input, weight, bias, layer):
     parameters = _of_layer(layer)[0]
-    torch._check(input.dim() == weight.dim() and input.shape[1] == weight.shape[0],
-                 lambda: f"input {tuple(input.shape)} does not go with weight {tuple(weight.shape)}")
-    extents = geometry.output_extents(input.shape[2:], weight.shape[2:], parameters)
-    shape = (input.shape[0], weight.shape[1] * parameters.groups, *extents)
+    _check_tensors(input, "input", weight=weight)
+    shape = _y_shape(input.shape, weight.shape, parameters)
+    _check_bias(bias, input, shape[1])
     return _empty(input, shape, geometry.is_channels_last(input, weight, parameters))
 
 
 @torch.library.register_fake("convtgen::conv_transpose_grad_input", lib=_library)
 def _(grad_y, weight, input_size, layer):
+    _check_tensors(grad_y, "grad_y", weight=weight)
+    _check_grad_y(grad_y, input_size, weight.shape, _of_layer(layer)[0])
     return _empty(grad_y, input_size, geometry.is_channels_last(grad_y, weight, _of_layer(layer)[0]))
 
 
 @torch.library.register_fake("convtgen::conv_transpose_grad_weight", lib=_library)
 def _(grad_y, input, weight_size, weight_channels_last, layer):
+    _check_tensors(grad_y, "grad_y", input=input)
+    _check_grad_y(grad_y, input.shape, weight_size, _of_layer(layer)[0])
     return _empty(grad_y, weight_size, weight_channels_last)
+
+
+# ---- What torch.utils.flop_counter.FlopCounterMode counts: as many in each direction, as for torch's ----
+
+
+def _flops(x_shape, weight_shape):
+    return 2 * x_shape[0] * math.prod(x_shape[2:]) * math.prod(weight_shape)
+
+
+@register_flop_formula(torch.ops.convtgen.conv_transpose_forward)
+def _(input, weight, *_, **__):
+    return _flops(input, weight)
+
+
+@register_flop_formula(torch.ops.convtgen.conv_transpose_grad_input)
+def _(grad_y, weight, input_size, *_, **__):
+    return _flops(input_size, weight)
+
+
+@register_flop_formula(torch.ops.convtgen.conv_transpose_grad_weight)
+def _(grad_y, input, weight_size, *_, **__):
+    return _flops(input, weight_size)
 
 
 # ---- conv_transpose ----
@@ -184,10 +261,19 @@ class _Operators:
                 if wanted[1] else None, torchs.bias_gradient(grad_y) if wanted[2] else None)
 
 
+def _takes_bias(bias, input, weight, parameters):
+    """Whether kernels read this bias; torch's operator takes it, or says what is wrong with it."""
+    return bias is None or (bias.layout == torch.strided and bias.dtype == input.dtype and bias.device == input.device and
+                            bias.dim() == 1 and bias.shape[0] == weight.shape[1] * parameters.groups)
+
+
 def _server(input, weight, bias, parameters, compute, of_policy):
     """What serves a call, as gradients.py has it; None for torch's operator."""
+    settings.check_compute(compute)
+    policy.check_policy(of_policy)
     if of_policy == "never" or torch._C._functorch.peek_interpreter_stack() is not None or \
-            not settings.takes(input.device, input.dtype):
+            not settings.takes(input.device, input.dtype) or not calls.go_together(input, weight, parameters) or \
+            not _takes_bias(bias, input, weight, parameters):
         return None
     if any(isinstance(extent, torch.SymInt) for extent in (*input.shape, *weight.shape)):
         return _Operators(input, weight, parameters, compute, of_policy)  # chosen when it runs
@@ -204,6 +290,8 @@ def _conv_transpose(input, weight, bias, stride, padding, output_padding, dilati
     # int: with dynamic sizes a compiler may take any number for one, and a layer has numbers.
     axes = (tuple(map(int, values)) for values in (stride, padding, output_padding, dilation))
     parameters = Parameters(*axes, int(groups))
+    if bias is not None:  # torch's operator does not see it where the bias is on "meta"
+        _check(bias.device == input.device, f"bias is on {bias.device}; legal is the device of input, {input.device}")
     server = _server(input, weight, bias, parameters, compute or None, of_policy)
     if server is None:
         return torchs.forward(input, weight, bias, parameters)
