@@ -75,7 +75,7 @@ def test_modules_stay_the_same_objects(both, launches):
     assert why["own"] == "Own has a forward of its own" and "three axes" in why["cube"] and why["up"] is None
     text = str(report)
     assert "2x3x4x5 f32" in text and "policy 'always'" in text and "Own has a forward of its own" in text
-    assert "already" in str(ct.accelerate(net))
+    assert "already" in str(ct.accelerate(ct.ConvTranspose2d(1, 1, 1)))
 
 
 def test_undo(both, launches):
@@ -135,6 +135,104 @@ def test_copies_and_pickles_of_an_accelerated_model(launches):
     for copied in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
         assert torch.equal(copied(x), y) and launches.take() == ["forward"]
         assert copied[0].policy == "always" and copied[0].compute == "f32x3"
+
+
+INITIALIZED = []
+
+
+class Registered(torch.nn.ConvTranspose2d):
+    """A class that counts its subclasses."""
+
+    def __init_subclass__(cls, **named):
+        super().__init_subclass__(**named)
+        INITIALIZED.append(cls.__name__)
+
+
+class Slotted(torch.nn.ConvTranspose2d):
+    __slots__ = ("mine",)
+
+
+@pytest.mark.parametrize("cls", [torch.nn.ConvTranspose2d, Named, Registered])
+@pytest.mark.parametrize("order", ["norm accelerate remove", "norm accelerate undo remove", "accelerate norm undo remove",
+                                   "accelerate norm remove undo", "accelerate undo norm remove"])
+def test_parametrizations_come_and_go_in_any_order(order, cls, launches):
+    from torch.nn.utils import parametrizations, parametrize
+
+    net = cls(4, 4, 3).to(DEVICE)
+    x = torch.randn(1, 4, 3, 3, device=DEVICE)
+    expected = net(x)
+    is_ours = False
+    for step in order.split():
+        INITIALIZED.clear()
+        if step == "norm":
+            parametrizations.weight_norm(net)
+        elif step == "accelerate":
+            ct.accelerate(net, policy="always")
+        elif step == "undo":
+            ct.undo(net)
+        else:
+            parametrize.remove_parametrizations(net, "weight")
+        is_ours = step == "accelerate" or (is_ours and step != "undo")
+        assert INITIALIZED == [] or step == "norm"
+        for each in (net, copy.deepcopy(net)):
+            launches.take()
+            torch.testing.assert_close(each(x), expected)
+            assert launches.take() == ["forward"] * is_ours
+    if not is_ours:
+        assert type(net) is cls
+    assert isinstance(net, cls)
+
+
+def test_accelerated_subclasses_can_be_pickled_and_saved(tmp_path, launches):
+    net = torch.nn.Sequential(Named(3, 4, 3), Registered(4, 2, 2)).to(DEVICE)
+    ct.accelerate(net, policy="always", compute="f32x3")
+    x = image()
+    expected = net(x)
+    torch.save(net, tmp_path / "net.pt")
+    INITIALIZED.clear()
+    copies = [pickle.loads(pickle.dumps(net, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
+    for copied in (*copies, copy.deepcopy(net), torch.load(tmp_path / "net.pt", weights_only=False)):
+        launches.take()
+        assert torch.equal(copied(x), expected) and launches.take() == ["forward"] * 2
+        assert type(copied[0]) is type(net[0]) and copied[0].name() == "named"
+        ct.undo(copied)
+        assert type(copied[0]) is Named and type(copied[1]) is Registered
+    assert INITIALIZED == []
+
+
+def test_a_layer_that_raises_leaves_the_model_as_it_was():
+    net = torch.nn.Sequential(torch.nn.ConvTranspose2d(3, 4, 3), Named(4, 4, 3), torch.nn.ConvTranspose2d(4, 2, 2))
+    ct.accelerate(net[0], policy="never")
+
+    def filter_fn(module, name):
+        if name == "2":
+            raise KeyError(name)
+        return True
+
+    with pytest.raises(KeyError):
+        ct.accelerate(net, filter_fn=filter_fn, policy="always")
+    assert type(net[1]) is Named and type(net[2]) is torch.nn.ConvTranspose2d and net[0].policy == "never"
+    assert not hasattr(net[1], "policy")
+
+
+def test_a_class_that_cannot_be_changed_is_reported():
+    net = torch.nn.Sequential(Slotted(3, 4, 3), torch.nn.ConvTranspose2d(4, 2, 2))
+    report = ct.accelerate(net, policy="always")
+    assert "the class Slotted can't be changed" in report.lines[0].why_not and type(net[0]) is Slotted
+    assert type(net[1]) is ct.ConvTranspose2d
+
+
+def test_a_second_call_gives_its_policy(launches):
+    net = torch.nn.Sequential(torch.nn.ConvTranspose2d(3, 4, 3)).to(DEVICE)
+    ct.accelerate(net, policy="always")
+    report = ct.accelerate(net, policy="never")
+    net(image())
+    assert launches.take() == [] and report.rows()[0][3:] == ("torch", "", "policy 'never'")
+    report = ct.accelerate(net, policy="always", compute="f32x3")
+    net(image())
+    assert launches.take() == ["forward"] and net[0].compute == "f32x3" and report.rows()[0][3] == "convtgen"
+    left_out = ct.accelerate(net, policy="never", filter_fn=lambda *_: False)
+    assert left_out.rows()[0][3:] == ("convtgen", "", "left out by filter_fn, policy 'always'")
 
 
 def test_auto_chooses_each_direction_by_its_time(measured, launches):

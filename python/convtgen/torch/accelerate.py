@@ -8,41 +8,17 @@ from contextlib import contextmanager
 import torch
 
 from ..core import Error
-from . import functional, settings, whole
+from . import classes, functional, settings, whole
 from . import policy as policies
-from .modules import ConvTranspose1d, ConvTranspose2d, LazyConvTranspose1d, LazyConvTranspose2d, _Convtgen
-
-# Lazy ones are subclasses of the others, and come first.
-_OWN = {torch.nn.LazyConvTranspose1d: LazyConvTranspose1d, torch.nn.LazyConvTranspose2d: LazyConvTranspose2d,
-        torch.nn.ConvTranspose1d: ConvTranspose1d, torch.nn.ConvTranspose2d: ConvTranspose2d}
-_TORCHS = {own: theirs for theirs, own in _OWN.items()}
-
-
-def _base_of(cls):
-    """torch's class whose forward a class has; None where it has one of its own."""
-    for theirs in _OWN:
-        if issubclass(cls, theirs) and cls.forward is theirs.forward:
-            return theirs
-    return None
-
-
-def _made_class(cls, base):
-    """`cls` with convtgen's forward. What torch.nn.utils.parametrize made keeps its place under the class that it undoes to."""
-    if cls is base:
-        return _OWN[base]
-    if cls.__bases__[0] is base and hasattr(cls, "__getstate__") and cls.__name__ == f"Parametrized{base.__name__}":
-        own = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
-        return type(cls.__name__, (_OWN[base],), own)
-    # A subclass without a forward of its own: both, convtgen's first.
-    return type(cls.__name__, (_OWN[base], cls), {"__module__": cls.__module__})
+from .modules import _Convtgen
 
 
 def _why_not(module):
-    if isinstance(module, _Convtgen):
-        return "convtgen's already"
+    if isinstance(module, _Convtgen):  # accelerate() gives such a one its policy; a user's has that of its class
+        return None if "policy" in vars(module) else "convtgen's already"
     if isinstance(module, torch.nn.ConvTranspose3d):
         return "three axes; there are kernels for one and two"
-    if _base_of(type(module)) is None:
+    if classes.base_of(type(module)) is None:
         return f"{type(module).__name__} has a forward of its own"
     return None
 
@@ -72,6 +48,9 @@ class Line:
     def rows(self):
         """(layer, shape, what is asked, what runs, gain, why) as texts; one where nothing was seen."""
         module = self.module
+        if self.why_not is not None and isinstance(module, _Convtgen):
+            runs = {"always": "convtgen", "never": "torch"}.get(module.policy, "")
+            return [(self.name, "", "", runs, "", f"{self.why_not}, policy {module.policy!r}")]
         if self.why_not is not None or module is None:
             return [(self.name, "", "", "torch", "", self.why_not or "the module is gone")]
         if module.policy == "never":
@@ -127,7 +106,8 @@ def accelerate(model, *, filter_fn=None, policy="auto", compute=None):
 
     Modules stay the same objects, with their parameters, hooks and parametrizations; only their class changes, so state
     dicts, optimizers and copies go on as before. Lazy modules become convtgen's when they know their shapes. Subclasses
-    that have a forward of their own stay as they are.
+    that have a forward of their own stay as they are. A second call gives its policy and compute mode to the layers of
+    the first.
 
     Args:
       model: a torch.nn.Module; itself may be a transposed convolution.
@@ -142,38 +122,62 @@ def accelerate(model, *, filter_fn=None, policy="auto", compute=None):
 
     Raises:
       ValueError: `policy` or `compute` is no word of these.
+      What filter_fn raises; the model is then as before.
     """
     policies.check_policy(policy)
     settings.check_compute(compute)
-    lines = []
-    for name, module in model.named_modules():
-        if not isinstance(module, (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d)):
-            continue
-        why_not = _why_not(module)
-        if why_not is None and filter_fn is not None and not filter_fn(module, name):
-            why_not = "left out by filter_fn"
-        if why_not is None:
-            module.__class__ = _made_class(type(module), _base_of(type(module)))
-            module.policy, module.compute = policy, compute
-        lines.append(Line(name, module, why_not))
+    lines, before = [], []
+    try:
+        for name, module in model.named_modules():
+            if not isinstance(module, (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d)):
+                continue
+            why_not = _why_not(module)
+            if why_not is None and filter_fn is not None and not filter_fn(module, name):
+                why_not = "left out by filter_fn"
+            if why_not is None:
+                before.append((module, type(module), {key: vars(module)[key] for key in _OURS if key in vars(module)}))
+                why_not = _change(module, policy, compute)
+            lines.append(Line(name, module, why_not))
+    except BaseException:
+        for module, cls, kept in before:
+            _give_back(module, cls)
+            vars(module).update(kept)
+        raise
     return Report(lines)
 
 
+_OURS = ("policy", "compute", "_convtgen")  # attributes of a module that accelerate() changed
+
+
+def _change(module, policy, compute):
+    """Makes a module convtgen's. Returns why that could not be; None where it is done."""
+    if not isinstance(module, _Convtgen):
+        try:
+            module.__class__ = classes.accelerated(module)
+        except Exception as error:  # of a metaclass, or of a class with __slots__
+            return f"the class {type(module).__name__} can't be changed: {error}"
+    vars(module).update(policy=policy, compute=compute)
+    if "_convtgen" in vars(module):
+        functional.state_of(module).torchs.clear()  # which the policy before found
+    return None
+
+
+def _give_back(module, cls):
+    module.__class__ = cls
+    for name in _OURS:
+        vars(module).pop(name, None)
+
+
 def undo(model):
-    """Makes all transposed convolutions of a model torch's again."""
+    """Makes all transposed convolutions of a model torch's again. One whose class a user made of convtgen's keeps it, and
+    gets the policy "never"."""
     for module in model.modules():
-        if not isinstance(module, _Convtgen):
-            continue
-        cls = type(module)
-        if cls in _TORCHS:
-            module.__class__ = _TORCHS[cls]
-        elif len(cls.__bases__) == 2:  # a subclass without a forward of its own
-            module.__class__ = cls.__bases__[1]
-        else:  # parametrized
-            own = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
-            module.__class__ = type(cls.__name__, (_TORCHS[cls.__bases__[0]],), own)
-        for name in ("policy", "compute", "_convtgen"):
-            module.__dict__.pop(name, None)
+        if isinstance(module, _Convtgen):
+            cls = classes.original(module)
+            if cls is None:
+                module.policy = "never"
+            else:
+                _give_back(module, cls)
 
 
 def freeze(model, frozen=True):
