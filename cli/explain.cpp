@@ -14,6 +14,7 @@
 #include "cli/shapes.h"
 #include "cli/terminal.h"
 #include "generator/language/language.h"
+#include "generator/planner/chip_code.h"
 #include "generator/planner/cost.h"
 #include "generator/planner/predict.h"
 #include "generator/specializer/kernel_source.h"

@@ -206,8 +206,11 @@ Result<Facts> facts_of(const Problem& problem, const ConstantProgram& program) {
   f.made = of_layer[forward ? kGroupOut : kGroupIn];
   f.summed = of_layer[forward ? kGroupIn : kGroupOut];
   if (forward) {
-    f.phases_h = phases_with_taps(rows);
-    f.phases_w = phases_with_taps(columns);
+    const bool all_have_taps = of_layer[kSplitsEmpty] != 0;
+    f.phases_h = all_have_taps ? std::vector<bool>(static_cast<std::size_t>(of_layer[kGroupedPhasesH]), true)
+                               : phases_with_taps(rows);
+    f.phases_w = all_have_taps ? std::vector<bool>(static_cast<std::size_t>(of_layer[kGroupedPhasesW]), true)
+                               : phases_with_taps(columns);
   }
   f.positions_h = positions(rows, problem.direction);
   f.positions_w = positions(columns, problem.direction);

@@ -57,7 +57,7 @@ struct Block {
   bool asynchronous = false;
 };
 
-/// The templates' constants that are wanted, by their names there. `direct` alone has the last two.
+/// The templates' constants that are wanted, by their names there. `direct` alone has those from kPhaseGroups on.
 enum Constant : std::size_t {
   kTaps,
   kWrittenTaps,
@@ -72,17 +72,21 @@ enum Constant : std::size_t {
   kSharedBytes,
   kPhaseGroups,
   kBuffers,
+  kGroupedPhasesH,
+  kGroupedPhasesW,
+  kSplitsEmpty,
 };
-inline constexpr std::array<std::string_view, 13> kConstants = {
-    "kTaps",         "kWrittenTaps",  "kGroupIn",      "kGroupOut",    "kThreads",     "kTileRows", "kTileColumns",
-    "kTileChannels", "kChannelTiles", "kChannelBytes", "kSharedBytes", "kPhaseGroups", "kBuffers"};
+inline constexpr std::array<std::string_view, 16> kConstants = {
+    "kTaps",        "kWrittenTaps",    "kGroupIn",        "kGroupOut",     "kThreads",     "kTileRows",
+    "kTileColumns", "kTileChannels",   "kChannelTiles",   "kChannelBytes", "kSharedBytes", "kPhaseGroups",
+    "kBuffers",     "kGroupedPhasesH", "kGroupedPhasesW", "kSplitsEmpty"};
 
 /// What the choice depends on, in one place.
 struct Facts {
   mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
   std::int64_t taps = 0, written_taps = 0;  // of the kernel, and that the source writes out
   std::int64_t made = 0, summed = 0;        // channels of a group: of the result, and that are added up for it
-  std::vector<bool> phases_h = {true}, phases_w = {true};  // of a position: which have taps
+  std::vector<bool> phases_h = {true}, phases_w = {true};  // that are grouped: which have taps
   Size positions_h = {}, positions_w = {};                 // where the sizes are known
   Size batch = {};
   std::int64_t groups = 1;

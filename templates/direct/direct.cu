@@ -3,6 +3,9 @@
 // A block computes a tile of positions m = output / stride, for some output channels of one group, in all phases of a
 // phase group. Each tap belongs to exactly one phase and reads the input at a constant offset from m. So no tap needs a
 // test.
+//
+// Where many phases have no taps, a phase group has phases with taps alone. Its blocks then store a part of the others
+// in a loop.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -29,18 +32,38 @@ constexpr int kTileRows = P::threads_y * P::rows_per_thread;
 constexpr int kTileChannels = P::threads_z * P::channels_per_thread;
 constexpr int kChannelTiles = ceil_div(kGroupOut, kTileChannels);  // of one group
 constexpr int kPhases = P::group_phases_h * P::group_phases_w;
-constexpr int kPhaseGroupsH = ceil_div(P::stride_h, P::group_phases_h);
-constexpr int kPhaseGroupsW = ceil_div(P::stride_w, P::group_phases_w);
-constexpr int kPhaseGroups = kPhaseGroupsH * kPhaseGroupsW;
+
+// The taps of one phase are so far apart. So the first kernel rows or columns are each of another phase: these are the
+// phases with taps.
+__host__ __device__ constexpr int tap_step(int stride, int dilation) {
+  return stride / greatest_common_divisor(stride, dilation);
+}
+__host__ __device__ constexpr int phases_with_taps(int kernel, int stride, int dilation) {
+  return kernel < tap_step(stride, dilation) ? kernel : tap_step(stride, dilation);
+}
+constexpr int kTapPhasesH = phases_with_taps(P::kernel_h, P::stride_h, P::dilation_h);
+constexpr int kTapPhasesW = phases_with_taps(P::kernel_w, P::stride_w, P::dilation_w);
+constexpr int kAllPhases = P::stride_h * P::stride_w;
+constexpr int kEmptyPhases = kAllPhases - kTapPhasesH * kTapPhasesW;
 
 // Taps and phases are statements of their own, with offsets that are numbers, where there are not too many for a source
 // of readable length. Else loops go over the taps of each phase, which are kTapStep apart; so much further on, a tap
 // reads the input kOffsetStep before.
 constexpr int kMostUnrolled = 256;
-constexpr bool kUnrolled = kTaps <= kMostUnrolled && static_cast<long long>(P::stride_h) * P::stride_w <= kMostUnrolled;
+constexpr int kMostUnrolledEmpty = 64;
+constexpr bool kUnrolled = kTaps <= kMostUnrolled && kAllPhases <= kMostUnrolled && kEmptyPhases <= kMostUnrolledEmpty;
 constexpr int kWrittenTaps = kUnrolled ? kTaps : 1;
-constexpr int kTapStepH = P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h);
-constexpr int kTapStepW = P::stride_w / greatest_common_divisor(P::stride_w, P::dilation_w);
+
+// A phase group has neighbouring phases. Where phases without taps have a loop of their own, it has those of
+// neighbouring kernel rows and columns.
+constexpr bool kSplitsEmpty = !kUnrolled && kEmptyPhases > 0;
+constexpr int kGroupedPhasesH = kSplitsEmpty ? kTapPhasesH : P::stride_h;
+constexpr int kGroupedPhasesW = kSplitsEmpty ? kTapPhasesW : P::stride_w;
+constexpr int kPhaseGroupsH = ceil_div(kGroupedPhasesH, P::group_phases_h);
+constexpr int kPhaseGroupsW = ceil_div(kGroupedPhasesW, P::group_phases_w);
+constexpr int kPhaseGroups = kPhaseGroupsH * kPhaseGroupsW;
+constexpr int kTapStepH = tap_step(P::stride_h, P::dilation_h);
+constexpr int kTapStepW = tap_step(P::stride_w, P::dilation_w);
 constexpr int kOffsetStepH = P::dilation_h / greatest_common_divisor(P::stride_h, P::dilation_h);
 constexpr int kOffsetStepW = P::dilation_w / greatest_common_divisor(P::stride_w, P::dilation_w);
 constexpr int kPhaseTapsH = ceil_div(P::kernel_h, kTapStepH);
@@ -192,11 +215,29 @@ __device__ __forceinline__ PhaseTaps taps_of_phase(int phase, const int kernel, 
   taps.offset = (phase + padding - dilation * taps.first) / stride;
   return taps;
 }
+// The same of the phase of kernel row or column `first`.
+__device__ __forceinline__ PhaseTaps taps_from(int first, const int phases, const int kernel, const int stride,
+                                               const int padding, const int dilation) {
+  PhaseTaps taps;
+  taps.first = first < phases ? first : kernel;
+  taps.offset = offset_of_tap(first, stride, padding, dilation);
+  return taps;
+}
 __device__ __forceinline__ PhaseTaps rows_of_phase(int phase) {
-  return taps_of_phase(phase, P::kernel_h, P::stride_h, P::padding_h, P::dilation_h);
+  return kSplitsEmpty ? taps_from(phase, kTapPhasesH, P::kernel_h, P::stride_h, P::padding_h, P::dilation_h)
+                      : taps_of_phase(phase, P::kernel_h, P::stride_h, P::padding_h, P::dilation_h);
 }
 __device__ __forceinline__ PhaseTaps columns_of_phase(int phase) {
-  return taps_of_phase(phase, P::kernel_w, P::stride_w, P::padding_w, P::dilation_w);
+  return kSplitsEmpty ? taps_from(phase, kTapPhasesW, P::kernel_w, P::stride_w, P::padding_w, P::dilation_w)
+                      : taps_of_phase(phase, P::kernel_w, P::stride_w, P::padding_w, P::dilation_w);
+}
+
+// The phase of the output that a grouped phase is.
+__device__ inline int output_phase_h(int phase) {
+  return kSplitsEmpty ? phase_of_tap(phase, P::stride_h, P::padding_h, P::dilation_h) : phase;
+}
+__device__ inline int output_phase_w(int phase) {
+  return kSplitsEmpty ? phase_of_tap(phase, P::stride_w, P::padding_w, P::dilation_w) : phase;
 }
 
 // The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. `phase_h` and
@@ -526,10 +567,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     for (int phase = 0; phase < kPhases; ++phase) {
       const int phase_h = first_phase_h + phase / P::group_phases_w;
       const int phase_w = first_phase_w + phase % P::group_phases_w;
-      if ((P::stride_h % P::group_phases_h == 0 || phase_h < P::stride_h) &&
-          (P::stride_w % P::group_phases_w == 0 || phase_w < P::stride_w)) {
+      if ((kGroupedPhasesH % P::group_phases_h == 0 || phase_h < kGroupedPhasesH) &&
+          (kGroupedPhasesW % P::group_phases_w == 0 || phase_w < kGroupedPhasesW)) {
         store(acc[phase / P::group_phases_w][phase % P::group_phases_w], y_image, bias, co, channels,
-              m_y * P::stride_h + phase_h, m_x * P::stride_w + phase_w, out_h, out_w);
+              m_y * P::stride_h + output_phase_h(phase_h), m_x * P::stride_w + output_phase_w(phase_w), out_h, out_w);
+      }
+    }
+  }
+  if (kSplitsEmpty) {
+    // Phases without taps: the bias alone.
+#pragma unroll 1
+    for (int phase = phase_group; phase < kAllPhases; phase += kPhaseGroups) {
+      const int phase_h = phase / P::stride_w;
+      const int phase_w = phase % P::stride_w;
+      const PhaseTaps rows = taps_of_phase(phase_h, P::kernel_h, P::stride_h, P::padding_h, P::dilation_h);
+      const PhaseTaps columns = taps_of_phase(phase_w, P::kernel_w, P::stride_w, P::padding_w, P::dilation_w);
+      if (rows.first >= P::kernel_h || columns.first >= P::kernel_w) {
+        const Accumulators none = {};
+        store(none, y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w + phase_w, out_h,
+              out_w);
       }
     }
   }

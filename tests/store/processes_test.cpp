@@ -47,6 +47,28 @@ TEST(StoreProcesses, SixteenMakeOneEntryOnce) {
   EXPECT_EQ(files_in(folder).size(), 1u);  // no lock stays
 }
 
+// A public report (warp#1284): many compile one kernel on a cold cache, and the one that compiles is killed.
+TEST(StoreProcesses, SixteenMakeOneEntryWhereTheFirstIsKilled) {
+  const Scratch scratch;
+  const fs::path folder = scratch.path() / "store";
+  const fs::path log = scratch.path() / "log";
+  const pid_t first = start_worker("one", folder, log.string());
+  while (!fs::exists(log)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::vector<pid_t> workers;
+  for (int i = 0; i < 15; ++i) {
+    workers.push_back(start_worker("one", folder, log.string()));
+  }
+  kill(first, SIGKILL);
+  EXPECT_TRUE(WIFSIGNALED(status_of(first)));
+  for (const pid_t worker : workers) {
+    EXPECT_EQ(status_of(worker), 0);
+  }
+  EXPECT_EQ(read_whole(log), "made\nmade\n");  // by the first, and by one of the others
+  EXPECT_EQ(files_in(folder).size(), 1u);
+}
+
 // The bytes of every entry, by what its key says.
 void expect_right_entries(Store& store) {
   const Store::Verified verified = store.verify();

@@ -1,5 +1,5 @@
 (program direct
-  (digest "ac8851bd2a416c2980bf9133103dd731fb43a48c3658362989234f7cbf751c0f")
+  (digest "839bc616b7aaac31241fd4afc7190e21dbcda021dc61d47c1591995bec6e35cd")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -111,10 +111,10 @@
     (argument int dilation)
     (return @1 (- (call floor_div (- (* dilation k) padding) stride))))
   (file "direct.cu")
-  (alias @16 Element P::Element)
-  (alias @17 Sum P::Sum)
-  (alias @18 Offset P::Offset)
-  (alias @19 WeightIndex P::Offset)
+  (alias @19 Element P::Element)
+  (alias @20 Sum P::Sum)
+  (alias @21 Offset P::Offset)
+  (alias @22 WeightIndex P::Offset)
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -144,49 +144,68 @@
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "direct.cu")
-  (constant @23 int kThreads (* (* P::threads_x P::threads_y) P::threads_z))
-  (constant @24 int kTaps (* P::kernel_h P::kernel_w))
-  (constant @25 int kGroupIn (/ P::in_channels P::groups))
-  (constant @26 int kGroupOut (/ P::out_channels P::groups))
-  (constant @27 int kTileColumns (* P::threads_x P::columns_per_thread))
-  (constant @28 int kTileRows (* P::threads_y P::rows_per_thread))
-  (constant @29 int kTileChannels (* P::threads_z P::channels_per_thread))
-  (constant @30 int kChannelTiles (call ceil_div kGroupOut kTileChannels) (trail "of one group"))
-  (constant @31 int kPhases (* P::group_phases_h P::group_phases_w))
-  (constant @32 int kPhaseGroupsH (call ceil_div P::stride_h P::group_phases_h))
-  (constant @33 int kPhaseGroupsW (call ceil_div P::stride_w P::group_phases_w))
-  (constant @34 int kPhaseGroups (* kPhaseGroupsH kPhaseGroupsW))
-  (constant @39 int kMostUnrolled 256)
-  (constant @40 bool kUnrolled (&& (<= kTaps kMostUnrolled) (<= (* (static_cast "long long" P::stride_h) P::stride_w) kMostUnrolled)))
-  (constant @41 int kWrittenTaps (? kUnrolled kTaps 1))
-  (constant @42 int kTapStepH (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))
-  (constant @43 int kTapStepW (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w)))
-  (constant @44 int kOffsetStepH (/ P::dilation_h (call greatest_common_divisor P::stride_h P::dilation_h)))
-  (constant @45 int kOffsetStepW (/ P::dilation_w (call greatest_common_divisor P::stride_w P::dilation_w)))
-  (constant @46 int kPhaseTapsH (call ceil_div P::kernel_h kTapStepH))
-  (constant @47 int kPhaseTapsW (call ceil_div P::kernel_w kTapStepW))
-  (constant @48 int kStagedTaps (? kUnrolled kTaps (* (* kPhases kPhaseTapsH) kPhaseTapsW)))
-  (constant @50 bool kWholeTiles (== (% kGroupOut kTileChannels) 0) (trail "no channel tile is ragged"))
-  (constant @51 bool kWholeKBlocks (== (% kGroupIn P::block_k) 0))
-  (constant @54 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
-  (constant @55 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
-  (constant @56 int kStagedRows (- (+ kTileRows (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
-  (constant @57 int kStagedColumns (- (+ kTileColumns (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w)) kLeastOffsetW))
-  (constant @59 int kPitch (* (call ceil_div kStagedColumns 4) 4))
-  (constant @62 int kTapsOfVector (/ 4 (call greatest_common_divisor 4 kTileChannels)))
-  (constant @63 int kTapPlaces (* (call ceil_div kStagedTaps kTapsOfVector) kTapsOfVector))
-  (constant @66 int kBuffers (? (&& P::asynchronous (> kGroupIn P::block_k)) 2 1))
-  (constant @70 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) (* (static_cast "long long" kTapPlaces) kTileChannels))) 0))
-  (constant @74 "long long" kSharedBytes (* kBuffers (* P::block_k kChannelBytes)))
-  (constant @77 int kVector (/ 16 (sizeof Element)) (trail "elements of a whole vector"))
-  (constant @78 int kRun (* P::columns_per_thread P::stride_w))
-  (constant @79 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
-  (constant @82 bool kAdjacent (|| (! P::channels_last) (== P::out_channels 1)) (trail "columns are"))
-  (constant @83 bool kHasRuns (&& (&& (&& kAdjacent kUnrolled) (== P::group_phases_w P::stride_w)) (>= P::width 0)))
-  (constant @84 int kStored (? (|| (! kHasRuns) (== (sizeof Element) 8)) 1 (? (&& (== (% kRun kVector) 0) (== (% kOutWidth kVector) 0)) kVector (? (&& (== (% kRun (/ kVector 2)) 0) (== (% kOutWidth (/ kVector 2)) 0)) (/ kVector 2) 1))))
-  (static_assert @89 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @90 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
-  (section @92 "Elements")
+  (constant @26 int kThreads (* (* P::threads_x P::threads_y) P::threads_z))
+  (constant @27 int kTaps (* P::kernel_h P::kernel_w))
+  (constant @28 int kGroupIn (/ P::in_channels P::groups))
+  (constant @29 int kGroupOut (/ P::out_channels P::groups))
+  (constant @30 int kTileColumns (* P::threads_x P::columns_per_thread))
+  (constant @31 int kTileRows (* P::threads_y P::rows_per_thread))
+  (constant @32 int kTileChannels (* P::threads_z P::channels_per_thread))
+  (constant @33 int kChannelTiles (call ceil_div kGroupOut kTileChannels) (trail "of one group"))
+  (constant @34 int kPhases (* P::group_phases_h P::group_phases_w))
+  (function @38 constexpr int tap_step
+    (comment "The taps of one phase are so far apart. So the first kernel rows or columns are each of another phase: these are the")
+    (comment "phases with taps.")
+    (argument int stride)
+    (argument int dilation)
+    (return @1 (/ stride (call greatest_common_divisor stride dilation))))
+  (function @41 constexpr int phases_with_taps
+    (argument int kernel)
+    (argument int stride)
+    (argument int dilation)
+    (return @1 (? (< kernel (call tap_step stride dilation)) kernel (call tap_step stride dilation))))
+  (constant @44 int kTapPhasesH (call phases_with_taps P::kernel_h P::stride_h P::dilation_h))
+  (constant @45 int kTapPhasesW (call phases_with_taps P::kernel_w P::stride_w P::dilation_w))
+  (constant @46 int kAllPhases (* P::stride_h P::stride_w))
+  (constant @47 int kEmptyPhases (- kAllPhases (* kTapPhasesH kTapPhasesW)))
+  (constant @52 int kMostUnrolled 256)
+  (constant @53 int kMostUnrolledEmpty 64)
+  (constant @54 bool kUnrolled (&& (&& (<= kTaps kMostUnrolled) (<= kAllPhases kMostUnrolled)) (<= kEmptyPhases kMostUnrolledEmpty)))
+  (constant @55 int kWrittenTaps (? kUnrolled kTaps 1))
+  (constant @59 bool kSplitsEmpty (&& (! kUnrolled) (> kEmptyPhases 0)))
+  (constant @60 int kGroupedPhasesH (? kSplitsEmpty kTapPhasesH P::stride_h))
+  (constant @61 int kGroupedPhasesW (? kSplitsEmpty kTapPhasesW P::stride_w))
+  (constant @62 int kPhaseGroupsH (call ceil_div kGroupedPhasesH P::group_phases_h))
+  (constant @63 int kPhaseGroupsW (call ceil_div kGroupedPhasesW P::group_phases_w))
+  (constant @64 int kPhaseGroups (* kPhaseGroupsH kPhaseGroupsW))
+  (constant @65 int kTapStepH (call tap_step P::stride_h P::dilation_h))
+  (constant @66 int kTapStepW (call tap_step P::stride_w P::dilation_w))
+  (constant @67 int kOffsetStepH (/ P::dilation_h (call greatest_common_divisor P::stride_h P::dilation_h)))
+  (constant @68 int kOffsetStepW (/ P::dilation_w (call greatest_common_divisor P::stride_w P::dilation_w)))
+  (constant @69 int kPhaseTapsH (call ceil_div P::kernel_h kTapStepH))
+  (constant @70 int kPhaseTapsW (call ceil_div P::kernel_w kTapStepW))
+  (constant @71 int kStagedTaps (? kUnrolled kTaps (* (* kPhases kPhaseTapsH) kPhaseTapsW)))
+  (constant @73 bool kWholeTiles (== (% kGroupOut kTileChannels) 0) (trail "no channel tile is ragged"))
+  (constant @74 bool kWholeKBlocks (== (% kGroupIn P::block_k) 0))
+  (constant @77 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
+  (constant @78 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
+  (constant @79 int kStagedRows (- (+ kTileRows (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
+  (constant @80 int kStagedColumns (- (+ kTileColumns (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w)) kLeastOffsetW))
+  (constant @82 int kPitch (* (call ceil_div kStagedColumns 4) 4))
+  (constant @85 int kTapsOfVector (/ 4 (call greatest_common_divisor 4 kTileChannels)))
+  (constant @86 int kTapPlaces (* (call ceil_div kStagedTaps kTapsOfVector) kTapsOfVector))
+  (constant @89 int kBuffers (? (&& P::asynchronous (> kGroupIn P::block_k)) 2 1))
+  (constant @93 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) (* (static_cast "long long" kTapPlaces) kTileChannels))) 0))
+  (constant @97 "long long" kSharedBytes (* kBuffers (* P::block_k kChannelBytes)))
+  (constant @100 int kVector (/ 16 (sizeof Element)) (trail "elements of a whole vector"))
+  (constant @101 int kRun (* P::columns_per_thread P::stride_w))
+  (constant @102 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
+  (constant @105 bool kAdjacent (|| (! P::channels_last) (== P::out_channels 1)) (trail "columns are"))
+  (constant @106 bool kHasRuns (&& (&& (&& kAdjacent kUnrolled) (== P::group_phases_w P::stride_w)) (>= P::width 0)))
+  (constant @107 int kStored (? (|| (! kHasRuns) (== (sizeof Element) 8)) 1 (? (&& (== (% kRun kVector) 0) (== (% kOutWidth kVector) 0)) kVector (? (&& (== (% kRun (/ kVector 2)) 0) (== (% kOutWidth (/ kVector 2)) 0)) (/ kVector 2) 1))))
+  (static_assert @112 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @113 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
+  (section @115 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -222,7 +241,7 @@
           (else
             (return @6 value))))))
   (file "direct.cu")
-  (section @95 "Staging")
+  (section @118 "Staging")
   (file "device/stage_element.h")
   (function @11 device void copy_element
     (comment "Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.")
@@ -249,15 +268,15 @@
       (else
         (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
   (file "direct.cu")
-  (record @98 Stage
+  (record @121 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::block_k) rows)
     (field (array (array (array Sum kTileChannels) kTapPlaces) P::block_k) weights))
-  (function @104 constexpr int channel_parts
+  (function @127 constexpr int channel_parts
     (comment "Into how many parts the channels of a k-block are cut, so that all threads have places to copy.")
     (argument int places)
     (argument int parts)
     (return @1 (? (>= parts P::block_k) P::block_k (? (>= (* places parts) (* 4 kThreads)) parts (call channel_parts places (* 2 parts))))))
-  (function @110 device void stage_rows
+  (function @133 device void stage_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.")
     (comment "`x` is the first channel of the group in this image; channel, row and column are the first that are staged.")
     (attributes "__forceinline__")
@@ -280,7 +299,7 @@
       (declare @11 (const bool) is_inside (&& (&& (&& (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
       (declare @13 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci)) (+ x (+ (* (+ (* (static_cast Offset ci) in_h) iy) in_w) ix))))
       (do @15 (call stage_element (& (at (at (at (. stage rows) channel) row) column)) from is_inside x))))
-  (function @133 device void copy_rows
+  (function @156 device void copy_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory asynchronously: zeros where the image or the")
     (comment "group ends. A thread finds a place of the image once for several channels.")
     (attributes "__forceinline__")
@@ -305,7 +324,7 @@
       (for @15 (pragma "unroll 8") (declare @15 int channel (? (== kParts 1) 0 (/ i kPlaces))) (< channel P::block_k) (+= channel kParts)
         (declare @16 (const bool) is_there (|| kWholeKBlocks (< (+ first_channel channel) kGroupIn)))
         (do @17 (call copy_element (& (at (at (at (. stage rows) channel) row) column)) (+ from (? is_there (* channel in_pixels) 0)) (&& is_inside is_there))))))
-  (function @158 device void stage_weights
+  (function @181 device void stage_weights
     (comment "Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
@@ -321,17 +340,17 @@
       (declare @7 (const int) ci (+ first_channel k_block_channel))
       (declare @8 (const int) co (+ first_out channel))
       (do @9 (call stage_element (& (at (at (at (. stage weights) k_block_channel) tap) channel)) (+ weight (call weight_offset (static_cast WeightIndex ci) co tap kGroupOut kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))
-  (function @175 constexpr int inverse_modulo
+  (function @198 constexpr int inverse_modulo
     (comment "The number below m whose product with `a` has the remainder 1, by Euclid's algorithm; 0 where m is 1. The two have no")
     (comment "common divisor.")
     (argument int a)
     (argument int m)
     (return @1 (? (== m 1) 0 (? (== (% a m) 1) 1 (/ (+ 1 (* m (- (% a m) (call inverse_modulo m (% a m))))) (% a m))))))
-  (record @180 PhaseTaps
+  (record @203 PhaseTaps
     (comment "An axis's taps of one phase: the first, or the kernel's end, and the offset from m at which it reads the input.")
     (field int first)
     (field int offset))
-  (function @184 device PhaseTaps taps_of_phase
+  (function @207 device PhaseTaps taps_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (argument (const int) kernel)
@@ -344,15 +363,37 @@
     (do @5 (= (. taps first) (? (&& (< phase stride) (== (% (+ phase padding) divisor) 0)) (% (* (% (/ (+ phase padding) divisor) step) (call inverse_modulo (/ dilation divisor) step)) step) kernel)))
     (do @8 (= (. taps offset) (/ (- (+ phase padding) (* dilation (. taps first))) stride)))
     (return @9 taps))
-  (function @195 device PhaseTaps rows_of_phase
+  (function @219 device PhaseTaps taps_from
+    (comment "The same of the phase of kernel row or column `first`.")
+    (attributes "__forceinline__")
+    (argument int first)
+    (argument (const int) phases)
+    (argument (const int) kernel)
+    (argument (const int) stride)
+    (argument (const int) padding)
+    (argument (const int) dilation)
+    (declare @2 PhaseTaps taps)
+    (do @3 (= (. taps first) (? (< first phases) first kernel)))
+    (do @4 (= (. taps offset) (call offset_of_tap first stride padding dilation)))
+    (return @5 taps))
+  (function @226 device PhaseTaps rows_of_phase
     (attributes "__forceinline__")
     (argument int phase)
-    (return @1 (call taps_of_phase phase P::kernel_h P::stride_h P::padding_h P::dilation_h)))
-  (function @198 device PhaseTaps columns_of_phase
+    (return @1 (? kSplitsEmpty (call taps_from phase kTapPhasesH P::kernel_h P::stride_h P::padding_h P::dilation_h) (call taps_of_phase phase P::kernel_h P::stride_h P::padding_h P::dilation_h))))
+  (function @230 device PhaseTaps columns_of_phase
     (attributes "__forceinline__")
     (argument int phase)
-    (return @1 (call taps_of_phase phase P::kernel_w P::stride_w P::padding_w P::dilation_w)))
-  (function @204 device void stage_phase_weights
+    (return @1 (? kSplitsEmpty (call taps_from phase kTapPhasesW P::kernel_w P::stride_w P::padding_w P::dilation_w) (call taps_of_phase phase P::kernel_w P::stride_w P::padding_w P::dilation_w))))
+  (function @236 device int output_phase_h
+    (comment "The phase of the output that a grouped phase is.")
+    (attributes "inline")
+    (argument int phase)
+    (return @1 (? kSplitsEmpty (call phase_of_tap phase P::stride_h P::padding_h P::dilation_h) phase)))
+  (function @239 device int output_phase_w
+    (attributes "inline")
+    (argument int phase)
+    (return @1 (? kSplitsEmpty (call phase_of_tap phase P::stride_w P::padding_w P::dilation_w) phase)))
+  (function @245 device void stage_phase_weights
     (comment "The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. `phase_h` and")
     (comment "`phase_w` are the group's first. Phases may have fewer taps than there are places.")
     (attributes "__forceinline__")
@@ -373,7 +414,7 @@
       (if @13 (&& (< kh P::kernel_h) (< kw P::kernel_w))
         (then
           (do @14 (call stage_element (& (at (at (at (. stage weights) k_block_channel) place) channel)) (+ weight (call weight_offset (static_cast WeightIndex ci) co (+ (* kh P::kernel_w) kw) kGroupOut kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))))
-  (function @226 device void stage_k_block
+  (function @267 device void stage_k_block
     (comment "Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -397,10 +438,10 @@
         (do @10 (call stage_weights stage weight first_channel first_out)))
       (else
         (do @12 (call stage_phase_weights stage weight first_channel first_out phase_h phase_w)))))
-  (section @242 "Products")
-  (alias @245 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (section @283 "Products")
+  (alias @286 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one phase."))
-  (function @248 device void multiply_add
+  (function @289 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -410,7 +451,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @263 device void multiply_add_unstaged
+  (function @304 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -433,7 +474,7 @@
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
                   (do @14 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (call weight_channel_step kTaps)))) (at (at (at acc channel) row) column))))))))))))
-  (section @286 "Epilogue")
+  (section @327 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -546,7 +587,7 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct.cu")
-  (function @292 device void store
+  (function @333 device void store
     (comment "The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first")
     (comment "channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
@@ -575,7 +616,7 @@
                       (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (static_cast Offset (+ co channel)) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @323 device void store_runs
+  (function @364 device void store_runs
     (comment "The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,")
     (comment "stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,")
     (comment "(oy, ox) the first output of the first position. Images are aligned to vectors where the whole tensor is.")
@@ -609,8 +650,8 @@
                           (do @21 (call store_16 (+ to i) (+ values i))))
                         (else
                           (do @23 (call store_8 (+ to i) (+ values i)))))))))))))))
-  (section @356 "Kernel")
-  (function @358 kernel void direct
+  (section @397 "Kernel")
+  (function @399 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -747,6 +788,18 @@
         (for @168 unrolled (declare @168 int phase 0) (< phase kPhases) (++ phase)
           (declare @169 (const int) phase_h (+ first_phase_h (/ phase P::group_phases_w)))
           (declare @170 (const int) phase_w (+ first_phase_w (% phase P::group_phases_w)))
-          (if @171 (&& (|| (== (% P::stride_h P::group_phases_h) 0) (< phase_h P::stride_h)) (|| (== (% P::stride_w P::group_phases_w) 0) (< phase_w P::stride_w)))
+          (if @171 (&& (|| (== (% kGroupedPhasesH P::group_phases_h) 0) (< phase_h kGroupedPhasesH)) (|| (== (% kGroupedPhasesW P::group_phases_w) 0) (< phase_w kGroupedPhasesW)))
             (then
-              (do @173 (call store (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w)))))))))
+              (do @173 (call store (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) y_image bias co channels (+ (* m_y P::stride_h) (call output_phase_h phase_h)) (+ (* m_x P::stride_w) (call output_phase_w phase_w)) out_h out_w)))))))
+    (if @178 kSplitsEmpty
+      (then
+        (comment @179 "Phases without taps: the bias alone.")
+        (for @181 (pragma "unroll 1") (declare @181 int phase phase_group) (< phase kAllPhases) (+= phase kPhaseGroups)
+          (declare @182 (const int) phase_h (/ phase P::stride_w))
+          (declare @183 (const int) phase_w (% phase P::stride_w))
+          (declare @184 (const PhaseTaps) rows (call taps_of_phase phase_h P::kernel_h P::stride_h P::padding_h P::dilation_h))
+          (declare @185 (const PhaseTaps) columns (call taps_of_phase phase_w P::kernel_w P::stride_w P::padding_w P::dilation_w))
+          (if @186 (|| (>= (. rows first) P::kernel_h) (>= (. columns first) P::kernel_w))
+            (then
+              (declare @187 (const Accumulators) none (init))
+              (do @188 (call store none y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_h out_w)))))))))
