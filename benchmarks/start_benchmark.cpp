@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "generator/language/language.h"
+#include "generator/planner/chip_code.h"
 #include "generator/planner/plan.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
@@ -206,7 +207,8 @@ int measure(const std::string& path) {
 
   bool missed = false;
   const auto device = convtgen::open_cuda_device(0);
-  const convtgen::Target target = need(convtgen::target_named(device ? (*device)->architecture() : kArchitecture));
+  const convtgen::Target target =
+      need(device ? convtgen::target_of_chip((*device)->chip()->capability) : convtgen::target_named(kArchitecture));
   fmt::print("{}, {}; medians of {}, in ms\n", device ? (*device)->name() : "no GPU", target.architecture, kRepeats);
   auto start = Clock::now();
   (void)cold_start(layers->front(), target, device ? device->get() : nullptr);  // loads NVRTC and starts it

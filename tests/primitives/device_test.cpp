@@ -13,6 +13,7 @@
 #include <iterator>
 #include <span>
 
+#include "generator/planner/chip_code.h"
 #include "generator/specializer/primitives.h"
 #include "runtime/device/open/open.h"
 #include "tests/primitives/case.h"
@@ -46,20 +47,26 @@ const Opened& opened() {
   return result;
 }
 
+// What its kernels are made for. The host device runs those of any chip.
+std::string architecture_of(const Device& device) {
+  const std::optional<Chip> chip = device.chip();
+  return chip ? target_of_chip(chip->capability).value().architecture : std::string();
+}
+
 // Kernels that primitives_test has left in $CONVTGEN_CUBIN_DIR, for machines with a driver and no NVRTC.
 Result<Binary> binary_of(Device& device, const Case& one, const Emitted& emitted) {
   const char* folder = std::getenv("CONVTGEN_CUBIN_DIR");
   if (folder == nullptr || device.kind() != DeviceKind::kCuda) {
-    return device.compile(emitted.source, device.architecture());
+    return device.compile(emitted.source, architecture_of(device));
   }
   const std::filesystem::path path =
-      std::filesystem::path(folder) / (one.name + "." + device.architecture() + ".cubin");
+      std::filesystem::path(folder) / (one.name + "." + architecture_of(device) + ".cubin");
   std::ifstream in(path, std::ios::binary);
   if (!in) {
     return fail("no file " + path.string());
   }
   Binary binary;
-  binary.architecture = device.architecture();
+  binary.architecture = architecture_of(device);
   binary.symbol = emitted.source.symbol;
   binary.bytes.assign(std::istreambuf_iterator<char>(in), {});
   binary.kernels = kernels_in(emitted.source);
@@ -92,8 +99,8 @@ TEST_P(PrimitiveOnDevice, GivesTheseBits) {
   Device& device = *opened().device;
   const Emitted emitted = testing::emitted(one.body, one.threads, one.shared_bytes);
   for (const std::string& primitive : emitted.primitives) {
-    if (device.kind() == DeviceKind::kCuda && !check_primitive(primitive, device.architecture())) {
-      GTEST_SKIP() << "not run: " << check_primitive(primitive, device.architecture()).error().message;
+    if (device.kind() == DeviceKind::kCuda && !check_primitive(primitive, architecture_of(device))) {
+      GTEST_SKIP() << "not run: " << check_primitive(primitive, architecture_of(device)).error().message;
     }
   }
   const Result<Binary> binary = binary_of(device, one, emitted);

@@ -1,9 +1,12 @@
 #include "runtime/device/open/device_name.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
-#include <utility>
+#include <string>
+#include <vector>
 
 #include "generator/planner/target.h"
 
@@ -29,11 +32,12 @@ Result<DeviceName> device_named(std::string_view which) {
     if (!has_detail) {
       return DeviceName{.kind = DeviceName::Kind::kHost};
     }
-    auto target = target_named(detail);
-    if (!target) {
-      return fail(fmt::format("device '{}': {}", which, target.error().message));
+    const std::vector<std::string> known = real_target_names();
+    if (std::ranges::find(known, detail) == known.end()) {
+      return fail(
+          fmt::format("device '{}': unknown architecture '{}'; known are {}", which, detail, fmt::join(known, ", ")));
     }
-    return DeviceName{.kind = DeviceName::Kind::kHost, .architecture = std::move(target->architecture)};
+    return DeviceName{.kind = DeviceName::Kind::kHost, .architecture = std::string(detail)};
   }
   return fail(fmt::format("unknown device '{}'; legal are auto, host, host:ARCH (such as host:sm_90a), cuda and cuda:N",
                           which));

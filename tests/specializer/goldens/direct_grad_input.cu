@@ -4,8 +4,11 @@
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
 //   tensor grad_x: 4194304 elements, written, 4-byte aligned
+//     shape (N 128, Cin 128, H 16, W 16), contiguous
 //   tensor grad_y: 8388608 elements, read, 4-byte aligned
+//     shape (N 128, Cout 64, H 32, W 32), contiguous
 //   tensor weight: 131072 elements, read, 4-byte aligned
+//     shape (Cin 128, Cout 64, KH 4, KW 4), contiguous
 //   kernel convtgen_direct_grad_input_grad_input_56efc374cc7aab63
 //     arguments const float* grad_y, const float* weight, float* grad_x
 //     grid 512; block 256; shared 27776

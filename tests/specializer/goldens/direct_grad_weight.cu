@@ -4,15 +4,22 @@
 //   sizes: batch, in_height 32, in_width 32; out_height 64, out_width 64
 //   compile: nvcc -gencode arch=compute_75,code=sm_75
 //   tensor grad_weight: 3072 elements, written, 2-byte aligned
+//     shape (Cin 64, Cout 3, KH 4, KW 4), contiguous
 //   tensor grad_bias: 3 elements, written, 2-byte aligned
+//     shape (Cout 3), contiguous
 //   tensor x: 65536 * batch elements, read, 2-byte aligned
+//     shape (N batch, H 32, W 32, Cin 64), contiguous
 //   tensor grad_y: 12288 * batch elements, read, 2-byte aligned
+//     shape (N batch, H 64, W 64, Cout 3), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 3145728 bytes, sums of slices of the positions
 //   region partial_bias: 3072 bytes, sums of slices of grad_y's positions
 //   kernel convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
 //     grid 256; block 128; shared 54864
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 54864)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 54864)
 //   kernel convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
 //     grid 256; block 256; shared 1024

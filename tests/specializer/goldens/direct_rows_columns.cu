@@ -4,12 +4,19 @@
 //   sizes: batch 16, in_height 128, in_width 256; out_height 257, out_width 766
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor y: 201586688 elements, written, 16-byte aligned
+//     shape (N 16, Cout 64, H 257, W 766), contiguous
 //   tensor x: 16777216 elements, read, 16-byte aligned
+//     shape (N 16, Cin 32, H 128, W 256), contiguous
 //   tensor weight: 7680 elements, read, 4-byte aligned
+//     shape (Cin 32, Cout / groups 16, KH 3, KW 5), contiguous
 //   tensor bias: 64 elements, read, 4-byte aligned
+//     shape (Cout 64), contiguous
 //   kernel convtgen_direct_rows_forward_45f77d07c4e3148f
 //     arguments const float* x, const float* weight, const float* bias, float* y
 //     grid 8320; block 128; shared 61952
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 61952)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 61952)
 
 namespace convtgen_direct_rows_forward_45f77d07c4e3148f_source {
 

@@ -4,11 +4,17 @@
 //   sizes: batch 8, in_height 64, in_width 64; out_height 512, out_width 512
 //   compile: nvcc -gencode arch=compute_75,code=sm_75
 //   tensor y: 44040192 elements, written, 16-byte aligned
+//     shape (N 8, H 512, W 512, Cout 21), contiguous
 //   tensor x: 688128 elements, read, 16-byte aligned
+//     shape (N 8, H 64, W 64, Cin 21), contiguous
 //   tensor weight: 5376 elements, read, 2-byte aligned
+//     shape (Cin 21, Cout / groups 1, KH 16, KW 16), contiguous
 //   kernel convtgen_direct_rows_forward_e60b721fda9ca0ac
 //     arguments const unsigned short* x, const unsigned short* weight, unsigned short* y
 //     grid 512; block 256; shared 53680
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 53680)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 53680)
 
 namespace convtgen_direct_rows_forward_e60b721fda9ca0ac_source {
 

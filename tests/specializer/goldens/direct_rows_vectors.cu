@@ -4,11 +4,17 @@
 //   sizes: batch, in_height, in_width; out_height = 5 * in_height - 2, out_width = 5 * in_width - 2
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor y: 64 * batch * out_height * out_width elements, written, 16-byte aligned
+//     shape (N batch, H out_height, W out_width, Cout 64), contiguous
 //   tensor x: 32 * batch * in_height * in_width elements, read, 16-byte aligned
+//     shape (N batch, H in_height, W in_width, Cin 32), contiguous
 //   tensor weight: 18432 elements, read, 2-byte aligned
+//     shape (Cin 32, Cout 64, KH 3, KW 3), contiguous
 //   kernel convtgen_direct_rows_forward_b953f969438a71d3
 //     arguments const unsigned short* x, const unsigned short* weight, unsigned short* y, int in_height, int in_width
 //     grid ceil(out_height / 40) * ceil(out_width / 160) * batch; block 256; shared 115200
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 115200)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 115200)
 //     at most out_height 2147483607, in_height 429496722, out_width 2147483487, in_width 429496698
 
 namespace convtgen_direct_rows_forward_b953f969438a71d3_source {

@@ -4,8 +4,11 @@
 //   sizes: batch, in_height, in_width; out_height = in_height, out_width = in_width
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor y: 32 * batch * out_height * out_width elements, written, 4-byte aligned
+//     shape (N batch, Cout 32, H out_height, W out_width), contiguous
 //   tensor x: 32 * batch * in_height * in_width elements, read, 4-byte aligned
+//     shape (N batch, Cin 32, H in_height, W in_width), contiguous
 //   tensor weight: 21504 elements, read, 4-byte aligned
+//     shape (Cin 32, Cout 32, KH 3, KW 7), contiguous
 //   kernel convtgen_direct_forward_ae26b2a86a5158ec
 //     arguments const float* x, const float* weight, float* y, int in_height, int in_width
 //     grid ceil(out_height / 8) * ceil(out_width / 64) * batch; block 256; shared 44544

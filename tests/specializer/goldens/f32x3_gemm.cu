@@ -4,8 +4,11 @@
 //   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor y: 134217728 elements, written, 16-byte aligned
+//     shape (N 8, Cout 32, H 512, W 1024), contiguous
 //   tensor x: 134217728 elements, read, 16-byte aligned
+//     shape (N 8, Cin 32, H 512, W 1024), contiguous
 //   tensor weight: 21504 elements, read, 4-byte aligned
+//     shape (Cin 32, Cout 32, KH 3, KW 7), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 87168 bytes, a packed copy of the weights; kept for later calls
 //   kernel convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1_pack
@@ -15,7 +18,11 @@
 //   kernel convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1
 //     arguments const float* x, const unsigned char* packed, float* y, int batch
 //     grid 132; block 384; shared 222696
-//     attribute programmatic stream serialization
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 222696)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 222696)
+//     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:
+//       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait
 
 namespace convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1_source {
 

@@ -5,8 +5,11 @@
 //   sizes: batch 16, in_width 512; out_width 4096
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor grad_x: 4194304 elements, written, 16-byte aligned
+//     shape (N 16, Cin 512, W 512), contiguous
 //   tensor grad_y: 16777216 elements, read, 16-byte aligned
+//     shape (N 16, Cout 256, W 4096), contiguous
 //   tensor weight: 2097152 elements, read, 4-byte aligned
+//     shape (Cin 512, Cout 256, KW 16), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 8407040 bytes, a packed copy of the weights; kept for later calls
 //   kernel convtgen_f32x3_gemm_grad_input_f8c0eade545ad757_pack
@@ -16,7 +19,11 @@
 //   kernel convtgen_f32x3_gemm_grad_input_f8c0eade545ad757
 //     arguments const float* grad_y, const unsigned char* packed, float* grad_x, int batch
 //     grid 128; block 512; shared 218000
-//     attribute programmatic stream serialization
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 218000)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 218000)
+//     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:
+//       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait
 
 namespace convtgen_f32x3_gemm_grad_input_f8c0eade545ad757_source {
 

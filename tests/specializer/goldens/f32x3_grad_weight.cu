@@ -4,11 +4,17 @@
 //   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor grad_weight: 21504 elements, written, 4-byte aligned
+//     shape (Cin 32, Cout 32, KH 3, KW 7), contiguous
 //   tensor x: 134217728 elements, read, 16-byte aligned
+//     shape (N 8, Cin 32, H 512, W 1024), contiguous
 //   tensor grad_y: 134217728 elements, read, 16-byte aligned
+//     shape (N 8, Cout 32, H 512, W 1024), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 5677056 bytes, sums of slices of the positions
 //   region maxima: 4096 bytes, the largest magnitudes of channels, by slices of the positions
+//   tensor maps: by cuTensorMapEncodeTiled, interleave none, L2 promotion 128 bytes
+//     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
+//     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x: f32, sizes (524288, 256), byte pitches (2097152), box (36, 32), element strides (1, 1), swizzle 0, fill zero
 //   tensor map grad_y_map of grad_y: f32, sizes (524288, 256), byte pitches (2097152), box (44, 16), element strides (1, 1), swizzle 0, fill zero
 //   kernel convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_scan
@@ -17,6 +23,9 @@
 //   kernel convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d
 //     arguments TensorMap x_map, TensorMap grad_y_map, float* partial, const float* maxima, int batch
 //     grid 132; block 512; shared 231336
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 231336)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 231336)
 //   kernel convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_add
 //     arguments const float* partial, float* grad_weight
 //     grid 84; block 256; shared 0

@@ -4,12 +4,18 @@
 //   sizes: batch 128, in_height 4, in_width 4; out_height 8, out_width 8
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor grad_weight: 2097152 elements, written, 16-byte aligned
+//     shape (Cin 512, Cout 256, KH 4, KW 4), contiguous
 //   tensor x: 1048576 elements, read, 4-byte aligned
+//     shape (N 128, Cin 512, H 4, W 4), contiguous
 //   tensor grad_y: 2097152 elements, read, 4-byte aligned
+//     shape (N 128, Cout 256, H 8, W 8), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region x_parts: 4194304 bytes, x, split, with channels last
 //   region grad_y_parts: 8388608 bytes, grad_y, split, with channels last
 //   region maxima: 3072 bytes, the largest magnitudes of channels, by slices of the positions
+//   tensor maps: by cuTensorMapEncodeTiled, interleave none, L2 promotion 128 bytes
+//     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
+//     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x_parts: f16, sizes (1024, 4, 4, 128), byte pitches (2048, 8192, 32768), box (64, 5, 4, 4), element strides (1, 1, 1, 1), swizzle 128, fill zero
 //   tensor map grad_y_map of grad_y_parts: f16, sizes (512, 8, 8, 128), byte pitches (1024, 8192, 65536), box (16, 9, 7, 4), element strides (1, 2, 2, 1), swizzle 32, fill zero
 //   kernel convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_scan
@@ -22,6 +28,9 @@
 //   kernel convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7
 //     arguments TensorMap x_map, TensorMap grad_y_map, const float* maxima, float* grad_weight
 //     grid 128; block 256; shared 192112
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 192112)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 192112)
 
 namespace convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_source {
 

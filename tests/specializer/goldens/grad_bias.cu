@@ -4,7 +4,9 @@
 //   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor grad_bias: 32 elements, written, 4-byte aligned
+//     shape (Cout 32), contiguous
 //   tensor grad_y: 134217728 elements, read, 4-byte aligned
+//     shape (N 8, Cout 32, H 512, W 1024), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial_bias: 2176 bytes, sums of slices of grad_y's positions
 //   kernel convtgen_grad_bias_grad_bias_71b4f4960a2e8df1_channels

@@ -4,15 +4,22 @@
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor grad_weight: 131072 elements, written, 2-byte aligned
+//     shape (Cin 128, Cout 64, KH 4, KW 4), contiguous
 //   tensor grad_bias: 64 elements, written, 2-byte aligned
+//     shape (Cout 64), contiguous
 //   tensor x: 4194304 elements, read, 16-byte aligned
+//     shape (N 128, H 16, W 16, Cin 128), contiguous
 //   tensor grad_y: 8388608 elements, read, 16-byte aligned
+//     shape (N 128, H 32, W 32, Cout 64), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 8388608 bytes, sums of slices of the positions
 //   region partial_bias: 65536 bytes, sums of slices of grad_y's positions
 //   kernel convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
 //     grid 128; block 512; shared 197808
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 197808)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 197808)
 //   kernel convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
 //     grid 512; block 256; shared 1024

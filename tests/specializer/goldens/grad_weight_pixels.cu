@@ -4,17 +4,27 @@
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor grad_weight: 131072 elements, written, 2-byte aligned
+//     shape (Cin 128, Cout 64, KH 4, KW 4), contiguous
 //   tensor grad_bias: 64 elements, written, 2-byte aligned
+//     shape (Cout 64), contiguous
 //   tensor x: 4194304 elements, read, 16-byte aligned
+//     shape (N 128, H 16, W 16, Cin 128), contiguous
 //   tensor grad_y: 8388608 elements, read, 16-byte aligned
+//     shape (N 128, H 32, W 32, Cout 64), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 17301504 bytes, sums of slices of the positions
 //   region partial_bias: 65536 bytes, sums of slices of grad_y's positions
+//   tensor maps: by cuTensorMapEncodeTiled, interleave none, L2 promotion 128 bytes
+//     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
+//     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x: f16, sizes (128, 16, 16, 128), byte pitches (256, 4096, 65536), box (64, 16, 8, 1), element strides (1, 1, 1, 1), swizzle 128, fill zero
 //   tensor map grad_y_map of grad_y: f16, sizes (64, 32, 32, 128), byte pitches (128, 4096, 131072), box (16, 33, 17, 1), element strides (1, 2, 2, 1), swizzle 32, fill zero
 //   kernel convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3
 //     arguments TensorMap x_map, TensorMap grad_y_map, float* partial, int batch
 //     grid 132; block 256; shared 214080
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 214080)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 214080)
 //   kernel convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
 //     grid 512; block 256; shared 1024

@@ -4,15 +4,24 @@
 //   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor grad_weight: 21504 elements, written, 4-byte aligned
+//     shape (Cin 32, Cout 32, KH 3, KW 7), contiguous
 //   tensor x: 134217728 elements, read, 16-byte aligned
+//     shape (N 8, Cin 32, H 512, W 1024), contiguous
 //   tensor grad_y: 134217728 elements, read, 16-byte aligned
+//     shape (N 8, Cout 32, H 512, W 1024), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 11354112 bytes, sums of slices of the positions
+//   tensor maps: by cuTensorMapEncodeTiled, interleave none, L2 promotion 128 bytes
+//     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
+//     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (32, 32, 10, 1), element strides (1, 1, 1, 1), swizzle 128, fill zero
 //   tensor map grad_y_map of grad_y: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (44, 32, 8, 1), element strides (1, 1, 1, 1), swizzle 0, fill zero
 //   kernel convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d
 //     arguments TensorMap x_map, TensorMap grad_y_map, float* partial, int batch
 //     grid 132; block 288; shared 173088
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 173088)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 173088)
 //   kernel convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_add
 //     arguments const float* partial, float* grad_weight
 //     grid 84; block 256; shared 0

@@ -4,9 +4,13 @@
 //   sizes: batch, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
 //   tensor y: 30720 * batch elements, written, 2-byte aligned
+//     shape (N batch, H 32, W 32, Cout 30), contiguous
 //   tensor x: 8192 * batch elements, read, 2-byte aligned
+//     shape (N batch, H 16, W 16, Cin 32), contiguous
 //   tensor weight: 15360 elements, read, 2-byte aligned
+//     shape (Cin 32, Cout 30, KH 4, KW 4), contiguous
 //   tensor bias: 30 elements, read, 2-byte aligned
+//     shape (Cout 30), contiguous
 //   kernel convtgen_direct_forward_466f2c8264db5507
 //     arguments const unsigned short* x, const unsigned short* weight, const unsigned short* bias, unsigned short* y
 //     grid 2 * batch; block 256; shared 22784

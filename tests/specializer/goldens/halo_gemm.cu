@@ -4,9 +4,13 @@
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor y: 8388608 elements, written, 16-byte aligned
+//     shape (N 128, H 32, W 32, Cout 64), contiguous
 //   tensor x: 4194304 elements, read, 16-byte aligned
+//     shape (N 128, H 16, W 16, Cin 128), contiguous
 //   tensor weight: 131072 elements, read, 2-byte aligned
+//     shape (Cin 128, Cout 64, KH 4, KW 4), contiguous
 //   tensor bias: 64 elements, read, 2-byte aligned
+//     shape (Cout 64), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
 //   kernel convtgen_halo_gemm_forward_2a3d0bc419a8a723_pack
@@ -17,7 +21,11 @@
 //     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y,
 //       int batch
 //     grid 132; block 384; shared 187368
-//     attribute programmatic stream serialization
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 187368)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 187368)
+//     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:
+//       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait
 
 namespace convtgen_halo_gemm_forward_2a3d0bc419a8a723_source {
 

@@ -4,13 +4,23 @@
 //   sizes: batch 1, in_height 540, in_width 480; out_height 2160, out_width 1920
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor y: 4147200 elements, written, 16-byte aligned
+//     shape (N 1, Cout 1, H 2160, W 1920), contiguous
 //   tensor x: 14515200 elements, read, 16-byte aligned
+//     shape (N 1, Cin 56, H 540, W 480), contiguous
 //   tensor weight: 4536 elements, read, 4-byte aligned
+//     shape (Cin 56, Cout 1, KH 9, KW 9), contiguous
 //   tensor bias: 1 elements, read, 4-byte aligned
+//     shape (Cout 1), contiguous
+//   tensor maps: by cuTensorMapEncodeTiled, interleave none, L2 promotion 128 bytes
+//     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
+//     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x: tf32, sizes (480, 540, 56, 1), byte pitches (1920, 1036800, 58060800), box (104, 9, 8, 1), element strides (1, 1, 1, 1), swizzle 0, fill zero
 //   kernel convtgen_mma_phases_forward_5993bd8465ce33c0
 //     arguments TensorMap x_map, const float* x, const float* weight, const float* bias, float* y, int batch
 //     grid 132; block 416; shared 214992
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 214992)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 214992)
 
 namespace convtgen_mma_phases_forward_5993bd8465ce33c0_source {
 

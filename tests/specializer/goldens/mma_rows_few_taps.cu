@@ -4,11 +4,17 @@
 //   sizes: batch, in_height, in_width; out_height = 5 * in_height - 2, out_width = 5 * in_width - 2
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
 //   tensor y: 64 * batch * out_height * out_width elements, written, 16-byte aligned
+//     shape (N batch, H out_height, W out_width, Cout 64), contiguous
 //   tensor x: 32 * batch * in_height * in_width elements, read, 16-byte aligned
+//     shape (N batch, H in_height, W in_width, Cin 32), contiguous
 //   tensor weight: 18432 elements, read, 2-byte aligned
+//     shape (Cin 32, Cout 64, KH 3, KW 3), contiguous
 //   kernel convtgen_mma_rows_forward_b3440010e652b4f7
 //     arguments const unsigned short* x, const unsigned short* weight, unsigned short* y, int in_height, int in_width
 //     grid ceil(out_height / 80) * ceil(out_width / 160) * batch; block 256; shared 165632
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 165632)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 165632)
 //     at most out_height 2147483567, in_height 429496714, out_width 2147483487, in_width 429496698
 
 namespace convtgen_mma_rows_forward_b3440010e652b4f7_source {

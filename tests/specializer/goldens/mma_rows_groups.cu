@@ -4,12 +4,19 @@
 //   sizes: batch 16, in_height 128, in_width 256; out_height 257, out_width 766
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor y: 201586688 elements, written, 16-byte aligned
+//     shape (N 16, H 257, W 766, Cout 64), contiguous
 //   tensor x: 16777216 elements, read, 16-byte aligned
+//     shape (N 16, H 128, W 256, Cin 32), contiguous
 //   tensor weight: 7680 elements, read, 2-byte aligned
+//     shape (Cin 32, Cout / groups 16, KH 3, KW 5), contiguous
 //   tensor bias: 64 elements, read, 2-byte aligned
+//     shape (Cout 64), contiguous
 //   kernel convtgen_mma_rows_forward_ea5c1cfe719cf26c
 //     arguments const unsigned short* x, const unsigned short* weight, const unsigned short* bias, unsigned short* y
 //     grid 2112; block 256; shared 64960
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 64960)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 64960)
 
 namespace convtgen_mma_rows_forward_ea5c1cfe719cf26c_source {
 

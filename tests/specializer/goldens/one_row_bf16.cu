@@ -4,8 +4,11 @@
 //   sizes: batch, in_width; out_width = 3 * in_width + 6
 //   compile: nvcc -gencode arch=compute_100,code=sm_100
 //   tensor y: 7 * batch * out_width elements, written, 2-byte aligned
+//     shape (N batch, Cout 7, W out_width), contiguous
 //   tensor x: 5 * batch * in_width elements, read, 2-byte aligned
+//     shape (N batch, Cin 5, W in_width), contiguous
 //   tensor weight: 315 elements, read, 2-byte aligned
+//     shape (Cin 5, Cout 7, KW 9), contiguous
 //   kernel convtgen_direct_forward_3869c67b3fb709e9
 //     arguments const unsigned short* x, const unsigned short* weight, unsigned short* y, int in_width
 //     grid ceil(out_width / 1536) * batch; block 256; shared 12000

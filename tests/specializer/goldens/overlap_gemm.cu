@@ -4,14 +4,24 @@
 //   sizes: batch 32, in_height 8, in_width 6; out_height 16, out_width 12
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor y: 1572864 elements, written, 16-byte aligned
+//     shape (N 32, H 16, W 12, Cout 256), contiguous
 //   tensor x: 3145728 elements, read, 16-byte aligned
+//     shape (N 32, H 8, W 6, Cin 2048), contiguous
 //   tensor weight: 8388608 elements, read, 16-byte aligned
+//     shape (Cin 2048, Cout 256, KH 4, KW 4), contiguous
 //   tensor bias: 256 elements, read, 2-byte aligned
+//     shape (Cout 256), contiguous
+//   tensor maps: by cuTensorMapEncodeTiled, interleave none, L2 promotion 128 bytes
+//     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
+//     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x: f16, sizes (2048, 6, 8, 32), byte pitches (4096, 24576, 196608), box (64, 6, 8, 4), element strides (1, 1, 1, 1), swizzle 128, fill zero
 //   tensor map weight_map of weight: f16, sizes (4096, 2048), byte pitches (8192), box (64, 64), element strides (1, 1), swizzle 128, fill zero
 //   kernel convtgen_overlap_gemm_forward_36218d07704022dd
 //     arguments TensorMap x_map, TensorMap weight_map, const unsigned short* bias, unsigned short* y, int batch
 //     grid 128; block 384; shared 230464
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 230464)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 230464)
 
 namespace convtgen_overlap_gemm_forward_36218d07704022dd_source {
 

@@ -4,13 +4,23 @@
 //   sizes: batch 1, in_height 270, in_width 480; out_height 1080, out_width 1920
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor y: 2073600 elements, written, 16-byte aligned
+//     shape (N 1, H 1080, W 1920, Cout 1), contiguous
 //   tensor x: 7257600 elements, read, 16-byte aligned
+//     shape (N 1, H 270, W 480, Cin 56), contiguous
 //   tensor weight: 4536 elements, read, 16-byte aligned
+//     shape (Cin 56, Cout 1, KH 9, KW 9), contiguous
 //   tensor bias: 1 elements, read, 2-byte aligned
+//     shape (Cout 1), contiguous
+//   tensor maps: by cuTensorMapEncodeTiled, interleave none, L2 promotion 128 bytes
+//     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
+//     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x: f16, sizes (56, 480, 270, 1), byte pitches (112, 53760, 14515200), box (64, 16, 12, 1), element strides (1, 1, 1, 1), swizzle 128, fill zero
 //   kernel convtgen_overlap_gemm_forward_b704c582f63db782
 //     arguments TensorMap x_map, const unsigned short* weight, const unsigned short* bias, unsigned short* y, int batch
 //     grid 264; block 384; shared 111632
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 111632)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 111632)
 
 namespace convtgen_overlap_gemm_forward_b704c582f63db782_source {
 

@@ -4,14 +4,24 @@
 //   sizes: batch 100, in_height 14, in_width 14; out_height 28, out_width 28
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor y: 20070400 elements, written, 16-byte aligned
+//     shape (N 100, H 28, W 28, Cout 256), contiguous
 //   tensor x: 5017600 elements, read, 16-byte aligned
+//     shape (N 100, H 14, W 14, Cin 256), contiguous
 //   tensor weight: 262144 elements, read, 16-byte aligned
+//     shape (Cin 256, Cout 256, KH 2, KW 2), contiguous
 //   tensor bias: 256 elements, read, 2-byte aligned
+//     shape (Cout 256), contiguous
+//   tensor maps: by cuTensorMapEncodeTiled, interleave none, L2 promotion 128 bytes
+//     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
+//     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x: f16, sizes (256, 19600), byte pitches (512), box (64, 64), element strides (1, 1), swizzle 128, fill zero
 //   tensor map weight_map of weight: f16, sizes (1024, 256), byte pitches (2048), box (64, 64), element strides (1, 1), swizzle 128, fill zero
 //   kernel convtgen_patch_gemm_forward_a2ae076acc924de7
 //     arguments TensorMap x_map, TensorMap weight_map, const unsigned short* bias, unsigned short* y, int batch
 //     grid 132; block 384; shared 197840
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 197840)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 197840)
 
 namespace convtgen_patch_gemm_forward_a2ae076acc924de7_source {
 

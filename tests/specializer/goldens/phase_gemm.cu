@@ -4,14 +4,24 @@
 //   sizes: batch 1, in_height 540, in_width 480; out_height 2160, out_width 1920
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor y: 4147200 elements, written, 16-byte aligned
+//     shape (N 1, H 2160, W 1920, Cout 1), contiguous
 //   tensor x: 14515200 elements, read, 16-byte aligned
+//     shape (N 1, H 540, W 480, Cin 56), contiguous
 //   tensor weight: 4536 elements, read, 16-byte aligned
+//     shape (Cin 56, Cout 1, KH 9, KW 9), contiguous
 //   tensor bias: 1 elements, read, 2-byte aligned
+//     shape (Cout 1), contiguous
+//   tensor maps: by cuTensorMapEncodeTiled, interleave none, L2 promotion 128 bytes
+//     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
+//     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x: f16, sizes (56, 480, 540, 1), byte pitches (112, 53760, 29030400), box (64, 130, 1, 1), element strides (1, 1, 1, 1), swizzle 128, fill zero
 //   kernel convtgen_phase_gemm_forward_ebdf64d0e1165e4a
 //     arguments TensorMap x_map, const unsigned short* x, const unsigned short* weight, const unsigned short* bias,
 //       unsigned short* y, int batch
 //     grid 128; block 288; shared 158848
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 158848)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 158848)
 
 namespace convtgen_phase_gemm_forward_ebdf64d0e1165e4a_source {
 

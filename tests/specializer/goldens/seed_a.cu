@@ -4,8 +4,11 @@
 //   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor y: 134217728 elements, written, 4-byte aligned
+//     shape (N 8, Cout 32, H 512, W 1024), contiguous
 //   tensor x: 134217728 elements, read, 4-byte aligned
+//     shape (N 8, Cin 32, H 512, W 1024), contiguous
 //   tensor weight: 21504 elements, read, 4-byte aligned
+//     shape (Cin 32, Cout 32, KH 3, KW 7), contiguous
 //   kernel convtgen_direct_forward_39807b850100becc
 //     arguments const float* x, const float* weight, float* y
 //     grid 8192; block 256; shared 44544

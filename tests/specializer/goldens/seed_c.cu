@@ -4,9 +4,13 @@
 //   sizes: batch 4, in_height 40, in_width 60; out_height 80, out_width 182
 //   compile: nvcc -gencode arch=compute_75,code=sm_75
 //   tensor y: 2795520 elements, written, 4-byte aligned
+//     shape (N 4, Cout 48, H 80, W 182), contiguous
 //   tensor x: 307200 elements, read, 4-byte aligned
+//     shape (N 4, Cin 32, H 40, W 60), contiguous
 //   tensor weight: 8064 elements, read, 4-byte aligned
+//     shape (Cin 32, Cout / groups 12, KH 3, KW 7), contiguous
 //   tensor bias: 48 elements, read, 4-byte aligned
+//     shape (Cout 48), contiguous
 //   kernel convtgen_direct_forward_8ed5c90ca6234371
 //     arguments const float* x, const float* weight, const float* bias, float* y
 //     grid 320; block 192; shared 13824

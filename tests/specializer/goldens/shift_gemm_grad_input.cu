@@ -5,8 +5,11 @@
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor grad_x: 4194304 elements, written, 16-byte aligned
+//     shape (N 128, Cin 128, H 16, W 16), contiguous
 //   tensor grad_y: 8388608 elements, read, 16-byte aligned
+//     shape (N 128, Cout 64, H 32, W 32), contiguous
 //   tensor weight: 131072 elements, read, 4-byte aligned
+//     shape (Cin 128, Cout 64, KH 4, KW 4), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 524288 bytes, a packed copy of the weights; kept for later calls
 //   kernel convtgen_shift_gemm_grad_input_c3bf306a40c089cb_pack
@@ -16,7 +19,11 @@
 //   kernel convtgen_shift_gemm_grad_input_c3bf306a40c089cb
 //     arguments const float* grad_y, const unsigned char* packed, float* grad_x, int batch
 //     grid 132; block 384; shared 215104
-//     attribute programmatic stream serialization
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 215104)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 215104)
+//     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:
+//       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait
 
 namespace convtgen_shift_gemm_grad_input_c3bf306a40c089cb_source {
 

@@ -4,10 +4,16 @@
 //   sizes: batch 132, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
 //   tensor grad_x: 4325376 elements, written, 16-byte aligned
+//     shape (N 132, H 16, W 16, Cin 128), contiguous
 //   tensor grad_y: 8650752 elements, read, 16-byte aligned
+//     shape (N 132, H 32, W 32, Cout 64), contiguous
 //   tensor weight: 131072 elements, read, 2-byte aligned
+//     shape (Cin 128, Cout 64, KH 4, KW 4), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
+//   tensor maps: by cuTensorMapEncodeTiled, interleave none, L2 promotion 128 bytes
+//     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
+//     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map grad_y_map of grad_y: f16, sizes (64, 32, 32, 132), byte pitches (128, 4096, 131072), box (64, 15, 15, 4), element strides (1, 2, 2, 1), swizzle 128, fill zero
 //   kernel convtgen_tap_gemm_grad_input_f0bc04c08c37a627_pack
 //     arguments const unsigned short* weight, unsigned char* packed
@@ -16,7 +22,11 @@
 //   kernel convtgen_tap_gemm_grad_input_f0bc04c08c37a627
 //     arguments TensorMap grad_y_map, const unsigned char* packed, unsigned short* grad_x, int batch
 //     grid 132; block 288; cluster 2 by the source; shared 197696
-//     attribute programmatic stream serialization
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 197696)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 197696)
+//     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:
+//       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait
 
 namespace convtgen_tap_gemm_grad_input_f0bc04c08c37a627_source {
 

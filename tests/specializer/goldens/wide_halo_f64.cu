@@ -4,8 +4,11 @@
 //   sizes: batch 2, in_height 9, in_width 11; out_height 841, out_width 851
 //   compile: nvcc -gencode arch=compute_120,code=sm_120
 //   tensor y: 10019674 elements, written, 8-byte aligned
+//     shape (N 2, Cout 7, H 841, W 851), contiguous
 //   tensor x: 990 elements, read, 8-byte aligned
+//     shape (N 2, Cin 5, H 9, W 11), contiguous
 //   tensor weight: 315 elements, read, 8-byte aligned
+//     shape (Cin 5, Cout 7, KH 3, KW 3), contiguous
 //   kernel convtgen_direct_forward_88342f6ad70eb1e7
 //     arguments const double* x, const double* weight, double* y
 //     grid 3740; block 32; shared 0
