@@ -55,12 +55,15 @@ class Line:
             return [(self.name, "", "", "torch", "", self.why_not or "the module is gone")]
         if module.policy == "never":
             return [(self.name, "", "all", "torch", "", "policy 'never'")]
-        found = []
+        found = [(self.name, f"{'x'.join(map(str, shape))} {settings.DTYPES[dtype]}", "all", "torch", "", why)
+                 for (shape, dtype), why in functional.state_of(module).refused.items()]
         for call in self.calls():
             shape = "x".join(map(str, call.x_shape)) + f" {settings.DTYPES[call.dtype]}"
             shape += " channels last" if call.channels_last else ""
             if module.policy == "always":
-                found.append((self.name, shape, "all", "convtgen", "", "policy 'always'"))
+                for asked in policies.DIRECTIONS if call.refused else ("all",):
+                    why = call.why_refused(asked)
+                    found.append((self.name, shape, asked, "torch" if why else "convtgen", "", why or "policy 'always'"))
                 continue
             choices = policies.chosen(call).choices
             if not choices:
@@ -267,7 +270,7 @@ def prepare(model, *example, progress=True, threads=0, **keywords):
     def compile_one(job):
         (call, direction, has_bias), owner = job
         try:
-            call.kernel(direction, has_bias)
+            call.refuses(direction, has_bias)
         except Error:
             if owner is None or owner.policy == "always":
                 raise

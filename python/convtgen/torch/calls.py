@@ -90,6 +90,7 @@ class Call:
         self._launch_sizes = (x_shape[0], 1, x_shape[2] if len(x_shape) == 4 else 1, x_shape[-1])
         self._index = device.index if device.type == "cuda" else None
         self._kernels, self._most_bytes = {}, {}
+        self.refused = {}  # why torch's operator serves a direction, by what refuses() is asked
         self.chosen = None  # policy.Chosen, made when it is asked for
 
     def layer_text(self, has_bias, sizes=None):
@@ -133,6 +134,24 @@ class Call:
             found = self._kernels[direction, has_bias] = kernel, *kernel.workspace(self.sizes())
         return found
 
+    def refuses(self, direction, has_bias):
+        """Whether a direction is beyond a limit of convtgen's kernels, so that torch's operator serves it. Compiles its
+        kernel where it is not."""
+        key = direction, has_bias
+        if key not in self._kernels and key not in self.refused:
+            device_of(self.device)  # a device that has no kernels at all is an error
+            try:
+                self.kernel(direction, has_bias)
+            except Error as error:
+                if error.status != Status.UNSUPPORTED:
+                    raise
+                self.refused[key] = str(error).splitlines()[0]
+        return key in self.refused
+
+    def why_refused(self, direction):
+        """Why torch's operator serves a direction; None where it has a kernel, or nobody asked."""
+        return self.refused.get((direction, False)) or self.refused.get((direction, True))
+
     def _workspace(self, workspace_bytes):
         return torch.empty(workspace_bytes + (_WORKSPACE_ALIGNMENT if self.device.type == "cpu" else 0),
                            dtype=torch.uint8, device=self.device)
@@ -163,6 +182,8 @@ class Call:
     def forward(self, x, weight, bias, memory=None):
         """y, of y_shape, for detached tensors of this call's shapes; bias may be None. With a workspace of pack() the
         weights are not read."""
+        if ("forward", bias is not None) not in self._kernels and self.refuses("forward", bias is not None):
+            return in_format(torchs.forward(x, weight, bias, self.parameters), self.channels_last)
         x = _ready(x, self.channels_last)
         weight = _ready(weight, self.weight_channels_last) if memory is None else None
         bias = None if bias is None else bias.resolve_neg().contiguous()
@@ -173,7 +194,9 @@ class Call:
 
     def pack(self, weight, has_bias):
         """A workspace with the weights packed, for all later calls of the forward kernel; None for a kernel that needs
-        more of its workspace than that, or packs no weights."""
+        more of its workspace than that, or packs no weights, or where there is no kernel."""
+        if self.refuses("forward", has_bias):
+            return None
         _, workspace_bytes, kept_bytes = self.kernel("forward", has_bias)
         if kept_bytes == 0 or kept_bytes != workspace_bytes:
             return None
@@ -190,6 +213,11 @@ class Call:
         """(grad_x, grad_weight, grad_bias), each None unless it is wanted; `wanted` has a bool for each. x and weight may
         be None where no wanted gradient needs them."""
         wants_x, wants_weight, wants_bias = wanted[:3]
+        kernels = self._kernels
+        if ((wants_x and ("grad_input", False) not in kernels and self.refuses("grad_input", False)) or
+                (wants_weight and ("grad_weight", bool(wants_bias)) not in kernels and
+                 self.refuses("grad_weight", bool(wants_bias)))):
+            return self._gradients_beyond_limits(grad_y, x, weight, wanted)
         grad_y = _ready(grad_y, self.channels_last)
         grad_x = grad_weight = grad_bias = memory = None
         if wants_x and wants_weight:  # one after the other, so one workspace serves both
@@ -214,6 +242,20 @@ class Call:
         elif wants_bias:
             grad_bias = torchs.bias_gradient(grad_y)
         return grad_x, grad_weight, grad_bias
+
+    def _gradients_beyond_limits(self, grad_y, x, weight, wanted):
+        wants_x, wants_weight, wants_bias = wanted[:3]
+        x = self.empty("x") if x is None else x  # whose data no wanted gradient needs
+        weight = self.empty("weight") if weight is None else weight
+        theirs_x = wants_x and self.refuses("grad_input", False)
+        theirs_weight = wants_weight and self.refuses("grad_weight", bool(wants_bias))
+        theirs = theirs_x, theirs_weight, wants_bias and theirs_weight
+        ours = wants_x and not theirs_x, wants_weight and not theirs_weight, wants_bias and not theirs_weight
+        of_x, of_weight, of_bias = torchs.gradients(grad_y, x, weight, self.parameters, theirs)
+        of_x = None if of_x is None else in_format(of_x, self.channels_last)
+        of_weight = None if of_weight is None else in_format(of_weight, self.weight_channels_last)
+        own = self.gradients(grad_y, x, weight, ours) if any(ours) else (None,) * 3
+        return tuple(one if one is not None else other for one, other in zip(own, (of_x, of_weight, of_bias)))
 
 
 class Packed:
@@ -247,6 +289,17 @@ def _is_legal(x_shape, weight_shape, parameters):
             x_shape[1] == weight_shape[0] and weight_shape[0] % parameters.groups == 0)
 
 
+def _limit_of(call):
+    """What of a layer is beyond the language's limits, as a text; None where nothing is."""
+    try:
+        Layer(call.layer_text(False, call.sizes()))
+    except Error as error:
+        if error.status not in (Status.INVALID_LAYER, Status.UNSUPPORTED):
+            raise
+        return str(error).splitlines()[0]
+    return None
+
+
 def find_call(x_shape, weight_shape, dtype, device, channels_last, weight_channels_last, parameters, compute):
     """The Call of these shapes; None where torch's own operator serves: arguments that are wrong, for its message, empty
     tensors, and layers beyond a limit of convtgen's language."""
@@ -255,12 +308,7 @@ def find_call(x_shape, weight_shape, dtype, device, channels_last, weight_channe
         call = None
         if _is_legal(key[0], key[1], parameters):
             call = Call(*key)
-            try:
-                Layer(call.layer_text(False, call.sizes()))
-            except Error as error:
-                if error.status not in (Status.INVALID_LAYER, Status.UNSUPPORTED):
-                    raise
-                call = None
+            call = None if _limit_of(call) else call
         with _lock:
             if len(_calls) >= _MOST_CALLS:
                 _calls.clear()
@@ -276,7 +324,16 @@ def go_together(x, weight, parameters):
 
 def call_of(x, weight, parameters, compute):
     """find_call() for tensors; None also where torch's operator says what is wrong with them."""
-    if not go_together(x, weight, parameters):
+    return find_call(*_key_of(x, weight, parameters, compute)) if go_together(x, weight, parameters) else None
+
+
+def _key_of(x, weight, parameters, compute):
+    return (x.shape, weight.shape, x.dtype, x.device, is_channels_last(x, weight, parameters),
+            weight_is_channels_last(weight), parameters, settings.compute_mode(x.dtype, compute))
+
+
+def why_no_call(x, weight, parameters, compute):
+    """Why call_of() finds none for legal tensors that kernels take; None for others."""
+    if not go_together(x, weight, parameters) or not _is_legal(x.shape, weight.shape, parameters):
         return None
-    return find_call(x.shape, weight.shape, x.dtype, x.device, is_channels_last(x, weight, parameters),
-                     weight_is_channels_last(weight), parameters, settings.compute_mode(x.dtype, compute))
+    return _limit_of(Call(*_key_of(x, weight, parameters, compute)))

@@ -37,8 +37,8 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
                      compute=None):
     """F.conv_transpose2d with a kernel generated for this layer. Its gradients have kernels too, of any order.
 
-    Torch's own operator serves tensors of other devices than CUDA, complex and integer tensors, empty ones, vmap,
-    forward-mode derivatives and torch.jit.trace.
+    Torch's own operator serves tensors of other devices than CUDA, complex and integer tensors, empty ones, layers beyond
+    a limit of convtgen's kernels, vmap, forward-mode derivatives and torch.jit.trace.
 
     Args:
       input: (batch, in_channels, height, width) or (in_channels, height, width).
@@ -72,6 +72,7 @@ class State:
 
     def __init__(self):
         self.seen = {}  # Call: True, the latest last
+        self.refused = {}  # why torch's operator serves inputs that have no Call, by shape and type
         self.packed = None  # calls.Packed of a frozen module
         self.torchs = set()  # _summary() of inputs for which "auto" chose torch's operator
         self.left = set()  # (Call, what is asked) that is torch's since the whole model is faster so (whole.py)
@@ -81,6 +82,11 @@ class State:
         if len(self.seen) >= self.MOST_SEEN:
             del self.seen[next(iter(self.seen))]
         self.seen[call] = True
+
+    def note_refused(self, input, why):
+        """Notes why an input has no Call; None: for a reason that torch's operator names itself."""
+        if why is not None and len(self.refused) < self.MOST_SEEN:
+            self.refused[tuple(input.shape), input.dtype] = why
 
     def note_torchs(self, input):
         """Notes that torch's operator serves such inputs."""
@@ -201,6 +207,10 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
             parameters = _parameters(dimensions, stride, padding, output_padding, groups, dilation)
             call = calls.call_of(x, w, parameters, compute)
         _remember(key, call)
+    if (call is None and state is not None and settings.takes(x.device, x.dtype) and
+            (x.shape, x.dtype) not in state.refused):
+        state.note_refused(x, calls.why_no_call(x, w, _parameters(dimensions, stride, padding, output_padding, groups,
+                                                                  dilation), compute))
     if call is None or (b is not None and (b.shape != call.bias_shape or b.dtype != x.dtype or b.device != x.device)):
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if state is not None and call not in state.seen:

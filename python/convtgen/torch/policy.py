@@ -166,7 +166,11 @@ class _Measuring:
         self._call, self._has_bias, self._tensors = call, has_bias, None
 
     def seconds(self, asked, server):
-        """(convtgen's, torch's) of what is asked; `server` serves a step of training."""
+        """(convtgen's, torch's) of what is asked; `server` serves a step of training. An Error where there is no kernel:
+        a Call would leave that to torch's operator, and its time would say nothing."""
+        if asked != "training":  # whose directions were measured before
+            direction = "forward" if asked == "frozen" else asked
+            self._call.kernel(direction, self._has_bias and direction != "grad_input")
         if self._tensors is None:
             random = torch.Generator(self._call.device).manual_seed(0)  # so that the caller's own numbers stay as they are
             with torch.no_grad():
