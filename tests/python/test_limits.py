@@ -6,6 +6,7 @@ from conftest import DEVICE
 
 import convtgen.torch as ct
 from convtgen.torch import calls, functional
+from convtgen.torch import policy as policies
 
 
 def phases(policy, **named):
@@ -42,7 +43,8 @@ def test_phases_beyond_the_limit_with_the_policy_always(bias):
     assert all(row[3:] == ("convtgen", "", "policy 'always'") for row in report.rows() if "phases" not in row[5])
 
 
-def test_phases_beyond_the_limit_are_not_measured():
+def test_phases_beyond_the_limit_are_not_measured(monkeypatch):
+    monkeypatch.setattr(policies, "kept_choice", lambda key, made=None: made or "")
     theirs, own, report = phases("auto")
     with pytest.warns(UserWarning, match="20000 phases"):
         check_step(theirs, own)

@@ -6,9 +6,11 @@ from contextlib import contextmanager
 import torch
 import torch.nn.functional as F
 from torch.autograd import forward_ad
+from torch.fx import Proxy
 from torch.overrides import handle_torch_function
 
-from . import calls, geometry, gradients, operators, policy, settings
+from . import calls, geometry, gradients, operators, settings
+from . import policy as policies
 
 _fast = {}  # Call, or None where torch serves, by what a call's tensors and arguments are
 _MOST_FAST = 4096
@@ -23,22 +25,24 @@ _collectors, _lock = 0, threading.Lock()  # threads that are in collecting()
 
 
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *,
-                     compute=None):
+                     compute=None, policy="always", _module=None):
     """F.conv_transpose1d with a kernel generated for this layer; conv_transpose2d() says what and when.
 
     Args:
       input: (batch, in_channels, length) or (in_channels, length).
       weight: (in_channels, out_channels / groups, kernel).
     """
-    return conv_transpose(1, None, input, weight, bias, stride, padding, output_padding, groups, dilation, compute)
+    policies.check_policy(policy)
+    return conv_transpose(1, _module, input, weight, bias, stride, padding, output_padding, groups, dilation, compute,
+                          policy)
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *,
-                     compute=None):
+                     compute=None, policy="always", _module=None):
     """F.conv_transpose2d with a kernel generated for this layer. Its gradients have kernels too, of any order.
 
-    Torch's own operator serves tensors of other devices than CUDA, complex and integer tensors, empty ones, layers beyond
-    a limit of convtgen's kernels, vmap, forward-mode derivatives and torch.jit.trace.
+    Torch's own operator serves tensors of other devices than CUDA, complex and integer tensors, empty ones, layers
+    beyond a limit of convtgen's kernels, vmap, forward-mode derivatives and torch.jit.trace.
 
     Args:
       input: (batch, in_channels, height, width) or (in_channels, height, width).
@@ -49,16 +53,20 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
       compute: how float32 products are formed: "f32" strictly, "tf32" with operands rounded to 10 bits, "f32x3" as
         exact as f32 by three products on tensor cores. None: as torch's convolutions, tf32 where
         torch.backends.cudnn allows it, else f32.
+      policy: as accelerate() has it.
+      _module: convtgen's own, whose call this is; accelerate() and freeze() say what it is known for.
 
     Returns:
       A tensor of the strides that torch's has: channels last where the input or the weight is, not in float64.
 
     Raises:
-      ValueError: `compute` is no mode.
+      ValueError: `compute` is no mode, or `policy` is no policy.
       RuntimeError: what torch raises for wrong shapes and types; convtgen.Error where a kernel could not be compiled
         or launched.
     """
-    return conv_transpose(2, None, input, weight, bias, stride, padding, output_padding, groups, dilation, compute)
+    policies.check_policy(policy)
+    return conv_transpose(2, _module, input, weight, bias, stride, padding, output_padding, groups, dilation, compute,
+                          policy)
 
 
 _FUNCTIONS = {1: (conv_transpose1d, F.conv_transpose1d), 2: (conv_transpose2d, F.conv_transpose2d)}
@@ -182,8 +190,11 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
         if state.torchs and type(input) is torch.Tensor and not _collectors and _summary(input) in state.torchs:
             return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if _has_torch_function(input, weight, bias):
+        named = {} if of_policy == "always" else {"policy": of_policy}
+        if module is not None and not any(isinstance(each, Proxy) for each in (input, weight, bias)):
+            named["_module"] = module  # a graph of torch.fx can't have it
         return handle_torch_function(own, (input, weight, bias), input, weight, bias, stride, padding, output_padding,
-                                     groups, dilation, compute=compute)
+                                     groups, dilation, compute=compute, **named)
     if _in_functorch() is not None or forward_ad._current_level >= 0 or _tracing_state() is not None:
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if (_dispatch_modes() != 0 or type(input) not in _PLAIN or type(weight) not in _PLAIN or
@@ -218,17 +229,19 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
     if _collectors and is_collecting():
         _collector.found.append((module, call, b is not None))
         return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    if of_policy == "never":
+        return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     records = _records() and (x.requires_grad or w.requires_grad or (b is not None and b.requires_grad))
     # What is no Parameter is made anew in each call (weight norm), and is packed in each.
     is_frozen = not records and state is not None and state.packed is not None and type(weight) is torch.nn.Parameter
     server = call
     if of_policy == "auto":
         asked = "training" if records else "frozen" if is_frozen else "forward"
-        chosen = call.chosen or policy.chosen(call)
-        is_left = state.left and (call, asked) in state.left
+        chosen = call.chosen or policies.chosen(call)
+        is_left = state is not None and (call, asked) in state.left
         server = None if is_left else chosen.serves(asked, b is not None)
         if server is None:
-            if is_left or chosen.is_settled(asked):
+            if state is not None and (is_left or chosen.is_settled(asked)):
                 state.note_torchs(input)
             return torchs(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if records:

@@ -1,8 +1,9 @@
 """ConvTranspose1d and ConvTranspose2d: torch's modules with convtgen's kernels."""
 
 import torch
+from torch.fx import Proxy
 
-from . import functional, settings
+from . import functional, settings, tracing
 
 
 class _Convtgen:
@@ -19,6 +20,10 @@ class _Convtgen:
     def forward(self, input, output_size=None):
         """(batch, in_channels, *sizes), or the same without the batch, to the same with out_channels and the output's
         sizes."""
+        if isinstance(input, Proxy):
+            traced = tracing.module_call(self, input, output_size)
+            if traced is not None:
+                return traced
         if self.policy == "never" and not functional.is_collecting():
             return super().forward(input, output_size)
         if self.padding_mode != "zeros":
@@ -34,6 +39,9 @@ class _Convtgen:
         bias = parameters["bias"] if "bias" in parameters else self.bias
         return functional.conv_transpose(dimensions, self, input, weight, bias, self.stride, self.padding,
                                          output_padding, self.groups, self.dilation, self.compute, self.policy)
+
+    def __prepare_scriptable__(self):
+        tracing.refuse_script(self)
 
     def extra_repr(self):
         text = super().extra_repr()
