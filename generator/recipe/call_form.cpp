@@ -69,7 +69,8 @@ std::unexpected<Error> weight_is_null(const Recipe& recipe) {
   const auto kernel = std::ranges::find_if(recipe.kernels, reads);
   const std::string symbol = kernel != recipe.kernels.end() ? kernel->symbol : std::string();
   return fail(fmt::format(
-      "weight is null: the kernel {} keeps no packed copy and reads the weights in each call, so pass them", symbol));
+      "weight is null: the kernel {} keeps no packed copy and reads the weights in each call, so each call needs them",
+      symbol));
 }
 
 }  // namespace

@@ -100,9 +100,9 @@ TEST(PackedCallTest, WeightsThatTheOtherKernelReadsTooAreNeverLeftOut) {
   without.set(Role::kWeight, nullptr);
   const auto call = form.call(without, kSizes);
   ASSERT_FALSE(call);
-  EXPECT_EQ(
-      call.error().message,
-      "weight is null: the kernel convolve keeps no packed copy and reads the weights in each call, so pass them");
+  EXPECT_EQ(call.error().message,
+            "weight is null: the kernel convolve keeps no packed copy and reads the weights in each call, so each call "
+            "needs them");
 }
 
 TEST(PackedCallTest, SourcesThatDoNotGoTogetherAreRefused) {

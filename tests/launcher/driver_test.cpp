@@ -151,7 +151,7 @@ TEST_F(LaunchedByDriver, WrongCalls) {
   };
   expect(up(nullptr, w, b, y, nullptr, 0, 1, 8, 8, nullptr), "x is null");
   expect(up(x, nullptr, b, y, nullptr, 0, 1, 8, 8, nullptr),
-         "weight is null: the kernel reads the weights in each call, so pass them");
+         "weight is null: the kernel reads the weights in each call, so each call needs them");
   expect(up(x, w, nullptr, y, nullptr, 0, 1, 8, 8, nullptr), "bias is null");
   expect(up(x, w, b, nullptr, nullptr, 0, 1, 8, 8, nullptr), "y is null");
   expect(up(at<float>(0x1000002), w, b, y, nullptr, 0, 1, 8, 8, nullptr),

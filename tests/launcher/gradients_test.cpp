@@ -100,7 +100,7 @@ TEST_F(Gradients, WrongTensorsAreNamed) {
   };
   EXPECT_EQ(refused("up_grad_input", {.weight = a, .grad_x = c}), "up_grad_input: grad_y is null");
   EXPECT_EQ(refused("up_grad_input", {.grad_y = a, .grad_x = c}),
-            "up_grad_input: weight is null: the kernel reads the weights in each call, so pass them");
+            "up_grad_input: weight is null: the kernel reads the weights in each call, so each call needs them");
   EXPECT_EQ(refused("up_grad_input", {.weight = a, .grad_y = b}), "up_grad_input: grad_x is null");
   EXPECT_EQ(refused("up_grad_input", {.x = d, .weight = a, .grad_y = b, .grad_x = c}),
             "up_grad_input: x must be null: the call has grad_x, grad_y and weight");

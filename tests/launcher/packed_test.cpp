@@ -142,9 +142,10 @@ TEST_F(PackedWeights, TheWorkspaceIsForTheKernelThatNeedsTheMost) {
   EXPECT_EQ(state_->launches[0].symbol, made_[0].source.symbol);
   EXPECT_THAT(state_->launches[0].arguments, ElementsAre(0x1000000, 0x2000000, 0x3000000, 0x4000000, 9, 20));
   EXPECT_EQ(up({.weight = 0}), kInvalid) << "nothing is packed on this GPU";
-  EXPECT_EQ(set_.last_error(), "up_forward: weight is null: the kernel for sm_80 (" + made_[0].source.symbol +
-                                   ") keeps no packed copy and reads the weights in each call, so pass them; "
-                                   "net_kernel_keeps_weights() tells on each GPU whether null is legal");
+  EXPECT_EQ(set_.last_error(),
+            "up_forward: weight is null: the kernel for sm_80 (" + made_[0].source.symbol +
+                ") keeps no packed copy and reads the weights in each call, so each call needs them; "
+                "net_kernel_keeps_weights() tells on each GPU whether null is legal");
   EXPECT_EQ(state_->launches.size(), 1u);
 }
 

@@ -204,7 +204,7 @@ TEST(Reports, onnxruntime_32506) {
   }
 }
 
-// Sums beyond the largest f16 are infinities, and others are not; nothing is NaN.
+// Outputs beyond the largest f16 are infinities, and others are not; nothing is NaN.
 TEST(Reports, pytorch_153700) {
   for (const std::string_view layout : {"nchw", "nhwc"}) {
     for (const std::string_view fuse : {"", "; fuse hardtanh(-1, 1)"}) {

@@ -256,7 +256,7 @@ static int ns_check_arrays(const ns_kernel* kernel, const ns_call* call) {
       continue;
     }
     if (begin == NULL && tensor->role == NS_WEIGHT) {
-      return ns_fail(NS_INVALID_ARGUMENT, "%s: weight is null: the kernel reads the weights in each call, so pass them",
+      return ns_fail(NS_INVALID_ARGUMENT, "%s: weight is null: the kernel reads the weights in each call, so each call needs them",
                      kernel->name);
     }
     if (begin == NULL) {
