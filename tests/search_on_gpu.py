@@ -274,6 +274,9 @@ def read_earlier(options):
             earlier.append(json.load(file))
         if options.seed in earlier[-1]["seeds"]:
             raise SystemExit(f"--seed: {options.seed} is a seed of {name}; another one draws other layers")
+    seeds = [seed for each in earlier for seed in each["seeds"]]
+    if len(set(seeds)) < len(seeds):
+        raise SystemExit(f"--more: a search holds those that it went on from, so name the last alone; seeds {seeds}")
     return earlier
 
 
