@@ -47,7 +47,7 @@ Outcome<MadeKernel> generate_first(const Problem& problem, std::string_view reco
 
 /// Compiles what nobody has compiled; says before if that will take long.
 Compiled<Binary> compile_source(const Nvrtc& nvrtc, const MadeKernel& made, BinaryKind kind) {
-  if (const auto note = slow_compile_note(made.source)) {
+  if (const auto note = slow_compile_note(made.plan, made.source)) {
     log(LogLevel::kWarning, fmt::format("{} [layer: {}]", *note, canonical_form(made.problem.layer)));
   }
   return compile_with_nvrtc(nvrtc, made.source, made.problem.target.architecture, kind);

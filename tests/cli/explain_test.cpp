@@ -185,7 +185,7 @@ TEST(Explain, DoesNotCompileWhereThatIsNotWanted) {
   const Setting setting{.environment = {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC},
                                         {"CONVTGEN_FAKE_NVRTC_COUNT", folder / "compiles"},
                                         {"CONVTGEN_CACHE_DIR", folder / "cache"}}};
-  const std::string layer = "conv_transpose2d 64 -> 64; kernel 64; stride 8; compute tf32; directions grad_input";
+  const std::string layer = "conv_transpose1d 512 -> 256; kernel 256; input 4x333";
   const Outcome without = convtgen({"explain", "--no-compile", "-e", layer}, setting);
   EXPECT_EQ(without.exit, 0);
   EXPECT_EQ(without.err, "");
