@@ -13,7 +13,7 @@ __device__ __forceinline__ unsigned short float_to_half(float value) {
   return bits;
 }
 
-// The same, for an accumulator of asynchronous products: the conversion stays after the wait for them.
+// Rounds an accumulator of asynchronous products to f16. Adding -0 keeps the conversion after the wait for them.
 //
 // ptxas (CUDA 12.4 to 13.5) makes one packed conversion of two scalar ones. Where these read accumulators, it puts the
 // packed one before the wait, and so reads unfinished accumulators. An addition of -0 changes no value, and ptxas

@@ -178,7 +178,7 @@ __device__ __forceinline__ float half_to_float(unsigned short bits) {
   return value;
 }
 
-// The same, for an accumulator of asynchronous products: the conversion stays after the wait for them.
+// Rounds an accumulator of asynchronous products to f16. Adding -0 keeps the conversion after the wait for them.
 __device__ __forceinline__ unsigned short accumulator_to_half(float value) {
   unsigned short bits;
   asm("{\n\t.reg .f32 same;\n\tadd.rn.f32 same, %1, 0f80000000;\n\tcvt.rn.f16.f32 %0, same;\n\t}"
