@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "c2c371a727809b47b5e0146a3994d0db1681695ea8f11b74c1e8b55db7a994b1")
+  (digest "f1aeeeb94fbda10c7e4f0b1664b167cb9e9d20ac21ad3557536811fea722b2ec")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -168,8 +168,9 @@
   (primitive @21 computes "unsigned short" accumulator_to_half (uses) "// Rounds an accumulator of asynchronous products to f16. Adding -0 keeps the conversion after the wait for them.\n__device__ __forceinline__ unsigned short accumulator_to_half(float value) {\n  unsigned short bits;\n  asm(\"{\\n\\t.reg .f32 same;\\n\\tadd.rn.f32 same, %1, 0f80000000;\\n\\tcvt.rn.f16.f32 %0, same;\\n\\t}\"\n      : \"=h\"(bits)\n      : \"f\"(value));\n  return bits;\n}")
   (primitive @29 computes float bfloat16_to_float (uses) "__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {\n  return __uint_as_float(static_cast<unsigned int>(bits) << 16);\n}")
   (primitive @34 computes "unsigned short" float_to_bfloat16 (uses) "// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.\n__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {\n  const unsigned int bits = __float_as_uint(value);\n  if ((bits & 0x7fffffffu) > 0x7f800000u) {\n    return 0x7fff;\n  }\n  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n}")
-  (primitive @43 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
-  (primitive @50 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @43 acts void halves_of (uses) "// The halves of a word. Integer shifts and conversions of it would be two instructions; this is one.\n__device__ __forceinline__ void halves_of(unsigned int word, unsigned short& low, unsigned short& high) {\n  asm(\"mov.b32 {%0, %1}, %2;\" : \"=h\"(low), \"=h\"(high) : \"r\"(word));\n}")
+  (primitive @48 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @55 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (file "device/element.h")
   (function @12 device "unsigned int" pair
     (comment "Two elements of 16 bits in a word.")
@@ -848,13 +849,14 @@
   (constant @330 int kOwn (/ P::block_n 4))
   (constant @331 bool kHasBiasRegisters (&& P::has_bias (<= kOwn 16)))
   (constant @334 bool kStoresChannels (&& P::channels_last (== kPhaseBlocks 1)))
-  (function @337 device int own_channel
+  (constant @337 bool kRoundsTwo (&& (&& kStoresChannels (== P::store 1)) (== kBytes 2)))
+  (function @340 device int own_channel
     (comment "The block's channel that is the thread's i-th, whose first is `channel`.")
     (attributes "__forceinline__")
     (argument int channel)
     (argument int i)
     (return @1 (+ (+ channel (* (/ i P::adjacent_channels) (* 4 P::adjacent_channels))) (% i P::adjacent_channels))))
-  (function @343 device void store_parts
+  (function @346 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -896,33 +898,50 @@
               (if @28 kStoresChannels
                 (then
                   (declare @29 (pointer Element) to (+ y (* (+ (* (+ (* (static_cast "long long" image) out_h) oy) out_w) ox) P::out_channels)))
-                  (for @31 (pragma "unroll") (declare @31 int first 0) (< first (/ P::block_n 4)) (+= first P::store)
-                    (declare @32 (const int) own (call own_channel channel first))
-                    (if @33 (|| (== (% P::out_channels P::block_n) 0) (< own left))
-                      (then
-                        (declare @34 (array float P::store) values)
-                        (for @36 (pragma "unroll") (declare @36 int i 0) (< i P::store) (++ i)
-                          (do @37 (= (at values i) (call epilogue (call acc_of (at acc part) phase (+ first i) half) (? kHasBiasRegisters (at bias_registers (+ first i)) (? P::has_bias (at bias (+ own i)) 0))))))
-                        (do @42 (call store_together (+ to own) values))))))
-                (else
-                  (declare @46 (pointer Element) to (+ (+ y (* (+ (* (* (static_cast "long long" image) P::out_channels) out_h) oy) out_w)) ox))
-                  (for @48 (pragma "unroll") (declare @48 int i 0) (< i (/ P::block_n 4)) (++ i)
-                    (declare @49 (const int) own (call own_channel channel i))
-                    (comment @50 "Of parted phases: the block's first column. `y` is the image's first channel then.")
-                    (declare @51 (const int) shift (? (== kPhaseBlocks 1) 0 (* (% (+ first_out own) kPhaseBlocks) kPhaseColumns)))
-                    (declare @52 (const int) column (+ ox shift))
-                    (if @53 (&& (|| (== (% kMadeChannels P::block_n) 0) (< own left)) (|| (== kPhaseBlocks 1) (&& (>= column 0) (< column out_w))))
-                      (then
-                        (declare @55 (array float P::store) values)
-                        (for @57 (pragma "unroll") (declare @57 int v 0) (< v P::store) (++ v)
-                          (do @58 (= (at values v) (call epilogue (call acc_of (at acc part) (+ phase v) i half) (? kHasBiasRegisters (at bias_registers i) (? P::has_bias (at bias own) 0))))))
-                        (if @62 (== kPhaseBlocks 1)
+                  (if @30 kRoundsTwo
+                    (then
+                      (for @32 (pragma "unroll") (declare @32 int first 0) (< first (/ P::block_n 4)) (+= first 2)
+                        (declare @33 (array float 2) values)
+                        (for @35 (pragma "unroll") (declare @35 int i 0) (< i 2) (++ i)
+                          (do @36 (= (at values i) (call epilogue (call acc_of (at acc part) phase (+ first i) half) (? kHasBiasRegisters (at bias_registers (+ first i)) (? P::has_bias (at bias (call own_channel channel (+ first i))) 0))))))
+                        (declare @41 (array "unsigned short" 2) rounded)
+                        (do @42 (call halves_of (call pair (at values 0) (at values 1)) (at rounded 0) (at rounded 1)))
+                        (declare @43 (const int) own (call own_channel channel first))
+                        (declare @44 (const int) next (call own_channel channel (+ first 1)))
+                        (if @45 (|| (== (% P::out_channels P::block_n) 0) (< own left))
                           (then
-                            (do @63 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))
+                            (do @46 (= (at to own) (at rounded 0)))))
+                        (if @48 (|| (== (% P::out_channels P::block_n) 0) (< next left))
+                          (then
+                            (do @49 (= (at to next) (at rounded 1)))))))
+                    (else
+                      (for @54 (pragma "unroll") (declare @54 int first 0) (< first (/ P::block_n 4)) (+= first P::store)
+                        (declare @55 (const int) own (call own_channel channel first))
+                        (if @56 (|| (== (% P::out_channels P::block_n) 0) (< own left))
+                          (then
+                            (declare @57 (array float P::store) values)
+                            (for @59 (pragma "unroll") (declare @59 int i 0) (< i P::store) (++ i)
+                              (do @60 (= (at values i) (call epilogue (call acc_of (at acc part) phase (+ first i) half) (? kHasBiasRegisters (at bias_registers (+ first i)) (? P::has_bias (at bias (+ own i)) 0))))))
+                            (do @65 (call store_together (+ to own) values))))))))
+                (else
+                  (declare @70 (pointer Element) to (+ (+ y (* (+ (* (* (static_cast "long long" image) P::out_channels) out_h) oy) out_w)) ox))
+                  (for @72 (pragma "unroll") (declare @72 int i 0) (< i (/ P::block_n 4)) (++ i)
+                    (declare @73 (const int) own (call own_channel channel i))
+                    (comment @74 "Of parted phases: the block's first column. `y` is the image's first channel then.")
+                    (declare @75 (const int) shift (? (== kPhaseBlocks 1) 0 (* (% (+ first_out own) kPhaseBlocks) kPhaseColumns)))
+                    (declare @76 (const int) column (+ ox shift))
+                    (if @77 (&& (|| (== (% kMadeChannels P::block_n) 0) (< own left)) (|| (== kPhaseBlocks 1) (&& (>= column 0) (< column out_w))))
+                      (then
+                        (declare @79 (array float P::store) values)
+                        (for @81 (pragma "unroll") (declare @81 int v 0) (< v P::store) (++ v)
+                          (do @82 (= (at values v) (call epilogue (call acc_of (at acc part) (+ phase v) i half) (? kHasBiasRegisters (at bias_registers i) (? P::has_bias (at bias own) 0))))))
+                        (if @86 (== kPhaseBlocks 1)
+                          (then
+                            (do @87 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))
                           (else
-                            (do @65 (call store_together (+ (+ to (* (* (static_cast "long long" (/ (+ first_out own) kPhaseBlocks)) out_h) out_w)) shift) values)))))))))))))))
-  (section @420 "Kernel")
-  (function @422 kernel void halo_gemm
+                            (do @89 (call store_together (+ (+ to (* (* (static_cast "long long" (/ (+ first_out own) kPhaseBlocks)) out_h) out_w)) shift) values)))))))))))))))
+  (section @447 "Kernel")
+  (function @449 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)

@@ -1,5 +1,5 @@
 (program mma_rows
-  (digest "3980747d74b14e72eb44c4794e254eff8c732178d4b3e7c79865dec6ccb617d7")
+  (digest "bd192b175c09d91879554feb6f3c87fd77bdafaf5f66f7cbdb8fa814cf5a0d64")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -265,8 +265,9 @@
   (primitive @21 computes "unsigned short" accumulator_to_half (uses) "// Rounds an accumulator of asynchronous products to f16. Adding -0 keeps the conversion after the wait for them.\n__device__ __forceinline__ unsigned short accumulator_to_half(float value) {\n  unsigned short bits;\n  asm(\"{\\n\\t.reg .f32 same;\\n\\tadd.rn.f32 same, %1, 0f80000000;\\n\\tcvt.rn.f16.f32 %0, same;\\n\\t}\"\n      : \"=h\"(bits)\n      : \"f\"(value));\n  return bits;\n}")
   (primitive @29 computes float bfloat16_to_float (uses) "__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {\n  return __uint_as_float(static_cast<unsigned int>(bits) << 16);\n}")
   (primitive @34 computes "unsigned short" float_to_bfloat16 (uses) "// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.\n__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {\n  const unsigned int bits = __float_as_uint(value);\n  if ((bits & 0x7fffffffu) > 0x7f800000u) {\n    return 0x7fff;\n  }\n  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n}")
-  (primitive @43 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
-  (primitive @50 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @43 acts void halves_of (uses) "// The halves of a word. Integer shifts and conversions of it would be two instructions; this is one.\n__device__ __forceinline__ void halves_of(unsigned int word, unsigned short& low, unsigned short& high) {\n  asm(\"mov.b32 {%0, %1}, %2;\" : \"=h\"(low), \"=h\"(high) : \"r\"(word));\n}")
+  (primitive @48 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @55 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (file "device/scalar.h")
   (enum @8 ElementKind (kPlain 0) (kF16 1) (kBf16 2))
   (function @10 device P::Sum widen
