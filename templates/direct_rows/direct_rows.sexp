@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "72334033cc7967327213bfa1da723d50980d6408f3dd90d45d6935faf7b7de1e")
+  (digest "42c27f2a9b8c6ff539aa5f429d31bb520b7328b8a6852ea52e2b74eeeb50012c")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -120,7 +120,7 @@
   (constant @16 int kTileColumns (* P::warps_x kWarpColumns))
   (constant @17 int kWarpChannels (* P::lanes_c P::channels_per_thread))
   (constant @18 int kTileChannels (* P::warps_c kWarpChannels))
-  (file "rows/tile.h")
+  (file "output_rows/tile.h")
   (constant @8 int kTaps (* P::kernel_h P::kernel_w))
   (constant @9 int kLastRow (- P::kernel_h 1))
   (constant @10 int kGroupIn (/ P::in_channels P::groups))

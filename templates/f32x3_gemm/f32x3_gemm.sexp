@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "98ddd11c66aa08146cec396a13775b6d7d1298470a2763058dbe354b0aecfca7")
+  (digest "47ac1c4f079a1f1f5780c9b4cd2c324c506a00fd7802bbfc6582526da0523043")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -222,7 +222,7 @@
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))
-  (file "gemm/problem.h")
+  (file "forward_gemm/problem.h")
   (constant @16 int kConsumers 256 (trail "threads: two warpgroups"))
   (static_assert @19 (|| (== (* P::input_stride_h P::input_stride_w) 1) (== (* P::stride_h P::stride_w) 1)) "a gradient of the input has one phase")
   (constant @21 int kRowBlocks (? (== (* P::input_stride_h P::input_stride_w) 1) 1 P::kernel_h))
@@ -378,7 +378,7 @@
   (static_assert @161 (|| (! kHoldsPairs) P::prefetch) "pairs of taps are loaded while products run")
   (file "f32x3_gemm.cu")
   (section @20 "Packing")
-  (file "gemm/weights.h")
+  (file "forward_gemm/weights.h")
   (alias @9 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
@@ -438,7 +438,7 @@
     (argument int ins)
     (argument int taps)
     (return @1 (? P::weights_exchanged (* (- taps 1) (call weight_tap_step ins)) 0)))
-  (file "gemm/weights.h")
+  (file "forward_gemm/weights.h")
   (constant @13 int kAllKSteps (* (/ kKBlocks kRowBlocks) kKSteps) (trail "of a tap"))
   (constant @14 "long long" kGroupWeights (* (* (static_cast "long long" P::in_channels) P::out_channels) kTaps))
   (function @17 device int k_block_of
@@ -561,7 +561,7 @@
                 (do @65 (= (at row (* (+ half 2) kInstructionN)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low)))))))))))
   (file "f32x3_gemm.cu")
   (section @23 "Tiles and stages")
-  (file "gemm/pipeline.h")
+  (file "forward_gemm/pipeline.h")
   (function @8 device void next_stage
     (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
     (attributes "__forceinline__")
@@ -578,7 +578,7 @@
     (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive barrier)))))
-  (file "gemm/tile.h")
+  (file "forward_gemm/tile.h")
   (function @7 constexpr int tiles_down
     (comment "Tiles of an image, down and across. An image that is one row of positions (kFlat) has tiles across only.")
     (argument int out_h)
@@ -619,7 +619,7 @@
   (primitive @38 acts void async_copy_wait (uses) "// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still in flight.\n__device__ __forceinline__ void async_copy_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @70 acts void async_copy_wait_all (uses) "// Waits for all copies of this thread, in groups or not.\n__device__ __forceinline__ void async_copy_wait_all() {\n  asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n}")
   (primitive @77 acts void async_copy_arrive (uses shared_address) "// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory; does not wait.\n__device__ __forceinline__ void async_copy_arrive(unsigned long long* barrier) {\n  asm volatile(\"cp.async.mbarrier.arrive.noinc.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
-  (file "gemm/async_staging.h")
+  (file "forward_gemm/async_staging.h")
   (function @8 device void copy_vector
     (comment "Issues one copy: `bytes` from memory, and zeros for the rest of P::copy_bytes.")
     (attributes "inline")
@@ -707,7 +707,7 @@
         (for @17 plain (declare @17 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
           (declare @18 (const "long long") place (call find_pixel pixel first_row first_column images in_h in_w))
           (do @19 (call copy_vector (+ (+ to (call staged_pixel pixel)) own) (? (&& (>= place 0) (> left 0)) (+ (+ (+ x (* place kInChannels)) first_channel) own) x) (? (&& (>= place 0) (> left 0)) (* left kBytes) 0)))))))
-  (file "gemm/bulk_rows.h")
+  (file "forward_gemm/bulk_rows.h")
   (constant @12 bool kByRows (&& P::bulk (! P::channels_last)))
   (constant @13 int kVectorElements (/ 16 kBytes))
   (function @16 device int place_in_vector
@@ -1036,7 +1036,7 @@
     (do @43 (-- (. issued stages))))
   (file "f32x3_gemm.cu")
   (section @32 "Products")
-  (file "gemm/taps.h")
+  (file "forward_gemm/taps.h")
   (function @7 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and how many offsets before it some tap reads.")
     (argument int offset)
@@ -1157,7 +1157,7 @@
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i kLoadedColumns) (++ i)
       (do @4 (|= word (| (at (at words 0) i) (at (at words 1) i)))))
     (return @6 word))
-  (file "gemm/accumulators.h")
+  (file "forward_gemm/accumulators.h")
   (alias @8 Accumulators (array (array (array float (/ kInstructionN 2)) kMTiles) kAccumulatorSets)
     (comment "By sets of fused phases and by instruction tiles of 64 positions."))
   (constant @10 int kSetAccumulators (/ (* kMTiles kInstructionN) 2))
@@ -1786,7 +1786,7 @@
                                                 (then
                                                   (do @37 (= value (+ value a))))))))))))))))))))))))))
     (return @40 value))
-  (file "gemm/epilogue.h")
+  (file "forward_gemm/epilogue.h")
   (function @10 device float epilogue
     (comment "A value as memory holds it, after the bias and the fuse chain where the layer has them.")
     (attributes "__forceinline__")

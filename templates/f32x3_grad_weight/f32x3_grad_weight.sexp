@@ -1,5 +1,5 @@
 (program f32x3_grad_weight
-  (digest "86ec601c0766d3b566e7dc7b938044370f7db2cc8aa4d5de728b00b512bf334a")
+  (digest "4a875b1a9efcfebc0ab61d9dcaca103a7288ab8d961304d12fdb99f4bbbca327")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -233,7 +233,7 @@
   (section @32 "Elements")
   (file "columns.h")
   (constant @5 int kColumnRows 1)
-  (file "pixel_gemm/problem.h")
+  (file "grad_weight/problem.h")
   (alias @18 Element P::Element)
   (alias @19 Sum P::Sum)
   (function @21 constexpr int smaller
@@ -306,7 +306,7 @@
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kOwnTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (call wgmma_pin (at (at acc tile) i))))))
-  (file "pixel_gemm/vectors.h")
+  (file "grad_weight/vectors.h")
   (function @7 device void store_floats
     (comment "Stores adjacent floats, aligned to all of them, in one piece.")
     (attributes "__forceinline__")
@@ -321,7 +321,7 @@
             (do @4 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at values 0) (at values 1)))))
           (else
             (do @6 (= (* to) (at values 0))))))))
-  (file "pixel_gemm/floats.h")
+  (file "grad_weight/floats.h")
   (function @6 device float widen
     (attributes "__forceinline__")
     (argument Element value)
@@ -337,7 +337,7 @@
     (do @1 (call store_floats to sums)))
   (file "f32x3_grad_weight.cu")
   (section @35 "Tiles and stages")
-  (file "pixel_gemm/positions.h")
+  (file "grad_weight/positions.h")
   (constant @8 int kInputPitch (? P::flat (+ P::width kHaloW) P::tile_columns))
   (constant @9 int kWindowPitch (+ P::tile_columns kHaloW))
   (constant @10 int kRowPitch (? P::flat kInputPitch kWindowPitch) (trail "of a plane"))
@@ -366,7 +366,7 @@
   (static_assert @40 (|| (! P::channels_last) (&& (== (% kGroupIn kPack) 0) (== (% kGroupOut kPack) 0))) "units are loaded as they lie")
   (file "layout.h")
   (constant @7 int kElementBytes 4)
-  (file "pixel_gemm/rows.h")
+  (file "grad_weight/rows.h")
   (constant @13 bool kByRows (> P::row_stages 0))
   (constant @14 int kRowSlots (? kByRows P::row_stages 1))
   (constant @15 int kCopyElements (/ 16 kElementBytes))
@@ -480,7 +480,7 @@
   (constant @19 int kStageBytes (* 2 (+ kInputBytes kWindowBytes)))
   (constant @20 int kPipelineBytes (* P::stages kStageBytes))
   (constant @23 int kStoredColumns (call smaller kColumns (* (/ (/ kPipelineBytes (* 4 kColumnPitch)) 8) 8)))
-  (file "pixel_gemm/split_layout.h")
+  (file "grad_weight/split_layout.h")
   (constant @8 int kScalesOffset kPipelineBytes)
   (constant @9 int kTotalsOffset (+ kScalesOffset (* 4 (+ P::block_in P::block_out))))
   (constant @10 int kTotalsEnd (+ kTotalsOffset (? P::shared_totals (* (* 4 kAccumulators) kConsumers) 0)))
@@ -495,7 +495,7 @@
   (static_assert @37 (>= kStoredColumns 8) "the results of eight input channels fit the stages")
   (file "f32x3_grad_weight.cu")
   (section @38 "Scales")
-  (file "pixel_gemm/scales.h")
+  (file "grad_weight/scales.h")
   (constant @9 int kScanThreads 256)
   (constant @10 int kScanReads 8 (trail "of a thread, that are in flight together"))
   (constant @13 int kScanPixels (? (|| (< P::height 0) (< P::width 0)) (<< 1 30) (* P::height P::width)))
@@ -652,7 +652,7 @@
   (primitive @80 acts void matrix_store_x2_transposed (uses shared_address) "// Writes two matrices, transposed.\n__device__ __forceinline__ void matrix_store_x2_transposed(void* row, const unsigned int (&values)[2]) {\n  asm volatile(\"stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};\" ::\"r\"(shared_address(row)),\n               \"r\"(values[0]), \"r\"(values[1])\n               : \"memory\");\n}")
   (primitive @87 acts void matrix_store_x4 (uses shared_address) "// Writes four matrices.\n__device__ __forceinline__ void matrix_store_x4(void* row, const unsigned int (&values)[4]) {\n  asm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(shared_address(row)),\n               \"r\"(values[0]), \"r\"(values[1]), \"r\"(values[2]), \"r\"(values[3])\n               : \"memory\");\n}")
   (primitive @94 acts void matrix_store_x4_transposed (uses shared_address) "// Writes four matrices, transposed.\n__device__ __forceinline__ void matrix_store_x4_transposed(void* row, const unsigned int (&values)[4]) {\n  asm volatile(\"stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(shared_address(row)),\n               \"r\"(values[0]), \"r\"(values[1]), \"r\"(values[2]), \"r\"(values[3])\n               : \"memory\");\n}")
-  (file "pixel_gemm/matrices.h")
+  (file "grad_weight/matrices.h")
   (record @8 Position
     (comment "A position of x or of the window, and whether anybody wants it.")
     (field int at)
@@ -675,7 +675,7 @@
             (do @5 (call matrix_store_x2_transposed to both)))
           (else
             (do @7 (call matrix_store_x1_transposed to (at values 0))))))))
-  (file "pixel_gemm/split_unit.h")
+  (file "grad_weight/split_unit.h")
   (constant @8 int kWords kPack (trail "of a unit"))
   (function @11 device void load_channels
     (comment "Loads a unit that lies with channels last, or zeros.")
@@ -813,7 +813,7 @@
     (argument int lane)
     (declare @3 (pointer "unsigned char") to (+ window (call window_place (. (at positions 0) at) (+ octet (% (/ lane 8) kWindowTogether)))))
     (do @4 (call store_split_block (? (. (at positions 0) is_wanted) to spare) (? (. (at positions 0) is_wanted) (+ to kWindowBytes) spare) words scales kWindowTogether)))
-  (file "pixel_gemm/pipeline.h")
+  (file "grad_weight/pipeline.h")
   (record @8 Target
     (comment "What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.")
     (field int slice)
@@ -846,7 +846,7 @@
     (if @2 (== lane 0)
       (then
         (do @3 (call mbarrier_arrive barrier)))))
-  (file "pixel_gemm/tiles.h")
+  (file "grad_weight/tiles.h")
   (record @9 Tile
     (comment "A stage's place: the image and row of its first row, and its first column; and how many tiles follow in its column of")
     (comment "tiles.")
@@ -904,7 +904,7 @@
     (declare @3 (const int) first_ci (+ (* (. target group) kGroupIn) (. target first_in)))
     (declare @4 (const int) first_co (+ (* (. target group) kGroupOut) (. target first_out)))
     (return @5 (init (+ x (? P::channels_last first_ci (* first_ci (* (static_cast "long long" in_h) in_w)))) (+ grad_y (? P::channels_last first_co (* first_co (* (static_cast "long long" out_h) out_w)))) (- kGroupIn (. target first_in)) (- kGroupOut (. target first_out)) (- (* (. target first_kh) P::dilation_h) P::padding_h) (- (* (. target first_kw) P::dilation_w) P::padding_w))))
-  (file "pixel_gemm/staging.h")
+  (file "grad_weight/staging.h")
   (function @18 constexpr int turns
     (comment "A batch is what a thread has in flight: some units of channels at one position. Threads share the positions and, in")
     (comment "so many lanes, the units of a position: with channels last eight positions by as many units as are adjacent, else as")
@@ -1109,7 +1109,7 @@
             (do @25 (call load_batch words source next (? (== (+ part 1) kBatches) 0 (+ part 1)) thread batch in_h in_w out_h out_w)))))
       (do @28 (call fence_proxy_async))
       (do @29 (call mbarrier_arrive (& (at full stage))))))
-  (file "pixel_gemm/row_staging.h")
+  (file "grad_weight/row_staging.h")
   (record @18 Origin
     (comment "What a block reads: its first channels of x and grad_y, and the origin of its taps.")
     (field int in)
@@ -1423,7 +1423,7 @@
     (attributes "__forceinline__")
     (argument (const int) step)
     (return @1 (* step 256)))
-  (file "pixel_gemm/multiply_parts.h")
+  (file "grad_weight/multiply_parts.h")
   (alias @15 Fragments (array (array "unsigned int" 4) (* 2 kOwnTiles))
     (comment "One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts."))
   (function @19 device void multiply_stage
@@ -1458,7 +1458,7 @@
       (do @31 (call wgmma_wait 1)
         (trail "the step before, whose fragments the next one overwrites")))
     (do @33 (call wgmma_wait 0)))
-  (file "pixel_gemm/totals.h")
+  (file "grad_weight/totals.h")
   (constant @14 int kMostTerms 16)
   (constant @15 int kPromoteStages (/ kMostTerms kKSteps) (trail "stages after which high parts are promoted"))
   (constant @16 int kPromoteLow 32 (trail "promotions of high parts after which low parts are promoted"))
@@ -1573,7 +1573,7 @@
   (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
-  (file "pixel_gemm/epilogue.h")
+  (file "grad_weight/epilogue.h")
   (section @10 "Epilogue")
   (function @13 device void promote
     (comment "Adds the accumulators to the thread's totals, and begins anew. The first time there are none yet.")
@@ -1689,7 +1689,7 @@
                     (do @18 (= (at to (+ (* (+ column (% i 2)) kColumnPitch) (* (/ i 2) 8))) (at (at acc tile) (+ (/ (+ first column) 2) i)))))))))))
       (do @24 (call named_barrier_sync 1 kConsumers))
       (do @25 (call store_columns columns first (call min kStoredColumns (- kColumns first)) target partial grad_weight adds thread))))
-  (file "pixel_gemm/consume_parts.h")
+  (file "grad_weight/consume_parts.h")
   (section @9 "Consumers")
   (function @13 device void consume_stage
     (comment "Multiplies what the stage of this number brought, and releases it. Promotes accumulators to the thread's totals where")

@@ -1,5 +1,5 @@
 (program f32x3_grad_weight_pixels
-  (digest "80ba511b61886f114fc36d183d59e97f781f6520c0aa4bf52b98209134d48fd3")
+  (digest "185e21a8035259299b438df319557ff5e11b35c24a94cdcfcbf9f771ec639373")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -234,7 +234,7 @@
   (section @33 "Elements")
   (file "columns.h")
   (constant @5 int kColumnRows 1)
-  (file "pixel_gemm/problem.h")
+  (file "grad_weight/problem.h")
   (alias @18 Element P::Element)
   (alias @19 Sum P::Sum)
   (function @21 constexpr int smaller
@@ -307,7 +307,7 @@
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kOwnTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (call wgmma_pin (at (at acc tile) i))))))
-  (file "pixel_gemm/vectors.h")
+  (file "grad_weight/vectors.h")
   (function @7 device void store_floats
     (comment "Stores adjacent floats, aligned to all of them, in one piece.")
     (attributes "__forceinline__")
@@ -322,7 +322,7 @@
             (do @4 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at values 0) (at values 1)))))
           (else
             (do @6 (= (* to) (at values 0))))))))
-  (file "pixel_gemm/floats.h")
+  (file "grad_weight/floats.h")
   (function @6 device float widen
     (attributes "__forceinline__")
     (argument Element value)
@@ -340,7 +340,7 @@
   (section @36 "Tiles and stages")
   (file "layout.h")
   (constant @6 int kParts 2 (trail "of a value: high and low"))
-  (file "pixel_gemm/boxes.h")
+  (file "grad_weight/boxes.h")
   (constant @11 int kThreads kConsumers)
   (constant @12 int kIssueLag 2 (trail "stages from a stage's last read to its next copies"))
   (function @15 constexpr int box_channels
@@ -379,7 +379,7 @@
   (file "layout.h")
   (constant @9 int kPipelineBytes (* P::stages kStageBytes))
   (constant @10 int kStoredColumns (call smaller kColumns (* (/ (/ kPipelineBytes (* 4 kColumnPitch)) 8) 8)))
-  (file "pixel_gemm/split_layout.h")
+  (file "grad_weight/split_layout.h")
   (constant @8 int kScalesOffset kPipelineBytes)
   (constant @9 int kTotalsOffset (+ kScalesOffset (* 4 (+ P::block_in P::block_out))))
   (constant @10 int kTotalsEnd (+ kTotalsOffset (? P::shared_totals (* (* 4 kAccumulators) kConsumers) 0)))
@@ -391,7 +391,7 @@
   (static_assert @20 (>= kStoredColumns 8) "the results of eight input channels fit the stages")
   (file "f32x3_grad_weight_pixels.cu")
   (section @39 "Scales")
-  (file "pixel_gemm/scales.h")
+  (file "grad_weight/scales.h")
   (constant @9 int kScanThreads 256)
   (constant @10 int kScanReads 8 (trail "of a thread, that are in flight together"))
   (constant @13 int kScanPixels (? (|| (< P::height 0) (< P::width 0)) (<< 1 30) (* P::height P::width)))
@@ -535,7 +535,7 @@
         (do @9 (= (at (at totals tile) i) (call scaled_by (at (at totals tile) i) (- (- (call exponent_of (at of_rows (* (% (/ i 2) 2) 8)))) (call exponent_of (at scales (+ (+ (* (/ i 4) 8) (* (% lane 4) 2)) (% i 2)))))))))))
   (file "f32x3_grad_weight_pixels.cu")
   (section @42 "Split copies")
-  (file "pixel_gemm/channel_tile.h")
+  (file "grad_weight/channel_tile.h")
   (constant @9 int kCopyThreads 256)
   (constant @10 int kCopySide 64 (trail "positions and channels"))
   (constant @11 int kCopyLoads (/ (* kCopySide kCopySide) kCopyThreads) (trail "of a thread"))
@@ -564,7 +564,7 @@
       (do @11 (= (at loaded i) (? (&& (< image images) (< (+ channel next) channels)) (at column (* next plane)) 0))))
     (for @14 (pragma "unroll") (declare @14 int i 0) (< i kCopyLoads) (++ i)
       (do @15 (= (at tile (+ (* (+ (/ thread kCopySide) (* i (/ kCopyThreads kCopySide))) kCopyPitch) (% thread kCopySide))) (at loaded i)))))
-  (file "pixel_gemm/split_unit.h")
+  (file "grad_weight/split_unit.h")
   (constant @8 int kWords kPack (trail "of a unit"))
   (function @11 device void load_channels
     (comment "Loads a unit that lies with channels last, or zeros.")
@@ -671,7 +671,7 @@
         (do @12 (call split_tile (+ x (* first (* P::in_channels kInputPlane))) x_parts maxima shared P::in_channels 0 (* (/ (. blockIdx x) kInputCopyColumns) kCopySide) (* (% (. blockIdx x) kInputCopyColumns) kCopySide) images kInputPlane (. threadIdx x))))
       (else
         (do @16 (call split_tile (+ grad_y (* first (* P::out_channels window_plane))) grad_y_parts maxima shared P::out_channels P::in_channels (* (/ of_window kWindowCopyColumns) kCopySide) (* (% of_window kWindowCopyColumns) kCopySide) images window_plane (. threadIdx x))))))
-  (file "pixel_gemm/pipeline.h")
+  (file "grad_weight/pipeline.h")
   (record @8 Target
     (comment "What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.")
     (field int slice)
@@ -719,7 +719,7 @@
   (primitive @80 acts void matrix_store_x2_transposed (uses shared_address) "// Writes two matrices, transposed.\n__device__ __forceinline__ void matrix_store_x2_transposed(void* row, const unsigned int (&values)[2]) {\n  asm volatile(\"stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};\" ::\"r\"(shared_address(row)),\n               \"r\"(values[0]), \"r\"(values[1])\n               : \"memory\");\n}")
   (primitive @87 acts void matrix_store_x4 (uses shared_address) "// Writes four matrices.\n__device__ __forceinline__ void matrix_store_x4(void* row, const unsigned int (&values)[4]) {\n  asm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(shared_address(row)),\n               \"r\"(values[0]), \"r\"(values[1]), \"r\"(values[2]), \"r\"(values[3])\n               : \"memory\");\n}")
   (primitive @94 acts void matrix_store_x4_transposed (uses shared_address) "// Writes four matrices, transposed.\n__device__ __forceinline__ void matrix_store_x4_transposed(void* row, const unsigned int (&values)[4]) {\n  asm volatile(\"stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(shared_address(row)),\n               \"r\"(values[0]), \"r\"(values[1]), \"r\"(values[2]), \"r\"(values[3])\n               : \"memory\");\n}")
-  (file "pixel_gemm/box_places.h")
+  (file "grad_weight/box_places.h")
   (alias @9 Place int
     (comment "A thread's own place in a stage's window for 16 rows of a tap, in bytes before the swizzle."))
   (function @11 device Place place_of_rows
@@ -760,7 +760,7 @@
     (attributes "__forceinline__")
     (argument (const int) step)
     (return @1 (* (* step kInstructionK) kInSwizzle)))
-  (file "pixel_gemm/multiply_parts.h")
+  (file "grad_weight/multiply_parts.h")
   (alias @15 Fragments (array (array "unsigned int" 4) (* 2 kOwnTiles))
     (comment "One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts."))
   (function @19 device void multiply_stage
@@ -795,7 +795,7 @@
       (do @31 (call wgmma_wait 1)
         (trail "the step before, whose fragments the next one overwrites")))
     (do @33 (call wgmma_wait 0)))
-  (file "pixel_gemm/totals.h")
+  (file "grad_weight/totals.h")
   (constant @14 int kMostTerms 16)
   (constant @15 int kPromoteStages (/ kMostTerms kKSteps) (trail "stages after which high parts are promoted"))
   (constant @16 int kPromoteLow 32 (trail "promotions of high parts after which low parts are promoted"))
@@ -910,7 +910,7 @@
   (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
-  (file "pixel_gemm/epilogue.h")
+  (file "grad_weight/epilogue.h")
   (section @10 "Epilogue")
   (function @13 device void promote
     (comment "Adds the accumulators to the thread's totals, and begins anew. The first time there are none yet.")
@@ -1026,7 +1026,7 @@
                     (do @18 (= (at to (+ (* (+ column (% i 2)) kColumnPitch) (* (/ i 2) 8))) (at (at acc tile) (+ (/ (+ first column) 2) i)))))))))))
       (do @24 (call named_barrier_sync 1 kConsumers))
       (do @25 (call store_columns columns first (call min kStoredColumns (- kColumns first)) target partial grad_weight adds thread))))
-  (file "pixel_gemm/consume_parts.h")
+  (file "grad_weight/consume_parts.h")
   (section @9 "Consumers")
   (function @13 device void consume_stage
     (comment "Multiplies what the stage of this number brought, and releases it. Promotes accumulators to the thread's totals where")
@@ -1067,7 +1067,7 @@
             (do @21 (call promote_low totals own_totals low)))))))
   (file "f32x3_grad_weight_pixels.cu")
   (section @56 "Producer")
-  (file "pixel_gemm/box_copies.h")
+  (file "grad_weight/box_copies.h")
   (record @11 Source
     (comment "What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.")
     (field int in)

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "5d0271f471ee110e609b2600f2b72351d3b0ac327c694f86dc2dbbf12b74a62c")
+  (digest "e27e2ce996518bca031e4be01adbbdc128a128a6162fdd9641fa0f7942c22934")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -276,7 +276,7 @@
   (section @24 "Tiles and stages")
   (file "columns.h")
   (constant @5 int kColumnRows 1)
-  (file "pixel_gemm/problem.h")
+  (file "grad_weight/problem.h")
   (alias @18 Element P::Element)
   (alias @19 Sum P::Sum)
   (function @21 constexpr int smaller
@@ -349,7 +349,7 @@
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kOwnTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (call wgmma_pin (at (at acc tile) i))))))
-  (file "pixel_gemm/positions.h")
+  (file "grad_weight/positions.h")
   (constant @8 int kInputPitch (? P::flat (+ P::width kHaloW) P::tile_columns))
   (constant @9 int kWindowPitch (+ P::tile_columns kHaloW))
   (constant @10 int kRowPitch (? P::flat kInputPitch kWindowPitch) (trail "of a plane"))
@@ -378,7 +378,7 @@
   (static_assert @40 (|| (! P::channels_last) (&& (== (% kGroupIn kPack) 0) (== (% kGroupOut kPack) 0))) "units are loaded as they lie")
   (file "layout.h")
   (constant @6 int kElementBytes kBytes)
-  (file "pixel_gemm/rows.h")
+  (file "grad_weight/rows.h")
   (constant @13 bool kByRows (> P::row_stages 0))
   (constant @14 int kRowSlots (? kByRows P::row_stages 1))
   (constant @15 int kCopyElements (/ 16 kElementBytes))
@@ -517,7 +517,7 @@
   (primitive @80 acts void matrix_store_x2_transposed (uses shared_address) "// Writes two matrices, transposed.\n__device__ __forceinline__ void matrix_store_x2_transposed(void* row, const unsigned int (&values)[2]) {\n  asm volatile(\"stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};\" ::\"r\"(shared_address(row)),\n               \"r\"(values[0]), \"r\"(values[1])\n               : \"memory\");\n}")
   (primitive @87 acts void matrix_store_x4 (uses shared_address) "// Writes four matrices.\n__device__ __forceinline__ void matrix_store_x4(void* row, const unsigned int (&values)[4]) {\n  asm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(shared_address(row)),\n               \"r\"(values[0]), \"r\"(values[1]), \"r\"(values[2]), \"r\"(values[3])\n               : \"memory\");\n}")
   (primitive @94 acts void matrix_store_x4_transposed (uses shared_address) "// Writes four matrices, transposed.\n__device__ __forceinline__ void matrix_store_x4_transposed(void* row, const unsigned int (&values)[4]) {\n  asm volatile(\"stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(shared_address(row)),\n               \"r\"(values[0]), \"r\"(values[1]), \"r\"(values[2]), \"r\"(values[3])\n               : \"memory\");\n}")
-  (file "pixel_gemm/matrices.h")
+  (file "grad_weight/matrices.h")
   (record @8 Position
     (comment "A position of x or of the window, and whether anybody wants it.")
     (field int at)
@@ -669,7 +669,7 @@
               (declare @11 (pointer "unsigned char") to (+ window (+ (call window_place (. (at positions i) at) (* 2 octet)) (* (/ lane 4) kChannelPitch))))
               (for @13 (pragma "unroll") (declare @13 int next 0) (< next kWindowTogether) (++ next)
                 (do @14 (= (* (reinterpret_cast (pointer "unsigned int") (+ to (* next (* kBlockChannels kChannelPitch))))) (call operand (at (at words next) i)))))))))))
-  (file "pixel_gemm/pipeline.h")
+  (file "grad_weight/pipeline.h")
   (record @8 Target
     (comment "What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.")
     (field int slice)
@@ -702,7 +702,7 @@
     (if @2 (== lane 0)
       (then
         (do @3 (call mbarrier_arrive barrier)))))
-  (file "pixel_gemm/tiles.h")
+  (file "grad_weight/tiles.h")
   (record @9 Tile
     (comment "A stage's place: the image and row of its first row, and its first column; and how many tiles follow in its column of")
     (comment "tiles.")
@@ -760,7 +760,7 @@
     (declare @3 (const int) first_ci (+ (* (. target group) kGroupIn) (. target first_in)))
     (declare @4 (const int) first_co (+ (* (. target group) kGroupOut) (. target first_out)))
     (return @5 (init (+ x (? P::channels_last first_ci (* first_ci (* (static_cast "long long" in_h) in_w)))) (+ grad_y (? P::channels_last first_co (* first_co (* (static_cast "long long" out_h) out_w)))) (- kGroupIn (. target first_in)) (- kGroupOut (. target first_out)) (- (* (. target first_kh) P::dilation_h) P::padding_h) (- (* (. target first_kw) P::dilation_w) P::padding_w))))
-  (file "pixel_gemm/staging.h")
+  (file "grad_weight/staging.h")
   (function @18 constexpr int turns
     (comment "A batch is what a thread has in flight: some units of channels at one position. Threads share the positions and, in")
     (comment "so many lanes, the units of a position: with channels last eight positions by as many units as are adjacent, else as")
@@ -965,7 +965,7 @@
             (do @25 (call load_batch words source next (? (== (+ part 1) kBatches) 0 (+ part 1)) thread batch in_h in_w out_h out_w)))))
       (do @28 (call fence_proxy_async))
       (do @29 (call mbarrier_arrive (& (at full stage))))))
-  (file "pixel_gemm/row_staging.h")
+  (file "grad_weight/row_staging.h")
   (record @18 Origin
     (comment "What a block reads: its first channels of x and grad_y, and the origin of its taps.")
     (field int in)
@@ -1294,7 +1294,7 @@
     (attributes "__forceinline__")
     (argument (const int) step)
     (return @1 (* step kStepBytes)))
-  (file "pixel_gemm/multiply.h")
+  (file "grad_weight/multiply.h")
   (constant @15 int kThreadRegisters (? (> kThreads 384) 128 (? (> kThreads 256) 168 255)))
   (constant @16 bool kOneByOne (&& (> kOwnTiles 1) (> (+ (+ kAccumulators (* 8 kOwnTiles)) kOtherRegisters) kThreadRegisters)))
   (alias @19 Fragments (array (array "unsigned int" 4) (? kOneByOne 1 kOwnTiles))
@@ -1338,7 +1338,7 @@
           (do @41 (call wgmma_wait 1)
             (trail "the step before, whose fragments the next one overwrites")))))
     (do @44 (call wgmma_wait 0)))
-  (file "pixel_gemm/vectors.h")
+  (file "grad_weight/vectors.h")
   (function @7 device void store_floats
     (comment "Stores adjacent floats, aligned to all of them, in one piece.")
     (attributes "__forceinline__")
@@ -1353,7 +1353,7 @@
             (do @4 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at values 0) (at values 1)))))
           (else
             (do @6 (= (* to) (at values 0))))))))
-  (file "pixel_gemm/elements.h")
+  (file "grad_weight/elements.h")
   (function @9 device void store_vector
     (comment "Stores the elements of adjacent sums, aligned to all of them, in one piece.")
     (attributes "__forceinline__")
@@ -1406,7 +1406,7 @@
   (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
-  (file "pixel_gemm/epilogue.h")
+  (file "grad_weight/epilogue.h")
   (section @10 "Epilogue")
   (function @13 device void promote
     (comment "Adds the accumulators to the thread's totals, and begins anew. The first time there are none yet.")
@@ -1522,7 +1522,7 @@
                     (do @18 (= (at to (+ (* (+ column (% i 2)) kColumnPitch) (* (/ i 2) 8))) (at (at acc tile) (+ (/ (+ first column) 2) i)))))))))))
       (do @24 (call named_barrier_sync 1 kConsumers))
       (do @25 (call store_columns columns first (call min kStoredColumns (- kColumns first)) target partial grad_weight adds thread))))
-  (file "pixel_gemm/consume.h")
+  (file "grad_weight/consume.h")
   (section @9 "Consumers")
   (function @13 device void consume_stage
     (comment "Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals")

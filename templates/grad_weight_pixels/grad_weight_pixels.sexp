@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "195078f4bf5354a99d88704c25a12a384db0104cf766d51d9c05a34070c57507")
+  (digest "9e92455cc1d622147b8caa0e5bec84b9ea0b5290a679c8f9c71e632d7be62e4e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -277,7 +277,7 @@
   (constant @4 int kParts 1 (trail "of a value"))
   (file "columns.h")
   (constant @5 int kColumnRows 1)
-  (file "pixel_gemm/problem.h")
+  (file "grad_weight/problem.h")
   (alias @18 Element P::Element)
   (alias @19 Sum P::Sum)
   (function @21 constexpr int smaller
@@ -350,7 +350,7 @@
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kOwnTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @5 (call wgmma_pin (at (at acc tile) i))))))
-  (file "pixel_gemm/boxes.h")
+  (file "grad_weight/boxes.h")
   (constant @11 int kThreads kConsumers)
   (constant @12 int kIssueLag 2 (trail "stages from a stage's last read to its next copies"))
   (function @15 constexpr int box_channels
@@ -395,7 +395,7 @@
   (static_assert @14 (== kBytes 2) "channels of 16 bits lie together")
   (static_assert @15 (|| P::channels_last (&& (>= P::height 0) (>= P::width 0))) "copies have a known size")
   (static_assert @16 (>= kStoredColumns 8) "the results of eight input channels fit the stages")
-  (file "pixel_gemm/pipeline.h")
+  (file "grad_weight/pipeline.h")
   (record @8 Target
     (comment "What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.")
     (field int slice)
@@ -441,7 +441,7 @@
   (primitive @80 acts void matrix_store_x2_transposed (uses shared_address) "// Writes two matrices, transposed.\n__device__ __forceinline__ void matrix_store_x2_transposed(void* row, const unsigned int (&values)[2]) {\n  asm volatile(\"stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};\" ::\"r\"(shared_address(row)),\n               \"r\"(values[0]), \"r\"(values[1])\n               : \"memory\");\n}")
   (primitive @87 acts void matrix_store_x4 (uses shared_address) "// Writes four matrices.\n__device__ __forceinline__ void matrix_store_x4(void* row, const unsigned int (&values)[4]) {\n  asm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(shared_address(row)),\n               \"r\"(values[0]), \"r\"(values[1]), \"r\"(values[2]), \"r\"(values[3])\n               : \"memory\");\n}")
   (primitive @94 acts void matrix_store_x4_transposed (uses shared_address) "// Writes four matrices, transposed.\n__device__ __forceinline__ void matrix_store_x4_transposed(void* row, const unsigned int (&values)[4]) {\n  asm volatile(\"stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(shared_address(row)),\n               \"r\"(values[0]), \"r\"(values[1]), \"r\"(values[2]), \"r\"(values[3])\n               : \"memory\");\n}")
-  (file "pixel_gemm/box_places.h")
+  (file "grad_weight/box_places.h")
   (alias @9 Place int
     (comment "A thread's own place in a stage's window for 16 rows of a tap, in bytes before the swizzle."))
   (function @11 device Place place_of_rows
@@ -493,7 +493,7 @@
     (argument (const int) step)
     (argument (reference (const Place)) place)
     (do @2 (call load_part fragment shared offset 0 step place)))
-  (file "pixel_gemm/multiply.h")
+  (file "grad_weight/multiply.h")
   (constant @15 int kThreadRegisters (? (> kThreads 384) 128 (? (> kThreads 256) 168 255)))
   (constant @16 bool kOneByOne (&& (> kOwnTiles 1) (> (+ (+ kAccumulators (* 8 kOwnTiles)) kOtherRegisters) kThreadRegisters)))
   (alias @19 Fragments (array (array "unsigned int" 4) (? kOneByOne 1 kOwnTiles))
@@ -537,7 +537,7 @@
           (do @41 (call wgmma_wait 1)
             (trail "the step before, whose fragments the next one overwrites")))))
     (do @44 (call wgmma_wait 0)))
-  (file "pixel_gemm/vectors.h")
+  (file "grad_weight/vectors.h")
   (function @7 device void store_floats
     (comment "Stores adjacent floats, aligned to all of them, in one piece.")
     (attributes "__forceinline__")
@@ -552,7 +552,7 @@
             (do @4 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at values 0) (at values 1)))))
           (else
             (do @6 (= (* to) (at values 0))))))))
-  (file "pixel_gemm/elements.h")
+  (file "grad_weight/elements.h")
   (function @9 device void store_vector
     (comment "Stores the elements of adjacent sums, aligned to all of them, in one piece.")
     (attributes "__forceinline__")
@@ -605,7 +605,7 @@
   (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
-  (file "pixel_gemm/epilogue.h")
+  (file "grad_weight/epilogue.h")
   (section @10 "Epilogue")
   (function @13 device void promote
     (comment "Adds the accumulators to the thread's totals, and begins anew. The first time there are none yet.")
@@ -721,7 +721,7 @@
                     (do @18 (= (at to (+ (* (+ column (% i 2)) kColumnPitch) (* (/ i 2) 8))) (at (at acc tile) (+ (/ (+ first column) 2) i)))))))))))
       (do @24 (call named_barrier_sync 1 kConsumers))
       (do @25 (call store_columns columns first (call min kStoredColumns (- kColumns first)) target partial grad_weight adds thread))))
-  (file "pixel_gemm/consume.h")
+  (file "grad_weight/consume.h")
   (section @9 "Consumers")
   (function @13 device void consume_stage
     (comment "Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals")
@@ -773,7 +773,7 @@
     (do @6 (call store_block acc columns target partial grad_weight false warpgroup thread)))
   (file "grad_weight_pixels.cu")
   (section @39 "Producer")
-  (file "pixel_gemm/box_copies.h")
+  (file "grad_weight/box_copies.h")
   (record @11 Source
     (comment "What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.")
     (field int in)
@@ -876,7 +876,7 @@
     (return @1 (init (+ (* (. target group) kGroupIn) (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- (* (. target first_kh) P::dilation_h) P::padding_h) (- (* (. target first_kw) P::dilation_w) P::padding_w) first_tile (. tiles row_tiles) (. tiles column_tiles))))
   (file "grad_weight_pixels.cu")
   (section @42 "Kernels")
-  (file "pixel_gemm/channel_tile.h")
+  (file "grad_weight/channel_tile.h")
   (constant @9 int kCopyThreads 256)
   (constant @10 int kCopySide 64 (trail "positions and channels"))
   (constant @11 int kCopyLoads (/ (* kCopySide kCopySide) kCopyThreads) (trail "of a thread"))

@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "b1003949f75e06e50755443384a1277849b65cf92d0c80d5ba4a856be50fc6cb")
+  (digest "741a9eeac79a34e74ca8ffe3663ffb54e0b1ef54b76e424d08051049d5b79d57")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -278,7 +278,7 @@
   (section @26 "Tiles and stages")
   (file "columns.h")
   (constant @7 int kColumnRows (? P::rows_in_columns P::taps_h 1))
-  (file "pixel_gemm/problem.h")
+  (file "grad_weight/problem.h")
   (alias @18 Element P::Element)
   (alias @19 Sum P::Sum)
   (function @21 constexpr int smaller
@@ -381,7 +381,7 @@
   (static_assert @45 (== (% (* P::width kBytes) (? P::input_copies 16 4)) 0) "rows are whole copies, or whole words")
   (static_assert @46 (&& (&& (<= kWindowPitch 256) (<= kWindowRows 256)) (<= kBoxRows 256)) "a copy brings the window")
   (static_assert @47 (>= kStoredColumns 8) "the results of eight columns fit the stages")
-  (file "pixel_gemm/pipeline.h")
+  (file "grad_weight/pipeline.h")
   (record @8 Target
     (comment "What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.")
     (field int slice)
@@ -488,7 +488,7 @@
     (argument (const int) step)
     (declare @1 (const int) pixel (* (% step kRowSteps) kInstructionK))
     (return @2 (+ (* (+ (* (/ pixel kBoxPixels) kBoxRows) (/ step kRowSteps)) kOperandBytes) (* (% pixel kBoxPixels) kBytes))))
-  (file "pixel_gemm/multiply.h")
+  (file "grad_weight/multiply.h")
   (constant @15 int kThreadRegisters (? (> kThreads 384) 128 (? (> kThreads 256) 168 255)))
   (constant @16 bool kOneByOne (&& (> kOwnTiles 1) (> (+ (+ kAccumulators (* 8 kOwnTiles)) kOtherRegisters) kThreadRegisters)))
   (alias @19 Fragments (array (array "unsigned int" 4) (? kOneByOne 1 kOwnTiles))
@@ -532,7 +532,7 @@
           (do @41 (call wgmma_wait 1)
             (trail "the step before, whose fragments the next one overwrites")))))
     (do @44 (call wgmma_wait 0)))
-  (file "pixel_gemm/vectors.h")
+  (file "grad_weight/vectors.h")
   (function @7 device void store_floats
     (comment "Stores adjacent floats, aligned to all of them, in one piece.")
     (attributes "__forceinline__")
@@ -547,7 +547,7 @@
             (do @4 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at values 0) (at values 1)))))
           (else
             (do @6 (= (* to) (at values 0))))))))
-  (file "pixel_gemm/elements.h")
+  (file "grad_weight/elements.h")
   (function @9 device void store_vector
     (comment "Stores the elements of adjacent sums, aligned to all of them, in one piece.")
     (attributes "__forceinline__")
@@ -600,7 +600,7 @@
   (function @25 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
-  (file "pixel_gemm/epilogue.h")
+  (file "grad_weight/epilogue.h")
   (section @10 "Epilogue")
   (function @13 device void promote
     (comment "Adds the accumulators to the thread's totals, and begins anew. The first time there are none yet.")
@@ -716,7 +716,7 @@
                     (do @18 (= (at to (+ (* (+ column (% i 2)) kColumnPitch) (* (/ i 2) 8))) (at (at acc tile) (+ (/ (+ first column) 2) i)))))))))))
       (do @24 (call named_barrier_sync 1 kConsumers))
       (do @25 (call store_columns columns first (call min kStoredColumns (- kColumns first)) target partial grad_weight adds thread))))
-  (file "pixel_gemm/consume.h")
+  (file "grad_weight/consume.h")
   (section @9 "Consumers")
   (function @13 device void consume_stage
     (comment "Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals")

@@ -1,5 +1,5 @@
 (program mma_phases
-  (digest "10bb4d2328c46f4c4880a55147f962ccf9a90fdbbf29ba8e41851674adb84513")
+  (digest "d12f7b92a63e5573baffa893f69eca9abe00a45681a1a9dda13f5f80c9322f8e")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -410,7 +410,7 @@
           (declare @6 (const "unsigned int") first (at (at (. rows words) (* i 2)) (/ at 2)))
           (declare @7 (const "unsigned int") second (at (at (. rows words) (+ (* i 2) 1)) (/ at 2)))
           (do @8 (= (at b i) (? (== (% at 2) 0) (call low_halves first second) (call high_halves first second))))))))
-  (file "gemm/stage_tails.h")
+  (file "forward_gemm/stage_tails.h")
   (function @9 device void zero_tails
     (comment "Puts zeros behind what copies bring to the stages, which products without outputs read.")
     (attributes "__forceinline__")
@@ -421,8 +421,8 @@
     (for @1 plain (declare @1 int i (. threadIdx x)) (< i (* P::stages (/ bytes 16))) (+= i threads)
       (do @2 (= (* (reinterpret_cast (pointer uint4) (+ (+ (+ shared (* (/ i (/ bytes 16)) kStageBytes)) first) (* (% i (/ bytes 16)) 16)))) (call make_uint4 0 0 0 0)))))
   (file "mma_phases.cu")
-  (section @24 "Tiles")
-  (record @27 Sizes
+  (section @25 "Tiles")
+  (record @28 Sizes
     (comment "Of a call: outputs, and tiles of an image.")
     (field int in_h)
     (field int in_w)
@@ -430,19 +430,19 @@
     (field int out_w)
     (field int tiles_h)
     (field int tiles_w))
-  (record @37 Tile
+  (record @38 Tile
     (comment "A tile: its image, and its first position.")
     (field int image)
     (field int row)
     (field int column))
-  (function @42 device Tile tile_of
+  (function @43 device Tile tile_of
     (attributes "__forceinline__")
     (argument int index)
     (argument (reference (const Sizes)) sizes)
     (return @1 (init (/ (/ index (. sizes tiles_w)) (. sizes tiles_h)) (+ (* (% (/ index (. sizes tiles_w)) (. sizes tiles_h)) P::tile_h) kFirstH) (+ (* (% index (. sizes tiles_w)) kTileColumns) kOriginW))))
-  (section @47 "Products")
-  (alias @49 Accumulators (array (array (array (array float 4) kVector) kRowTiles) P::warp_chunks))
-  (function @51 device void multiply_add
+  (section @48 "Products")
+  (alias @50 Accumulators (array (array (array (array float 4) kVector) kRowTiles) P::warp_chunks))
+  (function @52 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -456,7 +456,7 @@
             (do @4 (call mma_k16_f16 acc a b)))
           (else
             (do @6 (call mma_k16_bf16 acc a b)))))))
-  (function @63 device "unsigned int" bits_of_all
+  (function @64 device "unsigned int" bits_of_all
     (comment "Bits that are there when all products are done, so all that was loaded for them. An arrival alone does not wait for")
     (comment "loads, and a copy would overtake them.")
     (attributes "__forceinline__")
@@ -465,7 +465,7 @@
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i (* (* P::warp_chunks kRowTiles) kVector)) (++ i)
       (do @4 (|= bits (call __float_as_uint (at (at (at (at acc (/ i (* kRowTiles kVector))) (% (/ i kVector) kRowTiles)) (% i kVector)) 0)))))
     (return @6 bits))
-  (function @73 device void multiply_stage
+  (function @74 device void multiply_stage
     (comment "The products of a stage. `stage` is the lane's own place in it, `weights` its own of the k-block.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -489,7 +489,7 @@
                 (declare @25 (array "unsigned int" 2) b)
                 (do @26 (call fragment_of b (at rows chunk) (+ tile shift_w)))
                 (do @27 (call multiply_add (at (at (at acc chunk) row_tile) tile) a b)))))))))
-  (section @109 "Epilogue")
+  (section @110 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -676,13 +676,13 @@
       (do @59 (call __syncwarp)
         (trail "all lanes have read what is written next"))))
   (file "mma_phases.cu")
-  (section @112 "Kernel")
-  (record @115 Pipeline
+  (section @113 "Kernel")
+  (record @116 Pipeline
     (comment "Shared memory from its first stage on, and the barriers of the stages.")
     (field (pointer "unsigned char") shared)
     (field (pointer "unsigned long long") full)
     (field (pointer "unsigned long long") empty))
-  (function @122 device void copy_tiles
+  (function @123 device void copy_tiles
     (comment "The last warp's first lane: issues the copies of all stages of the block's tiles.")
     (attributes "__forceinline__")
     (argument (reference (const Pipeline)) pipeline)
@@ -702,7 +702,7 @@
         (declare @13 (const int) column (- (. tile column) (- kReachW 1)))
         (do @14 (call tensor_load_4d (+ (. pipeline shared) (* stage kStageBytes)) x_map (& (at (. pipeline full) stage)) column row (* k_block P::block_k) (. tile image)))
         (do @16 (++ turn)))))
-  (function @143 kernel void mma_phases
+  (function @144 kernel void mma_phases
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (const TensorMap) x_map grid_constant)
     (argument (restrict (pointer (const Element))) x)

@@ -1,5 +1,5 @@
 (program mma_rows
-  (digest "bd192b175c09d91879554feb6f3c87fd77bdafaf5f66f7cbdb8fa814cf5a0d64")
+  (digest "8c24e536213401c9cda88b974faf726e41084f56ff21b62dfb62744eed63138c")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -133,7 +133,7 @@
   (constant @15 int kThreads (* 32 P::warps))
   (constant @16 int kTileColumns (* kProductRows P::column_tiles))
   (constant @17 int kTileChannels P::tile_channels)
-  (file "rows/tile.h")
+  (file "output_rows/tile.h")
   (constant @8 int kTaps (* P::kernel_h P::kernel_w))
   (constant @9 int kLastRow (- P::kernel_h 1))
   (constant @10 int kGroupIn (/ P::in_channels P::groups))

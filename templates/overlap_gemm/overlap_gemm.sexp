@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "6eed53dd8e5d3ced830bf88f028158e8829889fad9cc87039d079c260855a083")
+  (digest "716cfd53835f60a845f0fc21fb9a9740961a245fca0cfe044632d451874b022d")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -410,7 +410,7 @@
           (then
             (for @16 (pragma "unroll") (declare @16 int box 0) (< box kWeightBoxes) (++ box)
               (do @17 (call tensor_load_2d (+ (+ to kInputBytes) (* box kWeightBoxBytes)) weight_map barrier (+ (* channel kTaps) (* box kBoxColumns)) first))))))))
-  (file "gemm/resident_weights.h")
+  (file "forward_gemm/resident_weights.h")
   (constant @9 int kWeightVectors (/ (* P::in_channels kWeightColumns) 8) (trail "of 16 bytes"))
   (constant @10 int kHeldVectors 4 (trail "of a thread, which are loaded together"))
   (function @13 device void load_vectors
@@ -457,7 +457,7 @@
           (do @14 (call load_vectors vectors weight first))
           (do @15 (call put_vectors to vectors first)))))
     (do @18 (call fence_proxy_async)))
-  (file "gemm/stage_tails.h")
+  (file "forward_gemm/stage_tails.h")
   (function @9 device void zero_tails
     (comment "Puts zeros behind what copies bring to the stages, which products without outputs read.")
     (attributes "__forceinline__")

@@ -1,5 +1,5 @@
 (program patch_gemm
-  (digest "5a18bb187af9aacdba0761a6d3eb4be5819210c50f34016c85f16e66711f7aed")
+  (digest "a21b060d50ad3ace876b41b5db24ed9fead9387b6dbd43b398a50d5335524c42")
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
   (parameter int stride_h 2)
@@ -312,7 +312,7 @@
   (static_assert @59 (|| (|| (== P::block_k 64) (== P::block_k 32)) (== P::block_k 16)) "a row has a swizzle")
   (file "patch_gemm.cu")
   (section @24 "Stages")
-  (file "gemm/pipeline.h")
+  (file "forward_gemm/pipeline.h")
   (function @8 device void next_stage
     (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
     (attributes "__forceinline__")

@@ -1,5 +1,5 @@
 (program phase_gemm
-  (digest "54b348f294480c332195778626cea5c84f947a23323fb1aa26aa3f6dfbec3470")
+  (digest "d9ca83d0d3db0a51eded4f7e1e1abf131554f72c1206cd39beb3d2ee2d63e038")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -343,7 +343,7 @@
   (static_assert @84 (|| (|| (== P::block_k 64) (== P::block_k 32)) (== P::block_k 16)) "a row has a swizzle")
   (file "phase_gemm.cu")
   (section @29 "Stages")
-  (file "gemm/pipeline.h")
+  (file "forward_gemm/pipeline.h")
   (function @8 device void next_stage
     (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
     (attributes "__forceinline__")
@@ -360,7 +360,7 @@
     (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive barrier)))))
-  (file "gemm/stage_tails.h")
+  (file "forward_gemm/stage_tails.h")
   (function @9 device void zero_tails
     (comment "Puts zeros behind what copies bring to the stages, which products without outputs read.")
     (attributes "__forceinline__")
@@ -425,7 +425,7 @@
           (do @13 (call tensor_load_4d (+ (. pipeline shared) (* stage kStageBytes)) x_map (& (at (. pipeline full) stage)) (* k_block P::block_k) (- (. tile column) (- kReachW 1)) row (. tile image)))
           (do @15 (call next_stage stage parity))))))
   (section @95 "Weights")
-  (file "gemm/resident_weights.h")
+  (file "forward_gemm/resident_weights.h")
   (constant @9 int kWeightVectors (/ (* P::in_channels kWeightColumns) 8) (trail "of 16 bytes"))
   (constant @10 int kHeldVectors 4 (trail "of a thread, which are loaded together"))
   (function @13 device void load_vectors

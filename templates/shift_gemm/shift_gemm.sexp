@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "1c7e613d5eeee554180c9d6f8fecd6bd4f9a8c04c7a6df9bcd4372dffcc2e56e")
+  (digest "e079432fefb2189dc77b6fba2ddf5dc440b55ab31a474851ab430250a2075150")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -270,7 +270,7 @@
                 (do @7 (call store_global_4 to (* (reinterpret_cast (pointer (const "unsigned int")) from)))))
               (else
                 (do @9 (= (* to) (* from))))))))))
-  (file "gemm/problem.h")
+  (file "forward_gemm/problem.h")
   (constant @16 int kConsumers 256 (trail "threads: two warpgroups"))
   (static_assert @19 (|| (== (* P::input_stride_h P::input_stride_w) 1) (== (* P::stride_h P::stride_w) 1)) "a gradient of the input has one phase")
   (constant @21 int kRowBlocks (? (== (* P::input_stride_h P::input_stride_w) 1) 1 P::kernel_h))
@@ -396,7 +396,7 @@
   (static_assert @135 (|| (== P::cluster 1) (&& (&& (== (% kKBlocks P::cluster) 0) (== (% P::block_n (* 8 P::cluster)) 0)) (== (% kStoredChannels (* 4 P::adjacent_channels)) 0))) "blocks of a cluster have equal shares")
   (file "shift_gemm.cu")
   (section @21 "Packing")
-  (file "gemm/weights.h")
+  (file "forward_gemm/weights.h")
   (alias @9 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
@@ -456,7 +456,7 @@
     (argument int ins)
     (argument int taps)
     (return @1 (? P::weights_exchanged (* (- taps 1) (call weight_tap_step ins)) 0)))
-  (file "gemm/weights.h")
+  (file "forward_gemm/weights.h")
   (constant @13 int kAllKSteps (* (/ kKBlocks kRowBlocks) kKSteps) (trail "of a tap"))
   (constant @14 "long long" kGroupWeights (* (* (static_cast "long long" P::in_channels) P::out_channels) kTaps))
   (function @17 device int k_block_of
@@ -537,7 +537,7 @@
     (do @3 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))
   (file "shift_gemm.cu")
   (section @24 "Tiles and stages")
-  (file "gemm/pipeline.h")
+  (file "forward_gemm/pipeline.h")
   (function @8 device void next_stage
     (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
     (attributes "__forceinline__")
@@ -554,7 +554,7 @@
     (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
       (then
         (do @3 (call mbarrier_arrive barrier)))))
-  (file "gemm/tile.h")
+  (file "forward_gemm/tile.h")
   (function @7 constexpr int tiles_down
     (comment "Tiles of an image, down and across. An image that is one row of positions (kFlat) has tiles across only.")
     (argument int out_h)
@@ -653,7 +653,7 @@
   (primitive @38 acts void async_copy_wait (uses) "// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still in flight.\n__device__ __forceinline__ void async_copy_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @70 acts void async_copy_wait_all (uses) "// Waits for all copies of this thread, in groups or not.\n__device__ __forceinline__ void async_copy_wait_all() {\n  asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n}")
   (primitive @77 acts void async_copy_arrive (uses shared_address) "// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory; does not wait.\n__device__ __forceinline__ void async_copy_arrive(unsigned long long* barrier) {\n  asm volatile(\"cp.async.mbarrier.arrive.noinc.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
-  (file "gemm/async_staging.h")
+  (file "forward_gemm/async_staging.h")
   (function @8 device void copy_vector
     (comment "Issues one copy: `bytes` from memory, and zeros for the rest of P::copy_bytes.")
     (attributes "inline")
@@ -741,7 +741,7 @@
         (for @17 plain (declare @17 int pixel (/ thread kCopies)) (< pixel kPlane) (+= pixel kAtOnce)
           (declare @18 (const "long long") place (call find_pixel pixel first_row first_column images in_h in_w))
           (do @19 (call copy_vector (+ (+ to (call staged_pixel pixel)) own) (? (&& (>= place 0) (> left 0)) (+ (+ (+ x (* place kInChannels)) first_channel) own) x) (? (&& (>= place 0) (> left 0)) (* left kBytes) 0)))))))
-  (file "gemm/bulk_rows.h")
+  (file "forward_gemm/bulk_rows.h")
   (constant @12 bool kByRows (&& P::bulk (! P::channels_last)))
   (constant @13 int kVectorElements (/ 16 kBytes))
   (function @16 device int place_in_vector
@@ -864,7 +864,7 @@
         (do @20 (call __syncwarp)
           (trail "one lane arrives for all")))))
   (file "skewed_rows.h")
-  (function @10 device void copy_end_rows
+  (function @11 device void copy_end_rows
     (comment "The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`. Where a vector lies")
     (comment "partly outside x, the thread loads what is of x, and writes zeros for the rest.")
     (attributes "__forceinline__")
@@ -891,12 +891,12 @@
     (do @19 (call fence_proxy_async)
       (trail "orders these writes before the next bulk copies to these places"))
     (do @20 (call mbarrier_arrive full)))
-  (record @34 Place
+  (record @35 Place
     (comment "Where a thread reads rows that begin anywhere.")
     (field int in_vector (trail "of the tile's first staged column, in the first row that the thread reads"))
     (field int column (trail "of the image, of the thread's first word"))
     (field bool at_edge (trail "the tile has columns outside the image")))
-  (function @41 device Place place_of
+  (function @42 device Place place_of
     (comment "The place of a thread that reads from a tile's `row` on, and from its staged `column` on.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
@@ -912,7 +912,7 @@
     (return @4 (init (call place_in_vector x (+ (* (+ (+ (* plane in_h) (. tile m_y)) row) in_w) first_column)) (+ (+ first_column column) kLoadStart) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w)))))
   (file "shift_gemm.cu")
   (section @34 "Products")
-  (file "gemm/taps.h")
+  (file "forward_gemm/taps.h")
   (function @7 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and how many offsets before it some tap reads.")
     (argument int offset)
@@ -1150,7 +1150,7 @@
       (if @3 (? kSharesFragments (call is_operand i) (call has_fragment (- kTapParts 1) i))
         (then
           (do @4 (call wgmma_keep_operand (at fragments i) zero))))))
-  (file "gemm/accumulators.h")
+  (file "forward_gemm/accumulators.h")
   (alias @8 Accumulators (array (array (array float (/ kInstructionN 2)) kMTiles) kAccumulatorSets)
     (comment "By sets of fused phases and by instruction tiles of 64 positions."))
   (constant @10 int kSetAccumulators (/ (* kMTiles kInstructionN) 2))
@@ -1361,7 +1361,7 @@
                                                 (then
                                                   (do @37 (= value (+ value a))))))))))))))))))))))))))
     (return @40 value))
-  (file "gemm/epilogue.h")
+  (file "forward_gemm/epilogue.h")
   (function @10 device float epilogue
     (comment "A value as memory holds it, after the bias and the fuse chain where the layer has them.")
     (attributes "__forceinline__")

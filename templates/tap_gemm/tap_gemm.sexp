@@ -1,5 +1,5 @@
 (program tap_gemm
-  (digest "f5bce7d58e57220b797fb1aa7acc0f780dbebfaae7dc662300a4a70bf06766ab")
+  (digest "7499f5088852d2cc537fae72926afead56fa8024f377dffcc4e63d1dfd078e3d")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -385,7 +385,7 @@
     (do @3 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))
   (file "tap_gemm.cu")
   (section @27 "Tiles and stages")
-  (file "gemm/pipeline.h")
+  (file "forward_gemm/pipeline.h")
   (function @8 device void next_stage
     (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
     (attributes "__forceinline__")

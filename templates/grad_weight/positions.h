@@ -1,7 +1,7 @@
 // The positions of a stage, for gradients of weights whose producers bring units of channels at each position.
 #pragma once
 
-#include "pixel_gemm/problem.h"
+#include "grad_weight/problem.h"
 
 // The positions of a stage, of x and of a plane of grad_y. Rows of all images follow one another, each image with
 // kHaloH rows of zeros at its end.

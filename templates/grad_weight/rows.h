@@ -8,7 +8,7 @@
 // Needs, above its line, kElementBytes, those of an element in memory.
 #pragma once
 
-#include "pixel_gemm/positions.h"
+#include "grad_weight/positions.h"
 
 constexpr bool kByRows = P::row_stages > 0;
 constexpr int kRowSlots = kByRows ? P::row_stages : 1;

@@ -10,9 +10,9 @@
 #include "device/barrier.h"
 #include "device/memory.h"
 #include "device/tensor_copy.h"
-#include "pixel_gemm/pipeline.h"
-#include "pixel_gemm/rows.h"
-#include "pixel_gemm/tiles.h"
+#include "grad_weight/pipeline.h"
+#include "grad_weight/rows.h"
+#include "grad_weight/tiles.h"
 
 // What a block reads: its first channels of x and grad_y, and the origin of its taps.
 struct Origin {

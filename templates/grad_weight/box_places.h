@@ -3,7 +3,7 @@
 
 #include "device/matrix_load.h"
 #include "device/warpgroup.h"
-#include "pixel_gemm/boxes.h"
+#include "grad_weight/boxes.h"
 
 // A thread's own place in a stage's window for 16 rows of a tap, in bytes before the swizzle.
 using Place = int;

@@ -1,7 +1,7 @@
 // Vectors of fp32, for gradients of weights.
 #pragma once
 
-#include "pixel_gemm/problem.h"
+#include "grad_weight/problem.h"
 
 // Stores adjacent floats, aligned to all of them, in one piece.
 __device__ __forceinline__ void store_floats(float* to, const float (&values)[kVector]) {

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "device/barrier.h"
-#include "pixel_gemm/multiply_parts.h"
-#include "pixel_gemm/pipeline.h"
-#include "pixel_gemm/totals.h"
+#include "grad_weight/multiply_parts.h"
+#include "grad_weight/pipeline.h"
+#include "grad_weight/totals.h"
 
 // ---- Consumers ----
 

@@ -4,7 +4,7 @@
 // second ones.
 #pragma once
 
-#include "pixel_gemm/problem.h"
+#include "grad_weight/problem.h"
 
 // One of the threads that multiply also issues the copies: a warp beside them would take registers from all, since the
 // assembler shares them among whole warpgroups.

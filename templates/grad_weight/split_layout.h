@@ -3,7 +3,7 @@
 // Needs, above its line, kPipelineBytes.
 #pragma once
 
-#include "pixel_gemm/problem.h"
+#include "grad_weight/problem.h"
 
 constexpr int kScalesOffset = kPipelineBytes;
 constexpr int kTotalsOffset = kScalesOffset + 4 * (P::block_in + P::block_out);

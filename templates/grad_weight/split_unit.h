@@ -3,7 +3,7 @@
 
 #include "device/memory.h"
 #include "device/split.h"
-#include "pixel_gemm/problem.h"
+#include "grad_weight/problem.h"
 
 constexpr int kWords = kPack;  // of a unit
 

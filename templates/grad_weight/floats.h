@@ -1,7 +1,7 @@
 // Elements in memory of gradients of weights whose values are split: fp32.
 #pragma once
 
-#include "pixel_gemm/vectors.h"
+#include "grad_weight/vectors.h"
 
 __device__ __forceinline__ float widen(Element value) {
   return value;

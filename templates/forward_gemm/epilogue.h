@@ -2,8 +2,8 @@
 #pragma once
 
 #include "device/activation.h"
-#include "gemm/accumulators.h"
-#include "gemm/taps.h"
+#include "forward_gemm/accumulators.h"
+#include "forward_gemm/taps.h"
 #include "layout.h"
 
 // A value as memory holds it, after the bias and the fuse chain where the layer has them.

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "device/barrier.h"
-#include "pixel_gemm/epilogue.h"
-#include "pixel_gemm/multiply.h"
-#include "pixel_gemm/pipeline.h"
+#include "grad_weight/epilogue.h"
+#include "grad_weight/multiply.h"
+#include "grad_weight/pipeline.h"
 
 // ---- Consumers ----
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "device/warpgroup.h"
-#include "pixel_gemm/problem.h"
+#include "grad_weight/problem.h"
 #include "products.h"
 
 // Products are issued by steps, of all tiles at once, while the fragments of the next step are loaded. Where a thread

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "device/template.h"
-#include "pixel_gemm/problem.h"
+#include "grad_weight/problem.h"
 
 constexpr int kCopyThreads = 256;
 constexpr int kCopySide = 64;                                           // positions and channels

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "device/memory.h"
-#include "pixel_gemm/vectors.h"
+#include "grad_weight/vectors.h"
 
 // Stores the elements of adjacent sums, aligned to all of them, in one piece.
 __device__ __forceinline__ void store_vector(Element* to, const float (&sums)[kVector]) {

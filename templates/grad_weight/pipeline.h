@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/barrier.h"
-#include "pixel_gemm/problem.h"
+#include "grad_weight/problem.h"
 
 // What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
 struct Target {

@@ -4,8 +4,8 @@
 
 #include "device/barrier.h"
 #include "device/weight_order.h"
+#include "grad_weight/pipeline.h"
 #include "layout.h"
-#include "pixel_gemm/pipeline.h"
 
 // ---- Epilogue ----
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/matrix_load.h"
-#include "pixel_gemm/rows.h"
+#include "grad_weight/rows.h"
 
 // A position of x or of the window, and whether anybody wants it.
 struct Position {

@@ -8,7 +8,7 @@
 
 #include "device/split.h"
 #include "device/warpgroup.h"
-#include "pixel_gemm/problem.h"
+#include "grad_weight/problem.h"
 #include "products.h"
 
 // One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts.

@@ -1,8 +1,8 @@
 // The tiles of a slice, and what a block reads, for gradients of weights whose producers bring units of channels.
 #pragma once
 
-#include "pixel_gemm/pipeline.h"
-#include "pixel_gemm/positions.h"
+#include "grad_weight/pipeline.h"
+#include "grad_weight/positions.h"
 
 // A stage's place: the image and row of its first row, and its first column; and how many tiles follow in its column of
 // tiles.

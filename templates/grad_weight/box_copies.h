@@ -4,8 +4,8 @@
 #include "device/barrier.h"
 #include "device/call_sizes.h"
 #include "device/tensor_copy.h"
-#include "pixel_gemm/boxes.h"
-#include "pixel_gemm/pipeline.h"
+#include "grad_weight/boxes.h"
+#include "grad_weight/pipeline.h"
 
 // What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.
 struct Source {
