@@ -210,12 +210,12 @@ Exit print_cost(const PlannedLayer& planned, const SizedLayer& sized, bool is_as
   const Cost cost = cost_of(planned.problem, *shape);
   print_row("flops", fmt::format("{}flop (a multiply-add is two)", count_text(cost.flops)));
   print_row("bytes", fmt::format("{} (each tensor once)", bytes_text(cost.bytes)));
-  print_row("floor",
-            cost.memory_bound
-                ? fmt::format("{} on {}: its tensors, each moved once to or from memory; a cache may save some of that",
-                              seconds_text(cost.floor_seconds), planned.problem.target.architecture)
-                : fmt::format("{} on {}: its arithmetic at the rate that large products reach",
-                              seconds_text(cost.floor_seconds), planned.problem.target.architecture));
+  const Target& target = planned.problem.target;
+  print_row("floor", fmt::format("{} on {} ({}, {}): {}", seconds_text(cost.floor_seconds), target.architecture,
+                                 target.board, target.rates == RateSource::kMeasured ? "measured" : "data sheet",
+                                 cost.memory_bound
+                                     ? "its tensors, each moved once to or from memory; a cache may save some of that"
+                                     : "its arithmetic at the rate that large products reach"));
   return Exit::kOk;
 }
 

@@ -134,7 +134,7 @@ std::string verdict_of(const Verification& verification) {
   return limited ? yellow(stdout, "differs as the README's limits say") : green(stdout, "verified");
 }
 
-RunOutcome run_one(const Runner& runner, const NamedLayer& named, Direction direction, const Target& target) {
+RunOutcome run_one(const Runner& runner, const NamedLayer& named, Direction direction, const PlannedTarget& target) {
   const auto& [options, device, store, maker] = runner;
   const std::string name =
       direction == Direction::kForward ? named.name : fmt::format("{}_{}", named.name, name_of(direction));
@@ -256,10 +256,10 @@ Exit run(const RunOptions& options) {
     print_on_stderr(fmt::format("convtgen: no GPU is used: {} ('convtgen doctor' says more)\n",
                                 why_host.substr(0, why_host.find_first_of(";(\n"))));
   }
-  std::vector<Target> targets;
+  std::vector<PlannedTarget> targets;
   for (const std::string& architecture :
        named.architecture.empty() ? options.architectures : std::vector{named.architecture}) {
-    const Result<Target> target = target_on(**device, architecture);
+    const Result<PlannedTarget> target = target_on(**device, architecture);
     if (!target) {
       print_error(target.error().message);
       return Exit::kUsage;
@@ -282,7 +282,7 @@ Exit run(const RunOptions& options) {
       directions = {direction_named(options.direction).value()};
     }
     for (const Direction direction : directions) {
-      for (const Target& target : targets) {
+      for (const PlannedTarget& target : targets) {
         const RunOutcome outcome = run_one(runner, layer, direction, target);
         if (!outcome.problem.empty()) {
           print_layer_error(layer.name, {outcome.problem});

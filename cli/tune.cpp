@@ -115,8 +115,8 @@ std::vector<Direction> directions_of(const TuneVerb& options, const Layer& layer
 }
 
 /// What to tune, with the names of the layers. If a layer has no sizes, the error has been printed and `exit` is set.
-std::vector<TunedLayer> jobs_of(const TuneVerb& options, const std::vector<NamedLayer>& layers, const Target& target,
-                                Exit& exit) {
+std::vector<TunedLayer> jobs_of(const TuneVerb& options, const std::vector<NamedLayer>& layers,
+                                const PlannedTarget& target, Exit& exit) {
   std::vector<TunedLayer> jobs;
   for (const NamedLayer& named : layers) {
     const Result<SizedLayer> sized = apply_input(named.layer, options.input);
@@ -159,7 +159,7 @@ Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
   }
   // The host device's records are of the target that its kernels are made for; in the API that is the oldest one too.
   const DeviceName named = device_named(options.device).value();
-  const Result<Target> target =
+  const Result<PlannedTarget> target =
       target_on(**device, named.architecture.empty() ? known_targets().front().architecture : named.architecture);
   if (!target) {
     print_error(target.error().message);
@@ -232,12 +232,13 @@ Exit compile_layers(const TuneVerb& options, const std::vector<NamedLayer>& laye
   Exit exit = Exit::kOk;
   std::vector<LayerCandidates> candidates;
   for (const std::string& architecture : options.architectures) {
-    Result<Target> target = target_named(architecture);
-    if (!target) {
-      print_error(target.error().message);
+    const Result<Target> known = target_named(architecture);
+    if (!known) {
+      print_error(known.error().message);
       return Exit::kUsage;
     }
-    target->chip = options.chip;
+    PlannedTarget target = *known;
+    target.chip = options.chip;
     for (const NamedLayer& named : layers) {
       // Sizes that the layer leaves open are no part of its kernels.
       const Result<SizedLayer> sized =
@@ -248,7 +249,7 @@ Exit compile_layers(const TuneVerb& options, const std::vector<NamedLayer>& laye
         continue;
       }
       for (const Direction direction : directions_of(options, named.layer)) {
-        Problem problem{sized->layer, direction, *target};
+        Problem problem{sized->layer, direction, target};
         auto plans = candidates_of(problem, options.candidates);
         if (!plans) {
           print_layer_error(named.name, plans.error());

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <tuple>
 
 namespace convtgen {
 namespace {
@@ -21,16 +22,23 @@ bool compiles_for(std::span<const int> architectures, int capability) {
   return std::ranges::find(architectures, capability) != architectures.end();
 }
 
-// The newest known target before a chip whose source other chips can have too. There is one for each chip from
-// kOldestChip on.
+// Which of two targets a chip that has neither is planned as: the one of the newer major number, then the larger chip.
+bool stands_before(const Target& one, const Target& other) {
+  const auto rank = [](const Target& target) {
+    return std::tuple(target.capability / 10, target.multiprocessors, target.capability);
+  };
+  return rank(one) < rank(other);
+}
+
+// Of the targets before a chip whose source other chips can have too. There is one for each chip from kOldestChip on.
 const Target& portable_before(int capability) {
-  const Target* newest = &known_targets().front();
+  const Target* best = &known_targets().front();
   for (const Target& target : known_targets()) {
-    if (target.capability <= capability && is_portable(target)) {
-      newest = &target;
+    if (target.capability <= capability && is_portable(target) && stands_before(*best, target)) {
+      best = &target;
     }
   }
-  return *newest;
+  return *best;
 }
 
 std::unexpected<NoCode> no_code(NoCode::Cause cause, std::string message) {
@@ -64,10 +72,15 @@ Result<Target> target_of_chip(int capability) {
     return fail(fmt::format("no kernels are made for compute capability {}; the oldest chip is {}",
                             capability_text(capability), capability_text(kOldestChip)));
   }
-  for (const Target& target : known_targets() | std::views::reverse) {
-    if (cubin_runs_on(target, capability)) {
-      return target;
+  const Target* best = nullptr;
+  for (const Target& target : known_targets()) {
+    if (cubin_runs_on(target, capability) &&
+        (best == nullptr || target.capability == capability || stands_before(*best, target))) {
+      best = &target;
     }
+  }
+  if (best != nullptr) {
+    return *best;
   }
   Target own = portable_before(capability);
   own.architecture = fmt::format("sm_{}", capability);
@@ -82,16 +95,18 @@ std::string planned_as(const Target& target) {
 }
 
 std::optional<Target> ptx_target_of_chip(int capability, const std::optional<std::span<const int>>& compiles) {
-  std::optional<Target> newest;
+  const Target* best = nullptr;
   for (const Target& target : known_targets()) {
     const bool later_relative =
         own_cubins_only(capability) && same_major(target.capability, capability) && target.capability % 10 != 0;
-    if (is_portable(target) && ptx_runs_on(target, capability) && !later_relative &&
-        (!compiles || compiles_for(*compiles, target.capability))) {
-      newest = target;
+    const bool is_own = target.capability == capability;
+    if (is_portable(target) && ptx_runs_on(target, capability) && (is_own || !later_relative) &&
+        (!compiles || compiles_for(*compiles, target.capability)) &&
+        (best == nullptr || is_own || stands_before(*best, target))) {
+      best = &target;
     }
   }
-  return newest;
+  return best != nullptr ? std::optional(*best) : std::nullopt;
 }
 
 std::expected<CodeTarget, NoCode> code_for_chip(const Chip& chip, const std::optional<CodeCompiler>& compiler) {

@@ -19,21 +19,23 @@ inline constexpr int kOldestChip = 75;
 inline constexpr std::array kOwnCubinsOnly = {87, 88, 101, 110};
 
 /// Chips that there are, with no known target of their own.
-inline constexpr std::array kChipsPlannedAsOthers = {87, 88, 101, 103, 110, 121};
+inline constexpr std::array kChipsPlannedAsOthers = {101};
 
 [[nodiscard]] bool cubin_runs_on(const Target& made_for, int capability);
 [[nodiscard]] bool ptx_runs_on(const Target& made_for, int capability);
 [[nodiscard]] bool runs_on(const CodeTarget& code, int capability);
 
-/// The target that kernels for a chip are planned for: the newest known one whose cubins run there. Else it is the
-/// chip's own, planned as the newest portable target before it. Errors: a chip before kOldestChip.
+/// The target that kernels for a chip are planned for: its own if that is known, else the largest one whose cubins run
+/// there. Else it is the chip's own, planned as a portable target before it: the largest chip of the newest major
+/// number. Errors: a chip before kOldestChip.
 [[nodiscard]] Result<Target> target_of_chip(int capability);
 
-/// The chip whose plans the kernels for a target have: "sm_86" of "sm_87", and of a known target its own name.
+/// The chip whose plans the kernels for a target have: "sm_100" of "sm_101", and of a known target its own name.
 [[nodiscard]] std::string planned_as(const Target& target);
 
-/// The known target whose PTX a chip gets: the newest before or at it; for Tegra's chips none of a later chip of
-/// their major number (Orin gets compute_80). `compiles`, if given, are the capabilities that the compiler knows.
+/// The known target whose PTX a chip gets: its own, else one before it, the largest chip of the newest major number;
+/// for Tegra's chips no later relative of their major number (8.8 gets compute_80). `compiles`, if given, are the
+/// capabilities that the compiler knows.
 [[nodiscard]] std::optional<Target> ptx_target_of_chip(int capability,
                                                        const std::optional<std::span<const int>>& compiles = {});
 

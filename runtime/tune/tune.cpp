@@ -229,21 +229,20 @@ std::string chip_of(const Device& device) {
   return device.kind() == DeviceKind::kHost ? std::string(kHostChip) : device.name();
 }
 
-Result<Target> target_on(const Device& device, std::string_view of_host) {
+Result<PlannedTarget> target_on(const Device& device, std::string_view of_host) {
   const auto chip = device.chip();
+  Result<PlannedTarget> target = fail("");
   if (!chip) {
-    auto target = target_named(of_host);
-    if (target) {
-      target->chip = kHostChip;
-    }
-    return target;
+    target = target_named(of_host);
+  } else if (auto code = code_here(*chip)) {
+    target = std::move(code->target);
+  } else {
+    target = fail(std::move(code.error().message));
   }
-  auto code = code_here(*chip);
-  if (!code) {
-    return fail(std::move(code.error().message));
+  if (target) {
+    target->chip = chip_of(device);
   }
-  code->target.chip = chip_of(device);
-  return std::move(code->target);
+  return target;
 }
 
 Result<std::vector<Plan>> candidates_of(const Problem& problem, std::size_t most) {

@@ -71,7 +71,7 @@ struct Tuned {
 
 /// What kernels on a device are planned for: what code_here() says of its chip, or on the host device the target of
 /// this name. Errors: there is no code for the chip; no such target.
-[[nodiscard]] Result<Target> target_on(const Device& device, std::string_view of_host);
+[[nodiscard]] Result<PlannedTarget> target_on(const Device& device, std::string_view of_host);
 
 /// A problem to tune, in calls of these sizes.
 struct TuneJob {

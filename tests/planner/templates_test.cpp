@@ -79,8 +79,14 @@ TEST_P(Reasons, NameThePropertyAndTheLimit) {
 }
 
 const Refused kRefused[] = {
-    {"shift_gemm", "16 -> 16; kernel 3; compute tf32", "architecture sm_80; wgmma is an instruction of sm_90a",
-     "sm_80"},
+    {"shift_gemm", "16 -> 16; kernel 3; compute tf32", "architecture sm_80 has no wgmma; it takes sm_90a", "sm_80"},
+    {"shift_gemm", "16 -> 16; kernel 3; compute tf32", "architecture sm_100 has no wgmma; it takes sm_90a", "sm_100"},
+    {"mma_phases", "16 -> 1; kernel 3; compute tf32; input 1x8x8",
+     "architecture sm_88 has no TMA; it takes sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121", "sm_88"},
+    {"mma_rows", "16 -> 16; kernel 3; dtype f16; layout nhwc",
+     "architecture sm_75 has no cp.async; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, sm_100, sm_103, sm_110, "
+     "sm_120, sm_121",
+     "sm_75"},
     {"shift_gemm", "16 -> 16; kernel 3", "compute f32; it takes tf32, f16, bf16"},
     {"shift_gemm", "16 -> 64; kernel 3; groups 4; compute tf32", "groups of 4 input channels; tensor cores want 16"},
     {"shift_gemm", "64 -> 16; kernel 3; groups 4; compute tf32", "groups of 4 output channels; tensor cores want 8"},
