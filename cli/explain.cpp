@@ -18,6 +18,7 @@
 #include "generator/planner/cost.h"
 #include "generator/planner/predict.h"
 #include "generator/specializer/kernel_source.h"
+#include "runtime/compile/code_here.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/make/cubin_maker.h"
@@ -141,9 +142,10 @@ std::string chip_of(const ExplainOptions& options, const std::vector<TuningRecor
   }
   static const Result<CudaDriverInfo> driver = find_cuda_driver();
   for (const CudaDeviceInfo& device : driver ? driver->devices : std::vector<CudaDeviceInfo>()) {
-    const Result<Target> target = target_of_chip(device.capability);
+    const Result<Chip> chip = chip_here({.capability = device.capability});
+    const Result<Target> target = chip ? target_for(*chip) : std::unexpected(chip.error());
     if (target && target->architecture == problem.target.architecture) {
-      return device.name;
+      return record_name(device.name, *chip);
     }
   }
   return tuned_chips(records, problem).front();

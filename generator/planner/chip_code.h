@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "generator/planner/target.h"
 
@@ -43,7 +44,21 @@ inline constexpr std::array kChipsPlannedAsOthers = {101};
 struct Chip {
   int capability = 0;      // 10 * major + minor
   int driver_version = 0;  // the newest CUDA that the driver takes; 0: as new as the compiler
+  std::string as = {};     // the older chip whose kernels it runs, as PTX ("sm_80"; chip_as()); empty: its own
 };
+
+/// The chip as it runs the kernels of another architecture, or its own if that is the one.
+/// Errors: an unknown architecture, or one whose code does not run there: a newer one, or sm_90a on another chip. The
+/// message lists what runs there.
+[[nodiscard]] Result<Chip> chip_as(Chip chip, std::string_view architecture);
+
+/// What kernels for a chip are planned for: target_of_chip(), or the older chip's target within the limits of both.
+[[nodiscard]] Result<Target> target_for(const Chip& chip);
+
+/// The name of a GPU in tuning records: "NVIDIA H200", and "NVIDIA H200 as sm_80" of one that runs an older chip's
+/// kernels, whose times say nothing of either chip's own.
+[[nodiscard]] std::string record_name(std::string_view gpu, const Chip& chip);
+[[nodiscard]] bool is_of_older_chip(std::string_view record_name);
 
 /// An NVRTC.
 struct CodeCompiler {
@@ -57,12 +72,13 @@ struct NoCode {
   std::string message;
 };
 
-/// What is compiled for a chip and loaded there:
+/// What is compiled for a chip and loaded there. For one that runs an older chip's kernels: PTX. Else:
 /// 1. a cubin for target_of_chip(), if the compiler knows it;
 /// 2. else the newest cubin that the compiler can make for the chip;
 /// 3. else PTX for ptx_target_of_chip(), if the driver is as new as the compiler.
 /// Without a compiler: what a compiler that knows all chips makes. The driver itself judges cubins of a newer compiler.
-/// Errors: the chip is too old; the compiler knows nothing that runs there; the driver can't take its PTX.
+/// Errors: the chip is too old; the compiler knows nothing that runs there, or not the older chip; the driver can't
+/// take its PTX.
 [[nodiscard]] std::expected<CodeTarget, NoCode> code_for_chip(const Chip& chip,
                                                               const std::optional<CodeCompiler>& compiler);
 

@@ -148,6 +148,37 @@ TEST(ChipCode, NamesOfChipsThatGetTheCodeOfOthers) {
   EXPECT_THAT(named("sm_90"), HasSubstr("unknown architecture"));
 }
 
+TEST(ChipCode, AChipRunsTheKernelsOfOlderOnesAsPtx) {
+  for (int capability = kOldestChip; capability < 140; ++capability) {
+    for (const Target& target : known_targets()) {
+      const auto chip = chip_as({.capability = capability}, target.architecture);
+      const bool is_own = target_of_chip(capability)->architecture == target.architecture;
+      EXPECT_EQ(chip.has_value(), is_own || ptx_runs_on(target, capability)) << capability << target.architecture;
+      if (!chip || is_own) {
+        EXPECT_TRUE(!chip || chip->as.empty());
+        continue;
+      }
+      const CodeTarget code = code_for_chip(*chip, std::nullopt).value();
+      EXPECT_TRUE(code.is_ptx);
+      EXPECT_EQ(code.target.architecture, target.architecture);
+      EXPECT_LE(code.target.max_shared_bytes, target.max_shared_bytes);
+      EXPECT_LE(code.target.max_shared_bytes, target_of_chip(capability)->max_shared_bytes);
+      EXPECT_LE(code.target.shared_bytes_per_sm, target_of_chip(capability)->shared_bytes_per_sm);
+      EXPECT_LE(code.target.max_threads_per_sm, target_of_chip(capability)->max_threads_per_sm);
+    }
+  }
+  EXPECT_EQ(chip_as({.capability = 72}, "sm_75").error().message,
+            "no kernels are made for compute capability 7.2; the oldest chip is 7.5");
+}
+
+TEST(ChipCode, RecordsOfOlderChipsKernelsHaveNamesOfTheirOwn) {
+  EXPECT_EQ(record_name("NVIDIA H200", {.capability = 90}), "NVIDIA H200");
+  const std::string name = record_name("NVIDIA H200", {.capability = 90, .as = "sm_80"});
+  EXPECT_EQ(name, "NVIDIA H200 as sm_80");
+  EXPECT_TRUE(is_of_older_chip(name));
+  EXPECT_FALSE(is_of_older_chip("NVIDIA H200"));
+}
+
 TEST(ChipCode, SaysWhyThereIsNone) {
   const auto why = [](int capability, int driver, const CodeCompiler& compiler) {
     return code_for_chip({capability, driver}, compiler).error().message;
