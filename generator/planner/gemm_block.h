@@ -20,8 +20,6 @@
 
 namespace convtgen::gemm {
 
-/// Accumulators of a thread, in fp32: phases * tiles of 64 positions * block_n, of each part.
-inline constexpr std::int64_t kMostAccumulators = 256;
 inline constexpr std::int64_t kMostProducts = 1024;  // in the unrolled body of a k-block
 
 /// The block, as the templates' parameters of the same names. The first ones are of `f32x3_gemm` alone, the last ones
@@ -38,7 +36,7 @@ inline constexpr std::size_t kF32x3Members = 2, kShiftMembers = 3;
 CONVTGEN_CONSTANTS(kConsumers, kInstructionK, kKBlocks, kKSteps, kNTiles, kPhases, kFusedPhases, kPhaseGroups, kMTiles,
                    kInstructionN, kProducts, kLeastOffsetW, kMostOffsetW, kOffsetsH, kStagedRows, kStagedColumns,
                    kLoadVector, kLoadedColumns, kFlat, kSkewed, kByWarps, kInputBytes, kKBlockWeightBytes, kProducers,
-                   kThreads, kSharedBytes, kPackedBytes, kPackedRows, kAlignment);
+                   kThreads, kSharedBytes, kPackedBytes, kPackedRows, kAlignment, kMostAccumulators);
 
 /// What the choice depends on. Its layer is one group of the problem's, as if it were all, and its shape that group's.
 struct Facts : FactsOf<Block> {

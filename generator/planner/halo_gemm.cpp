@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kMostInstructionN = 256;   // of a product
-constexpr std::int64_t kMostAccumulators = 160;   // of a thread
 constexpr std::int64_t kMostPhaseColumns = 32;    // of a product
 constexpr std::int64_t kMostProducts = 256;       // in the unrolled body
 constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
@@ -33,10 +32,10 @@ CONVTGEN_BLOCK(Block, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (blo
                (copy_bytes, 16), (vector, 1), (fused_phases, true), (resident, false), (ping_pong, false));
 
 /// The template's constants that are wanted, by their names there.
-CONVTGEN_CONSTANTS(kDepth, kPack, kSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH, kBeyondW, kGapH, kGapW, kPhases,
-                   kPhaseColumns, kPhaseBlocks, kMadeChannels, kInstructionN, kTaps, kKBlocks, kNTiles, kPositions,
-                   kInputBytes, kPixels, kPlaceStep, kKBlockWeightBytes, kThreads, kSharedBytes, kPackedBytes,
-                   kAlignment);
+CONVTGEN_CONSTANTS(kMostAccumulators, kDepth, kPack, kSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH, kBeyondW,
+                   kGapH, kGapW, kPhases, kPhaseColumns, kPhaseBlocks, kMadeChannels, kInstructionN, kTaps, kKBlocks,
+                   kNTiles, kPositions, kInputBytes, kPixels, kPlaceStep, kKBlockWeightBytes, kThreads, kSharedBytes,
+                   kPackedBytes, kAlignment);
 
 /// What the choice depends on.
 struct Facts : FactsOf<Block> {
@@ -194,8 +193,8 @@ Result<void> check(const Problem& problem) {
 std::vector<std::int64_t> block_n_choices(const Facts& f, const Block& b) {
   const std::int64_t phases = f.of(b)[kPhases];
   const std::int64_t vectors = 4 * f.of(b)[kPack];  // of a quad of threads
-  const std::int64_t most =
-      std::min(b.fused_phases ? kMostInstructionN / phases : kMostInstructionN, 2 * kMostAccumulators / phases);
+  const std::int64_t most = std::min(b.fused_phases ? kMostInstructionN / phases : kMostInstructionN,
+                                     2 * f.of(b)[kMostAccumulators] / phases);
   std::vector<std::int64_t> out;
   const std::int64_t made = f.of(b)[kMadeChannels];
   if (most < 8) {
@@ -335,7 +334,7 @@ struct HaloGemm : Planner<Facts, kConstants, check> {
         phased.block_n = block_n;
         choose_store(f, phased);
         for (const std::int64_t parts : {1, 2, 4}) {  // of a warpgroup
-          if (parts * f.of(phased)[kPhases] * block_n / 2 > kMostAccumulators) {
+          if (parts * f.of(phased)[kPhases] * block_n / 2 > f.of(phased)[kMostAccumulators]) {
             continue;
           }
           for (const bool ping_pong : {false, true}) {

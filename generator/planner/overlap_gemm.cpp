@@ -17,15 +17,14 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-constexpr std::int64_t kChannelMultiple = 8;     // of input channels: 16 bytes
-constexpr std::int64_t kPixelMultiple = 8;       // of an image in NCHW: 16 bytes
-constexpr std::int64_t kMostPixels = 256;        // of a tile
-constexpr std::int64_t kMostColumns = 256;       // of a product: taps by output channels
-constexpr std::int64_t kMostAccumulators = 128;  // of a thread
-constexpr std::int64_t kOtherRegisters = 36;     // of a thread, beside accumulators
-constexpr std::int64_t kLeastRegisters = 64;     // of a thread, for its outputs
-constexpr std::int64_t kMostOverlap = 16;        // taps that an output adds up, which are unrolled
-constexpr std::int64_t kTriedRows = 8;           // of tiles in NCHW: one of eight is a multiple of eight
+constexpr std::int64_t kChannelMultiple = 8;  // of input channels: 16 bytes
+constexpr std::int64_t kPixelMultiple = 8;    // of an image in NCHW: 16 bytes
+constexpr std::int64_t kMostPixels = 256;     // of a tile
+constexpr std::int64_t kMostColumns = 256;    // of a product: taps by output channels
+constexpr std::int64_t kOtherRegisters = 36;  // of a thread, beside accumulators
+constexpr std::int64_t kLeastRegisters = 64;  // of a thread, for its outputs
+constexpr std::int64_t kMostOverlap = 16;     // taps that an output adds up, which are unrolled
+constexpr std::int64_t kTriedRows = 8;        // of tiles in NCHW: one of eight is a multiple of eight
 constexpr std::int64_t kLeastStages = 3, kMostStages = 6;
 constexpr std::int64_t kMostAhead = 3;       // tiles of a block that have stages at a time
 constexpr std::int64_t kMostBlocksOfSm = 3;  // that are asked for
@@ -35,9 +34,10 @@ constexpr std::int64_t kRegistersOfSm = 65536, kThreadsOfSm = 2048;
 CONVTGEN_BLOCK(Block, (tile_n, 1), (tile_h, 1), (tile_w, 1), (warpgroups, 1), (thread_tiles, 1), (block_c, 8),
                (store, 1), (block_k, 64), (stages, kLeastStages), (blocks_per_sm, 1), (copied_weights, true));
 /// The template's constants that are asked for.
-CONVTGEN_CONSTANTS(kThreads, kKSteps, kKBlocks, kColumns, kInstructionN, kNTiles, kPixels, kBlockM, kReachH, kReachW,
-                   kStepH, kStepW, kFirstH, kFirstW, kBeyondH, kBeyondW, kOutRows, kOutColumns, kBoxColumns, kRowBytes,
-                   kRowPixels, kCommonRows, kCopiedInputBytes, kWeightBytes, kLoops, kSharedBytes, kAlignment);
+CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kKSteps, kKBlocks, kColumns, kInstructionN, kNTiles, kPixels, kBlockM,
+                   kReachH, kReachW, kStepH, kStepW, kFirstH, kFirstW, kBeyondH, kBeyondW, kOutRows, kOutColumns,
+                   kBoxColumns, kRowBytes, kRowPixels, kCommonRows, kCopiedInputBytes, kWeightBytes, kLoops,
+                   kSharedBytes, kAlignment);
 
 using Facts = FactsOf<Block>;
 
@@ -327,7 +327,7 @@ struct OverlapGemm : Planner<Facts, kConstants, check> {
                 .block_c = channels,
                 .block_k = row_channels(f.layer),
                 .copied_weights = may_copy(f, channels)};
-        if (thread_tiles * f.of(b)[kInstructionN] / 2 > kMostAccumulators ||
+        if (thread_tiles * f.of(b)[kInstructionN] / 2 > f.of(b)[kMostAccumulators] ||
             !choose_tile(f, 64 * warpgroups * thread_tiles, b)) {
           continue;
         }

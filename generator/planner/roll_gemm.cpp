@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kMostInstructionN = 256;  // of a product
-constexpr std::int64_t kMostAccumulators = 128;  // of a thread: the template asserts that they fit the registers
 constexpr std::int64_t kMostRegisters = 152;  // of accumulators and fragments: beyond, products are serialised (C7512)
 constexpr std::int64_t kMostPixelRegisters = 160;    // with channels last
 constexpr std::int64_t kMostRoundedRegisters = 120;  // the same of tf32, whose words are rounded
@@ -36,8 +35,9 @@ CONVTGEN_BLOCK(Block, (thread_positions, 2), (rows, 1), (block_n, 8), (store, 1)
                (flat, false), (staged_epilogue, false));
 
 /// The template's constants that are wanted, by their names there.
-CONVTGEN_CONSTANTS(kDepth, kReach, kSteps, kKBlocks, kTiles, kStrip, kInstructionN, kNTiles, kImagePitch, kFragments,
-                   kFragmentSets, kStageBytes, kWeightBytes, kThreads, kSharedBytes, kPackedBytes, kAlignment);
+CONVTGEN_CONSTANTS(kMostAccumulators, kDepth, kReach, kSteps, kKBlocks, kTiles, kStrip, kInstructionN, kNTiles,
+                   kImagePitch, kFragments, kFragmentSets, kStageBytes, kWeightBytes, kThreads, kSharedBytes,
+                   kPackedBytes, kAlignment);
 
 /// What the choice depends on.
 struct Facts : FactsOf<Block> {
@@ -220,7 +220,7 @@ Registers registers_of(const Facts& f, const Block& b) {
 
 bool registers_suffice(const Facts& f, const Block& b) {
   const Registers registers = registers_of(f, b);
-  return acc_registers(f, b) <= kMostAccumulators && registers.wanted <= registers.most;
+  return acc_registers(f, b) <= f.of(b)[kMostAccumulators] && registers.wanted <= registers.most;
 }
 
 /// The block with the stages that are predicted to take least; nothing where none fits.
@@ -283,9 +283,9 @@ std::unexpected<Error> why_none(const Facts& f) {
   if (choices.empty()) {
     return fail_shared_memory(f.target, words, f.of(least)[kSharedBytes]);
   }
-  if (const std::int64_t acc = acc_registers(f, least); acc > kMostAccumulators) {
+  if (const std::int64_t acc = acc_registers(f, least); acc > f.of(least)[kMostAccumulators]) {
     return fail(fmt::format("kernel height {} takes {} accumulators of a thread; at most {}",
-                            layer.axes[kHeight].kernel, acc, kMostAccumulators));
+                            layer.axes[kHeight].kernel, acc, f.of(least)[kMostAccumulators]));
   }
   if (const Registers registers = registers_of(f, least); registers.wanted > registers.most) {
     return fail(fmt::format("kernel {}x{} takes {} registers of a thread for accumulators and fragments; at most {}",

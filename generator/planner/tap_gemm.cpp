@@ -17,10 +17,9 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-constexpr std::int64_t kChannelMultiple = 32;    // of a tile's input channels
-constexpr std::int64_t kMostColumns = 256;       // of a product
-constexpr std::int64_t kMostAccumulators = 128;  // of a thread
-constexpr std::int64_t kOpenAccumulators = 96;   // the same, with places to find among open sizes for two tiles of rows
+constexpr std::int64_t kChannelMultiple = 32;   // of a tile's input channels
+constexpr std::int64_t kMostColumns = 256;      // of a product
+constexpr std::int64_t kOpenAccumulators = 96;  // the same, with places to find among open sizes for two tiles of rows
 constexpr std::int64_t kLeastStages = 3, kMostStages = 8;
 constexpr std::int64_t kLeastBox = 8;                            // positions: the rows of a swizzle pattern
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;  // an int's, of the packed weights of a block
@@ -29,8 +28,8 @@ constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;  // an int's, of
 CONVTGEN_BLOCK(Block, (block_m, 128), (block_n, 32), (block_k, 64), (box_n, 1), (box_h, 1), (box_w, 8),
                (stages, kLeastStages), (cluster, 1));
 /// The template's constants that are asked for.
-CONVTGEN_CONSTANTS(kThreads, kInstructionK, kKSteps, kTileStages, kNTiles, kMTiles, kBoxes, kInputBytes,
-                   kSharedWeightBytes, kSharedBytes, kPackedTileBytes, kPackedBytes, kAlignment);
+CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kKSteps, kTileStages, kNTiles, kMTiles, kBoxes,
+                   kInputBytes, kSharedWeightBytes, kSharedBytes, kPackedTileBytes, kPackedBytes, kAlignment);
 
 using Facts = FactsOf<Block>;
 
@@ -74,7 +73,7 @@ void choose_box(const Facts& f, Block& b) {
 /// Of a thread, which has 168 registers.
 std::int64_t most_accumulators(const Facts& f, std::int64_t block_m) {
   const bool is_open = !f.rows.extent || !f.columns.extent;
-  return block_m > 128 && is_open ? kOpenAccumulators : kMostAccumulators;
+  return block_m > 128 && is_open ? kOpenAccumulators : f.of({})[kMostAccumulators];
 }
 
 /// The least input channels of a tile for each number of tiles that have all.
