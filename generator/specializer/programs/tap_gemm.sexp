@@ -1,5 +1,5 @@
 (program tap_gemm
-  (digest "357e3bbcd83a03a714739888e1ebc0ac982429f78aef8c87b08e68a9c32c926f")
+  (digest "b14c8d5246d1ed958ec578f83ecbe05bc6a06132a704b358825f856f4024284b")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -314,7 +314,8 @@
   (static_assert @48 (== (% kBoxBytes (* 8 kSwizzle)) 0) "a box begins where its swizzle's pattern does")
   (static_assert @49 (&& (== (% P::block_n (* 8 P::cluster)) 0) (== (% P::block_n 32) 0)) "what a block copies is whole patterns")
   (static_assert @50 (|| (== P::block_k 64) (== P::block_k 32)) "a row has a swizzle")
-  (static_assert @51 (<= (* kMTiles P::block_n) 256) "the accumulators fit the registers")
+  (constant @51 int kMostAccumulators 128 (trail "of a thread"))
+  (static_assert @52 (<= (/ (* kMTiles P::block_n) 2) kMostAccumulators) "the accumulators fit the registers")
   (file "tap_gemm.cu")
   (section @24 "Packing")
   (file "weights.h")
