@@ -37,6 +37,7 @@ TEST_P(PlannedGradients, RightByTheDefinition) {
   if (const auto chunks = plan.parameters.find("chunks"); chunks != plan.parameters.end()) {
     chunks->second = std::int64_t{2};  // launches of the same kernels, an image each
     plan.parameters.find("chunk_images")->second = std::int64_t{1};
+    plan.launch = launch_plan_of(problem, plan);
   }
   const TargetKernel made{code, plan, specialize(problem, plan).value()};
   HostOptions options;
@@ -58,12 +59,12 @@ TEST_P(PlannedGradients, RightByTheDefinition) {
   call.expect_right();
 }
 
-constexpr const char* kInput = "conv_transpose2d 16 -> 16; kernel 3; stride 2; compute tf32; directions grad_input";
+constexpr const char* kPlannedInput = "conv_transpose2d 16 -> 16; kernel 3; stride 2; compute tf32; directions grad_input";
 constexpr const char* kWeight = "conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight";
 
 INSTANTIATE_TEST_SUITE_P(
     Templates, PlannedGradients,
-    testing::Values(PlannedGradient{"shift_gemm", kInput},
+    testing::Values(PlannedGradient{"shift_gemm", kPlannedInput},
                     PlannedGradient{"tap_gemm",
                                     "conv_transpose2d 256 -> 64; kernel 4; stride 2; dtype f16; layout nhwc; "
                                     "directions grad_input"},
