@@ -159,8 +159,7 @@ void choose_stage(const Facts& f, const Aim& aim, Block& b) {
 
 }  // namespace
 
-Facts::Facts(LayerFacts facts, BlockConstants<Block> of_blocks)
-    : FactsOf(std::move(facts), std::move(of_blocks)), taps(of({})[kTaps]), written_taps(of({})[kWrittenTaps]) {
+Facts::Facts(FactsOf facts) : FactsOf(std::move(facts)), taps(of({})[kTaps]), written_taps(of({})[kWrittenTaps]) {
   if (problem.direction != Direction::kForward) {
     made = group_in;
     summed = group_out;

@@ -59,7 +59,7 @@ CONVTGEN_MORE_CONSTANTS(ForwardConstant, kForwardNames, kConstantCount, kPhaseGr
 
 /// What the choice depends on.
 struct Facts : FactsOf<Block> {
-  Facts(LayerFacts facts, BlockConstants<Block> of_blocks);
+  explicit Facts(FactsOf facts);
 
   std::int64_t taps, written_taps;  // of the kernel, and that the source writes out
   std::int64_t made, summed;        // channels of a group: of the result, and that are added up for it

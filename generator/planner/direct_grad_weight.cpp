@@ -43,8 +43,6 @@ CONVTGEN_BLOCK(Block, (threads_in, 1), (threads_out, 1), (threads_pixels, 1), (i
 CONVTGEN_CONSTANTS(kThreads, kWeights, kSliceBlocks, kStageBytes, kSharedBytes);
 
 struct Facts : FactsOf<Block> {
-  using FactsOf::FactsOf;
-
   std::int64_t sum_bytes = convtgen::sum_bytes(layer);
 };
 

@@ -33,8 +33,6 @@ CONVTGEN_CONSTANTS(kThreads, kTileColumns, kTileChannels, kChannelTiles, kInputs
 
 /// What the choice depends on.
 struct Facts : FactsOf<Block> {
-  using FactsOf::FactsOf;
-
   std::int64_t phases = phases_with_taps(columns);  // of a row
   std::int64_t offsets = offsets_of_taps(columns);  // at which the taps of a row read
 };

@@ -35,8 +35,7 @@ Parameters group_parameters(const Layer& layer) {
   return p;
 }
 
-Facts::Facts(LayerFacts facts, BlockConstants<Block> of_blocks)
-    : FactsOf(std::move(facts), std::move(of_blocks)), instruction_k(of({})[kInstructionK]) {
+Facts::Facts(FactsOf facts) : FactsOf(std::move(facts)), instruction_k(of({})[kInstructionK]) {
   layer = group_of(problem.layer);
   shape = shape_of(layer, sizes).value_or(Shape{});
 }

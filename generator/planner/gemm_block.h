@@ -40,7 +40,7 @@ CONVTGEN_CONSTANTS(kConsumers, kInstructionK, kKBlocks, kKSteps, kNTiles, kPhase
 
 /// What the choice depends on. Its layer is one group of the problem's, as if it were all, and its shape that group's.
 struct Facts : FactsOf<Block> {
-  Facts(LayerFacts facts, BlockConstants<Block> of_blocks);
+  explicit Facts(FactsOf facts);
 
   std::int64_t instruction_k;  // channels of a product
 };

@@ -39,8 +39,6 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kDepth, kPack, kSteps, kHaloH, kHaloW, kFi
 
 /// What the choice depends on.
 struct Facts : FactsOf<Block> {
-  using FactsOf::FactsOf;
-
   double written_bytes = static_cast<double>(shape.output_elements * bytes);  // that a call moves at the least
   double read_bytes = cost.bytes - written_bytes;
 

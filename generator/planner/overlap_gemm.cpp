@@ -17,7 +17,6 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-constexpr std::int64_t kChannelMultiple = 8;  // of input channels: 16 bytes
 constexpr std::int64_t kPixelMultiple = 8;    // of an image in NCHW: 16 bytes
 constexpr std::int64_t kMostPixels = 256;     // of a tile
 constexpr std::int64_t kMostColumns = 256;    // of a product: taps by output channels

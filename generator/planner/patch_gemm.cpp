@@ -16,7 +16,6 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-constexpr std::int64_t kChannelMultiple = 8;                           // 16 bytes
 constexpr std::int64_t kMostColumns = 256;                             // of a product: taps by output channels
 constexpr std::array<std::int64_t, 3> kChannelChoices = {64, 32, 16};  // of a block
 constexpr double kWavefront = 128;                                     // bytes

@@ -15,7 +15,6 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-constexpr std::int64_t kChannelMultiple = 8;    // of input channels: 16 bytes
 constexpr std::int64_t kMostColumns = 192;      // of a product: phases by output channels, of each row of positions
 constexpr std::int64_t kMostShifts = 32;        // of the input along a row, which are unrolled
 constexpr std::int64_t kMostRowColumns = 128;   // of a thread's tiles: outputs, whose stores are unrolled

@@ -44,7 +44,8 @@ struct LayerFacts {
   bool channels_last;
 };
 
-/// The same with the template's constants for blocks that change. A planner may add to it.
+/// The same with the template's constants for blocks that change. A planner may add
+/// members to it that are made of these.
 template <typename AnyBlock>
 struct FactsOf : LayerFacts {
   using Block = AnyBlock;
@@ -153,7 +154,7 @@ template <typename T>
   if (!constants) {
     return std::unexpected(std::move(constants.error()));
   }
-  return typename T::Facts(std::move(facts), *std::move(constants));
+  return typename T::Facts{FactsOf<typename T::Block>(std::move(facts), *std::move(constants))};
 }
 
 template <typename T>

@@ -41,8 +41,6 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kDepth, kReach, kSteps, kKBlocks, kTiles, 
 
 /// What the choice depends on.
 struct Facts : FactsOf<Block> {
-  using FactsOf::FactsOf;
-
   std::int64_t depth = of({})[kDepth];  // channels of a product
   std::int64_t reach = of({})[kReach];  // from a row's first tap to its last
 

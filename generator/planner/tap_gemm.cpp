@@ -17,7 +17,7 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-constexpr std::int64_t kChannelMultiple = 32;   // of a tile's input channels
+constexpr std::int64_t kColumnMultiple = 32;    // of a tile's input channels
 constexpr std::int64_t kMostColumns = 256;      // of a product
 constexpr std::int64_t kOpenAccumulators = 96;  // the same, with places to find among open sizes for two tiles of rows
 constexpr std::int64_t kLeastStages = 3, kMostStages = 8;
@@ -79,8 +79,8 @@ std::int64_t most_accumulators(const Facts& f, std::int64_t block_m) {
 /// The least input channels of a tile for each number of tiles that have all.
 std::set<std::int64_t> block_n_sizes(const Facts& f, std::int64_t most) {
   std::set<std::int64_t> sizes;
-  for (std::int64_t size = kChannelMultiple; size <= most; size += kChannelMultiple) {
-    sizes.insert(round_up(ceil_div(f.layer.in_channels, ceil_div(f.layer.in_channels, size)), kChannelMultiple));
+  for (std::int64_t size = kColumnMultiple; size <= most; size += kColumnMultiple) {
+    sizes.insert(round_up(ceil_div(f.layer.in_channels, ceil_div(f.layer.in_channels, size)), kColumnMultiple));
   }
   return sizes;
 }
