@@ -98,8 +98,8 @@ std::vector<Case> cases(std::string_view template_name, const CompiledPlans& wan
     int taken = 0;
     const std::vector<Plan> plans = plan(problem).value();
     for (const Plan& each : plans) {
-      const bool is_wanted = wanted.wanted == nullptr || wanted.wanted(each);
-      if (each.template_name == template_name && taken < wanted.most && is_wanted) {
+      const bool is_of_template = each.template_name == template_name;
+      if (is_of_template && taken < wanted.most && (wanted.wanted == nullptr || wanted.wanted(each))) {
         const std::string number = taken == 0 ? "" : fmt::format("_{}", taken + 1);
         const std::string kind = wanted.wanted != nullptr ? fmt::format("_{}", wanted.kind) : "";
         out.push_back(

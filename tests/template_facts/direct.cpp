@@ -36,7 +36,7 @@ TemplateFacts facts_of_direct() {
       .computes = {all_computes().begin(), all_computes().end()},
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .takes_all = true,
-      .search = SearchLayers::kAny,
+      .search = "any_layer",
       .drawer = {.place = 0},
       .kinds = add_kinds,
       .changed = ChangedProgram{.layer = "conv_transpose2d 8 -> 8; kernel 3; input 1x64x64",

@@ -19,7 +19,7 @@ TemplateFacts facts_of_direct_grad_input() {
       .computes = {all_computes().begin(), all_computes().end()},
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .takes_all = true,
-      .search = SearchLayers::kAny,
+      .search = "any_layer",
       .goldens =
           {
               {.name = "direct_grad_input",

@@ -37,7 +37,7 @@ TemplateFacts facts_of_direct_rows() {
       .name = "direct_rows",
       .computes = {all_computes().begin(), all_computes().end()},
       .layouts = {Layout::kNchw, Layout::kNhwc},
-      .search = SearchLayers::kFewInputs,
+      .search = "few_inputs",
       .drawer = {.place = 1},
       .kinds = add_kinds,
       .changed = ChangedProgram{.layer = "conv_transpose2d 8 -> 8; kernel 3; stride 2; input 1x64x64",
@@ -57,6 +57,8 @@ TemplateFacts facts_of_direct_rows() {
                .architecture = "sm_75"},
           },
       .golden_taps = NamedTaps::kOfKernelRows,
+      .as_it_stands =
+          "conv_transpose2d 6 -> 10; kernel 3x4; stride 3x2; padding 1x2; groups 2; bias; fuse relu; input 2x5x19",
       .compiled =
           {
               {.group = "outputs_by_columns",

@@ -19,7 +19,7 @@ TemplateFacts facts_of_f32x3_gemm() {
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .also_grad_input = true,
       .packs_weights = true,
-      .search = SearchLayers::kShifts,
+      .search = "shifts",
       .drawer = {.place = 2, .no_depthwise = true, .strided_grad_input = true},
       .kinds = add_kinds,
       .refused =

@@ -10,7 +10,7 @@ TemplateFacts facts_of_f32x3_grad_weight() {
       .name = "f32x3_grad_weight",
       .computes = {Compute::kF32x3},
       .layouts = {Layout::kNchw, Layout::kNhwc},
-      .search = SearchLayers::kWholeChannels,
+      .search = "whole_channels",
       .changed = ChangedProgram{.layer = "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input "
                                          "128x16x16; compute f32x3; directions grad_weight",
                                 .before = "kInputUnitPitch (call unit_pitch kInputPixels)",
@@ -38,6 +38,7 @@ TemplateFacts facts_of_f32x3_grad_weight() {
                .benchmarks = summed_layers(),
                .direction = Direction::kGradWeight},
           },
+      .launched_gradient = "conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; compute f32x3",
       .far_gradients =
           {
               {.name = "f32x3_grad_weight_copied_images",

@@ -23,7 +23,7 @@ TemplateFacts facts_of_f32x3_grad_weight_pixels() {
       .name = "f32x3_grad_weight_pixels",
       .computes = {Compute::kF32x3},
       .layouts = {Layout::kNchw, Layout::kNhwc},
-      .search = SearchLayers::kCopiedChannels,
+      .search = "copied_channels",
       .fit = to_small_images,
       .changed = ChangedProgram{.layer = "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input "
                                          "128x16x16; compute f32x3; directions grad_weight",
@@ -52,6 +52,8 @@ TemplateFacts facts_of_f32x3_grad_weight_pixels() {
                .benchmarks = {"dcgan2", "dcgan4", "pose1"},
                .direction = Direction::kGradWeight},
           },
+      .launched_gradient =
+          "conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; compute f32x3; input 2x5x16",
       .far_weights = "; compute f32x3",
       .unseen_of_gradients =  // whose tensors have at most 168 MiB
       {kDescriptorMove, kFirstTile, "scan_slice: const long long end", "scan_slice_2: const long long end",

@@ -158,30 +158,24 @@ struct CompiledPlans {
   return {"unet1", "unet4", "dcgan4", "pose1", "hifi1", "k3x3s3"};
 }
 
+/// A kernel of launch code whose weights are packed once, on the host device.
+struct PackedKernelOfTemplate {
+  const char* name;
+  const char* layer;
+  std::int64_t cluster = 1;  // blocks of a cluster
+};
+
+/// A parameter that few plans have set.
+struct RareParameter {
+  const char* name;
+  bool (*may_be_set)(const Layer& layer);
+};
+
 /// What the machine code of the template's plans has.
 struct MachineCodeFacts {
   const char* stored_vector = nullptr;  // the parameter of how many elements a thread stores as one vector
   bool warp_products = false;           // mma.sync
   bool vectors_alone = false;           // stores of 16 bytes, and no others
-};
-
-/// The layers that a search on a GPU draws for the template (tests/search/draw.py has each of these).
-enum class SearchLayers {
-  kNone,  // the search leaves the template out
-  kAny,
-  kFewInputs,
-  kUnitGroups,
-  kShifts,
-  kHalos,
-  kRolling,
-  kOverlaps,
-  kPatches,
-  kFewOutputs,
-  kFewOutputsOfWholeRows,
-  kStridedUnits,
-  kWholeChannels,
-  kCopiedChannels,
-  kEvenRows,
 };
 
 /// One template. What a suite asks for and the template does not have stays at its default.
@@ -193,7 +187,7 @@ struct TemplateFacts {
   bool also_grad_input = false;  // of a forward template: gradients of the input, too
   bool packs_weights = false;    // a kernel of the plan packs them
   bool names_taps = true;        // the source says for which tap a product is
-  SearchLayers search = SearchLayers::kNone;
+  const char* search = nullptr;  // the layers that a search on a GPU draws for it (tests/search/draw.py); null: none
 
   /// Random layers (tests/end_to_end/random_layers.h), and the kinds of plans in the net.
   LayerDrawer drawer = {};
@@ -210,13 +204,17 @@ struct TemplateFacts {
   /// Sources.
   std::vector<Golden> goldens = {};
   NamedTaps golden_taps = NamedTaps::kUnchecked;
-  const char* emitted = nullptr;  // a layer whose source compiles for sm_90a alone
+  const char* emitted = nullptr;       // a layer whose source compiles for sm_90a alone
+  const char* as_it_stands = nullptr;  // a layer; the template, compiled with a plan's parameters, is tried against it
   /// Whether the source goes over the layer's taps or phases by loops, or parts phases.
   bool (*is_of_many_taps)(const Layer& layer) = nullptr;
   std::vector<CompiledPlans> compiled = {};
   MachineCodeFacts machine_code = {};
 
   /// Results.
+  const char* launched_gradient = nullptr;  // a layer whose gradient's launch code runs on the host device
+  std::vector<PackedKernelOfTemplate> packed = {};
+  std::optional<RareParameter> rare_in_gradients = {};
   FarTileFacts far = {};
   std::vector<FarGradientLayer> far_gradients = {};
   const char* far_weights = nullptr;  // the rest of a layer of gradients with more than 2^31 weights

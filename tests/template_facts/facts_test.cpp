@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 
 #include "generator/language/language.h"
@@ -116,6 +119,51 @@ void expect_names_of_their_own(std::vector<Fact> TemplateFacts::* field) {
   for (const auto& each : all_of(field)) {
     EXPECT_TRUE(names.insert(each.fact.name).second) << each.fact.name;
   }
+}
+
+std::string quoted(std::string_view text) {
+  return fmt::format("\"{}\"", text);
+}
+
+/// A list of the names of values.
+template <typename Values>
+std::string json_list(const Values& values) {
+  std::string text;
+  for (const auto& value : values) {
+    text += (text.empty() ? "" : ", ") + quoted(name_of(value));
+  }
+  return "[" + text + "]";
+}
+
+/// What the search on a GPU is to know of the templates, a line each.
+std::string search_list() {
+  std::string text;
+  for (const TemplateFacts* facts : shipped_facts()) {
+    if (facts->search == nullptr) {
+      continue;
+    }
+    std::vector<Direction> directions = {template_named(facts->name).value()->direction};
+    if (facts->also_grad_input) {
+      directions.push_back(Direction::kGradInput);
+    }
+    text += fmt::format(
+        "{}\n  {{\"name\": {}, \"directions\": {}, \"computes\": {}, \"layouts\": {}, \"takes_all\": {}, "
+        "\"strided_grad_input\": {}, \"layers\": {}}}",
+        text.empty() ? "" : ",", quoted(facts->name), json_list(directions), json_list(facts->computes),
+        json_list(facts->layouts), facts->takes_all, facts->drawer.strided_grad_input, quoted(facts->search));
+  }
+  return "[" + text + "\n]\n";
+}
+
+// CONVTGEN_UPDATE_GOLDENS=1 writes the file anew.
+TEST(TemplateFacts, AreInTheListOfTheSearch) {
+  if (std::getenv("CONVTGEN_UPDATE_GOLDENS") != nullptr) {
+    std::ofstream(CONVTGEN_SEARCH_LIST) << search_list();
+  }
+  std::ifstream file(CONVTGEN_SEARCH_LIST);
+  std::ostringstream committed;
+  committed << file.rdbuf();
+  EXPECT_EQ(committed.str(), search_list());
 }
 
 // Samples are drawn by names, and goldens are files.

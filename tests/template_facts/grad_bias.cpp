@@ -10,7 +10,7 @@ TemplateFacts facts_of_grad_bias() {
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .takes_all = true,
       .names_taps = false,  // no weight is read
-      .search = SearchLayers::kAny,
+      .search = "any_layer",
       .least_constants = 0,
       .goldens =
           {

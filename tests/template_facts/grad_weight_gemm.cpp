@@ -10,7 +10,7 @@ TemplateFacts facts_of_grad_weight_gemm() {
       .name = "grad_weight_gemm",
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},
       .layouts = {Layout::kNchw, Layout::kNhwc},
-      .search = SearchLayers::kWholeChannels,
+      .search = "whole_channels",
       .changed = ChangedProgram{.layer = "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input "
                                          "128x16x16; compute tf32; directions grad_weight",
                                 .before = "(call floor_mod (- 4 kWindowPixels) 32)",
@@ -37,6 +37,7 @@ TemplateFacts facts_of_grad_weight_gemm() {
                .benchmarks = summed_layers(),
                .direction = Direction::kGradWeight},
           },
+      .launched_gradient = "conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; compute tf32",
       .far_gradients =
           {
               {.name = "grad_weight_gemm_images",

@@ -22,7 +22,7 @@ TemplateFacts facts_of_grad_weight_pixels() {
       .name = "grad_weight_pixels",
       .computes = {Compute::kF16, Compute::kBf16},
       .layouts = {Layout::kNchw, Layout::kNhwc},
-      .search = SearchLayers::kCopiedChannels,
+      .search = "copied_channels",
       .fit = to_whole_channels,
       .changed = ChangedProgram{.layer = "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input "
                                          "128x16x16; dtype f16; layout nhwc; directions grad_weight",
@@ -48,6 +48,8 @@ TemplateFacts facts_of_grad_weight_pixels() {
                .benchmarks = summed_layers(),
                .direction = Direction::kGradWeight},
           },
+      .launched_gradient =
+          "conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; dtype f16; layout nhwc",
       .far_gradients =
           {
               {.name = "grad_weight_pixels_images",

@@ -16,6 +16,11 @@ void to_whole_rows(Layer& layer, int number) {
   }
 }
 
+bool reads_successive_rows(const Layer& layer) {
+  const Axis& rows = layer.axes[kHeight];
+  return rows.kernel > 1 && rows.stride == 1 && rows.dilation == 1;
+}
+
 bool has_rows_in_columns(const Plan& plan) {
   return flag(plan, "rows_in_columns");
 }
@@ -27,7 +32,7 @@ TemplateFacts facts_of_grad_weight_rows() {
       .name = "grad_weight_rows",
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},
       .layouts = {Layout::kNchw},
-      .search = SearchLayers::kEvenRows,
+      .search = "even_rows",
       .fit = to_whole_rows,
       .changed = ChangedProgram{.layer = "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; dtype "
                                          "f16; directions grad_weight",
@@ -67,6 +72,9 @@ TemplateFacts facts_of_grad_weight_rows() {
                .wanted = has_rows_in_columns,
                .kind = "kernel_rows"},
           },
+      .launched_gradient =
+          "conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; compute tf32; input ?x5x16",
+      .rare_in_gradients = RareParameter{"rows_in_columns", reads_successive_rows},
       .far_gradients =
           {
               {.name = "grad_weight_rows_images",

@@ -53,7 +53,7 @@ TemplateFacts facts_of_halo_gemm() {
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .also_grad_input = true,
       .packs_weights = true,
-      .search = SearchLayers::kHalos,
+      .search = "halos",
       .drawer = {.place = 3, .shape = strides_or_dilations, .one_group = true},
       .kinds = add_kinds,
       .refused =
@@ -101,6 +101,11 @@ TemplateFacts facts_of_halo_gemm() {
                           "conv_transpose1d 2049 -> 1; kernel 4096; stride 1024; input 12x340; dtype f16",
                           "conv_transpose1d 2049 -> 1; kernel 4096; stride 1024; input 12x?; dtype bf16; layout nhwc",
                           "conv_transpose2d 64 -> 3; kernel 3x90; stride 1x37; input 4x16x40; dtype f16"}},
+          },
+      .packed =
+          {
+              {.name = "HaloF16",
+               .layer = "conv_transpose2d 24 -> 16; kernel 4; stride 2; padding 1; bias; dtype f16; layout nhwc"},
           },
       .far = {.layers =
                   {

@@ -26,7 +26,7 @@ TemplateFacts facts_of_mma_phases() {
       .name = "mma_phases",
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},
       .layouts = {Layout::kNchw},
-      .search = SearchLayers::kFewOutputsOfWholeRows,
+      .search = "few_outputs_of_whole_rows",
       .drawer =
           {.place = 9, .shape = short_kernels_of_phases, .size = know_whole_rows, .one_group = true, .few_out = true},
       .kinds = add_kinds,

@@ -33,7 +33,7 @@ TemplateFacts facts_of_mma_rows() {
       .name = "mma_rows",
       .computes = {Compute::kF16, Compute::kBf16},
       .layouts = {Layout::kNhwc},
-      .search = SearchLayers::kUnitGroups,
+      .search = "unit_groups",
       .drawer =
           {.place = 5, .own_compute = true, .no_depthwise = true, .whole_in = true, .whole_out = true, .most_in = 64},
       .kinds = add_kinds,
@@ -53,6 +53,9 @@ TemplateFacts facts_of_mma_rows() {
                .architecture = "sm_80"},
           },
       .golden_taps = NamedTaps::kOfKernelRowsInPairs,
+      .as_it_stands =
+          "conv_transpose2d 48 -> 32; kernel 3x4; stride 2x3; padding 1x1; dilation 2x1; groups 2; bias; fuse relu; "
+          "input 2x5x19; dtype f16; layout nhwc",
       .compiled =
           {
               {.group = "products_of_warps",

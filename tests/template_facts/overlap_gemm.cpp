@@ -65,7 +65,7 @@ TemplateFacts facts_of_overlap_gemm() {
       .name = "overlap_gemm",
       .computes = {Compute::kF16, Compute::kBf16},
       .layouts = {Layout::kNchw, Layout::kNhwc},
-      .search = SearchLayers::kOverlaps,
+      .search = "overlaps",
       .drawer = {.place = 6, .shape = short_kernels, .size = whole_planes, .one_group = true, .whole_in = true},
       .kinds = add_kinds,
       .changed = ChangedProgram{.layer = "conv_transpose2d 256 -> 64; kernel 4x4; stride 2x2; padding 1x1; input "

@@ -37,7 +37,7 @@ TemplateFacts facts_of_patch_gemm() {
       .name = "patch_gemm",
       .computes = {Compute::kF16, Compute::kBf16},
       .layouts = {Layout::kNhwc},
-      .search = SearchLayers::kPatches,
+      .search = "patches",
       .drawer = {.place = 7,
                  .own_compute = true,
                  .shape = equal_strides,

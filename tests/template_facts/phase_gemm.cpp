@@ -32,7 +32,7 @@ TemplateFacts facts_of_phase_gemm() {
       .name = "phase_gemm",
       .computes = {Compute::kF16, Compute::kBf16},
       .layouts = {Layout::kNhwc},
-      .search = SearchLayers::kFewOutputs,
+      .search = "few_outputs",
       .drawer = {.place = 8,
                  .own_compute = true,
                  .shape = short_kernels_of_phases,

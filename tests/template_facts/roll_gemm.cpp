@@ -58,7 +58,7 @@ TemplateFacts facts_of_roll_gemm() {
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .also_grad_input = true,
       .packs_weights = true,
-      .search = SearchLayers::kRolling,
+      .search = "rolling",
       .drawer = {.place = 4, .shape = unit_strides, .size = whole_rows, .one_group = true},
       .kinds = add_kinds,
       .refused =

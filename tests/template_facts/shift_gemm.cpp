@@ -28,7 +28,7 @@ TemplateFacts facts_of_shift_gemm() {
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .also_grad_input = true,
       .packs_weights = true,
-      .search = SearchLayers::kShifts,
+      .search = "shifts",
       .drawer = {.place = 2, .no_depthwise = true, .strided_grad_input = true},
       .kinds = add_kinds,
       .refused =
@@ -107,6 +107,17 @@ TemplateFacts facts_of_shift_gemm() {
                .layout = Layout::kNhwc,
                .benchmarks = strided_layers(),
                .direction = Direction::kGradInput},
+          },
+      .launched_gradient = "conv_transpose2d 16 -> 16; kernel 3; stride 2; compute tf32; directions grad_input",
+      .packed =
+          {
+              {.name = "ShiftF16",
+               .layer = "conv_transpose2d 24 -> 16; kernel 4; stride 2; padding 1; bias; dtype f16; layout nhwc"},
+              {.name = "ShiftTf32", .layer = "conv_transpose2d 8 -> 24; kernel 3; compute tf32"},
+              {.name = "ShiftCluster",
+               .layer = "conv_transpose2d 256 -> 16; kernel 3; bias; input 2x5x7; compute tf32",
+               .cluster = 2},
+              {.name = "ShiftOddTf32", .layer = "conv_transpose2d 8 -> 24; kernel 3; input ?x5x7; compute tf32"},
           },
       .far =
           {.layers =

@@ -34,7 +34,7 @@ TemplateFacts facts_of_tap_gemm() {
       .computes = {Compute::kF16, Compute::kBf16},
       .layouts = {Layout::kNhwc},
       .packs_weights = true,
-      .search = SearchLayers::kStridedUnits,
+      .search = "strided_units",
       .fit = to_whole_channels,
       .changed = ChangedProgram{.layer = "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input "
                                          "128x16x16; dtype f16; layout nhwc; directions grad_input",
@@ -61,6 +61,8 @@ TemplateFacts facts_of_tap_gemm() {
                .benchmarks = strided_layers(),
                .direction = Direction::kGradInput},
           },
+      .launched_gradient =
+          "conv_transpose2d 256 -> 64; kernel 4; stride 2; dtype f16; layout nhwc; directions grad_input",
       .far_gradients =
           {
               {.name = "tap_gemm_images",
