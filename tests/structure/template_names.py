@@ -1,7 +1,7 @@
 """Finds tests that name templates: template_names.py PROJECT. What suites must know of a template is in its facts.
 
-A suite goes over tests/template_facts, so that a new template is in it by its file of facts. So no test has a template's
-name in a string, in an include or in a comparison with template_name, but for
+A suite goes over tests/template_facts, so that a new template is in it by its file of facts. No test has a template's
+name in a string, in an include or in a comparison with template_name, except
 
 - the facts, the templates for tests alone, and committed sources
 - tests of one template, whose names begin with the template's, as tests/planner/roll_gemm_test.cpp; those of the

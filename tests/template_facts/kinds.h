@@ -1,4 +1,4 @@
-// The kinds of plans that the net tells apart (tests/end_to_end/net.h).
+// The kinds of plans that the net distinguishes (tests/end_to_end/net.h).
 #pragma once
 
 #include <fmt/format.h>
