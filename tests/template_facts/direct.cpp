@@ -7,7 +7,7 @@
 #include "tests/template_facts/plain.h"
 
 namespace convtgen::testing {
-namespace {
+namespace direct {
 
 std::int64_t rows_of_tile(const Layer& /*layer*/, const Plan& plan) {
   return integer(plan, "threads_y") * integer(plan, "rows_per_thread");
@@ -28,9 +28,10 @@ void add_kinds(Kinds& kinds) {
   kinds.add("offsets " + kinds.type("Offset"));
 }
 
-}  // namespace
+}  // namespace direct
 
 TemplateFacts facts_of_direct() {
+  using namespace direct;
   return {
       .name = "direct",
       .computes = {all_computes().begin(), all_computes().end()},

@@ -5,15 +5,16 @@
 #include "tests/template_facts/plain.h"
 
 namespace convtgen::testing {
-namespace {
+namespace direct_grad_input {
 
 bool loops(const Layer& layer) {
   return tap_count(layer) > kMostWrittenOut;
 }
 
-}  // namespace
+}  // namespace direct_grad_input
 
 TemplateFacts facts_of_direct_grad_input() {
+  using namespace direct_grad_input;
   return {
       .name = "direct_grad_input",
       .computes = {all_computes().begin(), all_computes().end()},

@@ -6,15 +6,16 @@
 #include "tests/template_facts/slices.h"
 
 namespace convtgen::testing {
-namespace {
+namespace direct_grad_weight {
 
 bool loops(const Layer& layer) {
   return tap_count(layer) > kMostWrittenOut;
 }
 
-}  // namespace
+}  // namespace direct_grad_weight
 
 TemplateFacts facts_of_direct_grad_weight() {
+  using namespace direct_grad_weight;
   return {
       .name = "direct_grad_weight",
       .computes = {all_computes().begin(), all_computes().end()},

@@ -4,7 +4,7 @@
 #include "tests/planner/problems.h"
 
 namespace convtgen::testing {
-namespace {
+namespace direct_rows {
 
 std::int64_t rows_of_tile(const Layer& /*layer*/, const Plan& plan) {
   return integer(plan, "tile_rows");
@@ -30,9 +30,10 @@ void add_kinds(Kinds& kinds) {
   kinds.add("offsets " + kinds.type("Offset"));
 }
 
-}  // namespace
+}  // namespace direct_rows
 
 TemplateFacts facts_of_direct_rows() {
+  using namespace direct_rows;
   return {
       .name = "direct_rows",
       .computes = {all_computes().begin(), all_computes().end()},

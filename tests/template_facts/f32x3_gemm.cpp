@@ -4,15 +4,16 @@
 #include "tests/template_facts/forward_gemm.h"
 
 namespace convtgen::testing {
-namespace {
+namespace f32x3_gemm {
 
 void add_kinds(Kinds& kinds) {
   add_gemm_kinds(kinds, 1, false);
 }
 
-}  // namespace
+}  // namespace f32x3_gemm
 
 TemplateFacts facts_of_f32x3_gemm() {
+  using namespace f32x3_gemm;
   return {
       .name = "f32x3_gemm",
       .computes = {Compute::kF32x3},

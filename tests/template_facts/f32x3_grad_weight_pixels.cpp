@@ -4,7 +4,7 @@
 #include "tests/template_facts/slices.h"
 
 namespace convtgen::testing {
-namespace {
+namespace f32x3_grad_weight_pixels {
 
 void to_small_images(Layer& layer, int number) {
   layer.dtype = Dtype::kF32;
@@ -16,9 +16,10 @@ void to_small_images(Layer& layer, int number) {
   }
 }
 
-}  // namespace
+}  // namespace f32x3_grad_weight_pixels
 
 TemplateFacts facts_of_f32x3_grad_weight_pixels() {
+  using namespace f32x3_grad_weight_pixels;
   return {
       .name = "f32x3_grad_weight_pixels",
       .computes = {Compute::kF32x3},

@@ -1,5 +1,5 @@
 // What the tests know of each template: one file a template, with one value. Suites go over all of them, so that a new
-// template is in every suite by its file.
+// template is in every suite by its file. What a file needs for its value is in a namespace of the template's name.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include "tests/template_facts/slices.h"
 
 namespace convtgen::testing {
-namespace {
+namespace grad_weight_pixels {
 
 void to_whole_channels(Layer& layer, int number) {
   if (number % 2 == 0) {
@@ -15,9 +15,10 @@ void to_whole_channels(Layer& layer, int number) {
   }
 }
 
-}  // namespace
+}  // namespace grad_weight_pixels
 
 TemplateFacts facts_of_grad_weight_pixels() {
+  using namespace grad_weight_pixels;
   return {
       .name = "grad_weight_pixels",
       .computes = {Compute::kF16, Compute::kBf16},

@@ -6,7 +6,7 @@
 #include "tests/template_facts/slices.h"
 
 namespace convtgen::testing {
-namespace {
+namespace grad_weight_rows {
 
 /// Rows of whole 16 bytes.
 void to_whole_rows(Layer& layer, int number) {
@@ -25,9 +25,10 @@ bool has_rows_in_columns(const Plan& plan) {
   return flag(plan, "rows_in_columns");
 }
 
-}  // namespace
+}  // namespace grad_weight_rows
 
 TemplateFacts facts_of_grad_weight_rows() {
+  using namespace grad_weight_rows;
   return {
       .name = "grad_weight_rows",
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},

@@ -7,7 +7,7 @@
 #include "tests/template_facts/forward_gemm.h"
 
 namespace convtgen::testing {
-namespace {
+namespace halo_gemm {
 
 void strides_or_dilations(DrawnAxis& drawn, RandomNumbers& random) {
   Axis& axis = drawn.axis;
@@ -44,9 +44,10 @@ void add_kinds(Kinds& kinds) {
   kinds.add_value("producers", "producers");
 }
 
-}  // namespace
+}  // namespace halo_gemm
 
 TemplateFacts facts_of_halo_gemm() {
+  using namespace halo_gemm;
   return {
       .name = "halo_gemm",
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},

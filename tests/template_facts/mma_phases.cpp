@@ -4,7 +4,7 @@
 #include "tests/template_facts/phases.h"
 
 namespace convtgen::testing {
-namespace {
+namespace mma_phases {
 
 void add_kinds(Kinds& kinds) {
   const std::int64_t product_rows = kinds.layer.out_channels * kinds.rows.stride * kinds.columns.stride;
@@ -19,9 +19,10 @@ void add_kinds(Kinds& kinds) {
   kinds.add_value("chunks of a warp", "warp_chunks");
 }
 
-}  // namespace
+}  // namespace mma_phases
 
 TemplateFacts facts_of_mma_phases() {
+  using namespace mma_phases;
   return {
       .name = "mma_phases",
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},

@@ -4,7 +4,7 @@
 #include "tests/planner/problems.h"
 
 namespace convtgen::testing {
-namespace {
+namespace mma_rows {
 
 std::int64_t rows_of_tile(const Layer& /*layer*/, const Plan& plan) {
   return integer(plan, "tile_rows");
@@ -26,9 +26,10 @@ void add_kinds(Kinds& kinds) {
   kinds.add("offsets " + kinds.type("Offset"));
 }
 
-}  // namespace
+}  // namespace mma_rows
 
 TemplateFacts facts_of_mma_rows() {
+  using namespace mma_rows;
   return {
       .name = "mma_rows",
       .computes = {Compute::kF16, Compute::kBf16},

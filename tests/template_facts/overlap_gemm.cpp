@@ -8,7 +8,7 @@
 #include "tests/planner/problems.h"
 
 namespace convtgen::testing {
-namespace {
+namespace overlap_gemm {
 
 void short_kernels(DrawnAxis& drawn, RandomNumbers& random) {
   Axis& axis = drawn.axis;
@@ -58,9 +58,10 @@ void add_kinds(Kinds& kinds) {
   }
 }
 
-}  // namespace
+}  // namespace overlap_gemm
 
 TemplateFacts facts_of_overlap_gemm() {
+  using namespace overlap_gemm;
   return {
       .name = "overlap_gemm",
       .computes = {Compute::kF16, Compute::kBf16},

@@ -5,7 +5,7 @@
 #include "generator/planner/integers.h"
 
 namespace convtgen::testing {
-namespace {
+namespace patch_gemm {
 
 void equal_strides(DrawnAxis& drawn, RandomNumbers& random) {
   Axis& axis = drawn.axis;
@@ -30,9 +30,10 @@ void add_kinds(Kinds& kinds) {
                 : fmt::format("{} taps of {} channels", tap_count(kinds.layer), block_c));
 }
 
-}  // namespace
+}  // namespace patch_gemm
 
 TemplateFacts facts_of_patch_gemm() {
+  using namespace patch_gemm;
   return {
       .name = "patch_gemm",
       .computes = {Compute::kF16, Compute::kBf16},

@@ -5,7 +5,7 @@
 #include "tests/template_facts/phases.h"
 
 namespace convtgen::testing {
-namespace {
+namespace phase_gemm {
 
 std::int64_t rows_of_tile(const Layer& /*layer*/, const Plan& plan) {
   return integer(plan, "rows");
@@ -25,9 +25,10 @@ void add_kinds(Kinds& kinds) {
   kinds.add_value("store", "store");
 }
 
-}  // namespace
+}  // namespace phase_gemm
 
 TemplateFacts facts_of_phase_gemm() {
+  using namespace phase_gemm;
   return {
       .name = "phase_gemm",
       .computes = {Compute::kF16, Compute::kBf16},

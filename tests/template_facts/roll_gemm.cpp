@@ -7,7 +7,7 @@
 #include "tests/template_facts/forward_gemm.h"
 
 namespace convtgen::testing {
-namespace {
+namespace roll_gemm {
 
 void unit_strides(DrawnAxis& drawn, RandomNumbers& /*random*/) {
   drawn.axis.stride = 1;
@@ -49,9 +49,10 @@ void add_kinds(Kinds& kinds) {
   }
 }
 
-}  // namespace
+}  // namespace roll_gemm
 
 TemplateFacts facts_of_roll_gemm() {
+  using namespace roll_gemm;
   return {
       .name = "roll_gemm",
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},

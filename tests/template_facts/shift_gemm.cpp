@@ -5,7 +5,7 @@
 #include "tests/template_facts/forward_gemm.h"
 
 namespace convtgen::testing {
-namespace {
+namespace shift_gemm {
 
 bool copies_pixels(const Plan& plan) {
   return flag(plan, "bulk") && flag(plan, "channels_last");
@@ -19,9 +19,10 @@ void add_kinds(Kinds& kinds) {
   add_gemm_kinds(kinds, kinds.integer("cluster"), kinds.flag("ping_pong"));
 }
 
-}  // namespace
+}  // namespace shift_gemm
 
 TemplateFacts facts_of_shift_gemm() {
+  using namespace shift_gemm;
   return {
       .name = "shift_gemm",
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},

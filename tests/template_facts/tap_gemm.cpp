@@ -6,7 +6,7 @@
 #include "tests/template_facts/slices.h"
 
 namespace convtgen::testing {
-namespace {
+namespace tap_gemm {
 
 void to_whole_channels(Layer& layer, int number) {
   if (number % 2 == 0) {
@@ -26,9 +26,10 @@ std::int64_t blocks_of_all(const Plan& plan, const Shape& shape, std::int64_t al
   return ceil_div(all / cluster / channel_tiles, boxes * cluster) * channel_tiles * cluster;
 }
 
-}  // namespace
+}  // namespace tap_gemm
 
 TemplateFacts facts_of_tap_gemm() {
+  using namespace tap_gemm;
   return {
       .name = "tap_gemm",
       .computes = {Compute::kF16, Compute::kBf16},

@@ -2,15 +2,16 @@
 #include "tests/template_facts/facts.h"
 
 namespace convtgen::testing {
-namespace {
+namespace gather {
 
 void ask(Layer& layer) {
   layer.fuse = {Activation{ActivationKind::kScale, 1, 0}};
 }
 
-}  // namespace
+}  // namespace gather
 
 TemplateFacts facts_of_gather() {
+  using namespace gather;
   return {
       .name = "gather",
       .computes = {Compute::kF32, Compute::kTf32, Compute::kF32x3},  // of fp32, which each is exact enough for

@@ -2,15 +2,16 @@
 #include "tests/template_facts/facts.h"
 
 namespace convtgen::testing {
-namespace {
+namespace split {
 
 void ask(Layer& layer) {
   layer.fuse.assign(2, Activation{ActivationKind::kScale, 1, 0});
 }
 
-}  // namespace
+}  // namespace split
 
 TemplateFacts facts_of_split() {
+  using namespace split;
   return {
       .name = "split",
       .computes = {Compute::kF32, Compute::kTf32, Compute::kF32x3},  // of fp32, which each is exact enough for

@@ -2,15 +2,16 @@
 #include "tests/template_facts/facts.h"
 
 namespace convtgen::testing {
-namespace {
+namespace two_columns {
 
 void ask(Layer& layer) {
   layer.fuse.assign(3, Activation{ActivationKind::kScale, 1, 0});
 }
 
-}  // namespace
+}  // namespace two_columns
 
 TemplateFacts facts_of_two_columns() {
+  using namespace two_columns;
   return {
       .name = "two_columns",
       .computes = {Compute::kF32, Compute::kTf32, Compute::kF32x3},  // of fp32, which each is exact enough for
