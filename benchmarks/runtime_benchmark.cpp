@@ -123,7 +123,7 @@ void BM_Run(benchmark::State& state) {
   const convtgen::Device device("cuda");
   const convtgen::Layer layer(kLayer);
   for (auto _ : state) {
-    device.run(layer, kTensors, {8, 32, 32});
+    device.run(layer, CONVTGEN_FORWARD, kTensors, {8, 32, 32});
   }
 }
 BENCHMARK(BM_Run);

@@ -73,35 +73,60 @@ else
 fi
 
 build=build/tests
+python=OFF
+if cmake/install_dependencies.sh python; then
+  python=ON
+fi
+# These wait for the network, each for itself.
+mkdir -p "$build"
+loading=()
+# load <name> <command>...: its output is in $build/<name>.path; there is none where it failed.
+load() {
+  local name=$1
+  rm -f "$build/$name.path"
+  { "${@:2}" >"$build/$name.part" && mv "$build/$name.part" "$build/$name.path"; } &
+  loading+=($!)
+}
 if [[ -z "${CONVTGEN_NVRTC_DIR:-}" ]]; then
-  if cmake/install_nvrtc.sh "$build/nvrtc"; then
-    export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
-  fi
+  load nvrtc cmake/install_nvrtc.sh "$build/nvrtc"
 fi
 if [[ -z "${CONVTGEN_NVDISASM:-}" ]] && ! command -v nvdisasm >/dev/null; then
-  if nvdisasm=$(cmake/install_nvdisasm.sh "$build/nvdisasm"); then
-    export CONVTGEN_NVDISASM="$PWD/$nvdisasm"
-  fi
+  load nvdisasm cmake/install_nvdisasm.sh "$build/nvdisasm"
 fi
 # What is built through nvcc is tested where there is one, or where PyPI has it.
 if [[ -z "${CUDACXX:-}" ]] && ! command -v nvcc >/dev/null && [[ ! -x /usr/local/cuda/bin/nvcc ]]; then
-  if nvcc=$(cmake/install_nvcc.sh "$build/nvcc"); then
-    export CUDACXX="$PWD/$nvcc"
-  fi
+  load nvcc cmake/install_nvcc.sh "$build/nvcc"
+fi
+if [[ $python == ON ]]; then
+  load python cmake/install_python.sh build/python
+fi
+for process in "${loading[@]}"; do
+  wait "$process" || true  # what it says is printed, and what needs it is not tested
+done
+if [[ -f "$build/nvrtc.path" ]]; then
+  export CONVTGEN_NVRTC_DIR="$PWD/$build/nvrtc"
+fi
+if [[ -f "$build/nvdisasm.path" ]]; then
+  CONVTGEN_NVDISASM="$PWD/$(<"$build/nvdisasm.path")"
+  export CONVTGEN_NVDISASM
+fi
+if [[ -f "$build/nvcc.path" ]]; then
+  CUDACXX="$PWD/$(<"$build/nvcc.path")"
+  export CUDACXX
 fi
 export CONVTGEN_CACHE_DIR="$PWD/$build/cache"
 python=(-DCONVTGEN_PYTHON=OFF)
-if cmake/install_dependencies.sh python && interpreter=$(mkdir -p build && cmake/install_python.sh build/python); then
-  python=(-DCONVTGEN_PYTHON=ON -DPython_EXECUTABLE="$interpreter")
+if [[ -f "$build/python.path" ]]; then
+  python=(-DCONVTGEN_PYTHON=ON -DPython_EXECUTABLE="$(<"$build/python.path")")
 fi
 
 # The compiler is most of what this script waits for. Nobody debugs these builds: without debug information, or with line numbers
 # alone, they take three quarters of the time, and with several files of a target compiled as one (CMAKE_UNITY_BUILD) two thirds of that.
-unity=ON
-[[ -z "$all" ]] || unity=OFF
+unity=ON sample=$CONVTGEN_TEST_SEED
+[[ -z "$all" ]] || unity=OFF sample=
 step "build"
 cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" -DCMAKE_UNITY_BUILD=$unity -DCONVTGEN_WERROR=ON \
-  -DCONVTGEN_REGENERATE=$regenerate -DCONVTGEN_TEST_TEMPLATES=ON "${python[@]}" "${compiler[@]}" >/dev/null
+  -DCONVTGEN_REGENERATE=$regenerate -DCONVTGEN_TEST_TEMPLATES=ON -DCONVTGEN_TEST_SAMPLE="$sample" "${python[@]}" "${compiler[@]}" >/dev/null
 cmake --build "$build" -j "$jobs"
 step "tests"
 if [[ -n "$all" ]]; then
@@ -142,7 +167,7 @@ step "tests under the sanitizers"
 run_tests build/asan -LE gpu
 
 if [[ $regenerate == ON ]]; then
-  step "fuzzers, 30 seconds each"
+  step "fuzzers, 30 seconds"
   cases=tests/language/fuzz
   found=build/asan/found
   rm -rf "$found" && mkdir -p "$found/parser" "$found/round_trip" "$found/api"
@@ -152,7 +177,9 @@ if [[ $regenerate == ON ]]; then
   }
   fuzz language/fuzz/fuzz_parser "$found/parser" $cases/corpus/parser tests/language/wrong -dict=$cases/language.dict -max_len=4096 -timeout=10 &
   parser=$!
-  fuzz language/fuzz/fuzz_round_trip "$found/round_trip" $cases/corpus/round_trip -max_len=2048 -timeout=10
-  wait "$parser"
+  fuzz language/fuzz/fuzz_round_trip "$found/round_trip" $cases/corpus/round_trip -max_len=2048 -timeout=10 &
+  round_trip=$!
   fuzz api/fuzz/fuzz_api "$found/api" -dict=$cases/language.dict -max_len=1024 -timeout=20
+  wait "$parser"
+  wait "$round_trip"
 fi

@@ -119,9 +119,9 @@ int main(int argc, char** argv) try {
     falls = falls && now < loss;
     loss = now;
     // grad_bias comes with grad_weight. grad_x is the grad_y of the layer before.
-    grad_weight.launch(convtgen::Tensors::weight_gradient(t.x, t.grad_y, t.grad_weight, t.grad_bias, workspace, bytes),
+    grad_weight.launch(convtgen::Tensors::for_grad_weight(t.x, t.grad_y, t.grad_weight, t.grad_bias, workspace, bytes),
                        sizes);
-    grad_input.launch(convtgen::Tensors::input_gradient(t.grad_y, t.weight, t.grad_x, workspace, bytes), sizes);
+    grad_input.launch(convtgen::Tensors::for_grad_input(t.grad_y, t.weight, t.grad_x, workspace, bytes), sizes);
     arrays_wait(&arrays);
     if (step == 0) {
       worst = largest_error(t);

@@ -70,12 +70,16 @@ Result<std::vector<TextFile>> shared_files(const LayerSet& set, const std::vecto
   const std::string head =
       fmt::format("/* Shared by the kernels of \"{}\". Made by convtgen; not for programs: they include {}. */\n", name,
                   set.header);
-  std::string code =
-      fmt::format("{}#include \"{}_support.h\"\n\n{}\n{}\n", head, name,
-                  support_text(support_sources::calls(), name) + "\n" + support_text(support_sources::recipe(), name),
-                  support_text(source ? support_sources::runtime() : support_sources::driver(), name));
+  // Each knows only those before it.
+  std::vector<std::string_view> parts = {support_sources::error(), support_sources::recipe(), support_sources::ready(),
+                                         source ? support_sources::runtime() : support_sources::driver()};
   if (set.host) {
-    code += support_text(support_sources::host(), name) + "\n";
+    parts.push_back(support_sources::host());
+  }
+  parts.push_back(support_sources::calls());
+  std::string code = fmt::format("{}#include \"{}_support.h\"\n\n", head, name);
+  for (const std::string_view part : parts) {
+    code += support_text(part, name) + "\n";
   }
   code += table_text(set, kernels);
   return std::vector<TextFile>{{set.header, header_text(set, kernels)},

@@ -1,5 +1,5 @@
 // What the planners of `shift_gemm` and `f32x3_gemm` share: blocks of products whose A operands are shifted positions
-// (templates/gemm/), the search for tiles, and the words for plans.
+// (templates/forward_gemm/), the search for tiles, and the words for plans.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ template <typename AnyBlock, std::size_t N>
   }(std::make_index_sequence<common.size()>(), std::make_index_sequence<N>());
 }
 
-/// The constants of both templates that are asked for, by their names there (templates/gemm/problem.h and the
+/// The constants of both templates that are asked for, by their names there (templates/forward_gemm/problem.h and the
 /// template's layout.h say what they are). A template has more behind them.
 enum Constant : std::size_t {
   kConsumers,

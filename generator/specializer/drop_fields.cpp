@@ -7,7 +7,7 @@
 namespace convtgen {
 namespace {
 
-using Kind = Residual::Kind;
+using ResidualKind = Residual::Kind;
 
 /// What is known of the records of a source: which members are named, and which records must stay as they are, since
 /// something besides member names depends on their fields.
@@ -47,11 +47,12 @@ bool is_array_of_scalars(const Type& type) {
 
 void add_uses(const std::vector<Residual>& body, Uses& uses) {
   for (const Residual& r : body) {
-    uses.unknown = uses.unknown || r.kind == Kind::kAsm;
-    const bool is_array = r.kind == Kind::kDeclare && r.type.kind == Type::Kind::kArray && is_array_of_scalars(r.type);
+    uses.unknown = uses.unknown || r.kind == ResidualKind::kAsm;
+    const bool is_array =
+        r.kind == ResidualKind::kDeclare && r.type.kind == Type::Kind::kArray && is_array_of_scalars(r.type);
     for (const std::vector<Term>* terms : {&r.terms, &r.condition, &r.step}) {
       for (const Term& term : *terms) {
-        const bool has_type = r.kind == Kind::kDeclare || r.kind == Kind::kReturn;
+        const bool has_type = r.kind == ResidualKind::kDeclare || r.kind == ResidualKind::kReturn;
         uses.unknown = uses.unknown || (term.kind == Expression::Kind::kInit && !has_type);
         if (is_array && term.kind == Expression::Kind::kInit) {
           add_uses_of_array(term, uses);
@@ -70,8 +71,8 @@ void add_uses(const std::vector<Residual>& body, Uses& uses) {
 template <typename Visit>
 void for_each_list(std::vector<Residual>& body, const Type& result, const std::string& record, const Visit& visit) {
   for (Residual& r : body) {
-    const Type& type = r.kind == Kind::kReturn ? result : r.type;
-    if ((r.kind == Kind::kReturn || r.kind == Kind::kDeclare) && type.kind == Type::Kind::kNamed &&
+    const Type& type = r.kind == ResidualKind::kReturn ? result : r.type;
+    if ((r.kind == ResidualKind::kReturn || r.kind == ResidualKind::kDeclare) && type.kind == Type::Kind::kNamed &&
         type.name == record && r.terms.size() == 1 && r.terms[0].kind == Expression::Kind::kInit) {
       visit(r.terms[0].operands);
     }

@@ -12,7 +12,7 @@
 namespace convtgen {
 namespace {
 
-constexpr int kMaxDepth = 100;  // of calls with static arguments
+constexpr int kMaxStaticCalls = 100;  // of calls with static arguments
 
 std::size_t order_of(const Program& program, const Function& function) {
   for (std::size_t i = 0; i < program.items.size(); ++i) {
@@ -201,8 +201,8 @@ std::size_t Evaluator::specialise(const Function& function, const std::vector<Te
     report(fmt::format("{} takes {} arguments, not {}", function.name, function.arguments.size(), arguments.size()));
     return 0;
   }
-  if (depth_ >= kMaxDepth) {
-    report(fmt::format("calls are more than {} deep", kMaxDepth));
+  if (depth_ >= kMaxStaticCalls) {
+    report(fmt::format("calls are more than {} deep", kMaxStaticCalls));
     return 0;
   }
   Frame frame;

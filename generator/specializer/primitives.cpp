@@ -167,7 +167,8 @@ std::vector<PrimitiveNeed> make_table() {
   add("memory", Chip::kAny,
       {"shared_memory", "shared_address", "shared_align", "load_constant_16", "store_global_4", "store_global_8",
        "store_global_16"});
-  add("convert", Chip::kAny, {"half_to_float", "float_to_half", "accumulator_to_half", "bfloat16_to_float", "float_to_bfloat16"});
+  add("convert", Chip::kAny,
+      {"half_to_float", "float_to_half", "accumulator_to_half", "bfloat16_to_float", "float_to_bfloat16", "halves_of"});
   add("convert", Chip::kSm80, {"floats_to_half2", "floats_to_bfloat162"});
   add("warp", Chip::kAny, {"lane_id", "warp_uniform"});
   add("warp", Chip::kSm90, {"elect_one"});

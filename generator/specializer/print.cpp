@@ -11,7 +11,7 @@
 namespace convtgen {
 namespace {
 
-using Kind = Residual::Kind;
+using ResidualKind = Residual::Kind;
 
 // nvcc's -arch=sm_90a also makes PTX of compute_90, whose assembler would print an error for each instruction.
 constexpr std::string_view kOnlyOnSm90a =
@@ -178,13 +178,13 @@ class Printer {
   /// What stands before the body of a loop.
   static Pieces head_of(const Residual& r) {
     Pieces head;
-    if (r.kind == Kind::kWhile) {
+    if (r.kind == ResidualKind::kWhile) {
       add_text(head, "while (");
       add_term(head, r.condition[0]);
     } else {
       add_text(head, "for (");
       head.push_back({Piece::Kind::kOpen, {}});
-      if (!r.init.empty() && r.init[0].kind == Kind::kDeclare) {
+      if (!r.init.empty() && r.init[0].kind == ResidualKind::kDeclare) {
         add_declaration(head, r.init[0]);
       } else if (!r.init.empty() && !r.init[0].terms.empty()) {
         add_term(head, r.init[0].terms[0]);
@@ -221,7 +221,7 @@ class Printer {
     add_text(head, ") {");
     pieces(head, indent, r.line, before.empty() ? std::string_view(r.trail) : "");
     all(r.body, indent + 2);
-    if (r.otherwise.size() == 1 && r.otherwise[0].kind == Kind::kIf) {
+    if (r.otherwise.size() == 1 && r.otherwise[0].kind == ResidualKind::kIf) {
       conditional(r.otherwise[0], indent, "} else ");
       return;
     }
@@ -246,19 +246,19 @@ class Printer {
   /// A statement that ends with a semicolon.
   static Pieces statement_pieces(const Residual& r) {
     Pieces text;
-    if (r.kind == Kind::kDeclare) {
+    if (r.kind == ResidualKind::kDeclare) {
       add_declaration(text, r);
-    } else if (r.kind == Kind::kUsing) {
+    } else if (r.kind == ResidualKind::kUsing) {
       add_text(text, "using " + r.name + " = " + text_of_type(r.type));
-    } else if (r.kind == Kind::kExpression) {
+    } else if (r.kind == ResidualKind::kExpression) {
       add_term(text, r.terms[0]);
-    } else if (r.kind == Kind::kReturn) {
+    } else if (r.kind == ResidualKind::kReturn) {
       add_text(text, r.terms.empty() ? "return" : "return ");
       if (!r.terms.empty()) {
         add_term(text, r.terms[0]);
       }
     } else {
-      add_text(text, r.kind == Kind::kBreak ? "break" : "continue");
+      add_text(text, r.kind == ResidualKind::kBreak ? "break" : "continue");
     }
     add_text(text, ";");
     return text;
@@ -266,37 +266,37 @@ class Printer {
 
   void statement(const Residual& r, int indent) {
     switch (r.kind) {
-      case Kind::kDeclare:
-      case Kind::kUsing:
-      case Kind::kExpression:
-      case Kind::kReturn:
-      case Kind::kBreak:
-      case Kind::kContinue:
+      case ResidualKind::kDeclare:
+      case ResidualKind::kUsing:
+      case ResidualKind::kExpression:
+      case ResidualKind::kReturn:
+      case ResidualKind::kBreak:
+      case ResidualKind::kContinue:
         pieces(statement_pieces(r), indent, r.line, r.trail);
         return;
-      case Kind::kIf:
+      case ResidualKind::kIf:
         conditional(r, indent, "");
         return;
-      case Kind::kFor:
-      case Kind::kWhile:
+      case ResidualKind::kFor:
+      case ResidualKind::kWhile:
         loop(r, indent);
         return;
-      case Kind::kBlock:
-      case Kind::kSplice:
+      case ResidualKind::kBlock:
+      case ResidualKind::kSplice:
         line(blanks(indent) + "{", r.line);
         all(r.body, indent + 2);
         line(blanks(indent) + "}", r.line);
         return;
-      case Kind::kAsm:
+      case ResidualKind::kAsm:
         verbatim(blanks(indent) + r.text, r.line);
         return;
-      case Kind::kComment:
+      case ResidualKind::kComment:
         comment(r.text, indent, r.line);
         return;
-      case Kind::kBlank:
+      case ResidualKind::kBlank:
         line("", r.line);
         return;
-      case Kind::kGone:
+      case ResidualKind::kGone:
         return;
     }
   }

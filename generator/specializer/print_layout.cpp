@@ -7,8 +7,6 @@ namespace {
 
 using Kind = Expression::Kind;
 
-constexpr int kPostfix = 15, kUnary = 14, kAssignment = 2;
-
 void add(Pieces& pieces, Piece::Kind kind) {
   pieces.push_back({kind, {}});
 }
@@ -17,7 +15,7 @@ void add_list(Pieces& pieces, std::string_view open, const std::vector<Term>& te
   add_text(pieces, open);
   add(pieces, Piece::Kind::kOpen);
   for (std::size_t i = 0; i < terms.size(); ++i) {
-    add_term(pieces, terms[i], kAssignment);
+    add_term(pieces, terms[i], precedence::kAssignment);
     if (i + 1 < terms.size()) {
       add_text(pieces, ",");
       add(pieces, Piece::Kind::kBreak);
@@ -42,7 +40,7 @@ bool wants_parentheses(std::string_view outer, const Term& operand) {
 
 void add_binary(Pieces& pieces, const Term& term) {
   const int rank = precedence_of(term.text);
-  const bool is_assignment = rank == kAssignment;
+  const bool is_assignment = rank == precedence::kAssignment;
   const auto operand = [&](const Term& t, int least) {
     if (wants_parentheses(term.text, t)) {
       add_text(pieces, "(");
@@ -100,7 +98,8 @@ void add_term(Pieces& pieces, const Term& term, int least) {
       }
       const std::string inner = text_of(term.operands[0]);
       const bool glued = !postfix && !inner.empty() && inner[0] == op[0];  // - -x must not become --x
-      add_term(pieces, term.operands[0], glued ? kPostfix : (postfix ? kPostfix : kUnary));
+      add_term(pieces, term.operands[0],
+               glued ? precedence::kPostfix : (postfix ? precedence::kPostfix : precedence::kUnary));
       if (postfix) {
         add_text(pieces, op);
       }
@@ -123,14 +122,14 @@ void add_term(Pieces& pieces, const Term& term, int least) {
       add(pieces, Piece::Kind::kClose);
       break;
     case Kind::kIndex:
-      add_term(pieces, term.operands[0], kPostfix);
+      add_term(pieces, term.operands[0], precedence::kPostfix);
       add_text(pieces, "[");
       add_term(pieces, term.operands[1]);
       add_text(pieces, "]");
       break;
     case Kind::kMember:
     case Kind::kArrow:
-      add_term(pieces, term.operands[0], kPostfix);
+      add_term(pieces, term.operands[0], precedence::kPostfix);
       add_text(pieces, (term.kind == Kind::kMember ? "." : "->") + term.text);
       break;
     case Kind::kCall:

@@ -7,7 +7,7 @@
 namespace convtgen {
 namespace {
 
-using Kind = Residual::Kind;
+using ResidualKind = Residual::Kind;
 
 Result<void> refold_all(std::vector<Term>& terms, const TermsById& values) {
   for (Term& term : terms) {
@@ -22,8 +22,8 @@ Result<void> refold_all(std::vector<Term>& terms, const TermsById& values) {
 
 /// A declaration of a constant scalar that has become a number: then its name stands for that.
 bool is_number(const Residual& r) {
-  return r.kind == Kind::kDeclare && r.text.empty() && r.type.is_const && r.terms.size() == 1 && r.terms[0].value &&
-         r.type.kind == Type::Kind::kNamed && scalar_named(r.type.name).has_value();
+  return r.kind == ResidualKind::kDeclare && r.text.empty() && r.type.is_const && r.terms.size() == 1 &&
+         r.terms[0].value && r.type.kind == Type::Kind::kNamed && scalar_named(r.type.name).has_value();
 }
 
 }  // namespace
@@ -75,14 +75,14 @@ Result<void> refold(std::vector<Residual>& body, TermsById values) {
       }
       values.insert_or_assign(r.id, literal(*value));
       Residual gone;
-      gone.kind = Kind::kGone;
+      gone.kind = ResidualKind::kGone;
       r = std::move(gone);
       continue;
     }
-    if (r.kind == Kind::kIf && r.terms[0].value) {
+    if (r.kind == ResidualKind::kIf && r.terms[0].value) {
       std::vector<Residual> taken = std::move(is_true(*r.terms[0].value) ? r.body : r.otherwise);
       Residual branch;
-      branch.kind = does_nothing(taken) ? Kind::kGone : Kind::kSplice;
+      branch.kind = does_nothing(taken) ? ResidualKind::kGone : ResidualKind::kSplice;
       branch.line = r.line;
       branch.was_branch = true;
       branch.body = std::move(taken);
@@ -93,9 +93,9 @@ Result<void> refold(std::vector<Residual>& body, TermsById values) {
         return folded;
       }
     }
-    if (r.kind == Kind::kWhile && r.condition[0].value && !is_true(*r.condition[0].value)) {
+    if (r.kind == ResidualKind::kWhile && r.condition[0].value && !is_true(*r.condition[0].value)) {
       Residual gone;
-      gone.kind = Kind::kGone;
+      gone.kind = ResidualKind::kGone;
       r = std::move(gone);
     }
     if (leaves_function(r)) {

@@ -9,7 +9,7 @@
 namespace convtgen {
 namespace {
 
-using Kind = Residual::Kind;
+using ResidualKind = Residual::Kind;
 using Names = std::set<std::string>;
 
 std::set<int> used_ids(const std::vector<Residual>& body) {
@@ -19,12 +19,12 @@ std::set<int> used_ids(const std::vector<Residual>& body) {
 }
 
 bool says_nothing(const Residual& r) {
-  return r.kind == Kind::kGone || r.kind == Kind::kComment || r.kind == Kind::kBlank;
+  return r.kind == ResidualKind::kGone || r.kind == ResidualKind::kComment || r.kind == ResidualKind::kBlank;
 }
 
 Residual gone() {
   Residual out;
-  out.kind = Kind::kGone;
+  out.kind = ResidualKind::kGone;
   return out;
 }
 
@@ -35,11 +35,12 @@ bool remove_unused(std::vector<Residual>& body, const std::set<int>& used) {
     changed = remove_unused(r.body, used) || changed;
     changed = remove_unused(r.otherwise, used) || changed;
     const bool is_pure_statement = std::ranges::all_of(r.terms, is_pure);
-    const bool unused = r.kind == Kind::kDeclare && !used.contains(r.id) && is_pure_statement;
-    const bool idle = (r.kind == Kind::kIf && is_pure_statement && does_nothing(r.body) && does_nothing(r.otherwise)) ||
-                      ((r.kind == Kind::kSplice || r.kind == Kind::kBlock) && does_nothing(r.body));
+    const bool unused = r.kind == ResidualKind::kDeclare && !used.contains(r.id) && is_pure_statement;
+    const bool idle =
+        (r.kind == ResidualKind::kIf && is_pure_statement && does_nothing(r.body) && does_nothing(r.otherwise)) ||
+        ((r.kind == ResidualKind::kSplice || r.kind == ResidualKind::kBlock) && does_nothing(r.body));
     if (unused || idle) {
-      const bool was_branch = r.kind == Kind::kIf || r.was_branch;
+      const bool was_branch = r.kind == ResidualKind::kIf || r.was_branch;
       r = gone();
       r.was_branch = was_branch;
       changed = true;
@@ -55,7 +56,7 @@ class Declared {
  public:
   Declared(const std::vector<Residual>& body, Visible& visible) : visible_(visible) {
     for (const Residual& r : body) {
-      if (r.kind == Kind::kDeclare || r.kind == Kind::kUsing) {
+      if (r.kind == ResidualKind::kDeclare || r.kind == ResidualKind::kUsing) {
         names_.push_back(r.name);
         ++visible_[r.name];
       }
@@ -77,7 +78,7 @@ class Declared {
 Names declared_by(const std::vector<Residual>& body) {
   Names names;
   for (const Residual& r : body) {
-    if (r.kind == Kind::kDeclare || r.kind == Kind::kUsing) {
+    if (r.kind == ResidualKind::kDeclare || r.kind == ResidualKind::kUsing) {
       names.insert(r.name);
     }
   }
@@ -96,7 +97,7 @@ void splice(std::vector<Residual>& body, Visible& visible) {
   std::vector<Names> declared(body.size());
   std::map<std::string, int> count;
   for (std::size_t i = 0; i < body.size(); ++i) {
-    if (body[i].kind == Kind::kSplice) {
+    if (body[i].kind == ResidualKind::kSplice) {
       declared[i] = declared_by(body[i].body);
       for (const std::string& name : declared[i]) {
         ++count[name];
@@ -105,7 +106,7 @@ void splice(std::vector<Residual>& body, Visible& visible) {
   }
   std::vector<Residual> out;
   for (std::size_t i = 0; i < body.size(); ++i) {
-    if (body[i].kind != Kind::kSplice) {
+    if (body[i].kind != ResidualKind::kSplice) {
       out.push_back(std::move(body[i]));
       continue;
     }
@@ -124,16 +125,16 @@ void splice(std::vector<Residual>& body, Visible& visible) {
 void tidy(std::vector<Residual>& body) {
   std::vector<Residual> out;
   for (std::size_t i = 0; i < body.size();) {
-    if (body[i].kind != Kind::kComment) {
+    if (body[i].kind != ResidualKind::kComment) {
       out.push_back(std::move(body[i++]));
       continue;
     }
     std::size_t end = i;
-    while (end < body.size() && body[end].kind == Kind::kComment) {
+    while (end < body.size() && body[end].kind == ResidualKind::kComment) {
       ++end;
     }
     std::size_t behind = end;
-    while (behind < body.size() && body[behind].kind == Kind::kGone) {
+    while (behind < body.size() && body[behind].kind == ResidualKind::kGone) {
       ++behind;
     }
     const bool nothing_left =
@@ -146,14 +147,14 @@ void tidy(std::vector<Residual>& body) {
       out.push_back(std::move(body[i++]));
     }
   }
-  std::erase_if(out, [](const Residual& r) { return r.kind == Kind::kGone; });
+  std::erase_if(out, [](const Residual& r) { return r.kind == ResidualKind::kGone; });
   body.clear();
   for (Residual& r : out) {
-    if (r.kind != Kind::kBlank || (!body.empty() && body.back().kind != Kind::kBlank)) {
+    if (r.kind != ResidualKind::kBlank || (!body.empty() && body.back().kind != ResidualKind::kBlank)) {
       body.push_back(std::move(r));
     }
   }
-  if (!body.empty() && body.back().kind == Kind::kBlank) {
+  if (!body.empty() && body.back().kind == ResidualKind::kBlank) {
     body.pop_back();
   }
   for (Residual& r : body) {
@@ -168,7 +169,7 @@ bool has_text(const std::vector<Residual>& body) {
   bool found = false;
   for_each(
       body, [&](const Term& term) { found = found || term.kind == Expression::Kind::kText; },
-      [&](const Residual& r) { found = found || r.kind == Kind::kAsm; });
+      [&](const Residual& r) { found = found || r.kind == ResidualKind::kAsm; });
   return found;
 }
 

@@ -7,7 +7,7 @@
 namespace convtgen {
 namespace {
 
-using Kind = Residual::Kind;
+using ResidualKind = Residual::Kind;
 
 class Renamer {
  public:
@@ -22,7 +22,7 @@ class Renamer {
     for (Residual& r : body) {
       // What a loop's head declares is visible in it alone.
       walk_head(r);
-      if (r.kind == Kind::kDeclare || r.kind == Kind::kUsing) {
+      if (r.kind == ResidualKind::kDeclare || r.kind == ResidualKind::kUsing) {
         declared.push_back(declare(r));
       }
     }
@@ -37,7 +37,7 @@ class Renamer {
   void walk_head(Residual& r) {
     std::vector<std::string> declared;
     for (Residual& init : r.init) {
-      if (init.kind == Kind::kDeclare) {
+      if (init.kind == ResidualKind::kDeclare) {
         declared.push_back(declare(init));
       }
     }
@@ -49,7 +49,7 @@ class Renamer {
   }
 
   std::string declare(Residual& r) {
-    if (r.kind == Kind::kDeclare && visible_[r.name] > 0) {
+    if (r.kind == ResidualKind::kDeclare && visible_[r.name] > 0) {
       r.name = free_name(r.name);
       names_[r.id] = r.name;
     }

@@ -9,7 +9,7 @@
 namespace convtgen {
 namespace {
 
-using Kind = Residual::Kind;
+using ResidualKind = Residual::Kind;
 
 int changes_of(const Changes& changes, int id) {
   const auto found = changes.find(id);
@@ -24,7 +24,7 @@ struct Declarations {
 
 void add_declarations(const std::vector<Residual>& body, const Changes& changes, Declarations& out) {
   for (const Residual& r : body) {
-    if (r.kind == Kind::kDeclare) {
+    if (r.kind == ResidualKind::kDeclare) {
       ++out.count[r.name];
       if (changes_of(changes, r.id) == 0) {
         out.constant.insert(r.id);
@@ -32,8 +32,8 @@ void add_declarations(const std::vector<Residual>& body, const Changes& changes,
     }
     add_declarations(r.init, changes, out);
     // In its loop's body a variable is constant that only the head changes.
-    if (r.kind == Kind::kFor && r.init.size() == 1 && r.init[0].kind == Kind::kDeclare && r.step.size() == 1 &&
-        !is_pure(r.step[0]) && r.step[0].operands.front().id == r.init[0].id &&
+    if (r.kind == ResidualKind::kFor && r.init.size() == 1 && r.init[0].kind == ResidualKind::kDeclare &&
+        r.step.size() == 1 && !is_pure(r.step[0]) && r.step[0].operands.front().id == r.init[0].id &&
         changes_of(changes, r.init[0].id) == 1) {
       out.constant.insert(r.init[0].id);
     }
@@ -59,13 +59,13 @@ void find_copies(std::vector<Residual>& body, const Declarations& all, std::map<
   for (Residual& r : body) {
     find_copies(r.body, all, copies);
     find_copies(r.otherwise, all, copies);
-    const bool is_copy = r.kind == Kind::kDeclare && r.text.empty() && r.terms.size() == 1 && r.terms[0].id != 0 &&
-                         all.constant.contains(r.id) && all.constant.contains(r.terms[0].id) &&
+    const bool is_copy = r.kind == ResidualKind::kDeclare && r.text.empty() && r.terms.size() == 1 &&
+                         r.terms[0].id != 0 && all.constant.contains(r.id) && all.constant.contains(r.terms[0].id) &&
                          all.count.at(r.terms[0].text) == 1 && same_type(r.terms[0], r.type);
     if (is_copy) {
       copies.emplace(r.id, r.terms[0]);
       Residual gone;
-      gone.kind = Kind::kGone;
+      gone.kind = ResidualKind::kGone;
       r = gone;
     }
   }
@@ -99,7 +99,7 @@ void replace(std::vector<Residual>& body, const std::map<int, Term>& copies) {
 Term* value_assigned(const Residual& declaration, Residual& r) {
   const int id = declaration.id;
   const auto is_variable = [&](const Term& term) { return term.kind == Expression::Kind::kName && term.id == id; };
-  if (r.kind != Kind::kExpression || r.terms[0].kind != Expression::Kind::kBinary ||
+  if (r.kind != ResidualKind::kExpression || r.terms[0].kind != Expression::Kind::kBinary ||
       !is_variable(r.terms[0].operands[0])) {
     return nullptr;
   }
@@ -143,13 +143,13 @@ void join_assignments(std::vector<Residual>& body, const Changes& changes) {
     Residual& declaration = body[i];
     join_assignments(declaration.body, changes);
     join_assignments(declaration.otherwise, changes);
-    if (declaration.kind != Kind::kDeclare || declaration.type.kind != Type::Kind::kNamed ||
+    if (declaration.kind != ResidualKind::kDeclare || declaration.type.kind != Type::Kind::kNamed ||
         declaration.type.is_const || !declaration.text.empty() || !std::ranges::all_of(declaration.terms, is_pure)) {
       continue;
     }
     const bool is_scalar = scalar_named(declaration.type.name).has_value();
     std::size_t next = i + 1;
-    while (next < body.size() && body[next].kind == Kind::kGone) {
+    while (next < body.size() && body[next].kind == ResidualKind::kGone) {
       ++next;
     }
     Term* const assigned = next == body.size() ? nullptr : value_assigned(declaration, body[next]);
@@ -163,7 +163,7 @@ void join_assignments(std::vector<Residual>& body, const Changes& changes) {
     declaration.trail = body[next].trail.empty() ? declaration.trail : body[next].trail;
     declaration.type.is_const = is_scalar && changes_of(changes, declaration.id) == 1;
     body[next] = Residual();
-    body[next].kind = Kind::kGone;
+    body[next].kind = ResidualKind::kGone;
   }
 }
 
@@ -173,16 +173,16 @@ void join_returns(std::vector<Residual>& body) {
     join_returns(body[i].otherwise);
     Residual& declaration = body[i];
     const auto next = std::find_if(body.begin() + static_cast<std::ptrdiff_t>(i) + 1, body.end(),
-                                   [](const Residual& r) { return r.kind != Kind::kGone; });
-    if (declaration.kind != Kind::kDeclare || declaration.terms.size() != 1 || next == body.end() ||
-        next->kind != Kind::kReturn || next->terms.size() != 1 || next->terms[0].id != declaration.id ||
+                                   [](const Residual& r) { return r.kind != ResidualKind::kGone; });
+    if (declaration.kind != ResidualKind::kDeclare || declaration.terms.size() != 1 || next == body.end() ||
+        next->kind != ResidualKind::kReturn || next->terms.size() != 1 || next->terms[0].id != declaration.id ||
         !same_type(declaration.terms[0], declaration.type)) {
       continue;
     }
     next->terms = std::move(declaration.terms);
     next->trail = next->trail.empty() ? declaration.trail : next->trail;
     declaration = Residual();
-    declaration.kind = Kind::kGone;
+    declaration.kind = ResidualKind::kGone;
   }
 }
 

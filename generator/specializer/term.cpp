@@ -11,8 +11,6 @@ namespace {
 
 using Kind = Expression::Kind;
 
-constexpr int kPrimary = 16, kPostfix = 15, kUnary = 14, kConditional = 3;
-
 }  // namespace
 
 Type scalar_type(Scalar type) {
@@ -99,17 +97,18 @@ int precedence_of(std::string_view op) {
 int precedence_of(const Term& term) {
   switch (term.kind) {
     case Kind::kLiteral:
-      return term.constant.empty() && literal_text(*term.value).starts_with('-') ? kUnary : kPrimary;
+      return term.constant.empty() && literal_text(*term.value).starts_with('-') ? precedence::kUnary
+                                                                                 : precedence::kPrimary;
     case Kind::kUnary:
-      return term.text.starts_with("post") ? kPostfix : kUnary;
+      return term.text.starts_with("post") ? precedence::kPostfix : precedence::kUnary;
     case Kind::kBinary:
       return precedence_of(term.text);
     case Kind::kConditional:
-      return kConditional;
+      return precedence::kConditional;
     case Kind::kText:
       return 1;
     default:
-      return kPrimary;
+      return precedence::kPrimary;
   }
 }
 

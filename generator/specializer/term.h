@@ -32,6 +32,11 @@ struct Term {
   std::vector<Term> operands;
 };
 
+/// How tightly an operator binds: more where the number is greater.
+namespace precedence {
+inline constexpr int kPrimary = 16, kPostfix = 15, kUnary = 14, kConditional = 3, kAssignment = 2;
+}
+
 [[nodiscard]] Type scalar_type(Scalar type);
 [[nodiscard]] Term literal(const Value& value);
 /// An integer's literal without its suffix, where that has the same number and is no constant by name.

@@ -39,6 +39,11 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
   return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
+// The halves of a word. Integer shifts and conversions of it would be two instructions; this is one.
+__device__ __forceinline__ void halves_of(unsigned int word, unsigned short& low, unsigned short& high) {
+  asm("mov.b32 {%0, %1}, %2;" : "=h"(low), "=h"(high) : "r"(word));
+}
+
 // Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
 __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   unsigned int bits;

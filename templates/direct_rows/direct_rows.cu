@@ -13,7 +13,7 @@
 #include "device/memory.h"
 #include "device/template.h"
 #include "layout.h"
-#include "rows/tile.h"
+#include "output_rows/tile.h"
 
 // The weights' own header needs WeightIndex of the layout.
 #include "device/weight_order.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/memory.h"
-#include "gemm/problem.h"
+#include "forward_gemm/problem.h"
 
 using Element = float;
 

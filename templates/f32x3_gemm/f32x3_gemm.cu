@@ -21,12 +21,12 @@
 #include "weights.h"  // its kernel comes first in emitted sources
 
 // ---- Tiles and stages ----
-#include "gemm/pipeline.h"
-#include "gemm/tile.h"
+#include "forward_gemm/pipeline.h"
+#include "forward_gemm/tile.h"
 
 // ---- Producer ----
-#include "gemm/async_staging.h"
-#include "gemm/bulk_rows.h"
+#include "forward_gemm/async_staging.h"
+#include "forward_gemm/bulk_rows.h"
 #include "split_by_producers.h"
 
 // ---- Products ----
@@ -37,7 +37,7 @@
 #include "totals.h"
 
 // ---- Epilogue ----
-#include "gemm/epilogue.h"
+#include "forward_gemm/epilogue.h"
 
 // ---- Kernel ----
 

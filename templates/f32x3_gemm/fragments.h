@@ -3,7 +3,7 @@
 
 #include "device/printed.h"
 #include "device/warpgroup.h"
-#include "gemm/taps.h"
+#include "forward_gemm/taps.h"
 #include "layout.h"
 
 // The A operands of products whose first position is each of the loaded columns.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "element.h"
-#include "gemm/problem.h"
+#include "forward_gemm/problem.h"
 
 constexpr int kBytes = 4;          // of an element
 constexpr int kParts = 2;          // f16 operands that an element makes: high and low
@@ -107,9 +107,9 @@ constexpr int kProducerRegisters = kTwoProducers ? (kFewRegisters && !(P::channe
 constexpr int kConsumerRegisters = kTwoProducers ? 256 - kProducerRegisters : (504 - kProducerRegisters) / 2;
 constexpr int kThreads = kConsumers + kProducers;
 
-// Packed weights (gemm/weights.h), in bytes: a product's B operand of a k-step, first of high parts, then of low parts;
-// a k-block's; an N tile's; all. After all k-blocks of an N tile come the exponents of the channels' scales, and the
-// maxima of parts of each channel.
+// Packed weights (forward_gemm/weights.h), in bytes: a product's B operand of a k-step, first of high parts, then of
+// low parts; a k-block's; an N tile's; all. After all k-blocks of an N tile come the exponents of the channels' scales,
+// and the maxima of parts of each channel.
 constexpr int kProducts = kBlockTaps / kFusedPhases;
 constexpr int kOperandBytes = kInstructionN * 32;                        // a B operand of high or of low parts
 constexpr int kProductBytes = kParts * kOperandBytes;                    // high parts, then low parts
@@ -148,8 +148,8 @@ constexpr int kSharedBytes = kBarrierOffset + 24 * P::stages + (P::resident ? 8 
 // What the addresses of x and y are multiples of, for copies and stores.
 constexpr int kAlignment = P::copy_bytes > P::store* kBytes ? P::copy_bytes : P::store* kBytes;
 
-// The epilogue (gemm/epilogue.h). unscale() has added the bias, unless outputs of some phases are bias alone. Addresses
-// are found from the tile's first output, at constant distances where sizes are known: 1 to 4 % faster.
+// The epilogue (forward_gemm/epilogue.h). unscale() has added the bias, unless outputs of some phases are bias alone.
+// Addresses are found from the tile's first output, at constant distances where sizes are known: 1 to 4 % faster.
 constexpr bool kAddsBias = P::has_bias && !kAllHaveTaps;
 constexpr bool kStoresFromCorner = true;
 

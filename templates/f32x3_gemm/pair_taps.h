@@ -6,9 +6,9 @@
 
 #include "device/printed.h"
 #include "device/warpgroup.h"
-#include "gemm/accumulators.h"
-#include "gemm/pipeline.h"
-#include "gemm/taps.h"
+#include "forward_gemm/accumulators.h"
+#include "forward_gemm/pipeline.h"
+#include "forward_gemm/taps.h"
 #include "layout.h"
 #include "totals.h"
 

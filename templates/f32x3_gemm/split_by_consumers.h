@@ -2,10 +2,10 @@
 #pragma once
 
 #include "device/split.h"
+#include "forward_gemm/accumulators.h"
+#include "forward_gemm/pipeline.h"
+#include "forward_gemm/taps.h"
 #include "fragments.h"
-#include "gemm/accumulators.h"
-#include "gemm/pipeline.h"
-#include "gemm/taps.h"
 #include "layout.h"
 #include "multiply.h"
 #include "totals.h"

@@ -9,7 +9,7 @@
 #include "device/split.h"
 #include "device/tensor_copy.h"
 #include "device/warp.h"
-#include "gemm/pipeline.h"
+#include "forward_gemm/pipeline.h"
 #include "layout.h"
 #include "scales.h"
 

@@ -3,8 +3,8 @@
 
 #include "device/split.h"
 #include "device/warpgroup.h"
-#include "gemm/accumulators.h"
-#include "gemm/taps.h"
+#include "forward_gemm/accumulators.h"
+#include "forward_gemm/taps.h"
 #include "layout.h"
 #include "scales.h"
 

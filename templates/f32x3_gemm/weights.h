@@ -3,7 +3,7 @@
 
 #include "device/grid.h"
 #include "device/split.h"
-#include "gemm/weights.h"
+#include "forward_gemm/weights.h"
 #include "layout.h"
 
 // The output channel of the block at column n of a product; pairs of adjacent channels stand in their order.

@@ -30,31 +30,31 @@
 #include "device/warpgroup.h"
 
 // ---- Elements ----
-#include "pixel_gemm/floats.h"
+#include "grad_weight/floats.h"
 
 // ---- Tiles and stages ----
 #include "layout.h"
 
 // ---- Scales ----
-#include "pixel_gemm/scales.h"
+#include "grad_weight/scales.h"
 
 // ---- Producer ----
 #include "staging.h"
 
-#include "pixel_gemm/pipeline.h"
+#include "grad_weight/pipeline.h"
 
-#include "pixel_gemm/staging.h"
+#include "grad_weight/staging.h"
 
-#include "pixel_gemm/row_staging.h"
+#include "grad_weight/row_staging.h"
 
-#include "pixel_gemm/multiply_parts.h"
+#include "grad_weight/multiply_parts.h"
 
-#include "pixel_gemm/totals.h"
+#include "grad_weight/totals.h"
 
 using WeightIndex = long long;
-#include "pixel_gemm/epilogue.h"
+#include "grad_weight/epilogue.h"
 
-#include "pixel_gemm/consume_parts.h"
+#include "grad_weight/consume_parts.h"
 
 // ---- Kernels ----
 #include "device/channel_sums.h"

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "device/split.h"
-#include "pixel_gemm/positions.h"
+#include "grad_weight/positions.h"
 
 constexpr int kElementBytes = 4;
-#include "pixel_gemm/rows.h"
+#include "grad_weight/rows.h"
 
 constexpr int kThreads = kConsumers + P::producers;
 
@@ -22,7 +22,7 @@ constexpr int kPipelineBytes = P::stages * kStageBytes;
 // Columns whose results fit the stages.
 constexpr int kStoredColumns = smaller(kColumns, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
 
-#include "pixel_gemm/split_layout.h"
+#include "grad_weight/split_layout.h"
 
 // Behind these: rows on their way, and mbarriers.
 constexpr int kSharedAlignment = kByRows ? 128 : 16;

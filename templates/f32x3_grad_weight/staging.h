@@ -3,9 +3,9 @@
 
 #include "device/memory.h"
 #include "device/split.h"
+#include "grad_weight/matrices.h"
+#include "grad_weight/split_unit.h"
 #include "layout.h"
-#include "pixel_gemm/matrices.h"
-#include "pixel_gemm/split_unit.h"
 
 constexpr int kMostUnits = 8;  // of a batch: 64 registers
 using Words = float[kMostUnits][kWords];

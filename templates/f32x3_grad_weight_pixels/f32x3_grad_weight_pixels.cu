@@ -31,30 +31,30 @@
 #include "device/warpgroup.h"
 
 // ---- Elements ----
-#include "pixel_gemm/floats.h"
+#include "grad_weight/floats.h"
 
 // ---- Tiles and stages ----
 #include "layout.h"
 
 // ---- Scales ----
-#include "pixel_gemm/scales.h"
+#include "grad_weight/scales.h"
 
 // ---- Split copies ----
 #include "split_copies.h"
 
-#include "pixel_gemm/pipeline.h"
+#include "grad_weight/pipeline.h"
 
-#include "pixel_gemm/multiply_parts.h"
+#include "grad_weight/multiply_parts.h"
 
-#include "pixel_gemm/totals.h"
+#include "grad_weight/totals.h"
 
 using WeightIndex = long long;
-#include "pixel_gemm/epilogue.h"
+#include "grad_weight/epilogue.h"
 
-#include "pixel_gemm/consume_parts.h"
+#include "grad_weight/consume_parts.h"
 
 // ---- Producer ----
-#include "pixel_gemm/box_copies.h"
+#include "grad_weight/box_copies.h"
 
 // ---- Kernels ----
 #include "device/channel_sums.h"

@@ -4,12 +4,12 @@
 #include "device/split.h"
 
 constexpr int kParts = 2;  // of a value: high and low
-#include "pixel_gemm/boxes.h"
+#include "grad_weight/boxes.h"
 
 constexpr int kPipelineBytes = P::stages * kStageBytes;
 constexpr int kStoredColumns = smaller(kColumns, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
 
-#include "pixel_gemm/split_layout.h"
+#include "grad_weight/split_layout.h"
 
 constexpr int kBarrierOffset = kTotalsEnd;  // mbarriers
 constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;

@@ -2,4 +2,4 @@
 #pragma once
 
 // ---- Products ----
-#include "pixel_gemm/box_places.h"
+#include "grad_weight/box_places.h"

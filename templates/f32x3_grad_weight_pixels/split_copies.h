@@ -3,9 +3,9 @@
 
 #include "device/call_sizes.h"
 #include "device/memory.h"
-#include "pixel_gemm/channel_tile.h"
-#include "pixel_gemm/scales.h"
-#include "pixel_gemm/split_unit.h"
+#include "grad_weight/channel_tile.h"
+#include "grad_weight/scales.h"
+#include "grad_weight/split_unit.h"
 
 // A position's channels have their high parts first, then their low ones. What is beyond the last image is zero.
 constexpr int kSplitUnits = kCopyLoads / kWords;     // of a thread

@@ -27,20 +27,20 @@
 // ---- Producer ----
 #include "staging.h"
 
-#include "pixel_gemm/pipeline.h"
+#include "grad_weight/pipeline.h"
 
-#include "pixel_gemm/staging.h"
+#include "grad_weight/staging.h"
 
-#include "pixel_gemm/row_staging.h"
+#include "grad_weight/row_staging.h"
 
-#include "pixel_gemm/multiply.h"
+#include "grad_weight/multiply.h"
 
-#include "pixel_gemm/elements.h"
+#include "grad_weight/elements.h"
 
 using WeightIndex = long long;
-#include "pixel_gemm/epilogue.h"
+#include "grad_weight/epilogue.h"
 
-#include "pixel_gemm/consume.h"
+#include "grad_weight/consume.h"
 
 // ---- Kernels ----
 #include "device/channel_sums.h"

@@ -1,10 +1,10 @@
 // The layout of `grad_weight_gemm`: shared memory.
 #pragma once
 
-#include "pixel_gemm/positions.h"
+#include "grad_weight/positions.h"
 
 constexpr int kElementBytes = kBytes;
-#include "pixel_gemm/rows.h"
+#include "grad_weight/rows.h"
 
 constexpr int kThreads = kConsumers + P::producers;
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "device/memory.h"
+#include "grad_weight/matrices.h"
 #include "layout.h"
-#include "pixel_gemm/matrices.h"
 
 constexpr int kWords = P::channels_last ? 4 : kPack;  // of a unit
 constexpr int kMostUnits = 32 / kWords;               // of a batch

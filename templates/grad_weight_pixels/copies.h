@@ -3,7 +3,7 @@
 
 #include "device/call_sizes.h"
 #include "device/memory.h"
-#include "pixel_gemm/channel_tile.h"
+#include "grad_weight/channel_tile.h"
 
 constexpr int kCopySharedBytes = kCopySide * kCopyPitch * 2;
 

@@ -2,7 +2,7 @@
 #pragma once
 
 constexpr int kParts = 1;  // of a value
-#include "pixel_gemm/boxes.h"
+#include "grad_weight/boxes.h"
 
 constexpr int kPipelineBytes = P::stages * kStageBytes;
 constexpr int kStoredColumns = smaller(kColumns, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);

@@ -1,7 +1,7 @@
 // Part of the template `grad_weight_pixels`: the operands of a stage's products.
 #pragma once
 
-#include "pixel_gemm/box_places.h"
+#include "grad_weight/box_places.h"
 
 // ---- Products ----
 

@@ -26,16 +26,16 @@
 // ---- Tiles and stages ----
 #include "layout.h"
 
-#include "pixel_gemm/pipeline.h"
+#include "grad_weight/pipeline.h"
 
-#include "pixel_gemm/multiply.h"
+#include "grad_weight/multiply.h"
 
-#include "pixel_gemm/elements.h"
+#include "grad_weight/elements.h"
 
 using WeightIndex = long long;
-#include "pixel_gemm/epilogue.h"
+#include "grad_weight/epilogue.h"
 
-#include "pixel_gemm/consume.h"
+#include "grad_weight/consume.h"
 
 // ---- Producer ----
 #include "staging.h"

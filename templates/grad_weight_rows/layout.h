@@ -1,7 +1,7 @@
 // The layout of `grad_weight_rows`: the positions of a stage, and shared memory.
 #pragma once
 
-#include "pixel_gemm/problem.h"
+#include "grad_weight/problem.h"
 
 constexpr int kThreads = kConsumers + P::producers;
 

@@ -333,6 +333,9 @@ constexpr bool kHasBiasRegisters = P::has_bias && kOwn <= 16;
 // Whether a thread's adjacent outputs are channels of a phase; else they are phases of a channel.
 constexpr bool kStoresChannels = P::channels_last && kPhaseBlocks == 1;
 
+// Whether one conversion rounds two channels of 16 bits, which are then stored one by one.
+constexpr bool kRoundsTwo = kStoresChannels && P::store == 1 && kBytes == 2;
+
 // The block's channel that is the thread's i-th, whose first is `channel`.
 __device__ __forceinline__ int own_channel(int channel, int i) {
   return channel + i / P::adjacent_channels * (4 * P::adjacent_channels) + i % P::adjacent_channels;
@@ -370,19 +373,43 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
             (!P::flat || image < batch)) {
           if (kStoresChannels) {
             Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
+            if (kRoundsTwo) {
 #pragma unroll
-            for (int first = 0; first < P::block_n / 4; first += P::store) {
-              const int own = own_channel(channel, first);
-              if (P::out_channels % P::block_n == 0 || own < left) {
-                float values[P::store];
+              for (int first = 0; first < P::block_n / 4; first += 2) {
+                float values[2];
 #pragma unroll
-                for (int i = 0; i < P::store; ++i) {
-                  values[i] =
-                      epilogue(acc_of(acc[part], phase, first + i, half), kHasBiasRegisters ? bias_registers[first + i]
-                                                                          : P::has_bias     ? bias[own + i]
-                                                                                            : 0);
+                for (int i = 0; i < 2; ++i) {
+                  values[i] = epilogue(acc_of(acc[part], phase, first + i, half),
+                                       kHasBiasRegisters ? bias_registers[first + i]
+                                       : P::has_bias     ? bias[own_channel(channel, first + i)]
+                                                         : 0);
                 }
-                store_together(to + own, values);
+                unsigned short rounded[2];
+                halves_of(pair(values[0], values[1]), rounded[0], rounded[1]);
+                const int own = own_channel(channel, first);
+                const int next = own_channel(channel, first + 1);
+                if (P::out_channels % P::block_n == 0 || own < left) {
+                  to[own] = rounded[0];
+                }
+                if (P::out_channels % P::block_n == 0 || next < left) {
+                  to[next] = rounded[1];
+                }
+              }
+            } else {
+#pragma unroll
+              for (int first = 0; first < P::block_n / 4; first += P::store) {
+                const int own = own_channel(channel, first);
+                if (P::out_channels % P::block_n == 0 || own < left) {
+                  float values[P::store];
+#pragma unroll
+                  for (int i = 0; i < P::store; ++i) {
+                    values[i] = epilogue(acc_of(acc[part], phase, first + i, half), kHasBiasRegisters
+                                                                                        ? bias_registers[first + i]
+                                                                                    : P::has_bias ? bias[own + i]
+                                                                                                  : 0);
+                  }
+                  store_together(to + own, values);
+                }
               }
             }
           } else {

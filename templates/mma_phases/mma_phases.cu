@@ -19,7 +19,8 @@
 #include "device/mma.h"
 #include "device/tensor_copy.h"
 #include "fragments.h"
-#include "gemm/stage_tails.h"
+
+#include "forward_gemm/stage_tails.h"
 
 // ---- Tiles ----
 

@@ -117,7 +117,7 @@ constexpr int kResidentOffset = ceil_div(larger(kPipelineBytes, kProductsOffset 
 constexpr int kBarrierOffset = kResidentOffset + (P::copied_weights ? 0 : kKBlocks * kWeightBytes);
 constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
 
-// How weights come through registers (gemm/resident_weights.h): to where copies would lie.
+// How weights come through registers (forward_gemm/resident_weights.h): to where copies would lie.
 constexpr int kWeightThreads = kThreads;
 constexpr int kWeightColumns = kColumns;
 constexpr int kResidentBytes = kKBlocks * kWeightBytes;

@@ -46,8 +46,8 @@ __device__ __forceinline__ void copy_stage(unsigned char* shared, const TensorMa
   }
 }
 
-#include "gemm/resident_weights.h"
-#include "gemm/stage_tails.h"
+#include "forward_gemm/resident_weights.h"
+#include "forward_gemm/stage_tails.h"
 
 // ---- Products ----
 

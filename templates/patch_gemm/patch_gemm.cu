@@ -22,7 +22,7 @@
 #include "layout.h"
 
 // ---- Stages ----
-#include "gemm/pipeline.h"
+#include "forward_gemm/pipeline.h"
 
 // Shared memory from its weights on, and the barriers: of stages that are copied or read, of the weights of a k-block
 // as they come and as they are arranged, and of a warpgroup's turn to multiply.

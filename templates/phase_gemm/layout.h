@@ -53,7 +53,7 @@ constexpr int kWeightOffset = P::stages * kStageBytes;
 constexpr int kBarrierOffset = kWeightOffset + kKBlocks * kBlockWeightBytes;
 constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
 
-// How weights come through registers (gemm/resident_weights.h).
+// How weights come through registers (forward_gemm/resident_weights.h).
 constexpr int kWeightThreads = kConsumers;
 constexpr int kWeightColumns = P::out_channels * kTaps;
 constexpr int kResidentBytes = kKBlocks * kBlockWeightBytes;

@@ -27,8 +27,8 @@
 #include "layout.h"
 
 // ---- Stages ----
-#include "gemm/pipeline.h"
-#include "gemm/stage_tails.h"
+#include "forward_gemm/pipeline.h"
+#include "forward_gemm/stage_tails.h"
 
 // Shared memory from its first stage on, and the barriers of the stages.
 struct Pipeline {
@@ -93,7 +93,7 @@ __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const Tenso
 }
 
 // ---- Weights ----
-#include "gemm/resident_weights.h"
+#include "forward_gemm/resident_weights.h"
 
 // ---- Products ----
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/cluster.h"
-#include "gemm/accumulators.h"
+#include "forward_gemm/accumulators.h"
 #include "layout.h"
 
 // Accumulators of a thread for a block's share of the channels, in vectors of four: what one block sends to another.

@@ -3,7 +3,7 @@
 
 #include "device/element.h"
 #include "device/warpgroup.h"
-#include "gemm/taps.h"
+#include "forward_gemm/taps.h"
 #include "layout.h"
 #include "skewed_rows.h"
 

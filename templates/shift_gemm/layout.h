@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/element.h"
-#include "gemm/problem.h"
+#include "forward_gemm/problem.h"
 
 using Element = P::Element;
 
@@ -22,7 +22,7 @@ constexpr int kStoredChannels = P::block_n / P::cluster;
 constexpr bool kFlat = P::bulk && !P::channels_last && P::width * kBytes % 16 != 0 && P::tile_h == 1 &&
                        !P::staged_epilogue && P::cluster == 1 && kRowOfKnownSize &&
                        P::height * P::width * kBytes % 16 == 0 && kPointwise;
-// Bulk copies are whole 16-byte vectors. Rows of other widths begin anywhere in one (gemm/bulk_rows.h).
+// Bulk copies are whole 16-byte vectors. Rows of other widths begin anywhere in one (forward_gemm/bulk_rows.h).
 constexpr bool kSkewed = P::bulk && !P::channels_last && !kFlat && (P::width < 0 || P::width * kBytes % 16 != 0);
 
 // Columns from a thread's first position to the next thread's.
@@ -86,7 +86,7 @@ constexpr int kKStepPitch = P::channels_last ? kInstructionK : kInstructionK * k
 constexpr int kAccumulatorSets = kPhaseSets;
 static_assert(kPhases * kMTiles * P::block_n <= 256, "the accumulators fit the registers");
 
-// Packed weights (gemm/weights.h), in bytes: a product's B operand of a k-step, a k-block's, an N tile's, all.
+// Packed weights (forward_gemm/weights.h), in bytes: a product's B operand of a k-step, a k-block's, an N tile's, all.
 constexpr int kProducts = kBlockTaps / kFusedPhases;
 constexpr int kProductBytes = kInstructionN * 32;                        // a B operand
 constexpr int kKBlockWeightBytes = kProducts * kKSteps * kProductBytes;  // a k-block's B operands
@@ -113,7 +113,7 @@ constexpr int kSharedBytes = kBarrierOffset + 16 * P::stages + (P::resident ? 8 
 constexpr int kCopyAlignment = kSkewed ? kLoadVector * kBytes : P::copy_bytes;
 constexpr int kAlignment = kCopyAlignment > P::store * kBytes ? kCopyAlignment : P::store * kBytes;
 
-// The epilogue (gemm/epilogue.h).
+// The epilogue (forward_gemm/epilogue.h).
 constexpr bool kAddsBias = P::has_bias;
 // With input strides a thread may have many channels: the places of all of them would be kept, and spilled.
 constexpr bool kStoresFromCorner = P::input_stride_h * P::input_stride_w > 1;

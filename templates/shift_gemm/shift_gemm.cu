@@ -22,13 +22,13 @@
 #include "weights.h"  // its kernel comes first in emitted sources
 
 // ---- Tiles and stages ----
-#include "gemm/pipeline.h"
-#include "gemm/tile.h"
+#include "forward_gemm/pipeline.h"
+#include "forward_gemm/tile.h"
 
 // ---- Producer ----
 #include "bulk_pixels.h"
-#include "gemm/async_staging.h"
-#include "gemm/bulk_rows.h"
+#include "forward_gemm/async_staging.h"
+#include "forward_gemm/bulk_rows.h"
 #include "skewed_rows.h"
 
 // ---- Products ----
@@ -37,7 +37,7 @@
 
 // ---- Epilogue ----
 #include "cluster.h"
-#include "gemm/epilogue.h"
+#include "forward_gemm/epilogue.h"
 #include "staged_epilogue.h"
 
 // ---- Kernel ----

@@ -1,8 +1,9 @@
-// Rows that begin anywhere in a 16-byte vector (gemm/bulk_rows.h): those at the ends of x, and where a thread reads.
+// Rows that begin anywhere in a 16-byte vector (forward_gemm/bulk_rows.h): those at the ends of x, and where a thread
+// reads.
 #pragma once
 
-#include "gemm/bulk_rows.h"
-#include "gemm/tile.h"
+#include "forward_gemm/bulk_rows.h"
+#include "forward_gemm/tile.h"
 #include "layout.h"
 
 // The same as copy_rows(), for rows at the beginning or the end of x, which ends before `end`. Where a vector lies

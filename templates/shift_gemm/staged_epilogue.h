@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/element.h"
-#include "gemm/epilogue.h"
+#include "forward_gemm/epilogue.h"
 #include "layout.h"
 
 // Puts a thread's outputs of one row, of a phase row and of two channels from its i-th on, into shared memory.

@@ -3,7 +3,7 @@
 
 #include "device/element.h"
 #include "device/grid.h"
-#include "gemm/weights.h"
+#include "forward_gemm/weights.h"
 #include "layout.h"
 
 // The weight of an input and an output channel, zero where there is none.

@@ -25,7 +25,7 @@
 #include "weights.h"  // its kernel comes first in emitted sources
 
 // ---- Tiles and stages ----
-#include "gemm/pipeline.h"
+#include "forward_gemm/pipeline.h"
 
 // The first position of a box.
 struct Place {

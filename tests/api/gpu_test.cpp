@@ -133,7 +133,8 @@ class ApiOnGpu : public ::testing::Test {
     const std::vector<float> b = numbers(shape.bias_elements, i + 200);
     std::vector<float> want(static_cast<std::size_t>(shape.y_elements), NAN);
     const Device host("host");
-    host.run(layer, Tensors::forward(x.data(), weight.data(), bias ? b.data() : nullptr, want.data()), sizes);
+    host.run(layer, CONVTGEN_FORWARD, Tensors::forward(x.data(), weight.data(), bias ? b.data() : nullptr, want.data()),
+             sizes);
     return {std::move(layer), std::move(made), sizes, shape, upload(x), upload(weight), bias ? upload(b) : 0, want};
   }
 
@@ -271,8 +272,8 @@ TEST_F(ApiOnGpu, ACaptureOfWhatIsNotPreparedIsRefusedAndGoesOn) {
   void* graph = nullptr;
   cuda_.call("cuStreamBeginCapture_v2", stream, 1);
   try {
-    device_->run(never, Tensors::forward(pointer(ready.x), pointer(ready.weight), nullptr, pointer(y)), {1, 4, 4},
-                 stream);
+    device_->run(never, CONVTGEN_FORWARD,
+                 Tensors::forward(pointer(ready.x), pointer(ready.weight), nullptr, pointer(y)), {1, 4, 4}, stream);
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), CONVTGEN_NOT_PREPARED) << error.what();
@@ -320,7 +321,7 @@ TEST_F(ApiOnGpu, TheNextProcessGoesByWhatTuningFound) {
   const std::string tuned_store = folder / "tuned";
   setenv("CONVTGEN_CACHE_DIR", tuned_store.c_str(), 1);
   for (const std::string& text : layers) {
-    const double milliseconds = device_->tune(Layer(text), Sizes{});
+    const double milliseconds = device_->tune(Layer(text));
     EXPECT_GT(milliseconds, 0);
     std::printf("%s: %.3f ms\n", text.c_str(), milliseconds);
   }

@@ -47,20 +47,20 @@ TEST_F(GradientsOnHostTest, EachDirectionComputesItsOwn) {
   const std::size_t bytes = 4096;
   kernels[0].launch(Tensors::forward(x_, weight_, bias_, got_y_.data(), workspace(kernels[0], sizes), bytes), sizes);
   EXPECT_EQ(got_y_, (std::vector<float>{1.5F, 2.5F, 13.5F, 20.5F, 30.5F}));
-  kernels[1].launch(Tensors::input_gradient(grad_y_, weight_, got_x_.data(), workspace(kernels[1], sizes), bytes),
+  kernels[1].launch(Tensors::for_grad_input(grad_y_, weight_, got_x_.data(), workspace(kernels[1], sizes), bytes),
                     sizes);
   EXPECT_EQ(got_x_, want_x_);
   kernels[2].launch(
-      Tensors::weight_gradient(x_, grad_y_, got_weight_.data(), got_bias_.data(), workspace(kernels[2], sizes), bytes),
+      Tensors::for_grad_weight(x_, grad_y_, got_weight_.data(), got_bias_.data(), workspace(kernels[2], sizes), bytes),
       sizes);
   EXPECT_EQ(got_weight_, want_weight_);
   EXPECT_EQ(got_bias_, want_bias_);
   got_bias_ = {9};
-  kernels[3].launch(Tensors::bias_gradient(grad_y_, got_bias_.data(), workspace(kernels[3], sizes), bytes), sizes);
+  kernels[3].launch(Tensors::for_grad_bias(grad_y_, got_bias_.data(), workspace(kernels[3], sizes), bytes), sizes);
   EXPECT_EQ(got_bias_, want_bias_);
 
   // Of an empty batch all are zeros, and nothing that is read has an address.
-  kernels[2].launch(Tensors::weight_gradient(nullptr, nullptr, got_weight_.data(), got_bias_.data(),
+  kernels[2].launch(Tensors::for_grad_weight(nullptr, nullptr, got_weight_.data(), got_bias_.data(),
                                              workspace(kernels[2], sizes), bytes),
                     {0, 2});
   EXPECT_EQ(got_weight_, std::vector<float>(3));
@@ -73,18 +73,18 @@ TEST_F(GradientsOnHostTest, ALayerWithoutABiasHasNoneToWrite) {
   const Layer layer(std::string(kText) + "; directions grad_weight");
   const Kernel kernel = device.prepare(layer, CONVTGEN_GRAD_WEIGHT);
   const Sizes sizes(1, 2);
-  kernel.launch(Tensors::weight_gradient(x_, grad_y_, got_weight_.data(), nullptr, workspace(kernel, sizes), 4096),
+  kernel.launch(Tensors::for_grad_weight(x_, grad_y_, got_weight_.data(), nullptr, workspace(kernel, sizes), 4096),
                 sizes);
   EXPECT_EQ(got_weight_, want_weight_);
   expect_error(thrown_by([&] {
-                 kernel.launch(Tensors::weight_gradient(x_, grad_y_, got_weight_.data(), got_bias_.data(),
+                 kernel.launch(Tensors::for_grad_weight(x_, grad_y_, got_weight_.data(), got_bias_.data(),
                                                         workspace(kernel, sizes), 4096),
                                sizes);
                }),
                CONVTGEN_INVALID_ARGUMENT, "grad_bias must be null: the layer has no bias");
   std::fill(got_weight_.begin(), got_weight_.end(), 9.0F);
-  device.run(layer, Tensors::weight_gradient(x_, grad_y_, got_weight_.data(), nullptr, workspace(kernel, sizes), 4096),
-             sizes, nullptr, CONVTGEN_GRAD_WEIGHT);
+  device.run(layer, CONVTGEN_GRAD_WEIGHT,
+             Tensors::for_grad_weight(x_, grad_y_, got_weight_.data(), nullptr, workspace(kernel, sizes), 4096), sizes);
   EXPECT_EQ(got_weight_, want_weight_);
 }
 
@@ -95,14 +95,14 @@ TEST_F(GradientsOnHostTest, EachDirectionIsTuned) {
   for (const convtgen_direction direction : {CONVTGEN_GRAD_INPUT, CONVTGEN_GRAD_WEIGHT, CONVTGEN_GRAD_BIAS}) {
     int measured = 0;
     const auto count = [&](const char*, double) { return ++measured > 0; };
-    EXPECT_GT(device.tune(layer, sizes, {.progress = count}, direction), 0);
+    EXPECT_GT(device.tune(layer, direction, sizes, {.progress = count}), 0);
     EXPECT_GT(measured, 0) << "no record of another direction serves";
     const int before = measured;
-    EXPECT_GT(device.tune(layer, sizes, {.progress = count}, direction), 0);
+    EXPECT_GT(device.tune(layer, direction, sizes, {.progress = count}), 0);
     EXPECT_EQ(measured, before);
   }
   const Layer forward(kText);
-  expect_error(thrown_by([&] { device.tune(forward, sizes, {}, CONVTGEN_GRAD_INPUT); }), CONVTGEN_INVALID_ARGUMENT,
+  expect_error(thrown_by([&] { device.tune(forward, CONVTGEN_GRAD_INPUT, sizes); }), CONVTGEN_INVALID_ARGUMENT,
                "directions: the layer has forward, and a kernel for grad_input is wanted");
 }
 
@@ -132,27 +132,21 @@ TEST_F(GradientsTest, WrongTensorsAreNamed) {
     EXPECT_FALSE(state_->launches.empty()) << words;
     state_->launches.clear();
   };
-  const Tensors input = Tensors::input_gradient(grad_y_, weight_, grad_x_, workspace_, kBytes);
-  wrong(
-      CONVTGEN_GRAD_INPUT, input, [](Tensors& t) { t.grad_y = nullptr; }, "grad_y is null");
-  wrong(
-      CONVTGEN_GRAD_INPUT, input, [](Tensors& t) { t.grad_x = nullptr; }, "grad_x is null");
-  wrong(
-      CONVTGEN_GRAD_INPUT, input, [](Tensors& t) { t.weight = nullptr; }, "weight is null");
+  const Tensors input = Tensors::for_grad_input(grad_y_, weight_, grad_x_, workspace_, kBytes);
+  wrong(CONVTGEN_GRAD_INPUT, input, [](Tensors& t) { t.grad_y = nullptr; }, "grad_y is null");
+  wrong(CONVTGEN_GRAD_INPUT, input, [](Tensors& t) { t.grad_x = nullptr; }, "grad_x is null");
+  wrong(CONVTGEN_GRAD_INPUT, input, [](Tensors& t) { t.weight = nullptr; }, "weight is null");
   wrong(
       CONVTGEN_GRAD_INPUT, input, [&](Tensors& t) { t.x = x_; },
       "x must be null: the call has grad_x, grad_y and weight");
   wrong(
       CONVTGEN_GRAD_INPUT, input, [&](Tensors& t) { t.bias = x_; },
       "bias must be null: the call has grad_x, grad_y and weight");
-  wrong(
-      CONVTGEN_GRAD_INPUT, input, [&](Tensors& t) { t.grad_x = grad_y_; }, "grad_x overlaps grad_y");
+  wrong(CONVTGEN_GRAD_INPUT, input, [&](Tensors& t) { t.grad_x = grad_y_; }, "grad_x overlaps grad_y");
 
-  const Tensors both = Tensors::weight_gradient(x_, grad_y_, grad_weight_, grad_bias_, workspace_, kBytes);
-  wrong(
-      CONVTGEN_GRAD_WEIGHT, both, [](Tensors& t) { t.x = nullptr; }, "x is null");
-  wrong(
-      CONVTGEN_GRAD_WEIGHT, both, [](Tensors& t) { t.grad_weight = nullptr; }, "grad_weight is null");
+  const Tensors both = Tensors::for_grad_weight(x_, grad_y_, grad_weight_, grad_bias_, workspace_, kBytes);
+  wrong(CONVTGEN_GRAD_WEIGHT, both, [](Tensors& t) { t.x = nullptr; }, "x is null");
+  wrong(CONVTGEN_GRAD_WEIGHT, both, [](Tensors& t) { t.grad_weight = nullptr; }, "grad_weight is null");
   wrong(
       CONVTGEN_GRAD_WEIGHT, both, [](Tensors& t) { t.grad_bias = nullptr; },
       "grad_bias is null, and the layer has a bias");
@@ -160,11 +154,9 @@ TEST_F(GradientsTest, WrongTensorsAreNamed) {
       CONVTGEN_GRAD_WEIGHT, both, [&](Tensors& t) { t.y = y_; },
       "y must be null: the call has grad_weight, grad_bias, x and grad_y");
 
-  const Tensors bias = Tensors::bias_gradient(grad_y_, grad_bias_, workspace_, kBytes);
-  wrong(
-      CONVTGEN_GRAD_BIAS, bias, [](Tensors& t) { t.grad_y = nullptr; }, "grad_y is null");
-  wrong(
-      CONVTGEN_GRAD_BIAS, bias, [](Tensors& t) { t.grad_bias = nullptr; }, "grad_bias is null");
+  const Tensors bias = Tensors::for_grad_bias(grad_y_, grad_bias_, workspace_, kBytes);
+  wrong(CONVTGEN_GRAD_BIAS, bias, [](Tensors& t) { t.grad_y = nullptr; }, "grad_y is null");
+  wrong(CONVTGEN_GRAD_BIAS, bias, [](Tensors& t) { t.grad_bias = nullptr; }, "grad_bias is null");
   wrong(
       CONVTGEN_GRAD_BIAS, bias, [&](Tensors& t) { t.grad_weight = grad_weight_; },
       "grad_weight must be null: the call has grad_bias and grad_y");
@@ -176,7 +168,7 @@ TEST_F(GradientsTest, AGradientOfWeightsIsAlignedToWhatIsStoredAtOnce) {
                     std::string("layout nhwc; directions grad_weight"));
   const Kernel kernel = device.prepare(layer, CONVTGEN_GRAD_WEIGHT);
   const auto launch = [&](std::uint64_t at) {
-    kernel.launch(Tensors::weight_gradient(x_, grad_y_, address(at), nullptr, workspace_, kBytes), {32, 8, 6});
+    kernel.launch(Tensors::for_grad_weight(x_, grad_y_, address(at), nullptr, workspace_, kBytes), {32, 8, 6});
   };
   expect_error(thrown_by([&] { launch(0x70000008); }), CONVTGEN_INVALID_ARGUMENT,
                "grad_weight (0x70000008) is misaligned: a multiple of 16 bytes is needed");
@@ -189,10 +181,8 @@ TEST_F(GradientsTest, DirectionsThatTheLayerLacks) {
   const Device device("cuda");
   const auto refused = [&](const std::string& text, convtgen_direction direction, const std::string& words) {
     expect_error(thrown_by([&] { (void)device.prepare(Layer(text), direction); }), CONVTGEN_INVALID_ARGUMENT, words);
-    expect_error(thrown_by([&] {
-                   device.run(Layer(text), {}, {1, 5, 7}, nullptr, direction);
-                 }),
-                 CONVTGEN_INVALID_ARGUMENT, words);
+    expect_error(thrown_by([&] { device.run(Layer(text), direction, {}, {1, 5, 7}); }), CONVTGEN_INVALID_ARGUMENT,
+                 words);
   };
   refused(std::string(kOpenLayer) + "; directions forward, grad_weight", CONVTGEN_GRAD_INPUT,
           "directions: the layer has forward, grad_weight, and a kernel for grad_input is wanted; legal is 'directions "
@@ -202,14 +192,10 @@ TEST_F(GradientsTest, DirectionsThatTheLayerLacks) {
           "fuse: gradients are those of the convolution alone; leave the activations out of the layer and apply them "
           "outside of it");
   const Layer forward(kOpenLayer), trained(std::string(kOpenLayer) + kAll);
-  expect_error(thrown_by([&] {
-                 (void)device.prepare_all({&trained, &forward}, {CONVTGEN_GRAD_INPUT, CONVTGEN_GRAD_INPUT});
-               }),
-               CONVTGEN_INVALID_ARGUMENT,
-               "layers[1]: directions: the layer has forward, and a kernel for grad_input is wanted");
-  expect_error(thrown_by([&] {
-                 (void)device.prepare_all({&trained, &forward}, std::vector{CONVTGEN_GRAD_INPUT});
-               }),
+  expect_error(
+      thrown_by([&] { (void)device.prepare_all({&trained, &forward}, {CONVTGEN_GRAD_INPUT, CONVTGEN_GRAD_INPUT}); }),
+      CONVTGEN_INVALID_ARGUMENT, "layers[1]: directions: the layer has forward, and a kernel for grad_input is wanted");
+  expect_error(thrown_by([&] { (void)device.prepare_all({&trained, &forward}, std::vector{CONVTGEN_GRAD_INPUT}); }),
                CONVTGEN_INVALID_ARGUMENT, "directions has 1 places; legal is one for each of the 2 layers");
 }
 

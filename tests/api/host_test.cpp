@@ -107,7 +107,7 @@ void expect_mish(const Device& device, const std::string& dtype, int least_expon
   x.push_back(std::numeric_limits<Number>::max());
   const Number one = 1;
   std::vector<Number> y(x.size());
-  device.run(Layer("conv_transpose1d 1 -> 1; kernel 1; fuse mish; dtype " + dtype),
+  device.run(Layer("conv_transpose1d 1 -> 1; kernel 1; fuse mish; dtype " + dtype), CONVTGEN_FORWARD,
              Tensors::forward(x.data(), &one, nullptr, y.data()), {1, static_cast<std::int64_t>(x.size())});
   EXPECT_EQ(y[0], 0);
   EXPECT_EQ(y[1], kInfinity);
@@ -153,7 +153,7 @@ TEST_F(ApiHostTest, AMissingCompilerHasAStatusOfItsOwn) {
   const std::string cxx = named != nullptr ? named : "";
   unsetenv("CXX");
   const Thrown prepared = thrown_by([&] { (void)device.prepare(layer); });
-  const Thrown tuned = thrown_by([&] { (void)device.tune(layer, {1, 1, 2}); });
+  const Thrown tuned = thrown_by([&] { (void)device.tune(layer, CONVTGEN_FORWARD, {1, 1, 2}); });
   setenv("PATH", path.c_str(), 1);
   if (!cxx.empty()) {
     setenv("CXX", cxx.c_str(), 1);
@@ -180,7 +180,7 @@ TEST_F(ApiHostTest, EightThreadsGetTheirOwnResultsOfFourLayers) {
         if (j % 2 == 0) {
           device.prepare(layer).launch(tensors, {1, 3, 3});
         } else {
-          device.run(layer, tensors, {1, 3, 3});
+          device.run(layer, CONVTGEN_FORWARD, tensors, {1, 3, 3});
         }
         for (const float value : y) {
           if (value != static_cast<float>(channels * i)) {
@@ -246,23 +246,27 @@ TEST_F(ApiHostTest, TunesAndPreparesByTheRecord) {
   const Sizes sizes{1, 5, 6};
   int told = 0;
   const Device device("host");
-  expect_error(
-      thrown_by([&] { device.tune(layer, sizes, {.progress = [&](const char*, double) { return ++told < 2; }}); }),
-      CONVTGEN_CANCELLED, "stopped before candidate 3");
+  expect_error(thrown_by([&] {
+                 device.tune(layer, CONVTGEN_FORWARD, sizes,
+                             {.progress = [&](const char*, double) { return ++told < 2; }});
+               }),
+               CONVTGEN_CANCELLED, "stopped before candidate 3");
   const auto count = [&](const char* doing, double fraction) {
     ++told;
     return std::string(doing).starts_with("candidate ") && fraction >= 0 && fraction < 1;
   };
   told = 0;
-  EXPECT_GT(device.tune(layer, sizes, {.progress = count}), 0);
+  EXPECT_GT(device.tune(layer, CONVTGEN_FORWARD, sizes, {.progress = count}), 0);
   const int rest = told;
   EXPECT_GT(rest, 0);
-  EXPECT_GT(device.tune(layer, sizes, {.progress = count}), 0);
+  EXPECT_GT(device.tune(layer, CONVTGEN_FORWARD, sizes, {.progress = count}), 0);
   EXPECT_EQ(told, rest) << "all is recorded";
   const auto refuse = [](const char*, double) -> bool { throw std::runtime_error("no"); };
-  EXPECT_THROW(device.tune(layer, sizes, {.again = true, .progress = refuse}), std::runtime_error);
-  expect_error(thrown_by([&] { device.tune(layer, {0, 5, 6}); }), CONVTGEN_INVALID_ARGUMENT, "the batch is empty");
-  expect_error(thrown_by([&] { device.tune(layer, {1, -5, 6}); }), CONVTGEN_INVALID_ARGUMENT, "height");
+  EXPECT_THROW(device.tune(layer, CONVTGEN_FORWARD, sizes, {.again = true, .progress = refuse}), std::runtime_error);
+  expect_error(thrown_by([&] { device.tune(layer, CONVTGEN_FORWARD, {0, 5, 6}); }), CONVTGEN_INVALID_ARGUMENT,
+               "the batch is empty");
+  expect_error(thrown_by([&] { device.tune(layer, CONVTGEN_FORWARD, {1, -5, 6}); }), CONVTGEN_INVALID_ARGUMENT,
+               "height");
   EXPECT_EQ(convtgen_tune(device.handle(), layer.handle(), CONVTGEN_FORWARD, &sizes, nullptr, nullptr), CONVTGEN_OK);
   const Layer sized(layer.text() + "; input 1x5x6");
   EXPECT_EQ(convtgen_tune(device.handle(), sized.handle(), CONVTGEN_FORWARD, nullptr, nullptr, nullptr), CONVTGEN_OK)
@@ -273,9 +277,10 @@ TEST_F(ApiHostTest, TunesAndPreparesByTheRecord) {
             CONVTGEN_OK);
   EXPECT_GE(device_bytes, (8 * 30 + 8 * 8 * 4 + 8 * 120) * sizeof(float)) << "x, weight and y";
   EXPECT_GE(host_bytes, (8 * 30 + 8 * 8 * 4) * sizeof(float));
-  expect_error(thrown_by([&] { device.tune(sized, {}, {.again = true, .memory_limit = device_bytes - 1}); }),
-               CONVTGEN_OUT_OF_MEMORY, "tuning needs " + std::to_string(device_bytes) + " bytes");
-  EXPECT_GT(device.tune(sized, {}, {.again = true, .memory_limit = device_bytes}), 0);
+  expect_error(
+      thrown_by([&] { device.tune(sized, CONVTGEN_FORWARD, {}, {.again = true, .memory_limit = device_bytes - 1}); }),
+      CONVTGEN_OUT_OF_MEMORY, "tuning needs " + std::to_string(device_bytes) + " bytes");
+  EXPECT_GT(device.tune(sized, CONVTGEN_FORWARD, {}, {.again = true, .memory_limit = device_bytes}), 0);
   EXPECT_EQ(convtgen_tune(nullptr, layer.handle(), CONVTGEN_FORWARD, &sizes, nullptr, nullptr),
             CONVTGEN_INVALID_ARGUMENT);
   const std::vector<float> x(8 * 30, 1.0F), weight(8 * 8 * 4, 1.0F);
@@ -283,7 +288,8 @@ TEST_F(ApiHostTest, TunesAndPreparesByTheRecord) {
   device.prepare(layer).launch(Tensors::forward(x.data(), weight.data(), nullptr, y.data()), sizes);
   EXPECT_EQ(y, std::vector<float>(8 * 120, 8.0F));
   std::vector<float> again(y.size());
-  device.run(sized, Tensors::forward(x.data(), weight.data(), nullptr, again.data()));  // the layer's own
+  device.run(sized, CONVTGEN_FORWARD,
+             Tensors::forward(x.data(), weight.data(), nullptr, again.data()));  // the layer's own
   EXPECT_EQ(again, y);
   EXPECT_EQ(device.prepare(sized).workspace(Sizes{}), 0U);
 }

@@ -159,7 +159,7 @@ TEST_F(LaunchTest, DirectionsAndTheirTensorsAreChecked) {
       "grad_input'");
   expect_error(thrown_by([&] { (void)device.prepare(layer, static_cast<convtgen_direction>(4)); }),
                CONVTGEN_INVALID_ARGUMENT, "direction is 4; legal are 0 to 3");
-  expect_error(thrown_by([&] { device.run(layer, some_tensors(), {1, 5, 7}, nullptr, CONVTGEN_GRAD_WEIGHT); }),
+  expect_error(thrown_by([&] { device.run(layer, CONVTGEN_GRAD_WEIGHT, some_tensors(), {1, 5, 7}); }),
                CONVTGEN_INVALID_ARGUMENT, "a kernel for grad_weight is wanted");
   const Layer volume("conv_transpose3d 8 -> 6; kernel 4; directions forward, grad_input");
   expect_error(thrown_by([&] { (void)device.prepare(volume, CONVTGEN_GRAD_INPUT); }), CONVTGEN_UNSUPPORTED,
@@ -326,15 +326,15 @@ TEST_F(LaunchTest, CapturesWhatIsPreparedAndRefusesTheRest) {
   const Layer layer(kOpenLayer);
   void* stream = address(0x55);
   state_->capturing = {0x55};
-  expect_error(thrown_by([&] { device.run(layer, some_tensors(), {1, 5, 7}, stream); }), CONVTGEN_NOT_PREPARED,
-               "call convtgen_prepare() before the capture begins");
+  expect_error(thrown_by([&] { device.run(layer, CONVTGEN_FORWARD, some_tensors(), {1, 5, 7}, stream); }),
+               CONVTGEN_NOT_PREPARED, "call convtgen_prepare() before the capture begins");
   EXPECT_EQ(compiles(), 0u);
 
   // Preparing while another stream is captured does not spoil that capture.
   const Kernel kernel = device.prepare(layer);
   EXPECT_EQ(state_->spoiled_captures, 0);
   kernel.launch(some_tensors(), {1, 5, 7}, stream);
-  device.run(layer, some_tensors(), {1, 5, 7}, stream);
+  device.run(layer, CONVTGEN_FORWARD, some_tensors(), {1, 5, 7}, stream);
   EXPECT_EQ(state_->launches.size(), 2u);
 
   // Nor is a module loaded in a capture, in a context that the kernel has not met.
@@ -379,7 +379,7 @@ TEST_F(LaunchTest, EightThreadsLaunchAtOnce) {
     threads.emplace_back([&] {
       for (int j = 0; j < 2000; ++j) {
         kernel.launch(some_tensors(), {1, 5, 7 + j % 50});
-        device.run(layer, some_tensors(), {1, 5, 7});
+        device.run(layer, CONVTGEN_FORWARD, some_tensors(), {1, 5, 7});
       }
     });
   }

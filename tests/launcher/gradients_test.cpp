@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr const char* kLayers =
+constexpr const char* kGradientLayers =
     "layer up { conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias; "
     "directions forward, grad_input, grad_weight, grad_bias }\n"
     "layer plain { conv_transpose2d 4 -> 8; kernel 3x5; dilation 2x1; dtype f16; layout nhwc; input 2x?x9; "
@@ -27,7 +27,8 @@ constexpr const char* kLayers =
 class Gradients : public OverFakeDriver {
  protected:
   void make_set(bool host) {
-    set_.generate(kLayers, host ? "sm_75,compute_80" : "sm_80,sm_90a", host, {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}});
+    set_.generate(kGradientLayers, host ? "sm_75,compute_80" : "sm_80,sm_90a", host,
+                  {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}});
     set_.build(strict_compilers().front());
   }
   [[nodiscard]] const SetKernelFacts* kernel(const std::string& name) const {

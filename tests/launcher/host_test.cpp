@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kLayers =
+constexpr const char* kHostLayers =
     "layer up { conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias; fuse relu }\n"
     "layer class { conv_transpose2d 4 -> 8; kernel 3x5; dilation 2x1; dtype f16; layout nhwc; input 2x?x9 }\n"
     "layer line { conv_transpose1d 4 -> 2; kernel 8; stride 4; dtype f64; input 3x20 }\n";
@@ -24,7 +24,7 @@ constexpr const char* kLayers =
 class LaunchedOnHost : public testing::Test {
  protected:
   void SetUp() override {
-    set_.generate(kLayers, "sm_75,compute_80", true, {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}});
+    set_.generate(kHostLayers, "sm_75,compute_80", true, {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}});
     set_.build(strict_compilers().back());
     setenv("CONVTGEN_CUDA_DRIVER", "/nowhere/libcuda.so", 1);
   }
@@ -201,7 +201,7 @@ TEST_F(LaunchedOnHost, AKernelWithoutBlocksIsLoadedAlone) {
 
 TEST(HostLibrary, OfAnotherArchitectureIsRefusedBeforeTheFirstCall) {
   BuiltSet set;
-  set.generate(kLayers, "sm_75,compute_80", true, {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}});
+  set.generate(kHostLayers, "sm_75,compute_80", true, {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC}});
   const Outcome other = convtgen({"compile", "layers.convt", "--format", "host", "--arch", "sm_90a", "-o", "out"},
                                  {.folder = set.folder().path()});
   ASSERT_EQ(other.exit, 0) << other.err;

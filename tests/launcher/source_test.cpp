@@ -15,7 +15,7 @@ using convtgen::testing::kNoNvcc;
 using convtgen::testing::nvcc;
 using ::testing::HasSubstr;
 
-constexpr const char* kLayers =
+constexpr const char* kSourceLayers =
     "layer up { conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias }\n"
     "layer int { conv_transpose2d 4 -> 2; kernel 3; dtype f16; input 1x8x8 }\n";
 
@@ -49,7 +49,7 @@ TEST(LaunchedByNvcc, TwoSetsOfTheSameLayersInOneProgram) {
   }
   const Folder folder;
   const Setting here{.folder = folder.path()};
-  write(folder / "layers.convt", kLayers);
+  write(folder / "layers.convt", kSourceLayers);
   ASSERT_EQ(convtgen({"emit", "layers.convt", "--arch", "sm_80,sm_90a", "-o", "out"}, here).exit, 0);
   for (const char* name : {"one", "two"}) {
     ASSERT_EQ(convtgen({"launcher", "layers.convt", "--namespace", name, "--format", "source", "--arch",
@@ -130,7 +130,7 @@ TEST(LaunchedByNvcc, AnArchitectureThatTheSetHasNotIsAnError) {
   }
   const Folder folder;
   const Setting here{.folder = folder.path()};
-  write(folder / "layers.convt", kLayers);
+  write(folder / "layers.convt", kSourceLayers);
   ASSERT_EQ(convtgen({"emit", "layers.convt", "--arch", "sm_80,sm_90a", "-o", "out"}, here).exit, 0);
   ASSERT_EQ(convtgen({"launcher", "layers.convt", "--namespace", "net", "--format", "source", "--arch", "sm_80,sm_90a",
                       "-o", "out"},

@@ -12,8 +12,8 @@
 namespace convtgen {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 LayerSet some_set(LaunchFormat format = LaunchFormat::kCubin, bool host = false) {
   return {"net",

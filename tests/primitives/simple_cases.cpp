@@ -88,8 +88,10 @@ std::vector<Case> convert_cases() {
   sixteen.body = head +
                  R"(  const unsigned short half = float_to_half(value);
   const unsigned short brain = float_to_bfloat16(value);
-  out[4 * t] = half;
-  out[4 * t + 1] = brain;
+  unsigned short low, high;
+  halves_of(half | static_cast<unsigned int>(brain) << 16, low, high);
+  out[4 * t] = low;
+  out[4 * t + 1] = high;
   out[4 * t + 2] = value == value ? __float_as_uint(half_to_float(accumulator_to_half(value))) : 0;
   out[4 * t + 3] = value == value ? __float_as_uint(bfloat16_to_float(brain)) : 0;
 }

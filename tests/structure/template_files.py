@@ -12,7 +12,7 @@ import sys
 MOST = 12  # files of a template
 FOLDERS = ("cli", "cmake", "generator", "runtime", "templates", "tests", "examples", "python", "benchmarks")
 NOT_READ = {"tests/structure/template_files_test.py"}
-OF_EACH = ("templates/", "generator/specializer/programs/", "tests/template_facts/")  # what each template has
+OF_EACH = ("templates/", "tests/template_facts/")  # what each template has
 
 
 def table(text):

@@ -18,12 +18,8 @@ namespace fs = std::filesystem;
 const fs::path kRoot = CONVTGEN_SOURCE_DIR;
 const fs::path kTemplates = kRoot / "templates";
 
-/// Where templates are, and where their programs.
-struct Folders {
-  fs::path templates, programs;
-};
-const Folders kFolders[] = {{kTemplates, kRoot / "generator/specializer/programs"},
-                            {kRoot / "tests/templates", kRoot / "tests/templates"}};
+/// Where templates are, each with its program.
+const fs::path kFolders[] = {kTemplates, kRoot / "tests/templates"};
 
 std::optional<std::string> read_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -53,15 +49,15 @@ std::vector<std::string> names_in(const fs::path& folder, const std::string& ext
 }
 
 TEST(CommittedPrograms, EveryTemplateHasOne) {
-  for (const auto& [templates, programs] : kFolders) {
-    EXPECT_EQ(names_in(templates, ".cu"), names_in(programs, ".sexp"));
+  for (const fs::path& templates : kFolders) {
+    EXPECT_EQ(names_in(templates, ".cu"), names_in(templates, ".sexp"));
     EXPECT_FALSE(names_in(templates, ".cu").empty());
   }
 }
 
 TEST(CommittedPrograms, AreMadeFromTheTemplatesAsTheyStand) {
-  for (const auto& [templates, programs] : kFolders) {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(programs)) {
+  for (const fs::path& templates : kFolders) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(templates)) {
       if (entry.path().extension() != ".sexp") {
         continue;
       }

@@ -38,7 +38,7 @@ std::optional<std::string> read_file(const fs::path& path) {
 
 Result<Program> committed_program(const std::string& name) {
   const std::optional<std::string> text =
-      read_file(fs::path(CONVTGEN_SOURCE_DIR) / "generator/specializer/programs" / (name + ".sexp"));
+      read_file(fs::path(CONVTGEN_SOURCE_DIR) / "templates" / name / (name + ".sexp"));
   return text ? read_program(*text) : fail("no program '" + name + "'");
 }
 

@@ -1,51 +1,11 @@
-/* Calls of kernels, from their arguments to a launch: checks, errors, and the choice of a binary. */
+/* Calls of kernels, from their arguments to a launch: checks of sizes and tensors, and where they run. */
 #include "support.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const int64_t ns_most = 2147483647; /* of any extent, and of blocks */
-
-static __thread char ns_message[1024];
-
-int ns_fail(int status, const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(ns_message, sizeof ns_message, format, arguments);
-  va_end(arguments);
-  return status;
-}
-
-const char* ns_last_error(void) {
-  return ns_message;
-}
-
-const char* ns_error_text(int status) {
-  switch (status) {
-    case NS_OK:
-      return "ok";
-    case NS_INVALID_ARGUMENT:
-      return "invalid argument";
-    case NS_UNSUPPORTED:
-      return "unsupported";
-    case NS_NO_DEVICE:
-      return "no GPU";
-    case NS_DRIVER:
-      return "CUDA error";
-    case NS_NOT_PREPARED:
-      return "not prepared";
-    case NS_OUT_OF_MEMORY:
-      return "out of memory";
-    case NS_KERNEL_FAULT:
-      return "kernel fault";
-    case NS_INTERNAL:
-      return "internal error";
-    default:
-      return "unknown status";
-  }
-}
 
 /* a * b; -1 where that has more than 63 bits, or a is -1 for that reason. */
 static int64_t ns_product(int64_t a, int64_t b) {
@@ -278,83 +238,6 @@ static int ns_check_arrays(const ns_kernel* kernel, const ns_call* call) {
     ++count;
   }
   return ns_check_workspace(kernel, call, arrays, count);
-}
-
-const char* ns_launching(const ns_part* part) {
-  static __thread char text[256];
-  snprintf(text, sizeof text, "launching %s", part->symbol);
-  return text;
-}
-
-const ns_place* ns_find_place(const ns_kernel* kernel, const void* context, unsigned long long id) {
-  const ns_place* place = __atomic_load_n(kernel->form->places, __ATOMIC_ACQUIRE);
-  while (place != NULL && (place->context != context || place->id != id)) {
-    place = place->next;
-  }
-  return place;
-}
-
-const ns_place* ns_add_place(const ns_kernel* kernel, const ns_place* place) {
-  ns_place* added = (ns_place*)malloc(sizeof *added);
-  if (added != NULL) {
-    *added = *place;
-    added->next = *kernel->form->places;
-    __atomic_store_n(kernel->form->places, added, __ATOMIC_RELEASE);
-  }
-  return added;
-}
-
-static int ns_runs_on(const ns_binary* binary, int capability) {
-  if (binary->is_ptx) {
-    return binary->capability <= capability;
-  }
-  return binary->capability / 10 == capability / 10 && (binary->minors >> capability % 10 & 1) != 0;
-}
-
-unsigned int ns_shared_bytes(const ns_binary* binary) {
-  unsigned int most = 0;
-  int i;
-  for (i = 0; i < binary->part_count; ++i) {
-    most = binary->parts[i].shared_bytes > most ? binary->parts[i].shared_bytes : most;
-  }
-  return most;
-}
-
-int ns_choose(const ns_kernel* kernel, int capability, int most_shared_bytes, uint64_t refused,
-              const ns_binary** chosen) {
-  const ns_form* form = kernel->form;
-  const ns_binary* too_large = NULL;
-  int i;
-  *chosen = NULL;
-  for (i = 0; i < form->binary_count; ++i) {
-    const ns_binary* binary = &form->binaries[i];
-    const ns_binary* best = *chosen;
-    if (!ns_runs_on(binary, capability) || (i < 64 && (refused >> i & 1) != 0)) {
-      continue;
-    }
-    if (ns_shared_bytes(binary) > (unsigned int)most_shared_bytes) {
-      too_large = binary;
-      continue;
-    }
-    if (best == NULL || (best->is_ptx && !binary->is_ptx) ||
-        (best->is_ptx == binary->is_ptx && binary->capability > best->capability)) {
-      *chosen = binary;
-    }
-  }
-  if (*chosen != NULL) {
-    return NS_OK;
-  }
-  if (too_large != NULL) {
-    return ns_fail(NS_UNSUPPORTED,
-                   "%s for %s needs %u bytes of shared memory a block, and this GPU of compute capability %d.%d has "
-                   "%d; the set is built for %s",
-                   kernel->name, too_large->architecture, ns_shared_bytes(too_large), capability / 10,
-                   capability % 10, most_shared_bytes, kernel->architectures);
-  }
-  return ns_fail(NS_UNSUPPORTED,
-                 "%s is built for %s, and nothing of that runs on this GPU of compute capability %d.%d; add its "
-                 "architecture, or PTX of an older one, to the set's architectures",
-                 kernel->name, kernel->architectures, capability / 10, capability % 10);
 }
 
 static int ns_host_mode = -1; /* as ns_use_host() takes it */

@@ -364,6 +364,11 @@ __forceinline__ unsigned short float_to_bfloat16(float value) {
   return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
+__forceinline__ void halves_of(unsigned int word, unsigned short& low, unsigned short& high) {
+  low = static_cast<unsigned short>(word);
+  high = static_cast<unsigned short>(word >> 16);
+}
+
 __forceinline__ unsigned int floats_to_half2(float low, float high) {
   return float_to_half(low) | static_cast<unsigned int>(float_to_half(high)) << 16;
 }

@@ -83,7 +83,7 @@ struct Tensors : convtgen_tensors {
     return tensors;
   }
   /// Those of a CONVTGEN_GRAD_INPUT call, which reads grad_y and weight and writes grad_x.
-  [[nodiscard]] static Tensors input_gradient(const void* grad_y, const void* weight, void* grad_x,
+  [[nodiscard]] static Tensors for_grad_input(const void* grad_y, const void* weight, void* grad_x,
                                               void* workspace = nullptr, std::size_t workspace_bytes = 0) noexcept {
     Tensors tensors = with_workspace(workspace, workspace_bytes);
     tensors.grad_y = grad_y;
@@ -93,7 +93,7 @@ struct Tensors : convtgen_tensors {
   }
   /// Those of a CONVTGEN_GRAD_WEIGHT call, which reads x and grad_y and writes grad_weight and, where the layer has a
   /// bias, grad_bias; else that is null.
-  [[nodiscard]] static Tensors weight_gradient(const void* x, const void* grad_y, void* grad_weight, void* grad_bias,
+  [[nodiscard]] static Tensors for_grad_weight(const void* x, const void* grad_y, void* grad_weight, void* grad_bias,
                                                void* workspace = nullptr, std::size_t workspace_bytes = 0) noexcept {
     Tensors tensors = with_workspace(workspace, workspace_bytes);
     tensors.x = x;
@@ -103,7 +103,7 @@ struct Tensors : convtgen_tensors {
     return tensors;
   }
   /// Those of a CONVTGEN_GRAD_BIAS call, which reads grad_y and writes grad_bias.
-  [[nodiscard]] static Tensors bias_gradient(const void* grad_y, void* grad_bias, void* workspace = nullptr,
+  [[nodiscard]] static Tensors for_grad_bias(const void* grad_y, void* grad_bias, void* workspace = nullptr,
                                              std::size_t workspace_bytes = 0) noexcept {
     Tensors tensors = with_workspace(workspace, workspace_bytes);
     tensors.grad_y = grad_y;
@@ -265,8 +265,8 @@ class Device {
   }
 
   /// convtgen_tune(): milliseconds of the fastest plan. What `progress` throws ends the tuning and comes out here.
-  double tune(const Layer& layer, const Sizes& sizes = {}, const TuneOptions& options = {},
-              convtgen_direction direction = CONVTGEN_FORWARD) const {
+  double tune(const Layer& layer, convtgen_direction direction = CONVTGEN_FORWARD, const Sizes& sizes = {},
+              const TuneOptions& options = {}) const {
     TellingTune telling{options.progress, nullptr};
     convtgen_tune_options own{};
     own.struct_size = sizeof(own);
@@ -285,8 +285,8 @@ class Device {
   }
 
   /// convtgen_run().
-  void run(const Layer& layer, const Tensors& tensors, const Sizes& sizes = {}, void* stream = nullptr,
-           convtgen_direction direction = CONVTGEN_FORWARD) const {
+  void run(const Layer& layer, convtgen_direction direction, const Tensors& tensors, const Sizes& sizes = {},
+           void* stream = nullptr) const {
     check(convtgen_run(handle_, layer.handle(), direction, &tensors, &sizes, stream));
   }
   [[nodiscard]] convtgen_device* handle() const noexcept { return handle_; }

@@ -1,0 +1,37 @@
+// What the consumer warpgroups do, for gradients of weights whose values are split: stage by stage.
+#pragma once
+
+#include "device/barrier.h"
+#include "grad_weight/multiply_parts.h"
+#include "grad_weight/pipeline.h"
+#include "grad_weight/totals.h"
+
+// ---- Consumers ----
+
+// Multiplies what the stage of this number brought, and releases it. Promotes accumulators to the thread's totals where
+// that is due.
+__device__ __forceinline__ void consume_stage(Accumulators (&totals)[kOwnTiles], float4* own_totals,
+                                              Accumulators (&high)[kOwnTiles], Accumulators (&low)[kOwnTiles],
+                                              const Place (&places)[kOwnTiles], const unsigned char* shared,
+                                              unsigned long long* full, unsigned long long* empty, int consumed,
+                                              int warpgroup, int lane) {
+  const int stage = consumed % P::stages;
+  mbarrier_wait(&full[stage], consumed / P::stages % 2);
+  pin(high);
+  pin(low);
+  const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;  // others have one less
+  if (kEvenTiles || has_all_tiles) {
+    multiply_stage(high, low, kOwnTiles, shared, stage * kStageBytes, places);
+  } else if constexpr (kOwnTiles > 1) {
+    multiply_stage(high, low, kOwnTiles - 1, shared, stage * kStageBytes, places);
+  }
+  pin(high);
+  pin(low);
+  release_stage(&empty[stage], lane);
+  if ((consumed + 1) % kPromoteStages == 0) {
+    promote_high(totals, own_totals, high);
+    if ((consumed + 1) % (kPromoteLow * kPromoteStages) == 0) {
+      promote_low(totals, own_totals, low);
+    }
+  }
+}
