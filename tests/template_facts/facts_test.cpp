@@ -113,6 +113,25 @@ TEST(TemplateFacts, HavePlacesWithoutGaps) {
   }
 }
 
+// A fact that is left out would leave a suite out.
+TEST(TemplateFacts, LeaveNoSuiteOut) {
+  for (const TemplateFacts* facts : shipped_facts()) {
+    SCOPED_TRACE(facts->name);
+    const Template& known = *template_named(facts->name).value();
+    const bool is_forward = known.direction == Direction::kForward;
+    const bool has_wgmma = known.program().contains("wgmma.commit_group");
+    EXPECT_FALSE(facts->goldens.empty());
+    EXPECT_NE(facts->search, nullptr);
+    EXPECT_EQ(facts->far.layers.empty(), !is_forward);
+    if (!is_forward || facts->also_grad_input) {
+      EXPECT_TRUE(!facts->far_gradients.empty() || facts->far_weights != nullptr);
+    }
+    EXPECT_TRUE(facts->takes_all || (!facts->mutants.empty() && facts->changed));
+    EXPECT_TRUE(facts->takes_all || !facts->compiled.empty());
+    EXPECT_EQ(facts->emitted != nullptr, has_wgmma);
+  }
+}
+
 template <typename Fact>
 void expect_names_of_their_own(std::vector<Fact> TemplateFacts::* field) {
   std::set<std::string> names;
