@@ -123,9 +123,7 @@ TEST(TemplateFacts, LeaveNoSuiteOut) {
     EXPECT_FALSE(facts->goldens.empty());
     EXPECT_NE(facts->search, nullptr);
     EXPECT_EQ(facts->far.layers.empty(), !is_forward);
-    if (!is_forward || facts->also_grad_input) {
-      EXPECT_TRUE(!facts->far_gradients.empty() || facts->far_weights != nullptr);
-    }
+    EXPECT_TRUE(is_forward || !facts->far_gradients.empty() || facts->far_weights != nullptr);
     EXPECT_TRUE(facts->takes_all || (!facts->mutants.empty() && facts->changed));
     EXPECT_TRUE(facts->takes_all || !facts->compiled.empty());
     EXPECT_EQ(facts->emitted != nullptr, has_wgmma);
