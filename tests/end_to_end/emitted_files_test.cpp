@@ -4,20 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "generator/language/language.h"
-#include "generator/planner/direct.h"
-#include "generator/planner/f32x3_gemm.h"
-#include "generator/planner/f32x3_grad_weight.h"
-#include "generator/planner/f32x3_grad_weight_pixels.h"
-#include "generator/planner/grad_weight_gemm.h"
-#include "generator/planner/grad_weight_pixels.h"
-#include "generator/planner/grad_weight_rows.h"
-#include "generator/planner/halo_gemm.h"
-#include "generator/planner/overlap_gemm.h"
-#include "generator/planner/patch_gemm.h"
-#include "generator/planner/phase_gemm.h"
-#include "generator/planner/roll_gemm.h"
-#include "generator/planner/shift_gemm.h"
-#include "generator/planner/tap_gemm.h"
+#include "generator/planner/templates.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
 #include "tests/end_to_end/nvcc.h"
@@ -31,50 +18,50 @@ constexpr const char* kRightFlags = "nvcc -gencode arch=compute_90a,code=sm_90a,
 
 struct Emitted {
   const char* name;
-  Result<std::vector<Plan>> (*plans)(const Problem& problem);
+  const char* template_name;
   const char* layer;
 };
 const Emitted kOnlyOnSm90a[] = {
-    {"halo_gemm", plans_halo_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; dtype f16"},
-    {"overlap_gemm", plans_overlap_gemm,
+    {"halo_gemm", "halo_gemm", "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; dtype f16"},
+    {"overlap_gemm", "overlap_gemm",
      "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; dtype f16; layout nhwc"},
-    {"patch_gemm", plans_patch_gemm,
+    {"patch_gemm", "patch_gemm",
      "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; dtype f16; layout nhwc"},
-    {"phase_gemm", plans_phase_gemm,
+    {"phase_gemm", "phase_gemm",
      "conv_transpose2d 32 -> 3; kernel 4x4; stride 2; input 2x16x16; dtype f16; layout nhwc"},
-    {"roll_gemm", plans_roll_gemm, "conv_transpose2d 16 -> 16; kernel 2x2; input 2x16x32; compute tf32"},
-    {"shift_gemm", plans_shift_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; dtype bf16"},
-    {"f32x3", plans_f32x3_gemm, "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; compute f32x3"},
-    {"tap_gemm", plans_tap_gemm,
+    {"roll_gemm", "roll_gemm", "conv_transpose2d 16 -> 16; kernel 2x2; input 2x16x32; compute tf32"},
+    {"shift_gemm", "shift_gemm", "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; dtype bf16"},
+    {"f32x3", "f32x3_gemm", "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; compute f32x3"},
+    {"tap_gemm", "tap_gemm",
      "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; dtype f16; layout nhwc; directions grad_input"},
-    {"grad_weight_gemm", plans_grad_weight_gemm,
+    {"grad_weight_gemm", "grad_weight_gemm",
      "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; dtype f16; layout nhwc; directions grad_weight"},
-    {"grad_weight_rows", plans_grad_weight_rows,
+    {"grad_weight_rows", "grad_weight_rows",
      "conv_transpose2d 32 -> 32; kernel 3x3; padding 1; input 2x16x16; compute tf32; directions grad_weight"},
-    {"grad_weight_pixels", plans_grad_weight_pixels,
+    {"grad_weight_pixels", "grad_weight_pixels",
      "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; dtype bf16; layout nhwc; directions grad_weight"},
-    {"f32x3_grad_weight", plans_f32x3_grad_weight,
+    {"f32x3_grad_weight", "f32x3_grad_weight",
      "conv_transpose2d 32 -> 32; kernel 2x2; input 2x16x16; compute f32x3; bias; directions grad_weight"},
-    {"f32x3_grad_weight_pixels", plans_f32x3_grad_weight_pixels,
+    {"f32x3_grad_weight_pixels", "f32x3_grad_weight_pixels",
      "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; compute f32x3; bias; directions grad_weight"}};
 
-KernelSource source_of(const char* text, Result<std::vector<Plan>> (*plans)(const Problem& problem)) {
+KernelSource source_of(const char* text, const char* template_name) {
   const Layer layer = parse_layer(text).value();
   const Problem problem{layer, layer.directions.front(), target_named("sm_90a").value()};
-  return specialize(problem, plans(problem).value().front()).value();
+  return specialize(problem, template_named(template_name).value()->plans(problem).value().front()).value();
 }
 
 KernelSource direct_source() {
   const Problem problem{parse_layer("conv_transpose2d 4 -> 2; kernel 3").value(), Direction::kForward,
                         target_named("sm_90a").value()};
-  return specialize(problem, plans_direct(problem).value().front()).value();
+  return specialize(problem, kDirect.plans(problem).value().front()).value();
 }
 
 /// All in one, as #include has it.
 KernelSource all_sources() {
   KernelSource all = direct_source();
   for (const Emitted& emitted : kOnlyOnSm90a) {
-    const KernelSource source = source_of(emitted.layer, emitted.plans);
+    const KernelSource source = source_of(emitted.layer, emitted.template_name);
     all.text += source.text;
     all.template_lines.insert(all.template_lines.end(), source.template_lines.begin(), source.template_lines.end());
   }
@@ -85,7 +72,7 @@ TEST(EmittedFiles, SeveralAreOneTranslationUnit) {
   const Result<Binary> ptx = compile_with_nvrtc(all_sources(), "sm_90a", BinaryKind::kPtx);
   ASSERT_TRUE(ptx) << ptx.error().message;
   for (const Emitted& emitted : kOnlyOnSm90a) {
-    const KernelSource source = source_of(emitted.layer, emitted.plans);
+    const KernelSource source = source_of(emitted.layer, emitted.template_name);
     const std::string_view name = emitted.name;
     // These read weights as they lie.
     const bool packs = name != "overlap_gemm" && name != "patch_gemm" && name != "phase_gemm";

@@ -106,7 +106,7 @@ class SplitGradients : public ::testing::TestWithParam<Case> {
     const auto plans = plan(problem_).value();
     const auto found = std::ranges::find(plans, GetParam().template_name, &Plan::template_name);
     ASSERT_NE(found, plans.end());
-    plan_ = with_block(*found, GetParam().block);
+    plan_ = with_block(problem_, *found, GetParam().block);
     sizes_ = known_sizes(problem_.layer).value();
     shape_ = shape_of(problem_.layer, sizes_).value();
   }

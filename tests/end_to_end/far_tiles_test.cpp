@@ -70,6 +70,7 @@ Setup set_up(const Case& what) {
   if (is_phase) {
     chosen.parameters.at("rows") = std::int64_t{4};  // a small image has one tile
   }
+  chosen.launch = launch_plan_of(problem, chosen);
   return {problem, chosen, specialize(problem, chosen).value()};
 }
 
@@ -92,7 +93,7 @@ std::int64_t tile_blocks(const Setup& setup) {
   return setup.plan.template_name == "mma_phases" || setup.plan.template_name == "phase_gemm" ? 1
          : setup.plan.template_name == "overlap_gemm" || setup.plan.template_name == "patch_gemm"
              ? ceil_div(setup.problem.layer.out_channels, integer(setup.plan, "block_c"))
-             : tile_grid_of(setup.problem, setup.plan).blocks_per_tile;
+             : setup.plan.launch.main().grid.blocks_per_tile;
 }
 std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
   const Layer& l = setup.problem.layer;
@@ -117,9 +118,9 @@ std::int64_t tiles_of(const Setup& setup, bool flat, const Shape& shape) {
     grid.most_tiles = 0;
     return grid.blocks(quantities_of(shape)).value() / tile_blocks(setup);
   }
-  TileGrid grid = tile_grid_of(setup.problem, plan);
+  Grid grid = plan.launch.main().grid;
   grid.most_tiles = 0;
-  return grid.grid().blocks(quantities_of(shape)).value() / grid.blocks_per_tile;
+  return grid.blocks(quantities_of(shape)).value() / grid.blocks_per_tile;
 }
 
 std::byte* memory_of(const Buffer& buffer) {

@@ -64,12 +64,12 @@ Plan plan_of(const Problem& problem, const Case& wanted) {
            is("ping_pong", std::optional(wanted.ping_pong)) && is("flat", wanted.flat) &&
            is("staged_epilogue", wanted.staged_epilogue) && is("bulk", wanted.bulk) &&
            is("thread_positions", wanted.thread_positions) && is("block_n", wanted.block_n) &&
-           each.cluster == wanted.cluster;
+           each.launch.main().cluster == wanted.cluster;
   });
   if (found == plans.end()) {
     throw std::runtime_error("the planner has no such plan");
   }
-  return with_block(*found, wanted.block);
+  return with_block(problem, *found, wanted.block);
 }
 
 void expect_all_needed(const Case& one) {
@@ -82,9 +82,8 @@ void expect_all_needed(const Case& one) {
   const LayerInputs inputs = random_inputs(layer, shape, 3, problem.direction);
   const Reference reference = make_reference(layer, shape, inputs, {}, problem.direction);
   const KernelSource source = specialize(problem, plan).value();
-  const bool has_grid = template_of(plan).grid != nullptr;
-  const std::int64_t few = has_grid ? tile_grid_of(problem, plan).blocks_per_tile
-                                    : std::max<std::int64_t>(plan.cluster, source.main().grid.blocks_per_tile);
+  const KernelPlan& main = plan.launch.main();
+  const std::int64_t few = std::max<std::int64_t>(main.cluster, main.grid.blocks_per_tile);
   const Broken all = broken(source.text, one.bound_checks, &chosen);
   EXPECT_GE(all.mutants.size(), one.least_mutants);
   KernelSource with_all = source;

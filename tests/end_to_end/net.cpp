@@ -335,7 +335,7 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
   }
   const bool is_bulk = flag(plan, "bulk");
   kinds.push_back(fmt::format("positions {}", integer(plan, "thread_positions")));
-  kinds.push_back(fmt::format("clusters of {}", plan.cluster));
+  kinds.push_back(fmt::format("clusters of {}", plan.launch.main().cluster));
   is(integer(plan, "tile_n") > 1, "tiles of several images");
   is(is_bulk && plan.reason.contains("whole images"), "images in one row");
   is(is_bulk && !(layer.axes[kWidth].extent && *layer.axes[kWidth].extent * bytes % 16 == 0),
@@ -344,9 +344,10 @@ std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
   is(is_bulk && group_in % block_k != 0, "a k-block in part by bulk copies");
   is(plan.template_name == "shift_gemm" && flag(plan, "ping_pong") && group_in > block_k * integer(plan, "stages"),
      "more k-blocks than stages by ping-pong warpgroups");
-  is(plan.cluster > 1 && is_bulk, "clusters with bulk copies");
-  is(plan.cluster > 1 && integer(plan, "phase_rows") < layer.axes[kHeight].stride, "clusters with phase rows parted");
-  is(plan.cluster > 1 && group_out % block_n != 0, "clusters with channels beyond");
+  is(plan.launch.main().cluster > 1 && is_bulk, "clusters with bulk copies");
+  is(plan.launch.main().cluster > 1 && integer(plan, "phase_rows") < layer.axes[kHeight].stride,
+     "clusters with phase rows parted");
+  is(plan.launch.main().cluster > 1 && group_out % block_n != 0, "clusters with channels beyond");
   is(layer.groups > 1, "groups");
   is(layer.groups > 1 && is_bulk, "groups with bulk copies");
   is(layer.groups > 1 && block_n < group_out, "groups of several channel tiles");
@@ -472,7 +473,7 @@ void turn_to(Direction direction, std::string_view template_name, std::mt19937_6
 }
 
 /// Cuts half of the batches that a template may cut, whatever their size.
-void cut_batch(std::int64_t batch, std::mt19937_64& random, Plan& plan) {
+void cut_batch(const Problem& problem, std::int64_t batch, std::mt19937_64& random, Plan& plan) {
   const auto chunks = plan.parameters.find("chunks");
   if (chunks != plan.parameters.end() && batch > 1 && random() % 2 == 0) {
     const std::int64_t images =
@@ -480,6 +481,7 @@ void cut_batch(std::int64_t batch, std::mt19937_64& random, Plan& plan) {
     if ((batch + images - 1) / images <= 3) {
       chunks->second = (batch + images - 1) / images;
       plan.parameters.find("chunk_images")->second = images;
+      plan.launch = launch_plan_of(problem, plan);
     }
   }
 }
@@ -504,7 +506,7 @@ DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
     std::vector<Plan> plans = plans_of(*template_named(template_name).value(), problem).value_or(std::vector<Plan>());
     if (!plans.empty()) {
       Plan& chosen = plans[random() % plans.size()];
-      cut_batch(drawn->sizes.batch, random, chosen);
+      cut_batch(problem, drawn->sizes.batch, random, chosen);
       return {*drawn, std::move(chosen)};
     }
   }

@@ -77,7 +77,7 @@ ChosenPlan chosen_plan(const Kind& kind) {
   const std::vector<Plan> plans = plan(problem).value();
   for (const Plan& plan : plans) {
     if (plan.template_name == kind.template_name && problem.direction == Direction::kGradWeight) {
-      const Plan small = with_block(plan, kind.block);
+      const Plan small = with_block(problem, plan, kind.block);
       return {problem, small, specialize(problem, small).value()};
     }
     if (plan.template_name == kind.template_name && stages_of(problem.layer, plan) >= kind.least_stages) {
@@ -131,7 +131,7 @@ class NumberMutation {
     const auto judge = [&](std::size_t which) -> std::string {
       auto call = make_call(*device, *loaded, sizes_, all[which].inputs).value();
       if (role_ == Role::kY) {
-        call.launches.back().blocks = tile_grid_of(problem_, plan_).blocks_per_tile;
+        call.launches.back().blocks = plan_.launch.main().grid.blocks_per_tile;
       }
       if (const auto ran = run_call(*device, *loaded, call); !ran) {
         return fmt::format("{}: {}", all[which].name, ran.error().message);

@@ -149,7 +149,7 @@ bool takes_pieces(const Plan& plan) {
 }
 
 bool is_of_clusters(const Plan& plan) {
-  return plan.cluster > 1;
+  return plan.launch.main().cluster > 1;
 }
 
 TEST(Disassembler, IsThere) {

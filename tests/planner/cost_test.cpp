@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "generator/language/language.h"
-#include "generator/planner/halo_gemm.h"
 #include "generator/planner/predict.h"
-#include "generator/planner/roll_gemm.h"
-#include "generator/planner/shift_gemm.h"
+#include "generator/planner/templates.h"
 #include "tests/layer/set_axes.h"
 
 namespace convtgen {
@@ -73,10 +71,9 @@ TEST(PlannedSizes, AreTheSameForAllTemplates) {
   const Problem open{parse_layer(layer + "?x128x128").value(), Direction::kForward, target};
   const std::string batch = fmt::format("{}", planned_sizes(open.layer).batch);
   const Problem fixed{parse_layer(layer + batch + "x128x128").value(), Direction::kForward, target};
-  using Plans = Result<std::vector<Plan>> (*)(const Problem& problem);
-  for (const Plans plans : {Plans{plans_shift_gemm}, Plans{plans_roll_gemm}, Plans{plans_halo_gemm}}) {
-    const Plan of_open = plans(open).value().at(0);
-    EXPECT_EQ(of_open.predicted_seconds, plans(fixed).value().at(0).predicted_seconds) << of_open.template_name;
+  for (const Template* known : {&kShiftGemm, &kRollGemm, &kHaloGemm}) {
+    const Plan of_open = known->plans(open).value().at(0);
+    EXPECT_EQ(of_open.predicted_seconds, known->plans(fixed).value().at(0).predicted_seconds) << of_open.template_name;
   }
 }
 

@@ -12,23 +12,6 @@
 #include <vector>
 
 #include "generator/language/language.h"
-#include "generator/planner/direct.h"
-#include "generator/planner/direct_rows.h"
-#include "generator/planner/f32x3_gemm.h"
-#include "generator/planner/f32x3_grad_weight.h"
-#include "generator/planner/f32x3_grad_weight_pixels.h"
-#include "generator/planner/grad_weight_gemm.h"
-#include "generator/planner/grad_weight_pixels.h"
-#include "generator/planner/grad_weight_rows.h"
-#include "generator/planner/halo_gemm.h"
-#include "generator/planner/mma_phases.h"
-#include "generator/planner/mma_rows.h"
-#include "generator/planner/overlap_gemm.h"
-#include "generator/planner/patch_gemm.h"
-#include "generator/planner/phase_gemm.h"
-#include "generator/planner/roll_gemm.h"
-#include "generator/planner/shift_gemm.h"
-#include "generator/planner/tap_gemm.h"
 #include "generator/planner/templates.h"
 #include "generator/program/constants.h"
 #include "generator/program/program_text.h"
@@ -156,15 +139,22 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
   EXPECT_LT(ended, compared / 1000);
 }
 
+/// Rows of 16 bytes that a thread of the kernel packs that packs the weights first.
+std::int64_t packed_rows(const Plan& plan) {
+  const KernelPlan& first = plan.launch.kernels.front();
+  return first.suffix == "_pack" ? first.grid.axes.front().tile / 16 : 1;
+}
+
 // Names of constants by what plans call them.
 TEST(TemplateConstants, AreTheLayoutOfPlans) {
   std::map<std::string_view, int> compared;
   for_each_plan(random_problems(60), [&](const Plan& plan, const Globals& globals) {
-    const std::array<std::pair<std::string_view, std::int64_t>, 5> kOfPlan = {{{"kThreads", plan.threads},
-                                                                               {"kSharedBytes", plan.shared_bytes},
-                                                                               {"kPackedBytes", plan.packed_bytes},
-                                                                               {"kPackedRows", plan.packed_rows},
-                                                                               {"kAlignment", plan.alignment}}};
+    const std::array<std::pair<std::string_view, std::int64_t>, 5> kOfPlan = {
+        {{"kThreads", plan.launch.main().threads},
+         {"kSharedBytes", plan.launch.main().shared_bytes},
+         {"kPackedBytes", plan.launch.packed_bytes()},
+         {"kPackedRows", packed_rows(plan)},
+         {"kAlignment", plan.alignment}}};
     for (const auto& [name, value] : kOfPlan) {
       if (globals.value(name) != nullptr) {
         EXPECT_EQ(value_in(globals, name), value) << name;
@@ -180,60 +170,54 @@ TEST(TemplateConstants, AreTheLayoutOfPlans) {
 /// A template whose program's text has `after` in the place of `before`: its plans for the layer.
 struct Changed {
   std::string_view template_name;
-  Result<std::vector<Plan>> (*plans)(const Problem&, const ConstantProgram&);
   const char* layer;
   std::string_view before, after;
 };
 const Changed kChanged[] = {
-    {"direct", plans_direct, "conv_transpose2d 8 -> 8; kernel 3; input 1x64x64", "(call ceil_div kStagedColumns 4) 4)",
+    {"direct", "conv_transpose2d 8 -> 8; kernel 3; input 1x64x64", "(call ceil_div kStagedColumns 4) 4)",
      "(call ceil_div kStagedColumns 4) 8)"},
-    {"direct_rows", plans_direct_rows, "conv_transpose2d 8 -> 8; kernel 3; stride 2; input 1x64x64",
-     "(* (/ kPlaneSums 8) 8) 4)", "(* (/ kPlaneSums 8) 8) 12)"},
-    {"mma_rows", plans_mma_rows, "conv_transpose2d 16 -> 16; kernel 3; stride 2; input 1x64x64; dtype f16; layout nhwc",
+    {"direct_rows", "conv_transpose2d 8 -> 8; kernel 3; stride 2; input 1x64x64", "(* (/ kPlaneSums 8) 8) 4)",
+     "(* (/ kPlaneSums 8) 8) 12)"},
+    {"mma_rows", "conv_transpose2d 16 -> 16; kernel 3; stride 2; input 1x64x64; dtype f16; layout nhwc",
      "(* (/ kVectors 2) 2) 1)", "(* (/ kVectors 2) 2) 3)"},
-    {"patch_gemm", plans_patch_gemm,
-     "conv_transpose2d 256 -> 256; kernel 2; stride 2; input 100x14x14; dtype f16; layout nhwc",
+    {"patch_gemm", "conv_transpose2d 256 -> 256; kernel 2; stride 2; input 100x14x14; dtype f16; layout nhwc",
      "kStageBytes (* kTilePixels kPixelBytes)", "kStageBytes (* kTilePixels 1024)"},
-    {"phase_gemm", plans_phase_gemm,
-     "conv_transpose2d 64 -> 3; kernel 4; stride 2; padding 1; input 8x64x64; dtype f16; layout nhwc",
+    {"phase_gemm", "conv_transpose2d 64 -> 3; kernel 4; stride 2; padding 1; input 8x64x64; dtype f16; layout nhwc",
      "kCopiedBytes (* (* P::tile_n kPitch) kPixelBytes)", "kCopiedBytes (* (* P::tile_n kPitch) 4096)"},
-    {"mma_phases", plans_mma_phases,
-     "conv_transpose2d 64 -> 3; kernel 4; stride 2; padding 1; input 8x64x64; compute tf32",
+    {"mma_phases", "conv_transpose2d 64 -> 3; kernel 4; stride 2; padding 1; input 8x64x64; compute tf32",
      "kStagedRows (- (+ P::tile_h kReachH) 1)", "kStagedRows (- (+ P::tile_h kReachH) 0)"},
-    {"roll_gemm", plans_roll_gemm, "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; compute tf32",
+    {"roll_gemm", "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; compute tf32",
      "(call floor_mod (- 8 kStagedColumns) 32)", "(call floor_mod (- 9 kStagedColumns) 32)"},
-    {"shift_gemm", plans_shift_gemm,
-     "conv_transpose2d 64 -> 32; kernel 4; stride 2; padding 1; input 8x32x32; compute tf32",
+    {"shift_gemm", "conv_transpose2d 64 -> 32; kernel 4; stride 2; padding 1; input 8x32x32; compute tf32",
      "(== (% kThreadColumns 16) 0) 4 8) kPlane)", "(== (% kThreadColumns 16) 0) 4 9) kPlane)"},
-    {"f32x3_gemm", plans_f32x3_gemm,
-     "conv_transpose2d 64 -> 32; kernel 4; stride 2; padding 1; input 8x32x32; compute f32x3",
+    {"f32x3_gemm", "conv_transpose2d 64 -> 32; kernel 4; stride 2; padding 1; input 8x32x32; compute f32x3",
      "(call floor_mod (- 4 kPlane) 16)", "(call floor_mod (- 5 kPlane) 16)"},
-    {"halo_gemm", plans_halo_gemm,
+    {"halo_gemm",
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc",
      "kUnitPitch (* 16 (+ kPixels", "kUnitPitch (* 16 (+ (+ kPixels 8)"},
-    {"overlap_gemm", plans_overlap_gemm,
+    {"overlap_gemm",
      "conv_transpose2d 256 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f16; layout nhwc",
      "kStageBytes (+ kInputBytes", "kStageBytes (+ (+ kInputBytes 1024)"},
-    {"tap_gemm", plans_tap_gemm,
+    {"tap_gemm",
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; "
      "directions grad_input",
      "kInputBytes (* P::block_m kSwizzle)", "kInputBytes (* (+ P::block_m 8) kSwizzle)"},
-    {"grad_weight_gemm", plans_grad_weight_gemm,
+    {"grad_weight_gemm",
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute tf32; directions "
      "grad_weight",
      "(call floor_mod (- 4 kWindowPixels) 32)", "(call floor_mod (- 5 kWindowPixels) 32)"},
-    {"grad_weight_rows", plans_grad_weight_rows,
+    {"grad_weight_rows",
      "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; dtype f16; directions grad_weight",
      "(call ceil_div kWindowColumns kPack) 2) 2) 1)", "(call ceil_div kWindowColumns kPack) 2) 2) 3)"},
-    {"grad_weight_pixels", plans_grad_weight_pixels,
+    {"grad_weight_pixels",
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; "
      "directions grad_weight",
      "(* kPlaneEnd kOutSwizzle) 128) 128)", "(* kPlaneEnd kOutSwizzle) 4096) 4096)"},
-    {"f32x3_grad_weight", plans_f32x3_grad_weight,
+    {"f32x3_grad_weight",
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute f32x3; directions "
      "grad_weight",
      "kInputUnitPitch (call unit_pitch kInputPixels)", "kInputUnitPitch (call unit_pitch (+ kInputPixels 2))"},
-    {"f32x3_grad_weight_pixels", plans_f32x3_grad_weight_pixels,
+    {"f32x3_grad_weight_pixels",
      "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute f32x3; directions "
      "grad_weight",
      "(* kPlaneEnd kOutSwizzle) 128) 128)", "(* kPlaneEnd kOutSwizzle) 4096) 4096)"},
@@ -243,20 +227,20 @@ const Changed kChanged[] = {
 TEST(TemplateConstants, ThatChangeInTheProgramChangeThePlan) {
   for (const Changed& changed : kChanged) {
     SCOPED_TRACE(changed.template_name);
-    std::string text(template_named(changed.template_name).value()->program());
+    const Template& known = *template_named(changed.template_name).value();
+    std::string text(known.program());
     const std::size_t at = text.find(changed.before);
     ASSERT_NE(at, std::string::npos);
     const Layer layer = parse_layer(changed.layer).value();
     const Problem problem{layer, layer.directions.front(), target_named("sm_90a").value()};
-    const Plan own = changed.plans(problem, ConstantProgram::read(text).value()).value().front();
-    EXPECT_EQ(own.shared_bytes,
-              template_named(changed.template_name).value()->plans(problem).value().front().shared_bytes);
+    const Plan own = known.plans(problem, ConstantProgram::read(text).value()).value().front();
+    EXPECT_EQ(own.launch.main().shared_bytes, known.plans(problem).value().front().launch.main().shared_bytes);
     text.replace(at, changed.before.size(), changed.after);
-    const Plan other = changed.plans(problem, ConstantProgram::read(text).value()).value().front();
-    EXPECT_NE(other.shared_bytes, own.shared_bytes);
+    const Plan other = known.plans(problem, ConstantProgram::read(text).value()).value().front();
+    EXPECT_NE(other.launch.main().shared_bytes, own.launch.main().shared_bytes);
     const auto globals = Globals::make(read_program(text).value(), other.parameters);
     ASSERT_TRUE(globals) << globals.error().message;
-    EXPECT_EQ(value_in(*globals, "kSharedBytes"), other.shared_bytes);
+    EXPECT_EQ(value_in(*globals, "kSharedBytes"), other.launch.main().shared_bytes);
   }
 }
 

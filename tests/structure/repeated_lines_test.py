@@ -28,7 +28,15 @@ class RepeatedLines(unittest.TestCase):
         code, lines = self.run_on({"a_b": shared + "int a;\n", "c": "  " + shared + shared, "d": shared, "e": "int e;\n"})
         self.assertEqual(code, 0)
         self.assertEqual(lines, ["   4 int shared = 0;",
-                                 "4 of 6 lines of 4 planners stand in 3 planners or more: 66.7 %"])
+                                 "4 of 6 lines of 4 planners stand in 3 planners or more, 66.7 %; "
+                                 "0 of them in runs, 0.0 %"])
+
+    def test_runs(self):
+        run = "int first;\nint second;\n"
+        code, lines = self.run_on({"a": run + "int aaa;\n", "b": "int bbb;\n" + run, "c": "int first;\nint ccc;\nint second;\n",
+                                   "d": "int ddd;\n" + run + "int last;\n"})
+        self.assertIn("8 of 13 lines", lines[-1])
+        self.assertIn("6 of them in runs", lines[-1])
 
     def test_two_are_too_few(self):
         self.assertIn("0 of 3 lines", self.run_on({"a": "int i;\n", "b": "int i;\n", "c": "int c;\n"})[1][-1])
@@ -50,10 +58,14 @@ class RepeatedLines(unittest.TestCase):
 
     def test_the_limit(self):
         planners = {name: f"int shared;\nint {name * 3};\n" for name in ("a", "b", "c")}
-        self.assertEqual(self.run_on(planners, "50")[0], 0)
-        code, lines = self.run_on(planners, "49.9")
+        self.assertEqual(self.run_on(planners, "50", "0")[0], 0)
+        code, lines = self.run_on(planners, "49.9", "0")
         self.assertEqual(code, 1)
-        self.assertIn("at most 49.9 %", lines[-1])
+        self.assertIn("3 of 6 lines are too many", lines[-1])
+        planners = {name: f"int shared;\nint other;\nint {name * 3};\n" for name in ("a", "b", "c")}
+        code, lines = self.run_on(planners, "100", "66")
+        self.assertEqual(code, 1)
+        self.assertIn("6 of them in runs are too many", lines[-1])
         self.assertEqual(self.run_on({"a": "int a;\n"})[0], 1)
 
 

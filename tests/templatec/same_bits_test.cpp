@@ -8,10 +8,8 @@
 #include <iterator>
 
 #include "generator/language/language.h"
-#include "generator/planner/direct.h"
-#include "generator/planner/direct_rows.h"
 #include "generator/planner/launch_plan.h"
-#include "generator/planner/mma_rows.h"
+#include "generator/planner/templates.h"
 #include "generator/program/program_text.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/device/host/host_device.h"
@@ -63,9 +61,9 @@ Result<KernelSource> kernel_of_template(const Problem& problem, const Plan& plan
                       .recipe = {.tensors = tensors_of(problem.layer, problem.direction, plan.alignment)}};
   RecipeKernel& kernel = source.recipe.kernels.emplace_back();
   kernel.symbol = source.symbol;
-  kernel.threads = plan.threads;
-  kernel.shared_bytes = plan.shared_bytes;
-  kernel.grid = tile_grid_of(problem, plan).grid();
+  kernel.threads = plan.launch.main().threads;
+  kernel.shared_bytes = plan.launch.main().shared_bytes;
+  kernel.grid = plan.launch.main().grid;
   // Where there is no bias, nothing reads the argument, and any address will do.
   for (const char* name : {"x", "weight", problem.layer.bias ? "bias" : "x", "y", "height", "width"}) {
     kernel.parameters.push_back({name, name[0] == 'h' || name[1] == 'i' ? "int" : "void*"});
@@ -129,7 +127,7 @@ Result<Outputs> outputs_of(const Layer& layer, const InputSizes& sizes, const Pl
 
 /// Of `direct`. Products by wgmma are printed for one plan, so templates that have them are nothing as they stand.
 Result<Plan> best_plan(const Layer& layer) {
-  Result<std::vector<Plan>> plans = plans_direct({layer, Direction::kForward, target_named("sm_90a").value()});
+  Result<std::vector<Plan>> plans = kDirect.plans({layer, Direction::kForward, target_named("sm_90a").value()});
   return plans ? Result<Plan>(plans->front()) : std::unexpected(plans.error());
 }
 
@@ -171,7 +169,7 @@ TEST(BitsOfRows, AreThoseOfTheTemplates) {
     const Layer layer = parse_layer(text).value();
     const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
     const Result<std::vector<Plan>> plans =
-        layer.layout == Layout::kNhwc ? plans_mma_rows(problem) : plans_direct_rows(problem);
+        layer.layout == Layout::kNhwc ? kMmaRows.plans(problem) : kDirectRows.plans(problem);
     ASSERT_TRUE(plans) << plans.error().message;
     const Plan& plan = plans->front();
     const Result<Outputs> outputs = outputs_of(layer, known_sizes(layer).value(), plan, plan.parameters);
