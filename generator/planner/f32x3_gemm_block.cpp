@@ -116,16 +116,6 @@ std::vector<std::int64_t> block_k_sizes(const Facts& f) {
 
 }  // namespace
 
-Parameters parameters_of(const Problem& problem) {
-  Parameters p = gemm::group_parameters(problem.layer);
-  p.insert({{"Sum", TypeName{"float"}}});
-  return p;
-}
-
-Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
-  return Facts::make(gemm::facts_of(problem, sizes), program, parameters_of(problem), kMembers, kConstants);
-}
-
 std::vector<Block> blocks(const Facts& f) {
   std::vector<Block> all;
   for (const std::int64_t phase_rows : gemm::phase_row_counts(f)) {

@@ -138,21 +138,6 @@ struct Way {
 
 }  // namespace
 
-Parameters parameters_of(const Problem& problem) {
-  const Layer& l = problem.layer;
-  Parameters p = gemm::group_parameters(l);
-  p.insert({
-      {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
-      {"Sum", TypeName{"float"}},
-      {"type", product_type(l.dtype)},
-  });
-  return p;
-}
-
-Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
-  return Facts::make(gemm::facts_of(problem, sizes), program, parameters_of(problem), kMembers, kConstants);
-}
-
 std::vector<Block> blocks(const Facts& f) {
   std::vector<Way> ways = {
       {}, {.staged_epilogue = true}, {.ping_pong = true}, {.staged_epilogue = true, .ping_pong = true}};

@@ -12,7 +12,7 @@ std::int64_t record_packed_plan(const std::string& layer, const std::string& chi
   const Problem problem{parse_layer(layer).value(), Direction::kForward, target_named("sm_90a").value()};
   const std::vector<Plan> plans = plan(problem).value();
   for (const Plan& each : plans) {
-    if (each.packed_bytes == 0) {
+    if (each.launch.packed_bytes() == 0) {
       continue;
     }
     const TuningRecord record{.layer = record_layer(problem.layer, problem.direction),
@@ -23,7 +23,7 @@ std::int64_t record_packed_plan(const std::string& layer, const std::string& chi
                               .version = "0.1.0",
                               .measured = {{plan_json(each), 1}}};
     Store(StoreOptions{.folder = folder}).insert(record_key(record), print_record(record));
-    return each.packed_bytes;
+    return each.launch.packed_bytes();
   }
   return 0;
 }
