@@ -30,7 +30,7 @@ def table(text):
 
 
 def naming(root, name):
-    """The files whose path or text has the name, or an identifier of it: kTwoColumns of two_columns."""
+    """The files whose path or text has the name, or an identifier of it: kSomeName of some_name."""
     word = re.compile(rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9])|{name.title().replace('_', '')}")
     found = set()
     for folder in FOLDERS:
