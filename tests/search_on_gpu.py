@@ -36,11 +36,10 @@ ROOT = os.path.dirname(HERE)
 sys.path[:0] = [os.path.join(HERE, "search"), os.path.join(ROOT, "benchmarks", "suite")]
 
 import goals
-from draw import ON_GPU, ON_HOST, Case, Draw
+from draw import GENERAL_TEMPLATES, ON_GPU, ON_HOST, Case, Draw
 from planner import templates_of
 
 FAILED = os.path.join(HERE, "end_to_end", "failed_layers.txt")
-ON_HOST_TEMPLATES = ("direct", "direct_grad_input", "direct_grad_weight", "grad_bias")
 _MOST_SEEDS = 1_000_000  # cases of a worker
 _AIMS, _TRIES = 12, 4  # goals that layers are drawn for at once, and layers of each
 _PATIENCE = 60  # seconds behind the end in which a worker may finish its case
@@ -69,7 +68,7 @@ def drawn_cases(draw, chance, counts, misses, options):
 
     def may_aim(goal):
         if on_host and not options.arch:
-            return goal.cell is not None and goal.cell.template in ON_HOST_TEMPLATES
+            return goal.cell is not None and goal.cell.template in GENERAL_TEMPLATES
         return not options.template or goal.cell is not None and goal.cell.template in options.template
 
     numbers = goals.aims(counts, misses, chance, _AIMS, may_aim)

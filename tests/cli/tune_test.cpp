@@ -36,7 +36,7 @@ TEST_F(TuneVerbTest, MeasuresOnceAndGoesOnWhereItWas) {
   EXPECT_THAT(first.out, HasSubstr(" of main memory: layer 'layer'\n"));
   EXPECT_THAT(first.out, HasSubstr("layer on host"));
   EXPECT_THAT(first.out, HasSubstr("\n  * "));
-  EXPECT_THAT(first.out, HasSubstr("  direct_rows  "));
+  EXPECT_THAT(first.out, testing::ContainsRegex("  direct_[a-z]+  "));
   EXPECT_THAT(first.out, HasSubstr("only the host device uses this record"));
   EXPECT_THAT(first.out, Not(HasSubstr("measured before")));
   const Outcome second = tune({"--device", "host", "-e", kTiny, "--candidates", "3"});
@@ -103,7 +103,7 @@ TEST_F(TuneVerbTest, TellsAllCandidatesToPeopleAndToPrograms) {
   ASSERT_EQ(layer.at("candidates").size(), 2u);
   int best = 0;
   for (const nlohmann::json& each : layer["candidates"]) {
-    EXPECT_THAT(each.at("template"), testing::AnyOf("direct", "direct_rows"));
+    EXPECT_THAT(each.at("template"), testing::StartsWith("direct"));
     EXPECT_TRUE(each.at("parameters").is_object());
     EXPECT_GT(each.at("milliseconds").get<double>(), 0);
     EXPECT_TRUE(each.at("problem").is_null());

@@ -31,8 +31,9 @@ std::vector<Plan> plans_of(const Problem& problem) {
   std::vector<std::int64_t> heights;
   const std::vector<Plan> all = plan(problem).value();
   for (const Plan& each : all) {
-    const bool is_shifted = each.template_name == "shift_gemm" || each.template_name == "f32x3_gemm";
-    if (wanted.size() == 3 || !is_shifted || !flag(each, "bulk") || each.launch.main().cluster > 1) {
+    const bool is_shifted = each.parameters.contains("bulk");  // by copies of either kind
+    const bool is_of_clusters = each.parameters.contains("cluster") && integer(each, "cluster") > 1;
+    if (wanted.size() == 3 || !is_shifted || !flag(each, "bulk") || is_of_clusters) {
       continue;
     }
     const auto height = integer(each, "tile_h");

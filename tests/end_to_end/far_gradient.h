@@ -4,29 +4,21 @@
 #include <gtest/gtest.h>
 
 #include "tests/end_to_end/far_layer.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen::testing {
 
 inline constexpr std::int64_t kSlicePositions = 1024;  // about
 
-struct FarCase {
-  const char* name;
-  const char* template_name;
-  Direction direction;
-  const char* layer;
-  bool by_rows = false;                // its height grows; else its batch
-  std::optional<bool> by_copies = {};  // rows are copied as they lie, and turned
-  bool scans = false;                  // the kernel that finds the largest magnitudes of channels, alone
-};
-
 class FarGradient {
  public:
-  explicit FarGradient(const FarCase& what) : case_(what), problem_(problem_of(what.layer, what.direction)) {
+  explicit FarGradient(const OfTemplate<FarGradientLayer>& of)
+      : case_(of.fact), direction_(gradient_of(of.template_name)), problem_(problem_of(case_.layer, direction_)) {
     const Layer& l = problem_.layer;
-    plan_ = plan_of(problem_, what.template_name, what.by_copies);
-    small_ = {what.by_rows ? 1 : 3, {l.axes[kHeight].extent.value_or(11), l.axes[kWidth].extent.value_or(7)}};
+    plan_ = plan_of(problem_, of.template_name, case_.by_copies);
+    small_ = {case_.by_rows ? 1 : 3, {l.axes[kHeight].extent.value_or(11), l.axes[kWidth].extent.value_or(7)}};
     far_ = small_;
-    if (what.by_rows) {
+    if (case_.by_rows) {
       far_.extents[kHeight] += ceil_div(kFar, small_.extents[kWidth] * 256) * 256;
       // The last image is the first of its tile.
       const auto images = std::ranges::find_if(
@@ -44,15 +36,15 @@ class FarGradient {
     EXPECT_GT(std::min(shape.input_elements, shape.output_elements), kFar);
     slices_ = shape.batch * shape.in[kHeight] * shape.in[kWidth] / kSlicePositions;
     for (const std::string_view name : {"slices", "bias_slices"}) {
-      set_if_there(plan_, name, what.scans ? 1 : slices_);
+      set_if_there(plan_, name, case_.scans ? 1 : slices_);
     }
-    set_if_there(plan_, "scan_slices", what.scans ? slices_ : 1);
+    set_if_there(plan_, "scan_slices", case_.scans ? slices_ : 1);
     source_ = specialize(problem_, plan_).value();
-    inputs_ = random_inputs(l, small_shape(), 5, what.direction);
-    for (const Role role : roles_of(l, what.direction).read) {
+    inputs_ = random_inputs(l, small_shape(), 5, direction_);
+    for (const Role role : roles_of(l, direction_).read) {
       inputs_.set(role, small_integers(*inputs_.of(role), 1 + static_cast<std::uint64_t>(role) * 1000003));
     }
-    if (what.scans) {  // each channel has a largest magnitude of its own
+    if (case_.scans) {  // each channel has a largest magnitude of its own
       for (const Role role : {Role::kX, Role::kGradY}) {
         HostArray array = *inputs_.of(role);
         for (std::int64_t i = 0; i < array.size(); ++i) {
@@ -115,7 +107,7 @@ class FarGradient {
       return compare_maxima();
     }
     std::string wrong;
-    for (const Role role : roles_of(l, case_.direction).written) {
+    for (const Role role : roles_of(l, direction_).written) {
       const Definition definition = define_all(l, small_shape(), inputs_, role);
       wrong += role == Role::kGradX ? compare_image(*buffers.of(role), definition)
                                     : compare_slice(role == Role::kGradBias ? "partial_bias" : "partial", definition);
@@ -136,8 +128,7 @@ class FarGradient {
 
   /// There are more slices here than there is time to add.
   [[nodiscard]] bool adds_slices(const RecipeKernel& kernel, const KernelSource& source) const {
-    return kernel.symbol.ends_with("_add") ||
-           (case_.direction == Direction::kGradBias && kernel.symbol == source.symbol);
+    return kernel.symbol.ends_with("_add") || (direction_ == Direction::kGradBias && kernel.symbol == source.symbol);
   }
 
   /// Where the small array lies in the far one, in the small one's order.
@@ -195,7 +186,7 @@ class FarGradient {
 
   /// Of the blocks that are run: those of the last slice, or of the last positions, of all that there are.
   std::int64_t first_block(const RecipeKernel& kernel, Launch& launch) const {
-    if (case_.direction != Direction::kGradInput) {
+    if (direction_ != Direction::kGradInput) {
       return launch.blocks - launch.blocks / slices_;
     }
     const auto blocks = [&](const InputSizes& sizes) {
@@ -279,7 +270,8 @@ class FarGradient {
     return "";
   }
 
-  FarCase case_;
+  FarGradientLayer case_;
+  Direction direction_;
   Problem problem_;
   InputSizes small_, far_;
   std::int64_t slices_ = 1;

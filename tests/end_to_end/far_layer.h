@@ -22,6 +22,7 @@
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/narrow_offsets.h"
 #include "tests/planner/problems.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen::testing {
 
@@ -67,14 +68,8 @@ inline std::int64_t blocks_of(const Plan& plan, const RecipeKernel& kernel, cons
   Grid grid = kernel.grid;
   grid.most_tiles = 0;
   const std::int64_t all = grid.blocks(quantities_of(shape)).value();
-  if (plan.template_name != "tap_gemm") {
-    return all;
-  }
-  // Each box has a cluster there, and a cluster makes several.
-  const std::int64_t boxes =
-      integer(plan, "block_m") / (integer(plan, "box_n") * integer(plan, "box_h") * integer(plan, "box_w"));
-  const std::int64_t channel_tiles = ceil_div(shape.in_channels, integer(plan, "block_n"));
-  return ceil_div(all / kernel.cluster / channel_tiles, boxes * kernel.cluster) * channel_tiles * kernel.cluster;
+  const auto of_template = facts_of(plan.template_name).blocks_of_all;
+  return of_template != nullptr ? of_template(plan, shape, all, kernel.cluster) : all;
 }
 
 /// Where a region of the workspace begins, and its bytes.

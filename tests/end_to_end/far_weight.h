@@ -4,24 +4,19 @@
 #include <gtest/gtest.h>
 
 #include "tests/end_to_end/far_layer.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen::testing {
 
 /// A template that makes the last weights of so many, or reads them.
-struct WeightCase {
-  const char* template_name;
-  Direction direction;
-  const char* rest;  // of the layer
-};
-
 class FarWeight {
  public:
-  explicit FarWeight(const WeightCase& what)
-      : problem_(problem_of(
-            fmt::format("conv_transpose2d {} -> {}; kernel 1x2; stride 1x2; input 1x1x8{}", kIns, kOuts, what.rest),
-            what.direction)),
+  explicit FarWeight(std::string_view template_name)
+      : problem_(problem_of(fmt::format("conv_transpose2d {} -> {}; kernel 1x2; stride 1x2; input 1x1x8{}", kIns, kOuts,
+                                        facts_of(template_name).far_weights),
+                            gradient_of(template_name))),
         shape_(shape_of(problem_.layer, known_sizes(problem_.layer).value()).value()),
-        plan_(plan_of(problem_, what.template_name)) {
+        plan_(plan_of(problem_, template_name)) {
     EXPECT_GT(shape_.weight_elements, kFar);
     set_if_there(plan_, "scan_slices", 1);
     source_ = specialize(problem_, plan_).value();

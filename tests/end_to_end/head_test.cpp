@@ -426,23 +426,18 @@ TEST(Head, FewerPositionsThanInputsAreADifference) {
       parse_layer("conv_transpose2d 56 -> 1; kernel 9x9; stride 4; padding 8; input ?x?x?; dtype f16; layout nhwc")
           .value();
   const std::vector<Plan> plans = net_plans(layer).value();
-  const auto plan = std::ranges::find(plans, "overlap_gemm", &Plan::template_name);
-  ASSERT_NE(plan, plans.end());
-  const KernelSource source = source_of(layer, *plan);
-  EXPECT_NE(source.text.find("ceil((in_height - 2) / "), std::string::npos);
-  expect_contract(source, layer, {.batch = 2, .extents = {1, 9, 11}});
-}
-
-std::vector<DirectedTemplate> all_templates() {
-  std::vector<DirectedTemplate> all = gradient_templates();
-  for (const char* name : {"direct", "direct_rows", "mma_rows", "shift_gemm", "f32x3_gemm", "halo_gemm", "roll_gemm",
-                           "overlap_gemm", "patch_gemm", "phase_gemm", "mma_phases"}) {
-    all.push_back({Direction::kForward, name});
+  int found = 0;
+  for (const Plan& plan : plans) {
+    const KernelSource source = source_of(layer, plan);
+    if (source.text.contains("ceil((in_height - 2) / ")) {
+      expect_contract(source, layer, {.batch = 2, .extents = {1, 9, 11}});
+      ++found;
+    }
   }
-  return all;
+  EXPECT_GT(found, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Templates, Heads, ::testing::ValuesIn(all_templates()),
+INSTANTIATE_TEST_SUITE_P(Templates, Heads, ::testing::ValuesIn(directed_templates()),
                          [](const ::testing::TestParamInfo<DirectedTemplate>& info) { return name_of(info.param); });
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "generator/planner/templates.h"
 #include "tests/end_to_end/through_the_chain.h"
 #include "tests/sample/sample.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen::testing {
 namespace {
@@ -113,11 +114,14 @@ class Source {
   std::mt19937_64 random_ = seeded_by("many taps");
 };
 
-/// Whether the plain templates loop over the taps or phases, or halo_gemm parts phases.
-bool is_of_many(const Layer& layer, std::string_view template_name) {
-  const std::int64_t phases = layer.axes[kHeight].stride * layer.axes[kWidth].stride;
-  return template_name == "halo_gemm" ? layer.axes[kWidth].stride > 32
-                                      : tap_count(layer) > 256 || (template_name == "direct" && phases > 256);
+/// The facts of templates that take layers of more taps than a source writes out.
+const std::vector<TemplateFacts>& looping() {
+  static const std::vector<TemplateFacts> all = [] {
+    std::vector<TemplateFacts> some(template_facts().begin(), template_facts().end());
+    std::erase_if(some, [](const TemplateFacts& facts) { return facts.is_of_many_taps == nullptr; });
+    return some;
+  }();
+  return all;
 }
 
 struct ManyTaps {
@@ -127,24 +131,22 @@ struct ManyTaps {
   Plan plan;
 };
 
-constexpr std::array kTemplates = {"direct", "halo_gemm", "direct_grad_input", "direct_grad_weight"};
-
 /// Layers that show all pairs of properties, of each template.
 std::vector<ManyTaps> layers_of_all_pairs() {
   std::vector<ManyTaps> kept;
-  std::array<std::set<std::pair<std::string, std::string>>, kTemplates.size()> seen;
+  std::vector<std::set<std::pair<std::string, std::string>>> seen(looping().size());
   Source source;
   for (int i = 0; i < kDraws; ++i) {
     const Drawn drawn = source.next();
-    for (std::size_t t = 0; t < kTemplates.size(); ++t) {
-      const Template* known = template_named(kTemplates[t]).value();
+    for (std::size_t t = 0; t < looping().size(); ++t) {
+      const Template* known = template_named(looping()[t].name).value();
       const bool is_forward = known->direction == Direction::kForward;
       const std::string text = is_forward
                                    ? drawn.text
                                    : fmt::format("{}; directions {}", drawn.text.substr(0, drawn.text.find("; fuse")),
                                                  name_of(known->direction));
       const auto layer = parse_layer(text);
-      if (!layer || !is_of_many(*layer, known->name)) {
+      if (!layer || !looping()[t].is_of_many_taps(*layer)) {
         continue;
       }
       const auto shape = shape_of(*layer, drawn.sizes);
@@ -199,15 +201,15 @@ INSTANTIATE_TEST_SUITE_P(Part, ManyTapsTest, ::testing::Range(0, kParts));
 
 // Each template has layers of each kind, or the test above is about nothing.
 TEST(ManyTaps, OccurInEachTemplate) {
-  std::array<int, kTemplates.size()> counts = {};
+  std::vector<int> counts(looping().size());
   for (const ManyTaps& each : layers_of_all_pairs()) {
-    for (std::size_t t = 0; t < kTemplates.size(); ++t) {
-      counts[t] += each.of->name == kTemplates[t] ? 1 : 0;
+    for (std::size_t t = 0; t < looping().size(); ++t) {
+      counts[t] += each.of->name == looping()[t].name ? 1 : 0;
     }
   }
-  for (std::size_t t = 0; t < kTemplates.size(); ++t) {
-    fmt::print("{}: {} layers\n", kTemplates[t], counts[t]);
-    EXPECT_GE(counts[t], 20) << kTemplates[t];
+  for (std::size_t t = 0; t < looping().size(); ++t) {
+    fmt::print("{}: {} layers\n", looping()[t].name, counts[t]);
+    EXPECT_GE(counts[t], 20) << looping()[t].name;
   }
 }
 

@@ -11,7 +11,6 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/templates.h"
-#include "tests/planner/problems.h"
 
 namespace convtgen::testing {
 namespace {
@@ -70,10 +69,6 @@ void each_pair(const Classes& classes, const F& f) {
       f(Coverage::Class(p, classes[p]), Coverage::Class(q, classes[q]));
     }
   }
-}
-
-std::int64_t integer(const Plan& plan, std::string_view name) {
-  return std::get<std::int64_t>(plan.parameters.find(name)->second);
 }
 
 }  // namespace
@@ -169,189 +164,69 @@ std::vector<Plan> plans_to_run(const NetLine& line, const std::vector<Plan>& pla
   return chosen;
 }
 
+namespace {
+
+/// Of convtgen's own templates of forward layers.
+const std::vector<const TemplateFacts*>& forward_facts() {
+  static const std::vector<const TemplateFacts*> all = [] {
+    std::vector<const TemplateFacts*> forward = shipped_facts();
+    std::erase_if(forward, [](const TemplateFacts* facts) {
+      return template_named(facts->name).value()->direction != Direction::kForward;
+    });
+    return forward;
+  }();
+  return all;
+}
+
+bool takes(const TemplateFacts& facts, Compute compute) {
+  return std::ranges::find(facts.computes, compute) != facts.computes.end();
+}
+
+/// The facts of each place that random layers are drawn for (LayerDrawer::place).
+const std::vector<std::vector<const TemplateFacts*>>& facts_of_places() {
+  static const std::vector<std::vector<const TemplateFacts*>> all = [] {
+    std::vector<std::vector<const TemplateFacts*>> places;
+    for (const TemplateFacts* facts : forward_facts()) {
+      const auto place = static_cast<std::size_t>(facts->drawer.place);
+      places.resize(std::max(places.size(), place + 1));
+      places[place].push_back(facts);
+    }
+    return places;
+  }();
+  return all;
+}
+
+}  // namespace
+
 std::string mode_of(const Layer& layer, const Plan& plan) {
   return fmt::format("{} {} {}", plan.template_name, name_of(layer.compute), name_of(layer.layout));
 }
 
+std::set<std::string> all_modes() {
+  std::set<std::string> modes;
+  for (const TemplateFacts* facts : forward_facts()) {
+    for (const Compute compute : facts->computes) {
+      for (const Layout layout : facts->layouts) {
+        modes.insert(fmt::format("{} {} {}", facts->name, name_of(compute), name_of(layout)));
+      }
+    }
+  }
+  return modes;
+}
+
 std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan) {
-  std::vector<std::string> kinds;
-  const auto is = [&](bool value, std::string_view name) {
-    kinds.push_back(fmt::format("{}{}", value ? "" : "not ", name));
-  };
+  Kinds kinds(layer, plan);
   for (const auto& [name, value] : plan.parameters) {
     if (const bool* flag = std::get_if<bool>(&value);
         flag != nullptr && name != "has_bias" && name != "channels_last" && name != "weight_channels_last") {
-      is(*flag, name);
+      kinds.is(*flag, name);
     }
   }
   for (const Activation& step : layer.fuse) {
-    kinds.push_back(fmt::format("fuse {}", name_of(step.kind)));
+    kinds.add(fmt::format("fuse {}", name_of(step.kind)));
   }
-  const std::int64_t group_in = layer.in_channels / layer.groups;
-  const std::int64_t group_out = layer.out_channels / layer.groups;
-  const std::int64_t bytes = layer.dtype == Dtype::kF64 ? 8 : layer.dtype == Dtype::kF32 ? 4 : 2;
-  if (plan.template_name == "direct_rows") {
-    const std::int64_t lanes_c = integer(plan, "lanes_c"), lanes_x = integer(plan, "lanes_x");
-    const std::int64_t channels = integer(plan, "warps_c") * lanes_c * integer(plan, "channels_per_thread");
-    kinds.push_back(fmt::format("vector {}", integer(plan, "vector")));
-    kinds.push_back(fmt::format("whole vectors {}", plan.alignment == 16));
-    is(layer.groups > 1 && channels >= group_out, "whole groups");
-    is(layer.groups > 1 && channels > group_out, "several groups");
-    is(channels < group_out, "several channel tiles");
-    is((channels > group_out ? layer.out_channels : group_out) % channels != 0, "channels beyond");
-    is(channels == layer.out_channels && integer(plan, "warps_c") == 1, "all channels of a pixel");
-    is(lanes_c * lanes_x < 32, "idle lanes");
-    is(lanes_c > 1, "lanes along channels");
-    is(integer(plan, "channels_per_thread") % 2 == 1, "an odd number of channels");
-    is(integer(plan, "tile_rows") > integer(plan, "warps_y"), "several rows of a warp");
-    kinds.push_back("offsets " + std::get<TypeName>(plan.parameters.at("Offset")).spelling);
-    return kinds;
-  }
-  if (plan.template_name == "mma_rows") {
-    const std::int64_t channels = integer(plan, "tile_channels"), products = integer(plan, "products");
-    is(layer.groups > 1 && channels >= group_out, "whole groups");
-    is(layer.groups > 1 && channels > group_out, "several groups");
-    is(channels < layer.out_channels, "several channel tiles");
-    is(channels > 8 * products, "channels one part after another");
-    is(group_in % 16 == 8, "a last unit of channels");
-    is(group_in >= 16, "pairs of units");
-    is(group_in >= 32, "several pairs of units");
-    is(integer(plan, "tile_rows") * integer(plan, "column_tiles") > integer(plan, "warps"), "several rows of a warp");
-    kinds.push_back(fmt::format("warps {}", integer(plan, "warps")));
-    kinds.push_back("offsets " + std::get<TypeName>(plan.parameters.at("Offset")).spelling);
-    return kinds;
-  }
-  const std::int64_t block_k = integer(plan, "block_k");
-  is(block_k < group_in, "several k-blocks");
-  is(group_in % block_k != 0, "a k-block in part");
-  if (plan.template_name == "direct") {
-    is(group_out > integer(plan, "threads_z") * integer(plan, "channels_per_thread"), "several channel tiles");
-    is(integer(plan, "group_phases_h") < layer.axes[kHeight].stride ||
-           integer(plan, "group_phases_w") < layer.axes[kWidth].stride,
-       "several phase groups");
-    kinds.push_back(fmt::format("stores {} bytes", plan.alignment));
-    kinds.push_back("offsets " + std::get<TypeName>(plan.parameters.at("Offset")).spelling);
-    return kinds;
-  }
-  if (plan.template_name == "overlap_gemm") {
-    const std::int64_t block_c = integer(plan, "block_c");
-    const std::int64_t pixels = integer(plan, "tile_n") * integer(plan, "tile_h") * integer(plan, "tile_w");
-    const std::int64_t block_m = 64 * integer(plan, "warpgroups") * integer(plan, "thread_tiles");
-    const auto whole = [&](std::size_t axis, std::string_view tile) {
-      return layer.axes[axis].extent == Size(integer(plan, tile));
-    };
-    const bool whole_h = whole(kHeight, "tile_h"), whole_w = whole(kWidth, "tile_w");
-    const bool turned = flag(plan, "weight_channels_last");
-    is(whole_h, "all rows");
-    is(whole_w, "all columns");
-    is(integer(plan, "tile_n") > 1, "tiles of several images");
-    is(pixels < block_m, "rows behind the pixels");
-    is(block_c < group_out, "several channel tiles");
-    is(group_out % block_c != 0, "channels beyond");
-    is((group_in + block_k - 1) / block_k > integer(plan, "stages"), "more k-blocks than stages");
-    is(block_c % integer(plan, "store") != 0, "vectors of several pixels");
-    is(turned && block_c % 8 == 0 && integer(plan, "store") == 8, "products read as vectors");
-    kinds.push_back(fmt::format("k-blocks of {}", block_k));
-    kinds.push_back(fmt::format("store {}", integer(plan, "store")));
-    kinds.push_back(fmt::format("tiles of a thread {}", integer(plan, "thread_tiles")));
-    if (turned && block_c < group_out) {
-      kinds.push_back(fmt::format("boxes of {} channels", block_c));
-    }
-    return kinds;
-  }
-  if (plan.template_name == "patch_gemm") {
-    const std::int64_t block_c = integer(plan, "block_c");
-    is(block_c < group_out, "several channel tiles");
-    is(group_out % block_c != 0, "channels beyond");
-    is((group_in + block_k - 1) / block_k > integer(plan, "stages"), "more k-blocks than stages");
-    kinds.push_back(fmt::format("k-blocks of {}", block_k));
-    kinds.push_back(flag(plan, "weight_channels_last")
-                        ? fmt::format("boxes of {} channels", block_c)
-                        : fmt::format("{} taps of {} channels", tap_count(layer), block_c));
-    return kinds;
-  }
-  if (plan.template_name == "phase_gemm") {
-    const Axis &rows = layer.axes[kHeight], &columns = layer.axes[kWidth];
-    const std::int64_t outputs = layer.out_channels * rows.stride * columns.stride;
-    const std::int64_t tiles = integer(plan, "warpgroups") * integer(plan, "thread_tiles");
-    is(integer(plan, "tile_n") > 1, "tiles of several images");
-    is(tiles > 1, "several products of a row");
-    is(outputs % 8 != 0, "columns beyond");
-    is(rows.kernel % rows.stride != 0 || columns.kernel % columns.stride != 0, "joined by weights of zero");
-    is(rows.kernel > rows.stride, "rows that are rolled");
-    is(columns.kernel > columns.stride, "shifts");
-    is(integer(plan, "rows") > 1, "tiles of several rows");
-    is(group_in > block_k, "several k-blocks");
-    kinds.push_back(fmt::format("k-blocks of {}", block_k));
-    kinds.push_back(fmt::format("store {}", integer(plan, "store")));
-    return kinds;
-  }
-  if (plan.template_name == "mma_phases") {
-    const Axis &rows = layer.axes[kHeight], &columns = layer.axes[kWidth];
-    const std::int64_t product_rows = layer.out_channels * rows.stride * columns.stride;
-    is(product_rows > 16, "several tiles of rows");
-    is(product_rows % 16 != 0, "rows beyond");
-    is(rows.kernel % rows.stride != 0 || columns.kernel % columns.stride != 0, "joined by weights of zero");
-    is(rows.kernel > rows.stride, "rows of shifts");
-    is(columns.kernel > columns.stride, "columns of shifts");
-    is(integer(plan, "tile_h") > 1, "tiles of several rows");
-    kinds.push_back(fmt::format("k-blocks of {}", block_k));
-    kinds.push_back(fmt::format("chunks of a warp {}", integer(plan, "warp_chunks")));
-    return kinds;
-  }
-  const std::int64_t block_n = integer(plan, "block_n");
-  is(block_n < group_out, "several channel tiles");
-  is(group_out % block_n != 0, "channels beyond");
-  kinds.push_back(fmt::format("store {}", integer(plan, "store")));
-  if (plan.template_name == "roll_gemm") {
-    const std::int64_t pixel = layer.in_channels * bytes;
-    kinds.push_back(fmt::format("positions {}", integer(plan, "thread_positions")));
-    const Axis& rows = layer.axes[kHeight];
-    is(!rows.extent || integer(plan, "rows") < output_extent(rows, *rows.extent), "several segments");
-    is(layer.axes[kHeight].extent && *layer.axes[kHeight].extent < layer.axes[kHeight].kernel,
-       "fewer rows than the kernel's");
-    if (layer.layout == Layout::kNhwc) {
-      is(layer.axes[kWidth].extent && *layer.axes[kWidth].extent % 2 == 1, "an odd width");
-      is((pixel + 31) / 32 % 2 == 1, "an odd number of steps");
-      is(pixel % 128 == 64, "pixels crossed");
-    }
-    return kinds;
-  }
-  is(integer(plan, "phase_rows") < layer.axes[kHeight].stride, "phase rows parted");
-  kinds.push_back(fmt::format("adjacent channels {}", integer(plan, "adjacent_channels")));
-  kinds.push_back(fmt::format("copies of {}", integer(plan, "copy_bytes")));
-  kinds.push_back(fmt::format("k-blocks of {}", block_k));
-  if (plan.template_name == "halo_gemm") {
-    const bool divides = layer.axes[kHeight].kernel % layer.axes[kHeight].stride == 0 &&
-                         layer.axes[kWidth].kernel % layer.axes[kWidth].stride == 0;
-    const bool is_fused = flag(plan, "fused_phases");
-    is(is_fused && !divides, "joined by weights of zero");
-    is(is_fused && layer.axes[kHeight].stride * layer.axes[kWidth].stride > 1, "phases joined");
-    is(flag(plan, "flat") && layer.axes[kHeight].kernel > layer.axes[kHeight].stride, "flat with rows of taps");
-    kinds.push_back(fmt::format("vector {}", integer(plan, "vector")));
-    kinds.push_back(fmt::format("parts of {}", integer(plan, "part_w")));
-    kinds.push_back(fmt::format("producers {}", integer(plan, "producers")));
-    return kinds;
-  }
-  const bool is_bulk = flag(plan, "bulk");
-  kinds.push_back(fmt::format("positions {}", integer(plan, "thread_positions")));
-  kinds.push_back(fmt::format("clusters of {}", plan.launch.main().cluster));
-  is(integer(plan, "tile_n") > 1, "tiles of several images");
-  is(is_bulk && plan.reason.contains("whole images"), "images in one row");
-  is(is_bulk && !(layer.axes[kWidth].extent && *layer.axes[kWidth].extent * bytes % 16 == 0),
-     "rows that begin anywhere in 16 bytes");
-  is(is_bulk && group_in > block_k, "several k-blocks by bulk copies");
-  is(is_bulk && group_in % block_k != 0, "a k-block in part by bulk copies");
-  is(plan.template_name == "shift_gemm" && flag(plan, "ping_pong") && group_in > block_k * integer(plan, "stages"),
-     "more k-blocks than stages by ping-pong warpgroups");
-  is(plan.launch.main().cluster > 1 && is_bulk, "clusters with bulk copies");
-  is(plan.launch.main().cluster > 1 && integer(plan, "phase_rows") < layer.axes[kHeight].stride,
-     "clusters with phase rows parted");
-  is(plan.launch.main().cluster > 1 && group_out % block_n != 0, "clusters with channels beyond");
-  is(layer.groups > 1, "groups");
-  is(layer.groups > 1 && is_bulk, "groups with bulk copies");
-  is(layer.groups > 1 && block_n < group_out, "groups of several channel tiles");
-  return kinds;
+  facts_of(plan.template_name).kinds(kinds);
+  return std::move(kinds).words();
 }
 
 void Coverage::add_pairs(const std::string& mode, const Classes& classes) {
@@ -410,24 +285,23 @@ void add_line(Coverage& coverage, const NetLine& line, const std::vector<Plan>& 
 }
 
 Wanted random_wish(std::mt19937_64& random) {
-  constexpr std::array<std::string_view, 10> kTemplates = {"direct",     "direct_rows", "shift_gemm",   "halo_gemm",
-                                                           "roll_gemm",  "mma_rows",    "overlap_gemm", "patch_gemm",
-                                                           "phase_gemm", "mma_phases"};
+  const auto& places = facts_of_places();
+  const auto is_plain = [](const auto& place) { return takes(*place.front(), Compute::kF32); };
+  const auto plain = static_cast<std::size_t>(std::ranges::count_if(places, is_plain));
   Wanted wanted;
   wanted.compute = all_computes()[random() % all_computes().size()];
   wanted.layout = all_layouts()[random() % all_layouts().size()];
   const bool has_tensor_cores = wanted.compute != Compute::kF64 && wanted.compute != Compute::kF32;
-  wanted.template_name = kTemplates[random() % (has_tensor_cores ? kTemplates.size() : 2)];
-  if (wanted.template_name == "shift_gemm" && wanted.compute == Compute::kF32x3) {
-    wanted.template_name = "f32x3_gemm";
+  const auto& place = places[random() % (has_tensor_cores ? places.size() : plain)];
+  const auto taking =
+      std::ranges::find_if(place, [&](const TemplateFacts* each) { return takes(*each, *wanted.compute); });
+  const TemplateFacts& facts = taking != place.end() ? **taking : *place.front();
+  wanted.drawer = &facts.drawer;
+  if (facts.drawer.own_compute) {
+    wanted.compute = facts.computes[random() % facts.computes.size()];
   }
-  if (wanted.template_name == "mma_rows" || wanted.template_name == "patch_gemm" ||
-      wanted.template_name == "phase_gemm") {
-    wanted.compute = random() % 2 == 0 ? Compute::kF16 : Compute::kBf16;
-    wanted.layout = Layout::kNhwc;
-  }
-  if (wanted.template_name == "mma_phases") {
-    wanted.layout = Layout::kNchw;
+  if (facts.layouts.size() == 1) {
+    wanted.layout = facts.layouts.front();
   }
   for (int i = 0; i < 2; ++i) {
     const std::size_t property = random() % properties().size();
@@ -463,7 +337,7 @@ void turn_to(Direction direction, std::string_view template_name, std::mt19937_6
   layer.directions = {direction};
   if (is_exchanged(template_name, direction)) {
     std::swap(layer.in_channels, layer.out_channels);
-    if ((template_name != "shift_gemm" && template_name != "f32x3_gemm") || random() % 4 == 0) {  // which take strides
+    if (!facts_of(template_name).drawer.strided_grad_input || random() % 4 == 0) {
       for (Axis& axis : layer.axes) {
         axis.stride = 1;
         axis.output_padding = std::min(axis.output_padding, axis.dilation - 1);
@@ -494,7 +368,7 @@ DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
   const bool is_forward = direction == Direction::kForward;
   for (;;) {
     Wanted wanted = random_wish(random);
-    wanted.template_name = is_forward || is_exchanged(template_name, direction) ? template_name : "direct";
+    wanted.drawer = &facts_of(template_name).drawer;
     std::optional<RandomLayer> drawn = source.next(wanted);
     if (drawn && !is_forward) {
       turn_to(direction, template_name, random, drawn->layer);
@@ -510,28 +384,6 @@ DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
       return {*drawn, std::move(chosen)};
     }
   }
-}
-
-std::string name_of(const DirectedTemplate& directed) {
-  return directed.direction == Direction::kForward
-             ? directed.template_name
-             : fmt::format("{}_{}", name_of(directed.direction), directed.template_name);
-}
-
-std::vector<DirectedTemplate> gradient_templates() {
-  return {{Direction::kGradInput, "direct_grad_input"},
-          {Direction::kGradInput, "shift_gemm"},
-          {Direction::kGradInput, "f32x3_gemm"},
-          {Direction::kGradInput, "halo_gemm"},
-          {Direction::kGradInput, "roll_gemm"},
-          {Direction::kGradInput, "tap_gemm"},
-          {Direction::kGradWeight, "direct_grad_weight"},
-          {Direction::kGradWeight, "grad_weight_gemm"},
-          {Direction::kGradWeight, "grad_weight_pixels"},
-          {Direction::kGradWeight, "grad_weight_rows"},
-          {Direction::kGradWeight, "f32x3_grad_weight"},
-          {Direction::kGradWeight, "f32x3_grad_weight_pixels"},
-          {Direction::kGradBias, "grad_bias"}};
 }
 
 std::string words(const std::pair<Coverage::Class, Coverage::Class>& pair) {

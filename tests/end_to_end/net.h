@@ -15,6 +15,7 @@
 #include "generator/planner/plan.h"
 #include "generator/support/error.h"
 #include "tests/end_to_end/random_layers.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen::testing {
 
@@ -37,6 +38,8 @@ struct NetLine {
 
 /// A template with a compute mode and a layout: "roll_gemm f16 nhwc".
 [[nodiscard]] std::string mode_of(const Layer& layer, const Plan& plan);
+/// All of them, of the forward templates.
+[[nodiscard]] std::set<std::string> all_modes();
 /// What the plan is among those of its template: "bulk", "not bulk", "positions 4", and the steps of the fuse chain.
 [[nodiscard]] std::vector<std::string> kinds_of(const Layer& layer, const Plan& plan);
 
@@ -68,7 +71,7 @@ class Coverage {
 /// Adds what a run of the line covers.
 void add_line(Coverage& coverage, const NetLine& line, const std::vector<Plan>& plans);
 
-/// Two classes, a mode and a layout at random, and a template that may take them.
+/// Two classes, a mode and a layout at random, and what a template changes that may take them.
 [[nodiscard]] Wanted random_wish(std::mt19937_64& random);
 /// Layers of such wishes, about a hundred: part `part` of those that the planner is asked about, which nobody runs.
 inline constexpr std::uint64_t kQuestionParts = 100;
@@ -84,16 +87,6 @@ struct DrawnPlan {
 [[nodiscard]] DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
                                   const std::function<bool(const Layer&)>& has,
                                   Direction direction = Direction::kForward, Use use = Use::kRun);
-
-/// A template in a direction of which it makes plans. It says nothing of the layers that the template takes.
-struct DirectedTemplate {
-  Direction direction = Direction::kForward;
-  const char* template_name = "";
-};
-/// "direct", "grad_input_shift_gemm": as a test's name.
-[[nodiscard]] std::string name_of(const DirectedTemplate& directed);
-/// All templates of gradients, and those of forward layers that make gradients of the input.
-[[nodiscard]] std::vector<DirectedTemplate> gradient_templates();
 
 /// "stride_h=2 & padding_w=at the reach".
 [[nodiscard]] std::string words(const std::pair<Coverage::Class, Coverage::Class>& pair);

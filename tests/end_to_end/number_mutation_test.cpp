@@ -28,23 +28,24 @@
 #include "tests/end_to_end/wrong_numbers.h"
 #include "tests/planner/problems.h"
 #include "tests/sample/sample.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen::testing {
 namespace {
 
 volatile int chosen = 0;  // which mutant runs
 
-struct Kind {
-  const char* name;
-  const char* template_name;
-  const char* layer;
-  const char* has;  // words of the source that the kind is known by
-  std::int64_t least_stages = 1;
-  int multiprocessors = 132;  // the fewer, the fuller are tiles
-  const char* block = "";     // with_block(): of gradients
-};
-std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
-  return info.param.name;
+using Kind = OfTemplate<NumbersKernel>;
+
+/// Of all templates, one of their lists of kernels.
+std::vector<Kind> kinds(std::vector<NumbersKernel> WrongNumbers::* field) {
+  std::vector<Kind> all;
+  for (const TemplateFacts& facts : template_facts()) {
+    for (const NumbersKernel& kernel : facts.wrong_numbers.*field) {
+      all.push_back({facts.name, kernel});
+    }
+  }
+  return all;
 }
 
 /// What results are held to.
@@ -71,22 +72,22 @@ std::int64_t stages_of(const Layer& layer, const Plan& plan) {
 }
 /// The first of the planner's plans that is of this kind.
 ChosenPlan chosen_plan(const Kind& kind) {
-  const Layer layer = parse_layer(kind.layer).value();
+  const Layer layer = parse_layer(kind.fact.layer).value();
   Problem problem{layer, layer.directions.front(), target_named("sm_90a").value()};
-  problem.target.multiprocessors = kind.multiprocessors;
+  problem.target.multiprocessors = kind.fact.multiprocessors;
   const std::vector<Plan> plans = plan(problem).value();
   for (const Plan& plan : plans) {
     if (plan.template_name == kind.template_name && problem.direction == Direction::kGradWeight) {
-      const Plan small = with_block(problem, plan, kind.block);
+      const Plan small = with_block(problem, plan, kind.fact.block);
       return {problem, small, specialize(problem, small).value()};
     }
-    if (plan.template_name == kind.template_name && stages_of(problem.layer, plan) >= kind.least_stages) {
-      if (KernelSource source = specialize(problem, plan).value(); source.text.contains(kind.has)) {
+    if (plan.template_name == kind.template_name && stages_of(problem.layer, plan) >= kind.fact.least_stages) {
+      if (KernelSource source = specialize(problem, plan).value(); source.text.contains(kind.fact.has)) {
         return {problem, plan, std::move(source)};
       }
     }
   }
-  throw std::runtime_error(fmt::format("{}: the planner has no such plan", kind.name));
+  throw std::runtime_error(fmt::format("{}: the planner has no such plan", kind.fact.name));
 }
 
 std::set<std::string> names_in(const Switched& switched) {
@@ -324,71 +325,13 @@ void NumberMutation::expect_each_gradient_rounding_matters() {
                     {"grad_y between", gradient_inputs(layer_, shape_, 2, number(kOnes >> 1), number(kOnes))}});
 }
 
-constexpr Kind kSplit[] = {
-    {"ProducersWithTotals", "f32x3_gemm", "conv_transpose2d 68 -> 8; kernel 2x2; input 2x7x12; compute f32x3",
-     "float& total_at", 3},
-    {"ConsumersWithoutTotals", "f32x3_gemm",
-     "conv_transpose2d 68 -> 8; kernel 1x2; stride 1x2; bias; input 2x16x15; compute f32x3", "void rescale", 3},
-    {"ConsumersWithTotals", "f32x3_gemm",
-     "conv_transpose2d 260 -> 2; kernel 2x2; stride 2x2; input 2x8x12; compute f32x3", "float& total_at", 3},
-    {"ImagesShareTiles", "f32x3_gemm", "conv_transpose2d 68 -> 8; kernel 2x2; input 9x3x4; compute f32x3",
-     "image of the lane", 3, 1},
-    {"ChannelsLast", "f32x3_gemm", "conv_transpose2d 68 -> 8; kernel 2x2; input 2x7x10; compute f32x3; layout nhwc",
-     "float& total_at", 3},
-    {"RowsPromoted", "f32x3_gemm", "conv_transpose2d 60 -> 8; kernel 3x7; padding 1x3; input 2x6x12; compute f32x3",
-     "state.rows == ", 3},
-    {"Groups", "f32x3_gemm", "conv_transpose2d 136 -> 16; kernel 2x2; groups 2; input 2x7x12; compute f32x3",
-     "float& total_at", 3},
-};
-constexpr Kind kTf32[] = {
-    {"Shifted", "shift_gemm", "conv_transpose2d 20 -> 8; kernel 2x2; input 1x7x12; compute tf32", ""},
-    {"ShiftedChannelsLast", "shift_gemm",
-     "conv_transpose2d 20 -> 8; kernel 2x2; groups 1; input 1x7x12; compute tf32; layout nhwc", ""},
-    {"Halo", "halo_gemm", "conv_transpose2d 20 -> 8; kernel 2x2; input 1x7x12; compute tf32", ""},
-    {"HaloChannelsLast", "halo_gemm", "conv_transpose2d 20 -> 8; kernel 2x2; input 1x7x12; compute tf32; layout nhwc",
-     ""},
-    {"Rolled", "roll_gemm", "conv_transpose2d 12 -> 5; kernel 2x3; input 1x4x20; compute tf32", ""},
-    {"RolledChannelsLast", "roll_gemm", "conv_transpose2d 12 -> 5; kernel 2x3; input 1x4x20; compute tf32; layout nhwc",
-     ""},
-};
-
-// Windows that end where products do, so that no zero is multiplied by an infinity.
-constexpr Kind kChannelScales[] = {
-    {"Channels", "f32x3_grad_weight",
-     "conv_transpose2d 10 -> 12; kernel 2x2; stride 2x2; input 2x17x16; compute f32x3; directions grad_weight", "", 1,
-     4,
-     "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows 1, tile_columns 16, stages "
-     "2, "
-     "producers 128, slices 1, scan_slices 2"},
-    {"ChannelsLastInTotals", "f32x3_grad_weight",
-     "conv_transpose2d 16 -> 24; kernel 2x2; stride 2x2; input 2x17x16; compute f32x3; layout nhwc; directions "
-     "grad_weight",
-     "", 1, 4,
-     "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows 1, tile_columns 16, stages "
-     "2, "
-     "producers 128, shared_totals 1, slices 1, scan_slices 2"},
-    {"Pixels", "f32x3_grad_weight_pixels",
-     "conv_transpose2d 16 -> 24; kernel 2x2; stride 2x2; input 2x17x16; compute f32x3; directions grad_weight", "", 1,
-     4,
-     "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_images 1, tile_rows 1, "
-     "tile_columns 16, stages 3, slices 1, scan_slices 2"},
-};
-constexpr Kind kGradientsOfTf32[] = {
-    {"Gemm", "grad_weight_gemm",
-     "conv_transpose2d 10 -> 12; kernel 2x2; input 1x4x12; compute tf32; directions grad_weight", ""},
-    {"GemmChannelsLast", "grad_weight_gemm",
-     "conv_transpose2d 12 -> 16; kernel 2x2; input 1x4x12; compute tf32; layout nhwc; directions grad_weight", ""},
-    {"Rows", "grad_weight_rows",
-     "conv_transpose2d 10 -> 12; kernel 3x3; padding 1x1; input 1x4x13; compute tf32; directions grad_weight", ""},
-};
-
 // A change for which no source has a place would never be tried.
 TEST(NumberMutations, EveryOneHasAPlaceInSomeSource) {
   std::set<std::string> scales, rounding;
-  for (const Kind& kind : kSplit) {
+  for (const Kind& kind : kinds(&WrongNumbers::scales)) {
     scales.merge(names_in(with_wrong_scales(chosen_plan(kind).source.text, &chosen)));
   }
-  for (const Kind& kind : kTf32) {
+  for (const Kind& kind : kinds(&WrongNumbers::rounding)) {
     rounding.merge(names_in(with_wrong_rounding(chosen_plan(kind).source.text, &chosen)));
   }
   for (const std::string& name : names_of_wrong_scales()) {
@@ -401,10 +344,10 @@ TEST(NumberMutations, EveryOneHasAPlaceInSomeSource) {
 
 TEST(NumberMutations, EveryOneOfGradientsHasAPlaceInSomeSource) {
   std::set<std::string> scales, rounding;
-  for (const Kind& kind : kChannelScales) {
+  for (const Kind& kind : kinds(&WrongNumbers::channel_scales)) {
     scales.merge(names_in(with_wrong_channel_scales(chosen_plan(kind).source.text, &chosen)));
   }
-  for (const Kind& kind : kGradientsOfTf32) {
+  for (const Kind& kind : kinds(&WrongNumbers::gradient_rounding)) {
     rounding.merge(names_in(with_wrong_gradient_rounding(chosen_plan(kind).source.text, &chosen)));
   }
   for (const std::string& name : names_of_wrong_channel_scales()) {
@@ -421,7 +364,8 @@ TEST_P(GradientRounding, OfEachOperandMatters) {
   NumberMutation(GetParam()).expect_each_gradient_rounding_matters();
 }
 
-INSTANTIATE_TEST_SUITE_P(Tf32, GradientRounding, ::testing::ValuesIn(kGradientsOfTf32), name_of);
+INSTANTIATE_TEST_SUITE_P(Tf32, GradientRounding, ::testing::ValuesIn(kinds(&WrongNumbers::gradient_rounding)),
+                         [](const auto& info) { return name_of_fact(info); });
 
 class ChannelScales : public ::testing::TestWithParam<Kind> {};
 
@@ -429,7 +373,8 @@ TEST_P(ChannelScales, EachMattersForSomeInput) {
   NumberMutation(GetParam()).expect_each_channel_scale_matters();
 }
 
-INSTANTIATE_TEST_SUITE_P(F32x3, ChannelScales, ::testing::ValuesIn(kChannelScales), name_of);
+INSTANTIATE_TEST_SUITE_P(F32x3, ChannelScales, ::testing::ValuesIn(kinds(&WrongNumbers::channel_scales)),
+                         [](const auto& info) { return name_of_fact(info); });
 
 class Rounding : public ::testing::TestWithParam<Kind> {};
 
@@ -437,14 +382,15 @@ TEST_P(Rounding, OfEachOperandMatters) {
   NumberMutation(GetParam()).expect_each_rounding_matters();
 }
 
-INSTANTIATE_TEST_SUITE_P(Tf32, Rounding, ::testing::ValuesIn(kTf32), name_of);
+INSTANTIATE_TEST_SUITE_P(Tf32, Rounding, ::testing::ValuesIn(kinds(&WrongNumbers::rounding)),
+                         [](const auto& info) { return name_of_fact(info); });
 
 constexpr std::size_t kParts = 2;
 
 std::vector<Candidate> candidates() {
   std::vector<Candidate> all;
-  for (const Kind& kind : kSplit) {
-    all.push_back({kind.name, with_wrong_scales(chosen_plan(kind).source.text, &chosen).names});
+  for (const Kind& kind : kinds(&WrongNumbers::scales)) {
+    all.push_back({kind.fact.name, with_wrong_scales(chosen_plan(kind).source.text, &chosen).names});
   }
   return all;
 }
@@ -453,12 +399,13 @@ class Scales : public ::testing::TestWithParam<std::size_t> {};
 
 // A run takes as many kinds as it needs for each change to have a place, each part of them in a test of its own.
 TEST_P(Scales, EachMattersForSomeInput) {
+  const std::vector<Kind> all = kinds(&WrongNumbers::scales);
   const std::vector<std::size_t> drawn = part_of(sample(candidates(), kParts), GetParam(), kParts);
   ASSERT_FALSE(drawn.empty());
   for (const std::size_t i : drawn) {
-    SCOPED_TRACE(fmt::format("replay: CONVTGEN_TEST_ONLY='{}' number_mutation_test", kSplit[i].name));
-    fmt::print("{}\n", kSplit[i].name);
-    NumberMutation(kSplit[i]).expect_each_scale_matters();
+    SCOPED_TRACE(fmt::format("replay: CONVTGEN_TEST_ONLY='{}' number_mutation_test", all[i].fact.name));
+    fmt::print("{}\n", all[i].fact.name);
+    NumberMutation(all[i]).expect_each_scale_matters();
   }
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/compile/nvrtc.h"
 #include "tests/end_to_end/through_the_chain.h"
 #include "tests/sample/sample.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen::testing {
 namespace {
@@ -25,17 +26,11 @@ struct OnChip {
 
 std::vector<OnChip> layers_on_chips() {
   std::vector<OnChip> all;
-  for (const Target& target : known_targets()) {
-    if (!target.features.has(Feature::kTma) || target.features.has(Feature::kWgmma)) {
-      continue;
-    }
-    for (const auto& [layer, sizes] :
-         {std::pair("20 -> 1; kernel 9; stride 4; padding 4; output_padding 3; input 1x9x24; bias; compute tf32",
-                    InputSizes{1, {9, 24}}),
-          std::pair("64 -> 3; kernel 4; stride 2; padding 1; input 2x8x32; dtype bf16", InputSizes{2, {8, 32}}),
-          std::pair("21 -> 7; kernel 2x5; stride 1x3; input ?x?x40; dtype f16; weight_layout channels_last",
-                    InputSizes{2, {9, 40}})}) {
-      all.push_back({std::string("conv_transpose2d ") + layer, "mma_phases", target.architecture, sizes});
+  for (const TemplateFacts& facts : template_facts()) {
+    for (const std::string& chip : facts.other_chips) {
+      for (const OnOtherChips& each : facts.on_other_chips) {
+        all.push_back({std::string("conv_transpose2d ") + each.layer, std::string(facts.name), chip, each.sizes});
+      }
     }
   }
   return all;

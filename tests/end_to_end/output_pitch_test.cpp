@@ -41,7 +41,7 @@ TEST(OutputPitch, OneThatLeavesOutputPaddingOutIsFoundAtEveryBatch) {
       EXPECT_TRUE(is_refused || !verify_call(*device, with.layer, call, inputs).value().passed())
           << plan.template_name << " at batch " << batch;
     }
-    EXPECT_TRUE(seen.contains("roll_gemm") && seen.contains("shift_gemm")) << "at batch " << batch;
+    EXPECT_GE(seen.size(), 5U) << "at batch " << batch;
   }
 }
 

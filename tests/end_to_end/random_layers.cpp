@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <initializer_list>
 #include <iterator>
-#include <numeric>
 
 #include "generator/planner/cost.h"
 
@@ -160,98 +158,53 @@ Classes classes_of(const RandomLayer& drawn) {
   return classes;
 }
 
-std::int64_t LayerSource::between(std::int64_t least, std::int64_t most) {
-  return least >= most ? least
-                       : least + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(most - least + 1));
-}
-
-std::size_t LayerSource::weighted(std::initializer_list<int> weights) {
-  std::int64_t at = 0;
-  for (const int weight : weights) {
-    at += weight;
-  }
-  at = between(0, at - 1);
-  std::size_t index = 0;
-  for (const int weight : weights) {
-    if ((at -= weight) < 0) {
-      break;
-    }
-    ++index;
-  }
-  return index;
-}
-
 void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer& drawn) {
   const bool is_rows = axis == kHeight;
   constexpr int kAttempts = 300;
   const std::size_t first = is_rows ? kKernelH : kKernelW;
   const std::int64_t planned = planned_for_open_sizes().extents[axis];
+  const LayerDrawer drawer = wanted.drawer != nullptr ? *wanted.drawer : LayerDrawer{};
   Axis& a = drawn.layer.axes[axis];
   std::int64_t& size = drawn.sizes.extents[axis];
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     a = {};
-    const auto one_of = [&](std::size_t which, std::initializer_list<std::pair<std::int64_t, std::int64_t>> ranges) {
-      const auto& [least, most] = ranges.begin()[which];
-      return between(least, most);
-    };
     // To compile many taps costs little, and what they are made of in the machine code shows most.
     const bool many_taps = use_ == Use::kCompile;
-    a.kernel = one_of(many_taps ? weighted({1, 4, 4, 1}) : weighted({2, 6, 2, 1}), {{1, 1}, {2, 4}, {5, 10}, {11, 33}});
-    a.stride = one_of(many_taps ? weighted({3, 4, 3, 1}) : weighted({4, 3, 2, 1}), {{1, 1}, {2, 2}, {3, 5}, {6, 20}});
-    a.dilation = one_of(weighted({4, 1, 1}), {{1, 1}, {2, 2}, {3, 12}});
-    if (wanted.template_name == "roll_gemm") {
-      a.stride = 1;
-      a.dilation = is_rows ? 1 : a.dilation;
-    }
-    if (wanted.template_name == "overlap_gemm") {
-      a.dilation = 1;
-      a.kernel = a.kernel > 8 && random_() % 2 == 0 ? 1 + a.kernel % 8 : a.kernel;
-      a.stride = a.stride * 4 < a.kernel ? (a.kernel + 1) / 2 : a.stride;
-    }
-    if (wanted.template_name == "patch_gemm") {
-      a.kernel = one_of(weighted({2, 6, 3, 1}), {{1, 1}, {2, 2}, {4, 4}, {3, 8}});
-      a.stride = a.kernel;
-      a.dilation = a.kernel == 1 ? a.dilation : 1;
-    }
-    if (wanted.template_name == "mma_phases" || wanted.template_name == "phase_gemm") {
-      a.dilation = 1;
-      a.stride = a.stride > 5 && random_() % 2 == 0 ? 1 + a.stride % 4 : a.stride;
-      a.kernel = a.kernel > 5 * a.stride ? a.stride * between(1, 4) : a.kernel;
-    }
-    if (wanted.template_name == "halo_gemm" && a.stride > 1 && a.kernel > 1) {
-      (random_() % 2 == 0 ? a.stride : a.dilation) = 1;
+    a.kernel = random_.one_of(many_taps ? random_.weighted({1, 4, 4, 1}) : random_.weighted({2, 6, 2, 1}),
+                              {{1, 1}, {2, 4}, {5, 10}, {11, 33}});
+    a.stride = random_.one_of(many_taps ? random_.weighted({3, 4, 3, 1}) : random_.weighted({4, 3, 2, 1}),
+                              {{1, 1}, {2, 2}, {3, 5}, {6, 20}});
+    a.dilation = random_.one_of(random_.weighted({4, 1, 1}), {{1, 1}, {2, 2}, {3, 12}});
+    DrawnAxis of_template{.axis = a, .is_rows = is_rows, .layout = wanted.layout, .rows = drawn.sizes.extents[kHeight]};
+    if (drawer.shape != nullptr) {
+      drawer.shape(of_template, random_);
+      a = of_template.axis;
     }
     const std::int64_t reach = a.dilation * (a.kernel - 1);
     const auto draw_padding = [&] {
-      return one_of(weighted({3, 4, 1, 1}), {{0, 0}, {1, reach - 1}, {reach, reach}, {reach + 1, reach + 3}});
+      return random_.one_of(random_.weighted({3, 4, 1, 1}),
+                            {{0, 0}, {1, reach - 1}, {reach, reach}, {reach + 1, reach + 3}});
     };
     a.padding = draw_padding();
     a.padding.after = random_() % 4 == 0 ? draw_padding() : a.padding.after;
-    a.output_padding = one_of(weighted({3, 2, 2}), {{0, 0}, {1, a.stride - 1}, {a.stride, a.dilation - 1}});
-    if (wanted.template_name == "patch_gemm") {
+    a.output_padding =
+        random_.one_of(random_.weighted({3, 2, 2}), {{0, 0}, {1, a.stride - 1}, {a.stride, a.dilation - 1}});
+    if (!drawer.padded) {
       a.padding = {};
       a.output_padding = 0;
     }
     // Small sizes come more often.
     const double most = random_() % 8 == 0 ? 150 : 30;
-    size = static_cast<std::int64_t>(std::pow(most, std::generate_canonical<double, 53>(random_)));
-    const std::size_t kind = weighted({4, 2, 1});
-    bool is_known = kind == 0;
-    size = kind == 2 ? between(planned + 1, planned + 44) : size;
-    const bool has_whole_rows =
-        wanted.template_name == "mma_phases" || (wanted.template_name == "roll_gemm" && wanted.layout != Layout::kNhwc);
-    if (has_whole_rows && !is_rows) {
-      is_known = true;
-      size = (size + 7) / 8 * 8;
+    size = static_cast<std::int64_t>(std::pow(most, random_.fraction()));
+    const std::size_t kind = random_.weighted({4, 2, 1});
+    size = kind == 2 ? random_.between(planned + 1, planned + 44) : size;
+    of_template.size = size;
+    of_template.is_known = kind == 0;
+    if (drawer.size != nullptr) {
+      drawer.size(of_template);
+      size = of_template.size;
     }
-    if (wanted.template_name == "overlap_gemm" && wanted.layout == Layout::kNchw) {
-      // Of images that are whole vectors of eight pixels.
-      const std::int64_t unit =
-          is_rows ? 1 : 8 / std::gcd(std::max<std::int64_t>(drawn.sizes.extents[kHeight], 1), std::int64_t{8});
-      is_known = true;
-      size = (size + unit - 1) / unit * unit;
-    }
-    a.extent = is_known ? Size(size) : std::nullopt;
+    a.extent = of_template.is_known ? Size(size) : std::nullopt;
     const std::array<int, kOfAnAxis> classes = classes_of_axis(a, size, planned);
     const bool is_wanted = std::ranges::all_of(wanted.classes, [&](const auto& each) {
       return each.first < first || each.first >= first + kOfAnAxis || classes[each.first - first] == each.second;
@@ -263,15 +216,14 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
 }
 
 std::int64_t LayerSource::draw_channels(int kind, std::int64_t most) {
-  const auto some = static_cast<std::int64_t>(
-      std::pow(static_cast<double>(most) / 8, std::generate_canonical<double, 53>(random_)) * 8);
-  return kind == 0 ? between(1, 7) : kind == 1 ? some / 8 * 8 + between(1, 7) : some / 8 * 8;
+  const auto some = static_cast<std::int64_t>(std::pow(static_cast<double>(most) / 8, random_.fraction()) * 8);
+  return kind == 0 ? random_.between(1, 7) : kind == 1 ? some / 8 * 8 + random_.between(1, 7) : some / 8 * 8;
 }
 
 Activation LayerSource::draw_activation() {
   Activation step{all_activations()[random_() % all_activations().size()], 0, 0};
   // Numbers of few digits read well in the emitted source.
-  const auto number = [&] { return static_cast<double>(between(-96, 96)) / 64; };
+  const auto number = [&] { return static_cast<double>(random_.between(-96, 96)) / 64; };
   step.a = argument_count(step.kind) >= 1 ? number() : 0;
   step.b = argument_count(step.kind) == 2 ? number() : 0;
   if (step.a > step.b && argument_count(step.kind) == 2) {
@@ -290,44 +242,42 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
   l.compute = wanted.compute.value_or(kModes[random_() % kModes.size()]);
   l.dtype = dtype_of(l.compute);
   l.layout = wanted.layout.value_or(random_() % 2 == 0 ? Layout::kNchw : Layout::kNhwc);
-  l.dimensions = class_wanted(kDimensions, weighted({1, 5})) + 1;
+  l.dimensions = class_wanted(kDimensions, random_.weighted({1, 5})) + 1;
   if (l.dimensions == 1) {
     l.axes[kHeight] = kNoAxis;
   } else {
     draw_axis(wanted, kHeight, result);
   }
   draw_axis(wanted, kWidth, result);
-  const int batch = class_wanted(kBatch, weighted({8, 4, 2, 1}));
+  const int batch = class_wanted(kBatch, random_.weighted({8, 4, 2, 1}));
   result.sizes.batch = batch == 3   ? 0
-                       : batch == 2 ? planned_for_open_sizes().batch + between(1, 4)
-                                    : between(1, random_() % 4 == 0 ? 9 : 3);
+                       : batch == 2 ? planned_for_open_sizes().batch + random_.between(1, 4)
+                                    : random_.between(1, random_() % 4 == 0 ? 9 : 3);
   l.batch = batch == 0 || (batch == 3 && random_() % 2 == 0) ? Size(result.sizes.batch) : std::nullopt;
 
-  const bool is_overlap = wanted.template_name == "overlap_gemm";
-  const bool is_phase = wanted.template_name == "phase_gemm";
-  const bool few_out = wanted.template_name == "mma_phases" || is_phase;
-  const bool is_patch = wanted.template_name == "patch_gemm";
-  const bool one_group =
-      wanted.template_name == "roll_gemm" || wanted.template_name == "halo_gemm" || is_overlap || is_patch || few_out;
-  const bool large_groups = wanted.template_name == "shift_gemm" || wanted.template_name == "f32x3_gemm";
-  const bool by_units = wanted.template_name == "mma_rows" || is_patch;  // of 8 channels, a few
-  const int groups = class_wanted(kGroups, one_group ? 0 : weighted({5, 3, large_groups || by_units ? 0 : 1}));
-  l.groups = groups == 0 ? 1 : between(2, 4);
-  std::int64_t in = draw_channels(class_wanted(kIn, by_units || is_overlap || is_phase ? 2 : weighted({2, 2, 3})),
-                                  by_units             ? (is_patch ? 200 : 64)
+  const LayerDrawer drawer = wanted.drawer != nullptr ? *wanted.drawer : LayerDrawer{};
+  const int groups =
+      class_wanted(kGroups, drawer.one_group ? 0 : random_.weighted({5, 3, drawer.no_depthwise ? 0 : 1}));
+  l.groups = groups == 0 ? 1 : random_.between(2, 4);
+  std::int64_t in = draw_channels(class_wanted(kIn, drawer.whole_in ? 2 : random_.weighted({2, 2, 3})),
+                                  drawer.most_in       ? *drawer.most_in
                                   : random_() % 6 == 0 ? 1000
                                                        : 160);
   const std::int64_t out =
-      draw_channels(class_wanted(kOut, by_units ? 2 : weighted({few_out ? 20 : 2, 2, 3})), few_out ? 16 : 160);
+      draw_channels(class_wanted(kOut, drawer.whole_out ? 2 : random_.weighted({drawer.few_out ? 20 : 2, 2, 3})),
+                    drawer.few_out ? 16 : 160);
   in = groups == 2 ? 1 : groups == 1 ? std::max<std::int64_t>(in, 2) : in;
   l.in_channels = l.groups * in;
   l.out_channels = l.groups * out;
   l.bias = class_wanted(kBias, random_() % 2) == 1;
-  const int fuse = class_wanted(kFuse, weighted({1, 2, 1}));
+  const int fuse = class_wanted(kFuse, random_.weighted({1, 2, 1}));
   for (int i = 0; i < (fuse == 2 ? 3 : fuse); ++i) {
     l.fuse.push_back(draw_activation());
   }
   l.weight_layout = all_weight_layouts()[static_cast<std::size_t>(class_wanted(kWeights, random_() % 2))];
+  if (drawer.finish != nullptr) {
+    drawer.finish(l);
+  }
   return result;
 }
 

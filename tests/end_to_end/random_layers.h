@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
+#include "tests/template_facts/drawer.h"
 
 namespace convtgen::testing {
 
@@ -36,7 +36,7 @@ using Classes = std::vector<int>;
 struct Wanted {
   std::optional<Compute> compute = {};
   std::optional<Layout> layout = {};
-  std::string_view template_name = {};                    // that probably takes it; its planner decides
+  const LayerDrawer* drawer = nullptr;                    // of the template that probably takes it
   std::vector<std::pair<std::size_t, int>> classes = {};  // of these properties
 };
 
@@ -53,14 +53,12 @@ class LayerSource {
   [[nodiscard]] std::optional<RandomLayer> next(const Wanted& wanted);
 
  private:
-  [[nodiscard]] std::int64_t between(std::int64_t least, std::int64_t most);
-  [[nodiscard]] std::size_t weighted(std::initializer_list<int> weights);
   void draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer& drawn);
   [[nodiscard]] std::int64_t draw_channels(int kind, std::int64_t most);
   [[nodiscard]] Activation draw_activation();
   [[nodiscard]] RandomLayer draw(const Wanted& wanted);
 
-  std::mt19937_64 random_;
+  RandomNumbers random_;
   Use use_;
 };
 

@@ -31,61 +31,16 @@ namespace {
 using enum Compute;
 using enum Layout;
 
-/// A template in a direction, with the modes and layouts that it takes.
-struct Products {
-  DirectedTemplate of;
-  std::vector<Compute> computes;
-  std::vector<Layout> layouts;
-};
-
-const std::vector<Compute> kRounded = {kTf32, kF16, kBf16}, k16Bits = {kF16, kBf16}, kHalves = {kF32x3};
-const std::vector<Layout> kBoth = {kNchw, kNhwc};
-
-std::vector<Products> all_products() {
-  using enum Direction;
-  return {{{kForward, "shift_gemm"}, kRounded, kBoth},
-          {{kForward, "f32x3_gemm"}, kHalves, kBoth},
-          {{kForward, "roll_gemm"}, kRounded, kBoth},
-          {{kForward, "halo_gemm"}, kRounded, kBoth},
-          {{kForward, "overlap_gemm"}, k16Bits, kBoth},
-          {{kForward, "patch_gemm"}, k16Bits, {kNhwc}},
-          {{kForward, "phase_gemm"}, k16Bits, {kNhwc}},
-          {{kGradInput, "shift_gemm"}, kRounded, kBoth},
-          {{kGradInput, "f32x3_gemm"}, kHalves, kBoth},
-          {{kGradInput, "roll_gemm"}, kRounded, kBoth},
-          {{kGradInput, "halo_gemm"}, kRounded, kBoth},
-          {{kGradInput, "tap_gemm"}, k16Bits, {kNhwc}},
-          {{kGradWeight, "grad_weight_gemm"}, kRounded, kBoth},
-          {{kGradWeight, "grad_weight_pixels"}, k16Bits, kBoth},
-          {{kGradWeight, "grad_weight_rows"}, kRounded, {kNchw}},
-          {{kGradWeight, "f32x3_grad_weight"}, kHalves, kBoth},
-          {{kGradWeight, "f32x3_grad_weight_pixels"}, kHalves, kBoth}};
-}
-
 bool is_of_warpgroups(const Template& known) {
   return known.program().contains("wgmma.commit_group");
 }
 
-// A template is added to the table above, or has none of these products.
-TEST(RandomMachineCode, IsOfEachTemplateWithProductsOfWarpgroups) {
-  std::vector<std::string> drawn, known;
-  for (const Products& each : all_products()) {
-    drawn.push_back(name_of(each.of));
-  }
-  for (const Template& each : templates()) {
-    if (is_of_warpgroups(each)) {
-      known.push_back(name_of(DirectedTemplate{each.direction, each.name.data()}));
-    }
-  }
-  for (const DirectedTemplate& each : gradient_templates()) {
-    const Template& of = *template_named(each.template_name).value();
-    if (is_of_warpgroups(of) && of.direction != each.direction) {
-      known.push_back(name_of(each));
-    }
-  }
-  std::ranges::sort(drawn);
-  std::ranges::sort(known);
-  EXPECT_EQ(drawn, known);
+/// The templates whose products are of warpgroups, in all their directions.
+std::vector<DirectedTemplate> all_products() {
+  std::vector<DirectedTemplate> all = directed_templates();
+  std::erase_if(
+      all, [](const DirectedTemplate& each) { return !is_of_warpgroups(*template_named(each.template_name).value()); });
+  return all;
 }
 
 constexpr int kOfACell = 45;          // of all cells 3,015
@@ -107,18 +62,19 @@ const std::vector<NetLine>& failed_lines() {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (const auto& [of, computes, layouts] : all_products()) {
-    for (const Compute compute : computes) {
-      for (const Layout layout : layouts) {
+  for (const DirectedTemplate& of : all_products()) {
+    for (const Compute compute : facts_of(of.template_name).computes) {
+      for (const Layout layout : facts_of(of.template_name).layouts) {
         const bool to_16_bits = compute == kF16 || compute == kBf16;
         for (int i = 0; i < kOfACell; ++i) {
           const std::string_view group = to_16_bits && i < kTo16BitsOfACell ? "to_16_bits" : "others";
-          all.push_back({fmt::format("{}/{} {} {} {}", group, name_of(of), name_of(compute), name_of(layout), i),
-                         {of.template_name, std::string(name_of(of.direction)), std::string(name_of(compute))},
-                         of,
-                         compute,
-                         layout,
-                         {}});
+          all.push_back(
+              {fmt::format("{}/{} {} {} {}", group, name_of(of), name_of(compute), name_of(layout), i),
+               {std::string(of.template_name), std::string(name_of(of.direction)), std::string(name_of(compute))},
+               of,
+               compute,
+               layout,
+               {}});
         }
       }
     }
@@ -129,7 +85,7 @@ std::vector<Case> all_cases() {
     const Template& of = template_of(net_plans(layer).value().front());
     if (is_of_warpgroups(of)) {  // each in each run
       const std::string name = "failed/" + text_of(line);
-      all.push_back({name, {name}, {direction, of.name.data()}, layer.compute, layer.layout, layer});
+      all.push_back({name, {name}, {direction, of.name}, layer.compute, layer.layout, layer});
     }
   }
   return all;

@@ -79,23 +79,13 @@ TEST_P(RareProperties, MatchTheDefinition) {
   }
 }
 
-std::vector<DirectedTemplate> all_templates() {
-  std::vector<DirectedTemplate> all = gradient_templates();
-  std::erase_if(all,
-                [](const DirectedTemplate& each) { return each.direction == Direction::kGradBias; });  // no weights
-  for (const char* template_name : {"direct", "direct_rows", "mma_rows", "shift_gemm", "f32x3_gemm", "halo_gemm",
-                                    "roll_gemm", "overlap_gemm", "patch_gemm", "phase_gemm", "mma_phases"}) {
-    all.push_back({Direction::kForward, template_name});
-  }
-  return all;
-}
-
-/// Each property with each template that takes it: patch_gemm has no padding.
+/// Each property with each template that takes it.
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const RareProperty& property : kRareProperties) {
-    for (const DirectedTemplate& directed : all_templates()) {
-      if (property.has != is_uneven || directed.template_name != std::string_view("patch_gemm")) {
+    for (const DirectedTemplate& directed : directed_templates()) {
+      const bool has_weights = directed.direction != Direction::kGradBias;
+      if (has_weights && (property.has != is_uneven || facts_of(directed.template_name).drawer.padded)) {
         all.emplace_back(property, directed);
       }
     }

@@ -18,6 +18,7 @@
 #include "runtime/reference/layer_arrays.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/planner/problems.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen::testing {
 namespace {
@@ -26,35 +27,28 @@ namespace {
 constexpr std::array<std::uint32_t, 7> kBits = {0x7f800001, 0x7f801fff, 0x7fffffff, 0xff800001,
                                                 0xffffffff, 0x7f800000, 0xff800000};
 
-struct Case {
-  const char* name;
-  const char* template_name;
-  Direction direction;
-  const char* rest;  // of the layer
-  std::optional<bool> bulk = {}, by_copies = {};
-  std::optional<std::int64_t> copy_bytes = {};
-};
-
-class Tf32Gradients : public ::testing::TestWithParam<Case> {
+class Tf32Gradients : public ::testing::TestWithParam<OfTemplate<NotFinite>> {
  protected:
-  Tf32Gradients() : layer(parse_layer(fmt::format("conv_transpose2d {}; compute tf32", GetParam().rest)).value()) {
-    layer.directions = {GetParam().direction};
+  Tf32Gradients() : layer(parse_layer(fmt::format("conv_transpose2d {}; compute tf32", GetParam().fact.rest)).value()) {
+    layer.directions = {direction()};
     sizes = {layer.batch.value_or(7), {layer.axes[kHeight].extent.value_or(6), layer.axes[kWidth].extent.value_or(7)}};
     shape = shape_of(layer, sizes).value();
-    inputs = random_inputs(layer, shape, 7, GetParam().direction);
-    const Problem problem{layer, GetParam().direction, target_named("sm_90a").value()};
+    inputs = random_inputs(layer, shape, 7, direction());
+    const Problem problem{layer, direction(), target_named("sm_90a").value()};
     const std::vector<Plan> plans = plan(problem).value();
     const auto found = std::ranges::find_if(plans, [](const Plan& each) {
       const auto is = [&]<class Value>(const char* name, std::optional<Value> value) {
         return !value || std::get<Value>(each.parameters.at(name)) == *value;
       };
-      return each.template_name == GetParam().template_name && is("bulk", GetParam().bulk) &&
-             is("copy_bytes", GetParam().copy_bytes) &&
-             (!GetParam().by_copies || (integer(each, "row_stages") > 0) == *GetParam().by_copies);
+      return each.template_name == GetParam().template_name && is("bulk", GetParam().fact.bulk) &&
+             is("copy_bytes", GetParam().fact.copy_bytes) &&
+             (!GetParam().fact.by_copies || (integer(each, "row_stages") > 0) == *GetParam().fact.by_copies);
     });
     EXPECT_NE(found, plans.end()) << "the planner has no such plan";
     loaded = load_layer(*device, problem, *found).value();
   }
+
+  static Direction direction() { return gradient_of(GetParam().template_name); }
 
   void set_bits(Role role, std::int64_t index, std::uint32_t bits) {
     HostArray array = *inputs.of(role);
@@ -82,7 +76,7 @@ class Tf32Gradients : public ::testing::TestWithParam<Case> {
     const LayerCall call = make_call(*device, *loaded, sizes, inputs).value();
     const Result<void> run = run_call(*device, *loaded, call);
     ASSERT_TRUE(run) << run.error().message;
-    for (const Role role : roles_of(layer, GetParam().direction).written) {
+    for (const Role role : roles_of(layer, direction()).written) {
       const Definition definition = define_all(layer, shape, inputs, role);
       const HostArray got = read_output(*device, layer, call, role).value();
       std::int64_t special = 0;
@@ -127,52 +121,14 @@ class Tf32Gradients : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(Tf32Gradients, HaveThoseOfTheFirstOperand) {
-  expect_of_images(GetParam().direction == Direction::kGradInput ? Role::kGradY : Role::kX);
+  expect_of_images(direction() == Direction::kGradInput ? Role::kGradY : Role::kX);
 }
 TEST_P(Tf32Gradients, HaveThoseOfTheSecondOperand) {
-  GetParam().direction == Direction::kGradInput ? expect_of_weights() : expect_of_images(Role::kGradY);
+  direction() == Direction::kGradInput ? expect_of_weights() : expect_of_images(Role::kGradY);
 }
 
-constexpr Direction kIn = Direction::kGradInput;
-constexpr Direction kWeights = Direction::kGradWeight;
-constexpr Case kCases[] = {
-    {"direct_grad_input", "direct_grad_input", kIn, "8 -> 20; kernel 3x3; padding 1x1; input 7x6x7"},
-    {"shift_gemm_rows", "shift_gemm", kIn, "8 -> 20; kernel 3x3; padding 1x1; input 7x6x16", true},
-    {"shift_gemm_strides", "shift_gemm", kIn, "8 -> 20; kernel 4x4; stride 2x2; padding 1x1; input 7x6x7", false},
-    {"shift_gemm_pixels", "shift_gemm", kIn, "8 -> 20; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc"},
-    {"shift_gemm_pixels_with_strides", "shift_gemm", kIn,
-     "8 -> 20; kernel 4x4; stride 2x2; padding 1x1; input 7x6x7; layout nhwc"},
-    {"halo_gemm_registers", "halo_gemm", kIn, "8 -> 20; kernel 3x3; padding 1x1; input 7x6x7", {}, {}, 0},
-    {"halo_gemm_pixels", "halo_gemm", kIn, "8 -> 20; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc", {}, {}, 16},
-    {"halo_gemm_short_pixels",
-     "halo_gemm",
-     kIn,
-     "8 -> 18; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc",
-     {},
-     {},
-     8},
-    {"roll_gemm_rows", "roll_gemm", kIn, "8 -> 12; kernel 3x3; padding 1x1; input 7x6x16"},
-    {"roll_gemm_pixels", "roll_gemm", kIn, "8 -> 12; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc"},
-    {"direct_grad_weight", "direct_grad_weight", kWeights, "20 -> 16; kernel 3x3; padding 1x1; input 7x6x7; bias"},
-    {"grad_weight_gemm_registers",
-     "grad_weight_gemm",
-     kWeights,
-     "20 -> 16; kernel 4x4; stride 2x2; padding 1x1; input 7x?x?; bias",
-     {},
-     false},
-    {"grad_weight_gemm_copies",
-     "grad_weight_gemm",
-     kWeights,
-     "20 -> 16; kernel 4x4; stride 2x2; padding 1x1; input 7x6x7",
-     {},
-     true},
-    {"grad_weight_gemm_pixels", "grad_weight_gemm", kWeights,
-     "20 -> 16; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc"},
-    {"grad_weight_rows_copies", "grad_weight_rows", kWeights, "20 -> 16; kernel 3x3; padding 1x1; input 7x6x16"},
-    {"grad_weight_rows_registers", "grad_weight_rows", kWeights,
-     "20 -> 16; kernel 4x4; stride 2x2; padding 1x1; input 7x6x7"}};
-INSTANTIATE_TEST_SUITE_P(Plans, Tf32Gradients, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Plans, Tf32Gradients, ::testing::ValuesIn(all_of(&TemplateFacts::nan_gradients)),
+                         [](const auto& info) { return name_of_fact(info); });
 
 }  // namespace
 }  // namespace convtgen::testing

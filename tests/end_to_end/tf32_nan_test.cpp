@@ -16,29 +16,22 @@
 #include "generator/language/language.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/reference/run_layer.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen::testing {
 namespace {
 
 constexpr std::array<std::uint32_t, 5> kNans = {0x7f800001, 0x7f801fff, 0x7fffffff, 0xff800001, 0xffffffff};
 
-struct Case {
-  const char* name;
-  const char* template_name;
-  const char* rest;  // of the layer; a NaN in each of five images, or output channels
-  std::optional<bool> bulk = {}, ping_pong = {};
-  std::optional<std::int64_t> copy_bytes = {};
-  const char* compute = "compute tf32";
-};
-
 void set_bits(HostArray& array, std::int64_t index, std::uint32_t bits) {
   std::memcpy(&array.bytes[static_cast<std::size_t>(index) * sizeof bits], &bits, sizeof bits);
 }
 
-class NanInTf32 : public ::testing::TestWithParam<Case> {
+class NanInTf32 : public ::testing::TestWithParam<OfTemplate<NotFinite>> {
  protected:
   NanInTf32()
-      : layer(parse_layer(fmt::format("conv_transpose2d {}; {}", GetParam().rest, GetParam().compute)).value()),
+      : layer(
+            parse_layer(fmt::format("conv_transpose2d {}; {}", GetParam().fact.rest, GetParam().fact.compute)).value()),
         sizes(known_sizes(layer).value()),
         inputs(random_inputs(layer, shape_of(layer, sizes).value(), 7)) {
     const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
@@ -47,8 +40,8 @@ class NanInTf32 : public ::testing::TestWithParam<Case> {
       const auto is = [&]<class Value>(const char* name, std::optional<Value> value) {
         return !value || std::get<Value>(each.parameters.at(name)) == *value;
       };
-      return each.template_name == GetParam().template_name && is("bulk", GetParam().bulk) &&
-             is("ping_pong", GetParam().ping_pong) && is("copy_bytes", GetParam().copy_bytes);
+      return each.template_name == GetParam().template_name && is("bulk", GetParam().fact.bulk) &&
+             is("ping_pong", GetParam().fact.ping_pong) && is("copy_bytes", GetParam().fact.copy_bytes);
     });
     EXPECT_NE(found, plans.end()) << "the planner has no such plan";
     loaded = load_layer(*device, problem, *found).value();
@@ -177,43 +170,10 @@ TEST_P(NanInTf32, OfAWeightReachesItsOutputs) {
   }
 }
 
-constexpr Case kCases[] = {
-    {"shift_gemm_rows", "shift_gemm", "20 -> 8; kernel 3x3; padding 1x1; input 5x6x16", true},
-    {"shift_gemm_copies", "shift_gemm", "20 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 5x6x7", false},
-    {"shift_gemm_pixels", "shift_gemm", "20 -> 8; kernel 3x3; padding 1x1; input 5x6x7; layout nhwc"},
-    {"halo_gemm_registers", "halo_gemm", "20 -> 8; kernel 3x3; padding 1x1; input 5x6x7", {}, {}, 0},
-    {"halo_gemm_pixels",
-     "halo_gemm",
-     "20 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 5x6x7; layout nhwc",
-     {},
-     {},
-     16},
-    {"halo_gemm_short_pixels", "halo_gemm", "18 -> 8; kernel 3x3; padding 1x1; input 5x6x7; layout nhwc", {}, {}, 8},
-    {"halo_gemm_odd_pixels", "halo_gemm", "17 -> 8; kernel 3x3; padding 1x1; input 5x6x7; layout nhwc", {}, {}, 4},
-    {"halo_gemm_pixels_through_registers",
-     "halo_gemm",
-     "20 -> 8; kernel 3x3; padding 1x1; input 5x6x7; layout nhwc",
-     {},
-     {},
-     0},
-    {"mma_phases", "mma_phases", "20 -> 5; kernel 3x5; stride 2x2; padding 1x1; input 5x6x8"},
-    {"roll_gemm_rows", "roll_gemm", "12 -> 8; kernel 3x3; padding 1x1; input 5x6x16"},
-    {"roll_gemm_pixels", "roll_gemm", "12 -> 8; kernel 3x3; padding 1x1; input 5x6x7; layout nhwc"}};
-INSTANTIATE_TEST_SUITE_P(Plans, NanInTf32, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return std::string(info.param.name); });
-constexpr Case kZeros[] = {
-    {"mma_phases", "mma_phases", "20 -> 5; kernel 3x5; stride 2x2; padding 1x1; input 2x6x8"},
-    {"mma_phases_shifts", "mma_phases", "9 -> 1; kernel 7x9; stride 3x4; padding 2x3; input 2x5x12; bias"},
-    {.name = "phase_gemm",
-     .template_name = "phase_gemm",
-     .rest = "24 -> 5; kernel 3x5; stride 2x2; padding 1x1; input 2x6x8; layout nhwc",
-     .compute = "dtype f16"},
-    {.name = "phase_gemm_shifts",
-     .template_name = "phase_gemm",
-     .rest = "8 -> 1; kernel 7x9; stride 3x4; padding 2x4; input 2x5x12; bias; layout nhwc",
-     .compute = "dtype bf16"}};
-INSTANTIATE_TEST_SUITE_P(Plans, InfinityInTf32, ::testing::ValuesIn(kZeros),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Plans, NanInTf32, ::testing::ValuesIn(all_of(&TemplateFacts::nans)),
+                         [](const auto& info) { return name_of_fact(info); });
+INSTANTIATE_TEST_SUITE_P(Plans, InfinityInTf32, ::testing::ValuesIn(all_of(&TemplateFacts::infinities)),
+                         [](const auto& info) { return name_of_fact(info); });
 
 }  // namespace
 }  // namespace convtgen::testing

@@ -10,6 +10,7 @@
 #include "runtime/reference/compare.h"
 #include "tests/launcher/built_set.h"
 #include "tests/launcher/with_packing.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen::test {
 namespace {
@@ -21,14 +22,14 @@ struct PackedKernel {
   std::string name;
   std::string layer;
   std::string template_name;  // of the planner's plan; "": made of a kernel that packs nothing
-  int cluster = 1;            // blocks of a cluster
+  std::int64_t cluster = 1;   // blocks of a cluster
 };
 void PrintTo(const PackedKernel& kernel, std::ostream* out) {
   *out << kernel.name;
 }
 
 /// The kernel for the first of the planner's plans with this template and cluster that packs its weights, or none.
-std::optional<TargetKernel> planned_kernel(const Layer& layer, const std::string& template_name, int cluster) {
+std::optional<TargetKernel> planned_kernel(const Layer& layer, const std::string& template_name, std::int64_t cluster) {
   const CodeTarget code = code_target_named("sm_90a").value();
   const Problem problem{layer, Direction::kForward, code.target};
   const std::vector<Plan> plans = plan(problem).value();
@@ -48,7 +49,7 @@ TargetKernel made_kernel(const Layer& layer) {
   return with_packing(layer, {code, best, specialize(problem, best).value()});
 }
 
-class PackedOnHost : public testing::TestWithParam<PackedKernel> {
+class PackedOnHost : public ::testing::TestWithParam<PackedKernel> {
  protected:
   void SetUp() override {
     layer_ = parse_layer(GetParam().layer).value();
@@ -137,18 +138,16 @@ TEST_P(PackedOnHost, XMayBeginWhereverThePlanAllows) {
 }
 
 constexpr const char* kUp = "conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias";
-constexpr const char* kUpF16 = "conv_transpose2d 24 -> 16; kernel 4; stride 2; padding 1; bias; dtype f16; layout nhwc";
-constexpr const char* kChannels = "conv_transpose2d 256 -> 16; kernel 3; bias; input 2x5x7; compute tf32";
-constexpr const char* kTf32 = "conv_transpose2d 8 -> 24; kernel 3; compute tf32";
-constexpr const char* kOddTf32 = "conv_transpose2d 8 -> 24; kernel 3; input ?x5x7; compute tf32";
 
-INSTANTIATE_TEST_SUITE_P(Kernels, PackedOnHost,
-                         testing::Values(PackedKernel{"Copied", kUp, ""},
-                                         PackedKernel{"ShiftF16", kUpF16, "shift_gemm"},
-                                         PackedKernel{"ShiftTf32", kTf32, "shift_gemm"},
-                                         PackedKernel{"ShiftCluster", kChannels, "shift_gemm", 2},
-                                         PackedKernel{"ShiftOddTf32", kOddTf32, "shift_gemm"},
-                                         PackedKernel{"HaloF16", kUpF16, "halo_gemm"}),
+std::vector<PackedKernel> packed_kernels() {
+  std::vector<PackedKernel> all = {{"Copied", kUp, ""}};
+  for (const auto& [template_name, packed] : convtgen::testing::all_of(&convtgen::testing::TemplateFacts::packed)) {
+    all.push_back({packed.name, packed.layer, std::string(template_name), packed.cluster});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, PackedOnHost, ::testing::ValuesIn(packed_kernels()),
                          [](const auto& given) { return given.param.name; });
 
 }  // namespace

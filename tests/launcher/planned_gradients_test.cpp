@@ -11,6 +11,7 @@
 #include "generator/launcher/names.h"
 #include "runtime/device/host/host_device.h"
 #include "tests/launcher/host_call.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen::test {
 namespace {
@@ -23,7 +24,7 @@ void PrintTo(const PlannedGradient& gradient, std::ostream* out) {
   *out << gradient.template_name;
 }
 
-class PlannedGradients : public testing::TestWithParam<PlannedGradient> {};
+class PlannedGradients : public ::testing::TestWithParam<PlannedGradient> {};
 
 TEST_P(PlannedGradients, RightByTheDefinition) {
   const Layer layer = parse_layer(GetParam().layer).value();
@@ -59,22 +60,18 @@ TEST_P(PlannedGradients, RightByTheDefinition) {
   call.expect_right();
 }
 
-constexpr const char* kPlannedInput = "conv_transpose2d 16 -> 16; kernel 3; stride 2; compute tf32; directions grad_input";
-constexpr const char* kWeight = "conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight";
+std::vector<PlannedGradient> planned_gradients() {
+  std::vector<PlannedGradient> all;
+  for (const convtgen::testing::TemplateFacts& facts : convtgen::testing::template_facts()) {
+    if (facts.launched_gradient != nullptr) {
+      all.push_back({std::string(facts.name), facts.launched_gradient});
+    }
+  }
+  return all;
+}
 
-INSTANTIATE_TEST_SUITE_P(
-    Templates, PlannedGradients,
-    testing::Values(PlannedGradient{"shift_gemm", kPlannedInput},
-                    PlannedGradient{"tap_gemm",
-                                    "conv_transpose2d 256 -> 64; kernel 4; stride 2; dtype f16; layout nhwc; "
-                                    "directions grad_input"},
-                    PlannedGradient{"grad_weight_gemm", std::string(kWeight) + "; compute tf32"},
-                    PlannedGradient{"grad_weight_rows", std::string(kWeight) + "; compute tf32; input ?x5x16"},
-                    PlannedGradient{"grad_weight_pixels", std::string(kWeight) + "; dtype f16; layout nhwc"},
-                    PlannedGradient{"f32x3_grad_weight", std::string(kWeight) + "; compute f32x3"},
-                    PlannedGradient{"f32x3_grad_weight_pixels",
-                                    std::string(kWeight) + "; compute f32x3; input 2x5x16"}),
-    [](const auto& given) { return given.param.template_name; });
+INSTANTIATE_TEST_SUITE_P(Templates, PlannedGradients, ::testing::ValuesIn(planned_gradients()),
+                         [](const auto& given) { return given.param.template_name; });
 
 }  // namespace
 }  // namespace convtgen::test

@@ -126,10 +126,17 @@ TEST(PlannedSizes, AreTheSameForAllTemplates) {
   const Problem open{parse_layer(layer + "?x128x128").value(), Direction::kForward, target};
   const std::string batch = fmt::format("{}", planned_sizes(open.layer).batch);
   const Problem fixed{parse_layer(layer + batch + "x128x128").value(), Direction::kForward, target};
-  for (const Template* known : {&kShiftGemm, &kRollGemm, &kHaloGemm}) {
-    const Plan of_open = known->plans(open).value().at(0);
-    EXPECT_EQ(of_open.predicted_seconds, known->plans(fixed).value().at(0).predicted_seconds) << of_open.template_name;
+  int predicted = 0;
+  for (const Template& known : templates()) {
+    const auto of_open =
+        known.direction == Direction::kForward ? plans_of(known, open) : Result<std::vector<Plan>>(std::vector<Plan>());
+    if (of_open && !of_open->empty()) {
+      const std::optional<double> seconds = of_open->front().predicted_seconds;
+      EXPECT_EQ(seconds, plans_of(known, fixed).value().front().predicted_seconds) << known.name;
+      predicted += seconds ? 1 : 0;
+    }
   }
+  EXPECT_GE(predicted, 3);
 }
 
 // What is predicted at the sizes that were planned for is what the plan says; more work takes longer.

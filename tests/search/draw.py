@@ -2,6 +2,7 @@
 layout."""
 
 import dataclasses
+import json
 import math
 import os
 import re
@@ -11,23 +12,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from layer import Layer
 
-_ALL = ("f64", "f32", "tf32", "f32x3", "f16", "bf16")
-_ROUNDED = ("tf32", "f16", "bf16")
-_16_BITS = ("f16", "bf16")
-TEMPLATES = {  # of each direction, and the compute modes of each
-    "forward": {"direct": _ALL, "direct_rows": _ALL, "mma_rows": _16_BITS, "shift_gemm": _ROUNDED,
-                "f32x3_gemm": ("f32x3",), "halo_gemm": _ROUNDED, "roll_gemm": _ROUNDED, "overlap_gemm": _16_BITS,
-                "patch_gemm": _16_BITS, "phase_gemm": _16_BITS, "mma_phases": _ROUNDED},
-    "grad_input": {"direct_grad_input": _ALL, "shift_gemm": _ROUNDED, "f32x3_gemm": ("f32x3",), "halo_gemm": _ROUNDED,
-                   "roll_gemm": _ROUNDED, "tap_gemm": _16_BITS},
-    "grad_weight": {"direct_grad_weight": _ALL, "grad_weight_gemm": _ROUNDED, "grad_weight_pixels": _16_BITS,
-                    "grad_weight_rows": _ROUNDED, "f32x3_grad_weight": ("f32x3",),
-                    "f32x3_grad_weight_pixels": ("f32x3",)},
-    "grad_bias": {"grad_bias": _ALL},
-}
-LAYOUTS = ("nchw", "nhwc")
-LAYOUTS_OF = {"mma_rows": ("nhwc",), "patch_gemm": ("nhwc",), "phase_gemm": ("nhwc",), "mma_phases": ("nchw",),
-              "tap_gemm": ("nhwc",), "grad_weight_rows": ("nchw",)}  # the others take both
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates.json"), encoding="utf-8") as file:
+    # Of each template in the planner's order: its directions, compute modes and layouts, and what its layers are like. It
+    # is made of tests/template_facts (template_facts_test).
+    FACTS = {each["name"]: each for each in json.load(file)}
+DIRECTIONS = ("forward", "grad_input", "grad_weight", "grad_bias")
+TEMPLATES = {direction: [name for name, facts in FACTS.items() if direction in facts["directions"]]
+             for direction in DIRECTIONS}
+GENERAL_TEMPLATES = tuple(name for name, facts in FACTS.items() if facts["takes_all"])  # a direction's, one each
 DTYPES = {"f64": "f64", "f32": "f32", "tf32": "f32", "f32x3": "f32", "f16": "f16", "bf16": "bf16"}
 PLAIN_STEPS = ("relu", "gelu", "gelu_tanh", "silu", "mish", "tanh", "sigmoid")
 
@@ -60,7 +52,7 @@ class Cell:
 
 
 CELLS = [Cell(direction, template, mode, layout) for direction, templates in TEMPLATES.items()
-         for template, modes in templates.items() for mode in modes for layout in LAYOUTS_OF.get(template, LAYOUTS)]
+         for template in templates for mode in FACTS[template]["computes"] for layout in FACTS[template]["layouts"]]
 PROPERTIES = {  # of a layer
     "strided": lambda layer: max(layer.stride) > 1,
     "grouped": lambda layer: layer.groups > 1,
@@ -142,8 +134,9 @@ class Draw:
                 return case
 
     def _fields(self, cell):
-        fields = getattr(self, f"_{cell.template}")(cell.mode, cell.layout)
-        if cell.direction == "grad_input" and cell.template in TEMPLATES["forward"]:
+        facts = FACTS[cell.template]
+        fields = getattr(self, f"_{facts['layers']}")(cell.mode, cell.layout)
+        if cell.direction == "grad_input" and "forward" in facts["directions"]:
             self._exchange(fields, cell)
         return fields
 
@@ -151,8 +144,7 @@ class Draw:
         """What a template of forward layers takes as a gradient of the input: a layer with input and output exchanged,
         of strides in the input, for the templates that take them."""
         fields["in"], fields["out"] = fields["out"], fields["in"]
-        takes_strides = cell.template in ("shift_gemm", "f32x3_gemm")
-        if not takes_strides or self._chance(0.25):
+        if not FACTS[cell.template]["strided_grad_input"] or self._chance(0.25):
             fields["stride"] = [1, 1]
             fields["output_padding"] = [min(fields["output_padding"][axis], fields["dilation"][axis] - 1) for axis in (0, 1)]
         unit = 4 if DTYPES[cell.mode] == "f32" else 8
@@ -195,7 +187,7 @@ class Draw:
             most = max(fields["stride"][axis], fields["dilation"][axis]) - 1
             fields["output_padding"][axis] = self._any(0, self._to(0, most), most)
 
-    def _direct(self, mode, layout):
+    def _any_layer(self, mode, layout):
         groups = self._any(1, 1, 1, 2, 3, 4, 8, 24)
         least_in, most_in = (1, 3) if groups == 24 else (1, 40)
         fields = {"in": groups * self._to(least_in, most_in), "out": groups * self._to(1, 3 if groups > 4 else 40),
@@ -208,19 +200,17 @@ class Draw:
         self._reach(fields)
         return fields
 
-    _direct_grad_input = _direct_grad_weight = _grad_bias = _direct
-
-    def _direct_rows(self, mode, layout):
+    def _few_inputs(self, mode, layout):
         """Of few input channels, whose products take less than the memory."""
-        fields = self._direct(mode, layout)
+        fields = self._any_layer(mode, layout)
         groups = fields["groups"]
         fields["in"] = groups * self._to(1, 3 if groups > 1 else 12)
         fields["out"] = groups * self._any(1, 2, 3, 4, 8, 16, self._to(1, 24))
         return fields
 
-    def _mma_rows(self, mode, layout):
+    def _unit_groups(self, mode, layout):
         """Groups of few channels, multiples of 8 in most layers; it takes channels last alone."""
-        fields = self._direct(mode, layout)
+        fields = self._any_layer(mode, layout)
         groups = self._any(1, 2, 3, 4, 8)
         fields["groups"] = groups
         fields["in"] = groups * 8 * self._any(1, 1, 2, 3, 4)
@@ -230,7 +220,7 @@ class Draw:
     def _kernel(self):
         return self._any(1, 2, 3, 3, 4, 5, 7, self._to(6, 33) if self._chance(0.3) else 3)
 
-    def _shift_gemm(self, mode, layout):
+    def _shifts(self, mode, layout):
         groups = self._any(1, 1, 1, 2, 3, 4)
         fields = {"in": groups * self._channels(16 if groups > 1 else 8, 600 // groups, 8),
                   "out": groups * self._channels(8, 400 // groups, 8), "groups": groups,
@@ -241,9 +231,7 @@ class Draw:
         self._reach(fields)
         return fields
 
-    _f32x3_gemm = _shift_gemm
-
-    def _halo_gemm(self, mode, layout):
+    def _halos(self, mode, layout):
         stride = [self._any(1, 1, 2, 2, 3, 4), self._any(1, 1, 2, 2, 3)]
         fields = {"in": self._channels(8, 500, 8, whole=0.9), "out": self._channels(16, 400, 8, whole=0.8), "groups": 1,
                   "kernel": [self._any(1, 2, 3, 3, 4, 5, 6), self._any(2, 3, 3, 4, 5, 6)], "stride": stride,
@@ -252,7 +240,7 @@ class Draw:
         self._reach(fields)
         return fields
 
-    def _roll_gemm(self, mode, layout):
+    def _rolling(self, mode, layout):
         fields = {"in": self._channels(8, 160, 8 if mode != "tf32" else 4, whole=1 if layout == "nhwc" else 0.6),
                   "out": self._channels(8, 160, 8, whole=0.6), "groups": 1,
                   "kernel": [self._to(1 if layout == "nhwc" else 2, 7), self._to(1, 8)],
@@ -261,7 +249,7 @@ class Draw:
         self._reach(fields)
         return fields
 
-    def _overlap_gemm(self, mode, layout):
+    def _overlaps(self, mode, layout):
         """Small images and few output channels, of kernels up to four strides. NCHW: images of a known size, of
         whole vectors of pixels, and any number of input channels."""
         stride = [self._any(1, 2, 2, 3, 4), self._any(1, 2, 2, 3, 4, 8)]
@@ -278,14 +266,14 @@ class Draw:
         self._reach(fields)
         return fields
 
-    def _patch_gemm(self, mode, layout):
+    def _patches(self, mode, layout):
         """Kernels that are as large as their strides, of whole vectors of channels."""
         stride = self._any([1, 2], [2, 2], [2, 2], [1, 4], [4, 1], [2, 4], [4, 4], [3, 1], [3, 3], [1, 2])
         return {"in": 8 * self._to(1, 70), "out": 8 * self._to(1, 20), "groups": 1, "kernel": list(stride),
                 "stride": list(stride), "dilation": [1, 1], "padding": [0, 0], "output_padding": [0, 0],
                 "sizes": [self._to(1, 5), self._to(1, 40), self._to(1, 60)]}
 
-    def _phase_gemm(self, mode, layout):
+    def _few_outputs(self, mode, layout):
         """Few output channels, of any width; sometimes many narrow images."""
         stride = [self._any(1, 2, 2, 3, 4), self._any(1, 2, 2, 3, 4, 8)]
         out = self._to(1, max(1, min(20, 60 // (stride[0] * stride[1]))))
@@ -297,7 +285,7 @@ class Draw:
         self._reach(fields)
         return fields
 
-    def _mma_phases(self, mode, layout):
+    def _few_outputs_of_whole_rows(self, mode, layout):
         """Few output channels, of rows of a known width that are whole pieces."""
         unit = 4 if DTYPES[mode] == "f32" else 8
         stride = [self._any(1, 2, 2, 3, 4), self._any(1, 2, 2, 3, 4, 8)]
@@ -309,32 +297,28 @@ class Draw:
         self._reach(fields)
         return fields
 
-    def _tap_gemm(self, mode, layout):
+    def _strided_units(self, mode, layout):
         """Strides, and whole vectors of channels."""
-        fields = self._shift_gemm(mode, layout)
+        fields = self._shifts(mode, layout)
         fields["groups"] = 1
         fields["in"], fields["out"] = self._channels(8, 400, 8, whole=1), self._channels(8, 400, 8, whole=1)
         self._force("strided", fields)
         return fields
 
-    def _grad_weight_gemm(self, mode, layout):
+    def _whole_channels(self, mode, layout):
         return self._of_whole_channels(mode, layout, 1 if layout == "nhwc" else 0.5)
 
-    _f32x3_grad_weight = _grad_weight_gemm
-
-    def _grad_weight_pixels(self, mode, layout):
+    def _copied_channels(self, mode, layout):
         """Of known sizes where x and the gradient are copied to channels last."""
         return self._of_whole_channels(mode, layout, 1) | ({"known": 1} if layout == "nchw" else {})
 
-    _f32x3_grad_weight_pixels = _grad_weight_pixels
-
     def _of_whole_channels(self, mode, layout, whole):
-        fields = self._shift_gemm(mode, layout)
+        fields = self._shifts(mode, layout)
         for name in ("in", "out"):
             fields[name] = fields["groups"] * self._channels(8, 400 // fields["groups"], 8, whole=whole)
         return fields
 
-    def _grad_weight_rows(self, mode, layout):
+    def _even_rows(self, mode, layout):
         """Rows of an even, known width."""
         fields = self._of_whole_channels(mode, layout, 0.5) | {"known": 1}
         fields["sizes"][2] += fields["sizes"][2] % 2

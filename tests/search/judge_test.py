@@ -96,7 +96,7 @@ class JudgeTest(unittest.TestCase):
         draw = Draw(random.Random(1), ON_HOST)
         for cell in CELLS:
             case = draw.case(cell)
-            if cell.template in search_on_gpu.ON_HOST_TEMPLATES and "fuse" not in case.text:
+            if cell.template in search_on_gpu.GENERAL_TEMPLATES and "fuse" not in case.text:
                 self.assertEqual(fault_of(case), "", case)
 
     def test_an_element_that_is_off_is_wrong(self):

@@ -12,71 +12,39 @@
 #include "generator/language/language.h"
 #include "generator/planner/templates.h"
 #include "generator/specializer/kernel_source.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen {
 namespace {
 
-struct Golden {
-  std::string_view file;
-  std::string_view layer;
-  std::string_view architecture;
-  std::string_view template_name = "";  // "": the first of the direction
+/// A template's source of a layer, which names its taps.
+struct NamedGolden {
+  const testing::TemplateFacts& facts;
+  const testing::Golden& golden;
 };
+std::vector<NamedGolden> goldens() {
+  std::vector<NamedGolden> all;
+  for (const testing::TemplateFacts& facts : testing::template_facts()) {
+    for (const testing::Golden& golden : facts.goldens) {
+      if (facts.golden_taps != testing::NamedTaps::kUnchecked) {
+        all.push_back({facts, golden});
+      }
+    }
+  }
+  return all;
+}
 
-constexpr Golden kGoldens[] = {
-    {"seed_a.cu", "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024", "sm_90a"},
-    {"seed_c.cu",
-     "conv_transpose2d 32 -> 48; kernel 3x7; stride 2x3; padding 1x2; output_padding 1x2; groups 4; input 4x40x60; "
-     "bias",
-     "sm_75"},
-    {"dynamic.cu", "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3", "sm_90a"},
-    {"half_nhwc_fused.cu",
-     "conv_transpose2d 32 -> 30; kernel 4x4; stride 2x2; padding 1x1; input ?x16x16; dtype f16; layout nhwc; bias; "
-     "fuse relu, clamp(-1, 6), gelu",
-     "sm_80"},
-    {"wide_halo_f64.cu",
-     "conv_transpose2d 5 -> 7; kernel 3x3; stride 5x5; dilation 400x400; input 2x9x11; dtype f64; fuse scale(0.5)",
-     "sm_120"},
-    {"one_row_bf16.cu", "conv_transpose1d 5 -> 7; kernel 9; stride 3; groups 1; dtype bf16; fuse mish", "sm_100"},
-    {"direct_grad_input.cu",
-     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; directions grad_input",
-     "sm_80"},
-    {"direct_grad_weight.cu",
-     "conv_transpose2d 64 -> 3; kernel 4x4; stride 2x2; padding 1x1; input ?x32x32; dtype f16; layout nhwc; bias; "
-     "directions grad_weight",
-     "sm_75"},
-    {"direct_rows_columns.cu",
-     "conv_transpose2d 32 -> 64; kernel 3x5; stride 2x3; padding 1x2; dilation 2x1; groups 4; input 16x128x256; bias; "
-     "fuse relu",
-     "sm_90a", "direct_rows"},
-    {"direct_rows_vectors.cu",
-     "conv_transpose2d 32 -> 64; kernel 3x3; stride 5x5; padding 1x1; dilation 2x2; input ?x?x?; dtype f16; layout "
-     "nhwc",
-     "sm_90a", "direct_rows"},
-    {"direct_rows_pixels.cu",
-     "conv_transpose2d 21 -> 21; kernel 16x16; stride 8x8; padding 4x4; groups 21; input 8x64x64; dtype bf16; layout "
-     "nhwc",
-     "sm_75", "direct_rows"},
-    {"mma_rows_groups.cu",
-     "conv_transpose2d 32 -> 64; kernel 3x5; stride 2x3; padding 1x2; dilation 2x1; groups 4; input 16x128x256; dtype "
-     "f16; "
-     "layout nhwc; bias; fuse relu",
-     "sm_90a", "mma_rows"},
-    {"mma_rows_few_taps.cu",
-     "conv_transpose2d 32 -> 64; kernel 3x3; stride 5x5; padding 1x1; dilation 2x2; input ?x?x?; dtype bf16; layout "
-     "nhwc",
-     "sm_80", "mma_rows"},
-    {"grad_bias.cu", "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; bias; directions grad_bias",
-     "sm_90a"},
-};
+/// The first template of the layer's direction, which takes every layer.
+const Template& general(std::string_view layer) {
+  const auto parsed = parse_layer(layer);
+  EXPECT_TRUE(parsed) << layer;
+  return *std::ranges::find(templates(), parsed->directions.front(), &Template::direction);
+}
 
-KernelSource source_of(std::string_view layer, std::string_view architecture, std::string_view template_name = "") {
+KernelSource source_of(std::string_view layer, std::string_view architecture, const Template& made) {
   const auto parsed = parse_layer(layer);
   EXPECT_TRUE(parsed) << layer;
   const Problem problem{*parsed, parsed->directions.front(), *target_named(architecture)};
-  const Template& made = template_name.empty()
-                             ? *std::ranges::find(templates(), problem.direction, &Template::direction)
-                             : *template_named(template_name).value();
   const Result<std::vector<Plan>> plans = made.plans(problem);
   EXPECT_TRUE(plans) << plans.error().message;
   const Plan& plan = plans->front();
@@ -85,6 +53,14 @@ KernelSource source_of(std::string_view layer, std::string_view architecture, st
   EXPECT_TRUE(std::ranges::any_of(source->recipe.kernels,
                                   [&](const auto& kernel) { return kernel.threads == plan.launch.main().threads; }));
   return source.value_or(KernelSource{});
+}
+
+KernelSource source_of(std::string_view layer, std::string_view architecture) {
+  return source_of(layer, architecture, general(layer));
+}
+
+KernelSource source_of(const NamedGolden& golden) {
+  return source_of(golden.golden.layer, golden.golden.architecture, *template_named(golden.facts.name).value());
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -96,12 +72,12 @@ std::vector<std::string> lines_of(const std::string& text) {
   return out;
 }
 
-class Direct : public testing::TestWithParam<Golden> {};
+class Direct : public ::testing::TestWithParam<NamedGolden> {};
 
 // CONVTGEN_UPDATE_GOLDENS=1 writes the files anew: read the difference before it is committed.
 TEST_P(Direct, IsTheCommittedSource) {
-  const std::string path = fmt::format("{}/{}", CONVTGEN_GOLDENS, GetParam().file);
-  const std::string text = source_of(GetParam().layer, GetParam().architecture, GetParam().template_name).text;
+  const std::string path = fmt::format("{}/{}.cu", CONVTGEN_GOLDENS, GetParam().golden.name);
+  const std::string text = source_of(GetParam()).text;
   if (std::getenv("CONVTGEN_UPDATE_GOLDENS") != nullptr) {
     std::ofstream(path) << text;
   }
@@ -110,18 +86,17 @@ TEST_P(Direct, IsTheCommittedSource) {
   committed << file.rdbuf();
   const std::vector<std::string> made = lines_of(text), wanted = lines_of(committed.str());
   const auto [here, there] = std::ranges::mismatch(made, wanted);
-  EXPECT_TRUE(text == committed.str()) << GetParam().file << ", line " << here - made.begin() + 1 << ":\n  made      "
-                                       << (here == made.end() ? "nothing" : *here) << "\n  committed "
-                                       << (there == wanted.end() ? "nothing" : *there);
+  EXPECT_TRUE(text == committed.str()) << GetParam().golden.name << ", line " << here - made.begin() + 1
+                                       << ":\n  made      " << (here == made.end() ? "nothing" : *here)
+                                       << "\n  committed " << (there == wanted.end() ? "nothing" : *there);
 }
 
 TEST_P(Direct, HasTheSameBytesEachTime) {
-  EXPECT_EQ(source_of(GetParam().layer, GetParam().architecture, GetParam().template_name).text,
-            source_of(GetParam().layer, GetParam().architecture, GetParam().template_name).text);
+  EXPECT_EQ(source_of(GetParam()).text, source_of(GetParam()).text);
 }
 
 TEST_P(Direct, StandsAlone) {
-  const KernelSource source = source_of(GetParam().layer, GetParam().architecture, GetParam().template_name);
+  const KernelSource source = source_of(GetParam());
   const std::vector<std::string> lines = lines_of(source.text);
   EXPECT_EQ(lines.size(), source.template_lines.size());
   EXPECT_EQ(source.text.find("#include"), std::string::npos);
@@ -129,7 +104,7 @@ TEST_P(Direct, StandsAlone) {
   EXPECT_EQ(source.text.find("Parameters"), std::string::npos);
   EXPECT_EQ(source.text.find("uint32_t"), std::string::npos);
   EXPECT_NE(source.text.find(source.symbol + "("), std::string::npos);
-  EXPECT_EQ(lines.at(0), "// " + canonical_form(*parse_layer(GetParam().layer)));
+  EXPECT_EQ(lines.at(0), "// " + canonical_form(*parse_layer(GetParam().golden.layer)));
   for (const std::string& line : lines) {
     EXPECT_TRUE(line.size() <= 120 || line.starts_with("//") || line.starts_with("using ")) << line;
     EXPECT_FALSE(line.ends_with(' ')) << line;
@@ -139,14 +114,15 @@ TEST_P(Direct, StandsAlone) {
 }
 
 TEST_P(Direct, WritesOutEveryTap) {
-  const Layer layer = *parse_layer(GetParam().layer);
-  const std::string text = source_of(GetParam().layer, GetParam().architecture, GetParam().template_name).text;
+  const Layer layer = *parse_layer(GetParam().golden.layer);
+  const std::string text = source_of(GetParam()).text;
   if (layer.directions.front() == Direction::kGradBias) {
     EXPECT_FALSE(text.contains("// tap ")) << "no weight is read";
     return;
   }
-  const bool is_paired = GetParam().template_name == "mma_rows";                 // a comment may name two taps
-  const bool has_loop = is_paired || GetParam().template_name == "direct_rows";  // over kernel rows
+  const testing::NamedTaps named = GetParam().facts.golden_taps;
+  const bool is_paired = named == testing::NamedTaps::kOfKernelRowsInPairs;       // a comment may name two taps
+  const bool has_loop = is_paired || named == testing::NamedTaps::kOfKernelRows;  // over kernel rows
   for (int kh = 0; kh < (has_loop ? 1 : layer.axes[kHeight].kernel); ++kh) {
     for (int kw = 0; kw < layer.axes[kWidth].kernel; ++kw) {
       const std::string rows = fmt::format("(0 to {}, {})", layer.axes[kHeight].kernel - 1, kw);
@@ -162,7 +138,7 @@ TEST_P(Direct, WritesOutEveryTap) {
 
 // Every parameter of every function, the kernel's among them, is named in its body.
 TEST_P(Direct, HasNoUnusedParameter) {
-  const std::string text = source_of(GetParam().layer, GetParam().architecture, GetParam().template_name).text;
+  const std::string text = source_of(GetParam()).text;
   const std::regex head(R"((?:__forceinline__|__launch_bounds__)[^{;]*?\w+\(([^{]*)\) \{\n([^]*?)\n\}\n)");
   const std::regex name(R"((\w+)(?:,|$))");
   int functions = 0;
@@ -177,9 +153,8 @@ TEST_P(Direct, HasNoUnusedParameter) {
   EXPECT_GE(functions, 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layers, Direct, testing::ValuesIn(kGoldens), [](const auto& info) {
-  return std::string(info.param.file.substr(0, info.param.file.find('.')));
-});
+INSTANTIATE_TEST_SUITE_P(Layers, Direct, ::testing::ValuesIn(goldens()),
+                         [](const auto& info) { return std::string(info.param.golden.name); });
 
 TEST(DirectSymbol, TellsLayersPlansAndArchitecturesApart) {
   constexpr std::string_view kLayer = "conv_transpose2d 8 -> 8; kernel 3x3; input 1x9x9";

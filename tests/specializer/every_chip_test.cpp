@@ -11,6 +11,7 @@
 #include "generator/planner/plan.h"
 #include "generator/planner/templates.h"
 #include "generator/specializer/kernel_source.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen {
 namespace {
@@ -63,8 +64,10 @@ TEST(EveryChip, TemplatesAreOfferedWhereTheChipHasWhatTheirSourcesTake) {
     const bool is_extra = std::ranges::find(extra_templates(), known.name, &Template::name) != extra_templates().end();
     EXPECT_TRUE(is_extra || offered.contains(std::string(known.name) + " on sm_90a")) << known.name;
   }
-  for (const char* architecture : {"sm_90a", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121"}) {
-    EXPECT_TRUE(offered.contains("mma_phases on " + std::string(architecture)));
+  for (const testing::TemplateFacts& facts : testing::template_facts()) {
+    for (const std::string& chip : facts.other_chips) {
+      EXPECT_TRUE(offered.contains(std::string(facts.name) + " on " + chip)) << facts.name << ", " << chip;
+    }
   }
 }
 

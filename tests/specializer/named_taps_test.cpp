@@ -143,13 +143,14 @@ void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& so
   expect_all_taps(layer, named, 1);
 }
 
-/// Plans of a template, without the ones that differ in nothing that comments name.
-std::vector<std::pair<Plan, KernelSource>> sources_of(const Problem& problem, std::string_view template_name,
+/// The first plans whose template has these parameters, and their sources.
+std::vector<std::pair<Plan, KernelSource>> sources_of(const Problem& problem, std::vector<const char*> parameters,
                                                       std::size_t most) {
   std::vector<std::pair<Plan, KernelSource>> out;
   const std::vector<Plan> plans = plan(problem).value();
   for (const Plan& each : plans) {
-    if (each.template_name == template_name && out.size() < most) {
+    const auto is_there = [&](const char* name) { return each.parameters.contains(name); };
+    if (std::ranges::all_of(parameters, is_there) && out.size() < most) {
       Result<KernelSource> source = specialize(problem, each);
       EXPECT_TRUE(source) << source.error().message;
       if (source) {
@@ -168,8 +169,7 @@ TEST(NamedTaps, AreThoseOfShiftedProducts) {
     for (const char* mode : {"compute tf32", "dtype f16; layout nhwc", "compute f32x3", "compute f32x3; layout nhwc"}) {
       const Problem problem = problem_of(fmt::format("conv_transpose2d 64 -> 24; {}; input 4x16x16; {}", shape, mode));
       SCOPED_TRACE(canonical_form(problem.layer));
-      const bool is_f32x3 = problem.layer.compute == Compute::kF32x3;
-      for (const auto& [plan, source] : sources_of(problem, is_f32x3 ? "f32x3_gemm" : "shift_gemm", 4)) {
+      for (const auto& [plan, source] : sources_of(problem, {"bulk"}, 4)) {
         expect_shifted(problem.layer, plan, source);
         (integer(plan, "phase_rows") < problem.layer.axes[kHeight].stride ? parted : whole) += 1;
         fused += source.text.contains(" to ") && source.text.contains("// taps") ? 1 : 0;
@@ -188,7 +188,7 @@ TEST(NamedTaps, AreThoseOfDirectlyAddedProducts) {
     const Problem problem = problem_of(fmt::format("conv_transpose2d 6 -> 5; {}; input 2x29x31", shape));
     SCOPED_TRACE(canonical_form(problem.layer));
     const Layer& layer = problem.layer;
-    for (const auto& [plan, source] : sources_of(problem, "direct", 2)) {
+    for (const auto& [plan, source] : sources_of(problem, {"group_phases_h"}, 2)) {
       const std::vector<Named> named = named_in(source.text);
       expect_all_taps(layer, named, 1);
       for (const Named& each : named) {
@@ -242,7 +242,7 @@ TEST(NamedTaps, AreTheColumnsOfRollingRows) {
     const Problem problem = problem_of(text);
     SCOPED_TRACE(text);
     const Layer& layer = problem.layer;
-    for (const auto& [plan, source] : sources_of(problem, "roll_gemm", 4)) {
+    for (const auto& [plan, source] : sources_of(problem, {"thread_positions", "rows"}, 4)) {
       std::map<std::int64_t, std::int64_t> count;
       std::optional<std::int64_t> shift;
       for (const Named& each : rolling_products(source.text)) {

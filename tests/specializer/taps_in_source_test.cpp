@@ -9,7 +9,6 @@
 #include <array>
 #include <cstdlib>
 #include <iterator>
-#include <optional>
 #include <regex>
 #include <string>
 
@@ -17,6 +16,7 @@
 #include "generator/planner/templates.h"
 #include "generator/specializer/kernel_source.h"
 #include "tests/language/random_layer.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen {
 namespace {
@@ -71,24 +71,6 @@ std::string text_of(const Taps& taps) {
   return out;
 }
 
-/// A template in a direction of which it makes plans.
-using Case = std::pair<Direction, const char*>;
-std::string name_of_case(const testing::TestParamInfo<Case>& info) {
-  const auto& [direction, template_name] = info.param;
-  return direction == Direction::kForward ? template_name : fmt::format("{}_{}", name_of(direction), template_name);
-}
-
-/// The template's first plan of a layer; nothing where it takes none of that layer.
-std::optional<Plan> first_plan(const Template& known, const Problem& problem) {
-  if (known.direction == problem.direction) {
-    const auto plans = known.plans(problem);
-    return plans && !plans->empty() ? std::optional(plans->front()) : std::nullopt;
-  }
-  const auto plans = plan(problem);  // which exchanges input and output
-  const auto found = std::ranges::find(plans.value(), known.name, &Plan::template_name);
-  return found != plans->end() ? std::optional(*found) : std::nullopt;
-}
-
 /// How many functions of a source make all products of its taps.
 std::size_t functions_of_taps(const std::string& source) {
   static const std::regex function(R"(void multiply_stage\w*\()");
@@ -108,7 +90,7 @@ Taps taps_named(const Problem& problem, std::string source) {
   return taps_in_source(problem.layer, source, is_exchanged ? problem.layer.axes[kHeight].kernel : 0);
 }
 
-class TapsInSource : public testing::TestWithParam<Case> {};
+class TapsInSource : public ::testing::TestWithParam<testing::DirectedTemplate> {};
 
 TEST_P(TapsInSource, AreThoseOfTheLayerEachOnce) {
   const auto& [direction, template_name] = GetParam();
@@ -119,12 +101,13 @@ TEST_P(TapsInSource, AreThoseOfTheLayerEachOnce) {
     ASSERT_LT(seed, 100'000u) << "the template takes none of these layers";
     Problem problem{some_layer(testing_support::seeded(seed)), direction, target_named("sm_90a").value()};
     problem.layer.directions = {direction};
-    const std::optional<Plan> first = first_plan(known, problem);
-    if (!first) {
+    const Result<std::vector<Plan>> plans = plans_of(known, problem);
+    if (!plans) {
       continue;
     }
+    const Plan& first = plans->front();
     ++made;
-    const Result<KernelSource> source = specialize(problem, *first);
+    const Result<KernelSource> source = specialize(problem, first);
     ASSERT_TRUE(source) << source.error().message;
     Taps named = taps_named(problem, source->text);
     Taps expected = taps_of(problem.layer);
@@ -139,26 +122,18 @@ TEST_P(TapsInSource, AreThoseOfTheLayerEachOnce) {
       }
       std::ranges::sort(taps);
     }
-    EXPECT_EQ(text_of(named), text_of(expected)) << canonical_form(problem.layer) << ": " << first->summary;
+    EXPECT_EQ(text_of(named), text_of(expected)) << canonical_form(problem.layer) << ": " << first.summary;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Templates, TapsInSource,
-    testing::Values(Case{Direction::kForward, "direct"}, Case{Direction::kForward, "direct_rows"},
-                    Case{Direction::kForward, "mma_rows"}, Case{Direction::kForward, "mma_phases"},
-                    Case{Direction::kForward, "f32x3_gemm"}, Case{Direction::kForward, "halo_gemm"},
-                    Case{Direction::kForward, "overlap_gemm"}, Case{Direction::kForward, "patch_gemm"},
-                    Case{Direction::kForward, "phase_gemm"}, Case{Direction::kForward, "roll_gemm"},
-                    Case{Direction::kForward, "shift_gemm"}, Case{Direction::kGradInput, "direct_grad_input"},
-                    Case{Direction::kGradInput, "f32x3_gemm"}, Case{Direction::kGradInput, "halo_gemm"},
-                    Case{Direction::kGradInput, "roll_gemm"}, Case{Direction::kGradInput, "shift_gemm"},
-                    Case{Direction::kGradInput, "tap_gemm"}, Case{Direction::kGradWeight, "direct_grad_weight"},
-                    Case{Direction::kGradWeight, "grad_weight_gemm"},
-                    Case{Direction::kGradWeight, "grad_weight_pixels"},
-                    Case{Direction::kGradWeight, "grad_weight_rows"}, Case{Direction::kGradWeight, "f32x3_grad_weight"},
-                    Case{Direction::kGradWeight, "f32x3_grad_weight_pixels"}),
-    name_of_case);
+std::vector<testing::DirectedTemplate> templates_with_taps() {
+  std::vector<testing::DirectedTemplate> all = testing::directed_templates();
+  std::erase_if(all, [](const auto& each) { return !testing::facts_of(each.template_name).names_taps; });
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Templates, TapsInSource, ::testing::ValuesIn(templates_with_taps()),
+                         [](const auto& info) { return name_of(info.param); });
 
 // The gradient of the bias has no taps.
 TEST(TapsInSourceText, AreNoneOfGradBias) {

@@ -17,6 +17,7 @@
 #include "generator/program/program_text.h"
 #include "generator/specializer/globals.h"
 #include "tests/end_to_end/random_layers.h"
+#include "tests/template_facts/facts.h"
 
 namespace convtgen {
 namespace {
@@ -47,34 +48,17 @@ std::vector<Problem> random_problems(int each) {
   constexpr std::array computes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
   for (const Template& known : templates()) {
     for (int i = 0; i < each; ++i) {
+      const testing::TemplateFacts& facts = testing::facts_of(known.name);
       if (auto drawn = source.next(
-              {.compute = computes[static_cast<std::size_t>(i) % computes.size()], .template_name = known.name})) {
+              {.compute = computes[static_cast<std::size_t>(i) % computes.size()], .drawer = &facts.drawer})) {
         Layer layer = std::move(drawn->layer);
         if (known.direction != Direction::kForward) {
           layer.fuse.clear();
           layer.bias |= known.direction == Direction::kGradBias;
           layer.directions = {known.direction};
-          const bool is_of_pixels = known.name == "grad_weight_pixels" || known.name == "tap_gemm";
-          if (is_of_pixels && i % 2 == 0) {  // which take 16 bits alone, and channels last of any size
-            layer.dtype = Dtype::kBf16;
-            layer.compute = Compute::kBf16;
-            layer.layout = Layout::kNhwc;
-            layer.groups = known.name == "tap_gemm" ? 1 : layer.groups;
-            layer.in_channels = layer.out_channels = layer.groups * 8 * (1 + i % 5);
-          }
-          if (known.name == "f32x3_grad_weight_pixels") {  // which takes few layers that are drawn
-            layer.dtype = Dtype::kF32;
-            layer.compute = Compute::kF32x3;
-            layer.in_channels = layer.out_channels = layer.groups * 8 * (1 + i % 5);
-            layer.batch = 1 + i % 3;
-            for (Axis& axis : layer.axes) {
-              axis.extent = axis.extent.value_or(3 + i + axis.padding.before + axis.padding.after);
-            }
-          }
-          if (known.name == "grad_weight_rows" && i % 2 == 0) {  // which takes rows of whole 16 bytes alone
-            layer.layout = Layout::kNchw;
-            layer.axes[kWidth] = {.kernel = 3, .padding = 1, .extent = 8 * (1 + i)};
-          }
+        }
+        if (facts.fit != nullptr) {
+          facts.fit(layer, i);
         }
         out.push_back({std::move(layer), known.direction, target_named("sm_90a").value()});
       }
@@ -128,13 +112,9 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
     }
     ++plans[name];
   });
-  for (const std::string_view name :
-       {"direct", "direct_rows", "mma_rows", "shift_gemm", "f32x3_gemm", "roll_gemm", "halo_gemm", "overlap_gemm",
-        "patch_gemm", "phase_gemm", "mma_phases", "direct_grad_input", "tap_gemm", "direct_grad_weight",
-        "grad_weight_gemm", "grad_weight_rows", "grad_weight_pixels", "f32x3_grad_weight",
-        "f32x3_grad_weight_pixels"}) {
-    EXPECT_GT(plans[name], name == "patch_gemm" ? 25 : 50) << name;  // which has three of a layer at the most
-    EXPECT_GT(all_programs().at(name).constants.constant_names().size(), 14U) << name;
+  for (const testing::TemplateFacts& facts : testing::template_facts()) {
+    EXPECT_GE(plans[facts.name], facts.least_plans) << facts.name;
+    EXPECT_GE(all_programs().at(facts.name).constants.constant_names().size(), facts.least_constants) << facts.name;
   }
   EXPECT_LT(ended, compared / 1000);
 }
@@ -167,67 +147,17 @@ TEST(TemplateConstants, AreTheLayoutOfPlans) {
   }
 }
 
-/// A template whose program's text has `after` in the place of `before`: its plans for the layer.
-struct Changed {
-  std::string_view template_name;
-  const char* layer;
-  std::string_view before, after;
-};
-const Changed kChanged[] = {
-    {"direct", "conv_transpose2d 8 -> 8; kernel 3; input 1x64x64", "(call ceil_div kStagedColumns 4) 4)",
-     "(call ceil_div kStagedColumns 4) 8)"},
-    {"direct_rows", "conv_transpose2d 8 -> 8; kernel 3; stride 2; input 1x64x64", "(* (/ kPlaneSums 8) 8) 4)",
-     "(* (/ kPlaneSums 8) 8) 12)"},
-    {"mma_rows", "conv_transpose2d 16 -> 16; kernel 3; stride 2; input 1x64x64; dtype f16; layout nhwc",
-     "(* (/ kVectors 2) 2) 1)", "(* (/ kVectors 2) 2) 3)"},
-    {"patch_gemm", "conv_transpose2d 256 -> 256; kernel 2; stride 2; input 100x14x14; dtype f16; layout nhwc",
-     "kStageBytes (* kTilePixels kPixelBytes)", "kStageBytes (* kTilePixels 1024)"},
-    {"phase_gemm", "conv_transpose2d 64 -> 3; kernel 4; stride 2; padding 1; input 8x64x64; dtype f16; layout nhwc",
-     "kCopiedBytes (* (* P::tile_n kPitch) kPixelBytes)", "kCopiedBytes (* (* P::tile_n kPitch) 4096)"},
-    {"mma_phases", "conv_transpose2d 64 -> 3; kernel 4; stride 2; padding 1; input 8x64x64; compute tf32",
-     "kStagedRows (- (+ P::tile_h kReachH) 1)", "kStagedRows (- (+ P::tile_h kReachH) 0)"},
-    {"roll_gemm", "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; compute tf32",
-     "(call floor_mod (- 8 kStagedColumns) 32)", "(call floor_mod (- 9 kStagedColumns) 32)"},
-    {"shift_gemm", "conv_transpose2d 64 -> 32; kernel 4; stride 2; padding 1; input 8x32x32; compute tf32",
-     "(== (% kThreadColumns 16) 0) 4 8) kPlane)", "(== (% kThreadColumns 16) 0) 4 9) kPlane)"},
-    {"f32x3_gemm", "conv_transpose2d 64 -> 32; kernel 4; stride 2; padding 1; input 8x32x32; compute f32x3",
-     "(call floor_mod (- 4 kPlane) 16)", "(call floor_mod (- 5 kPlane) 16)"},
-    {"halo_gemm",
-     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc",
-     "kUnitPitch (* 16 (+ kPixels", "kUnitPitch (* 16 (+ (+ kPixels 8)"},
-    {"overlap_gemm",
-     "conv_transpose2d 256 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f16; layout nhwc",
-     "kStageBytes (+ kInputBytes", "kStageBytes (+ (+ kInputBytes 1024)"},
-    {"tap_gemm",
-     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; "
-     "directions grad_input",
-     "kInputBytes (* P::block_m kSwizzle)", "kInputBytes (* (+ P::block_m 8) kSwizzle)"},
-    {"grad_weight_gemm",
-     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute tf32; directions "
-     "grad_weight",
-     "(call floor_mod (- 4 kWindowPixels) 32)", "(call floor_mod (- 5 kWindowPixels) 32)"},
-    {"grad_weight_rows",
-     "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; dtype f16; directions grad_weight",
-     "(call ceil_div kWindowColumns kPack) 2) 2) 1)", "(call ceil_div kWindowColumns kPack) 2) 2) 3)"},
-    {"grad_weight_pixels",
-     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc; "
-     "directions grad_weight",
-     "(* kPlaneEnd kOutSwizzle) 128) 128)", "(* kPlaneEnd kOutSwizzle) 4096) 4096)"},
-    {"f32x3_grad_weight",
-     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute f32x3; directions "
-     "grad_weight",
-     "kInputUnitPitch (call unit_pitch kInputPixels)", "kInputUnitPitch (call unit_pitch (+ kInputPixels 2))"},
-    {"f32x3_grad_weight_pixels",
-     "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute f32x3; directions "
-     "grad_weight",
-     "(* kPlaneEnd kOutSwizzle) 128) 128)", "(* kPlaneEnd kOutSwizzle) 4096) 4096)"},
-};
-
 // A template's pitch is known to its program alone: another one is another plan.
 TEST(TemplateConstants, ThatChangeInTheProgramChangeThePlan) {
-  for (const Changed& changed : kChanged) {
-    SCOPED_TRACE(changed.template_name);
-    const Template& known = *template_named(changed.template_name).value();
+  int count = 0;
+  for (const testing::TemplateFacts& facts : testing::template_facts()) {
+    if (!facts.changed) {
+      continue;
+    }
+    ++count;
+    SCOPED_TRACE(facts.name);
+    const testing::ChangedProgram& changed = *facts.changed;
+    const Template& known = *template_named(facts.name).value();
     std::string text(known.program());
     const std::size_t at = text.find(changed.before);
     ASSERT_NE(at, std::string::npos);
@@ -242,6 +172,7 @@ TEST(TemplateConstants, ThatChangeInTheProgramChangeThePlan) {
     ASSERT_TRUE(globals) << globals.error().message;
     EXPECT_EQ(value_in(*globals, "kSharedBytes"), other.launch.main().shared_bytes);
   }
+  EXPECT_GE(count, 17);
 }
 
 constexpr std::string_view kSmall = R"((program small

@@ -44,7 +44,7 @@ class RepeatedLines(unittest.TestCase):
     def test_names_of_templates(self):
         text = "const Template kNAME = of<NAME>(programs::name(), \"name\");\nint name_seconds;\n"
         code, lines = self.run_on({name: text.replace("name", name).replace("NAME", camel)
-                                   for name, camel in (("roll", "Roll"), ("tap_gemm", "TapGemm"), ("direct", "Direct"))})
+                                   for name, camel in (("roll", "Roll"), ("turn_gemm", "TurnGemm"), ("direct", "Direct"))})
         self.assertIn("6 of 6 lines", lines[-1])
         code, lines = self.run_on({name: f"int plans_{name}();\nint {name}s;\n" for name in ("rows", "mma", "tap")})
         self.assertIn("3 of 6 lines", lines[-1])

@@ -16,6 +16,7 @@
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/random_layers.h"
 #include "tests/sample/sample.h"
+#include "tests/template_facts/facts.h"
 #include "tests/templatec/as_it_stands.h"
 
 namespace convtgen::templatec {
@@ -127,7 +128,8 @@ Result<Outputs> outputs_of(const Layer& layer, const InputSizes& sizes, const Pl
 
 /// Of `direct`. Products by wgmma are printed for one plan, so templates that have them are nothing as they stand.
 Result<Plan> best_plan(const Layer& layer) {
-  Result<std::vector<Plan>> plans = kDirect.plans({layer, Direction::kForward, target_named("sm_90a").value()});
+  const Result<std::vector<Plan>> plans =
+      plans_of(templates().front(), {layer, Direction::kForward, target_named("sm_90a").value()});
   return plans ? Result<Plan>(plans->front()) : std::unexpected(plans.error());
 }
 
@@ -160,16 +162,16 @@ TEST_P(SameBits, AsTheTemplateCompiledWithTheSameParameters) {
 }
 
 TEST(BitsOfRows, AreThoseOfTheTemplates) {
-  for (const char* text :
-       {"conv_transpose2d 6 -> 10; kernel 3x4; stride 3x2; padding 1x2; groups 2; bias; fuse relu; "
-        "input 2x5x19",
-        "conv_transpose2d 48 -> 32; kernel 3x4; stride 2x3; padding 1x1; dilation 2x1; groups 2; bias; "
-        "fuse relu; input 2x5x19; dtype f16; layout nhwc"}) {
-    SCOPED_TRACE(text);
-    const Layer layer = parse_layer(text).value();
+  int count = 0;
+  for (const convtgen::testing::TemplateFacts& facts : convtgen::testing::template_facts()) {
+    if (facts.as_it_stands == nullptr) {
+      continue;
+    }
+    ++count;
+    SCOPED_TRACE(facts.name);
+    const Layer layer = parse_layer(facts.as_it_stands).value();
     const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
-    const Result<std::vector<Plan>> plans =
-        layer.layout == Layout::kNhwc ? kMmaRows.plans(problem) : kDirectRows.plans(problem);
+    const Result<std::vector<Plan>> plans = plans_of(*template_named(facts.name).value(), problem);
     ASSERT_TRUE(plans) << plans.error().message;
     const Plan& plan = plans->front();
     const Result<Outputs> outputs = outputs_of(layer, known_sizes(layer).value(), plan, plan.parameters);
@@ -177,6 +179,7 @@ TEST(BitsOfRows, AreThoseOfTheTemplates) {
     EXPECT_FALSE(outputs->residual.bytes.empty());
     EXPECT_EQ(outputs->as_it_stands.bytes, outputs->residual.bytes);
   }
+  EXPECT_GT(count, 0);
 }
 
 TEST(OtherBits, ComeOfOtherParameters) {

@@ -6,7 +6,7 @@
 namespace convtgen {
 
 std::span<const Template> extra_templates() {
-  static const std::array kTemplates = {kGather, kSplit};
+  static const std::array kTemplates = {kGather, kSplit, kTwoColumns};
   return kTemplates;
 }
 

@@ -5,6 +5,6 @@
 
 namespace convtgen {
 
-extern const Template kGather, kSplit;
+extern const Template kGather, kSplit, kTwoColumns;
 
 }  // namespace convtgen
