@@ -74,7 +74,8 @@ Result<std::vector<CodeTarget>> native_codes() {
   std::string why = driver ? "the driver sees no GPU" : driver.error().message;
   std::vector<CodeTarget> codes;
   for (const CudaDeviceInfo& device : driver ? driver->devices : std::vector<CudaDeviceInfo>()) {
-    if (auto code = code_here({device.capability, driver->version})) {
+    const auto chip = chip_here({.capability = device.capability, .driver_version = driver->version});
+    if (auto code = chip ? code_here(*chip) : std::unexpected(NoCode{NoCode::Cause::kChip, chip.error().message})) {
       codes.push_back(*std::move(code));
     } else {
       why = fmt::format("{}: {}", device.name, code.error().message);

@@ -13,6 +13,7 @@
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/make/shared_store.h"
+#include "runtime/support/environment.h"
 
 namespace convtgen::cli {
 namespace {
@@ -85,7 +86,8 @@ std::string kernels_text(const std::expected<CodeTarget, NoCode>& code, const Ch
   if (!code) {
     return code.error().message;
   }
-  const std::string note = note_of_code(chip, *code, "NVRTC");
+  const std::string note =
+      chip.as.empty() ? note_of_code(chip, *code, "NVRTC") : fmt::format("{}={}", kArchitectureVariable, chip.as);
   return fmt::format("runs kernels for {}{}", name_of(*code), note.empty() ? "" : fmt::format(" ({})", note));
 }
 
@@ -99,8 +101,10 @@ Finding examine_cuda() {
   finding.without = kWithout;
   int usable = 0;
   for (const CudaDeviceInfo& device : driver->devices) {
-    const Chip chip{device.capability, driver->version};
-    const auto code = code_here(chip);
+    const Chip own{.capability = device.capability, .driver_version = driver->version};
+    const auto asked = chip_here(own);
+    const Chip chip = asked.value_or(own);
+    const auto code = asked ? code_here(chip) : std::unexpected(NoCode{NoCode::Cause::kChip, asked.error().message});
     usable += code ? 1 : 0;
     finding.details.push_back(fmt::format("GPU {}: {}, compute capability {}, {}, {} SMs, {}", device.ordinal,
                                           device.name, capability_text(device.capability),
@@ -116,8 +120,18 @@ Finding examine_cuda() {
 Finding examine_host() {
   constexpr const char* kWithout = "run --device host";
   const HostReport report = inspect_host();
-  return report.compiler.empty() ? failure(report.compiler_problem, kWithout)
-                                 : Finding{true, report.compiler, {}, kWithout};
+  if (report.compiler.empty()) {
+    return failure(report.compiler_problem, kWithout);
+  }
+  Finding finding{true, report.compiler, {}, kWithout};
+  if (const std::string asked = environment(kArchitectureVariable); !asked.empty()) {
+    const auto target = host_target_here("", "");
+    if (!target) {
+      return failure(target.error().message, kWithout);
+    }
+    finding.details.push_back(fmt::format("runs kernels for {} ({})", asked, kArchitectureVariable));
+  }
+  return finding;
 }
 
 Finding examine_cache() {

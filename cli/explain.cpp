@@ -18,6 +18,7 @@
 #include "generator/planner/cost.h"
 #include "generator/planner/predict.h"
 #include "generator/specializer/kernel_source.h"
+#include "runtime/compile/code_here.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/make/cubin_maker.h"
@@ -141,9 +142,10 @@ std::string chip_of(const ExplainOptions& options, const std::vector<TuningRecor
   }
   static const Result<CudaDriverInfo> driver = find_cuda_driver();
   for (const CudaDeviceInfo& device : driver ? driver->devices : std::vector<CudaDeviceInfo>()) {
-    const Result<Target> target = target_of_chip(device.capability);
+    const Result<Chip> chip = chip_here({.capability = device.capability});
+    const Result<Target> target = chip ? target_for(*chip) : std::unexpected(chip.error());
     if (target && target->architecture == problem.target.architecture) {
-      return device.name;
+      return record_name(device.name, *chip);
     }
   }
   return tuned_chips(records, problem).front();
@@ -210,12 +212,12 @@ Exit print_cost(const PlannedLayer& planned, const SizedLayer& sized, bool is_as
   const Cost cost = cost_of(planned.problem, *shape);
   print_row("flops", fmt::format("{}flop (a multiply-add is two)", count_text(cost.flops)));
   print_row("bytes", fmt::format("{} (each tensor once)", bytes_text(cost.bytes)));
-  print_row("floor",
-            cost.memory_bound
-                ? fmt::format("{} on {}: its tensors, each moved once to or from memory; a cache may save some of that",
-                              seconds_text(cost.floor_seconds), planned.problem.target.architecture)
-                : fmt::format("{} on {}: its arithmetic at the rate that large products reach",
-                              seconds_text(cost.floor_seconds), planned.problem.target.architecture));
+  const Target& target = planned.problem.target;
+  print_row("floor", fmt::format("{} on {} ({}, {}): {}", seconds_text(cost.floor_seconds), target.architecture,
+                                 target.board, target.rates == RateSource::kMeasured ? "measured" : "data sheet",
+                                 cost.memory_bound
+                                     ? "its tensors, each moved once to or from memory; a cache may save some of that"
+                                     : "its arithmetic at the rate that large products reach"));
   return Exit::kOk;
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli/files.h"
 #include "cli/terminal.h"
+#include "generator/planner/chip_code.h"
 #include "generator/planner/shipped_records.h"
 #include "runtime/make/choose.h"
 #include "runtime/records/record.h"
@@ -61,6 +62,8 @@ std::optional<Planner> planner_of_file(const std::string& file, Exit& exit) {
     exit = Exit::kWrong;
     return std::nullopt;
   }
+  // A chip's own records count before those of newer chips that ran its kernels.
+  std::ranges::stable_partition(*records, [](const TuningRecord& record) { return !is_of_older_chip(record.chip); });
   return [tuned = TunedFile{file, hex_of(digest_of(*text)), *std::move(records)}](const Problem& problem) {
     return plans_of_file(tuned, problem);
   };
@@ -85,7 +88,8 @@ Result<std::vector<Plan>> plans_on_chip(Store& store, const Problem& problem, bo
 std::vector<std::string> tuned_chips(const std::vector<TuningRecord>& records, const Problem& problem) {
   std::vector<std::string> chips;
   for (const TuningRecord& record : records) {
-    if (record.chip != kHostChip && record_key(record).hex() == record_key(problem, record.chip).hex()) {
+    if (record.chip != kHostChip && !is_of_older_chip(record.chip) &&
+        record_key(record).hex() == record_key(problem, record.chip).hex()) {
       chips.push_back(record.chip);
     }
   }

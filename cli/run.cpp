@@ -27,8 +27,7 @@ namespace {
 
 struct RunOptions {
   LayerSource source;
-  std::vector<std::string> architectures{"sm_90a"};  // of the host device
-  bool architecture_given = false;
+  std::vector<std::string> architectures{};  // whose kernels run; none: a GPU's own, on the host device sm_90a's
   std::string direction;
   InputOption input;
   ArrayFiles arrays;
@@ -134,7 +133,7 @@ std::string verdict_of(const Verification& verification) {
   return limited ? yellow(stdout, "differs as the README's limits say") : green(stdout, "verified");
 }
 
-RunOutcome run_one(const Runner& runner, const NamedLayer& named, Direction direction, const Target& target) {
+RunOutcome run_one(const Runner& runner, const NamedLayer& named, Direction direction, const PlannedTarget& target) {
   const auto& [options, device, store, maker] = runner;
   const std::string name =
       direction == Direction::kForward ? named.name : fmt::format("{}_{}", named.name, name_of(direction));
@@ -231,7 +230,7 @@ Exit run(const RunOptions& options) {
     return Exit::kUsage;
   }
   const DeviceName named = device_named(options.device).value();
-  if (!named.architecture.empty() && options.architecture_given) {
+  if (!named.architecture.empty() && !options.architectures.empty()) {
     print_error(fmt::format("--device {} and --arch both name the architecture: give one of them", options.device));
     return Exit::kUsage;
   }
@@ -256,10 +255,10 @@ Exit run(const RunOptions& options) {
     print_on_stderr(fmt::format("convtgen: no GPU is used: {} ('convtgen doctor' says more)\n",
                                 why_host.substr(0, why_host.find_first_of(";(\n"))));
   }
-  std::vector<Target> targets;
+  std::vector<PlannedTarget> targets;
   for (const std::string& architecture :
-       named.architecture.empty() ? options.architectures : std::vector{named.architecture}) {
-    const Result<Target> target = target_on(**device, architecture);
+       options.architectures.empty() ? std::vector{named.architecture} : options.architectures) {
+    const Result<PlannedTarget> target = target_on(**device, architecture, "sm_90a");
     if (!target) {
       print_error(target.error().message);
       return Exit::kUsage;
@@ -273,8 +272,6 @@ Exit run(const RunOptions& options) {
     return Exit::kUsage;
   }
   const std::shared_ptr<Store> store = store_of("");
-  const std::shared_ptr<KernelMaker> maker = maker_for(**device, store);
-  const Runner runner{options, **device, *store, *maker};
   int runs = 0, failures = 0;
   for (const NamedLayer& layer : *layers) {
     std::vector<Direction> directions = layer.layer.directions;
@@ -282,8 +279,9 @@ Exit run(const RunOptions& options) {
       directions = {direction_named(options.direction).value()};
     }
     for (const Direction direction : directions) {
-      for (const Target& target : targets) {
-        const RunOutcome outcome = run_one(runner, layer, direction, target);
+      for (const PlannedTarget& target : targets) {
+        const std::shared_ptr<KernelMaker> maker = maker_for(**device, store, target.architecture);
+        const RunOutcome outcome = run_one({options, **device, *store, *maker}, layer, direction, target);
         if (!outcome.problem.empty()) {
           print_layer_error(layer.name, {outcome.problem});
         }
@@ -313,8 +311,10 @@ void add_run(CLI::App& app, Exit& exit) {
       ->type_name("DEVICE")
       ->capture_default_str();
   add_architectures_option(*verb, options->architectures, Architectures::kReal);
-  CLI::Option* architecture = verb->get_option("--arch")->description(
-      "Whose kernels the host device runs, one or more: --arch sm_80,sm_90a; a GPU runs its own.");
+  verb->get_option("--arch")->description(
+      "Whose kernels the device runs, one or more: --arch sm_80,sm_90a. A GPU runs those of older chips as PTX; unless "
+      "given, or named by the environment variable CONVTGEN_ARCHITECTURE, its own, and the host device those of "
+      "sm_90a.");
   add_planned_option(*verb, options->planned);
   add_direction_option(*verb, options->direction);
   verb->add_option("--x", options->arrays.x, "Input, (N, C, H, W), or (N, H, W, C) for layout nhwc.")->type_name("NPY");
@@ -334,7 +334,7 @@ void add_run(CLI::App& app, Exit& exit) {
       ->capture_default_str();
   verb->footer(R"(
 A plan is chosen as the API does it: by a tuning record of the device in the store, else by one that ships, else as the
-planner thinks best.
+planner thinks best. Records of a GPU that runs an older chip's kernels are apart from its own.
 Arrays are .npy files of the layer's dtype, in C order: float64, float32, float16, and for bf16 ml_dtypes' bfloat16 or
 uint16 with its bits; results are written as the latter.
 Those that are not given are random. Every element of the results is compared; of large y and grad_x 100,000 random ones
@@ -344,12 +344,10 @@ Examples:
   convtgen run layers.convt --layer up --x x.npy --w w.npy --out y.npy
   convtgen run layers.convt --layer up --direction grad_weight --x x.npy --grad-y g.npy --out grad_weight.npy
   convtgen run -e "conv_transpose2d 8 -> 4; kernel 3; stride 2; input 1x16x16" --device host:sm_80 --seed 7
+  convtgen run layers.convt --device cuda --arch sm_80
 Exit codes: 0 verified, or different as the README's limits say; 1 a result or a layer is wrong; 2 wrong usage, or no
 such device or compiler.)");
-  verb->callback([options, architecture, &exit] {
-    options->architecture_given = architecture->count() > 0;
-    exit = run(*options);
-  });
+  verb->callback([options, &exit] { exit = run(*options); });
 }
 
 }  // namespace convtgen::cli

@@ -37,7 +37,7 @@ struct TuneVerb {
   std::size_t jobs = 0;
   std::string memory_limit;  // parse_size()
   bool compile_only = false;
-  std::vector<std::string> architectures{"sm_90a"};
+  std::vector<std::string> architectures{};  // none: the device's own; with --compile-only sm_90a
 };
 
 Exit import_records(const TuneVerb& options, Store& store) {
@@ -115,8 +115,8 @@ std::vector<Direction> directions_of(const TuneVerb& options, const Layer& layer
 }
 
 /// What to tune, with the names of the layers. If a layer has no sizes, the error has been printed and `exit` is set.
-std::vector<TunedLayer> jobs_of(const TuneVerb& options, const std::vector<NamedLayer>& layers, const Target& target,
-                                Exit& exit) {
+std::vector<TunedLayer> jobs_of(const TuneVerb& options, const std::vector<NamedLayer>& layers,
+                                const PlannedTarget& target, Exit& exit) {
   std::vector<TunedLayer> jobs;
   for (const NamedLayer& named : layers) {
     const Result<SizedLayer> sized = apply_input(named.layer, options.input);
@@ -150,6 +150,16 @@ std::string step_text(const std::string& name, const TuneStep& step) {
 }
 
 Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers, const std::shared_ptr<Store>& store) {
+  const DeviceName named = device_named(options.device).value();
+  if (!named.architecture.empty() && !options.architectures.empty()) {
+    print_error(fmt::format("--device {} and --arch both name the architecture: give one of them", options.device));
+    return Exit::kUsage;
+  }
+  if (options.architectures.size() > 1) {
+    print_error(fmt::format("--arch names {} architectures; only --compile-only takes more than one",
+                            options.architectures.size()));
+    return Exit::kUsage;
+  }
   DeviceOptions device_options;
   device_options.host.seed = options.seed;
   const auto device = open_device(options.device, device_options);
@@ -158,9 +168,9 @@ Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
     return Exit::kUsage;
   }
   // The host device's records are of the target that its kernels are made for; in the API that is the oldest one too.
-  const DeviceName named = device_named(options.device).value();
-  const Result<Target> target =
-      target_on(**device, named.architecture.empty() ? known_targets().front().architecture : named.architecture);
+  const Result<PlannedTarget> target =
+      target_on(**device, options.architectures.empty() ? named.architecture : options.architectures.front(),
+                known_targets().front().architecture);
   if (!target) {
     print_error(target.error().message);
     return Exit::kUsage;
@@ -190,7 +200,7 @@ Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
     }
     progress->update(step_text(layers_tuned[step.job].name, step), step.fraction);
   };
-  const std::shared_ptr<KernelMaker> maker = maker_for(**device, store);
+  const std::shared_ptr<KernelMaker> maker = maker_for(**device, store, target->architecture);
   tune_all(**device, *store, *maker, jobs, tuning, [&](std::size_t job, const Outcome<Tuned>& tuned) {
     TunedLayer& layer = layers_tuned[job];
     layer.tuned = tuned;
@@ -231,13 +241,15 @@ Exit compile_layers(const TuneVerb& options, const std::vector<NamedLayer>& laye
                     const std::shared_ptr<Store>& store) {
   Exit exit = Exit::kOk;
   std::vector<LayerCandidates> candidates;
-  for (const std::string& architecture : options.architectures) {
-    Result<Target> target = target_named(architecture);
-    if (!target) {
-      print_error(target.error().message);
+  for (const std::string& architecture :
+       options.architectures.empty() ? std::vector<std::string>{"sm_90a"} : options.architectures) {
+    const Result<Target> known = target_named(architecture);
+    if (!known) {
+      print_error(known.error().message);
       return Exit::kUsage;
     }
-    target->chip = options.chip;
+    PlannedTarget target = *known;
+    target.chip = options.chip;
     for (const NamedLayer& named : layers) {
       // Sizes that the layer leaves open are no part of its kernels.
       const Result<SizedLayer> sized =
@@ -248,7 +260,7 @@ Exit compile_layers(const TuneVerb& options, const std::vector<NamedLayer>& laye
         continue;
       }
       for (const Direction direction : directions_of(options, named.layer)) {
-        Problem problem{sized->layer, direction, *target};
+        Problem problem{sized->layer, direction, target};
         auto plans = candidates_of(problem, options.candidates);
         if (!plans) {
           print_layer_error(named.name, plans.error());
@@ -344,21 +356,24 @@ void add_tune(CLI::App& app, Exit& exit) {
   CLI::Option* json =
       verb->add_option("--json", options->json, "At the end writes all candidates with their times to this file.")
           ->type_name("FILE");
-  CLI::Option* compile_only =
-      verb->add_flag("--compile-only", options->compile_only,
-                     "Only compile the plans, for --arch, and keep the binaries: a later tuning with this cache "
-                     "measures at once. Needs NVRTC, and no GPU.")
-          ->excludes(device)
-          ->excludes(memory_limit)
-          ->excludes(json);
+  verb->add_flag("--compile-only", options->compile_only,
+                 "Only compile the plans, for --arch, and keep the binaries: a later tuning with this cache "
+                 "measures at once. Needs NVRTC, and no GPU.")
+      ->excludes(device)
+      ->excludes(memory_limit)
+      ->excludes(json);
   add_architectures_option(*verb, options->architectures, Architectures::kReal);
-  verb->get_option("--arch")->needs(compile_only);
+  verb->get_option("--arch")->description(
+      "Whose kernels are measured, as 'convtgen run --arch' takes it; with --compile-only one or more, sm_90a unless "
+      "given.");
   verb->footer(R"(
 Each plan's results are verified before its time counts. What was measured is kept at once beside the compiled
 kernels, and so are the plans' binaries: a run that was ended goes on where it was. The runtime (the C and C++ API),
 explain and run make a layer's kernel by its record from the next process on; emit, compile and launcher go by the
 layer, by the records that ship with convtgen, and by a file that --tuned gives them, so that they give the same
 everywhere. The binaries of --compile-only serve machines with the same NVRTC, or with none.
+What a GPU takes for an older chip's kernels (--arch, CONVTGEN_ARCHITECTURE) is kept as of "NVIDIA H200 as sm_80", and
+chooses the plans of such runs alone.
 A layer takes its arrays, the largest workspace of its plans and twice the L2 cache on the GPU. Where that is more than
 is free, or than --memory-limit, nothing of the layer is allocated or measured, and the next one has its turn.
 Examples:

@@ -3,6 +3,7 @@
 
     search_on_gpu.py --library libconvtgen.so.0.2 --tool convtgen [--seconds 300] [--seed 1] [--jobs 16]
                      [--device cuda:0,cuda:1] [--nvrtc DIR]... [--json OUT] [--more EARLIER.json]...
+    search_on_gpu.py --library libconvtgen.so.0.2 --arch sm_80 [--seconds 300] ...
     search_on_gpu.py --library libconvtgen.so.0.2 --tool convtgen --again 'LAYER | NxHxW' --seed N
 
 Layers are drawn by class (tests/search/goals.py): the class that is the farthest from its number of layers comes first.
@@ -13,6 +14,9 @@ norm and by element (tests/search/judge.py). The layers of tests/end_to_end/fail
 first, with each NVRTC. The search stops at the given time and prints how many layers it ran of each class, and for each
 failure the line that runs it again. It exits with 1 if a layer failed or none ran. Workers take turns among the GPUs and
 among the NVRTCs. A search that goes on with --more adds its counts to earlier ones; it needs another seed.
+
+--arch sm_80 runs the kernels of that older chip (CONVTGEN_ARCHITECTURE). Layers are drawn for all classes, and run by
+whatever template serves them there.
 
 --device host takes the CPU, which the planner gives the direct templates alone: it shows that the search works, slowly.
 """
@@ -63,14 +67,14 @@ def drawn_cases(draw, chance, counts, misses, options):
     on_host = options.device == "host"
 
     def may_aim(goal):
-        if on_host:
+        if on_host and not options.arch:
             return goal.cell is not None and goal.cell.template in GENERAL_TEMPLATES
         return not options.template or goal.cell is not None and goal.cell.template in options.template
 
     numbers = goals.aims(counts, misses, chance, _AIMS, may_aim)
     drawn = [(number, draw.case(goals.cell_for(goals.GOALS[number], chance), goals.GOALS[number].wanted))
-             for number in numbers for _ in range(1 if on_host else _TRIES)]
-    if on_host:
+             for number in numbers for _ in range(1 if on_host or options.arch else _TRIES)]
+    if on_host or options.arch:
         return [case for _, case in drawn]
     chosen = {}
     for (number, case), template in zip(drawn, templates_of(options.tool, [case for _, case in drawn])):
@@ -87,6 +91,8 @@ def work(options, worker, first, counts, misses, results, end):
     gpu, nvrtc = with_one(options, worker)
     if nvrtc:
         os.environ["CONVTGEN_NVRTC" if os.path.isfile(nvrtc) else "CONVTGEN_NVRTC_DIR"] = nvrtc
+    if options.arch:
+        os.environ["CONVTGEN_ARCHITECTURE"] = options.arch
     import torch
 
     from convtgen_api import Library
@@ -170,6 +176,7 @@ class Search:
         gpu, nvrtc = with_one(self.options, worker)
         words = ["python3 tests/search_on_gpu.py", f"--library {self.options.library}", f"--device {gpu or self.options.device}"]
         words += [f"--tool {self.options.tool}"] if self.options.tool else []
+        words += [f"--arch {self.options.arch}"] if self.options.arch else []
         words += [f"--nvrtc {nvrtc}"] if nvrtc else []
         return " ".join([*words, f"--seed {seed} --again '{case}'"])
 
@@ -244,6 +251,7 @@ def options_of(words):
     parser.add_argument("--library", required=True, help="the shared library of convtgen")
     parser.add_argument("--tool", help="convtgen, the command line tool of the same version; for GPUs alone")
     parser.add_argument("--device", default="cuda", help="cuda: all GPUs; some of them, as in cuda:0,cuda:1; host")
+    parser.add_argument("--arch", default="", help="the older chip whose kernels run, as in sm_80; else the GPU's own")
     parser.add_argument("--nvrtc", action="append", default=[], metavar="DIR",
                         help="a folder or file of an NVRTC; may be given several times. Else the machine's own")
     parser.add_argument("--seconds", type=float, default=300, help="when to stop")
@@ -256,7 +264,7 @@ def options_of(words):
     parser.add_argument("--more", action="append", default=[], metavar="JSON",
                         help="what an earlier search wrote: its counts are added; may be given several times")
     options = parser.parse_args(words)
-    if options.device != "host" and not options.again and not options.tool:
+    if options.device != "host" and not options.arch and not options.again and not options.tool:
         parser.error("--tool: layers are drawn by what the planner says of them; give the path of convtgen")
     if options.again:
         options.jobs = 1

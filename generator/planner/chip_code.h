@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "generator/planner/target.h"
 
@@ -19,21 +20,23 @@ inline constexpr int kOldestChip = 75;
 inline constexpr std::array kOwnCubinsOnly = {87, 88, 101, 110};
 
 /// Chips that there are, with no known target of their own.
-inline constexpr std::array kChipsPlannedAsOthers = {87, 88, 101, 103, 110, 121};
+inline constexpr std::array kChipsPlannedAsOthers = {101};
 
 [[nodiscard]] bool cubin_runs_on(const Target& made_for, int capability);
 [[nodiscard]] bool ptx_runs_on(const Target& made_for, int capability);
 [[nodiscard]] bool runs_on(const CodeTarget& code, int capability);
 
-/// The target that kernels for a chip are planned for: the newest known one whose cubins run there. Else it is the
-/// chip's own, planned as the newest portable target before it. Errors: a chip before kOldestChip.
+/// The target that kernels for a chip are planned for: its own if that is known, else the largest one whose cubins run
+/// there. Else it is the chip's own, planned as a portable target before it: the largest chip of the newest major
+/// number. Errors: a chip before kOldestChip.
 [[nodiscard]] Result<Target> target_of_chip(int capability);
 
-/// The chip whose plans the kernels for a target have: "sm_86" of "sm_87", and of a known target its own name.
+/// The chip whose plans the kernels for a target have: "sm_100" of "sm_101", and of a known target its own name.
 [[nodiscard]] std::string planned_as(const Target& target);
 
-/// The known target whose PTX a chip gets: the newest before or at it; for Tegra's chips none of a later chip of
-/// their major number (Orin gets compute_80). `compiles`, if given, are the capabilities that the compiler knows.
+/// The known target whose PTX a chip gets: its own, else one before it, the largest chip of the newest major number;
+/// for Tegra's chips no later relative of their major number (8.8 gets compute_80). `compiles`, if given, are the
+/// capabilities that the compiler knows.
 [[nodiscard]] std::optional<Target> ptx_target_of_chip(int capability,
                                                        const std::optional<std::span<const int>>& compiles = {});
 
@@ -41,7 +44,21 @@ inline constexpr std::array kChipsPlannedAsOthers = {87, 88, 101, 103, 110, 121}
 struct Chip {
   int capability = 0;      // 10 * major + minor
   int driver_version = 0;  // the newest CUDA that the driver takes; 0: as new as the compiler
+  std::string as = {};     // the older chip whose kernels it runs, as PTX ("sm_80"; chip_as()); empty: its own
 };
+
+/// The chip as it runs the kernels of another architecture, or its own if that is the one.
+/// Errors: an unknown architecture, or one whose code does not run there: a newer one, or sm_90a on another chip. The
+/// message lists what runs there.
+[[nodiscard]] Result<Chip> chip_as(Chip chip, std::string_view architecture);
+
+/// What kernels for a chip are planned for: target_of_chip(), or the older chip's target within the limits of both.
+[[nodiscard]] Result<Target> target_for(const Chip& chip);
+
+/// The name of a GPU in tuning records: "NVIDIA H200", and "NVIDIA H200 as sm_80" of one that runs an older chip's
+/// kernels, whose times say nothing of either chip's own.
+[[nodiscard]] std::string record_name(std::string_view gpu, const Chip& chip);
+[[nodiscard]] bool is_of_older_chip(std::string_view record_name);
 
 /// An NVRTC.
 struct CodeCompiler {
@@ -55,12 +72,13 @@ struct NoCode {
   std::string message;
 };
 
-/// What is compiled for a chip and loaded there:
+/// What is compiled for a chip and loaded there. For one that runs an older chip's kernels: PTX. Else:
 /// 1. a cubin for target_of_chip(), if the compiler knows it;
 /// 2. else the newest cubin that the compiler can make for the chip;
 /// 3. else PTX for ptx_target_of_chip(), if the driver is as new as the compiler.
 /// Without a compiler: what a compiler that knows all chips makes. The driver itself judges cubins of a newer compiler.
-/// Errors: the chip is too old; the compiler knows nothing that runs there; the driver can't take its PTX.
+/// Errors: the chip is too old; the compiler knows nothing that runs there, or not the older chip; the driver can't
+/// take its PTX.
 [[nodiscard]] std::expected<CodeTarget, NoCode> code_for_chip(const Chip& chip,
                                                               const std::optional<CodeCompiler>& compiler);
 

@@ -7,25 +7,23 @@
 namespace convtgen {
 namespace {
 
-double arithmetic_rate(const Layer& layer, const Target& target) {
-  double rate = 0;
-  switch (layer.compute) {
+/// Of the fastest instructions that give the mode's accuracy: tensor cores where they take its type.
+double arithmetic_rate(Compute compute, const Target& target) {
+  switch (compute) {
     case Compute::kF64:
       return target.f64_flops;
-    case Compute::kTf32:
-      rate = target.tf32_flops;
-      break;
-    case Compute::kF16:
-    case Compute::kBf16:
-      rate = target.f16_flops;
-      break;
-    case Compute::kF32x3:
-      rate = target.f16_flops / 3;  // three products of halves
-      break;
     case Compute::kF32:
-      break;
+      return target.f32_flops;
+    case Compute::kTf32:
+      return std::max(target.tf32_flops, target.f32_flops);
+    case Compute::kF16:
+      return std::max(target.f16_flops, target.f32_flops);
+    case Compute::kBf16:
+      return std::max(target.bf16_flops, target.f32_flops);
+    case Compute::kF32x3:
+      return std::max(target.f16_flops / 3, target.f32_flops);  // three products of halves
   }
-  return rate > 0 ? rate : target.f32_flops;
+  return target.f32_flops;
 }
 
 constexpr std::int64_t kOpenExtent = 256;
@@ -49,7 +47,7 @@ Cost cost_of(const Problem& problem, const Shape& shape) {
     const auto elements = tensor.elements.in(quantities);
     cost.bytes += elements ? static_cast<double>(*elements) * bytes_of(layer.dtype) : 0;
   }
-  const double arithmetic = cost.flops / arithmetic_rate(layer, problem.target);
+  const double arithmetic = cost.flops / arithmetic_rate(layer.compute, problem.target);
   const double memory = cost.bytes / problem.target.bytes_per_second;
   cost.memory_bound = memory >= arithmetic;
   cost.floor_seconds = std::max(memory, arithmetic);

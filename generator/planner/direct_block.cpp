@@ -217,7 +217,7 @@ Result<Facts> facts_of(const Problem& problem, const ConstantProgram& program) {
   f.batch = layer.batch;
   f.groups = layer.groups;
   f.is_f64 = layer.dtype == Dtype::kF64;
-  f.can_copy = forward && problem.target.capability >= 80 && bytes_of(layer.dtype) >= 4;
+  f.can_copy = forward && problem.target.features.has(Feature::kCpAsync) && bytes_of(layer.dtype) >= 4;
   f.max_shared = problem.target.max_shared_bytes;
   f.shared_of_sm = problem.target.shared_bytes_per_sm;
   f.multiprocessors = problem.target.multiprocessors;

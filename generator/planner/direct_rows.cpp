@@ -73,7 +73,7 @@ constexpr std::array<std::string_view, kConstantCount> kConstants = {"kThreads",
 /// What the choice depends on.
 struct Facts {
   const Layer& layer;
-  const Target& target;
+  const PlannedTarget& target;
   Axis rows, columns;
   InputSizes sizes;  // that times are predicted for
   Shape shape;       // of a call of these
@@ -285,7 +285,7 @@ std::vector<Block> blocks(const Facts& f, std::int64_t& least_bytes) {
         Block b{.channels_per_thread = channels,
                 .columns_per_thread = columns,
                 .vector = vector_of(f, channels),
-                .asynchronous = f.target.capability >= 80 && bytes_of(f.layer.dtype) >= 4};
+                .asynchronous = f.target.features.has(Feature::kCpAsync) && bytes_of(f.layer.dtype) >= 4};
         const std::int64_t accumulators = channels * columns * f.phases;
         if (accumulators > most_acc || outputs_of_thread(f, b) > kMostOutputs ||
             channels * columns * f.columns.kernel > kMostUnrolled || (columns > 1 && columns > positions(f, kWidth))) {

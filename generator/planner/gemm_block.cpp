@@ -49,7 +49,7 @@ Facts facts_of(const Problem& problem, const InputSizes& sizes) {
 }
 
 Result<void> check(const Problem& problem, std::span<const Compute> computes) {
-  if (auto checked = check_tensor_cores(problem, computes); !checked) {
+  if (auto checked = check_tensor_cores(problem, kWarpgroups, computes); !checked) {
     return checked;
   }
   const Layer& layer = problem.layer;

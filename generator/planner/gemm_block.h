@@ -114,7 +114,7 @@ struct Facts {
   Layer layer;          // one group of it, as if it were all
   Shape shape;          // of that group, at the sizes that times are predicted for
   std::int64_t groups;  // that there are
-  const Target& target;
+  const PlannedTarget& target;
   Axis rows, columns;
   std::int64_t bytes;   // of an element
   std::int64_t vector;  // elements of 16 bytes

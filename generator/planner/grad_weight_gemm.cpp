@@ -101,7 +101,7 @@ bool fits_stage(const Facts& f, const Block& b) {
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
     return checked;
   }
   if (auto checked = check_channels_last(layer, layer.dtype == Dtype::kF32 ? 4 : 8); !checked) {

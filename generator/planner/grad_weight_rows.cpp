@@ -164,7 +164,7 @@ std::string positions_text(const Block& b) {
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
     return checked;
   }
   if (layer.layout != Layout::kNchw) {

@@ -92,7 +92,7 @@ template <typename T, std::size_t m, std::size_t n>
 /// What predictions and choices depend on, at some sizes of the input.
 struct Facts {
   const Layer& layer;
-  const Target& target;
+  const PlannedTarget& target;
   mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
   Axis rows = {}, columns = {};
   std::int64_t batch = 0, height = 0, width = 0;  // planned for

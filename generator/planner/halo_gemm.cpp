@@ -106,7 +106,7 @@ constexpr std::array<std::string_view, 29> kConstants = {
 /// What the choice depends on.
 struct Facts {
   const Layer& layer;
-  const Target& target;
+  const PlannedTarget& target;
   mutable BlockConstants<Block> constants;        // a cache: holds the block at hand
   std::int64_t batch = 0, height = 0, width = 0;  // planned for
   double read_bytes = 0, written_bytes = 0;       // that a call moves at the least
@@ -298,7 +298,7 @@ Plan plan_of(const Facts& f, const Block& b, double seconds) {
 /// What the template asks of a problem, whatever its sizes.
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
     return checked;
   }
   if (auto checked = check_input_strides(layer); !checked) {

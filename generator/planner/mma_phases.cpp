@@ -20,6 +20,7 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
+constexpr Features kNeeds = {Feature::kMmaF16, Feature::kMmaBf16, Feature::kMmaTf32, Feature::kTma};
 constexpr std::int64_t kPieceBytes = 16;        // of tensor copies, which rows are multiples of
 constexpr std::int64_t kMostRows = 64;          // of the products: phases by output channels
 constexpr std::int64_t kMostShifts = 32;        // of the input, which are unrolled
@@ -124,7 +125,7 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const double moved = f.layer.dtype == Dtype::kF32 ? 1.5 : 2;               // words to a fragment's registers
   const double outputs = chunks * number(kVector) * 4 * number(kRowTiles);   // of a lane
   const double cycles =
-      cycles_of(f.target, {.tensor_cycles = products * factors.phases_product,
+      cycles_of(f.target, {.tensor_cycles = products * std::max(factors.phases_product, f.target.sm.mma_cycles),
                            .shared_wavefronts = 4 * (loads + weight_loads),
                            .instructions = (products * (1 + moved / number(kRowTiles)) + loads + weight_loads) / 4,
                            .l2_bytes = number(kCopiedBytes) * number(kKBlocks)});
@@ -173,7 +174,8 @@ std::set<std::int64_t> widths(const Facts& f, Block b) {
 void add_blocks(const Facts& f, Block b, std::vector<Block>& out, std::int64_t& least_bytes) {
   for (b.blocks_per_sm = 1; b.blocks_per_sm <= kMostBlocksOfSm; ++b.blocks_per_sm) {
     const std::int64_t registers = kRegistersOfSm / (f.of(b)[kThreads] * b.blocks_per_sm) / 8 * 8;
-    if (wanted_registers(f, b) > std::min<std::int64_t>(255, registers)) {
+    if (wanted_registers(f, b) > std::min<std::int64_t>(255, registers) ||
+        f.of(b)[kThreads] * b.blocks_per_sm > f.target.max_threads_per_sm) {
       return;
     }
     const std::int64_t most =
@@ -261,7 +263,7 @@ Result<void> check_layout(const Layer& layer) {
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+  if (auto checked = check_tensor_cores(problem, kNeeds, kComputes); !checked) {
     return checked;
   }
   if (auto checked = check_one_group(layer); !checked) {

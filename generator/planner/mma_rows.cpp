@@ -19,6 +19,9 @@
 namespace convtgen {
 namespace {
 
+constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
+constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16, Feature::kMmaBf16, Feature::kPackedConvert,
+                             Feature::kCpAsync};
 constexpr std::int64_t kUnit = 8;                                      // channels, of input and output
 constexpr std::int64_t kSector = 16;                                   // channels of 32 bytes of memory
 constexpr std::int64_t kLine = 64;                                     // the same of 128
@@ -71,7 +74,7 @@ constexpr std::array<std::string_view, kConstantCount> kConstants = {
 /// What the choice depends on.
 struct Facts {
   const Layer& layer;
-  const Target& target;
+  const PlannedTarget& target;
   Axis rows, columns;
   InputSizes sizes;  // that times are predicted for
   Shape shape;       // of a call of these
@@ -260,13 +263,8 @@ Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seco
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (problem.target.capability < 80) {
-    return fail(fmt::format("architecture {}; mma.sync of these types is an instruction of sm_80 and later",
-                            problem.target.architecture));
-  }
-  if (layer.compute != Compute::kF16 && layer.compute != Compute::kBf16) {
-    return fail(fmt::format("compute {}; it takes {}, {}", name_of(layer.compute), name_of(Compute::kF16),
-                            name_of(Compute::kBf16)));
+  if (auto checked = check_tensor_cores(problem, kNeeds, kComputes); !checked) {
+    return checked;
   }
   if (layer.layout != Layout::kNhwc) {
     return fail("layout nchw; it takes nhwc, whose channels of a pixel are vectors");

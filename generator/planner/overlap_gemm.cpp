@@ -407,7 +407,7 @@ Result<void> check_planes(const Axis& rows, const Axis& columns) {
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
     return checked;
   }
   if (auto checked = check_one_group(layer); !checked) {

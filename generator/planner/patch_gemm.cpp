@@ -170,7 +170,7 @@ Result<void> check_patches(const Layer& layer) {
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
     return checked;
   }
   if (layer.layout != Layout::kNhwc) {

@@ -250,7 +250,7 @@ Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seco
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
     return checked;
   }
   if (layer.layout != Layout::kNhwc) {

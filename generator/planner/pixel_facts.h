@@ -16,7 +16,7 @@ namespace convtgen {
 template <typename Block>
 struct PixelFacts {
   const Layer& layer;
-  const Target& target;
+  const PlannedTarget& target;
   Axis rows, columns;
   InputSizes sizes;  // that times are predicted for
   double memory_bytes;

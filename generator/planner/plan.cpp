@@ -32,7 +32,7 @@ double direct_seconds(const Problem& problem, const Plan& direct) {
   if (!blocks || *blocks == 0) {
     return 0;
   }
-  const Target& target = problem.target;
+  const PlannedTarget& target = problem.target;
   const Cost cost = cost_of(problem, *shape);
   const CostFactors& factors = target.factors;
   if (problem.direction != Direction::kForward) {

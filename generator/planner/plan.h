@@ -5,10 +5,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
+#include "generator/planner/cost_factors.h"
 #include "generator/planner/target.h"
 #include "generator/program/parameters.h"
 #include "generator/recipe/recipe.h"
@@ -16,11 +18,20 @@
 
 namespace convtgen {
 
+/// A target with what its plans are predicted and chosen by: facts of the cost models and of a machine, not of the
+/// architecture.
+struct PlannedTarget : Target {
+  PlannedTarget() = default;
+  PlannedTarget(Target target) : Target(std::move(target)) {}  // with the fitted factors, for any chip
+  CostFactors factors = {};                                    // fitted to what calls took
+  std::string chip = {};  // "NVIDIA H200", whose shipped records are preferred; "": any
+};
+
 /// What a kernel is wanted for.
 struct Problem {
   Layer layer;
   Direction direction = Direction::kForward;
-  Target target;
+  PlannedTarget target = {};
 };
 
 /// Where a tuning record comes from.

@@ -86,7 +86,7 @@ constexpr std::array<std::string_view, 19> kConstants = {
 /// What the choice depends on.
 struct Facts {
   const Layer& layer;
-  const Target& target;
+  const PlannedTarget& target;
   mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
   Axis rows = {}, columns = {};
   Shape shape = {};        // with what open sizes are planned for
@@ -427,7 +427,7 @@ Plan plan_of(const Facts& f, const Candidate& candidate) {
 /// What the template asks of the layer, whatever its sizes.
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kComputes); !checked) {
+  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
     return checked;
   }
   if (auto checked = check_input_strides(layer); !checked) {

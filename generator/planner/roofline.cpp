@@ -20,7 +20,7 @@ double seconds_of(const Target& target, const CallWork& work) {
          both * work.measured;
 }
 
-double piece_seconds(const Target& target, double bytes, std::int64_t piece_bytes) {
+double piece_seconds(const PlannedTarget& target, double bytes, std::int64_t piece_bytes) {
   constexpr std::int64_t kSectorBytes = 32;
   return piece_bytes < kSectorBytes ? bytes / static_cast<double>(piece_bytes) / (target.factors.stored_pieces * 1e9)
                                     : 0;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "generator/planner/target.h"
+#include "generator/planner/plan.h"
 
 namespace convtgen {
 
@@ -35,7 +35,7 @@ struct CallWork {
 
 /// Seconds in which `bytes` of outputs are stored in pieces of sectors, each by an instruction of a warp: a piece costs
 /// what a sector does. 0 of whole sectors, whose time is memory's.
-[[nodiscard]] double piece_seconds(const Target& target, double bytes, std::int64_t piece_bytes);
+[[nodiscard]] double piece_seconds(const PlannedTarget& target, double bytes, std::int64_t piece_bytes);
 
 /// Tensor-core cycles of one product of 64 positions x `columns` where two warpgroups keep an SM's tensor cores busy.
 [[nodiscard]] double product_cycles(const Target& target, std::int64_t columns);

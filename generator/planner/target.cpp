@@ -14,24 +14,208 @@
 namespace convtgen {
 namespace {
 
-constexpr SmRates kH200 = {.clock_hz = 1.7e9,
-                           .tensor_columns_per_cycle = 2,
-                           .least_product_cycles = 17,
-                           .l2_bytes_per_cycle = 24,
-                           .shared_bytes_per_cycle = 128,
-                           .copied_bytes_per_cycle = 16};
+using enum Feature;
 
-// Shared-memory limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Ceilings of
-// sm_90a were measured on an H200 (a large copy; fp32, tf32 and fp16 matrix products); the others are the data sheets'
-// of the largest chip.
+constexpr Features kTuring = {kLdmatrix, kMmaF16K8};
+constexpr Features kAmpere = kTuring + Features{kMmaF16, kMmaBf16, kMmaTf32, kPackedConvert, kCpAsync, kMbarrier};
+constexpr Features kHopper = kAmpere + Features{kStmatrix, kTma, kCluster, kPdl, kElect};
+
+// What mma_phases is predicted by. `multiply_adds` are an SM's by mma.sync of f16 in a cycle, where a product of 16 x 8
+// has 16 of depth. The rest is as the H200 has it: nobody measured these chips.
+constexpr SmRates blackwell_sm(double clock_hz, double multiply_adds) {
+  return {.clock_hz = clock_hz,
+          .mma_cycles = 16 * 8 * 16 / multiply_adds,
+          .l2_bytes_per_cycle = 24,
+          .shared_bytes_per_cycle = 128};
+}
+
+// Shared memory and threads: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Rates are
+// of the boards' data sheets, except those of sm_90a; a rate that is computed has its factors behind it.
 const std::array kTargets = {
-    Target{"sm_75", 75, 72, 64 * 1024, 64 * 1024, 0.672e12, 16.3e12, 0.51e12},                       // Quadro RTX 8000
-    Target{"sm_80", 80, 108, 163 * 1024, 164 * 1024, 2.04e12, 19.5e12, 9.7e12},                      // A100 80 GB
-    Target{"sm_86", 86, 84, 99 * 1024, 100 * 1024, 0.936e12, 35.6e12, 0.56e12},                      // RTX 3090
-    Target{"sm_89", 89, 142, 99 * 1024, 100 * 1024, 0.864e12, 91.6e12, 1.4e12},                      // L40S
-    Target{"sm_90a", 90, 132, 227 * 1024, 228 * 1024, 4.2e12, 51e12, 34e12, 360e12, 715e12, kH200},  // H200
-    Target{"sm_100", 100, 148, 227 * 1024, 228 * 1024, 8.0e12, 75e12, 37e12},                        // B200
-    Target{"sm_120", 120, 188, 99 * 1024, 100 * 1024, 1.79e12, 125e12, 1.95e12},  // RTX PRO 6000 Blackwell
+    Target{.architecture = "sm_75",
+           .capability = 75,
+           .board = "Quadro RTX 8000",
+           .features = kTuring,
+           .multiprocessors = 72,
+           .max_shared_bytes = 64 * 1024,
+           .shared_bytes_per_sm = 64 * 1024,
+           .max_threads_per_sm = 1024,
+           .bytes_per_second = 0.672e12,
+           .f32_flops = 16.3e12,
+           .f64_flops = 0.51e12,    // 1/32 of f32
+           .f16_flops = 130.5e12},  // the tensor cores take no tf32 and no bf16
+    Target{.architecture = "sm_80",
+           .capability = 80,
+           .board = "A100 80 GB",
+           .features = kAmpere,
+           .multiprocessors = 108,
+           .max_shared_bytes = 163 * 1024,
+           .shared_bytes_per_sm = 164 * 1024,
+           .max_threads_per_sm = 2048,
+           .bytes_per_second = 2.04e12,
+           .f32_flops = 19.5e12,
+           .f64_flops = 9.7e12,
+           .tf32_flops = 156e12,
+           .f16_flops = 312e12,
+           .bf16_flops = 312e12},
+    // The memory and f32 of the RTX 3090, the SMs and tensor cores of the A40: those of a GeForce are half as fast.
+    Target{.architecture = "sm_86",
+           .capability = 86,
+           .board = "RTX 3090 and A40",
+           .features = kAmpere,
+           .multiprocessors = 84,
+           .max_shared_bytes = 99 * 1024,
+           .shared_bytes_per_sm = 100 * 1024,
+           .max_threads_per_sm = 1536,
+           .bytes_per_second = 0.936e12,
+           .f32_flops = 35.6e12,
+           .f64_flops = 0.56e12,
+           .tf32_flops = 74.8e12,
+           .f16_flops = 149.7e12,
+           .bf16_flops = 149.7e12},
+    Target{.architecture = "sm_87",
+           .capability = 87,
+           .board = "Jetson AGX Orin",
+           .features = kAmpere,
+           .multiprocessors = 16,
+           .max_shared_bytes = 163 * 1024,
+           .shared_bytes_per_sm = 164 * 1024,
+           .max_threads_per_sm = 1536,
+           .bytes_per_second = 0.205e12,
+           .f32_flops = 5.3e12,
+           .f64_flops = 0.083e12,  // 1/64 of f32
+           .tf32_flops = 21.3e12,  // 512 multiply-adds of an SM in a cycle of 1.3 GHz
+           .f16_flops = 42.6e12,   // 1024
+           .bf16_flops = 42.6e12},
+    // No board has a data sheet: the rates are the AGX Orin's.
+    Target{.architecture = "sm_88",
+           .capability = 88,
+           .board = "Jetson AGX Orin",
+           .features = kAmpere,
+           .multiprocessors = 16,
+           .max_shared_bytes = 99 * 1024,
+           .shared_bytes_per_sm = 100 * 1024,
+           .max_threads_per_sm = 1536,
+           .bytes_per_second = 0.205e12,
+           .f32_flops = 5.3e12,
+           .f64_flops = 0.083e12,
+           .tf32_flops = 21.3e12,
+           .f16_flops = 42.6e12,
+           .bf16_flops = 42.6e12},
+    Target{.architecture = "sm_89",
+           .capability = 89,
+           .board = "L40S",
+           .features = kAmpere,
+           .multiprocessors = 142,
+           .max_shared_bytes = 99 * 1024,
+           .shared_bytes_per_sm = 100 * 1024,
+           .max_threads_per_sm = 1536,
+           .bytes_per_second = 0.864e12,
+           .f32_flops = 91.6e12,
+           .f64_flops = 1.4e12,
+           .tf32_flops = 183e12,
+           .f16_flops = 362e12,
+           .bf16_flops = 362e12},
+    // Measured: a large copy, and fp32, tf32 and fp16 matrix products. f64 is the data sheet's, without tensor cores.
+    Target{.architecture = "sm_90a",
+           .capability = 90,
+           .board = "H200",
+           .rates = RateSource::kMeasured,
+           .features = kHopper + Features{kSetmaxnreg, kWgmma},
+           .multiprocessors = 132,
+           .max_shared_bytes = 227 * 1024,
+           .shared_bytes_per_sm = 228 * 1024,
+           .max_threads_per_sm = 2048,
+           .bytes_per_second = 4.2e12,
+           .f32_flops = 51e12,
+           .f64_flops = 34e12,
+           .tf32_flops = 360e12,
+           .f16_flops = 715e12,
+           .bf16_flops = 715e12,
+           .sm = {.clock_hz = 1.7e9,
+                  .tensor_columns_per_cycle = 2,
+                  .least_product_cycles = 17,
+                  .mma_cycles = 1.43,  // 643 TFLOP/s
+                  .l2_bytes_per_cycle = 24,
+                  .shared_bytes_per_cycle = 128,
+                  .copied_bytes_per_cycle = 16}},
+    // The ceilings are tcgen05's, which no template uses. 1024 multiply-adds of f16 by mma.sync are an estimate:
+    // kernels that others published reach 677.
+    Target{.architecture = "sm_100",
+           .capability = 100,
+           .board = "B200",
+           .features = kHopper,
+           .multiprocessors = 148,
+           .max_shared_bytes = 227 * 1024,
+           .shared_bytes_per_sm = 228 * 1024,
+           .max_threads_per_sm = 2048,
+           .bytes_per_second = 8.0e12,
+           .f32_flops = 75e12,
+           .f64_flops = 37e12,
+           .tf32_flops = 1125e12,
+           .f16_flops = 2250e12,
+           .bf16_flops = 2250e12,
+           .sm = blackwell_sm(1.85e9, 1024)},
+    Target{.architecture = "sm_103",
+           .capability = 103,
+           .board = "B300",
+           .features = kHopper,
+           .multiprocessors = 148,
+           .max_shared_bytes = 227 * 1024,
+           .shared_bytes_per_sm = 228 * 1024,
+           .max_threads_per_sm = 2048,
+           .bytes_per_second = 8.0e12,
+           .f32_flops = 75e12,
+           .f64_flops = 1.2e12,  // 1/64 of f32
+           .tf32_flops = 1125e12,
+           .f16_flops = 2250e12,
+           .bf16_flops = 2250e12,
+           .sm = blackwell_sm(1.85e9, 1024)},
+    Target{.architecture = "sm_110",
+           .capability = 110,
+           .board = "Jetson AGX Thor",
+           .features = kHopper,
+           .multiprocessors = 20,
+           .max_shared_bytes = 227 * 1024,
+           .shared_bytes_per_sm = 228 * 1024,
+           .max_threads_per_sm = 1536,
+           .bytes_per_second = 0.273e12,
+           .f32_flops = 8.0e12,
+           .f64_flops = 0.13e12,  // 1/64 of f32
+           .tf32_flops = 129e12,  // half of f16
+           .f16_flops = 258e12,   // an eighth of the 2070 TFLOP/s of sparse fp4
+           .bf16_flops = 258e12,
+           .sm = blackwell_sm(1.57e9, 1024)},
+    Target{.architecture = "sm_120",
+           .capability = 120,
+           .board = "RTX PRO 6000",
+           .features = kHopper,
+           .multiprocessors = 188,
+           .max_shared_bytes = 99 * 1024,
+           .shared_bytes_per_sm = 100 * 1024,
+           .max_threads_per_sm = 1536,
+           .bytes_per_second = 1.79e12,
+           .f32_flops = 125e12,
+           .f64_flops = 1.95e12,
+           .tf32_flops = 250e12,
+           .f16_flops = 500e12,  // 512 multiply-adds of an SM in a cycle of 2.6 GHz
+           .bf16_flops = 500e12,
+           .sm = blackwell_sm(2.5e9, 512)},
+    Target{.architecture = "sm_121",
+           .capability = 121,
+           .board = "DGX Spark",
+           .features = kHopper,
+           .multiprocessors = 48,
+           .max_shared_bytes = 99 * 1024,
+           .shared_bytes_per_sm = 100 * 1024,
+           .max_threads_per_sm = 1536,
+           .bytes_per_second = 0.273e12,
+           .f32_flops = 29.5e12,  // 128 multiply-adds of an SM in a cycle of 2.4 GHz
+           .f64_flops = 0.46e12,  // 1/64 of that
+           .tf32_flops = 59e12,
+           .f16_flops = 118e12,  // 512
+           .bf16_flops = 118e12,
+           .sm = blackwell_sm(2.4e9, 512)},
 };
 
 // 87 of "sm_87" or, with that prefix, "compute_87".

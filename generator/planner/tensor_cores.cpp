@@ -1,14 +1,32 @@
 #include "generator/planner/tensor_cores.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace convtgen {
 
-Result<void> check_tensor_cores(const Problem& problem, std::span<const Compute> computes) {
-  if (problem.target.architecture != "sm_90a") {
-    return fail(fmt::format("architecture {}; wgmma is an instruction of sm_90a", problem.target.architecture));
+Result<void> check_features(const Target& target, Features needs) {
+  const auto lacks = std::find_if(kAllFeatures.rbegin(), kAllFeatures.rend(),
+                                  [&](Feature feature) { return needs.has(feature) && !target.features.has(feature); });
+  if (lacks == kAllFeatures.rend()) {
+    return {};
+  }
+  std::vector<std::string_view> able;
+  for (const Target& known : known_targets()) {
+    if (known.features.has_all(needs)) {
+      able.push_back(known.architecture);
+    }
+  }
+  return fail(fmt::format("architecture {} has no {}; it takes {}", target.architecture, name_of(*lacks),
+                          fmt::join(able, ", ")));
+}
+
+Result<void> check_tensor_cores(const Problem& problem, Features needs, std::span<const Compute> computes) {
+  if (auto checked = check_features(problem.target, needs); !checked) {
+    return checked;
   }
   if (std::ranges::find(computes, problem.layer.compute) == computes.end()) {
     std::string names;

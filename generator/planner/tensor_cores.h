@@ -8,8 +8,16 @@
 
 namespace convtgen {
 
-/// Errors: the target has no wgmma, or the layer's compute mode is none of these.
-[[nodiscard]] Result<void> check_tensor_cores(const Problem& problem, std::span<const Compute> computes);
+/// What the templates need whose warpgroups make products, and others bring their operands.
+inline constexpr Features kWarpgroups = {Feature::kTma, Feature::kSetmaxnreg, Feature::kWgmma};
+
+/// Errors: the target lacks one of these features; the message names the newest of those, and the targets that have
+/// all.
+[[nodiscard]] Result<void> check_features(const Target& target, Features needs);
+
+/// Errors: those of check_features(), or the layer's compute mode is none of these.
+[[nodiscard]] Result<void> check_tensor_cores(const Problem& problem, Features needs,
+                                              std::span<const Compute> computes);
 
 /// Errors: the layer has an input stride, which is the stride of a layer whose gradient is wanted.
 [[nodiscard]] Result<void> check_input_strides(const Layer& layer);

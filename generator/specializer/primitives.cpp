@@ -7,12 +7,10 @@
 #include <charconv>
 #include <optional>
 
-#include "generator/planner/target.h"
-
 namespace convtgen {
 namespace {
 
-using Chip = PrimitiveNeed::Chip;
+using enum Feature;
 
 constexpr std::string_view kWgmmaPrefix = "wgmma_m64n";
 constexpr std::string_view kIncreasePrefix = "setmaxnreg_increase_";
@@ -159,80 +157,69 @@ Primitive primitive_of(std::string_view name, std::string text) {
 
 std::vector<PrimitiveNeed> make_table() {
   std::vector<PrimitiveNeed> table;
-  const auto add = [&](std::string_view header, Chip chip, std::initializer_list<std::string_view> names) {
+  const auto add = [&](std::string_view header, Features needs, std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) {
-      table.push_back({std::string(name), fmt::format("device/{}.h", header), chip});
+      table.push_back({std::string(name), fmt::format("device/{}.h", header), needs});
     }
   };
-  add("memory", Chip::kAny,
+  add("memory", {},
       {"shared_memory", "shared_address", "shared_align", "load_constant_16", "store_global_4", "store_global_8",
        "store_global_16"});
-  add("convert", Chip::kAny,
+  add("convert", {},
       {"half_to_float", "float_to_half", "accumulator_to_half", "bfloat16_to_float", "float_to_bfloat16", "halves_of"});
-  add("convert", Chip::kSm80, {"floats_to_half2", "floats_to_bfloat162"});
-  add("warp", Chip::kAny, {"lane_id", "warp_uniform"});
-  add("warp", Chip::kSm90, {"elect_one"});
-  add("async_copy", Chip::kSm80,
+  add("convert", {kPackedConvert}, {"floats_to_half2", "floats_to_bfloat162"});
+  add("warp", {}, {"lane_id", "warp_uniform"});
+  add("warp", {kElect}, {"elect_one"});
+  add("async_copy", {kCpAsync},
       {"async_copy_4", "async_copy_8", "async_copy_16", "async_copy_commit", "async_copy_wait", "async_copy_wait_all",
        "async_copy_arrive"});
-  add("barrier", Chip::kAny, {"named_barrier_sync", "named_barrier_arrive"});
-  add("barrier", Chip::kSm80,
+  add("barrier", {}, {"named_barrier_sync", "named_barrier_arrive"});
+  add("barrier", {kMbarrier},
       {"mbarrier_init", "mbarrier_invalidate", "mbarrier_arrive", "mbarrier_test", "mbarrier_poll"});
-  add("barrier", Chip::kSm90,
+  add("barrier", {kTma},
       {"fence_mbarrier_init", "mbarrier_arrive_expect", "mbarrier_expect", "mbarrier_arrive_remote",
        "mbarrier_try_wait", "mbarrier_wait", "mbarrier_wait_cluster"});
-  add("matrix_load", Chip::kAny,
+  add("matrix_load", {kLdmatrix},
       {"matrix_load_x1", "matrix_load_x1_transposed", "matrix_load_x2", "matrix_load_x2_transposed", "matrix_load_x4",
        "matrix_load_x4_transposed"});
-  add("matrix_load", Chip::kSm90,
+  add("matrix_load", {kStmatrix},
       {"matrix_store_x1", "matrix_store_x1_transposed", "matrix_store_x2", "matrix_store_x2_transposed",
        "matrix_store_x4", "matrix_store_x4_transposed"});
-  add("mma", Chip::kSm80, {"mma_k16_f16", "mma_k16_bf16", "mma_k8_f16", "mma_k8_bf16", "mma_k8_tf32"});
+  add("mma", {kMmaF16K8}, {"mma_k8_f16"});
+  add("mma", {kMmaF16}, {"mma_k16_f16"});
+  add("mma", {kMmaBf16}, {"mma_k16_bf16", "mma_k8_bf16"});
+  add("mma", {kMmaTf32}, {"mma_k8_tf32"});
   for (int rank = 1; rank <= 5; ++rank) {
     for (const std::string_view kind : {"load", "load_multicast", "store"}) {
-      table.push_back({fmt::format("tensor_{}_{}d", kind, rank), "device/tensor_copy.h", Chip::kSm90});
+      table.push_back({fmt::format("tensor_{}_{}d", kind, rank), "device/tensor_copy.h", {kTma}});
     }
   }
-  add("tensor_copy", Chip::kSm90,
+  add("tensor_copy", {kTma},
       {"tensor_prefetch", "bulk_load", "bulk_load_multicast", "bulk_store", "bulk_commit", "bulk_wait_read",
        "bulk_wait", "fence_proxy_async"});
-  add("cluster", Chip::kSm90,
+  add("cluster", {kCluster},
       {"cluster_rank", "cluster_size", "cluster_arrive", "cluster_arrive_relaxed", "cluster_wait", "cluster_pointer",
        "cluster_load_4", "cluster_load_16", "cluster_store_4", "cluster_store_16"});
-  add("grid", Chip::kSm90, {"grid_dependents_launch", "grid_dependency_wait"});
-  add("warpgroup", Chip::kAny,
+  add("grid", {kPdl}, {"grid_dependents_launch", "grid_dependency_wait"});
+  add("warpgroup", {},
       {"wgmma_pin", "wgmma_pin_operand", "wgmma_keep_operand", "wgmma_descriptor", "wgmma_descriptor_move"});
-  add("warpgroup", Chip::kSm90a, {"wgmma_fence", "wgmma_commit", "wgmma_wait"});
+  add("warpgroup", {kWgmma}, {"wgmma_fence", "wgmma_commit", "wgmma_wait"});
   return table;
 }
 
-bool has(const Target& target, Chip chip) {
-  switch (chip) {
-    case Chip::kAny:
-      return true;
-    case Chip::kSm80:
-      return target.capability >= 80;
-    case Chip::kSm90:
-      return target.capability >= 90;
-    case Chip::kSm90a:
-      return target.architecture == "sm_90a";
-  }
-  return false;
-}
-
-Result<Chip> chip_of(std::string_view name) {
+Result<Features> needs_of(std::string_view name) {
   if (is_printed_primitive(name)) {
     if (const Result<Primitive> printed = printed_primitive(name); !printed) {
       return std::unexpected(printed.error());
     }
-    return Chip::kSm90a;
+    return Features{name.starts_with(kWgmmaPrefix) ? kWgmma : kSetmaxnreg};
   }
   const std::vector<PrimitiveNeed>& known = known_primitives();
   const auto found = std::ranges::find(known, name, &PrimitiveNeed::name);
   if (found == known.end()) {
     return fail(fmt::format("no primitive '{}'", name));
   }
-  return found->chip;
+  return found->needs;
 }
 
 }  // namespace
@@ -315,20 +302,20 @@ const std::vector<PrimitiveNeed>& known_primitives() {
 }
 
 Result<void> check_primitive(std::string_view name, std::string_view architecture) {
-  const Result<Chip> chip = chip_of(name);
-  if (!chip) {
-    return std::unexpected(chip.error());
+  const Result<Features> needs = needs_of(name);
+  if (!needs) {
+    return std::unexpected(needs.error());
   }
   const Result<Target> target = target_named(architecture);
   if (!target) {
     return std::unexpected(target.error());
   }
-  if (has(*target, *chip)) {
+  if (target->features.has_all(*needs)) {
     return {};
   }
-  std::vector<std::string> able;
+  std::vector<std::string_view> able;
   for (const Target& known : known_targets()) {
-    if (has(known, *chip)) {
+    if (known.features.has_all(*needs)) {
       able.push_back(known.architecture);
     }
   }
@@ -336,9 +323,18 @@ Result<void> check_primitive(std::string_view name, std::string_view architectur
                           able.size() == 1 ? "has" : "have"));
 }
 
-bool is_only_of_sm_90a(std::string_view name) {
-  const Result<Chip> chip = chip_of(name);
-  return chip && *chip == Chip::kSm90a;
+const Target* only_target_with(std::string_view name) {
+  const Result<Features> needs = needs_of(name);
+  const Target* only = nullptr;
+  for (const Target& known : known_targets()) {
+    if (needs && known.features.has_all(*needs)) {
+      if (is_portable(known)) {
+        return nullptr;
+      }
+      only = &known;
+    }
+  }
+  return only;
 }
 
 }  // namespace convtgen

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "generator/planner/target.h"
 #include "generator/program/program.h"
 #include "generator/support/error.h"
 
@@ -55,18 +56,12 @@ struct PrintedCall {
 /// Errors: no such declaration; a value that is no type or major; a number of accumulators that no product has.
 [[nodiscard]] Result<std::string> printed_name(const PrintedCall& call);
 
-/// What a primitive is part of: its header, relative to templates/ (none for a printed one), and what it asks of a
+/// What a primitive is part of: its header, relative to templates/ (none for a printed one), and what it needs of a
 /// chip.
 struct PrimitiveNeed {
-  enum class Chip {
-    kAny,    // sm_75 and later
-    kSm80,   // and later
-    kSm90,   // and later
-    kSm90a,  // this one alone
-  };
   std::string name;
   std::string header;
-  Chip chip = Chip::kAny;
+  Features needs = {};
 };
 
 /// All functions of the headers in templates/device/ that are device primitives, printed ones left out.
@@ -76,7 +71,8 @@ struct PrimitiveNeed {
 /// Errors: the architecture lacks it (the message names those that have it); an unknown architecture or primitive.
 [[nodiscard]] Result<void> check_primitive(std::string_view name, std::string_view architecture);
 
-/// Whether sm_90a alone has a primitive. False for unknown names.
-[[nodiscard]] bool is_only_of_sm_90a(std::string_view name);
+/// The target whose code alone has a primitive, an "a" architecture ("sm_90a"); null where portable code has it too,
+/// and for unknown names.
+[[nodiscard]] const Target* only_target_with(std::string_view name);
 
 }  // namespace convtgen

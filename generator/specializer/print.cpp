@@ -14,9 +14,12 @@ namespace {
 using ResidualKind = Residual::Kind;
 
 // nvcc's -arch=sm_90a also makes PTX of compute_90, whose assembler would print an error for each instruction.
-constexpr std::string_view kOnlyOnSm90a =
-    "#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)\n"
-    "#error \"for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a\"";
+std::string only_there(const Target& target) {
+  return fmt::format(
+      "#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM{0}_ALL)\n"
+      "#error \"for {1} alone: nvcc -gencode arch=compute_{0}a,code={1}, or NVRTC --gpu-architecture={1}\"",
+      target.capability, target.architecture);
+}
 
 /// The words of a comment on lines of so many columns at most, each with its slashes.
 std::vector<std::string> comment_lines(std::string_view text, int indent) {
@@ -349,8 +352,12 @@ class SourcePrinter {
     }
     heading("Device primitives");
     printer_.line("", 0);
-    if (std::ranges::any_of(output_.primitives, is_only_of_sm_90a, &Primitive::name)) {
-      printer_.verbatim(kOnlyOnSm90a, 0);
+    const Target* only = nullptr;
+    for (const Primitive& primitive : output_.primitives) {
+      only = only != nullptr ? only : only_target_with(primitive.name);
+    }
+    if (only != nullptr) {
+      printer_.verbatim(only_there(*only), 0);
       printer_.line("#elif !defined(CONVTGEN_HOST_DEVICE)", 0);
     } else {
       printer_.line("#ifndef CONVTGEN_HOST_DEVICE", 0);

@@ -155,10 +155,12 @@ class Device:
 
     Args:
       which: "cuda:N", "host" (the CPU, slowly, with every access checked), "host:sm_90a" (the same with the kernels of
-        that architecture), or "auto".
+        that architecture), or "auto". With CONVTGEN_ARCHITECTURE=sm_80 in the environment a GPU runs the kernels of that
+        older chip, and "host" has their source.
 
     Raises:
-      Error: NO_DEVICE where there is no such GPU or no driver.
+      Error: NO_DEVICE where there is no such GPU or no driver; INVALID_ARGUMENT where CONVTGEN_ARCHITECTURE does not run
+        there.
     """
 
     def __init__(self, which="auto"):

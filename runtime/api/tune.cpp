@@ -49,7 +49,7 @@ Outcome<Tuning> tuning_of(convtgen_device* given, const convtgen_layer* layer, c
   if (!device) {
     return fail_with(Status::kNoDevice, device.error());
   }
-  const Result<Target> target = target_on(**device, on.host_target().architecture);
+  const Result<PlannedTarget> target = target_on(**device, on.target().architecture, "");
   if (!target) {
     return fail_with(Status::kUnsupported, target.error());
   }
@@ -98,7 +98,8 @@ convtgen_status convtgen_tune(convtgen_device* device, const convtgen_layer* lay
       };
     }
     const std::shared_ptr<Store> store = store_of((*find(device))->store_folder());
-    const std::shared_ptr<KernelMaker> maker = maker_for(*tuning->device, store);
+    const std::shared_ptr<KernelMaker> maker =
+        maker_for(*tuning->device, store, (*find(device))->target().architecture);
     const auto tuned = tune(*tuning->device, *store, *maker, tuning->job, options);
     if (auto called = guard.result("progress"); !called) {
       return called;

@@ -3,11 +3,38 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
+
+#include "runtime/support/environment.h"
 
 namespace convtgen {
+namespace {
+
+/// The same; an error of what was not given says where it comes from.
+template <typename Value>
+Result<Value> named_origin(Result<Value> result, std::string_view given) {
+  return result || !given.empty() ? std::move(result)
+                                  : fail(fmt::format("{}: {}", kArchitectureVariable, result.error().message));
+}
+
+}  // namespace
 
 CodeCompiler code_compiler(const Nvrtc& nvrtc) {
   return {1000 * nvrtc.major + 10 * nvrtc.minor, nvrtc.architectures};
+}
+
+Result<Chip> chip_here(Chip chip, std::string_view given) {
+  const std::string asked = given.empty() ? environment(kArchitectureVariable) : std::string();
+  if (given.empty() && asked.empty()) {
+    return chip;
+  }
+  return named_origin(chip_as(std::move(chip), given.empty() ? asked : given), given);
+}
+
+Result<Target> host_target_here(std::string_view given, std::string_view otherwise) {
+  const std::string asked = given.empty() ? environment(kArchitectureVariable) : std::string();
+  const std::string_view name = !given.empty() ? given : !asked.empty() ? std::string_view(asked) : otherwise;
+  return named_origin(target_named(name), given);
 }
 
 std::expected<CodeTarget, NoCode> code_here(const Chip& chip) {
@@ -17,6 +44,9 @@ std::expected<CodeTarget, NoCode> code_here(const Chip& chip) {
 }
 
 std::string note_of_code(const Chip& chip, const CodeTarget& code, const std::string& compiler) {
+  if (!chip.as.empty()) {
+    return "";
+  }
   if (code.target.capability == chip.capability) {
     const std::string as = planned_as(code.target);
     return as == code.target.architecture

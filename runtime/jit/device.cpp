@@ -9,6 +9,7 @@
 
 #include "generator/language/language.h"
 #include "generator/layer/directions.h"
+#include "runtime/compile/code_here.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/device/open/device_name.h"
 #include "runtime/jit/dump.h"
@@ -58,8 +59,12 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
     if (why.empty()) {
       device->gpu_ = *std::move(gpu);
       const CudaDeviceInfo& info = device->gpu_->info();
-      device->name_ =
-          fmt::format("cuda:{} ({}, compute capability {})", info.ordinal, info.name, capability_text(info.capability));
+      if (auto opened = device->choose_chip(); !opened) {
+        return std::unexpected(std::move(opened.error()));
+      }
+      device->name_ = fmt::format("cuda:{} ({}, compute capability {}{})", info.ordinal, info.name,
+                                  capability_text(info.capability),
+                                  device->chip_.as.empty() ? "" : fmt::format(", as {}", device->chip_.as));
       device->cubins_ = std::make_unique<CubinMaker>(store_of(device->options_.store_folder), info.name);
       return device;
     }
@@ -70,12 +75,30 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
     return fail_with(Status::kNoDevice, opened.error());
   }
   device->host_ = *std::move(opened);
+  auto target = host_target_here(named->architecture, known_targets().front().architecture);
+  if (!target) {
+    return fail_with(Status::kInvalidArgument, target.error());
+  }
+  device->target_ = *std::move(target);
   device->name_ = device->host_->name();
-  if (!named->architecture.empty()) {
-    device->host_target_ = target_named(named->architecture).value();
-    device->name_ += fmt::format(", kernels of {}", named->architecture);
+  if (device->target_.architecture != known_targets().front().architecture || !named->architecture.empty()) {
+    device->name_ += fmt::format(", kernels of {}", device->target_.architecture);
   }
   return device;
+}
+
+Outcome<void> JitDevice::choose_chip() {
+  chip_ = gpu_->chip();
+  if (!target_of_chip(chip_.capability)) {
+    return {};  // each layer says that there are no kernels
+  }
+  auto chip = chip_here(chip_);
+  if (!chip) {
+    return fail_with(Status::kInvalidArgument, chip.error());
+  }
+  chip_ = *std::move(chip);
+  target_ = target_for(chip_).value();
+  return {};
 }
 
 JitDevice::~JitDevice() = default;
@@ -206,7 +229,7 @@ Outcome<KernelPointer> JitDevice::make(const KernelKey& layer, std::stop_token s
 }
 
 Outcome<KernelPointer> JitDevice::make_on_gpu(const KernelKey& layer, std::stop_token stop) {
-  auto made = cubins_->make_for_chip(layer.layer(), layer.direction(), gpu_->chip(), stop);
+  auto made = cubins_->make_for_chip(layer.layer(), layer.direction(), chip_, stop);
   if (!made) {
     return std::unexpected(std::move(made.error()));
   }
@@ -239,7 +262,7 @@ Outcome<KernelPointer> JitDevice::make_on_gpu(const KernelKey& layer, std::stop_
 }
 
 Outcome<KernelPointer> JitDevice::make_on_host(const KernelKey& layer, std::stop_token stop) {
-  const Problem problem{layer.layer(), layer.direction(), host_target_};
+  const Problem problem{layer.layer(), layer.direction(), target_};
   const std::shared_ptr<Store> store = store_of(options_.store_folder);
   const auto plans = choose_plans(problem, stored_record(*store, problem, kHostChip));
   if (!plans) {

@@ -56,20 +56,21 @@ struct PrepareAllOptions {
 class JitDevice {
  public:
   /// "cuda" (the first GPU), "cuda:N", "host", "host:ARCH", or "auto": a GPU where there is one and an NVRTC for it,
-  /// else the host device, with a note of the reason.
-  /// Errors: kInvalidArgument, another word; kNoDevice; kForked.
+  /// else the host device, with a note of the reason. Kernels are those of ARCH, else of $CONVTGEN_ARCHITECTURE, else a
+  /// GPU's own, on the host device the oldest ones: any do, and these ask the least of it.
+  /// Errors: kInvalidArgument, another word, or an architecture that does not run there; kNoDevice; kForked.
   [[nodiscard]] static Outcome<std::shared_ptr<JitDevice>> open(std::string_view which, DeviceOptions options = {});
   ~JitDevice();
   JitDevice(const JitDevice&) = delete;
   JitDevice& operator=(const JitDevice&) = delete;
 
-  /// "cuda:0 (NVIDIA H200, sm_90a)" or "host (8 workers)".
+  /// "cuda:0 (NVIDIA H200, compute capability 9.0)", "cuda:0 (..., as sm_80)" or "host (8 workers)".
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool is_host() const { return gpu_ == nullptr; }
   /// In the driver's order; -1 on the host device.
   [[nodiscard]] int ordinal() const { return gpu_ ? gpu_->info().ordinal : -1; }
-  /// Whose kernels the host device runs.
-  [[nodiscard]] const Target& host_target() const { return host_target_; }
+  /// Whose kernels it runs: a GPU its own chip's or an older one's.
+  [[nodiscard]] const Target& target() const { return target_; }
   /// As in the options: empty for the user's.
   [[nodiscard]] const std::string& store_folder() const { return options_.store_folder; }
 
@@ -104,6 +105,8 @@ class JitDevice {
     std::shared_ptr<const Failure> failure = nullptr;  // a lasting one
   };
 
+  /// Of an open GPU: whose kernels it runs.
+  [[nodiscard]] Outcome<void> choose_chip();
   [[nodiscard]] Outcome<KernelPointer> make(const KernelKey& layer, std::stop_token stop);
   [[nodiscard]] Outcome<KernelPointer> make_on_gpu(const KernelKey& layer, std::stop_token stop);
   [[nodiscard]] Outcome<KernelPointer> make_on_host(const KernelKey& layer, std::stop_token stop);
@@ -114,8 +117,8 @@ class JitDevice {
   std::string name_;
   std::shared_ptr<Gpu> gpu_;      // null on the host device
   std::shared_ptr<Device> host_;  // null on a GPU
-  // Any architecture does: the device takes the source of each, and the oldest asks the least of it.
-  Target host_target_ = known_targets().front();
+  Chip chip_;                     // of a GPU, with whose kernels it runs
+  Target target_;
   std::unique_ptr<CubinMaker> cubins_;  // null on the host device
 
   mutable std::shared_mutex mutex_;

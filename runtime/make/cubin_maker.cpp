@@ -208,17 +208,17 @@ Outcome<MadeKernel> CubinMaker::generate(const Layer& layer, Direction direction
 
 Outcome<MadeKernel> CubinMaker::make_for_chip(const Layer& layer, Direction direction, const Chip& chip,
                                               const std::stop_token& stop) {
-  const auto target = target_of_chip(chip.capability);
+  const auto target = target_for(chip);
   if (!target) {
     return fail_with(Status::kUnsupported, target.error());
   }
   Problem problem{layer, direction, *target};
-  problem.target.chip = chip_;
-  const auto plans = choose_plans(problem, stored_record(*store_, problem, chip_));
+  problem.target.chip = record_name(chip_, chip);
+  const auto plans = choose_plans(problem, stored_record(*store_, problem, problem.target.chip));
   if (!plans) {
     return std::unexpected(plans.error());
   }
-  const Wanted wanted{BinaryKind::kCubin, chip};
+  const Wanted wanted{chip.as.empty() ? BinaryKind::kCubin : BinaryKind::kPtx, chip};
   auto made = first_kernel(problem, *plans,
                            [&](MadeKernel generated) { return find_or_make(std::move(generated), wanted, stop); });
   if (made) {

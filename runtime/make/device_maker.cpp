@@ -59,11 +59,11 @@ Outcome<MadeKernel> DeviceMaker::find_or_compile(MadeKernel generated, BinaryKin
   return made;
 }
 
-std::shared_ptr<KernelMaker> maker_for(Device& device, std::shared_ptr<Store> store) {
+std::shared_ptr<KernelMaker> maker_for(Device& device, std::shared_ptr<Store> store, std::string_view architecture) {
   if (device.kind() == DeviceKind::kHost) {
     return std::make_shared<DeviceMaker>(device, std::move(store));
   }
-  const auto chip = device.chip();
+  const auto chip = device.chip() ? chip_here(*device.chip(), architecture) : fail("");
   const auto code = chip ? code_here(*chip) : std::unexpected(NoCode{});
   return std::make_shared<CubinMaker>(std::move(store), std::string(),
                                       code && code->is_ptx ? BinaryKind::kPtx : BinaryKind::kCubin);

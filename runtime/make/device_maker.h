@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "runtime/device/device.h"
 #include "runtime/make/kernel_maker.h"
@@ -24,8 +25,9 @@ class DeviceMaker final : public KernelMaker {
   std::shared_ptr<Store> store_;
 };
 
-/// The maker for this device: of what code_here() says for a GPU, of libraries for the host device. The device must
-/// live as long.
-[[nodiscard]] std::shared_ptr<KernelMaker> maker_for(Device& device, std::shared_ptr<Store> store);
+/// The maker for this device, of kernels for an architecture as chip_here() takes it: of what code_here() says for a
+/// GPU, of libraries for the host device. The device must live as long.
+[[nodiscard]] std::shared_ptr<KernelMaker> maker_for(Device& device, std::shared_ptr<Store> store,
+                                                     std::string_view architecture = {});
 
 }  // namespace convtgen

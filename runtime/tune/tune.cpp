@@ -59,11 +59,10 @@ Result<double> measure(Device& device, const Problem& problem, const Plan& plan,
 }
 
 /// The store's record as far as it was made in the same way, else one with nothing measured.
-TuningRecord record_to_go_on_with(const Device& device, Store& store, const Problem& problem, const InputSizes& sizes,
-                                  bool again) {
+TuningRecord record_to_go_on_with(Store& store, const Problem& problem, const InputSizes& sizes, bool again) {
   TuningRecord fresh{.layer = record_layer(problem.layer, problem.direction),
                      .direction = problem.direction,
-                     .chip = chip_of(device),
+                     .chip = problem.target.chip,
                      .architecture = problem.target.architecture,
                      .sizes = sizes,
                      .version = CONVTGEN_VERSION,
@@ -101,7 +100,7 @@ Outcome<Begun> begin(const Device& device, Store& store, const TuneJob& job, con
   if (shape->output_elements == 0) {
     return fail_with(Status::kInvalidArgument, "the batch is empty: there is nothing to measure");
   }
-  Begun begun{{record_to_go_on_with(device, store, job.problem, job.sizes, options.again), {}, 0}, *shape};
+  Begun begun{{record_to_go_on_with(store, job.problem, job.sizes, options.again), {}, 0}, *shape};
   Tuned& tuned = begun.tuned;
   const std::vector<Measurement> earlier = std::exchange(tuned.record.measured, {});
   std::int64_t workspace = 0;
@@ -225,25 +224,25 @@ Outcome<Tuned> measure_all(Run& run, std::size_t place, const TuneJob& job, cons
 
 }  // namespace
 
-std::string chip_of(const Device& device) {
-  return device.kind() == DeviceKind::kHost ? std::string(kHostChip) : device.name();
-}
-
-Result<Target> target_on(const Device& device, std::string_view of_host) {
-  const auto chip = device.chip();
-  if (!chip) {
-    auto target = target_named(of_host);
+Result<PlannedTarget> target_on(const Device& device, std::string_view architecture, std::string_view of_host) {
+  if (!device.chip()) {
+    Result<PlannedTarget> target = host_target_here(architecture, of_host);
     if (target) {
       target->chip = kHostChip;
     }
     return target;
   }
+  const Result<Chip> chip = chip_here(*device.chip(), architecture);
+  if (!chip) {
+    return std::unexpected(chip.error());
+  }
   auto code = code_here(*chip);
   if (!code) {
     return fail(std::move(code.error().message));
   }
-  code->target.chip = chip_of(device);
-  return std::move(code->target);
+  PlannedTarget target = std::move(code->target);
+  target.chip = record_name(device.name(), *chip);
+  return target;
 }
 
 Result<std::vector<Plan>> candidates_of(const Problem& problem, std::size_t most) {

@@ -66,12 +66,11 @@ struct Tuned {
   std::size_t best = 0;               // of them
 };
 
-/// The name of a device in records: the GPU's, or kHostChip.
-[[nodiscard]] std::string chip_of(const Device& device);
-
-/// What kernels on a device are planned for: what code_here() says of its chip, or on the host device the target of
-/// this name. Errors: there is no code for the chip; no such target.
-[[nodiscard]] Result<Target> target_on(const Device& device, std::string_view of_host);
+/// What kernels on a device are planned for, with the device's name in records. On a GPU what code_here() says of it
+/// for an architecture as chip_here() takes it; on the host device host_target_here(), `of_host` if nothing names one.
+/// Errors: there is no code for the chip; no such target; it does not run there.
+[[nodiscard]] Result<PlannedTarget> target_on(const Device& device, std::string_view architecture,
+                                              std::string_view of_host);
 
 /// A problem to tune, in calls of these sizes.
 struct TuneJob {

@@ -1,4 +1,5 @@
 // A thread's accumulators of a tile.
+// Needs: kAccumulatorSets, kInstructionN, kMTiles
 #pragma once
 
 #include "device/warpgroup.h"

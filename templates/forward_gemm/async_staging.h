@@ -1,4 +1,6 @@
 // Input comes to shared memory by `cp.async`: rows of channels or, with channels last, pixels.
+// Needs: ceil_div(), Element, kBytes, kChannelPitch, kCopy, kImagePlane, kInChannels, kPlane, kProducers, kRowBlocks,
+//   kStagedColumns, kStagedRows, P, staged_pixel()
 #pragma once
 
 #include "device/async_copy.h"

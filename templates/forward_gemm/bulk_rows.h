@@ -3,6 +3,8 @@
 // Where rows are not whole vectors (kSkewed), a row of 32-bit elements begins anywhere in a vector. Then the copy takes
 // all vectors that the row touches, and the staged row begins with up to three elements of what lies before it: its
 // skew. Its elements outside the image are read as zero.
+// Needs: ceil_div(), Element, kBytes, kChannelPitch, kConsumers, kInChannels, kProducers, kRowPitch, kRows, kSkewed,
+//   kStagedColumns, kStagedRows, P
 #pragma once
 
 #include "device/barrier.h"

@@ -1,4 +1,6 @@
 // The epilogue: bias, fuse chain and stores of a thread's accumulators.
+// Needs: Element, has_taps(), kAddsBias, kAllHaveTaps, kFusedPhases, kOutChannels, kStoredChannels, kStoresFromCorner,
+//   P, store_together(), widen()
 #pragma once
 
 #include "device/activation.h"

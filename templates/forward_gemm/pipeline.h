@@ -1,4 +1,5 @@
 // The ring of stages between producers and consumers.
+// Needs: P
 #pragma once
 
 #include "device/barrier.h"

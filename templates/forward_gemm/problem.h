@@ -6,6 +6,7 @@
 //
 // A gradient of the input, where the layer has strides, is such products too: there the stride is 1, and a tap reads
 // the input at a constant offset from input_stride * m.
+// Needs: Parameters
 #pragma once
 
 #include "device/static_parameters.h"

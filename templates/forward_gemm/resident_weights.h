@@ -1,5 +1,5 @@
 // Weights that come through registers and stay in shared memory, where tensor copies can't bring them.
-// Needs layout.h with kWeightThreads, kWeightColumns, kResidentBytes, kHasGaps and weight_place().
+// Needs: Element, fence_proxy_async(), kHasGaps, kResidentBytes, kWeightColumns, kWeightThreads, P, weight_place()
 #pragma once
 
 #include "device/barrier.h"

@@ -1,5 +1,6 @@
 // Stages that products read beyond what copies bring.
-// Needs layout.h with kStageBytes. `first` is where such bytes begin in a stage; each of so many threads takes part.
+// `first` is where such bytes begin in a stage; each of so many threads takes part.
+// Needs: kStageBytes, P
 #pragma once
 
 #include "device/template.h"

@@ -1,4 +1,6 @@
 // What each tap of a block reads, and which products it takes part in.
+// Needs: kBlockTapRows, kFirstColumn, kFusedPhases, kKStepPitch, kKSteps, kLeastOffsetH, kLoadStart, kOffsetsH,
+//   kProductBytes, kRowGroups, kRowOffsetPitch, offset_of_tap(), P, phase_of_tap()
 #pragma once
 
 #include "layout.h"

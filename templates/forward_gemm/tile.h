@@ -1,4 +1,5 @@
 // The tiles of a layer: rectangles of positions in one or more images.
+// Needs: kFlat, kRowBlocks, P
 #pragma once
 
 #include "layout.h"

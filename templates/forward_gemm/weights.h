@@ -2,6 +2,7 @@
 //
 // A block's weights are B operands: for each k-block, product and k-step two columns of 16-byte rows, a row for each of
 // the product's kInstructionN channels. That is K-major without swizzle.
+// Needs: kKBlocks, kKSteps, kRowBlocks, kTaps, P
 #pragma once
 
 #include "layout.h"

@@ -1,4 +1,5 @@
 // How tensor copies bring the boxes of a stage, for gradients of weights.
+// Needs: kParts
 #pragma once
 
 #include "device/barrier.h"

@@ -1,7 +1,8 @@
 // The positions of a stage, for gradients of weights whose channels tensor copies bring as they lie with channels last.
 //
-// Needs, above its line, kParts, of which each value is made: a position's channels have their first parts, then their
+// Each value is made of kParts: a position's channels have their first parts, then their
 // second ones.
+// Needs: kParts
 #pragma once
 
 #include "grad_weight/problem.h"

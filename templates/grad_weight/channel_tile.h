@@ -1,6 +1,5 @@
 // Tiles of x and grad_y on their way to channels last, for gradients of weights: positions of all images, one after the
 // other, by channels. A block copies one.
-// Needs, above its line, P and the type Element.
 #pragma once
 
 #include "device/template.h"

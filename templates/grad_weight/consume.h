@@ -1,4 +1,5 @@
 // What the consumer warpgroups do, for gradients of weights by products over positions: stage by stage, and at last.
+// Needs: kStageBytes, Place
 #pragma once
 
 #include "device/barrier.h"

@@ -1,4 +1,5 @@
 // What the consumer warpgroups do, for gradients of weights whose values are split: stage by stage.
+// Needs: kStageBytes, Place
 #pragma once
 
 #include "device/barrier.h"

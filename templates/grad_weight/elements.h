@@ -1,5 +1,5 @@
 // Elements of gradients of weights, stored as vectors.
-// Needs, above its line, device/element.h.
+// Needs: narrow(), pair()
 #pragma once
 
 #include "device/memory.h"

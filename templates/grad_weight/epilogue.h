@@ -1,5 +1,5 @@
 // Accumulators become sums of a slice, or the gradient itself.
-// Needs, above its line, widen(), store_vector() and the type WeightIndex of device/weight_order.h, whatever that is.
+// Needs: kColumnRows, kStoredColumns, store_vector(), widen()
 #pragma once
 
 #include "device/barrier.h"

@@ -4,6 +4,8 @@
 // grad_y for 16 rows, load_fragment() from there, input_descriptor() of the input of a stage's first step, and
 // input_of_step(), the bytes from there to another step's; kInputMajor, the order of that operand; and kOtherRegisters,
 // which a thread wants beside accumulators and fragments.
+// Needs: input_descriptor(), input_of_step(), kInputMajor, kKSteps, kLastRow, kOtherRegisters, kThreads,
+//   load_fragment(), Place
 #pragma once
 
 #include "device/warpgroup.h"

@@ -4,6 +4,7 @@
 // The template's products.h has what depends on how a stage lies in shared memory: a thread's Place in the window of
 // grad_y for 16 rows, load_part() from there, input_descriptor() of the high parts of the input of a stage's first
 // step, and the bytes from there: input_of_step() to another step's, kInputPartBytes to the low parts.
+// Needs: input_descriptor(), input_of_step(), kInputPartBytes, kKSteps, kLastRow, load_part(), Place
 #pragma once
 
 #include "device/split.h"

@@ -6,6 +6,7 @@
 //
 // The template's columns.h has kColumnRows: how many kernel rows of a block's taps are in the columns of its products.
 // The others are in their rows.
+// Needs: kColumnRows, Parameters
 #pragma once
 
 #include "columns.h"

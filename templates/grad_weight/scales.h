@@ -1,4 +1,5 @@
 // The scales of channels, from the largest finite magnitudes in them, for gradients of weights whose values are split.
+// Needs: Accumulators, channel_of_rows(), Element, kOwnTiles, kThreads, P, smaller()
 #pragma once
 
 #include "device/call_sizes.h"

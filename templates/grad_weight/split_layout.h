@@ -1,6 +1,6 @@
 // What lies behind the stages in shared memory, for gradients of weights whose values are split: the scales of the
 // block's channels of x, then of grad_y; the fp32 totals, four of a thread together.
-// Needs, above its line, kPipelineBytes.
+// Needs: kPipelineBytes
 #pragma once
 
 #include "grad_weight/problem.h"

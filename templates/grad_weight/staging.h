@@ -1,8 +1,10 @@
 // Producers bring positions of x and of the planes of grad_y through registers to shared memory.
 //
-// Needs, above its line, of a unit of channels at one position: Words (those of a batch: kMostUnits units of kWords),
+// The template has, of a unit of channels at one position: Words (those of a batch: kMostUnits units of kWords),
 // load_unit(), input_place() and window_place() (bytes in the stage), store_input_unit() and store_window_unit(); and
 // kWindowOffset and kStageBytes, where grad_y begins in a stage and where the next stage does.
+// Needs: input_place(), kMostUnits, kStageBytes, kWindowOffset, load_unit(), store_input_unit(), store_window_unit(),
+//   window_place(), Words
 #pragma once
 
 #include "device/barrier.h"

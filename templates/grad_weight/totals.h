@@ -1,5 +1,6 @@
 // fp32 totals of accumulators of products of high parts, and of those with a low part, for gradients of weights whose
 // values are split.
+// Needs: Accumulators, kAccumulators, kConsumers, kKSteps, kOwnTiles, kThreads, P
 #pragma once
 
 #include "device/memory.h"

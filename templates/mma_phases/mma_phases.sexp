@@ -1,5 +1,5 @@
 (program mma_phases
-  (digest "d12f7b92a63e5573baffa893f69eca9abe00a45681a1a9dda13f5f80c9322f8e")
+  (digest "ac65c9550b6aaab5697df985dfa9f3d6405bfc568e190698d05d336d4b68e4f3")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -411,7 +411,7 @@
           (declare @7 (const "unsigned int") second (at (at (. rows words) (+ (* i 2) 1)) (/ at 2)))
           (do @8 (= (at b i) (? (== (% at 2) 0) (call low_halves first second) (call high_halves first second))))))))
   (file "forward_gemm/stage_tails.h")
-  (function @9 device void zero_tails
+  (function @10 device void zero_tails
     (comment "Puts zeros behind what copies bring to the stages, which products without outputs read.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)

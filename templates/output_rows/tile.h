@@ -1,6 +1,7 @@
 // Tiles of the templates that make rows of outputs: the output channels and the halo of a block's tile of positions
 // m = output / stride, all of whose input channels are staged. The template's layout.h has kTileColumns (positions) and
 // kTileChannels (outputs).
+// Needs: ceil_div(), greatest_common_divisor(), kTileChannels, kTileColumns, offset_of_tap(), P, phase_of_tap()
 #pragma once
 
 #include "layout.h"

@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "716cfd53835f60a845f0fc21fb9a9740961a245fca0cfe044632d451874b022d")
+  (digest "4e7d20d6317d3c869f52fb04ebf1d80fde292d5b54d8e0acd39e86b8e8acd005")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -458,7 +458,7 @@
           (do @15 (call put_vectors to vectors first)))))
     (do @18 (call fence_proxy_async)))
   (file "forward_gemm/stage_tails.h")
-  (function @9 device void zero_tails
+  (function @10 device void zero_tails
     (comment "Puts zeros behind what copies bring to the stages, which products without outputs read.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)

@@ -1,5 +1,5 @@
 (program patch_gemm
-  (digest "a21b060d50ad3ace876b41b5db24ed9fead9387b6dbd43b398a50d5335524c42")
+  (digest "0b3a0d93c853fb6246184a03abac6a159c63c642bbde61f46b4095e3a17b585c")
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
   (parameter int stride_h 2)
@@ -313,14 +313,14 @@
   (file "patch_gemm.cu")
   (section @24 "Stages")
   (file "forward_gemm/pipeline.h")
-  (function @8 device void next_stage
+  (function @9 device void next_stage
     (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
     (argument (reference "unsigned int") parity)
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
-  (function @14 device void warp_arrive
+  (function @15 device void warp_arrive
     (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)

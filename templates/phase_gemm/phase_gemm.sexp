@@ -1,5 +1,5 @@
 (program phase_gemm
-  (digest "d9ca83d0d3db0a51eded4f7e1e1abf131554f72c1206cd39beb3d2ee2d63e038")
+  (digest "80e49b91068011d4404634c4de7351d025a8e256cbe8b8f02200b55d21e45fe0")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -344,14 +344,14 @@
   (file "phase_gemm.cu")
   (section @29 "Stages")
   (file "forward_gemm/pipeline.h")
-  (function @8 device void next_stage
+  (function @9 device void next_stage
     (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
     (argument (reference "unsigned int") parity)
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
-  (function @14 device void warp_arrive
+  (function @15 device void warp_arrive
     (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
@@ -361,7 +361,7 @@
       (then
         (do @3 (call mbarrier_arrive barrier)))))
   (file "forward_gemm/stage_tails.h")
-  (function @9 device void zero_tails
+  (function @10 device void zero_tails
     (comment "Puts zeros behind what copies bring to the stages, which products without outputs read.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "e079432fefb2189dc77b6fba2ddf5dc440b55ab31a474851ab430250a2075150")
+  (digest "03273d5a98aac586b6d9b82ecd4dceabbab9cb54763683734b45d73008bc3517")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -271,33 +271,33 @@
               (else
                 (do @9 (= (* to) (* from))))))))))
   (file "forward_gemm/problem.h")
-  (constant @16 int kConsumers 256 (trail "threads: two warpgroups"))
-  (static_assert @19 (|| (== (* P::input_stride_h P::input_stride_w) 1) (== (* P::stride_h P::stride_w) 1)) "a gradient of the input has one phase")
-  (constant @21 int kRowBlocks (? (== (* P::input_stride_h P::input_stride_w) 1) 1 P::kernel_h))
-  (constant @22 int kKBlocks (* (call ceil_div P::in_channels P::block_k) kRowBlocks))
-  (constant @23 int kInChannels (* P::groups P::in_channels) (trail "of a pixel"))
-  (constant @24 int kOutChannels (* P::groups P::out_channels))
-  (constant @27 int kTaps (* P::kernel_h P::kernel_w) (trail "of all blocks"))
-  (constant @28 int kPhases (* P::phase_rows P::stride_w))
-  (constant @29 int kPhaseGroups (/ P::stride_h P::phase_rows))
-  (constant @30 int kRowGroups (* kPhaseGroups kRowBlocks) (trail "that the kernel's rows are divided into"))
-  (constant @31 int kBlockTaps (/ kTaps kRowGroups))
-  (constant @32 int kBlockTapRows (/ P::kernel_h kRowGroups))
-  (static_assert @33 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "blocks have single phase rows only where each phase row has as many kernel rows")
-  (constant @37 int kFusedPhases (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
-  (constant @40 int kPhaseSets (/ kPhases kFusedPhases))
-  (constant @43 int kInstructionN (* kFusedPhases P::block_n))
-  (constant @44 int kMTiles (/ P::thread_positions 2) (trail "of 64 positions, of a warpgroup"))
-  (constant @47 int kChannelTiles (call ceil_div P::out_channels P::block_n))
-  (constant @48 int kNTiles (* (* P::groups kPhaseGroups) kChannelTiles))
-  (constant @51 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
-  (constant @52 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
-  (constant @53 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
-  (constant @54 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
-  (constant @55 int kOffsetsH (? (== kRowGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
-  (constant @58 bool kPointwise (&& (&& (&& (&& (&& (&& (== (* P::input_stride_h P::input_stride_w) 1) (== kLeastOffsetH 0)) (== kMostOffsetH 0)) (== kLeastOffsetW 0)) (== kMostOffsetW 0)) (== (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) P::stride_h)) (== (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) P::stride_w)))
-  (constant @62 bool kRowOfKnownSize (&& (&& (&& (> P::height 1) (> P::width 0)) (== (% P::width P::thread_positions) 0)) (<= P::height (/ 0x3fffffff P::width))))
-  (function @66 constexpr bool has_taps
+  (constant @17 int kConsumers 256 (trail "threads: two warpgroups"))
+  (static_assert @20 (|| (== (* P::input_stride_h P::input_stride_w) 1) (== (* P::stride_h P::stride_w) 1)) "a gradient of the input has one phase")
+  (constant @22 int kRowBlocks (? (== (* P::input_stride_h P::input_stride_w) 1) 1 P::kernel_h))
+  (constant @23 int kKBlocks (* (call ceil_div P::in_channels P::block_k) kRowBlocks))
+  (constant @24 int kInChannels (* P::groups P::in_channels) (trail "of a pixel"))
+  (constant @25 int kOutChannels (* P::groups P::out_channels))
+  (constant @28 int kTaps (* P::kernel_h P::kernel_w) (trail "of all blocks"))
+  (constant @29 int kPhases (* P::phase_rows P::stride_w))
+  (constant @30 int kPhaseGroups (/ P::stride_h P::phase_rows))
+  (constant @31 int kRowGroups (* kPhaseGroups kRowBlocks) (trail "that the kernel's rows are divided into"))
+  (constant @32 int kBlockTaps (/ kTaps kRowGroups))
+  (constant @33 int kBlockTapRows (/ P::kernel_h kRowGroups))
+  (static_assert @34 (|| (== kPhaseGroups 1) (&& (&& (== P::phase_rows 1) (== (% P::kernel_h P::stride_h) 0)) (== P::dilation_h 1))) "blocks have single phase rows only where each phase row has as many kernel rows")
+  (constant @38 int kFusedPhases (? (&& (== (% P::kernel_w P::stride_w) 0) (== P::dilation_w 1)) (call greatest_common_divisor P::stride_w (% P::padding_w P::stride_w)) 1))
+  (constant @41 int kPhaseSets (/ kPhases kFusedPhases))
+  (constant @44 int kInstructionN (* kFusedPhases P::block_n))
+  (constant @45 int kMTiles (/ P::thread_positions 2) (trail "of 64 positions, of a warpgroup"))
+  (constant @48 int kChannelTiles (call ceil_div P::out_channels P::block_n))
+  (constant @49 int kNTiles (* (* P::groups kPhaseGroups) kChannelTiles))
+  (constant @52 int kLeastOffsetH (call offset_of_tap (- P::kernel_h 1) P::stride_h P::padding_h P::dilation_h))
+  (constant @53 int kLeastOffsetW (call offset_of_tap (- P::kernel_w 1) P::stride_w P::padding_w P::dilation_w))
+  (constant @54 int kMostOffsetH (call offset_of_tap 0 P::stride_h P::padding_h P::dilation_h))
+  (constant @55 int kMostOffsetW (call offset_of_tap 0 P::stride_w P::padding_w P::dilation_w))
+  (constant @56 int kOffsetsH (? (== kRowGroups 1) (+ (- kMostOffsetH kLeastOffsetH) 1) kBlockTapRows))
+  (constant @59 bool kPointwise (&& (&& (&& (&& (&& (&& (== (* P::input_stride_h P::input_stride_w) 1) (== kLeastOffsetH 0)) (== kMostOffsetH 0)) (== kLeastOffsetW 0)) (== kMostOffsetW 0)) (== (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) P::stride_h)) (== (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) P::stride_w)))
+  (constant @63 bool kRowOfKnownSize (&& (&& (&& (> P::height 1) (> P::width 0)) (== (% P::width P::thread_positions) 0)) (<= P::height (/ 0x3fffffff P::width))))
+  (function @67 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool rows (> kPhaseGroups 1))
@@ -307,17 +307,17 @@
     (for @6 plain (declare @6 int k 0) (< k P::kernel_w) (++ k)
       (do @7 (= columns (|| columns (== (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (% phase P::stride_w))))))
     (return @9 (&& rows columns)))
-  (function @77 constexpr bool all_have_taps
+  (function @78 constexpr bool all_have_taps
     (declare @1 bool all true)
     (for @2 plain (declare @2 int phase 0) (< phase kPhases) (++ phase)
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
-  (constant @84 bool kAllHaveTaps (call all_have_taps))
-  (function @87 constexpr int output_height
+  (constant @85 bool kAllHaveTaps (call all_have_taps))
+  (function @88 constexpr int output_height
     (comment "Rows and columns of the output.")
     (argument int in_h)
     (return @1 (/ (+ (* (- in_h 1) P::stride_h) (- (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) P::input_stride_h) (* 2 P::padding_h))) P::input_stride_h)))
-  (function @92 constexpr int output_width
+  (function @93 constexpr int output_width
     (argument int in_w)
     (return @1 (/ (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) P::input_stride_w) (* 2 P::padding_w))) P::input_stride_w)))
   (file "layout.h")
@@ -397,7 +397,7 @@
   (file "shift_gemm.cu")
   (section @21 "Packing")
   (file "forward_gemm/weights.h")
-  (alias @9 WeightIndex "long long")
+  (alias @10 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -457,15 +457,15 @@
     (argument int taps)
     (return @1 (? P::weights_exchanged (* (- taps 1) (call weight_tap_step ins)) 0)))
   (file "forward_gemm/weights.h")
-  (constant @13 int kAllKSteps (* (/ kKBlocks kRowBlocks) kKSteps) (trail "of a tap"))
-  (constant @14 "long long" kGroupWeights (* (* (static_cast "long long" P::in_channels) P::out_channels) kTaps))
-  (function @17 device int k_block_of
+  (constant @14 int kAllKSteps (* (/ kKBlocks kRowBlocks) kKSteps) (trail "of a tap"))
+  (constant @15 "long long" kGroupWeights (* (* (static_cast "long long" P::in_channels) P::out_channels) kTaps))
+  (function @18 device int k_block_of
     (comment "The k-block of a k-step, counted over all channels, and of a kernel row.")
     (attributes "inline")
     (argument int k_step)
     (argument int kh)
     (return @1 (? (== kRowBlocks 1) (/ k_step kKSteps) (+ (* (/ k_step kKSteps) kRowBlocks) kh))))
-  (function @22 device int channel_of_column
+  (function @23 device int channel_of_column
     (comment "The output channel of the block at column n of a product: a thread's accumulators are of adjacent channels.")
     (attributes "__forceinline__")
     (argument int n)
@@ -538,14 +538,14 @@
   (file "shift_gemm.cu")
   (section @24 "Tiles and stages")
   (file "forward_gemm/pipeline.h")
-  (function @8 device void next_stage
+  (function @9 device void next_stage
     (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
     (argument (reference "unsigned int") parity)
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
-  (function @14 device void warp_arrive
+  (function @15 device void warp_arrive
     (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
@@ -555,31 +555,31 @@
       (then
         (do @3 (call mbarrier_arrive barrier)))))
   (file "forward_gemm/tile.h")
-  (function @7 constexpr int tiles_down
+  (function @8 constexpr int tiles_down
     (comment "Tiles of an image, down and across. An image that is one row of positions (kFlat) has tiles across only.")
     (argument int out_h)
     (return @1 (? kFlat 1 (/ (+ out_h (- (* P::stride_h P::tile_h) 1)) (* P::stride_h P::tile_h)))))
-  (function @10 constexpr int tiles_across
+  (function @11 constexpr int tiles_across
     (argument int in_h)
     (argument int in_w)
     (argument int out_w)
     (return @1 (? kFlat (/ (+ (* in_h in_w) (- P::tile_w 1)) P::tile_w) (/ (+ out_w (- (* P::stride_w P::tile_w) 1)) (* P::stride_w P::tile_w)))))
-  (function @16 device int first_channel_of
+  (function @17 device int first_channel_of
     (comment "The first input channel of a k-block, and the first row that it stages, where the tile's first k-block has first_row.")
     (attributes "inline")
     (argument int k_block)
     (return @1 (* (/ k_block kRowBlocks) P::block_k)))
-  (function @19 device int first_row_of
+  (function @20 device int first_row_of
     (attributes "inline")
     (argument int k_block)
     (argument int first_row)
     (return @1 (? (== kRowBlocks 1) first_row (- first_row (* (% k_block kRowBlocks) P::dilation_h)))))
-  (record @24 Tile
+  (record @25 Tile
     (comment "A tile's first image, and its first position there.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @29 device Tile tile_at
+  (function @30 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -654,7 +654,7 @@
   (primitive @70 acts void async_copy_wait_all (uses) "// Waits for all copies of this thread, in groups or not.\n__device__ __forceinline__ void async_copy_wait_all() {\n  asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n}")
   (primitive @77 acts void async_copy_arrive (uses shared_address) "// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory; does not wait.\n__device__ __forceinline__ void async_copy_arrive(unsigned long long* barrier) {\n  asm volatile(\"cp.async.mbarrier.arrive.noinc.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (file "forward_gemm/async_staging.h")
-  (function @8 device void copy_vector
+  (function @10 device void copy_vector
     (comment "Issues one copy: `bytes` from memory, and zeros for the rest of P::copy_bytes.")
     (attributes "inline")
     (argument (pointer Element) to)
@@ -669,9 +669,9 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (constant @20 int kCopies (? P::channels_last (/ P::block_k kCopy) (* (* P::tile_n kStagedRows) (call ceil_div kStagedColumns kCopy))))
-  (constant @22 int kAtOnce (? (< kCopies kProducers) (/ kProducers kCopies) 1))
-  (function @27 device void stage_channels
+  (constant @22 int kCopies (? P::channels_last (/ P::block_k kCopy) (* (* P::tile_n kStagedRows) (call ceil_div kStagedColumns kCopy))))
+  (constant @24 int kAtOnce (? (< kCopies kProducers) (/ kProducers kCopies) 1))
+  (function @29 device void stage_channels
     (comment "Issues the copies of a k-block with its halo: zeros where the image, the batch or the channels end.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -697,7 +697,7 @@
       (for @16 (pragma "unroll 4") (declare @16 int channel first) (< channel P::block_k) (+= channel kAtOnce)
         (declare @17 (const bool) exists (&& inside (|| (== (% P::in_channels P::block_k) 0) (< (+ first_channel channel) P::in_channels))))
         (do @18 (call copy_vector (+ staged (* channel kChannelPitch)) (? exists (+ from (* (* (static_cast "long long" channel) in_h) in_w)) x) (? exists bytes 0))))))
-  (function @52 device "long long" find_pixel
+  (function @54 device "long long" find_pixel
     (comment "With channels last: where a staged pixel lies in memory, from the tile's first image on; -1 for one outside.")
     (attributes "__forceinline__")
     (argument int pixel)
@@ -711,10 +711,10 @@
     (declare @4 (const int) ix (+ first_column (% pixel kStagedColumns)))
     (declare @5 (const bool) inside (&& (&& (&& (&& (|| (== P::tile_n 1) (< image images)) (>= iy 0)) (< iy in_h)) (>= ix 0)) (< ix in_w)))
     (return @6 (? inside (+ (* (+ (* (static_cast "long long" image) in_h) iy) in_w) ix) (- 1))))
-  (constant @62 int kOwnPixels (call ceil_div kPlane kAtOnce))
-  (constant @63 bool kKeepsPixels (&& (&& (&& (&& (&& (&& P::channels_last (! P::bulk)) (== kRowBlocks 1)) (<= kOwnPixels 8)) (>= P::height 0)) (>= P::width 0)) (<= (* (* (static_cast "long long" P::tile_n) P::height) P::width) 0x7fffffff)))
-  (alias @65 Pixels (array int (? kKeepsPixels kOwnPixels 1)))
-  (function @68 device void stage_pixels
+  (constant @64 int kOwnPixels (call ceil_div kPlane kAtOnce))
+  (constant @65 bool kKeepsPixels (&& (&& (&& (&& (&& (&& P::channels_last (! P::bulk)) (== kRowBlocks 1)) (<= kOwnPixels 8)) (>= P::height 0)) (>= P::width 0)) (<= (* (* (static_cast "long long" P::tile_n) P::height) P::width) 0x7fffffff)))
+  (alias @67 Pixels (array int (? kKeepsPixels kOwnPixels 1)))
+  (function @70 device void stage_pixels
     (comment "Issues the copies of the pixels' channels of a k-block: zeros where a pixel is outside, and where channels end.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -742,33 +742,33 @@
           (declare @18 (const "long long") place (call find_pixel pixel first_row first_column images in_h in_w))
           (do @19 (call copy_vector (+ (+ to (call staged_pixel pixel)) own) (? (&& (>= place 0) (> left 0)) (+ (+ (+ x (* place kInChannels)) first_channel) own) x) (? (&& (>= place 0) (> left 0)) (* left kBytes) 0)))))))
   (file "forward_gemm/bulk_rows.h")
-  (constant @12 bool kByRows (&& P::bulk (! P::channels_last)))
-  (constant @13 int kVectorElements (/ 16 kBytes))
-  (function @16 device int place_in_vector
+  (constant @14 bool kByRows (&& P::bulk (! P::channels_last)))
+  (constant @15 int kVectorElements (/ 16 kBytes))
+  (function @18 device int place_in_vector
     (comment "Where in a 16-byte vector the element lies that is `offset` elements after `x`.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) x)
     (argument "long long" offset)
     (return @1 (static_cast int (% (+ (/ (reinterpret_cast "unsigned long long" x) kBytes) offset) kVectorElements))))
-  (constant @27 int kImageRows (* P::tile_n kStagedRows) (trail "of a channel"))
-  (constant @28 bool kByWarps (&& kByRows (|| (== kImageRows 1) (&& (&& (! kSkewed) (== P::tile_n 1)) (<= kImageRows 16)))))
-  (constant @29 int kRowWarps (/ kProducers 32))
-  (constant @30 int kRowWarpsStep (* kRowWarps P::input_stride_h) (trail "from a warp's row to its next one, in the image"))
-  (constant @31 int kWarpRows (? kByWarps (call ceil_div kImageRows kRowWarps) 1))
-  (constant @32 int kRowArrivals (? kByWarps kRowWarps kProducers))
-  (constant @33 int kMostRowChannels (? kSkewed (* (/ (/ kRowArrivals kImageRows) 4) 4) (? (&& kByWarps (> kImageRows kRowArrivals)) 1 (/ kRowArrivals kImageRows))))
-  (constant @36 int kRowChannels (? (|| (! kByRows) (>= kMostRowChannels P::block_k)) P::block_k kMostRowChannels))
-  (static_assert @37 (|| (! kByRows) (> kMostRowChannels 0)) "there is a producer for each row")
-  (constant @38 int kRounds (call ceil_div P::block_k kRowChannels))
-  (constant @39 bool kWholeRounds (&& (== (% P::in_channels P::block_k) 0) (== (% P::block_k kRowChannels) 0)))
-  (constant @40 bool kHasSpare (< (* kRowChannels kImageRows) kRowArrivals) (trail "producers without a row"))
-  (function @43 device int row_producer
+  (constant @29 int kImageRows (* P::tile_n kStagedRows) (trail "of a channel"))
+  (constant @30 bool kByWarps (&& kByRows (|| (== kImageRows 1) (&& (&& (! kSkewed) (== P::tile_n 1)) (<= kImageRows 16)))))
+  (constant @31 int kRowWarps (/ kProducers 32))
+  (constant @32 int kRowWarpsStep (* kRowWarps P::input_stride_h) (trail "from a warp's row to its next one, in the image"))
+  (constant @33 int kWarpRows (? kByWarps (call ceil_div kImageRows kRowWarps) 1))
+  (constant @34 int kRowArrivals (? kByWarps kRowWarps kProducers))
+  (constant @35 int kMostRowChannels (? kSkewed (* (/ (/ kRowArrivals kImageRows) 4) 4) (? (&& kByWarps (> kImageRows kRowArrivals)) 1 (/ kRowArrivals kImageRows))))
+  (constant @38 int kRowChannels (? (|| (! kByRows) (>= kMostRowChannels P::block_k)) P::block_k kMostRowChannels))
+  (static_assert @39 (|| (! kByRows) (> kMostRowChannels 0)) "there is a producer for each row")
+  (constant @40 int kRounds (call ceil_div P::block_k kRowChannels))
+  (constant @41 bool kWholeRounds (&& (== (% P::in_channels P::block_k) 0) (== (% P::block_k kRowChannels) 0)))
+  (constant @42 bool kHasSpare (< (* kRowChannels kImageRows) kRowArrivals) (trail "producers without a row"))
+  (function @45 device int row_producer
     (comment "The number of a producer, or of its warp, that copies rows.")
     (attributes "inline")
     (argument int warp)
     (argument int thread)
     (return @1 (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32)))))
-  (record @51 Copy
+  (record @53 Copy
     (comment "What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no")
     (comment "part of the row is in the image), of `rows` where a warp has several.")
     (field int channel)
@@ -777,7 +777,7 @@
     (field int bytes)
     (field bool at_end)
     (field int rows))
-  (function @63 device Copy find_copy
+  (function @65 device Copy find_copy
     (comment "Finds the copies of a tile of the producer, or the warp, of this number.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) x)
@@ -807,7 +807,7 @@
     (declare @22 (const bool) at_end (&& (&& kSkewed is_copied) (|| (< (+ start begin) (- kVectorElements 1)) (> (+ (+ (+ start (* (- kInChannels 1) plane)) end) (- kVectorElements 1)) (* (* (static_cast "long long" batch) kInChannels) plane)))))
     (declare @26 (const int) rows (? (== kWarpRows 1) 1 (? is_copied (/ (+ (- (call min (+ first_row (* kStagedRows P::input_stride_h)) in_h) iy) (- kRowWarpsStep 1)) kRowWarpsStep) 0)))
     (return @30 (init channel (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane))) (+ (+ (* channel kChannelPitch) (* (+ (+ (* image kStagedRows) row) (* kRowWarps above)) kRowPitch)) head) (? is_copied (* (- tail head) kBytes) 0) at_end rows)))
-  (function @104 device void copy_rows
+  (function @106 device void copy_rows
     (comment "Issues a producer's copies of a k-block, of which the layer has so many `channels`.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -825,7 +825,7 @@
             (if @9 (|| kWholeRounds (< (+ (. copy channel) (* round kRowChannels)) channels))
               (then
                 (do @10 (call bulk_load (+ (+ to (. copy to)) (+ (* (* row kRowWarps) kRowPitch) (* (* round kRowChannels) kChannelPitch))) (+ (. copy from) (+ (* row (* (static_cast "long long" kRowWarpsStep) in_w)) (* (* round kRowChannels) plane))) (. copy bytes) full)))))))))
-  (function @124 device bool needs_zero_pad
+  (function @126 device bool needs_zero_pad
     (comment "Whether a tile has rows or columns outside the image, which no copy writes.")
     (attributes "inline")
     (argument int first_row)
@@ -834,7 +834,7 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (&& kByRows (|| (|| (|| (< first_row 0) (> (+ first_row (+ (* (- kStagedRows 1) P::input_stride_h) 1)) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w)))))))
-  (function @133 device void zero_pad
+  (function @135 device void zero_pad
     (comment "Writes zeros to the rows and columns of a stage outside the image, and to channels that the layer has not.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -913,28 +913,28 @@
   (file "shift_gemm.cu")
   (section @34 "Products")
   (file "forward_gemm/taps.h")
-  (function @7 constexpr bool is_used
+  (function @9 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and how many offsets before it some tap reads.")
     (argument int offset)
     (declare @1 bool used (> kRowGroups 1))
     (for @2 plain (declare @2 int kh 0) (< kh P::kernel_h) (++ kh)
       (do @3 (= used (|| used (== (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH) offset)))))
     (return @5 used))
-  (function @14 constexpr int used_before
+  (function @16 constexpr int used_before
     (argument int offset)
     (declare @1 int count 0)
     (for @2 plain (declare @2 int i 0) (< i offset) (++ i)
       (do @3 (+= count (? (call is_used i) 1 0))))
     (return @5 count))
-  (constant @21 int kUsedRows (call used_before kOffsetsH))
-  (function @24 constexpr bool is_first_of_row
+  (constant @23 int kUsedRows (call used_before kOffsetsH))
+  (function @26 constexpr bool is_first_of_row
     (comment "Whether a tap is the first of its phase in its row.")
     (argument int kw)
     (declare @1 bool first true)
     (for @2 plain (declare @2 int k 0) (< k kw) (++ k)
       (do @3 (= first (&& first (!= (call phase_of_tap k P::stride_w P::padding_w P::dilation_w) (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))))))
     (return @6 first))
-  (function @34 constexpr bool is_first
+  (function @36 constexpr bool is_first
     (comment "Whether a tap's products are the first of its phase: rows are multiplied by falling kh.")
     (argument int kh)
     (argument int kw)
@@ -942,26 +942,26 @@
     (for @2 plain (declare @2 int k (+ kh 1)) (< k kBlockTapRows) (++ k)
       (do @3 (= first (&& (&& first (== kRowGroups 1)) (!= (call phase_of_tap k P::stride_h P::padding_h P::dilation_h) (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))))))
     (return @7 first))
-  (function @45 constexpr int offset_of_row
+  (function @47 constexpr int offset_of_row
     (comment "The offset of the staged rows that a kernel row reads.")
     (argument int kh)
     (return @1 (? (> kRowGroups 1) (- (- kBlockTapRows 1) kh) (- (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h) kLeastOffsetH))))
-  (function @50 constexpr int column_of_tap
+  (function @52 constexpr int column_of_tap
     (comment "The loaded column that a tap's products read, for a thread's first position.")
     (argument int kw)
     (return @1 (- (- (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) kFirstColumn) kLoadStart)))
-  (function @54 constexpr int operand_of_tap
+  (function @56 constexpr int operand_of_tap
     (comment "Where a tap's B operand lies among the weights of a k-block, in bytes.")
     (argument int kh)
     (argument int kw)
     (argument int k_step)
     (return @1 (* (+ (* (/ (+ (* kh P::kernel_w) kw) kFusedPhases) kKSteps) k_step) kProductBytes)))
-  (function @59 constexpr int staged_row
+  (function @61 constexpr int staged_row
     (comment "Where a thread reads the staged input of a k-step and a row offset, from its own first position and channel.")
     (argument int k_step)
     (argument int offset)
     (return @1 (+ (+ (* offset kRowOffsetPitch) (* k_step kKStepPitch)) kLoadStart)))
-  (function @64 device "unsigned long long" moved
+  (function @66 device "unsigned long long" moved
     (comment "The descriptor with its start moved by `bytes`, a multiple of 16.")
     (attributes "inline")
     (argument "unsigned long long" descriptor)
@@ -1151,16 +1151,16 @@
         (then
           (do @4 (call wgmma_keep_operand (at fragments i) zero))))))
   (file "forward_gemm/accumulators.h")
-  (alias @8 Accumulators (array (array (array float (/ kInstructionN 2)) kMTiles) kAccumulatorSets)
+  (alias @9 Accumulators (array (array (array float (/ kInstructionN 2)) kMTiles) kAccumulatorSets)
     (comment "By sets of fused phases and by instruction tiles of 64 positions."))
-  (constant @10 int kSetAccumulators (/ (* kMTiles kInstructionN) 2))
-  (function @12 device (reference float) acc_at
+  (constant @11 int kSetAccumulators (/ (* kMTiles kInstructionN) 2))
+  (function @13 device (reference float) acc_at
     (comment "The i-th of them.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (argument int i)
     (return @1 (at (at (at acc (/ i kSetAccumulators)) (% (/ i (/ kInstructionN 2)) kMTiles)) (% i (/ kInstructionN 2)))))
-  (function @17 device void pin
+  (function @18 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -1362,25 +1362,25 @@
                                                   (do @37 (= value (+ value a))))))))))))))))))))))))))
     (return @40 value))
   (file "forward_gemm/epilogue.h")
-  (function @10 device float epilogue
+  (function @12 device float epilogue
     (comment "A value as memory holds it, after the bias and the fuse chain where the layer has them.")
     (attributes "__forceinline__")
     (argument float acc)
     (argument float bias)
     (declare @1 (const float) value (? kAddsBias (+ acc bias) acc))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (function @16 device int own_channel
+  (function @18 device int own_channel
     (comment "The thread's i-th channel, whose first is `co`; and how far that is from the first.")
     (attributes "__forceinline__")
     (argument int co)
     (argument int i)
     (return @1 (+ (+ co (* (/ i P::adjacent_channels) (* 4 P::adjacent_channels))) (% i P::adjacent_channels))))
-  (function @19 constexpr int channels_before
+  (function @21 constexpr int channels_before
     (argument int i)
     (return @1 (+ (* (/ i P::adjacent_channels) (* 4 P::adjacent_channels)) (% i P::adjacent_channels))))
-  (alias @24 BiasRegisters (array float (? kAddsBias (/ kStoredChannels 4) 1))
+  (alias @26 BiasRegisters (array float (? kAddsBias (/ kStoredChannels 4) 1))
     (comment "The biases of a thread's channels, loaded before a tile's products are done: after the first stores loads would wait."))
-  (function @25 device void load_bias
+  (function @27 device void load_bias
     (attributes "__forceinline__")
     (argument (reference BiasRegisters) registers)
     (argument (restrict (pointer (const Element))) bias)
@@ -1390,13 +1390,13 @@
         (for @3 (pragma "unroll") (declare @3 int i 0) (< i (/ kStoredChannels 4)) (++ i)
           (declare @4 (const int) channel (call own_channel co i))
           (do @5 (= (at registers i) (? (|| (== (% P::out_channels P::block_n) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
-  (function @36 device int phase_at
+  (function @38 device int phase_at
     (comment "The phase of an output column in one of the phase rows.")
     (attributes "inline")
     (argument int row)
     (argument int output)
     (return @1 (+ (* row P::stride_w) (% output P::stride_w))))
-  (function @41 device void store_tile
+  (function @43 device void store_tile
     (comment "Stores a thread's outputs: its positions in all phases, for its channels, from position (m_y, m_x), channel `co` on.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)

@@ -1,5 +1,5 @@
 (program tap_gemm
-  (digest "7499f5088852d2cc537fae72926afead56fa8024f377dffcc4e63d1dfd078e3d")
+  (digest "168c18766e661b05575e9e228c4716dc3666a8ccbcec66702798200079c281ed")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -386,14 +386,14 @@
   (file "tap_gemm.cu")
   (section @27 "Tiles and stages")
   (file "forward_gemm/pipeline.h")
-  (function @8 device void next_stage
+  (function @9 device void next_stage
     (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
     (argument (reference "unsigned int") parity)
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
-  (function @14 device void warp_arrive
+  (function @15 device void warp_arrive
     (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)

@@ -66,21 +66,23 @@ TEST_F(ChipsTest, AutoTakesTheHostWhereTheChipIsTooOld) {
 }
 
 TEST_F(ChipsTest, NotesSayWhatIsTrue) {
-  play(110, 13000, "13.0");
+  play({.capability = 101,
+        .shared_bytes = 227 * 1024,
+        .driver_version = 13000,
+        .nvrtc = {.version = "12.8", .number = 12080, .architectures = {90, 100, 101, 120}}});
   (void)Device("cuda").prepare(Layer(kOpenLayer));
-  EXPECT_THAT(log_, AllOf(HasSubstr("kernels for compute capability 11.0 are planned as for sm_100, and compiled for "
-                                    "sm_110"),
+  EXPECT_THAT(log_, AllOf(HasSubstr("kernels for compute capability 10.1 are planned as for sm_100, and compiled for "
+                                    "sm_101"),
                           Not(HasSubstr("does not know"))));
   play(110, 13000, "12.4");
   (void)Device("cuda").prepare(Layer(kOpenLayer));
   EXPECT_THAT(log_, HasSubstr("NVRTC 12.4 does not know compute capability 11.0 yet: kernels are compiled to PTX for "
                               "sm_89"));
-  play(87, 12020, "13.0");
-  (void)Device("cuda").prepare(Layer(kOpenLayer));
-  EXPECT_THAT(log_, HasSubstr("compute capability 8.7 are planned as for sm_86, and compiled for sm_87"));
-  play(121, 13000, "13.0");
-  (void)Device("cuda").prepare(Layer(kOpenLayer));
-  EXPECT_THAT(log_, IsEmpty());
+  for (const int own : {87, 110, 121}) {
+    play(own, 13000, "13.0");
+    (void)Device("cuda").prepare(Layer(kOpenLayer));
+    EXPECT_THAT(log_, IsEmpty());
+  }
 }
 
 TEST_F(ChipsTest, ADriverThatIsTooOldForPtxIsToldBothVersions) {
@@ -95,7 +97,7 @@ TEST_F(ChipsTest, WhatTheChipRunsIsSaidWhereABinaryIsRefused) {
   state_->failures["cuModuleLoadDataEx"] = 209;
   const Thrown thrown = thrown_by([] { (void)Device("cuda").prepare(Layer(kOpenLayer)); });
   EXPECT_THAT(thrown.message,
-              AllOf(HasSubstr("A GPU of compute capability 8.7 runs code for sm_87 or PTX of compute_80"),
+              AllOf(HasSubstr("A GPU of compute capability 8.7 runs code for sm_87 or PTX of compute_87"),
                     Not(HasSubstr("update the driver"))));
 }
 

@@ -60,7 +60,7 @@ class FakeGpuTest : public testing::Test {
     for (const char* name :
          {"CONVTGEN_CACHE_DIR", "CONVTGEN_CUDA_DRIVER", "CONVTGEN_NVRTC", "CONVTGEN_FAKE_NVRTC_COUNT",
           "CONVTGEN_FAKE_NVRTC_KNOWS", "CONVTGEN_FAKE_NVRTC_FAILS", "CONVTGEN_FAKE_NVRTC_STATUS",
-          "CONVTGEN_FAKE_NVRTC_LOG", "CONVTGEN_FAKE_NVRTC_MS", "CONVTGEN_DUMP"}) {
+          "CONVTGEN_FAKE_NVRTC_LOG", "CONVTGEN_FAKE_NVRTC_MS", "CONVTGEN_DUMP", "CONVTGEN_ARCHITECTURE"}) {
       unsetenv(name);
     }
     std::filesystem::remove_all(folder_);

@@ -233,6 +233,32 @@ TEST_F(ApiOnGpu, AHundredRunsGiveTheSameBits) {
   expect_near(first, call.want, call.layer.text());
 }
 
+TEST_F(ApiOnGpu, OlderChipsKernelsAreRight) {
+  int ran = 0;
+  for (const char* architecture : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}) {
+    setenv("CONVTGEN_ARCHITECTURE", architecture, 1);
+    std::optional<Error> refused;
+    try {
+      device_.emplace("cuda");
+    } catch (const Error& error) {
+      refused = error;
+    }
+    unsetenv("CONVTGEN_ARCHITECTURE");  // which make_call()'s host device would read too
+    if (refused) {                      // newer than this GPU, or an "a" architecture of another one
+      EXPECT_EQ(refused->code(), CONVTGEN_INVALID_ARGUMENT) << refused->what();
+      continue;
+    }
+    ++ran;
+    for (int i = 0; i < 10; ++i) {
+      const Call call = make_call(i);
+      const Address y = cuda_.allocate(call.y_bytes());
+      call.launch(y, nullptr);
+      expect_near(download(y, call.y_bytes()), call.want, std::string(architecture) + ", " + call.layer.text());
+    }
+  }
+  EXPECT_GT(ran, 0);
+}
+
 TEST_F(ApiOnGpu, AGraphOfFiveLayersIsCapturedAndReplayed) {
   std::vector<Call> calls;
   std::vector<Address> outputs;

@@ -8,21 +8,49 @@
 
 namespace convtgen::api_test {
 
+namespace {
+
+Problem forward_problem(const std::string& layer, const std::string& architecture) {
+  return {parse_layer(layer).value(), Direction::kForward, target_named(architecture).value()};
+}
+
+std::string heading_of(const Plan& plan) {
+  return "template " + plan.template_name + ": " + plan.summary;
+}
+
+void record(const Problem& problem, const Plan& plan, const std::string& chip, const std::string& folder) {
+  const TuningRecord record{.layer = record_layer(problem.layer, problem.direction),
+                            .direction = problem.direction,
+                            .chip = chip,
+                            .architecture = problem.target.architecture,
+                            .sizes = {1, {1, 1}},
+                            .version = "0.1.0",
+                            .measured = {{plan_json(plan), 1}}};
+  Store(StoreOptions{.folder = folder}).insert(record_key(record), print_record(record));
+}
+
+}  // namespace
+
+std::string record_plan(const std::string& layer, const std::string& architecture, std::size_t number,
+                        const std::string& chip, const std::string& folder) {
+  const Problem problem = forward_problem(layer, architecture);
+  const Plan chosen = plan(problem).value().at(number);
+  record(problem, chosen, chip, folder);
+  return heading_of(chosen);
+}
+
+std::string first_plan(const std::string& layer, const std::string& architecture) {
+  return heading_of(plan(forward_problem(layer, architecture)).value().front());
+}
+
 std::int64_t record_packed_plan(const std::string& layer, const std::string& chip, const std::string& folder) {
-  const Problem problem{parse_layer(layer).value(), Direction::kForward, target_named("sm_90a").value()};
+  const Problem problem = forward_problem(layer, "sm_90a");
   const std::vector<Plan> plans = plan(problem).value();
   for (const Plan& each : plans) {
     if (each.packed_bytes == 0) {
       continue;
     }
-    const TuningRecord record{.layer = record_layer(problem.layer, problem.direction),
-                              .direction = problem.direction,
-                              .chip = chip,
-                              .architecture = problem.target.architecture,
-                              .sizes = {1, {1, 1}},
-                              .version = "0.1.0",
-                              .measured = {{plan_json(each), 1}}};
-    Store(StoreOptions{.folder = folder}).insert(record_key(record), print_record(record));
+    record(problem, each, chip, folder);
     return each.packed_bytes;
   }
   return 0;

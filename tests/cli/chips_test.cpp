@@ -121,6 +121,90 @@ TEST(Chips, CMakeKnowsTheChipsAsTheRuleDoes) {
   }
 }
 
+/// An H100 by the fake driver, with `asked` in $CONVTGEN_ARCHITECTURE.
+Setting hopper(const Folder& folder, const std::string& asked) {
+  for (const PlayedMachine& machine : played_machines()) {
+    if (machine.capability == 90 && machine.driver_version == 13000 && machine.nvrtc.number == 13000) {
+      Setting setting = on(machine, folder);
+      setting.environment["CONVTGEN_ARCHITECTURE"] = asked;
+      return setting;
+    }
+  }
+  return {};
+}
+
+TEST(Chips, AsAnOlderChip) {
+  const Folder folder;
+  const Setting own = hopper(folder, ""), asked = hopper(folder, "sm_80");
+  const auto run = [&](const Setting& setting, std::vector<std::string> more) {
+    more.insert(more.begin(), {"run", "-e", kPlayedLayer, "--device", "cuda", "--input", "0x5x5"});
+    return convtgen(std::move(more), setting);
+  };
+  for (const Outcome& ran : {run(asked, {}), run(own, {"--arch", "sm_80"}), run(asked, {"--arch", "sm_80"})}) {
+    EXPECT_EQ(ran.exit, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("made for sm_80"));
+  }
+  EXPECT_THAT(run(own, {}).out, HasSubstr("made for sm_90a"));
+  EXPECT_THAT(run(asked, {"--arch", "sm_75,sm_90a"}).out,
+              AllOf(HasSubstr("made for sm_75"), HasSubstr("made for sm_90a"), HasSubstr("2 of 2 verified")));
+
+  const Outcome tuned = convtgen(
+      {"tune", "-e", kPlayedLayer, "--input", "1x5x5", "--candidates", "1", "--arch", "sm_80", "--export", "a.json"},
+      own);
+  EXPECT_THAT(tuned.err, HasSubstr("its result is wrong"));
+  const Outcome two = convtgen({"tune", "-e", kPlayedLayer, "--input", "1x5x5", "--arch", "sm_75,sm_80"}, own);
+  EXPECT_EQ(two.exit, 2);
+  EXPECT_THAT(two.err, HasSubstr("--arch names 2 architectures"));
+
+  EXPECT_EQ(convtgen({"doctor", "--native"}, asked).out, "compute_80\n");
+  const Outcome doctor = convtgen({"doctor", "cuda", "host"}, asked);
+  EXPECT_EQ(doctor.exit, 0);
+  EXPECT_THAT(doctor.out, AllOf(HasSubstr("runs kernels for compute_80 (CONVTGEN_ARCHITECTURE=sm_80)"),
+                                HasSubstr("runs kernels for sm_80 (CONVTGEN_ARCHITECTURE)")));
+}
+
+TEST(Chips, WhatDoesNotRunAsAnOlderChipIsAnErrorEverywhere) {
+  const Folder folder;
+  const Setting own = hopper(folder, "");
+  constexpr const char* kLegal = "runs kernels for sm_75, sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a";
+  for (const char* wrong : {"sm_120", "sm_42"}) {
+    const Setting asked = hopper(folder, wrong);
+    for (const std::vector<std::string>& entry :
+         {std::vector<std::string>{"run", "-e", kPlayedLayer, "--device", "cuda", "--input", "0x5x5"},
+          {"tune", "-e", kPlayedLayer, "--input", "1x5x5"},
+          {"doctor", "--native"},
+          {"doctor", "cuda"},
+          {"emit", "-e", kPlayedLayer, "--arch", "native"}}) {
+      const Outcome outcome = convtgen(entry, asked);
+      EXPECT_EQ(outcome.exit, 2) << entry[0];
+      EXPECT_THAT(outcome.out + outcome.err, AllOf(HasSubstr("CONVTGEN_ARCHITECTURE: "), HasSubstr(kLegal)))
+          << entry[0];
+    }
+  }
+  const Outcome host =
+      convtgen({"run", "-e", kPlayedLayer, "--device", "host", "--input", "0x5x5"}, hopper(folder, "sm_42"));
+  EXPECT_EQ(host.exit, 2);
+  EXPECT_THAT(host.err, HasSubstr("CONVTGEN_ARCHITECTURE: unknown architecture 'sm_42'; known are sm_75"));
+  const Outcome newer =
+      convtgen({"run", "-e", kPlayedLayer, "--device", "cuda", "--input", "0x5x5", "--arch", "sm_120"}, own);
+  EXPECT_EQ(newer.exit, 2);
+  EXPECT_THAT(newer.err, AllOf(HasSubstr("architecture 'sm_120' does not run here"), HasSubstr(kLegal),
+                               Not(HasSubstr("CONVTGEN_ARCHITECTURE"))));
+}
+
+// Its source alone: the device runs on the CPU.
+TEST(Chips, OnTheHostDeviceTheVariableChoosesTheSource) {
+  const Folder folder;
+  const auto run = [&](const std::string& asked, std::vector<std::string> more) {
+    more.insert(more.begin(), {"run", "-e", kPlayedLayer, "--input", "0x5x5"});
+    return convtgen(std::move(more), hopper(folder, asked)).out;
+  };
+  EXPECT_THAT(run("sm_120", {"--device", "host"}), HasSubstr("made for sm_120"));
+  EXPECT_THAT(run("", {"--device", "host"}), HasSubstr("made for sm_90a"));
+  EXPECT_THAT(run("sm_120", {"--device", "host", "--arch", "sm_75"}), HasSubstr("made for sm_75"));
+  EXPECT_THAT(run("sm_120", {"--device", "host:sm_86"}), HasSubstr("made for sm_86"));
+}
+
 // NVRTC that is there, and can't compile since a part of it is not.
 TEST(Chips, DoctorCompilesBeforeItSaysThatNvrtcWorks) {
   const Outcome broken = convtgen({"doctor", "nvrtc"}, {.environment = {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC},

@@ -25,7 +25,7 @@ TEST(Completion, Bash) {
   EXPECT_THAT(complete("convtgen ''"),
               HasSubstr("check fmt emit explain compile launcher run tune cache doctor completion help"));
   EXPECT_EQ(complete("convtgen emit --ar"), "--arch ");
-  EXPECT_EQ(complete("convtgen emit --arch sm_1"), "sm_100 sm_101 sm_110 sm_120 ");
+  EXPECT_EQ(complete("convtgen emit --arch sm_1"), "sm_100 sm_101 sm_103 sm_110 sm_120 sm_121 ");
   EXPECT_EQ(complete("convtgen completion z"), "zsh ");
   EXPECT_EQ(complete("convtgen help em"), "emit ");
   EXPECT_EQ(complete("convtgen check --err"), "--error-limit ");
@@ -35,7 +35,7 @@ TEST(Completion, Bash) {
   EXPECT_EQ(complete("convtgen ca"), "cache ");
   EXPECT_EQ(complete("convtgen cache p"), "prune path ");
   EXPECT_EQ(complete("convtgen cache list --j"), "--json ");
-  EXPECT_EQ(complete("convtgen cache why --arch sm_1"), "sm_100 sm_101 sm_110 sm_120 ");
+  EXPECT_EQ(complete("convtgen cache why --arch sm_1"), "sm_100 sm_101 sm_103 sm_110 sm_120 sm_121 ");
   EXPECT_EQ(complete("convtgen list --j"), " ") << "'list' is a verb of cache alone";
   EXPECT_EQ(complete("convtgen check cache li"), " ") << "after a verb, 'cache' is a file";
   const Folder folder;

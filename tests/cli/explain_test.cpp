@@ -128,12 +128,27 @@ TEST(Explain, SaysWhyOtherTemplatesRefuse) {
 }
 
 TEST(Explain, AllSeedsOnEveryArchitecture) {
-  for (const char* architecture : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}) {
+  for (const std::string& architecture : real_target_names()) {
     const Outcome outcome = convtgen({"explain", seeds(), "--arch", architecture}, kWithoutNvrtc);
     EXPECT_EQ(outcome.exit, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr(architecture));
     EXPECT_THAT(outcome.out, HasSubstr("strided_grouped"));
   }
+}
+
+// 2 x 1024 x 108 SMs x 1.41 GHz: as the A100's data sheet says.
+TEST(Explain, FloorsAreOfTensorCoresAndSayWhereTheirRatesComeFrom) {
+  const auto floor_on = [](const char* architecture) {
+    const std::string out = convtgen({"explain", "--no-compile", "--arch", architecture, "-e",
+                                      "conv_transpose2d 1024 -> 1024; kernel 5; padding 2; input 16x64x64; dtype f16"},
+                                     kWithoutNvrtc)
+                                .out;
+    return out.substr(out.find("  floor "), out.find('\n', out.find("  floor ")) - out.find("  floor "));
+  };
+  EXPECT_THAT(floor_on("sm_80"),
+              testing::MatchesRegex("  floor +10\\.[0-9]+ ms on sm_80 \\(A100 80 GB, data sheet\\): its "
+                                    "arithmetic at .*"));
+  EXPECT_THAT(floor_on("sm_90a"), HasSubstr("on sm_90a (H200, measured): its arithmetic"));
 }
 
 TEST(Explain, WithoutNvrtcItSaysSo) {

@@ -104,6 +104,29 @@ TEST_F(RecordsTest, ExplainTakesTheStoresThenTheShippedOnes) {
   EXPECT_THAT(explain({"-e", kShipped, "--planned"}), Not(HasSubstr("as shipped")));
 }
 
+TEST_F(RecordsTest, ThoseOfAnOlderChipsKernelsOnANewerOneAreApart) {
+  const Problem problem = problem_for("sm_80");
+  import({record_of(problem, "Fake GPU as sm_80", 3)});
+  const std::vector<std::string> explain = {"explain", "--no-compile", "-e", kTuned, "--arch", "sm_80"};
+  EXPECT_THAT(run(explain).out, HasSubstr("record      none: the planner's first plan\n"));
+  EXPECT_THAT(run(explain, CONVTGEN_FAKE_DRIVER).out, HasSubstr("record      none: the planner's first plan\n"));
+  const Outcome asked = convtgen(explain, {.environment = {{"CONVTGEN_CACHE_DIR", folder_ / "store"},
+                                                           {"CONVTGEN_CUDA_DRIVER", CONVTGEN_FAKE_DRIVER},
+                                                           {"CONVTGEN_NVRTC", "/nowhere/nvrtc"},
+                                                           {"CONVTGEN_ARCHITECTURE", "sm_80"}},
+                                           .folder = folder_.path()});
+  EXPECT_THAT(asked.out, HasSubstr("record      of Fake GPU as sm_80, from the store"));
+  EXPECT_THAT(asked.out, HasSubstr("kernel " + symbol_of(problem, 3) + "\n"));
+  // Of a file they count where there are none of the chip itself.
+  const auto emitted = [&](const std::vector<TuningRecord>& records) {
+    write(folder_ / "tuned.json", print_records(records));
+    return run({"emit", "-e", kTuned, "--arch", "sm_80", "--tuned", "tuned.json"}).out;
+  };
+  const TuningRecord older = record_of(problem, "A GPU as sm_80", 2), own = record_of(problem, "Its own", 3);
+  EXPECT_THAT(emitted({older}), HasSubstr(symbol_of(problem, 2)));
+  EXPECT_THAT(emitted({older, own}), HasSubstr(symbol_of(problem, 3)));
+}
+
 TEST_F(RecordsTest, FilesAreTheSameWhateverTheStoreHas) {
   import({record_of(problem_for("sm_90a"), "Fake GPU", 3), record_of(problem_for("sm_90a"), "host", 3)});
   for (const std::vector<std::string>& verb : {std::vector<std::string>{"emit"},

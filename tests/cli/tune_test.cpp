@@ -230,7 +230,7 @@ TEST_F(TuneStoreTest, CompileOnlyNeedsAStoreAndACompiler) {
   EXPECT_EQ(no_store.exit, 2);
   EXPECT_THAT(no_store.err, HasSubstr("there is no store to keep the binaries in: "));
   EXPECT_EQ(tune({"--compile-only", "--device", "host"}).exit, 2);
-  const Outcome no_flag = tune({"--arch", "sm_80"});
+  const Outcome no_flag = tune({"--arch", "sm_80,sm_89"});
   EXPECT_EQ(no_flag.exit, 2);
   EXPECT_THAT(no_flag.err, HasSubstr("--compile-only"));
 }

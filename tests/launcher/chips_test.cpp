@@ -53,7 +53,9 @@ std::string best_of(const std::vector<std::string>& names, int capability) {
 }
 
 TEST_F(LaunchedOnChips, ASetOfAllArchitecturesLoadsTheChipsOwn) {
-  make_set("sm_75,sm_80,sm_86,sm_87,sm_88,sm_89,sm_90a,sm_100,sm_110,sm_120,compute_80,compute_120");
+  make_set(
+      "sm_75,sm_80,sm_86,sm_87,sm_88,sm_89,sm_90a,sm_100,sm_103,sm_110,sm_120,sm_121,compute_80,"
+      "compute_120");
   for (const PlayedMachine& machine : played_machines()) {
     const auto own = target_of_chip(machine.capability);
     const std::string loaded = loaded_on(machine.capability, machine.driver_version);

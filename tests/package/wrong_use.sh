@@ -89,12 +89,13 @@ architectures "compute_86" 86-virtual
 architectures "sm_80;sm_90a" 90a-real 80-real 90-real
 architectures "sm_90a;compute_89" 90
 architectures "sm_100;sm_120;compute_100" 100f 120a-real
-architectures "sm_87;compute_80" 87
-architectures "sm_120;compute_120" 12.1
-architectures "sm_120" 121a-real
-architectures "sm_100;sm_110;compute_100" 103-real 11.0
-architectures "sm_75;sm_80;sm_86;sm_89;sm_90a;sm_100;sm_120;compute_120" all
-architectures "sm_75;sm_80;sm_90a;sm_100;sm_120;compute_120" all-major
+architectures "sm_87;compute_87" 87
+architectures "sm_121;compute_121" 12.1
+architectures "sm_121" 121a-real
+architectures "sm_103;sm_110;compute_110" 103-real 11.0
+architectures "sm_101;compute_100" 10.1
+architectures "sm_75;sm_80;sm_86;sm_87;sm_88;sm_89;sm_90a;sm_100;sm_103;sm_110;sm_120;sm_121;compute_120" all
+architectures "sm_75;sm_80;sm_90a;sm_100;sm_110;sm_120;compute_120" all-major
 # The list is that of the program.
-expect "the program's architectures" "sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90a sm_100 sm_101 sm_110 sm_120" \
+expect "the program's architectures" "sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90a sm_100 sm_101 sm_103 sm_110 sm_120 sm_121" \
   "$("$convtgen" emit --help | tr -s ' \n' ' ' | grep -oE 'sm_[0-9]+a?' | awk '!seen[$0]++' | sort -V | tr '\n' ' ' | sed 's/ $//')"

@@ -25,8 +25,8 @@ const Row kTable[] = {
     {70, "refused", "refused"},    {72, "refused", "refused"},    {75, "sm_75", "sm_75"},
     {80, "sm_80", "sm_80"},        {86, "sm_86", "sm_86"},        {87, "sm_87", "sm_87"},
     {88, "compute_80", "sm_88"},   {89, "sm_89", "sm_89"},        {90, "sm_90a", "sm_90a"},
-    {100, "compute_89", "sm_100"}, {103, "compute_89", "sm_100"}, {110, "compute_89", "sm_110"},
-    {120, "compute_89", "sm_120"}, {121, "compute_89", "sm_120"},
+    {100, "compute_89", "sm_100"}, {103, "compute_89", "sm_103"}, {110, "compute_89", "sm_110"},
+    {120, "compute_89", "sm_120"}, {121, "compute_89", "sm_121"},
 };
 
 std::string made(int capability, int driver, const CodeCompiler& compiler) {
@@ -100,17 +100,39 @@ TEST(ChipCode, CubinsOfTegraRunThereAlone) {
   EXPECT_FALSE(runs("sm_89", 90));
 }
 
-TEST(ChipCode, AChipThatIsInNoTableIsPlannedAsTheNewestPortableTargetBeforeIt) {
+TEST(ChipCode, AChipThatIsInNoTableIsPlannedAsALargePortableOneBeforeIt) {
   const auto plans = [](int capability) { return planned_as(*target_of_chip(capability)); };
   EXPECT_EQ(plans(86), "sm_86");
-  EXPECT_EQ(plans(87), "sm_86");
-  EXPECT_EQ(plans(88), "sm_86");
-  EXPECT_EQ(plans(103), "sm_100");
-  EXPECT_EQ(plans(110), "sm_100");
-  EXPECT_EQ(plans(121), "sm_120");
-  EXPECT_EQ(plans(130), "sm_120");
+  EXPECT_EQ(plans(85), "sm_80");
   EXPECT_EQ(plans(91), "sm_89");
-  EXPECT_EQ(target_of_chip(87)->max_shared_bytes, target_named("sm_86")->max_shared_bytes);
+  EXPECT_EQ(plans(101), "sm_100");
+  EXPECT_EQ(plans(104), "sm_103");
+  EXPECT_EQ(plans(111), "sm_110");
+  EXPECT_EQ(plans(122), "sm_120");
+  EXPECT_EQ(plans(130), "sm_120");
+  EXPECT_EQ(target_of_chip(101)->max_shared_bytes, target_named("sm_100")->max_shared_bytes);
+}
+
+// What differs within a family.
+TEST(ChipCode, ChipsHaveLimitsOfTheirOwn) {
+  const auto shared = [](int capability) { return target_of_chip(capability)->max_shared_bytes / 1024; };
+  EXPECT_EQ(shared(86), 99);
+  EXPECT_EQ(shared(87), 163);
+  EXPECT_EQ(shared(88), 99);
+  EXPECT_EQ(target_of_chip(100)->max_threads_per_sm, 2048);
+  EXPECT_EQ(target_of_chip(110)->max_threads_per_sm, 1536);
+  EXPECT_EQ(target_of_chip(121)->multiprocessors, 48);
+}
+
+// Its own code where the compiler knows the chip, else that of its family.
+TEST(ChipCode, OlderCompilersMakeTheCodeOfTheFamily) {
+  const std::vector<int> nvrtc_128 = {75, 80, 86, 87, 89, 90, 100, 101, 120};
+  EXPECT_EQ(made(103, 13000, {12080, nvrtc_128}), "sm_100");
+  EXPECT_EQ(made(121, 13000, {12080, nvrtc_128}), "sm_120");
+  EXPECT_EQ(made(101, 13000, {12080, nvrtc_128}), "sm_101");
+  EXPECT_EQ(made(110, 13000, {12080, nvrtc_128}), "compute_100");
+  EXPECT_EQ(made(88, 13000, {12080, nvrtc_128}), "compute_80");
+  EXPECT_EQ(made(101, 13000, {13000, kNvrtc130}), "compute_100");
 }
 
 TEST(ChipCode, NamesOfChipsThatGetTheCodeOfOthers) {
@@ -118,14 +140,43 @@ TEST(ChipCode, NamesOfChipsThatGetTheCodeOfOthers) {
     const auto code = code_target_named(name);
     return code ? name_of(*code) : code.error().message;
   };
-  EXPECT_EQ(named("sm_121"), "sm_120");
-  EXPECT_EQ(named("sm_103"), "sm_100");
-  EXPECT_EQ(named("sm_87"), "sm_87");
-  EXPECT_EQ(named("compute_87"), "compute_80");
-  EXPECT_EQ(named("compute_121"), "compute_120");
-  EXPECT_EQ(named("compute_110"), "compute_100");
+  EXPECT_EQ(named("sm_121"), "sm_121");
+  EXPECT_EQ(named("sm_101"), "sm_101");
+  EXPECT_EQ(named("compute_87"), "compute_87");
+  EXPECT_EQ(named("compute_101"), "compute_100");
   EXPECT_THAT(named("sm_70"), HasSubstr("unknown architecture 'sm_70'; legal are sm_75, sm_80, sm_86, sm_87"));
   EXPECT_THAT(named("sm_90"), HasSubstr("unknown architecture"));
+}
+
+TEST(ChipCode, AChipRunsTheKernelsOfOlderOnesAsPtx) {
+  for (int capability = kOldestChip; capability < 140; ++capability) {
+    for (const Target& target : known_targets()) {
+      const auto chip = chip_as({.capability = capability}, target.architecture);
+      const bool is_own = target_of_chip(capability)->architecture == target.architecture;
+      EXPECT_EQ(chip.has_value(), is_own || ptx_runs_on(target, capability)) << capability << target.architecture;
+      if (!chip || is_own) {
+        EXPECT_TRUE(!chip || chip->as.empty());
+        continue;
+      }
+      const CodeTarget code = code_for_chip(*chip, std::nullopt).value();
+      EXPECT_TRUE(code.is_ptx);
+      EXPECT_EQ(code.target.architecture, target.architecture);
+      EXPECT_LE(code.target.max_shared_bytes, target.max_shared_bytes);
+      EXPECT_LE(code.target.max_shared_bytes, target_of_chip(capability)->max_shared_bytes);
+      EXPECT_LE(code.target.shared_bytes_per_sm, target_of_chip(capability)->shared_bytes_per_sm);
+      EXPECT_LE(code.target.max_threads_per_sm, target_of_chip(capability)->max_threads_per_sm);
+    }
+  }
+  EXPECT_EQ(chip_as({.capability = 72}, "sm_75").error().message,
+            "no kernels are made for compute capability 7.2; the oldest chip is 7.5");
+}
+
+TEST(ChipCode, RecordsOfOlderChipsKernelsHaveNamesOfTheirOwn) {
+  EXPECT_EQ(record_name("NVIDIA H200", {.capability = 90}), "NVIDIA H200");
+  const std::string name = record_name("NVIDIA H200", {.capability = 90, .as = "sm_80"});
+  EXPECT_EQ(name, "NVIDIA H200 as sm_80");
+  EXPECT_TRUE(is_of_older_chip(name));
+  EXPECT_FALSE(is_of_older_chip("NVIDIA H200"));
 }
 
 TEST(ChipCode, SaysWhyThereIsNone) {
@@ -139,7 +190,7 @@ TEST(ChipCode, SaysWhyThereIsNone) {
   EXPECT_THAT(old, HasSubstr("the driver takes PTX up to CUDA 12.2 only"));
   EXPECT_THAT(old, HasSubstr("an NVRTC that makes code for sm_110, or one up to CUDA 12.2"));
   const std::vector<int> newer = {100};
-  EXPECT_THAT(why(87, 13000, {13000, newer}), HasSubstr("the chip runs code for sm_87 or PTX of compute_80"));
+  EXPECT_THAT(why(87, 13000, {13000, newer}), HasSubstr("the chip runs code for sm_87 or PTX of compute_87"));
   EXPECT_THAT(old, Not(HasSubstr("update")));
 }
 

@@ -43,7 +43,62 @@ TEST(Cost, TheReferenceLayerIsBoundByArithmetic) {
   EXPECT_NEAR(cost_of(problem, shape_of(problem.layer, {8, {512, 1024}}).value()).floor_seconds, 0.5e-3, 0.01e-3);
   problem.target = target_named("sm_80").value();
   EXPECT_DOUBLE_EQ(cost_of(problem, shape_of(problem.layer, {8, {512, 1024}}).value()).floor_seconds,
-                   cost.flops / problem.target.f32_flops);
+                   cost.flops / problem.target.tf32_flops);
+}
+
+/// A board as its data sheet has it: dense multiply-adds of f16 with f32 accumulators of an SM in a cycle.
+struct Board {
+  const char* architecture;
+  double multiply_adds, multiprocessors, gigahertz, gigabytes_per_second;
+};
+constexpr Board kBoards[] = {
+    {"sm_75", 512, 72, 1.77, 672},     {"sm_80", 1024, 108, 1.41, 2039},  {"sm_86", 512, 84, 1.7, 936},
+    {"sm_87", 1024, 16, 1.3, 205},     {"sm_88", 1024, 16, 1.3, 205},     {"sm_89", 512, 142, 2.5, 864},
+    {"sm_100", 4096, 148, 1.85, 8000}, {"sm_103", 4096, 148, 1.85, 8000}, {"sm_110", 4096, 20, 1.57, 273},
+    {"sm_120", 512, 188, 2.5, 1792},   {"sm_121", 512, 48, 2.4, 273},
+};
+
+// One layer of much arithmetic and one of little, on each known chip but sm_90a, whose rates are measured.
+TEST(Cost, FloorsAreThoseOfEachChipsBoard) {
+  EXPECT_EQ(std::size(kBoards) + 1, known_targets().size());
+  for (const Board& board : kBoards) {
+    const auto floor_of = [&](const std::string& text) {
+      const Problem problem = {parse_layer(text).value(), Direction::kForward,
+                               target_named(board.architecture).value()};
+      return cost_of(problem, shape_of(problem.layer, {16, {1, 64, 64}}).value());
+    };
+    const Cost much = floor_of("conv_transpose2d 1024 -> 1024; kernel 5; padding 2; input 16x64x64; dtype f16");
+    EXPECT_FALSE(much.memory_bound) << board.architecture;
+    const double flops = 2 * board.multiply_adds * board.multiprocessors * board.gigahertz * 1e9;
+    EXPECT_NEAR(much.floor_seconds / (much.flops / flops), 1, 0.05) << board.architecture;
+    const Cost little = floor_of("conv_transpose2d 1 -> 1; kernel 1; input 16x64x64; dtype f16");
+    EXPECT_TRUE(little.memory_bound) << board.architecture;
+    EXPECT_NEAR(little.floor_seconds / (little.bytes / (board.gigabytes_per_second * 1e9)), 1, 0.05)
+        << board.architecture;
+  }
+}
+
+// By tensor cores where they take the type, else by FFMA; f32x3 by whichever is faster.
+TEST(Cost, TheCeilingIsThatOfTheFastestInstructionsOfTheMode) {
+  const auto rate_of = [](const std::string& mode, const Target& target) {
+    const Problem problem = {
+        parse_layer("conv_transpose2d 1024 -> 1024; kernel 5; padding 2; input 16x64x64; " + mode).value(),
+        Direction::kForward, target};
+    const Cost cost = cost_of(problem, shape_of(problem.layer, {16, {1, 64, 64}}).value());
+    return cost.flops / cost.floor_seconds;
+  };
+  const Target turing = target_named("sm_75").value();
+  EXPECT_DOUBLE_EQ(rate_of("dtype f16", turing), turing.f16_flops);
+  EXPECT_DOUBLE_EQ(rate_of("dtype bf16", turing), turing.f32_flops);
+  EXPECT_DOUBLE_EQ(rate_of("compute tf32", turing), turing.f32_flops);
+  EXPECT_DOUBLE_EQ(rate_of("compute f32x3", turing), turing.f16_flops / 3);
+  Target half_rate = target_named("sm_89").value();  // as GeForce boards have it
+  half_rate.f16_flops /= 2;
+  EXPECT_DOUBLE_EQ(rate_of("compute f32x3", half_rate), half_rate.f32_flops);
+  const Target ampere = target_named("sm_80").value();
+  EXPECT_DOUBLE_EQ(rate_of("dtype bf16", ampere), ampere.bf16_flops);
+  EXPECT_DOUBLE_EQ(rate_of("compute f32", ampere), ampere.f32_flops);
+  EXPECT_DOUBLE_EQ(rate_of("dtype f64", ampere), ampere.f64_flops);
 }
 
 // Each measured on an H200, or an H100; plans without tensor cores took from 0.1 to 40 times as long as the others'

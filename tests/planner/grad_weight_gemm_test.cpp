@@ -362,8 +362,8 @@ struct RefusedGradient {
 
 TEST(PlanGradWeight, RefusalsNameThePropertyAndTheLimit) {
   const RefusedGradient kAll[] = {
-      {"16 -> 16; kernel 3; compute tf32; input 1x8x8", "architecture sm_80; wgmma is an instruction of sm_90a",
-       "architecture sm_80; wgmma is an instruction of sm_90a", "sm_80"},
+      {"16 -> 16; kernel 3; compute tf32; input 1x8x8", "architecture sm_80 has no wgmma; it takes sm_90a",
+       "architecture sm_80 has no wgmma; it takes sm_90a", "sm_80"},
       {"16 -> 16; kernel 3; input 1x8x8", "compute f32; it takes tf32, f16, bf16",
        "compute f32; it takes tf32, f16, bf16"},
       {"12 -> 16; kernel 3; dtype f16; layout nhwc; input 1x8x8",
@@ -394,9 +394,8 @@ struct RefusedByOthers {
 
 TEST(PlanGradWeight, RefusalsOfPixelsAndF32x3NameThePropertyAndTheLimit) {
   const RefusedByOthers kAll[] = {
-      {"16 -> 16; kernel 3; dtype f16; layout nhwc; input 1x8x8",
-       "architecture sm_80; wgmma is an instruction of sm_90a", "architecture sm_80; wgmma is an instruction of sm_90a",
-       "sm_80"},
+      {"16 -> 16; kernel 3; dtype f16; layout nhwc; input 1x8x8", "architecture sm_80 has no wgmma; it takes sm_90a",
+       "architecture sm_80 has no wgmma; it takes sm_90a", "sm_80"},
       {"16 -> 16; kernel 3; compute tf32; layout nhwc", "compute tf32; it takes f16, bf16",
        "compute tf32; it takes f32x3"},
       {"16 -> 16; kernel 3; dtype f16",

@@ -21,14 +21,17 @@ constexpr const char* kPhaseLayers[] = {
     "40 -> 3; kernel 5x5; padding 2x2; input 2x9x12; compute tf32",
 };
 
-TEST(PlanMmaPhases, PlansFitTheChipAndAreTheBestFirst) {
-  for (const std::string layer : kPhaseLayers) {
-    const Problem problem = problem_of(layer);
+void expect_fit_and_order(const std::string& layer) {
+  for (const Target& target : known_targets()) {
+    if (!target.features.has(Feature::kTma)) {
+      continue;
+    }
+    const Problem problem = problem_of(layer, target.architecture);
     const std::vector<Plan> plans = plans_mma_phases(problem).value();
     EXPECT_LE(plans.size(), 16u);
     double before = 0;
     for (const Plan& each : plans) {
-      SCOPED_TRACE(layer + ": " + each.reason);
+      SCOPED_TRACE(target.architecture + ", " + layer + ": " + each.reason);
       EXPECT_LE(each.shared_bytes, problem.target.max_shared_bytes);
       EXPECT_LE((each.shared_bytes + 1024) * integer(each, "blocks_per_sm"),
                 std::max(problem.target.shared_bytes_per_sm, problem.target.max_shared_bytes + 1024));
@@ -36,8 +39,15 @@ TEST(PlanMmaPhases, PlansFitTheChipAndAreTheBestFirst) {
       before = each.predicted_seconds.value();
       EXPECT_EQ(each.predicted_seconds, mma_phases_seconds(problem, each, planned_sizes(problem.layer)));
       EXPECT_EQ(each.threads, 32 * (integer(each, "warps") + 1));
+      EXPECT_LE(each.threads * integer(each, "blocks_per_sm"), problem.target.max_threads_per_sm);
       EXPECT_EQ(each.packed_bytes, 0);
     }
+  }
+}
+
+TEST(PlanMmaPhases, PlansFitTheChipAndAreTheBestFirst) {
+  for (const std::string layer : kPhaseLayers) {
+    expect_fit_and_order(layer);
   }
 }
 
@@ -98,7 +108,8 @@ TEST(PlanMmaPhases, SaysWhyNot) {
   const auto odd = plans_mma_phases(problem_of("16 -> 1; kernel 3; stride 2; input 1x8x10; compute tf32"));
   ASSERT_FALSE(odd);
   EXPECT_NE(odd.error().message.find("10"), std::string::npos) << odd.error().message;
-  EXPECT_FALSE(plans_mma_phases(problem_of(kPhaseLayers[0], "sm_80")));
+  EXPECT_EQ(plans_mma_phases(problem_of(kPhaseLayers[0], "sm_89")).error().message,
+            "architecture sm_89 has no TMA; it takes sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121");
 }
 
 }  // namespace

@@ -74,7 +74,8 @@ TEST(PlanMmaRows, RefusalsNameThePropertyAndTheLimit) {
   const std::string layer = "; kernel 3x3; input 4x56x56";
   EXPECT_EQ(refusal_of("32 -> 32" + layer + "; dtype f16; layout nhwc"), "");
   EXPECT_EQ(refusal_of("32 -> 32" + layer + "; dtype f16; layout nhwc", "sm_75"),
-            "architecture sm_75; mma.sync of these types is an instruction of sm_80 and later");
+            "architecture sm_75 has no cp.async; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, sm_100, sm_103, "
+            "sm_110, sm_120, sm_121");
   EXPECT_EQ(refusal_of("32 -> 32" + layer + "; compute tf32; layout nhwc"), "compute tf32; it takes f16, bf16");
   EXPECT_EQ(refusal_of("32 -> 32" + layer + "; dtype f16"),
             "layout nchw; it takes nhwc, whose channels of a pixel are vectors");

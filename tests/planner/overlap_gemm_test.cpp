@@ -152,7 +152,7 @@ TEST(PlanOverlapGemm, SaysWhyNot) {
     EXPECT_EQ(plans.error().message, reason);
   }
   EXPECT_EQ(plans_overlap_gemm(problem_of(kOverlapLayers[0], "sm_80")).error().message,
-            "architecture sm_80; wgmma is an instruction of sm_90a");
+            "architecture sm_80 has no wgmma; it takes sm_90a");
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ TEST(PlanTapGemm, SaysWhyNot) {
     EXPECT_EQ(plans.error().message, reason);
   }
   EXPECT_EQ(plans_tap_gemm(grad_input_of(kTapLayers[0], "sm_80")).error().message,
-            "architecture sm_80; wgmma is an instruction of sm_90a");
+            "architecture sm_80 has no wgmma; it takes sm_90a");
 }
 
 }  // namespace

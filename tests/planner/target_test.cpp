@@ -18,7 +18,7 @@ TEST(Target, UnknownArchitectureNamesTheKnownOnes) {
   ASSERT_FALSE(target);
   EXPECT_EQ(target.error().message,
             "unknown architecture 'sm_90'; known are sm_75, sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, sm_100, sm_101, "
-            "sm_110, sm_120");
+            "sm_103, sm_110, sm_120, sm_121");
 }
 
 }  // namespace

@@ -60,9 +60,12 @@ TEST(PrimitiveTable, EveryPrimitiveHasAKernel) {
 TEST(PrimitiveTable, SaysWhoHasWhat) {
   EXPECT_EQ(message_of("matrix_load_x4", "sm_75"), "");
   EXPECT_EQ(message_of("async_copy_16", "sm_75"),
-            "sm_75 has no 'async_copy_16'; sm_80, sm_86, sm_89, sm_90a, sm_100, sm_120 have");
+            "sm_75 has no 'async_copy_16'; sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, sm_100, sm_103, sm_110, sm_120, "
+            "sm_121 have");
   EXPECT_EQ(message_of("async_copy_16", "sm_80"), "");
-  EXPECT_EQ(message_of("tensor_load_2d", "sm_89"), "sm_89 has no 'tensor_load_2d'; sm_90a, sm_100, sm_120 have");
+  EXPECT_EQ(message_of("tensor_load_2d", "sm_89"),
+            "sm_89 has no 'tensor_load_2d'; sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121 have");
+  EXPECT_EQ(message_of("mma_k8_f16", "sm_75"), "");
   EXPECT_EQ(message_of("tensor_load_2d", "sm_120"), "");
   EXPECT_EQ(message_of("wgmma_m64n96k16_f16_ss", "sm_90a"), "");
   EXPECT_EQ(message_of("wgmma_m64n96k16_f16_ss", "sm_100"), "sm_100 has no 'wgmma_m64n96k16_f16_ss'; sm_90a has");

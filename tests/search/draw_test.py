@@ -162,7 +162,7 @@ class GoalsTest(unittest.TestCase):
             self.assertEqual(goals.cell_for(goals.GOALS[-1], chance).direction, "grad_input")
 
     def test_drawn_cases_are_those_that_the_planner_serves_as_wanted(self):
-        options = types.SimpleNamespace(device="cuda", template=None, tool="")
+        options = types.SimpleNamespace(device="cuda", template=None, tool="", arch="")
         self.counts = [0] * len(goals.GOALS)
         kept, search_on_gpu.templates_of = search_on_gpu.templates_of, lambda tool, cases: [
             general("forward") if case.direction() == "forward" else "none" for case in cases]
@@ -173,6 +173,14 @@ class GoalsTest(unittest.TestCase):
         self.assertTrue(all(case.direction() == "forward" for case in cases))
         self.assertEqual(sum(self.misses) % search_on_gpu._TRIES, 0)
         self.assertGreater(sum(self.misses), 0)
+
+    def test_as_an_older_chip_all_that_is_drawn_runs(self):
+        options = types.SimpleNamespace(device="cuda", template=None, arch="sm_80")  # without the tool
+        self.counts = [0] * len(goals.GOALS)
+        drawn_for = [search_on_gpu.drawn_cases(Draw(random.Random(7)), random.Random(7), self.counts, self.misses, options)
+                     for _ in range(5)]
+        self.assertEqual({len(cases) for cases in drawn_for}, {search_on_gpu._AIMS})
+        self.assertFalse(any(self.misses))
 
 
 class SearchTest(unittest.TestCase):

@@ -158,6 +158,13 @@ struct CompiledPlans {
   return {"unet1", "unet4", "dcgan4", "pose1", "hifi1", "k3x3s3"};
 }
 
+/// A layer that runs on the chips without wgmma that have this feature.
+struct OnOtherChips {
+  const char* layer;
+  InputSizes sizes;
+  Feature feature;
+};
+
 /// A kernel of launch code whose weights are packed once, on the host device.
 struct PackedKernelOfTemplate {
   const char* name;
@@ -212,6 +219,7 @@ struct TemplateFacts {
   MachineCodeFacts machine_code = {};
 
   /// Results.
+  std::vector<OnOtherChips> on_other_chips = {};
   const char* launched_gradient = nullptr;  // a layer whose gradient's launch code runs on the host device
   std::vector<PackedKernelOfTemplate> packed = {};
   std::optional<RareParameter> rare_in_gradients = {};

@@ -31,6 +31,12 @@ TemplateFacts facts_of_mma_phases() {
       .drawer =
           {.place = 9, .shape = short_kernels_of_phases, .size = know_whole_rows, .one_group = true, .few_out = true},
       .kinds = add_kinds,
+      .refused =
+          {
+              {.layer = "16 -> 1; kernel 3; compute tf32; input 1x8x8",
+               .reason = "architecture sm_88 has no TMA; it takes sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121",
+               .architecture = "sm_88"},
+          },
       .changed =
           ChangedProgram{
               .layer = "conv_transpose2d 64 -> 3; kernel 4; stride 2; padding 1; input 8x64x64; compute tf32",
@@ -51,6 +57,20 @@ TemplateFacts facts_of_mma_phases() {
               {.group = "phases_as_rows_16_bits", .compute = Compute::kF16, .benchmarks = {"fsrcnn4", "dcgan5"}},
           },
       .machine_code = {.warp_products = true},
+      .on_other_chips =
+          {
+              {.layer = "conv_transpose2d 20 -> 1; kernel 9; stride 4; padding 4; output_padding 3; input 1x9x24; "
+                        "bias; compute tf32",
+               .sizes = {1, {9, 24}},
+               .feature = Feature::kTma},
+              {.layer = "conv_transpose2d 64 -> 3; kernel 4; stride 2; padding 1; input 2x8x32; dtype bf16",
+               .sizes = {2, {8, 32}},
+               .feature = Feature::kTma},
+              {.layer = "conv_transpose2d 21 -> 7; kernel 2x5; stride 1x3; input ?x?x40; dtype f16; weight_layout "
+                        "channels_last",
+               .sizes = {2, {9, 40}},
+               .feature = Feature::kTma},
+          },
       .far =
           {
               .layers =

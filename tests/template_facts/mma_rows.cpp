@@ -38,6 +38,13 @@ TemplateFacts facts_of_mma_rows() {
       .drawer =
           {.place = 5, .own_compute = true, .no_depthwise = true, .whole_in = true, .whole_out = true, .most_in = 64},
       .kinds = add_kinds,
+      .refused =
+          {
+              {.layer = "16 -> 16; kernel 3; dtype f16; layout nhwc",
+               .reason = "architecture sm_75 has no cp.async; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
+                         "sm_100, sm_103, sm_110, sm_120, sm_121",
+               .architecture = "sm_75"},
+          },
       .changed =
           ChangedProgram{
               .layer = "conv_transpose2d 16 -> 16; kernel 3; stride 2; input 1x64x64; dtype f16; layout nhwc",

@@ -35,8 +35,11 @@ TemplateFacts facts_of_shift_gemm() {
       .refused =
           {
               {.layer = "16 -> 16; kernel 3; compute tf32",
-               .reason = "architecture sm_80; wgmma is an instruction of sm_90a",
+               .reason = "architecture sm_80 has no wgmma; it takes sm_90a",
                .architecture = "sm_80"},
+              {.layer = "16 -> 16; kernel 3; compute tf32",
+               .reason = "architecture sm_100 has no wgmma; it takes sm_90a",
+               .architecture = "sm_100"},
               {.layer = "16 -> 16; kernel 3", .reason = "compute f32; it takes tf32, f16, bf16"},
               {.layer = "16 -> 64; kernel 3; groups 4; compute tf32",
                .reason = "groups of 4 input channels; tensor cores want 16"},

@@ -97,8 +97,9 @@ class FakeGpu : public Device {
 };
 
 /// Tuning with the device's own compiler.
-Outcome<Tuned> tune_on(Device& device, Store& store, const Problem& problem, const InputSizes& sizes,
+Outcome<Tuned> tune_on(Device& device, Store& store, Problem problem, const InputSizes& sizes,
                        const TuneOptions& options = {}) {
+  problem.target.chip = device.kind() == DeviceKind::kHost ? std::string(kHostChip) : device.name();
   DeviceMaker maker(device, store_of(""));
   return tune(device, store, maker, {problem, sizes}, options);
 }

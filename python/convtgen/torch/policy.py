@@ -6,6 +6,7 @@ kernels, so all processes and ranks of a user that share the store choose alike.
 """
 
 import json
+import os
 import threading
 import time
 import warnings
@@ -78,7 +79,10 @@ def _shipped_choices():
 
 
 def _chip(device):
-    return "host" if device.type == "cpu" else torch.cuda.get_device_name(device)
+    """Whose times choices are of: a GPU that runs an older chip's kernels is another one."""
+    name = "host" if device.type == "cpu" else torch.cuda.get_device_name(device)
+    older = os.environ.get("CONVTGEN_ARCHITECTURE", "")
+    return f"{name} as {older}" if older else name
 
 
 def key_of(what, device):

@@ -34,10 +34,10 @@
  *   CONVTGEN_DUMP         a folder where the sources of all kernels that are prepared are written
  *   CONVTGEN_CACHE_DIR    the store's folder; else $XDG_CACHE_HOME/convtgen or $HOME/.cache/convtgen
  *   CONVTGEN_CACHE_SIZE   its bound in bytes ("500M", "2G"); 1 GiB if it is not set
- *   CONVTGEN_NVRTC        the NVRTC library to use, or CONVTGEN_NVRTC_DIR a folder with one; where one is set, no other
- *                         place is searched
- *   CXX                   the C++ compiler of the host device; else g++, c++ or clang++
- *   CONVTGEN_CUDA_DRIVER  a driver library to use
+ *   CONVTGEN_ARCHITECTURE the older chip whose kernels a GPU runs, as PTX ("sm_80"); read when a device is opened.
+ * Unless it is set, a GPU runs its own. On the host device: whose source runs CONVTGEN_NVRTC        the NVRTC library
+ * to use, or CONVTGEN_NVRTC_DIR a folder with one; where one is set, no other place is searched CXX the C++ compiler of
+ * the host device; else g++, c++ or clang++ CONVTGEN_CUDA_DRIVER  a driver library to use
  */
 #ifndef CONVTGEN_CONVTGEN_H
 #define CONVTGEN_CONVTGEN_H
@@ -194,12 +194,14 @@ typedef struct convtgen_device convtgen_device;
 
 /** Opens "cuda" (the first GPU), "cuda:N", "host" (the CPU, slowly, with every access of a kernel checked), or "auto":
  * a GPU where there is one and an NVRTC, else "host", with a warning in the log. "host:sm_90a" is the host device with
- * the kernels of that architecture; "host" has those of the oldest one. No CUDA context is made: kernels are
- * loaded into the calling thread's context if it is one of that GPU, else into the primary context.
- * Errors: CONVTGEN_INVALID_ARGUMENT for another word; CONVTGEN_NO_DEVICE; CONVTGEN_FORKED. */
+ * the kernels of that architecture; "host" has those of $CONVTGEN_ARCHITECTURE, else of the oldest one. No CUDA context
+ * is made: kernels are loaded into the calling thread's context if it is one of that GPU, else into the primary one.
+ * Errors: CONVTGEN_INVALID_ARGUMENT for another word, or where $CONVTGEN_ARCHITECTURE does not run there (the message
+ * lists what does); CONVTGEN_NO_DEVICE; CONVTGEN_FORKED. */
 CONVTGEN_API convtgen_status convtgen_device_open(const char* which, convtgen_device** device);
 
-/** "cuda:0 (NVIDIA H200, ...)" or "host (8 workers)". Valid while the device is; "" for a handle that is none. */
+/** "cuda:0 (NVIDIA H200, ...)", "cuda:0 (..., as sm_80)" or "host (8 workers)". Valid while the device is; "" for a
+ * handle that is none. */
 CONVTGEN_API const char* convtgen_device_name(const convtgen_device* device);
 
 /** 1 for the host device, whose arrays are in the host's memory; else 0. */

@@ -1,0 +1,64 @@
+// Tensor-core plans for chips without wgmma: ptxas takes their sources without spilling, and their numbers are right on
+// the host device.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generator/language/language.h"
+#include "generator/specializer/kernel_source.h"
+#include "runtime/compile/nvrtc.h"
+#include "tests/end_to_end/through_the_chain.h"
+#include "tests/sample/sample.h"
+#include "tests/template_facts/facts.h"
+
+namespace convtgen::testing {
+namespace {
+
+constexpr int kKnownSpill = 64;  // bytes of a thread, of a plan with 180 registers: what sm_110's ptxas keeps in memory
+
+struct OnChip {
+  std::string layer, template_name, architecture;
+  InputSizes sizes;
+};
+
+std::vector<OnChip> layers_on_chips() {
+  std::vector<OnChip> all;
+  for (const auto& [template_name, fact] : all_of(&TemplateFacts::on_other_chips)) {
+    for (const Target& target : known_targets()) {
+      if (target.features.has(fact.feature) && !target.features.has(Feature::kWgmma)) {
+        all.push_back({fact.layer, std::string(template_name), target.architecture, fact.sizes});
+      }
+    }
+  }
+  return all;
+}
+
+TEST(OtherChips, PlansOfTensorCoresCompileAndAreRight) {
+  const std::vector<OnChip> all = layers_on_chips();
+  std::vector<Candidate> candidates;
+  for (const OnChip& each : all) {
+    candidates.push_back({each.layer + " on " + each.architecture, {each.layer, each.architecture}});
+  }
+  const std::unique_ptr<Device> device = test_device(1);
+  ASSERT_NE(device, nullptr);
+  for (const std::size_t i : sample(candidates, 5)) {
+    SCOPED_TRACE(candidates[i].name);
+    const Problem problem = {parse_layer(all[i].layer).value(), Direction::kForward,
+                             target_named(all[i].architecture).value()};
+    const std::vector<Plan> plans = plan(problem).value();
+    const auto found = std::ranges::find(plans, all[i].template_name, &Plan::template_name);
+    ASSERT_NE(found, plans.end());
+    const Result<Binary> binary =
+        compile_with_nvrtc(specialize(problem, *found).value(), all[i].architecture, BinaryKind::kCubin);
+    ASSERT_TRUE(binary) << binary.error().message;
+    EXPECT_LE(resource_usage(*binary).value().spill_bytes, all[i].architecture == "sm_110" ? kKnownSpill : 0);
+    const auto failure = failure_of(*device, problem.layer, all[i].sizes, *found, 1);
+    EXPECT_FALSE(failure) << *failure;
+  }
+}
+
+}  // namespace
+}  // namespace convtgen::testing
