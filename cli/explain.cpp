@@ -208,7 +208,7 @@ Exit print_cost(const PlannedLayer& planned, const SizedLayer& sized, bool is_as
   if (!blocks) {
     return failed(blocks.error());
   }
-  print_row("launch", fmt::format("{} blocks of {} threads", *blocks, planned.plan.threads));
+  print_row("launch", fmt::format("{} blocks of {} threads", *blocks, planned.plan.launch.main().threads));
   const Cost cost = cost_of(planned.problem, *shape);
   print_row("flops", fmt::format("{}flop (a multiply-add is two)", count_text(cost.flops)));
   print_row("bytes", fmt::format("{} (each tensor once)", bytes_text(cost.bytes)));

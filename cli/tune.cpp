@@ -232,7 +232,7 @@ std::optional<TuneMemory> memory_of_call(const Problem& problem, const std::vect
   }
   std::int64_t workspace = 0;
   for (const Plan& plan : plans) {
-    workspace = std::max(workspace, workspace_of(problem, plan, *shape));
+    workspace = std::max(workspace, workspace_of(plan, *shape));
   }
   return tune_memory(problem, *shape, workspace);
 }

@@ -1,5 +1,3 @@
-#include "generator/planner/direct.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/direct_block.h"
+#include "generator/planner/integers.h"
 #include "generator/planner/scalar.h"
 
 namespace convtgen {
@@ -29,54 +28,33 @@ Result<void> check_extents(std::string_view axis, std::int64_t in, std::int64_t 
 }
 
 /// The block's own limits: the kernel's coordinates to the end of its last tile, and the grid.
-Result<void> check_block(const Layer& layer, const Facts& facts, const Block& block) {
+Result<void> check_block(const Facts& f, const Block& block) {
   const auto check = [](std::string_view name, const Axis& axis, std::int64_t tile) -> Result<void> {
     return axis.extent
                ? check_extents(name, *axis.extent, output_extent(axis, *axis.extent), axis.stride, axis.stride * tile)
                : Result<void>();
   };
-  const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
-  if (auto checked = check("height", rows, facts.of(block)[kTileRows]); !checked) {
+  if (auto checked = check("height", f.rows, f.of(block)[kTileRows]); !checked) {
     return checked;
   }
-  if (auto checked = check("width", columns, facts.of(block)[kTileColumns]); !checked) {
+  if (auto checked = check("width", f.columns, f.of(block)[kTileColumns]); !checked) {
     return checked;
   }
-  if (layer.groups * facts.of(block)[kChannelTiles] > kIntMax / facts.of(block)[kPhaseGroups]) {
+  if (f.layer.groups * f.of(block)[kChannelTiles] > kIntMax / f.of(block)[kPhaseGroups]) {
     return fail(fmt::format("{} output channels and a stride of {}x{} need more blocks than a grid can have (2^31 - 1)",
-                            layer.out_channels, rows.stride, columns.stride));
+                            f.layer.out_channels, f.rows.stride, f.columns.stride));
   }
   return {};
 }
 
-Plan plan_of_block(const Problem& problem, const Facts& facts, const Block& block) {
-  Plan plan = plan_of(problem, facts, block, "direct");
-  const Layer& layer = problem.layer;
-  Constants& of_block = facts.of(block);
-  plan.summary = fmt::format(
-      "a block makes {}x{} outputs of {} channels; {} taps; ", of_block[kTileRows] * layer.axes[kHeight].stride,
-      of_block[kTileColumns] * layer.axes[kWidth].stride, std::min(of_block[kTileChannels], facts.made), facts.taps);
-  plan.summary += block.staged ? fmt::format("{:.1f} KiB shared", static_cast<double>(plan.shared_bytes) / 1024.0)
-                               : "nothing shared";
-  plan.reason = fmt::format(
-      "direct takes every forward layer; each thread accumulates {} x {} x {} x {}, and {}",
-      count_of(block.group_phases_h * block.group_phases_w, "phase"), count_of(block.channels_per_thread, "channel"),
-      count_of(block.rows_per_thread, "row"), count_of(block.columns_per_thread, "column"),
-      block.staged ? fmt::format("{} {} staged at a time{}", count_of(block.block_k, "input channel"),
-                                 block.block_k == 1 ? "is" : "are",
-                                 of_block[kBuffers] > 1 ? ", during the products of those before" : "")
-                   : std::string("the halo is too large for shared memory, so the input is read where it lies"));
-  return plan;
-}
-
 /// What is tried, the first choice first.
-std::vector<Aim> aims_of(const Problem& problem, const Facts& facts) {
+std::vector<Aim> aims_of(const Facts& facts) {
   constexpr double kWorthwhile = 0.9;
   constexpr std::int64_t kPhasesChannels = 4;
   std::vector<Aim> aims(kAims.begin(), kAims.end());
   aims.insert(aims.begin() + 1, kForwardAims.begin(), kForwardAims.end());
   // Where tensor cores take the layer, direct's time was fitted to its plain first choice.
-  const Compute compute = problem.layer.compute;
+  const Compute compute = facts.layer.compute;
   const bool is_exact = compute == Compute::kF32 || compute == Compute::kF32x3 || compute == Compute::kF64;
   const auto busiest = [&](const Aim& aim) {
     return static_cast<double>(threads_of_busiest(facts, choose_block(facts, aim)));
@@ -91,57 +69,52 @@ std::vector<Aim> aims_of(const Problem& problem, const Facts& facts) {
   return aims;
 }
 
-/// The program of the template, read once in a process.
-const ConstantProgram& own_program() {
-  static const ConstantProgram program = ConstantProgram::read(programs::direct()).value();
-  return program;
-}
+constexpr auto kForwardConstants = joined(kConstants, kForwardNames);
+
+struct Direct : ScalarPlanner<Facts, kForwardConstants> {
+  static constexpr bool kIsRanked = false;
+
+  static Blocks blocks(const Facts& f) { return blocks_of(f, aims_of(f), convtgen::check_block); }
+  /// Of all that tensor cores have no part in.
+  static double seconds(const Facts& f, const Block& b, Constants& c) {
+    const auto blocks = grid(f, b, c).checked_blocks(quantities_of(f.shape));
+    if (f.misfit || f.shape.batch == 0 || !blocks || *blocks == 0) {
+      return 0;
+    }
+    // A block takes as long where parts of its tile lie outside of the output or its taps outside of the input, and the
+    // last blocks as long as all.
+    const auto whole = static_cast<double>(ceil_div(*blocks, f.target.multiprocessors) * f.target.multiprocessors);
+    const double tile = static_cast<double>(f.rows.stride * c[kTileRows]) *
+                        static_cast<double>(f.columns.stride * c[kTileColumns]) *
+                        static_cast<double>(f.layer.out_channels) /
+                        static_cast<double>(f.layer.groups * c[kChannelTiles] * c[kPhaseGroups]);
+    const double taps = static_cast<double>(tap_count(f.layer)) /
+                        static_cast<double>(f.rows.stride * f.columns.stride);  // of an output
+    const double flops = 2 * static_cast<double>(f.layer.in_channels / f.layer.groups) * taps * whole * tile;
+    const double times = f.channels_last ? f.factors.direct_moves_nhwc : f.factors.direct_moves;
+    return f.target.launch_seconds + std::max(flops / (f.factors.direct_reaches * f.target.f32_flops),
+                                              times * f.cost.bytes / f.target.bytes_per_second);
+  }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    return {
+        fmt::format("a block makes {}x{} outputs of {} channels; {} taps", c[kTileRows] * f.rows.stride,
+                    c[kTileColumns] * f.columns.stride, std::min(c[kTileChannels], f.made), f.taps),
+        fmt::format("direct takes every forward layer; each thread accumulates {} x {} x {} x {}, and {}",
+                    count_of(b.group_phases_h * b.group_phases_w, "phase"), count_of(b.channels_per_thread, "channel"),
+                    count_of(b.rows_per_thread, "row"), count_of(b.columns_per_thread, "column"),
+                    b.staged ? fmt::format("{} {} staged at a time{}", count_of(b.block_k, "input channel"),
+                                           b.block_k == 1 ? "is" : "are",
+                                           c[kBuffers] > 1 ? ", during the products of those before" : "")
+                             : "the halo is too large for shared memory, so the input is read where it lies")};
+  }
+  static Grid grid(const Facts& f, const Block&, Constants& c) {
+    return staged_grid(f.layer, c[kTileRows], c[kTileColumns], f.layer.groups * c[kChannelTiles] * c[kPhaseGroups])
+        .grid();
+  }
+};
 
 }  // namespace
 
-Result<std::vector<Plan>> plans_direct(const Problem& problem, const ConstantProgram& program) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check_numbers(layer); !checked) {
-    return std::unexpected(checked.error());
-  }
-  const Result<Facts> facts = facts_of(problem, program);
-  if (!facts) {
-    return std::unexpected(facts.error());
-  }
-  std::vector<Block> blocks;
-  std::vector<Plan> plans;
-  for (const Aim& aim : aims_of(problem, *facts)) {
-    const Block block = choose_block(*facts, aim);
-    if (std::ranges::find(blocks, block) != blocks.end()) {
-      continue;
-    }
-    if (auto checked = check_block(layer, *facts, block); checked) {
-      blocks.push_back(block);
-      plans.push_back(plan_of_block(problem, *facts, block));
-    } else if (plans.empty()) {
-      return std::unexpected(checked.error());
-    }
-  }
-  return plans;
-}
-
-Result<std::vector<Plan>> plans_direct(const Problem& problem) {
-  return plans_direct(problem, own_program());
-}
-
-Result<Plan> plan_direct(const Problem& problem) {
-  auto plans = plans_direct(problem);
-  if (!plans) {
-    return std::unexpected(plans.error());
-  }
-  return std::move(plans->front());
-}
-
-TileGrid direct_grid(const Problem& problem, const Plan& plan) {
-  const Layer& layer = problem.layer;
-  constexpr std::array<std::string_view, 4> kNames = {"kTileRows", "kTileColumns", "kChannelTiles", "kPhaseGroups"};
-  const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
-  return staged_grid(layer, values[0], values[1], layer.groups * values[2] * values[3]);
-}
+CONVTGEN_TEMPLATE(Direct, direct);
 
 }  // namespace convtgen

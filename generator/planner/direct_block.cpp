@@ -18,38 +18,14 @@ constexpr std::int64_t kMaxPhases = 16;      // of a phase group: what a thread 
 constexpr std::int64_t kMaxBlockK = 16;
 constexpr std::int64_t kMaxUnrolled = 12288;  // multiply-adds in the unrolled body: bounds code size and compile time
 
-constexpr std::array kMembers = {
-    BlockMember{"threads_x", &Block::threads_x},
-    BlockMember{"threads_y", &Block::threads_y},
-    BlockMember{"threads_z", &Block::threads_z},
-    BlockMember{"columns_per_thread", &Block::columns_per_thread},
-    BlockMember{"rows_per_thread", &Block::rows_per_thread},
-    BlockMember{"channels_per_thread", &Block::channels_per_thread},
-    BlockMember{"blocks_per_sm", &Block::blocks_per_sm},
-    BlockMember{"block_k", &Block::block_k},
-    BlockMember{"staged", &Block::staged},
-    BlockMember{"asynchronous", &Block::asynchronous},
-    BlockMember{"group_phases_h", &Block::group_phases_h},
-    BlockMember{"group_phases_w", &Block::group_phases_w},
-};
-constexpr std::size_t kForwardMembers = 3;  // the last ones
-
 /// Which phases of an axis have taps.
-std::vector<bool> phases_with_taps(const Axis& axis) {
+std::vector<bool> which_have_taps(const Axis& axis) {
   std::vector<bool> has_taps(static_cast<std::size_t>(axis.stride));
   const std::int64_t apart = std::gcd(axis.stride, axis.dilation);
   for (std::int64_t k = 0; k < std::min(axis.kernel, axis.stride / apart); ++k) {  // later taps have the same phases
     has_taps[static_cast<std::size_t>(phase_of_tap(axis, k))] = true;
   }
   return has_taps;
-}
-
-/// ceil(output / stride) forward, the input's extent for its gradient.
-Size positions(const Axis& axis, Direction direction) {
-  if (!axis.extent || direction != Direction::kForward) {
-    return axis.extent;
-  }
-  return ceil_div(output_extent(axis, *axis.extent), axis.stride);
 }
 
 /// The most phases with taps among those of a group of `size` neighbours. Phases without taps need no accumulators.
@@ -79,7 +55,7 @@ void choose_thread_tile(const Facts& f, const Aim& aim, Block& b) {
   const std::int64_t with_taps_w = most_with_taps(f.phases_w, b.group_phases_w);
   b.group_phases_h = phases_of_group(f.phases_h, std::max<std::int64_t>(1, kMaxPhases / with_taps_w));
   const std::int64_t with_taps = with_taps_w * most_with_taps(f.phases_h, b.group_phases_h);
-  const std::int64_t all_acc = f.is_f64 ? aim.acc / 2 : aim.acc;
+  const std::int64_t all_acc = f.layer.dtype == Dtype::kF64 ? aim.acc / 2 : aim.acc;
   const std::int64_t acc = std::max<std::int64_t>(1, all_acc / with_taps);
   b.channels_per_thread = even_part(f.made, std::min(aim.channels, acc));
   std::int64_t pixels = power_of_two_at_most(std::max<std::int64_t>(1, acc / b.channels_per_thread));
@@ -137,7 +113,7 @@ void choose_even_threads(const Facts& f, const Aim& aim, Block& b) {
       other.threads_y = y;
       other.threads_z = even_part(channel_threads, aim.threads / (x * y));
       const std::int64_t busiest = threads_of_busiest(f, other);
-      if (f.of(other)[kThreads] >= kLeastThreads && f.of(other)[kChannelBytes] <= f.max_shared &&
+      if (f.of(other)[kThreads] >= kLeastThreads && f.of(other)[kChannelBytes] <= f.target.max_shared_bytes &&
           (busiest < most || (busiest == most && staged(other) < staged(b)))) {
         most = busiest;
         b = other;
@@ -148,7 +124,7 @@ void choose_even_threads(const Facts& f, const Aim& aim, Block& b) {
 
 /// Makes the block smaller until one channel fits in shared memory; a halo that never fits is read where it lies.
 void choose_stage(const Facts& f, const Aim& aim, Block& b) {
-  while (f.of(b)[kChannelBytes] > f.max_shared) {
+  while (f.of(b)[kChannelBytes] > f.target.max_shared_bytes) {
     if (b.threads_z > 1 && b.threads_x * b.threads_y * (b.threads_z / 2) % 32 == 0) {
       b.threads_z /= 2;
     } else if (b.rows_per_thread > 1) {
@@ -163,12 +139,12 @@ void choose_stage(const Facts& f, const Aim& aim, Block& b) {
       return;
     }
   }
-  std::int64_t buffer_bytes = std::min(aim.stage_bytes, f.max_shared);
-  b.asynchronous = aim.asynchronous && f.can_copy && 2 * f.of(b)[kChannelBytes] <= f.max_shared;
+  std::int64_t buffer_bytes = std::min<std::int64_t>(aim.stage_bytes, f.target.max_shared_bytes);
+  b.asynchronous = aim.asynchronous && f.can_copy && 2 * f.of(b)[kChannelBytes] <= f.target.max_shared_bytes;
   if (b.asynchronous) {
     // Two buffers must not cost an SM blocks.
-    const std::int64_t of_block = f.shared_of_sm / blocks_of_sm(f, aim, b) - 1024;
-    buffer_bytes = std::min(buffer_bytes, std::min(f.max_shared, of_block) / 2);
+    const std::int64_t of_block = f.target.shared_bytes_per_sm / blocks_of_sm(f, aim, b) - 1024;
+    buffer_bytes = std::min(buffer_bytes, std::min<std::int64_t>(f.target.max_shared_bytes, of_block) / 2);
   }
   const std::int64_t most =
       std::clamp<std::int64_t>(buffer_bytes / f.of(b)[kChannelBytes], 1, std::min(kMaxBlockK, f.summed));
@@ -183,45 +159,28 @@ void choose_stage(const Facts& f, const Aim& aim, Block& b) {
 
 }  // namespace
 
-std::span<const BlockMember<Block>> members_of(Direction direction) {
-  const std::span<const BlockMember<Block>> all = kMembers;
-  return direction == Direction::kForward ? all : all.first(all.size() - kForwardMembers);
-}
-
-Result<Facts> facts_of(const Problem& problem, const ConstantProgram& program) {
-  const Layer& layer = problem.layer;
-  const bool forward = problem.direction == Direction::kForward;
-  const std::span<const std::string_view> names = kConstants;
-  auto constants =
-      BlockConstants<Block>::make(program, scalar_parameters(layer, problem.direction), members_of(problem.direction),
-                                  forward ? names : names.first(kPhaseGroups));
-  if (!constants) {
-    return std::unexpected(std::move(constants.error()));
+Facts::Facts(FactsOf facts) : FactsOf(std::move(facts)), taps(of({})[kTaps]), written_taps(of({})[kWrittenTaps]) {
+  if (problem.direction != Direction::kForward) {
+    made = group_in;
+    summed = group_out;
+    positions_h = rows.extent;
+    positions_w = columns.extent;
+    return;
   }
-  Facts f{.constants = *std::move(constants)};
-  Constants& of_layer = f.of(Block());
-  const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
-  f.taps = of_layer[kTaps];
-  f.written_taps = of_layer[kWrittenTaps];
-  f.made = of_layer[forward ? kGroupOut : kGroupIn];
-  f.summed = of_layer[forward ? kGroupIn : kGroupOut];
-  if (forward) {
-    const bool all_have_taps = of_layer[kSplitsEmpty] != 0;
-    f.phases_h = all_have_taps ? std::vector<bool>(static_cast<std::size_t>(of_layer[kGroupedPhasesH]), true)
-                               : phases_with_taps(rows);
-    f.phases_w = all_have_taps ? std::vector<bool>(static_cast<std::size_t>(of_layer[kGroupedPhasesW]), true)
-                               : phases_with_taps(columns);
-  }
-  f.positions_h = positions(rows, problem.direction);
-  f.positions_w = positions(columns, problem.direction);
-  f.batch = layer.batch;
-  f.groups = layer.groups;
-  f.is_f64 = layer.dtype == Dtype::kF64;
-  f.can_copy = forward && problem.target.features.has(Feature::kCpAsync) && bytes_of(layer.dtype) >= 4;
-  f.max_shared = problem.target.max_shared_bytes;
-  f.shared_of_sm = problem.target.shared_bytes_per_sm;
-  f.multiprocessors = problem.target.multiprocessors;
-  return f;
+  // ceil(output / stride).
+  const auto positions = [](const Axis& axis) {
+    return axis.extent ? Size(ceil_div(output_extent(axis, *axis.extent), axis.stride)) : axis.extent;
+  };
+  made = group_out;
+  summed = group_in;
+  positions_h = positions(rows);
+  positions_w = positions(columns);
+  Constants& c = of({});
+  const bool all_have_taps = c[kSplitsEmpty] != 0;
+  const auto all = [](std::int64_t phases) { return std::vector<bool>(static_cast<std::size_t>(phases), true); };
+  phases_h = all_have_taps ? all(c[kGroupedPhasesH]) : which_have_taps(rows);
+  phases_w = all_have_taps ? all(c[kGroupedPhasesW]) : which_have_taps(columns);
+  can_copy = target.features.has(Feature::kCpAsync) && bytes >= 4;
 }
 
 Block choose_block(const Facts& facts, const Aim& aim) {
@@ -237,26 +196,16 @@ Block choose_block(const Facts& facts, const Aim& aim) {
 }
 
 std::int64_t threads_of_busiest(const Facts& f, const Block& b) {
-  if (!f.batch || !f.positions_h || !f.positions_w) {
+  if (!f.layer.batch || !f.positions_h || !f.positions_w) {
     return 0;
   }
   Constants& of_block = f.of(b);
   const double blocks =
-      static_cast<double>(*f.batch) * static_cast<double>(ceil_div(*f.positions_h, of_block[kTileRows])) *
+      static_cast<double>(*f.layer.batch) * static_cast<double>(ceil_div(*f.positions_h, of_block[kTileRows])) *
       static_cast<double>(ceil_div(*f.positions_w, of_block[kTileColumns])) *
-      static_cast<double>(f.groups * of_block[kChannelTiles]) * static_cast<double>(of_block[kPhaseGroups]);
-  const double of_sm = std::ceil(blocks / static_cast<double>(f.multiprocessors));
+      static_cast<double>(f.layer.groups * of_block[kChannelTiles]) * static_cast<double>(of_block[kPhaseGroups]);
+  const double of_sm = std::ceil(blocks / static_cast<double>(f.target.multiprocessors));
   return static_cast<std::int64_t>(std::min(of_sm, 1e12)) * of_block[kThreads];
-}
-
-Plan plan_of(const Problem& problem, const Facts& facts, const Block& block, std::string_view template_name) {
-  Plan plan;
-  plan.template_name = template_name;
-  plan.parameters = scalar_parameters(problem.layer, problem.direction);
-  add_block<Block>(plan.parameters, block, members_of(problem.direction));
-  plan.threads = static_cast<int>(facts.of(block)[kThreads]);
-  plan.shared_bytes = facts.of(block)[kSharedBytes];
-  return plan;
 }
 
 std::string count_of(std::int64_t number, std::string_view noun) {

@@ -2,14 +2,14 @@
 // make, for how many channels, and what is staged at a time.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "generator/planner/block_constants.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/planner.h"
 
 namespace convtgen::direct {
 
@@ -44,73 +44,54 @@ inline constexpr std::array kForwardAims = {
     Aim{.asynchronous = false},
 };
 
-/// The block, as the templates' parameters of the same names. Phases and asynchronous copies are of `direct` alone.
-struct Block {
-  bool operator==(const Block&) const = default;
+/// The block, as the templates' parameters of the same names. Asynchronous copies and phases are of `direct`
+/// alone.
+CONVTGEN_BLOCK(Block, (threads_x, 1), (threads_y, 1), (threads_z, 1), (columns_per_thread, 1), (rows_per_thread, 1),
+               (channels_per_thread, 1), (blocks_per_sm, 1), (block_k, 1), (staged, true), (asynchronous, false),
+               (group_phases_h, 1), (group_phases_w, 1));
+inline constexpr std::size_t kForwardMembers = 3;  // the last ones
 
-  std::int64_t threads_x = 1, threads_y = 1, threads_z = 1;
-  std::int64_t columns_per_thread = 1, rows_per_thread = 1, channels_per_thread = 1;
-  std::int64_t group_phases_h = 1, group_phases_w = 1;
-  std::int64_t blocks_per_sm = 1;
-  std::int64_t block_k = 1;
-  bool staged = true;
-  bool asynchronous = false;
-};
+/// The templates' constants that are wanted, by their names there; those that `direct` alone has stand behind.
+CONVTGEN_CONSTANTS(kTaps, kWrittenTaps, kThreads, kTileRows, kTileColumns, kTileChannels, kChannelTiles, kChannelBytes,
+                   kSharedBytes);
+CONVTGEN_MORE_CONSTANTS(ForwardConstant, kForwardNames, kConstantCount, kPhaseGroups, kBuffers, kGroupedPhasesH,
+                        kGroupedPhasesW, kSplitsEmpty);
 
-/// The templates' constants that are wanted, by their names there. `direct` alone has those from kPhaseGroups on.
-enum Constant : std::size_t {
-  kTaps,
-  kWrittenTaps,
-  kGroupIn,
-  kGroupOut,
-  kThreads,
-  kTileRows,
-  kTileColumns,
-  kTileChannels,
-  kChannelTiles,
-  kChannelBytes,
-  kSharedBytes,
-  kPhaseGroups,
-  kBuffers,
-  kGroupedPhasesH,
-  kGroupedPhasesW,
-  kSplitsEmpty,
-};
-inline constexpr std::array<std::string_view, 16> kConstants = {
-    "kTaps",        "kWrittenTaps",    "kGroupIn",        "kGroupOut",     "kThreads",     "kTileRows",
-    "kTileColumns", "kTileChannels",   "kChannelTiles",   "kChannelBytes", "kSharedBytes", "kPhaseGroups",
-    "kBuffers",     "kGroupedPhasesH", "kGroupedPhasesW", "kSplitsEmpty"};
+/// What the choice depends on.
+struct Facts : FactsOf<Block> {
+  explicit Facts(FactsOf facts);
 
-/// What the choice depends on, in one place.
-struct Facts {
-  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
-  std::int64_t taps = 0, written_taps = 0;  // of the kernel, and that the source writes out
-  std::int64_t made = 0, summed = 0;        // channels of a group: of the result, and that are added up for it
+  std::int64_t taps, written_taps;  // of the kernel, and that the source writes out
+  std::int64_t made, summed;        // channels of a group: of the result, and that are added up for it
   std::vector<bool> phases_h = {true}, phases_w = {true};  // that are grouped: which have taps
-  Size positions_h = {}, positions_w = {};                 // where the sizes are known
-  Size batch = {};
-  std::int64_t groups = 1;
-  bool is_f64 = false;
+  Size positions_h, positions_w;                           // where the sizes are known
   bool can_copy = false;  // asynchronously: elements as wide as what products are added in
-  std::int64_t max_shared = 0, shared_of_sm = 0, multiprocessors = 1;
-
-  [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
 };
-
-/// The members of a Block that are the template's parameters: those of `direct` have phases.
-[[nodiscard]] std::span<const BlockMember<Block>> members_of(Direction direction);
-
-/// Errors: those of BlockConstants::make().
-[[nodiscard]] Result<Facts> facts_of(const Problem& problem, const ConstantProgram& program);
 
 [[nodiscard]] Block choose_block(const Facts& facts, const Aim& aim);
+
+/// The block for each aim, of those that are different. `check` says why a block is not legal: the first one's refuses
+/// the problem.
+template <typename Aims, typename Check>
+[[nodiscard]] Result<std::vector<Block>> blocks_of(const Facts& facts, const Aims& aims, const Check& check) {
+  std::vector<Block> blocks;
+  for (const Aim& aim : aims) {
+    const Block block = choose_block(facts, aim);
+    if (std::ranges::find(blocks, block) != blocks.end()) {
+      continue;
+    }
+    if (auto checked = check(facts, block); checked) {
+      blocks.push_back(block);
+    } else if (blocks.empty()) {
+      return std::unexpected(checked.error());
+    }
+  }
+  return blocks;
+}
 
 /// The most threads of an SM, one after another: those of the blocks that the last SM gets. 0 where sizes are open.
 [[nodiscard]] std::int64_t threads_of_busiest(const Facts& facts, const Block& block);
 
-/// A plan of this block, without its summary and reason.
-[[nodiscard]] Plan plan_of(const Problem& problem, const Facts& facts, const Block& block,
-                           std::string_view template_name);
 /// "8 phases", "1 channel".
 [[nodiscard]] std::string count_of(std::int64_t number, std::string_view noun);
 

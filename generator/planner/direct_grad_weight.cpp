@@ -1,16 +1,13 @@
-#include "generator/planner/direct_grad_weight.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/block_constants.h"
-#include "generator/planner/cost.h"
 #include "generator/planner/grad_bias.h"
 #include "generator/planner/grad_weight_launch.h"
 #include "generator/planner/integers.h"
+#include "generator/planner/planner.h"
 #include "generator/planner/scalar.h"
 
 namespace convtgen {
@@ -39,51 +36,14 @@ constexpr std::array kAims = {
 };
 
 /// The block, as the template's parameters of the same names.
-struct Block {
-  bool operator==(const Block&) const = default;
-
-  std::int64_t threads_in = 1, threads_out = 1, threads_pixels = 1;
-  std::int64_t in_per_thread = 1, out_per_thread = 1;
-  std::int64_t taps_h = 1, taps_w = 1;
-  std::int64_t tile_rows = 1, tile_columns = 1;
-  std::int64_t blocks_per_sm = 1;
-  std::int64_t slices = 1;
-};
-
-constexpr std::array kMembers = {
-    BlockMember{"threads_in", &Block::threads_in},
-    BlockMember{"threads_out", &Block::threads_out},
-    BlockMember{"threads_pixels", &Block::threads_pixels},
-    BlockMember{"in_per_thread", &Block::in_per_thread},
-    BlockMember{"out_per_thread", &Block::out_per_thread},
-    BlockMember{"taps_h", &Block::taps_h},
-    BlockMember{"taps_w", &Block::taps_w},
-    BlockMember{"tile_rows", &Block::tile_rows},
-    BlockMember{"tile_columns", &Block::tile_columns},
-    BlockMember{"blocks_per_sm", &Block::blocks_per_sm},
-    BlockMember{"slices", &Block::slices},
-};
+CONVTGEN_BLOCK(Block, (threads_in, 1), (threads_out, 1), (threads_pixels, 1), (in_per_thread, 1), (out_per_thread, 1),
+               (taps_h, 1), (taps_w, 1), (tile_rows, 1), (tile_columns, 1), (blocks_per_sm, 1), (slices, 1));
 
 /// The template's constants that are wanted, by their names there.
-enum Constant : std::size_t {
-  kThreads,
-  kWeights,
-  kSliceBlocks,
-  kTotalBytes,
-  kStageBytes,
-  kSharedBytes,
-};
-constexpr std::array<std::string_view, 6> kConstants = {"kThreads",    "kWeights",    "kSliceBlocks",
-                                                        "kTotalBytes", "kStageBytes", "kSharedBytes"};
+CONVTGEN_CONSTANTS(kThreads, kWeights, kSliceBlocks, kStageBytes, kSharedBytes);
 
-struct Facts {
-  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
-  Axis rows = {}, columns = {};
-  std::int64_t group_in = 0, group_out = 0;
-  std::int64_t sum_bytes = 4;
-  Target target;
-
-  [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
+struct Facts : FactsOf<Block> {
+  std::int64_t sum_bytes = convtgen::sum_bytes(layer);
 };
 
 /// Taps first, since they share x; then pairs of channels.
@@ -143,106 +103,66 @@ void choose_slices(const Facts& f, const Aim& aim, std::int64_t tiles, Block& b)
   b.slices = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, most));
 }
 
-/// Tiles of positions in a call at the sizes that are planned for.
-std::int64_t tiles_of(const Layer& layer, const Block& b) {
-  const InputSizes sizes = planned_sizes(layer);
-  return sizes.batch * ceil_div(sizes.extents[kHeight], b.tile_rows) * ceil_div(sizes.extents[kWidth], b.tile_columns);
+/// Tiles of positions in a call.
+std::int64_t tiles_of(const Facts& f, const Block& b) {
+  return f.sizes.batch * ceil_div(f.sizes.extents[kHeight], b.tile_rows) *
+         ceil_div(f.sizes.extents[kWidth], b.tile_columns);
 }
 
-Result<Facts> facts_of(const Problem& problem, const ConstantProgram& program) {
-  const Layer& layer = problem.layer;
-  Parameters parameters = scalar_parameters(layer, problem.direction);
-  parameters.insert({"bias_slices", std::int64_t{1}});
-  auto constants = BlockConstants<Block>::make(program, parameters, kMembers, kConstants);
-  if (!constants) {
-    return std::unexpected(std::move(constants.error()));
-  }
-  return Facts{.constants = *std::move(constants),
-               .rows = layer.axes[kHeight],
-               .columns = layer.axes[kWidth],
-               .group_in = layer.in_channels / layer.groups,
-               .group_out = layer.out_channels / layer.groups,
-               .sum_bytes = sum_bytes(layer),
-               .target = problem.target};
-}
-
-Block choose_block(const Facts& facts, const Layer& layer, const Aim& aim) {
+Block choose_block(const Facts& facts, const Aim& aim) {
   Block block;
   choose_sums(facts, aim, block);
   choose_threads(facts, aim, block);
   choose_tile(facts, aim, block);
-  choose_slices(facts, aim, tiles_of(layer, block), block);
+  choose_slices(facts, aim, tiles_of(facts, block), block);
   return block;
 }
 
-Plan plan_of(const Problem& problem, const Facts& facts, const Block& block) {
-  Plan plan;
-  plan.template_name = "direct_grad_weight";
-  plan.parameters = scalar_parameters(problem.layer, problem.direction);
-  plan.parameters.insert({"bias_slices", problem.layer.bias ? bias_slices(problem) : 1});
-  add_block<Block>(plan.parameters, block, kMembers);
-  plan.threads = static_cast<int>(facts.of(block)[kThreads]);
-  plan.shared_bytes = facts.of(block)[kSharedBytes];
-  plan.summary = fmt::format(
-      "a block makes {}x{} taps of {} by {} channels from {}x{} positions at a time; {} slices; "
-      "{:.1f} KiB shared",
-      block.taps_h, block.taps_w, std::min(block.threads_in * block.in_per_thread, facts.group_in),
-      std::min(block.threads_out * block.out_per_thread, facts.group_out), block.tile_rows, block.tile_columns,
-      block.slices, static_cast<double>(plan.shared_bytes) / 1024.0);
-  plan.reason = fmt::format("direct_grad_weight takes every layer; each thread sums {} taps of {} x {} channels",
-                            block.taps_h * block.taps_w, block.in_per_thread, block.out_per_thread);
-  return plan;
-}
+struct DirectGradWeight : ScalarPlanner<Facts, kConstants> {
+  static constexpr Direction kDirection = Direction::kGradWeight;
+  static constexpr bool kIsRanked = false;
 
-const ConstantProgram& own_program() {
-  static const ConstantProgram program = ConstantProgram::read(programs::direct_grad_weight()).value();
-  return program;
-}
+  static Parameters parameters(const Problem& problem) {
+    Parameters p = scalar_parameters(problem.layer, problem.direction);
+    p.insert({"bias_slices", problem.layer.bias ? bias_slices(problem) : 1});
+    return p;
+  }
+  static Blocks blocks(const Facts& f) {
+    std::vector<Block> out;
+    for (const Aim& aim : kAims) {
+      const Block block = choose_block(f, aim);
+      if (std::ranges::find(out, block) == out.end()) {
+        out.push_back(block);
+      }
+    }
+    return out;
+  }
+  static double seconds(const Facts& f, const Block& b, Constants& c) { return scalar_seconds(f, grid(f, b, c)); }
+  static Result<void> check_block(const Facts& f, const Block& b) {
+    if (f.of(b)[kSliceBlocks] > kIntMax / b.slices) {
+      return fail(fmt::format("{} by {} channels need more blocks than a grid can have (2^31 - 1)", f.layer.in_channels,
+                              f.layer.out_channels));
+    }
+    return check_bounds(f.layer, staged_bounds(f.layer, b.tile_rows, b.tile_columns));
+  }
+  static Words words(const Facts& f, const Block& b, Constants&) {
+    return {fmt::format("a block makes {}x{} taps of {} by {} channels from {}x{} positions at a time; {} slices",
+                        b.taps_h, b.taps_w, std::min(b.threads_in * b.in_per_thread, f.group_in),
+                        std::min(b.threads_out * b.out_per_thread, f.group_out), b.tile_rows, b.tile_columns, b.slices),
+            fmt::format("direct_grad_weight takes every layer; each thread sums {} taps of {} x {} channels",
+                        b.taps_h * b.taps_w, b.in_per_thread, b.out_per_thread)};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    return {.blocks_per_tile = b.slices * c[kSliceBlocks],
+            .bounds = staged_bounds(f.layer, b.tile_rows, b.tile_columns)};
+  }
+  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    add_slices(launch, f.problem, {.slices = b.slices, .weights = c[kWeights]});
+  }
+};
 
 }  // namespace
 
-Result<std::vector<Plan>> plans_direct_grad_weight(const Problem& problem, const ConstantProgram& program) {
-  if (auto checked = check_numbers(problem.layer); !checked) {
-    return std::unexpected(checked.error());
-  }
-  const Result<Facts> facts = facts_of(problem, program);
-  if (!facts) {
-    return std::unexpected(facts.error());
-  }
-  std::vector<Block> blocks;
-  std::vector<Plan> plans;
-  for (const Aim& aim : kAims) {
-    const Block block = choose_block(*facts, problem.layer, aim);
-    if (std::ranges::find(blocks, block) != blocks.end()) {
-      continue;
-    }
-    if (facts->of(block)[kSliceBlocks] > kIntMax / block.slices) {
-      return fail(fmt::format("{} by {} channels need more blocks than a grid can have (2^31 - 1)",
-                              problem.layer.in_channels, problem.layer.out_channels));
-    }
-    const auto bounds = staged_bounds(problem.layer, block.tile_rows, block.tile_columns);
-    if (auto checked = check_bounds(problem.layer, bounds); !checked) {
-      return std::unexpected(checked.error());
-    }
-    blocks.push_back(block);
-    plans.push_back(plan_of(problem, *facts, block));
-  }
-  return plans;
-}
-
-Result<std::vector<Plan>> plans_direct_grad_weight(const Problem& problem) {
-  return plans_direct_grad_weight(problem, own_program());
-}
-
-LaunchPlan direct_grad_weight_launch(const Problem& problem, const Plan& plan) {
-  constexpr std::array<std::string_view, 2> kNames = {"kWeights", "kSliceBlocks"};
-  const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
-  return grad_weight_launch(
-      problem, plan,
-      {.function = "direct_grad_weight",
-       .blocks = values[1],
-       .weights = values[0],
-       .bounds = staged_bounds(problem.layer, integer_of(plan, "tile_rows"), integer_of(plan, "tile_columns"))});
-}
+CONVTGEN_TEMPLATE(DirectGradWeight, direct_grad_weight);
 
 }  // namespace convtgen

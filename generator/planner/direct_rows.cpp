@@ -1,5 +1,3 @@
-#include "generator/planner/direct_rows.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,10 +7,8 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/layer/phases.h"
-#include "generator/planner/block_constants.h"
-#include "generator/planner/cost.h"
-#include "generator/planner/gemm_block.h"
 #include "generator/planner/integers.h"
+#include "generator/planner/planner.h"
 #include "generator/planner/scalar.h"
 #include "generator/planner/tensor_cores.h"
 
@@ -29,96 +25,17 @@ constexpr std::int64_t kMostThreadsOfSm = 1536, kMostBlocksOfSm = 16;  // that a
 constexpr double kMostArithmetic = 4;                                  // times the memory's time
 
 /// The block, as the template's parameters of the same names.
-struct Block {
-  bool operator==(const Block&) const = default;
-
-  std::int64_t warps_x = 1, warps_c = 1, warps_y = 1;
-  std::int64_t lanes_c = 1, lanes_x = 32;
-  std::int64_t channels_per_thread = 1, columns_per_thread = 1;
-  std::int64_t tile_rows = 1;
-  std::int64_t blocks_per_sm = 1;
-  std::int64_t vector = 0;
-  bool asynchronous = false;
-};
-using Member = BlockMember<Block>;
-constexpr std::array kMembers = {Member{"warps_x", &Block::warps_x},
-                                 Member{"warps_c", &Block::warps_c},
-                                 Member{"warps_y", &Block::warps_y},
-                                 Member{"lanes_c", &Block::lanes_c},
-                                 Member{"lanes_x", &Block::lanes_x},
-                                 Member{"channels_per_thread", &Block::channels_per_thread},
-                                 Member{"columns_per_thread", &Block::columns_per_thread},
-                                 Member{"tile_rows", &Block::tile_rows},
-                                 Member{"blocks_per_sm", &Block::blocks_per_sm},
-                                 Member{"vector", &Block::vector},
-                                 Member{"asynchronous", &Block::asynchronous}};
-
+CONVTGEN_BLOCK(Block, (warps_x, 1), (warps_c, 1), (warps_y, 1), (lanes_c, 1), (lanes_x, 32), (channels_per_thread, 1),
+               (columns_per_thread, 1), (tile_rows, 1), (blocks_per_sm, 1), (vector, 0), (asynchronous, false));
 /// The template's constants that are asked for.
-enum Constant : std::size_t {
-  kThreads,
-  kTileColumns,
-  kTileChannels,
-  kChannelTiles,
-  kInputs,
-  kPlane,
-  kWeights,
-  kSharedBytes,
-  kAlignment,
-  kConstantCount,
-};
-constexpr std::array<std::string_view, kConstantCount> kConstants = {"kThreads",      "kTileColumns", "kTileChannels",
-                                                                     "kChannelTiles", "kInputs",      "kPlane",
-                                                                     "kWeights",      "kSharedBytes", "kAlignment"};
+CONVTGEN_CONSTANTS(kThreads, kTileColumns, kTileChannels, kChannelTiles, kInputs, kPlane, kWeights, kSharedBytes,
+                   kAlignment);
 
 /// What the choice depends on.
-struct Facts {
-  const Layer& layer;
-  const PlannedTarget& target;
-  Axis rows, columns;
-  InputSizes sizes;  // that times are predicted for
-  Shape shape;       // of a call of these
-  Cost cost;
-  std::int64_t group_in = 0, group_out = 0;
-  std::int64_t phases = 1;                  // of a row that have taps
-  std::int64_t offsets = 1;                 // at which the taps of a row read
-  std::int64_t vector_elements = 4;         // of 16 bytes
-  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
-
-  [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
-  [[nodiscard]] bool is_nhwc() const { return layer.layout == Layout::kNhwc; }
+struct Facts : FactsOf<Block> {
+  std::int64_t phases = phases_with_taps(columns);  // of a row
+  std::int64_t offsets = offsets_of_taps(columns);  // at which the taps of a row read
 };
-
-Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
-  const Layer& layer = problem.layer;
-  auto constants =
-      BlockConstants<Block>::make(program, scalar_parameters(layer, Direction::kForward), kMembers, kConstants);
-  if (!constants) {
-    return std::unexpected(std::move(constants.error()));
-  }
-  const auto shape = shape_of(layer, sizes);
-  if (!shape) {
-    return std::unexpected(shape.error());
-  }
-  Facts f{.layer = layer,
-          .target = problem.target,
-          .rows = symmetric(layer.axes[kHeight]),
-          .columns = symmetric(layer.axes[kWidth]),
-          .sizes = sizes,
-          .shape = *shape,
-          .cost = cost_of(problem, *shape),
-          .group_in = layer.in_channels / layer.groups,
-          .group_out = layer.out_channels / layer.groups,
-          .vector_elements = 16 / bytes_of(layer.dtype),
-          .constants = *std::move(constants)};
-  std::set<std::int64_t> phases, offsets;
-  for (std::int64_t k = 0; k < f.columns.kernel; ++k) {
-    phases.insert(phase_of_tap(f.columns, k));
-    offsets.insert(offset_of_tap(f.columns, k));
-  }
-  f.phases = std::ssize(phases);
-  f.offsets = std::ssize(offsets);
-  return f;
-}
 
 /// ceil(output / stride).
 std::int64_t positions(const Facts& f, std::size_t axis) {
@@ -131,7 +48,6 @@ std::int64_t outputs_of_thread(const Facts& f, const Block& b) {
 
 /// Instructions and wavefronts of shared memory, of all lanes of a call, at the rate of instructions.
 double lane_work(const Facts& f, const Block& b) {
-  const CostFactors& factors = f.target.factors;
   Constants& of_block = f.of(b);
   const auto threads = static_cast<double>(of_block[kThreads]);
   const double f64_factor = f.layer.dtype == Dtype::kF64 ? f.target.f32_flops / f.target.f64_flops : 1;
@@ -142,22 +58,22 @@ double lane_work(const Facts& f, const Block& b) {
   const double weight_loads = taps * static_cast<double>(b.channels_per_thread) / (has_vectors ? 4 : 1);
   // Channels last, a thread's columns are adjacent.
   const std::int64_t row_loads =
-      f.is_nhwc() ? ceil_div(b.columns_per_thread + f.offsets - 1, b.columns_per_thread % 4 == 0 ? 4 : 1)
-                  : b.columns_per_thread * f.offsets;
+      f.channels_last ? ceil_div(b.columns_per_thread + f.offsets - 1, b.columns_per_thread % 4 == 0 ? 4 : 1)
+                      : b.columns_per_thread * f.offsets;
   const auto input_loads = static_cast<double>(f.rows.kernel * f.group_in * row_loads);
   const double outputs = static_cast<double>(f.rows.stride * outputs_of_thread(f, b));
-  const double epilogue = outputs * (b.vector > 0 ? factors.rows_stored : factors.rows_exchanged);
+  const double epilogue = outputs * (b.vector > 0 ? f.factors.rows_stored : f.factors.rows_exchanged);
   const double instructions = taps * products * f64_factor + weight_loads + input_loads + epilogue;
   // A scheduler issues while shared memory serves all four of them.
-  const double wavefronts = 4 * (weight_loads * (has_vectors ? factors.rows_weight_wavefronts : 1) + input_loads +
+  const double wavefronts = 4 * (weight_loads * (has_vectors ? f.factors.rows_weight_wavefronts : 1) + input_loads +
                                  (b.vector > 0 ? 0 : 2 * outputs));
   const double rows = static_cast<double>(b.tile_rows) / static_cast<double>(b.warps_y);
   const double staged = static_cast<double>(of_block[kInputs] * of_block[kPlane] + of_block[kWeights]) / threads;
   // Other blocks' products hide what a block waits for when it stages, and other warps what a warp waits for.
   const double warps = threads / 32 * static_cast<double>(b.blocks_per_sm);
-  const double thread =
-      (1 + factors.rows_wait / warps) * rows * std::max(instructions, wavefronts) +
-      staged * (b.asynchronous ? factors.rows_staged : factors.rows_staged_registers) * (b.blocks_per_sm == 1 ? 2 : 1);
+  const double thread = (1 + f.factors.rows_wait / warps) * rows * std::max(instructions, wavefronts) +
+                        staged * (b.asynchronous ? f.factors.rows_staged : f.factors.rows_staged_registers) *
+                            (b.blocks_per_sm == 1 ? 2 : 1);
   const std::int64_t blocks = f.sizes.batch * ceil_div(positions(f, kHeight), b.tile_rows) *
                               ceil_div(positions(f, kWidth), of_block[kTileColumns]) * of_block[kChannelTiles];
   const std::int64_t at_once = f.target.multiprocessors * b.blocks_per_sm;
@@ -166,18 +82,11 @@ double lane_work(const Facts& f, const Block& b) {
   return static_cast<double>(whole) * threads * thread;
 }
 
-double predicted_seconds(const Facts& f, const Block& b) {
-  const double arithmetic = 2 * lane_work(f, b) / f.target.f32_flops;
-  const double memory = f.cost.bytes / f.target.bytes_per_second;
-  return f.target.launch_seconds + std::max(arithmetic, memory) +
-         f.target.factors.hidden_less * std::min(arithmetic, memory);
-}
-
 /// The lanes of a warp and its channels; false where a tile would have parts of several groups.
 bool choose_lanes(const Facts& f, Block& b) {
   const std::int64_t all = f.layer.out_channels / b.channels_per_thread;
   const std::int64_t of_group = f.group_out / b.channels_per_thread;
-  if (!f.is_nhwc()) {
+  if (!f.channels_last) {
     // A narrow image leaves lanes to other channels.
     const std::int64_t wanted = power_of_two_at_least(ceil_div(positions(f, kWidth), b.columns_per_thread));
     b.lanes_x = std::min<std::int64_t>(32, wanted);
@@ -190,7 +99,7 @@ bool choose_lanes(const Facts& f, Block& b) {
   } else {
     b.lanes_c = 32;
     // Whole sectors of 32 bytes do; a warp with fewer channels has more columns.
-    const std::int64_t sector = std::max<std::int64_t>(1, 8 * f.vector_elements / b.channels_per_thread);
+    const std::int64_t sector = std::max<std::int64_t>(1, 8 * f.vector / b.channels_per_thread);
     if (b.vector > 0 && of_group % 2 == 0) {
       b.lanes_c = std::min<std::int64_t>(32, power_of_two_at_least(sector));
     }
@@ -206,7 +115,7 @@ bool choose_lanes(const Facts& f, Block& b) {
 void choose_warps(const Facts& f, std::int64_t most_warps, Block& b) {
   const std::int64_t warp_channels = b.lanes_c * b.channels_per_thread;
   const std::int64_t in_reach =
-      warp_channels >= f.group_out && f.layer.groups > 1 && f.is_nhwc() ? f.layer.out_channels : f.group_out;
+      warp_channels >= f.group_out && f.layer.groups > 1 && f.channels_last ? f.layer.out_channels : f.group_out;
   b.warps_c = std::min(most_warps / 2, power_of_two_at_most(ceil_div(in_reach, warp_channels)));
   b.warps_c = std::max<std::int64_t>(1, b.warps_c);
   if (warp_channels < f.group_out && f.layer.groups > 1) {
@@ -253,13 +162,13 @@ void add_blocks(const Facts& f, Block b, std::vector<Block>& out, std::int64_t& 
 
 /// Elements that a thread stores as one vector; 0 where its channels are none, or parts of sectors.
 std::int64_t vector_of(const Facts& f, std::int64_t channels) {
-  if (!f.is_nhwc()) {
+  if (!f.channels_last) {
     return 0;
   }
-  for (const std::int64_t vector : {f.vector_elements, f.vector_elements / 2}) {
+  for (const std::int64_t vector : {f.vector, f.vector / 2}) {
     // Vectors of 8 bytes at the least; whole sectors of a pixel.
-    if (vector * bytes_of(f.layer.dtype) >= 8 && f.layer.dtype != Dtype::kF64 && channels % vector == 0 &&
-        f.layer.out_channels % (2 * f.vector_elements) == 0) {
+    if (vector * f.bytes >= 8 && f.layer.dtype != Dtype::kF64 && channels % vector == 0 &&
+        f.layer.out_channels % (2 * f.vector) == 0) {
       return vector;
     }
   }
@@ -268,60 +177,6 @@ std::int64_t vector_of(const Facts& f, std::int64_t channels) {
 
 std::int64_t most_accumulators(const Layer& layer) {
   return layer.dtype == Dtype::kF64 ? kMostAccumulators / 2 : kMostAccumulators;
-}
-
-/// The blocks that fit. `least_bytes` gets the shared memory of the smallest that a thread's registers allow; where
-/// there is none it stays.
-std::vector<Block> blocks(const Facts& f, std::int64_t& least_bytes) {
-  std::vector<Block> out;
-  const std::int64_t most_acc = most_accumulators(f.layer);
-  for (std::int64_t channels = kMostChannels; channels >= 1; --channels) {
-    const bool is_wanted = channels == 8 || channels == 4 || channels <= 2 || channels == f.group_out;
-    if (f.group_out % channels != 0 || !is_wanted || (channels == 1 && f.group_out % 4 == 0)) {
-      continue;
-    }
-    for (std::int64_t columns = kMostColumns; columns >= 1; columns /= 2) {
-      for (const std::int64_t warps : {kMostWarps, kMostWarps / 2}) {
-        Block b{.channels_per_thread = channels,
-                .columns_per_thread = columns,
-                .vector = vector_of(f, channels),
-                .asynchronous = f.target.features.has(Feature::kCpAsync) && bytes_of(f.layer.dtype) >= 4};
-        const std::int64_t accumulators = channels * columns * f.phases;
-        if (accumulators > most_acc || outputs_of_thread(f, b) > kMostOutputs ||
-            channels * columns * f.columns.kernel > kMostUnrolled || (columns > 1 && columns > positions(f, kWidth))) {
-          continue;
-        }
-        if (!choose_lanes(f, b)) {
-          continue;
-        }
-        choose_warps(f, warps, b);
-        add_blocks(f, b, out, least_bytes);
-      }
-    }
-  }
-  return out;
-}
-
-Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seconds) {
-  Constants& of_block = f.of(b);
-  Plan plan;
-  plan.template_name = "direct_rows";
-  plan.predicted_seconds = seconds;
-  plan.parameters = scalar_parameters(problem.layer, Direction::kForward);
-  add_block<Block>(plan.parameters, b, kMembers);
-  plan.threads = static_cast<int>(of_block[kThreads]);
-  plan.shared_bytes = of_block[kSharedBytes];
-  plan.alignment = of_block[kAlignment];
-  plan.summary =
-      fmt::format("a block makes {}x{} outputs of {} channels; {} taps; {:.1f} KiB shared", b.tile_rows * f.rows.stride,
-                  of_block[kTileColumns] * f.columns.stride, std::min(of_block[kTileChannels], f.layer.out_channels),
-                  tap_count(f.layer), static_cast<double>(plan.shared_bytes) / 1024.0);
-  plan.reason = fmt::format(
-      "memory's time: a tile has all {} input channels; a thread makes {} channels of {} columns in {} phases; {}",
-      f.group_in, b.channels_per_thread, b.columns_per_thread, f.phases,
-      b.vector > 0 ? fmt::format("stores {} channels together", b.vector)
-                   : std::string("a warp stores adjacent outputs together, through shared memory"));
-  return plan;
 }
 
 Result<void> check(const Problem& problem) {
@@ -338,67 +193,86 @@ Result<void> check(const Problem& problem) {
   return {};
 }
 
-const ConstantProgram& own_program() {
-  static const ConstantProgram program = ConstantProgram::read(programs::direct_rows()).value();
-  return program;
-}
+struct DirectRows : ScalarPlanner<Facts, kConstants, check> {
+  static constexpr bool kNeedsShape = true;
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+
+  static Blocks blocks(const Facts& f) {
+    const double arithmetic = f.cost.flops / f.target.f32_flops, memory = f.cost.bytes / f.target.bytes_per_second;
+    if (arithmetic > kMostArithmetic * memory) {
+      return fail(
+          fmt::format("arithmetic takes {:.1f} times as long as the memory; it takes up to {}, since it speeds up "
+                      "stores alone",
+                      arithmetic / memory, kMostArithmetic));
+    }
+    std::vector<Block> out;
+    std::int64_t least_bytes = kNone;
+    const std::int64_t most_acc = most_accumulators(f.layer);
+    for (std::int64_t channels = kMostChannels; channels >= 1; --channels) {
+      const bool is_wanted = channels == 8 || channels == 4 || channels <= 2 || channels == f.group_out;
+      if (f.group_out % channels != 0 || !is_wanted || (channels == 1 && f.group_out % 4 == 0)) {
+        continue;
+      }
+      for (std::int64_t columns = kMostColumns; columns >= 1; columns /= 2) {
+        for (const std::int64_t warps : {kMostWarps, kMostWarps / 2}) {
+          Block b{.channels_per_thread = channels,
+                  .columns_per_thread = columns,
+                  .vector = vector_of(f, channels),
+                  .asynchronous = f.target.features.has(Feature::kCpAsync) && f.bytes >= 4};
+          const std::int64_t accumulators = channels * columns * f.phases;
+          if (accumulators > most_acc || outputs_of_thread(f, b) > kMostOutputs ||
+              channels * columns * f.columns.kernel > kMostUnrolled ||
+              (columns > 1 && columns > positions(f, kWidth))) {
+            continue;
+          }
+          if (!choose_lanes(f, b)) {
+            continue;
+          }
+          choose_warps(f, warps, b);
+          add_blocks(f, b, out, least_bytes);
+        }
+      }
+    }
+    if (out.empty() && least_bytes == kNone) {
+      return fail(
+          fmt::format("{} column phases, {} of them with taps; a thread makes at most {} outputs of a row, of {} "
+                      "accumulators",
+                      f.columns.stride, f.phases, kMostOutputs, most_acc));
+    }
+    if (out.empty()) {
+      return fail_shared_memory(f.target,
+                                fmt::format("{} input channels and {} taps of a tile", f.group_in, tap_count(f.layer)),
+                                least_bytes);
+    }
+    return out;
+  }
+  static double seconds(const Facts& f, const Block& b, Constants&) {
+    const double arithmetic = 2 * lane_work(f, b) / f.target.f32_flops;
+    const double memory = f.cost.bytes / f.target.bytes_per_second;
+    return f.target.launch_seconds + std::max(arithmetic, memory) +
+           f.factors.hidden_less * std::min(arithmetic, memory);
+  }
+  static Result<void> check_block(const Facts& f, const Block& b) {
+    return check_staged_grid(f.layer, b.tile_rows, f.of(b)[kTileColumns], f.of(b)[kChannelTiles]);
+  }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    return {
+        fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.tile_rows * f.rows.stride,
+                    c[kTileColumns] * f.columns.stride, std::min(c[kTileChannels], f.layer.out_channels),
+                    tap_count(f.layer)),
+        fmt::format("memory's time: a tile has all {} input channels; a thread makes {} channels of {} columns in {} "
+                    "phases; {}",
+                    f.group_in, b.channels_per_thread, b.columns_per_thread, f.phases,
+                    b.vector > 0 ? fmt::format("stores {} channels together", b.vector)
+                                 : "a warp stores adjacent outputs together, through shared memory")};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    return staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]).grid();
+  }
+};
 
 }  // namespace
 
-Result<std::vector<Plan>> plans_direct_rows(const Problem& problem, const ConstantProgram& program) {
-  if (auto checked = check(problem); !checked) {
-    return std::unexpected(checked.error());
-  }
-  const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer), program);
-  if (!facts) {
-    return std::unexpected(facts.error());
-  }
-  const double arithmetic = facts->cost.flops / problem.target.f32_flops;
-  const double memory = facts->cost.bytes / problem.target.bytes_per_second;
-  if (arithmetic > kMostArithmetic * memory) {
-    return fail(
-        fmt::format("arithmetic takes {:.1f} times as long as the memory; it takes up to {}, since it speeds up "
-                    "stores alone",
-                    arithmetic / memory, kMostArithmetic));
-  }
-  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
-  std::int64_t least_bytes = kNone;
-  const std::vector<Block> all = blocks(*facts, least_bytes);
-  if (all.empty() && least_bytes == kNone) {
-    return fail(
-        fmt::format("{} column phases, {} of them with taps; a thread makes at most {} outputs of a row, of {} "
-                    "accumulators",
-                    facts->columns.stride, facts->phases, kMostOutputs, most_accumulators(problem.layer)));
-  }
-  if (all.empty()) {
-    return fail_shared_memory(
-        problem.target,
-        fmt::format("{} input channels and {} taps of a tile", facts->group_in, tap_count(problem.layer)), least_bytes);
-  }
-  for (const Block& b : all) {
-    Constants& c = facts->of(b);
-    if (auto checked = check_staged_grid(problem.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]); !checked) {
-      return std::unexpected(checked.error());
-    }
-  }
-  return gemm::fastest_plans(
-      all, [&](const Block& block) { return predicted_seconds(*facts, block); },
-      [&](const Block& block, double seconds) { return plan_of(problem, *facts, block, seconds); });
-}
-
-Result<std::vector<Plan>> plans_direct_rows(const Problem& problem) {
-  return plans_direct_rows(problem, own_program());
-}
-
-TileGrid direct_rows_grid(const Problem& problem, const Plan& plan) {
-  constexpr std::array<std::string_view, 2> kNames = {"kTileColumns", "kChannelTiles"};
-  const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
-  return staged_grid(problem.layer, integer_of(plan, "tile_rows"), values[0], values[1]);
-}
-
-std::optional<double> direct_rows_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
-  const Result<Facts> facts = facts_of(problem, sizes, own_program());
-  return facts ? std::optional(predicted_seconds(*facts, block_of<Block>(plan, kMembers))) : std::nullopt;
-}
+CONVTGEN_TEMPLATE(DirectRows, direct_rows);
 
 }  // namespace convtgen

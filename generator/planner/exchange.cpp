@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "generator/planner/templates.h"
+#include <utility>
 
 namespace convtgen {
 namespace {
@@ -64,10 +63,6 @@ InputSizes exchanged_sizes(const Layer& layer, const InputSizes& sizes) {
   return out;
 }
 
-bool is_exchanged(const Problem& problem, const Plan& plan) {
-  return problem.direction == Direction::kGradInput && template_of(plan).direction == Direction::kForward;
-}
-
 void exchange_plan(const Problem& problem, Plan& plan) {
   const Layer& layer = problem.layer;
   plan.parameters.find("weights_exchanged")->second = true;
@@ -75,6 +70,8 @@ void exchange_plan(const Problem& problem, Plan& plan) {
   plan.parameters.find("weight_channels_last")->second =
       layer.weight_layout == WeightLayout::kChannelsLast && tap_count(layer) > 1 && layer.out_channels > layer.groups;
   plan.reason = "as a forward layer from grad_y to grad_x, with channels exchanged and taps mirrored; " + plan.reason;
+  plan.launch = exchanged_launch(problem, plan, std::move(plan.launch));
+  plan.swapped = true;
 }
 
 LaunchPlan exchanged_launch(const Problem& problem, const Plan& plan, LaunchPlan launch) {

@@ -7,7 +7,6 @@
 // stride such a sum has one phase, and reads the input at stride * i (Axis::input_stride).
 #pragma once
 
-#include "generator/planner/launch_plan.h"
 #include "generator/planner/plan.h"
 
 namespace convtgen {
@@ -18,12 +17,10 @@ namespace convtgen {
 /// Sizes of its calls.
 [[nodiscard]] InputSizes exchanged_sizes(const Layer& layer, const InputSizes& sizes);
 
-/// Whether the plan is of a template for forward layers, and the problem a gradient.
-[[nodiscard]] bool is_exchanged(const Problem& problem, const Plan& plan);
-
-/// From a plan for the exchanged problem to one for the problem: its weights are read in the other order.
+/// From a plan for the exchanged problem to one for the problem: its weights are read in the other order, its x is
+/// grad_y, its y is grad_x.
 void exchange_plan(const Problem& problem, Plan& plan);
-/// From the launches of such a plan for the exchanged problem: their x is grad_y, their y is grad_x.
+/// The same of its launches alone.
 [[nodiscard]] LaunchPlan exchanged_launch(const Problem& problem, const Plan& plan, LaunchPlan forward);
 
 }  // namespace convtgen

@@ -1,83 +1,55 @@
-#include "generator/planner/f32x3_gemm.h"
-
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
+#include <span>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/block_constants.h"
-#include "generator/planner/cost.h"
 #include "generator/planner/f32x3_gemm_block.h"
-#include "generator/planner/gemm_block.h"
-#include "generator/planner/layer_parameters.h"
-#include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
 namespace {
 
-using f32x3_gemm::Block;
-using f32x3_gemm::Facts;
-
-/// The program of the template, read once in a process.
-const ConstantProgram& own_program() {
-  static const ConstantProgram program = ConstantProgram::read(programs::f32x3_gemm()).value();
-  return program;
-}
-
-Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seconds) {
-  Constants& of_block = f.of(b);
-  Plan plan;
-  plan.template_name = "f32x3_gemm";
-  plan.predicted_seconds = seconds;
-  plan.parameters = f32x3_gemm::parameters_of(problem);
-  add_block<Block>(plan.parameters, b, f32x3_gemm::kMembers);
-  gemm::give_layout(plan, f, b, of_block);
-  plan.reason = fmt::format(
-      "tensor cores: three f16 products for each of fp32, of {}, {} stages of {} input channels{}, weights {}{}",
-      gemm::products_text(of_block), b.stages, b.block_k,
-      of_block[gemm::kFlat] != 0 ? " by bulk copies of whole images"
-      : b.bulk                   ? " by bulk copies of rows"
-                                 : "",
-      b.resident ? "resident" : "with each stage", f.groups > 1 ? fmt::format(", {} groups", f.groups) : "");
-  return plan;
-}
+using f32x3_gemm::kConstants;
+using gemm::Block;
+using gemm::Facts;
 
 constexpr std::array kComputes = {Compute::kF32x3};
 
+Result<void> check(const Problem& problem) {
+  return gemm::check(problem, kComputes);
+}
+
+struct F32x3Gemm : Planner<Facts, kConstants, check> {
+  static constexpr bool kServesGradInput = true;
+  static constexpr auto kMembers = std::span(gemm::kAllMembers).first<gemm::kAllMembers.size() - gemm::kShiftMembers>();
+
+  static Parameters parameters(const Problem& problem) {
+    Parameters p = gemm::group_parameters(problem.layer);
+    p.insert({"Sum", TypeName{"float"}});
+    return p;
+  }
+  static Blocks blocks(const Facts& f) {
+    std::vector<Block> out = f32x3_gemm::blocks(f);
+    return out.empty() ? Blocks(f32x3_gemm::why_none(f)) : out;
+  }
+  static double seconds(const Facts& f, const Block& b, Constants&) { return f32x3_gemm::predicted_seconds(f, b); }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    const std::int64_t groups = f.problem.layer.groups;
+    return {
+        gemm::summary_of(f, b),
+        fmt::format("tensor cores: three f16 products for each of fp32, of {}, {} stages of {} input channels{}, "
+                    "weights {}{}",
+                    gemm::products_text(c), b.stages, b.block_k,
+                    c[gemm::kFlat] != 0 ? " by bulk copies of whole images"
+                    : b.bulk            ? " by bulk copies of rows"
+                                        : "",
+                    b.resident ? "resident" : "with each stage", groups > 1 ? fmt::format(", {} groups", groups) : "")};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) { return gemm::grid_of(f, b, c).grid(); }
+};
+
 }  // namespace
 
-Result<std::vector<Plan>> plans_f32x3_gemm(const Problem& problem, const ConstantProgram& program) {
-  if (auto checked = gemm::check(problem, kComputes); !checked) {
-    return std::unexpected(checked.error());
-  }
-  const Result<Facts> facts = f32x3_gemm::facts_of(problem, planned_sizes(problem.layer), program);
-  if (!facts) {
-    return std::unexpected(facts.error());
-  }
-  const std::vector<Block> blocks = f32x3_gemm::blocks(*facts);
-  if (blocks.empty()) {
-    return f32x3_gemm::why_none(*facts);
-  }
-  return gemm::fastest_plans(
-      blocks, [&](const Block& block) { return predicted_seconds(*facts, block); },
-      [&](const Block& block, double seconds) { return plan_of(problem, *facts, block, seconds); });
-}
-
-Result<std::vector<Plan>> plans_f32x3_gemm(const Problem& problem) {
-  if (auto checked = gemm::check(problem, kComputes); !checked) {  // before the program is read
-    return std::unexpected(checked.error());
-  }
-  return plans_f32x3_gemm(problem, own_program());
-}
-
-std::optional<double> f32x3_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
-  const Result<Facts> facts = f32x3_gemm::facts_of(problem, sizes, own_program());
-  return facts ? std::optional(predicted_seconds(*facts, block_of<Block>(plan, f32x3_gemm::kMembers))) : std::nullopt;
-}
-
-TileGrid f32x3_gemm_grid(const Problem& problem, const Plan& plan) {
-  return gemm::grid_of(problem, plan, own_program());
-}
+CONVTGEN_TEMPLATE(F32x3Gemm, f32x3_gemm);
 
 }  // namespace convtgen

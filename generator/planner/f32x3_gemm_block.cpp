@@ -95,7 +95,7 @@ std::optional<Block> completed(const Facts& f, Block b) {
 }
 
 std::set<std::int64_t> block_n_sizes(const Facts& f, const Block& b) {
-  return gemm::block_n_sizes(f, b, gemm::kMostAccumulators / f.of(b)[kParts]);
+  return gemm::block_n_sizes(f, b, f.of(b)[gemm::kMostAccumulators] / f.of(b)[kParts]);
 }
 
 /// Rows of taps that are accumulated before a promotion; 0 where a k-block's all are.
@@ -115,16 +115,6 @@ std::vector<std::int64_t> block_k_sizes(const Facts& f) {
 }
 
 }  // namespace
-
-Parameters parameters_of(const Problem& problem) {
-  Parameters p = gemm::group_parameters(problem.layer);
-  p.insert({{"Sum", TypeName{"float"}}});
-  return p;
-}
-
-Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
-  return Facts::make(gemm::facts_of(problem, sizes), program, parameters_of(problem), kMembers, kConstants);
-}
 
 std::vector<Block> blocks(const Facts& f) {
   std::vector<Block> all;
@@ -156,7 +146,7 @@ std::unexpected<Error> why_none(const Facts& f) {
   const std::set<std::int64_t> sizes = block_n_sizes(f, least);
   if (sizes.empty()) {
     return gemm::fail_phases(f.layer, least.phase_rows * f.columns.stride,
-                             gemm::kMostAccumulators / 8 / f.of(least)[kParts]);
+                             f.of(least)[gemm::kMostAccumulators] / 8 / f.of(least)[kParts]);
   }
   least.block_n = *sizes.begin();
   least.block_k = block_k_sizes(f).front();

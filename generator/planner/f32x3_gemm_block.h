@@ -5,47 +5,17 @@
 #include <vector>
 
 #include "generator/planner/gemm_block.h"
-#include "generator/planner/plan.h"
 
 namespace convtgen::f32x3_gemm {
 
-/// The block, as the template's parameters of the same names.
-struct Block : gemm::Block {
-  bool operator==(const Block&) const = default;
-
-  bool prefetch = true;
-  std::int64_t promote_rows = 0;
-};
-inline constexpr auto kMembers = gemm::members_with(std::array{
-    BlockMember<Block>{"prefetch", &Block::prefetch},
-    BlockMember<Block>{"promote_rows", &Block::promote_rows},
-});
+using gemm::Block;
+using gemm::Facts;
 
 /// The template's constants that are asked for beside those of gemm::Constant.
-enum Constant : std::size_t {
-  kParts = gemm::kCommonConstants,
-  kConsumersSplit,
-  kFragmentColumns,
-  kKeepsPixels,
-  kMostTerms,
-  kRowTerms,
-  kKBlockTerms,
-  kMostRegisters,
-  kHeldRegisters,
-  kHoldsPairs,
-  kLoadsPairs,
-};
-inline constexpr auto kConstants = gemm::constants_with(std::array<std::string_view, 11>{
-    "kParts", "kConsumersSplit", "kFragmentColumns", "kKeepsPixels", "kMostTerms", "kRowTerms", "kKBlockTerms",
-    "kMostRegisters", "kHeldRegisters", "kHoldsPairs", "kLoadsPairs"});
-
-using Facts = gemm::FactsOf<Block>;
-
-/// All parameters except the block's.
-[[nodiscard]] Parameters parameters_of(const Problem& problem);
-
-/// Refers to the problem's target. Errors: as BlockConstants::make() has them.
-[[nodiscard]] Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program);
+CONVTGEN_MORE_CONSTANTS(Constant, kOwnNames, gemm::kConstantCount, kParts, kConsumersSplit, kFragmentColumns,
+                        kKeepsPixels, kMostTerms, kRowTerms, kKBlockTerms, kMostRegisters, kHeldRegisters, kHoldsPairs,
+                        kLoadsPairs);
+inline constexpr auto kConstants = joined(gemm::kConstants, kOwnNames);
 
 /// Blocks that fit the chip, one for each way to share the work among threads and blocks.
 [[nodiscard]] std::vector<Block> blocks(const Facts& facts);

@@ -18,7 +18,7 @@ double finding_cycles(const Facts& f, const Block& b, Constants& of_block) {
   const std::int64_t pixels = b.tile_n * of_block[gemm::kStagedRows] * of_block[gemm::kStagedColumns];
   const std::int64_t copies =  // of a thread
       ceil_div(pixels * b.block_k * f.bytes, b.copy_bytes * of_block[gemm::kProducers]);
-  return f.target.factors.gemm_producer * f.target.factors.f32x3_find * number(copies);
+  return f.factors.gemm_producer * f.factors.f32x3_find * number(copies);
 }
 
 /// What a consumer does for a row of taps before its products: instructions, and words that it loads, each as often as
@@ -41,10 +41,10 @@ Reads reads_of_row(const Facts& f, const Block& b, Constants& of_block) {
             .wavefronts = number(words * conflicts)};
   }
   const double columns = of(gemm::kLoadedColumns);
-  return {.instructions =
-              4 * columns / of(gemm::kLoadVector) + 8 * of(kFragmentColumns) + 16 +
-              (of_block[kConsumersSplit] != 0 ? 4 * columns + 2 * columns * f.target.factors.f32x3_consumer_split : 0),
-          .wavefronts = 2 * columns * f.target.factors.f32x3_bank_conflicts};
+  return {
+      .instructions = 4 * columns / of(gemm::kLoadVector) + 8 * of(kFragmentColumns) + 16 +
+                      (of_block[kConsumersSplit] != 0 ? 4 * columns + 2 * columns * f.factors.f32x3_consumer_split : 0),
+      .wavefronts = 2 * columns * f.factors.f32x3_bank_conflicts};
 }
 
 /// Cycles of one tile whose stages keep coming.
@@ -67,34 +67,32 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double scans = input / 16 / threads;                  // of a thread, four values each
   const double promoted = number(promotions(f, b)) / stages;  // of a stage
   const double issue = 2 * rows * read + products * 4 + (copies * 6 + scans * (splits ? 6 : 27)) * threads / 128 +
-                       2 * outputs * f.target.factors.f32x3_promote * (promoted + 1 / stages);
+                       2 * outputs * f.factors.f32x3_promote * (promoted + 1 / stages);
 
   // Shared memory gives or takes 128 bytes a cycle, but less of an asynchronous copy: weights, words, and what arrives.
   // Totals are written and read again.
   const double loads = 8 * rows * wavefronts;
   const double arriving = input / (b.bulk            ? f.target.sm.shared_bytes_per_cycle
-                                   : f.channels_last ? f.target.factors.f32x3_copied_nhwc
+                                   : f.channels_last ? f.factors.f32x3_copied_nhwc
                                                      : number(b.copy_bytes));
   const double weights = b.resident ? 0 : of(gemm::kKBlockWeightBytes);
   const double shared = products * of(gemm::kInstructionN) / 4 + loads + arriving + (splits ? 1 : 3) * input / 128 +
                         weights / 128 + promoted * outputs * 16;
 
   // A warpgroup without a prefetch leaves the tensor cores to the other one meanwhile.
-  const double alone =
-      b.prefetch ? 0 : tensor / 2 + rows * (read * f.target.factors.f32x3_stall + f.target.factors.f32x3_wait);
+  const double alone = b.prefetch ? 0 : tensor / 2 + rows * (read * f.factors.f32x3_stall + f.factors.f32x3_wait);
   const double scan =
-      splits
-          ? f.target.factors.gemm_producer * f.target.factors.f32x3_scan + scans * f.target.factors.f32x3_scan_four
-          : f.target.factors.gemm_producer * (f.target.factors.f32x3_scan + f.target.factors.f32x3_agree) +
-                scans * (f.channels_last ? f.target.factors.f32x3_split_four_nhwc : f.target.factors.f32x3_split_four);
+      splits ? f.factors.gemm_producer * f.factors.f32x3_scan + scans * f.factors.f32x3_scan_four
+             : f.factors.gemm_producer * (f.factors.f32x3_scan + f.factors.f32x3_agree) +
+                   scans * (f.channels_last ? f.factors.f32x3_split_four_nhwc : f.factors.f32x3_split_four);
   const double bulk = b.bulk ? gemm::bulk_row_cycles(f, b, of_block, stages) : 0;
   const double producing = bulk + finding_cycles(f, b, of_block) + scan;
   // The copies of an empty stage are issued, arrive and are scanned before its products begin.
   const double consumers = std::max({tensor, issue, alone, shared});
   const double arrives = (input + weights) / f.target.sm.l2_bytes_per_cycle;
-  const double in_rounds = (consumers + f.target.factors.gemm_latency + arrives + producing) / number(b.stages);
-  return stages * (std::max({consumers, producing, arrives, in_rounds}) + f.target.factors.gemm_k_block) +
-         2 * outputs * f.target.factors.gemm_epilogue;
+  const double in_rounds = (consumers + f.factors.gemm_latency + arrives + producing) / number(b.stages);
+  return stages * (std::max({consumers, producing, arrives, in_rounds}) + f.factors.gemm_k_block) +
+         2 * outputs * f.factors.gemm_epilogue;
 }
 
 }  // namespace
@@ -106,7 +104,7 @@ double predicted_seconds(const Facts& f, const Block& b) {
                      .waves = number(waves_of(f.target, gemm::tiles(f, b, of_block), of_block[gemm::kNTiles])),
                      .wave_cycles = tile_cycles(f, b),
                      .memory_bytes = gemm::memory_bytes(f, b, of_block, gemm::thread_stores(f, b)),
-                     .hidden_less = f.target.factors.hidden_less});
+                     .hidden_less = f.factors.hidden_less});
 }
 
 }  // namespace convtgen::f32x3_gemm

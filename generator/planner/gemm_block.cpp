@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "generator/planner/layer_parameters.h"
 #include "generator/planner/tensor_cores.h"
@@ -33,19 +35,9 @@ Parameters group_parameters(const Layer& layer) {
   return p;
 }
 
-Facts facts_of(const Problem& problem, const InputSizes& sizes) {
-  const Layer& layer = problem.layer;
-  const Layer group = group_of(layer);
-  const std::int64_t bytes = bytes_of(layer.dtype);
-  return {.layer = group,
-          .shape = shape_of(group, sizes).value_or(Shape{}),
-          .groups = layer.groups,
-          .target = problem.target,
-          .rows = symmetric(layer.axes[kHeight]),
-          .columns = symmetric(layer.axes[kWidth]),
-          .bytes = bytes,
-          .vector = 16 / bytes,
-          .channels_last = layer.layout == Layout::kNhwc};
+Facts::Facts(FactsOf facts) : FactsOf(std::move(facts)), instruction_k(of({})[kInstructionK]) {
+  layer = group_of(problem.layer);
+  shape = shape_of(layer, sizes).value_or(Shape{});
 }
 
 Result<void> check(const Problem& problem, std::span<const Compute> computes) {
@@ -138,6 +130,37 @@ void choose_store(const Facts& f, Block& b, std::int64_t channels, std::int64_t 
   }
 }
 
+bool choose_stages(const Facts& f, Block& b, bool may_be_resident) {
+  const auto fits = [&](std::int64_t stages) {
+    b.stages = stages;
+    return f.of(b)[kSharedBytes] <= f.target.max_shared_bytes;
+  };
+  for (const bool resident : {true, false}) {
+    b.resident = resident;
+    if ((resident && !may_be_resident) || !fits(2)) {  // most tiles that are tried are too large
+      continue;
+    }
+    for (const std::int64_t stages : {6, 5, 4, 3}) {
+      if (fits(stages)) {
+        return true;
+      }
+    }
+    return fits(2);
+  }
+  return false;
+}
+
+std::int64_t least_shared_bytes(const Facts& f, Block b, std::int64_t positions) {
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
+  b.stages = 2;
+  for (b.tile_w = f.channels_last ? b.thread_positions : std::max(b.thread_positions, b.copy_bytes / f.bytes);
+       b.tile_w <= positions; b.tile_w *= 2) {
+    b.tile_h = positions / b.tile_w;
+    bytes = std::min(bytes, f.of(b)[kSharedBytes]);
+  }
+  return bytes;
+}
+
 std::unexpected<Error> fail_phases(const Layer& layer, std::int64_t phases, std::int64_t most) {
   return fail(fmt::format("stride {}: a block accumulates {} phases at once; at most {}",
                           axes_text(layer, &Axis::stride), phases, most));
@@ -162,16 +185,10 @@ std::unexpected<Error> fail_stages(const Facts& f, std::int64_t bytes) {
                             bytes);
 }
 
-void give_layout(Plan& plan, const Facts& f, const Block& b, Constants& of_block) {
-  plan.threads = static_cast<int>(of_block[kThreads]);
-  plan.shared_bytes = of_block[kSharedBytes];
-  plan.packed_bytes = of_block[kPackedBytes];
-  plan.packed_rows = of_block[kPackedRows];
-  plan.alignment = of_block[kAlignment];
-  plan.summary = fmt::format("a block makes {}{}x{} outputs of {} channels; {} taps; {:.1f} KiB shared",
-                             b.tile_n > 1 ? fmt::format("{}x", b.tile_n) : "", b.tile_h * b.phase_rows,
-                             b.tile_w * f.columns.stride, std::min(b.block_n, f.layer.out_channels), tap_count(f.layer),
-                             static_cast<double>(plan.shared_bytes) / 1024.0);
+std::string summary_of(const Facts& f, const Block& b) {
+  return fmt::format("a block makes {}{}x{} outputs of {} channels; {} taps",
+                     b.tile_n > 1 ? fmt::format("{}x", b.tile_n) : "", b.tile_h * b.phase_rows,
+                     b.tile_w * f.columns.stride, std::min(b.block_n, f.layer.out_channels), tap_count(f.layer));
 }
 
 std::string products_text(Constants& of_block) {
@@ -179,29 +196,23 @@ std::string products_text(Constants& of_block) {
                      of_block[kMTiles] * of_block[kPhases] / of_block[kFusedPhases]);
 }
 
-TileGrid grid_of(const Problem& problem, const Plan& plan, const ConstantProgram& program) {
-  const Layer& layer = problem.layer;
-  constexpr std::array<std::string_view, 2> kNames = {"kNTiles", "kFlat"};
-  const std::vector<std::int64_t> values = constants_of(program, plan.parameters, kNames).value();
-  const std::int64_t blocks = values[0];
+TileGrid grid_of(const Facts& f, const Block& b, Constants& of_block) {
+  const std::int64_t blocks = of_block[kNTiles];
   // Of an image that is one row of positions, a tile has several rows, or about a part of one.
-  const std::int64_t tile_w = integer_of(plan, "tile_w");
-  const std::int64_t rows =
-      values[1] != 0 ? std::max<std::int64_t>(1, tile_w / *layer.axes[kWidth].extent) : integer_of(plan, "tile_h");
+  const std::int64_t rows = of_block[kFlat] != 0 ? std::max<std::int64_t>(1, b.tile_w / *f.columns.extent) : b.tile_h;
   // Input positions of a tile, with the halo, to which no image need extend.
-  const auto beyond = [&](std::size_t axis, std::int64_t tile) {
-    const Axis& a = layer.axes[axis];
+  const auto beyond = [](const Axis& a, std::int64_t tile) {
     return a.input_stride == 1 ? 0 : tile * a.input_stride + 2 * a.dilation * (a.kernel - 1);
   };
-  return {.stride_h = layer.axes[kHeight].stride,
-          .stride_w = layer.axes[kWidth].stride,
-          .beyond_rows = beyond(kHeight, rows),
-          .beyond_columns = beyond(kWidth, tile_w),
-          .tile_rows = layer.axes[kHeight].stride * rows,
-          .tile_columns = layer.axes[kWidth].stride * tile_w,
-          .tile_images = integer_of(plan, "tile_n"),
+  return {.stride_h = f.rows.stride,
+          .stride_w = f.columns.stride,
+          .beyond_rows = beyond(f.rows, rows),
+          .beyond_columns = beyond(f.columns, b.tile_w),
+          .tile_rows = f.rows.stride * rows,
+          .tile_columns = f.columns.stride * b.tile_w,
+          .tile_images = b.tile_n,
           .blocks_per_tile = blocks,
-          .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / blocks)};
+          .most_tiles = std::max<std::int64_t>(1, f.target.multiprocessors / blocks)};
 }
 
 }  // namespace convtgen::gemm

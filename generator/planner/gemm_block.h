@@ -15,137 +15,37 @@
 
 #include "generator/layer/phases.h"
 #include "generator/layer/shape.h"
-#include "generator/planner/block_constants.h"
 #include "generator/planner/integers.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/planner.h"
 
 namespace convtgen::gemm {
 
-/// Accumulators of a thread, in fp32: phases * tiles of 64 positions * block_n, of each part.
-inline constexpr std::int64_t kMostAccumulators = 256;
 inline constexpr std::int64_t kMostProducts = 1024;  // in the unrolled body of a k-block
-inline constexpr std::size_t kMostPlans = 16;
 
-/// The block, as the templates' parameters of the same names.
-struct Block {
-  bool operator==(const Block&) const = default;
-
-  std::int64_t tile_n = 1, tile_h = 0, tile_w = 0, thread_positions = 2;
-  std::int64_t block_n = 8, adjacent_channels = 2, store = 1, phase_rows = 1;
-  std::int64_t block_k = 16, stages = 2, copy_bytes = 16;
-  bool bulk = false, resident = false;
-};
-
-/// A block's members and, behind them, those that a template adds.
-template <typename AnyBlock, std::size_t N>
-[[nodiscard]] constexpr auto members_with(const std::array<BlockMember<AnyBlock>, N>& own) {
-  using Member = BlockMember<AnyBlock>;
-  const std::array common = {
-      Member{"tile_n", static_cast<std::int64_t AnyBlock::*>(&Block::tile_n)},
-      Member{"tile_h", static_cast<std::int64_t AnyBlock::*>(&Block::tile_h)},
-      Member{"tile_w", static_cast<std::int64_t AnyBlock::*>(&Block::tile_w)},
-      Member{"thread_positions", static_cast<std::int64_t AnyBlock::*>(&Block::thread_positions)},
-      Member{"block_n", static_cast<std::int64_t AnyBlock::*>(&Block::block_n)},
-      Member{"adjacent_channels", static_cast<std::int64_t AnyBlock::*>(&Block::adjacent_channels)},
-      Member{"store", static_cast<std::int64_t AnyBlock::*>(&Block::store)},
-      Member{"phase_rows", static_cast<std::int64_t AnyBlock::*>(&Block::phase_rows)},
-      Member{"block_k", static_cast<std::int64_t AnyBlock::*>(&Block::block_k)},
-      Member{"stages", static_cast<std::int64_t AnyBlock::*>(&Block::stages)},
-      Member{"copy_bytes", static_cast<std::int64_t AnyBlock::*>(&Block::copy_bytes)},
-      Member{"bulk", static_cast<bool AnyBlock::*>(&Block::bulk)},
-      Member{"resident", static_cast<bool AnyBlock::*>(&Block::resident)},
-  };
-  return [&]<std::size_t... I, std::size_t... J>(std::index_sequence<I...>, std::index_sequence<J...>) {
-    return std::array{common[I]..., own[J]...};
-  }(std::make_index_sequence<common.size()>(), std::make_index_sequence<N>());
-}
+/// The block, as the templates' parameters of the same names. The first ones are of `f32x3_gemm` alone, the last ones
+/// of `shift_gemm`.
+CONVTGEN_BLOCK(Block, (prefetch, true), (promote_rows, 0), (tile_n, 1), (tile_h, 0), (tile_w, 0), (thread_positions, 2),
+               (block_n, 8), (adjacent_channels, 2), (store, 1), (phase_rows, 1), (block_k, 16), (stages, 2),
+               (copy_bytes, 16), (bulk, false), (resident, false), (staged_epilogue, false), (ping_pong, false),
+               (cluster, 1));
+inline constexpr auto kAllMembers = Block::members();
+inline constexpr std::size_t kF32x3Members = 2, kShiftMembers = 3;
 
 /// The constants of both templates that are asked for, by their names there (templates/forward_gemm/problem.h and the
 /// template's layout.h say what they are). A template has more behind them.
-enum Constant : std::size_t {
-  kConsumers,
-  kInstructionK,
-  kKBlocks,
-  kKSteps,
-  kNTiles,
-  kPhases,
-  kFusedPhases,
-  kPhaseGroups,
-  kMTiles,
-  kInstructionN,
-  kProducts,
-  kLeastOffsetW,
-  kMostOffsetW,
-  kOffsetsH,
-  kStagedRows,
-  kStagedColumns,
-  kLoadVector,
-  kLoadedColumns,
-  kFlat,
-  kSkewed,
-  kByWarps,
-  kInputBytes,
-  kKBlockWeightBytes,
-  kProducers,
-  kThreads,
-  kSharedBytes,
-  kPackedBytes,
-  kPackedRows,
-  kAlignment,
-  kCommonConstants,
-};
-inline constexpr std::array<std::string_view, kCommonConstants> kConstants = {
-    "kConsumers",     "kInstructionK", "kKBlocks",           "kKSteps",    "kNTiles",
-    "kPhases",        "kFusedPhases",  "kPhaseGroups",       "kMTiles",    "kInstructionN",
-    "kProducts",      "kLeastOffsetW", "kMostOffsetW",       "kOffsetsH",  "kStagedRows",
-    "kStagedColumns", "kLoadVector",   "kLoadedColumns",     "kFlat",      "kSkewed",
-    "kByWarps",       "kInputBytes",   "kKBlockWeightBytes", "kProducers", "kThreads",
-    "kSharedBytes",   "kPackedBytes",  "kPackedRows",        "kAlignment"};
-/// With those that a template adds.
-template <std::size_t N>
-[[nodiscard]] constexpr auto constants_with(const std::array<std::string_view, N>& own) {
-  std::array<std::string_view, kCommonConstants + N> all;
-  std::ranges::copy(own, std::ranges::copy(kConstants, all.begin()).out);
-  return all;
-}
+CONVTGEN_CONSTANTS(kConsumers, kInstructionK, kKBlocks, kKSteps, kNTiles, kPhases, kFusedPhases, kPhaseGroups, kMTiles,
+                   kInstructionN, kProducts, kLeastOffsetW, kMostOffsetW, kOffsetsH, kStagedRows, kStagedColumns,
+                   kLoadVector, kLoadedColumns, kFlat, kSkewed, kByWarps, kInputBytes, kKBlockWeightBytes, kProducers,
+                   kThreads, kSharedBytes, kPackedBytes, kPackedRows, kAlignment, kMostAccumulators);
 
-/// What the choice depends on.
-struct Facts {
-  Layer layer;          // one group of it, as if it were all
-  Shape shape;          // of that group, at the sizes that times are predicted for
-  std::int64_t groups;  // that there are
-  const PlannedTarget& target;
-  Axis rows, columns;
-  std::int64_t bytes;   // of an element
-  std::int64_t vector;  // elements of 16 bytes
-  bool channels_last;
-  std::int64_t instruction_k = 0;  // channels of a product
+/// What the choice depends on. Its layer is one group of the problem's, as if it were all, and its shape that group's.
+struct Facts : FactsOf<Block> {
+  explicit Facts(FactsOf facts);
+
+  std::int64_t instruction_k;  // channels of a product
 };
 /// The layer's parameters of both templates: their channels are those of a group.
 [[nodiscard]] Parameters group_parameters(const Layer& layer);
-/// Refers to the problem's target. The channels of a product are left to the template's constants.
-[[nodiscard]] Facts facts_of(const Problem& problem, const InputSizes& sizes);
-
-/// What the choice depends on, with the template's constants for blocks that change.
-template <typename AnyBlock>
-struct FactsOf : Facts {
-  mutable BlockConstants<AnyBlock> constants;  // a cache: holds the block at hand
-
-  [[nodiscard]] Constants& of(const AnyBlock& b) const { return constants.of(b); }
-
-  /// `layer` are the template's parameters that the block is no part of. Errors: as BlockConstants::make() has them.
-  [[nodiscard]] static Result<FactsOf> make(Facts facts, const ConstantProgram& program, const Parameters& layer,
-                                            std::span<const BlockMember<AnyBlock>> members,
-                                            std::span<const std::string_view> names) {
-    auto constants = BlockConstants<AnyBlock>::make(program, layer, members, names);
-    if (!constants) {
-      return std::unexpected(std::move(constants.error()));
-    }
-    FactsOf made{std::move(facts), *std::move(constants)};
-    made.instruction_k = made.of(AnyBlock())[kInstructionK];
-    return made;
-  }
-};
 
 /// Errors: as check_tensor_cores() has them, or groups with too few channels.
 [[nodiscard]] Result<void> check(const Problem& problem, std::span<const Compute> computes);
@@ -176,37 +76,18 @@ struct FactsOf : Facts {
 void choose_store(const Facts& facts, Block& block, std::int64_t channels, std::int64_t outputs);
 
 /// As many stages as fit, of at most six, with resident weights if they fit; false where not even two stages do.
-template <typename AnyBlock>
-[[nodiscard]] bool choose_stages(const FactsOf<AnyBlock>& f, AnyBlock& b, bool may_be_resident) {
-  const auto fits = [&](std::int64_t stages) {
-    b.stages = stages;
-    return f.of(b)[kSharedBytes] <= f.target.max_shared_bytes;
-  };
-  for (const bool resident : {true, false}) {
-    b.resident = resident;
-    if ((resident && !may_be_resident) || !fits(2)) {  // most tiles that are tried are too large
-      continue;
-    }
-    for (const std::int64_t stages : {6, 5, 4, 3}) {
-      if (fits(stages)) {
-        return true;
-      }
-    }
-    return fits(2);
-  }
-  return false;
-}
+[[nodiscard]] bool choose_stages(const Facts& facts, Block& block, bool may_be_resident);
 
 /// Chooses the tile of so many positions that costs least, by a number and then by another one; false where none fits.
 /// Its width is at least `least_w`. `cost` completes a block, and returns nothing where it does not fit.
-template <typename AnyBlock, typename Cost>
-[[nodiscard]] bool choose_tile(AnyBlock& b, std::int64_t positions, std::int64_t most_images, std::int64_t least_w,
+template <typename Cost>
+[[nodiscard]] bool choose_tile(Block& b, std::int64_t positions, std::int64_t most_images, std::int64_t least_w,
                                Cost cost) {
   std::pair<double, std::int64_t> best = {std::numeric_limits<double>::infinity(), 0};
-  AnyBlock chosen = b;
+  Block chosen = b;
   for (std::int64_t n = 1; n <= most_images; n *= 2) {
     for (std::int64_t w = least_w; n * w <= positions; w *= 2) {
-      AnyBlock tried = b;
+      Block tried = b;
       tried.tile_n = n;
       tried.tile_w = w;
       tried.tile_h = positions / (n * w);
@@ -222,33 +103,7 @@ template <typename AnyBlock, typename Cost>
 }
 
 /// The least shared memory of two stages, of tiles of so many positions.
-template <typename AnyBlock>
-[[nodiscard]] std::int64_t least_shared_bytes(const FactsOf<AnyBlock>& f, AnyBlock b, std::int64_t positions) {
-  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
-  b.stages = 2;
-  for (b.tile_w = f.channels_last ? b.thread_positions : std::max(b.thread_positions, b.copy_bytes / f.bytes);
-       b.tile_w <= positions; b.tile_w *= 2) {
-    b.tile_h = positions / b.tile_w;
-    bytes = std::min(bytes, f.of(b)[kSharedBytes]);
-  }
-  return bytes;
-}
-
-/// The plans of these blocks that `predict` says are fastest, best first. `plan_of(block, seconds)` makes one.
-template <typename AnyBlock, typename Predict, typename PlanOf>
-[[nodiscard]] std::vector<Plan> fastest_plans(const std::vector<AnyBlock>& blocks, Predict predict, PlanOf plan_of) {
-  std::vector<std::pair<double, AnyBlock>> ranked;
-  for (const AnyBlock& block : blocks) {
-    ranked.emplace_back(predict(block), block);
-  }
-  std::ranges::stable_sort(ranked, {}, [](const auto& entry) { return entry.first; });
-  ranked.resize(std::min(ranked.size(), kMostPlans));
-  std::vector<Plan> plans;
-  for (const auto& [seconds, block] : ranked) {
-    plans.push_back(plan_of(block, seconds));
-  }
-  return plans;
-}
+[[nodiscard]] std::int64_t least_shared_bytes(const Facts& facts, Block block, std::int64_t positions);
 
 /// Why a layer has no plans: a limit that even the smallest block breaks.
 [[nodiscard]] std::unexpected<Error> fail_phases(const Layer& layer, std::int64_t phases, std::int64_t most);
@@ -256,12 +111,12 @@ template <typename AnyBlock, typename Predict, typename PlanOf>
 [[nodiscard]] std::unexpected<Error> fail_registers(const Facts& facts, std::int64_t wanted, std::int64_t most);
 [[nodiscard]] std::unexpected<Error> fail_stages(const Facts& facts, std::int64_t bytes);
 
-/// What all plans have: threads, bytes, rows and the alignment that the constants say, and a summary.
-void give_layout(Plan& plan, const Facts& facts, const Block& block, Constants& of_block);
+/// Words::summary.
+[[nodiscard]] std::string summary_of(const Facts& facts, const Block& block);
 /// The shape of its products and the number of a warpgroup, such as "64x64x16, 4 a warpgroup".
 [[nodiscard]] std::string products_text(Constants& of_block);
 
 /// The numbers of a launch, without clusters.
-[[nodiscard]] TileGrid grid_of(const Problem& problem, const Plan& plan, const ConstantProgram& program);
+[[nodiscard]] TileGrid grid_of(const Facts& facts, const Block& block, Constants& of_block);
 
 }  // namespace convtgen::gemm

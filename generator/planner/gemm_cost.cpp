@@ -36,15 +36,15 @@ double product_cycles(const Facts& f, std::int64_t n, bool alone) {
     return convtgen::product_cycles(f.target, n);
   }
   const double busy = number(n) / f.target.sm.tensor_columns_per_cycle;
-  return std::max(f.target.factors.gemm_alone_least, busy + f.target.factors.gemm_alone_more);
+  return std::max(f.factors.gemm_alone_least, busy + f.factors.gemm_alone_more);
 }
 
 double bulk_row_cycles(const Facts& f, const Block& b, Constants& of_block, double stages) {
   const double padded = padded_share(f, b, of_block) * std::min(1.0, number(b.stages) / stages);
-  return f.target.factors.gemm_producer * (f.target.factors.gemm_row_stage + f.target.factors.gemm_row_tile / stages +
-                                           padded * f.target.factors.gemm_row_zeros) +
+  return f.factors.gemm_producer *
+             (f.factors.gemm_row_stage + f.factors.gemm_row_tile / stages + padded * f.factors.gemm_row_zeros) +
          number(row_copies(b, of_block)) * 32 / number(of_block[kProducers]) *
-             (of_block[kByWarps] != 0 ? f.target.factors.gemm_warp_copy : f.target.factors.gemm_lane_copy);
+             (of_block[kByWarps] != 0 ? f.factors.gemm_warp_copy : f.factors.gemm_lane_copy);
 }
 
 double memory_bytes(const Facts& f, const Block& b, Constants& of_block, double stores) {
@@ -57,9 +57,10 @@ double memory_bytes(const Facts& f, const Block& b, Constants& of_block, double 
       f.channels_last ? 1.0 : row_waste(f, std::min(b.tile_w * f.columns.input_stride, in_row), in_row);
   const double write_waste =
       f.channels_last ? 1.0 : row_waste(f, std::min(together, shape.out[kWidth]), shape.out[kWidth]);
-  const double moved = number(f.groups) * (static_cast<double>(shape.input_elements) * read_waste +
-                                           static_cast<double>(shape.weight_elements) +
-                                           static_cast<double>(shape.output_elements) * std::max(write_waste, stores));
+  const double moved =
+      number(f.problem.layer.groups) *
+      (static_cast<double>(shape.input_elements) * read_waste + static_cast<double>(shape.weight_elements) +
+       static_cast<double>(shape.output_elements) * std::max(write_waste, stores));
   return moved * static_cast<double>(f.bytes);
 }
 

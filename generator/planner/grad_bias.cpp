@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/block_constants.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/scalar.h"
 
@@ -15,68 +13,62 @@ namespace {
 
 constexpr std::int64_t kMostSlices = 256;
 constexpr std::int64_t kBlocksPerSm = 4;  // that are wanted: one has 256 threads
+constexpr int kAddingThreads = 128;       // of the kernel that adds the slices
+
+/// The block, as the template's parameters of the same names.
+CONVTGEN_BLOCK(Block, (bias_slices, 1));
 
 /// The constants of channel_sums.h, which all templates that include it have.
-struct ChannelSums {
-  std::int64_t threads, tiles;
-};
-ChannelSums channel_sums(const Parameters& parameters) {
+CONVTGEN_CONSTANTS(kBiasThreads, kBiasTiles);
+
+using Facts = FactsOf<Block>;
+
+/// The constants of any problem of a gradient that reads grad_y, by the program of `grad_bias`.
+std::vector<std::int64_t> channel_sums(const Layer& layer) {
   static const ConstantProgram program = ConstantProgram::read(programs::grad_bias()).value();
-  constexpr std::array<std::string_view, 2> kNames = {"kBiasThreads", "kBiasTiles"};
-  const std::vector<std::int64_t> values = constants_of(program, parameters, kNames).value();
-  return {values[0], values[1]};
+  return constants_of(program, scalar_parameters(layer, Direction::kGradBias), kConstants).value();
 }
 
-Parameters parameters_of(const Problem& problem, std::int64_t slices) {
-  Parameters p = scalar_parameters(problem.layer, Direction::kGradBias);
-  p.insert({"bias_slices", slices});
-  return p;
-}
+struct GradBias : ScalarPlanner<Facts, kConstants> {
+  static constexpr Direction kDirection = Direction::kGradBias;
+  static constexpr bool kIsRanked = false;
+
+  static Blocks blocks(const Facts& f) { return std::vector{Block{.bias_slices = bias_slices(f.problem)}}; }
+  static double seconds(const Facts& f, const Block& b, Constants& c) { return scalar_seconds(f, grid(f, b, c)); }
+  static Words words(const Facts&, const Block& b, Constants& c) {
+    return {fmt::format("{} slices of the positions, {} blocks each", b.bias_slices, c[kBiasTiles]),
+            "grad_bias takes every layer with a bias; it reads grad_y once"};
+  }
+  static Grid grid(const Facts& f, const Block&, Constants&) {
+    return {.axes = {{{.constant = f.layer.out_channels}, 1}}};
+  }
+  static void add(LaunchPlan& launch, const Facts& f, const Block&, Constants&) {
+    launch.kernels.back().per_thread = true;
+    launch.kernels.back().threads = kAddingThreads;
+    add_channel_sums(launch, f.problem);
+    std::swap(launch.kernels.front(), launch.kernels.back());
+  }
+};
 
 }  // namespace
 
 std::int64_t bias_slices(const Problem& problem) {
-  const std::int64_t tiles = channel_sums(parameters_of(problem, 1)).tiles;
+  const std::int64_t tiles = channel_sums(problem.layer)[kBiasTiles];
   return std::clamp<std::int64_t>(ceil_div(kBlocksPerSm * problem.target.multiprocessors, tiles), 1, kMostSlices);
 }
 
-void add_channel_sums(LaunchPlan& launch, const Problem& problem, const Plan& plan) {
-  const ChannelSums sums = channel_sums(parameters_of(problem, 1));
-  const std::int64_t slices = integer_of(plan, "bias_slices");
-  const std::int64_t bytes = sum_bytes(problem.layer);
+void add_channel_sums(LaunchPlan& launch, const Problem& problem) {
+  const std::vector<std::int64_t> sums = channel_sums(problem.layer);
+  const std::int64_t slices = bias_slices(problem), bytes = sum_bytes(problem.layer);
   launch.kernels.push_back({.function = "sum_channels",
                             .suffix = "_channels",
-                            .shared_bytes = sums.threads * bytes,
-                            .grid = {.blocks_per_tile = slices * sums.tiles}});
+                            .shared_bytes = sums[kBiasThreads] * bytes,
+                            .grid = {.blocks_per_tile = slices * sums[kBiasTiles]}});
   launch.regions.push_back({.name = "partial_bias",
                             .what = "sums of slices of grad_y's positions",
                             .bytes = {.constant = slices * problem.layer.out_channels * bytes}});
 }
 
-Result<std::vector<Plan>> plans_grad_bias(const Problem& problem) {
-  if (auto checked = check_numbers(problem.layer); !checked) {
-    return std::unexpected(checked.error());
-  }
-  const std::int64_t slices = bias_slices(problem);
-  const ChannelSums sums = channel_sums(parameters_of(problem, 1));
-  Plan plan;
-  plan.template_name = "grad_bias";
-  plan.parameters = parameters_of(problem, slices);
-  plan.threads = static_cast<int>(sums.threads);
-  plan.summary = fmt::format("{} slices of the positions, {} blocks each", slices, sums.tiles);
-  plan.reason = "grad_bias takes every layer with a bias; it reads grad_y once";
-  return std::vector{std::move(plan)};
-}
-
-LaunchPlan grad_bias_launch(const Problem& problem, const Plan& plan) {
-  LaunchPlan launch;
-  launch.tensors = tensors_of(problem.layer, problem.direction, plan.alignment);
-  add_channel_sums(launch, problem, plan);
-  launch.kernels.push_back({.function = "grad_bias",
-                            .suffix = "",
-                            .grid = {.axes = {{{.constant = problem.layer.out_channels}, 1}}},
-                            .per_thread = true});
-  return launch;
-}
+CONVTGEN_TEMPLATE(GradBias, grad_bias);
 
 }  // namespace convtgen

@@ -7,7 +7,6 @@
 
 #include "generator/planner/grad_weight_launch.h"
 #include "generator/planner/integers.h"
-#include "generator/planner/layer_parameters.h"
 #include "generator/planner/scalar.h"
 #include "generator/planner/tensor_maps.h"
 
@@ -15,8 +14,6 @@ namespace convtgen::grad_weight {
 namespace {
 
 constexpr std::int64_t kMostPositions = 256;  // of a stage
-constexpr std::int64_t kMostBox = 256;        // elements of an axis that a tensor copy spans
-constexpr std::int64_t kMostStep = 8;         // from an element to the next one that it brings
 constexpr std::int64_t kPack = 8;             // channels of 16 bytes
 
 /// Stages of whole rows, of one image or more. Products of a row take its zeros too.
@@ -25,21 +22,22 @@ void add_flat_tiles(const Facts& f, Block b, std::vector<Block>& out) {
   Constants& of_block = f.of(b);
   const std::int64_t k = of_block[kInstructionK];
   const std::int64_t halo_h = of_block[kHaloH];
-  const std::int64_t pitch = f.width + of_block[kHaloW];
+  const std::int64_t pitch = f.sizes.extents[kWidth] + of_block[kHaloW];
   const auto add = [&](std::int64_t images, std::int64_t rows, std::int64_t positions) {
     // Nothing but whole products, or nearly so.
-    if (round_up(positions, k) * 10 <= 11 * positions || rows == f.height) {
+    if (round_up(positions, k) * 10 <= 11 * positions || rows == f.sizes.extents[kHeight]) {
       b.tile_images = images;
       b.tile_rows = rows;
       out.push_back(b);
     }
   };
-  for (std::int64_t rows = 1; rows <= f.height && rows * pitch <= kMostPositions; ++rows) {
+  for (std::int64_t rows = 1; rows <= f.sizes.extents[kHeight] && rows * pitch <= kMostPositions; ++rows) {
     add(1, rows, rows * pitch);
   }
-  const std::int64_t image = (f.height + halo_h) * pitch;
-  for (std::int64_t images = 2; f.rows.extent && images <= f.batch && images * image <= kMostPositions; ++images) {
-    add(images, f.height, images * image);
+  const std::int64_t image = (f.sizes.extents[kHeight] + halo_h) * pitch;
+  for (std::int64_t images = 2; f.rows.extent && images <= f.sizes.batch && images * image <= kMostPositions;
+       ++images) {
+    add(images, f.sizes.extents[kHeight], images * image);
   }
 }
 
@@ -57,14 +55,16 @@ std::vector<Block> box_warpgroups(const Facts&, Block b) {
 std::vector<Block> box_positions(const Facts& f, Block b) {
   std::vector<Block> out;
   const std::int64_t k = f.of(b)[kInstructionK];
-  const std::int64_t whole = round_up(f.width, k);
-  std::vector<std::int64_t> columns = {k, 2 * k, 4 * k, 8 * k, 12 * k, whole, round_up(ceil_div(f.width, 2), k)};
+  const std::int64_t whole = round_up(f.sizes.extents[kWidth], k);
+  std::vector<std::int64_t> columns = {
+      k, 2 * k, 4 * k, 8 * k, 12 * k, whole, round_up(ceil_div(f.sizes.extents[kWidth], 2), k)};
   std::ranges::sort(columns);
   columns.erase(std::ranges::unique(columns).begin(), columns.end());
   for (const std::int64_t column : columns) {
-    for (std::int64_t rows = 1; rows * column <= kMostPositions && column <= whole && rows < 2 * f.height; rows *= 2) {
+    for (std::int64_t rows = 1;
+         rows * column <= kMostPositions && column <= whole && rows < 2 * f.sizes.extents[kHeight]; rows *= 2) {
       b.tile_columns = column;
-      b.tile_rows = std::min(rows, f.height);
+      b.tile_rows = std::min(rows, f.sizes.extents[kHeight]);
       out.push_back(b);
     }
   }
@@ -76,8 +76,9 @@ std::vector<Block> box_positions(const Facts& f, Block b) {
 }
 
 std::int64_t box_tiles(const Facts& f, const Block& b) {
-  return ceil_div(b.chunk_images > 0 ? b.chunk_images : f.batch, b.tile_images) * ceil_div(f.height, b.tile_rows) *
-         (b.flat ? 1 : ceil_div(f.width, b.tile_columns));
+  return ceil_div(b.chunk_images > 0 ? b.chunk_images : f.sizes.batch, b.tile_images) *
+         ceil_div(f.sizes.extents[kHeight], b.tile_rows) *
+         (b.flat ? 1 : ceil_div(f.sizes.extents[kWidth], b.tile_columns));
 }
 
 std::string box_text(const Block& b) {
@@ -100,9 +101,8 @@ double box_positions_copied(const Facts& f, const Block& b) {
 }
 
 double box_stage_cycles(const Facts& f, const Block& b, double cycles) {
-  const CostFactors& factors = f.target.factors;
-  return std::max(cycles + factors.grad_weight_stage,
-                  factors.grad_weight_latency / static_cast<double>(b.stages - kIssueLag));
+  return std::max(cycles + f.factors.grad_weight_stage,
+                  f.factors.grad_weight_latency / static_cast<double>(b.stages - kIssueLag));
 }
 
 Result<void> check_boxes(const Layer& layer) {
@@ -164,40 +164,33 @@ Result<Chunks> chunks_of_copies(const Layer& layer, std::string_view what, std::
       most_bytes >> 20));
 }
 
-void add_box_maps(LaunchPlan& launch, const Problem& problem, const Plan& plan, const ConstantProgram& program,
-                  std::int64_t parts, Dtype dtype) {
-  constexpr std::array<std::string_view, 6> kNames = {"kInBox",     "kOutBox",      "kInputPitch",
-                                                      "kInputRows", "kWindowPitch", "kWindowRows"};
-  const std::vector<std::int64_t> values = constants_of(program, plan.parameters, kNames).value();
-  const std::int64_t images = integer_of(plan, "tile_images");
-  Layer copied = problem.layer;
+void add_box_maps(LaunchPlan& launch, const Facts& f, const Block& b, std::int64_t parts, Dtype dtype) {
+  Constants& c = f.of(b);
+  Layer copied = f.layer;
   copied.dtype = dtype;
   copied.in_channels *= parts;
   copied.out_channels *= parts;
-  launch.maps = {pixel_map(copied, Role::kX, {values[0], values[2], values[3], images}, {1, 1}),
+  launch.maps = {pixel_map(copied, Role::kX, {c[kInBox], c[kInputPitch], c[kInputRows], b.tile_images}, {1, 1}),
                  // The positions of a plane are a stride apart.
-                 pixel_map(copied, Role::kGradY, {values[1], values[4], values[5], images},
-                           {symmetric(copied.axes[kWidth]).stride, symmetric(copied.axes[kHeight]).stride})};
+                 pixel_map(copied, Role::kGradY, {c[kOutBox], c[kWindowPitch], c[kWindowRows], b.tile_images},
+                           {f.columns.stride, f.rows.stride})};
 }
 
-void add_copies(LaunchPlan& launch, const Problem& problem, const Plan& plan, const ConstantProgram& program,
-                const CopyKernel& kernel, const Chunks& chunks) {
-  constexpr std::array<std::string_view, 4> kNames = {"kCopySide", "kCopySharedBytes", "kInputCopyColumns",
-                                                      "kWindowCopyColumns"};
-  const std::vector<std::int64_t> values = constants_of(program, plan.parameters, kNames).value();
-  const Layer& layer = problem.layer;
+void add_copies(LaunchPlan& launch, const Facts& f, const Block& b, const CopyKernel& kernel, const Chunks& chunks) {
+  Constants& c = f.of(b);
+  const Layer& layer = f.layer;
   std::array<std::int64_t, 2> bytes = bytes_of_tensors(layer).value();  // of a chunk
   for (std::int64_t& each : bytes) {
     each = each / *layer.batch * chunks.images;
   }
   const auto tiles = [&](std::size_t of, std::int64_t channels) {
-    return ceil_div(bytes[of] / (channels * bytes_of(layer.dtype)), values[0]);
+    return ceil_div(bytes[of] / (channels * bytes_of(layer.dtype)), c[kCopySide]);
   };
-  KernelPlan copies = {
-      .function = std::string(kernel.function),
-      .suffix = std::string(kernel.suffix),
-      .shared_bytes = values[1],
-      .grid = {.blocks_per_tile = tiles(0, layer.in_channels) * values[2] + tiles(1, layer.out_channels) * values[3]}};
+  KernelPlan copies = {.function = std::string(kernel.function),
+                       .suffix = std::string(kernel.suffix),
+                       .shared_bytes = c[kCopySharedBytes],
+                       .grid = {.blocks_per_tile = tiles(0, layer.in_channels) * c[kInputCopyColumns] +
+                                                   tiles(1, layer.out_channels) * c[kWindowCopyColumns]}};
   KernelPlan products = launch.kernels.front();
   launch.kernels.erase(launch.kernels.begin());
   for (std::int64_t chunk = chunks.number; chunk-- > 0;) {

@@ -13,26 +13,10 @@
 
 namespace convtgen::grad_weight {
 
-/// The members of such a template, beside those that each has.
-inline constexpr std::array kBoxMembers = {Member{"flat", &Block::flat}, Member{"tile_images", &Block::tile_images}};
-
-/// The constants that are wanted of it, beside those of each template.
-enum BoxConstant : std::size_t {
-  kInBoxes = kOwnConstants,
-  kOutBoxes,
-  kPlanes,
-  kInputPitch,
-  kInputRows,
-  kInputPixels,
-  kWindowPitch,
-  kWindowRows,
-  kPlanePixels,
-  kCopiedBytes,
-  kBoxConstants,
-};
-inline constexpr std::array<std::string_view, 10> kBoxNames = {
-    "kInBoxes",     "kOutBoxes",    "kPlanes",     "kInputPitch",  "kInputRows",
-    "kInputPixels", "kWindowPitch", "kWindowRows", "kPlanePixels", "kCopiedBytes"};
+/// The constants that are wanted of it, beside those of each template. A template's own follow.
+CONVTGEN_MORE_CONSTANTS(BoxConstant, kBoxNames, kConstantCount, kInBox, kOutBox, kInBoxes, kOutBoxes, kPlanes,
+                        kInputPitch, kInputRows, kInputPixels, kWindowPitch, kWindowRows, kPlanePixels, kCopiedBytes,
+                        kCopySide, kCopySharedBytes, kInputCopyColumns, kWindowCopyColumns);
 
 inline constexpr std::int64_t kIssueLag = 2;  // stages from a stage's last read to its next copies
 
@@ -64,9 +48,8 @@ struct Chunks {
 /// Errors: copies of an open size, or too many. `what` is what is copied: "NCHW".
 [[nodiscard]] Result<Chunks> chunks_of_copies(const Layer& layer, std::string_view what, std::int64_t most);
 
-/// The tensor maps of x and grad_y, whose positions have so many channels of a type for each of the layer's.
-void add_box_maps(LaunchPlan& launch, const Problem& problem, const Plan& plan, const ConstantProgram& program,
-                  std::int64_t parts, Dtype dtype);
+/// Adds the tensor maps of x and grad_y, whose positions have so many channels of a type for each of the layer's.
+void add_box_maps(LaunchPlan& launch, const Facts& f, const Block& b, std::int64_t parts, Dtype dtype);
 
 /// A kernel that copies tiles of x and grad_y to the workspace.
 struct CopyKernel {
@@ -75,7 +58,19 @@ struct CopyKernel {
 };
 /// Adds it before the kernels that are there, the first of which multiplies: both again for each chunk, as
 /// "first_image" says. Tensor maps are then of the copies.
-void add_copies(LaunchPlan& launch, const Problem& problem, const Plan& plan, const ConstantProgram& program,
-                const CopyKernel& kernel, const Chunks& chunks);
+void add_copies(LaunchPlan& launch, const Facts& f, const Block& b, const CopyKernel& kernel, const Chunks& chunks);
+
+/// A planner of such a template.
+template <typename T, const auto& kMembersOf, const auto& kWanted, Result<void> (*kCheck)(const Problem&)>
+struct Boxes : Search<T, kMembersOf, kWanted, kCheck> {
+  static constexpr Block kSmallest = {.block_in = 16, .stages = 3};
+  static constexpr std::string_view kSmallestStages = "three stages of 16 positions";
+  static constexpr std::int64_t kInMultiple = 16, kLeastStages = 3, kMostStages = 8;
+
+  static std::vector<Block> warpgroups(const Facts& f, Block b) { return box_warpgroups(f, b); }
+  static std::vector<Block> positions(const Facts& f, Block b) { return box_positions(f, b); }
+  static std::int64_t tiles(const Facts& f, const Block& b) { return box_tiles(f, b); }
+  static std::string positions_text(const Block& b) { return box_text(b); }
+};
 
 }  // namespace convtgen::grad_weight

@@ -1,155 +1,141 @@
 // The search for plans of gradients of weights on tensor cores, by products over positions. Its templates differ in how
-// positions come to shared memory, and in what that costs; Traits are what differs. What they share stands
-// here: the block, its stages and slices, the predicted time, the launch.
+// positions come to shared memory, and in what that costs: a template's planner T is a Search<T, ...> that supplies it.
+// What they share stands here: the block, its stages and slices, the predicted time, the launch.
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "generator/layer/shape.h"
-#include "generator/planner/block_constants.h"
-#include "generator/planner/launch_plan.h"
-#include "generator/planner/plan.h"
-#include "generator/program/constants.h"
+#include "generator/planner/grad_weight_launch.h"
+#include "generator/planner/planner.h"
 
 namespace convtgen::grad_weight {
 
 /// The block, as the templates' parameters of the same names. Each template has those that its members list.
-struct Block {
-  bool operator==(const Block&) const = default;
-
-  std::int64_t taps_h = 1, taps_w = 1;
-  std::int64_t block_out = 16, block_in = 8;
-  bool rows_in_columns = false;
-  std::int64_t consumer_groups = 2, producers = 128;
-  bool flat = false;
-  std::int64_t tile_images = 1, tile_rows = 1, tile_columns = 16, swizzle = 128;
-  bool input_copies = true, window_copies = true;
-  bool shared_totals = false;
-  std::int64_t row_stages = 0;
-  std::int64_t stages = 2;
-  std::int64_t slices = 1, promote_stages = 0;
-  std::int64_t chunks = 1, chunk_images = 0;  // of the batch, one after the other
-};
-
-using Member = BlockMember<Block>;
+CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_out, 16), (block_in, 8), (rows_in_columns, false),
+               (consumer_groups, 2), (producers, 128), (flat, false), (tile_images, 1), (tile_rows, 1),
+               (tile_columns, 16), (swizzle, 128), (input_copies, true), (window_copies, true), (shared_totals, false),
+               (row_stages, 0), (stages, 2), (slices, 1), (promote_stages, 0), (chunks, 1), (chunk_images, 0),
+               (scan_slices, 1));
 
 /// The members that each template has.
-inline constexpr std::array kMembers = {
-    Member{"taps_h", &Block::taps_h},
-    Member{"taps_w", &Block::taps_w},
-    Member{"block_out", &Block::block_out},
-    Member{"block_in", &Block::block_in},
-    Member{"consumer_groups", &Block::consumer_groups},
-    Member{"tile_rows", &Block::tile_rows},
-    Member{"tile_columns", &Block::tile_columns},
-    Member{"stages", &Block::stages},
-    Member{"slices", &Block::slices},
-};
+inline constexpr auto kCommonMembers =
+    CONVTGEN_MEMBERS(taps_h, taps_w, block_out, block_in, consumer_groups, tile_rows, tile_columns, stages, slices);
 
 /// The constants that are wanted of each template, by their names there. A template's own follow.
-enum Constant : std::size_t {
-  kThreads,
-  kInstructionK,
-  kGroupIn,
-  kGroupOut,
-  kWeights,
-  kSliceBlocks,
-  kHaloH,
-  kHaloW,
-  kRows,
-  kColumns,
-  kMTiles,
-  kOwnTiles,
-  kKSteps,
-  kStoredColumns,
-  kSharedBytes,
-  kAccumulators,
-  kTotals,
-  kAlignment,
-  kOwnConstants,
-};
-inline constexpr std::array<std::string_view, kOwnConstants> kConstants = {
-    "kThreads", "kInstructionK",  "kGroupIn",     "kGroupOut",     "kWeights", "kSliceBlocks",
-    "kHaloH",   "kHaloW",         "kRows",        "kColumns",      "kMTiles",  "kOwnTiles",
-    "kKSteps",  "kStoredColumns", "kSharedBytes", "kAccumulators", "kTotals",  "kAlignment"};
+CONVTGEN_CONSTANTS(kThreads, kInstructionK, kGroupIn, kGroupOut, kWeights, kSliceBlocks, kHaloH, kHaloW, kRows,
+                   kColumns, kMTiles, kOwnTiles, kKSteps, kStoredColumns, kSharedBytes, kAccumulators, kTotals,
+                   kAlignment, kWeightAlignment);
 
-/// One list behind the other.
-template <typename T, std::size_t m, std::size_t n>
-[[nodiscard]] constexpr std::array<T, m + n> joined(const std::array<T, m>& first, const std::array<T, n>& second) {
-  return [&]<std::size_t... i, std::size_t... k>(std::index_sequence<i...>, std::index_sequence<k...>) {
-    return std::array<T, m + n>{first[i]..., second[k]...};
-  }(std::make_index_sequence<m>(), std::make_index_sequence<n>());
-}
+/// What predictions and choices depend on.
+using Facts = FactsOf<Block>;
 
-/// What predictions and choices depend on, at some sizes of the input.
-struct Facts {
-  const Layer& layer;
-  const PlannedTarget& target;
-  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
-  Axis rows = {}, columns = {};
-  std::int64_t batch = 0, height = 0, width = 0;  // planned for
-  double memory_bytes = 0;                        // that a call moves at the least
-
-  [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
-  [[nodiscard]] bool channels_last() const { return layer.layout == Layout::kNhwc; }
-};
-
-/// What one template adds to the search.
+/// What one template adds to the search: the functions of its Search, and the facts that stand there.
 struct Traits {
-  std::string_view name;
-  const ConstantProgram& (*program)() = nullptr;  // its own, read once in a process
-  std::span<const Member> members;
-  std::span<const std::string_view> constants;
   Block smallest = {};
-  std::string_view smallest_stages;             // of the smallest block, in words
-  std::int64_t in_multiple = 8, most_in = 256;  // channels of block_in
-  std::int64_t least_stages = 2, most_stages = 6;
-  /// Values are split in two parts, each scaled by the largest magnitudes, which another kernel finds before.
-  bool splits = false;
-  /// The bytes of what another kernel copies to the workspace before, chunk by chunk; null: nothing.
-  std::int64_t (*copied_bytes)(const Layer& layer) = nullptr;
-
-  /// Errors: what the template asks of a problem, whatever its sizes.
-  Result<void> (*check)(const Problem& problem) = nullptr;
-  /// The warpgroups that may make this block of channels and taps, and what else does not depend on its positions.
-  std::vector<Block> (*warpgroups)(const Facts& f, Block b) = nullptr;
-  /// The positions of a stage that may suit a block.
-  std::vector<Block> (*positions)(const Facts& f, Block b) = nullptr;
-  /// Whether a thread has the registers for a block.
-  bool (*fits_registers)(const Facts& f, const Block& b) = nullptr;
-  /// Whether a block's stages are within the template's limits, except for their number.
-  bool (*fits_stage)(const Facts& f, const Block& b) = nullptr;
-  /// Why even the smallest block's stage is beyond them, in words; where limits depend on the layer.
-  std::string (*why_none)(const Facts& f, const Block& smallest) = nullptr;
-  /// The number of stages of all positions, or of a chunk's.
-  std::int64_t (*tiles)(const Facts& f, const Block& b) = nullptr;
-  /// The cycles of a stage.
-  double (*stage_cycles)(const Facts& f, const Block& b) = nullptr;
-  /// The positions of a stage, in words.
-  std::string (*positions_text)(const Block& b) = nullptr;
+  std::string_view smallest_stages;  // of the smallest block, in words
+  std::int64_t in_multiple, most_in;
+  std::int64_t least_stages, most_stages;
+  bool splits;
+  std::int64_t (*copied_bytes)(const Layer& layer);
+  std::vector<Block> (*warpgroups)(const Facts& f, Block b);
+  std::vector<Block> (*positions)(const Facts& f, Block b);
+  bool (*fits_registers)(const Facts& f, const Block& b, Constants& c);
+  bool (*fits_stage)(const Facts& f, const Block& b, Constants& c);
+  std::string (*why_none)(const Facts& f, const Block& smallest);
+  std::int64_t (*tiles)(const Facts& f, const Block& b);
+  double (*stage_cycles)(const Facts& f, const Block& b, Constants& c);
+  std::string (*positions_text)(const Block& b);
 };
+
+/// Up to which sizes the kernels of a block count its stages.
+[[nodiscard]] std::vector<Grid::Bound> stage_bounds(const Layer& layer, const Block& b);
+
+/// Of a warpgroup in a stage, which the compiler unrolls.
+inline constexpr std::int64_t kMostProducts = 96;
+
+/// Steps of a stage, and products of them.
+[[nodiscard]] inline double steps(Constants& c) {
+  return c.number(kKSteps);
+}
+[[nodiscard]] inline double products(Constants& c) {
+  return steps(c) * c.number(kMTiles);
+}
 
 /// Registers of each thread when the block starts: 65,536 shared evenly, by warpgroups.
 [[nodiscard]] std::int64_t thread_registers(std::int64_t threads);
 
-/// Plans for a problem of grad_weight with a template's own program or another one, best first, at most 16. Errors: why
-/// there is none, naming the property of the layer and the limit.
-[[nodiscard]] Result<std::vector<Plan>> plans(const Traits& of, const Problem& problem);
-[[nodiscard]] Result<std::vector<Plan>> plans(const Traits& of, const Problem& problem, const ConstantProgram& program);
+/// The functions of a planner.
+[[nodiscard]] Parameters parameters_of(const Problem& problem, bool splits);
+[[nodiscard]] Result<std::vector<Block>> blocks_of(const Traits& of, const Facts& f);
+[[nodiscard]] double seconds_of(const Traits& of, const Facts& f, const Block& b);
+[[nodiscard]] Words words_of(const Traits& of, const Block& b, Constants& c);
 
-/// The products, the sums of grad_y where the layer has a bias, and the addition of slices.
-[[nodiscard]] LaunchPlan launch(const Traits& of, const Problem& problem, const Plan& plan);
+/// What a planner of such a template is unless it says otherwise. It supplies, as static functions:
+///   std::vector<Block> warpgroups(const Facts&, Block)       that may make this block of channels and taps, and what
+///                                                            else does not depend on its positions
+///   std::vector<Block> positions(const Facts&, Block)        of a stage that may suit a block
+///   bool fits_registers(const Facts&, const Block&, Constants&)
+///   bool fits_stage(const Facts&, const Block&, Constants&)  within the limits, except for the number of stages
+///   std::int64_t tiles(const Facts&, const Block&)           stages of all positions, or of a chunk's
+///   double stage_cycles(const Facts&, const Block&, Constants&)
+///   std::string positions_text(const Block&)                 of a stage, in words
+template <typename T, const auto& kMembersOf, const auto& kWanted, Result<void> (*kCheck)(const Problem&)>
+struct Search : Planner<Facts, kWanted, kCheck> {
+  using typename Planner<Facts, kWanted, kCheck>::Blocks;
 
-/// About the seconds of a call at these sizes.
-[[nodiscard]] std::optional<double> call_seconds(const Traits& of, const Problem& problem, const Plan& plan,
-                                                 const InputSizes& sizes);
+  static constexpr auto& kMembers = kMembersOf;
+  static constexpr Direction kDirection = Direction::kGradWeight;
+  static constexpr Block kSmallest = {};
+  static constexpr std::string_view kSmallestStages = "two stages of one row of products";
+  static constexpr std::int64_t kInMultiple = 8, kMostIn = 256;  // channels of block_in
+  static constexpr std::int64_t kLeastStages = 2, kMostStages = 6;
+  /// Values are split in two parts, each scaled by the largest magnitudes, which another kernel finds before.
+  static constexpr bool kSplits = false;
+
+  /// The bytes of what another kernel copies to the workspace before, chunk by chunk.
+  static std::int64_t copied_bytes(const Layer&) { return 0; }
+  /// Why even the smallest block's stage is beyond the limits, in words.
+  static std::string why_none(const Facts&, const Block&) { return {}; }
+
+  static Traits traits() {
+    return {.smallest = T::kSmallest,
+            .smallest_stages = T::kSmallestStages,
+            .in_multiple = T::kInMultiple,
+            .most_in = T::kMostIn,
+            .least_stages = T::kLeastStages,
+            .most_stages = T::kMostStages,
+            .splits = T::kSplits,
+            .copied_bytes = T::copied_bytes,
+            .warpgroups = T::warpgroups,
+            .positions = T::positions,
+            .fits_registers = T::fits_registers,
+            .fits_stage = T::fits_stage,
+            .why_none = T::why_none,
+            .tiles = T::tiles,
+            .stage_cycles = T::stage_cycles,
+            .positions_text = T::positions_text};
+  }
+  static Parameters parameters(const Problem& problem) { return parameters_of(problem, T::kSplits); }
+  static Blocks blocks(const Facts& f) { return blocks_of(traits(), f); }
+  static double seconds(const Facts& f, const Block& b, Constants&) { return seconds_of(traits(), f, b); }
+  static Words words(const Facts&, const Block& b, Constants& c) { return words_of(traits(), b, c); }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    return {.blocks_per_tile = b.slices * c[kSliceBlocks], .bounds = stage_bounds(f.layer, b)};
+  }
+  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    add_slices(launch, f.problem,
+               {.slices = b.slices,
+                .weights = c[kWeights],
+                .weight_alignment = c[kWeightAlignment],
+                .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0});
+    T::bring(launch, f, b, c);
+  }
+  /// Adds to the launch how positions come to shared memory.
+  static void bring(LaunchPlan&, const Facts&, const Block&, Constants&) {}
+};
 
 }  // namespace convtgen::grad_weight

@@ -15,13 +15,11 @@ namespace convtgen::grad_weight {
 
 namespace {
 
-constexpr std::int64_t kMostBox = 256;  // elements of an axis that a tensor copy brings
-
 /// Whether rows of NCHW can be copied as they lie and turned: whole words, at places that are known before.
 bool has_rows_of_words(const Facts& f) {
   const std::optional<std::int64_t> width = f.columns.extent;
-  const std::int64_t bytes = bytes_of(f.layer.dtype);
-  return !f.channels_last() && f.rows.extent && width && *width * bytes % 4 == 0 &&
+  const std::int64_t bytes = f.bytes;
+  return !f.channels_last && f.rows.extent && width && *width * bytes % 4 == 0 &&
          output_extent(f.columns, *width) * bytes % 4 == 0;
 }
 
@@ -34,50 +32,44 @@ std::int64_t most_batch(const Layer& layer, std::int64_t tile_rows, std::int64_t
 
 }  // namespace
 
-bool fits_rows(const Facts& f, const Block& b, std::size_t first) {
+bool fits_rows(const Facts& f, const Block& b) {
   if (b.row_stages == 0) {
     return true;
   }
   Constants& of = f.of(b);
-  const std::int64_t input_period = of[first + kInputPeriod];
-  const std::int64_t window_period = of[first + kWindowPeriod];
+  const std::int64_t input_period = of[kInputPeriod];
+  const std::int64_t window_period = of[kWindowPeriod];
   const std::int64_t input = input_period * *f.rows.extent * *f.columns.extent;
   const std::int64_t window =
       window_period * output_extent(f.rows, *f.rows.extent) * output_extent(f.columns, *f.columns.extent);
-  return of[kGroupIn] % input_period == 0 && of[kGroupOut] % window_period == 0 && of[first + kInputBox] <= kMostBox &&
-         of[first + kWindowBox] <= kMostBox && of[first + kRowsOfSlot] <= b.producers &&
-         std::max(input, window) <= kIntMax &&
+  return of[kGroupIn] % input_period == 0 && of[kGroupOut] % window_period == 0 && of[kInputBox] <= kMostBox &&
+         of[kWindowBox] <= kMostBox && of[kRowsOfSlot] <= b.producers && std::max(input, window) <= kIntMax &&
          f.layer.batch.value_or(0) <= most_batch(f.layer, b.tile_rows, input_period, window_period);
 }
 
-void add_row_copies(LaunchPlan& launch, const Problem& problem, const Plan& plan, const ConstantProgram& program) {
-  if (integer_of(plan, "row_stages") == 0) {
+void add_row_copies(LaunchPlan& launch, const Facts& f, const Block& b) {
+  if (b.row_stages == 0) {
     return;
   }
-  const std::vector<std::int64_t> of_rows = constants_of(program, plan.parameters, kRowNames).value();
-  const Layer& layer = problem.layer;
-  const std::int64_t bytes = bytes_of(layer.dtype);
+  Constants& c = f.of(b);
   // All elements of so many channels, and such groups of channels of all images.
   const auto map = [&](std::string name, Role role, std::int64_t channels, std::int64_t image, std::int64_t period,
                        std::int64_t box, std::int64_t block) {
-    MapRecipe recipe{.name = std::move(name), .role = role, .form = map_form(layer.dtype, {box, block / period}, 0)};
-    if (layer.dtype == Dtype::kF32) {
+    MapRecipe recipe{.name = std::move(name), .role = role, .form = map_form(f.layer.dtype, {box, block / period}, 0)};
+    if (f.layer.dtype == Dtype::kF32) {
       recipe.form.element = TensorMap::Element::kF32;  // who turns rows rounds
     }
     recipe.sizes = {Amount{.constant = period * image}, Amount{.factor = channels / period, .per = Quantity::kBatch}};
-    recipe.pitches = {Amount{}, Amount{.constant = period * image * bytes}};
+    recipe.pitches = {Amount{}, Amount{.constant = period * image * f.bytes}};
     return recipe;
   };
-  const Axis rows = symmetric(layer.axes[kHeight]);
-  const Axis columns = symmetric(layer.axes[kWidth]);
-  launch.maps = {map("x_map", Role::kX, layer.in_channels, *rows.extent * *columns.extent, of_rows[kInputPeriod],
-                     of_rows[kInputBox], integer_of(plan, "block_in")),
-                 map("grad_y_map", Role::kGradY, layer.out_channels,
-                     output_extent(rows, *rows.extent) * output_extent(columns, *columns.extent),
-                     of_rows[kWindowPeriod], of_rows[kWindowBox], integer_of(plan, "block_out"))};
+  const std::int64_t height = *f.rows.extent, width = *f.columns.extent;
+  launch.maps = {map("x_map", Role::kX, f.layer.in_channels, height * width, c[kInputPeriod], c[kInputBox], b.block_in),
+                 map("grad_y_map", Role::kGradY, f.layer.out_channels,
+                     output_extent(f.rows, height) * output_extent(f.columns, width), c[kWindowPeriod], c[kWindowBox],
+                     b.block_out)};
   launch.kernels.front().grid.bounds.push_back(
-      {Quantity::kBatch,
-       most_batch(layer, integer_of(plan, "tile_rows"), of_rows[kInputPeriod], of_rows[kWindowPeriod])});
+      {Quantity::kBatch, most_batch(f.layer, b.tile_rows, c[kInputPeriod], c[kWindowPeriod])});
 }
 
 std::vector<Block> producing_warpgroups(const Facts& f, Block b) {
@@ -100,7 +92,7 @@ std::vector<Block> produced_positions(const Facts& f, Block b, std::int64_t most
   std::vector<Block> out;
   Constants& of = f.of(b);
   for (const StageShape& shape :
-       stage_shapes(f.width, f.columns.extent.has_value(), of[kHaloW], of[kInstructionK], most)) {
+       stage_shapes(f.sizes.extents[kWidth], f.columns.extent.has_value(), of[kHaloW], of[kInstructionK], most)) {
     b.flat = shape.flat;
     b.tile_rows = shape.rows;
     b.tile_columns = shape.columns;
@@ -110,8 +102,8 @@ std::vector<Block> produced_positions(const Facts& f, Block b, std::int64_t most
 }
 
 std::int64_t produced_tiles(const Facts& f, const Block& b) {
-  return ceil_div(f.batch * (f.height + f.of(b)[kHaloH]), b.tile_rows) *
-         (b.flat ? 1 : ceil_div(f.width, b.tile_columns));
+  return ceil_div(f.sizes.batch * (f.sizes.extents[kHeight] + f.of(b)[kHaloH]), b.tile_rows) *
+         (b.flat ? 1 : ceil_div(f.sizes.extents[kWidth], b.tile_columns));
 }
 
 std::string produced_text(const Block& b) {
@@ -119,32 +111,31 @@ std::string produced_text(const Block& b) {
                 : fmt::format("{}x{} positions", b.tile_rows, b.tile_columns);
 }
 
-Brought brought_by_threads(const Facts& f, const Block& b, const Bringing& bringing, std::size_t first) {
-  const CostFactors& factors = f.target.factors;
+Brought brought_by_threads(const Facts& f, const Block& b, const Bringing& bringing) {
   const double warps = static_cast<double>(b.producers) / 128;  // of a scheduler
   Brought out;
   if (b.row_stages == 0) {
-    const double own = bringing.batches * factors.grad_weight_batch + bringing.batch_instructions;
+    const double own = bringing.batches * f.factors.grad_weight_batch + bringing.batch_instructions;
     out.instructions = warps * own;
-    out.l2_bytes = static_cast<double>(bytes_of(f.layer.dtype)) * bringing.elements;
-    out.cycles = bringing.batches * factors.grad_weight_latency + own;
+    out.l2_bytes = static_cast<double>(f.bytes) * bringing.elements;
+    out.cycles = bringing.batches * f.factors.grad_weight_latency + own;
     return out;
   }
-  const auto number = [&](RowConstant name) { return static_cast<double>(f.of(b)[first + name]); };
+  Constants& c = f.of(b);
   const double own =
-      number(kTurnedBlocks) * bringing.turn_instructions + number(kTurnedStrips) * factors.grad_weight_strip;
+      c.number(kTurnedBlocks) * bringing.turn_instructions + c.number(kTurnedStrips) * f.factors.grad_weight_strip;
   out.instructions = warps * own;
-  out.l2_bytes = number(kCopiedRowBytes);
+  out.l2_bytes = c.number(kCopiedBytes);
   out.shared_bytes = 2 * out.l2_bytes;
   // Rows come while those before them are turned, and wait until a slot is free.
-  const double turned = factors.grad_weight_turn_cycles * own + factors.grad_weight_turn_begin +
-                        factors.grad_weight_row_copy * number(kCopies) / static_cast<double>(b.producers / 32);
-  out.cycles = std::max(turned, (turned + factors.grad_weight_row_latency) / static_cast<double>(b.row_stages));
+  const double turned = f.factors.grad_weight_turn_cycles * own + f.factors.grad_weight_turn_begin +
+                        f.factors.grad_weight_row_copy * c.number(kCopies) / static_cast<double>(b.producers / 32);
+  out.cycles = std::max(turned, (turned + f.factors.grad_weight_row_latency) / static_cast<double>(b.row_stages));
   return out;
 }
 
 double elements_read(const Facts& f) {
-  return f.channels_last() ? 1 : std::min<double>(static_cast<double>(f.columns.stride), 8);
+  return f.channels_last ? 1 : std::min<double>(static_cast<double>(f.columns.stride), 8);
 }
 
 Result<void> check_channels_last(const Layer& layer, std::int64_t pack) {

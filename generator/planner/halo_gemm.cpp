@@ -1,5 +1,3 @@
-#include "generator/planner/halo_gemm.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,10 +8,8 @@
 #include <utility>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/block_constants.h"
-#include "generator/planner/cost.h"
 #include "generator/planner/integers.h"
-#include "generator/planner/layer_parameters.h"
+#include "generator/planner/planner.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
 #include "generator/planner/tensor_cores.h"
@@ -23,97 +19,36 @@ namespace {
 
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kMostInstructionN = 256;   // of a product
-constexpr std::int64_t kMostAccumulators = 160;   // of a thread
 constexpr std::int64_t kMostPhaseColumns = 32;    // of a product
 constexpr std::int64_t kMostProducts = 256;       // in the unrolled body
 constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
 // Places of a thread, which registers hold: beside loaded words, or with asynchronous copies alone.
 constexpr std::int64_t kMostPlaces = 8;
 constexpr std::int64_t kMostCopiedPlaces = 32;
-constexpr std::size_t kMostPlans = 8;
 
 /// The block, as the template's parameters of the same names.
-struct Block {
-  bool operator==(const Block&) const = default;
-
-  bool flat = false;
-  std::int64_t tile_h = 8, tile_w = 8, part_w = 8;
-  std::int64_t block_n = 8, adjacent_channels = 1, store = 1, phase_rows = 1;
-  std::int64_t block_k = 16, stages = 3, prefetch_stages = 1, producers = 128, copy_bytes = 16, vector = 1;
-  bool fused_phases = true, resident = false, ping_pong = false;
-};
-
-constexpr std::array kMembers = {
-    BlockMember{"flat", &Block::flat},
-    BlockMember{"tile_h", &Block::tile_h},
-    BlockMember{"tile_w", &Block::tile_w},
-    BlockMember{"part_w", &Block::part_w},
-    BlockMember{"block_n", &Block::block_n},
-    BlockMember{"adjacent_channels", &Block::adjacent_channels},
-    BlockMember{"store", &Block::store},
-    BlockMember{"phase_rows", &Block::phase_rows},
-    BlockMember{"fused_phases", &Block::fused_phases},
-    BlockMember{"block_k", &Block::block_k},
-    BlockMember{"stages", &Block::stages},
-    BlockMember{"prefetch_stages", &Block::prefetch_stages},
-    BlockMember{"producers", &Block::producers},
-    BlockMember{"copy_bytes", &Block::copy_bytes},
-    BlockMember{"vector", &Block::vector},
-    BlockMember{"resident", &Block::resident},
-    BlockMember{"ping_pong", &Block::ping_pong},
-};
+CONVTGEN_BLOCK(Block, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8), (adjacent_channels, 1),
+               (store, 1), (phase_rows, 1), (block_k, 16), (stages, 3), (prefetch_stages, 1), (producers, 128),
+               (copy_bytes, 16), (vector, 1), (fused_phases, true), (resident, false), (ping_pong, false));
 
 /// The template's constants that are wanted, by their names there.
-enum Constant : std::size_t {
-  kBytes,
-  kDepth,
-  kPack,
-  kSteps,
-  kHaloH,
-  kHaloW,
-  kFirstH,
-  kFirstW,
-  kBeyondH,
-  kBeyondW,
-  kGapH,
-  kGapW,
-  kPhases,
-  kPhaseColumns,
-  kPhaseBlocks,
-  kMadeChannels,
-  kInstructionN,
-  kTaps,
-  kKBlocks,
-  kNTiles,
-  kPositions,
-  kInputBytes,
-  kPixels,
-  kPlaceStep,
-  kKBlockWeightBytes,
-  kThreads,
-  kSharedBytes,
-  kPackedBytes,
-  kAlignment,
-};
-constexpr std::array<std::string_view, 29> kConstants = {
-    "kBytes",        "kDepth",        "kPack",        "kSteps",        "kHaloH",
-    "kHaloW",        "kFirstH",       "kFirstW",      "kBeyondH",      "kBeyondW",
-    "kGapH",         "kGapW",         "kPhases",      "kPhaseColumns", "kPhaseBlocks",
-    "kMadeChannels", "kInstructionN", "kTaps",        "kKBlocks",      "kNTiles",
-    "kPositions",    "kInputBytes",   "kPixels",      "kPlaceStep",    "kKBlockWeightBytes",
-    "kThreads",      "kSharedBytes",  "kPackedBytes", "kAlignment"};
+CONVTGEN_CONSTANTS(kMostAccumulators, kDepth, kPack, kSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH, kBeyondW,
+                   kGapH, kGapW, kPhases, kPhaseColumns, kPhaseBlocks, kMadeChannels, kInstructionN, kTaps, kKBlocks,
+                   kNTiles, kPositions, kInputBytes, kPixels, kPlaceStep, kKBlockWeightBytes, kThreads, kSharedBytes,
+                   kPackedBytes, kAlignment);
 
 /// What the choice depends on.
-struct Facts {
-  const Layer& layer;
-  const PlannedTarget& target;
-  mutable BlockConstants<Block> constants;        // a cache: holds the block at hand
-  std::int64_t batch = 0, height = 0, width = 0;  // planned for
-  double read_bytes = 0, written_bytes = 0;       // that a call moves at the least
-  bool can_be_flat = false;
+struct Facts : FactsOf<Block> {
+  double written_bytes = static_cast<double>(shape.output_elements * bytes);  // that a call moves at the least
+  double read_bytes = cost.bytes - written_bytes;
 
-  [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
-  [[nodiscard]] bool channels_last() const { return layer.layout == Layout::kNhwc; }
+  /// Whether all positions of an image and the gap behind it are of a known number.
+  [[nodiscard]] bool can_be_flat() const {
+    const std::int64_t gap_h = of({})[kGapH], gap_w = of({})[kGapW];
+    const bool one_row = rows.extent && *rows.extent + gap_h == 1;
+    return one_row ||
+           (rows.extent && columns.extent && *rows.extent + gap_h <= kMostPositions / (*columns.extent + gap_w));
+  }
 };
 
 /// As many stages as fit, of at most six; false where too few do. Ping-pong warpgroups need more of them than a tile
@@ -134,8 +69,8 @@ bool choose_stages(const Facts& f, Block& b) {
 /// memory takes eight times as fast as asynchronous copies.
 std::vector<Block> with_copies(const Facts& f, Block b) {
   std::vector<Block> out;
-  const std::int64_t element = f.of(b)[kBytes];
-  for (std::int64_t bytes = 16; bytes >= 4 && f.channels_last() && out.empty(); bytes /= 2) {
+  const std::int64_t element = f.bytes;
+  for (std::int64_t bytes = 16; bytes >= 4 && f.channels_last && out.empty(); bytes /= 2) {
     if (f.layer.in_channels * element % bytes == 0) {
       b.copy_bytes = bytes;
       out.push_back(b);
@@ -152,10 +87,10 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
 std::int64_t vector_of(const Facts& f, const Block& b) {
   Constants& of_block = f.of(b);
   const std::int64_t pack = of_block[kPack];
-  if (f.channels_last()) {
+  if (f.channels_last) {
     return b.copy_bytes == 0 && f.layer.in_channels % pack == 0 ? pack : 1;
   }
-  if (of_block[kBytes] == 4) {
+  if (f.bytes == 4) {
     return 1;
   }
   const Size& width = f.layer.axes[kWidth].extent;
@@ -166,7 +101,7 @@ std::int64_t vector_of(const Facts& f, const Block& b) {
 void choose_store(const Facts& f, Block& b) {
   b.store = f.of(b)[kPack];
   const Layer& layer = f.layer;
-  if (f.channels_last() && f.of(b)[kPhaseBlocks] == 1) {
+  if (f.channels_last && f.of(b)[kPhaseBlocks] == 1) {
     while (b.store > 1 && (b.block_n % (4 * b.store) != 0 || layer.out_channels % b.store != 0)) {
       b.store /= 2;
     }
@@ -186,113 +121,32 @@ void choose_store(const Facts& f, Block& b) {
 /// Tiles of all images.
 std::int64_t tiles(const Facts& f, const Block& b, Constants& of_block) {
   if (b.flat) {
-    return ceil_div(f.batch * (f.height + of_block[kGapH]) * (f.width + of_block[kGapW]), of_block[kPositions]);
+    return ceil_div(
+        f.sizes.batch * (f.sizes.extents[kHeight] + of_block[kGapH]) * (f.sizes.extents[kWidth] + of_block[kGapW]),
+        of_block[kPositions]);
   }
-  return f.batch * ceil_div(f.height + of_block[kBeyondH] - of_block[kFirstH], b.tile_h) *
-         ceil_div(f.width + of_block[kBeyondW] - of_block[kFirstW], b.tile_w);
+  return f.sizes.batch * ceil_div(f.sizes.extents[kHeight] + of_block[kBeyondH] - of_block[kFirstH], b.tile_h) *
+         ceil_div(f.sizes.extents[kWidth] + of_block[kBeyondW] - of_block[kFirstW], b.tile_w);
 }
 
 /// Store cost relative to full 32-byte sectors. Adjacent are a block's channels, or what eight or sixteen adjacent
 /// positions of a warp make.
 double store_factor(const Facts& f, const Block& b, Constants& of_block) {
-  const std::int64_t bytes = of_block[kBytes];
-  if (f.channels_last() && of_block[kPhaseBlocks] == 1) {
+  const std::int64_t bytes = f.bytes;
+  if (f.channels_last && of_block[kPhaseBlocks] == 1) {
     const auto adjacent = static_cast<double>(std::min(b.block_n, f.layer.out_channels) * bytes);
     return of_block[kNTiles] > 1 ? std::max(1.0, 32 / adjacent) : 1.0;
   }
   const std::int64_t phases = of_block[kPhaseColumns];
   const auto adjacent = static_cast<double>((of_block[kPhaseBlocks] > 1 ? 2 : b.part_w == 8 ? 8 : 16) * phases * bytes);
   return std::max(1.0, 32 / adjacent) *
-         (b.store < std::min(phases, of_block[kPack]) ? f.target.factors.halo_narrow_stores : 1.0);
-}
-
-/// The time of a call, in seconds. Shared memory gives both operands of products and takes what is staged; weights and
-/// input come from L2 beside them; the epilogue runs while no products do, except with ping-pong consumers.
-double predicted(const Facts& f, const Block& b) {
-  const SmRates& sm = f.target.sm;
-  const CostFactors& factors = f.target.factors;
-  Constants& of_block = f.of(b);
-  const auto number = [&](Constant name) { return static_cast<double>(of_block[name]); };
-  const bool copies = b.copy_bytes > 0;
-  const double n = number(kInstructionN);
-  const double measured = f.channels_last() ? factors.halo_measured_nhwc : factors.halo_measured;
-  // With channels last products take no longer where nothing else takes time: `measured` is of the rest.
-  const double products = static_cast<double>(of_block[kTaps] * of_block[kSteps] * of_block[kPositions] / 64) *
-                          (f.channels_last() ? factors.halo_products_nhwc / measured : 1);
-  const double input = number(kInputBytes);
-  const double weights = number(kKBlockWeightBytes) * factors.halo_l2_copies;
-  // A product reads 64 rows and n columns of 32 bytes.
-  const StageWork stage = {
-      .tensor_cycles = products * n / sm.tensor_columns_per_cycle,
-      .shared_wavefronts =
-          products * (16 + n / 4) + input / (copies ? sm.copied_bytes_per_cycle : sm.shared_bytes_per_cycle),
-      .l2_bytes = input * (copies ? factors.halo_l2_copies : factors.halo_l2_registers) + (b.resident ? 0 : weights)};
-  const double stages = number(kKBlocks);
-  const double outputs =
-      static_cast<double>(of_block[kPositions] * of_block[kPhases] * b.block_n) / 256;  // of a thread
-  const double epilogue = factors.halo_epilogue + factors.halo_epilogue_outputs * outputs;
-  const double resident = b.resident ? stages * weights : 0;
-  // Of channels last, four lanes have adjacent channels of a pixel.
-  const std::int64_t piece = std::min(4 * b.store, f.layer.out_channels) * of_block[kBytes];
-  const double pieces =
-      f.channels_last() && of_block[kPhaseBlocks] == 1 ? piece_seconds(f.target, f.written_bytes, piece) : 0;
-  return seconds_of(f.target,
-                    {.launches = factors.halo_launches,
-                     .first_cycles = factors.halo_begin + (stage.l2_bytes + resident) / sm.l2_bytes_per_cycle,
-                     .waves = static_cast<double>(waves_of(f.target, tiles(f, b, of_block), of_block[kNTiles])),
-                     .wave_cycles = stages * (cycles_of(f.target, stage) + factors.halo_stage) +
-                                    (b.ping_pong ? factors.halo_epilogue_shown : 1.0) * epilogue,
-                     .memory_bytes = std::max(f.read_bytes + f.written_bytes * store_factor(f, b, of_block),
-                                              pieces * f.target.bytes_per_second),
-                     .hidden_less = factors.hidden_less,
-                     .measured = measured});
-}
-
-/// All parameters but the block's.
-Parameters parameters_of(const Layer& l) {
-  Parameters p = product_parameters(l);
-  p.insert({
-      {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
-      {"Sum", TypeName{"float"}},
-      {"type", product_type(l.dtype)},
-  });
-  return p;
+         (b.store < std::min(phases, of_block[kPack]) ? f.factors.halo_narrow_stores : 1.0);
 }
 
 /// Whether each phase has as many taps as the others.
 bool divides(const Layer& layer) {
   const auto divides_axis = [](const Axis& axis) { return axis.kernel % axis.stride == 0; };
   return divides_axis(layer.axes[kHeight]) && divides_axis(layer.axes[kWidth]);
-}
-
-Plan plan_of(const Facts& f, const Block& b, double seconds) {
-  const Layer& layer = f.layer;
-  Constants& of_block = f.of(b);
-  Plan plan;
-  plan.template_name = "halo_gemm";
-  plan.predicted_seconds = seconds;
-  plan.parameters = parameters_of(layer);
-  add_block<Block>(plan.parameters, b, kMembers);
-  plan.threads = static_cast<int>(of_block[kThreads]);
-  plan.shared_bytes = of_block[kSharedBytes];
-  plan.alignment = of_block[kAlignment];
-  plan.packed_bytes = of_block[kPackedBytes];
-  // Of parted phases, those of adjacent blocks of one channel.
-  const std::int64_t phase_blocks = std::min(b.block_n, of_block[kPhaseBlocks]);
-  plan.summary = fmt::format(
-      "a block makes {} outputs of {} channels; {} taps; {:.1f} KiB shared",
-      b.flat ? fmt::format("{}", of_block[kPositions] * of_block[kPhases] * phase_blocks)
-             : fmt::format("{}x{}", b.tile_h * b.phase_rows, b.tile_w * of_block[kPhaseColumns] * phase_blocks),
-      std::min(ceil_div(b.block_n, of_block[kPhaseBlocks]), layer.out_channels), tap_count(layer),
-      static_cast<double>(plan.shared_bytes) / 1024.0);
-  plan.reason = fmt::format(
-      "tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, weights {}{}",
-      b.fused_phases && of_block[kPhases] > 1 ? fmt::format("{} phases of {} channels{}", of_block[kPhases], b.block_n,
-                                                            divides(f.layer) ? "" : " joined by weights of zero")
-                                              : fmt::format("{} channels", b.block_n),
-      of_block[kTaps], b.stages, b.block_k, b.copy_bytes > 0 ? "" : " through registers",
-      b.resident ? "resident" : "with each stage", b.ping_pong ? ", ping-pong warpgroups" : "");
-  return plan;
 }
 
 /// What the template asks of a problem, whatever its sizes.
@@ -333,37 +187,12 @@ Result<void> check(const Problem& problem) {
   return {};
 }
 
-Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
-  const Layer& layer = problem.layer;
-  auto constants = BlockConstants<Block>::make(program, parameters_of(layer), kMembers, kConstants);
-  if (!constants) {
-    return std::unexpected(std::move(constants.error()));
-  }
-  Facts f{.layer = layer,
-          .target = problem.target,
-          .constants = *std::move(constants),
-          .batch = sizes.batch,
-          .height = sizes.extents[kHeight],
-          .width = sizes.extents[kWidth]};
-  Constants& of_layer = f.of(Block());
-  if (const auto shape = shape_of(layer, sizes)) {
-    f.written_bytes = static_cast<double>(shape->output_elements * of_layer[kBytes]);
-    f.read_bytes = cost_of(problem, *shape).bytes - f.written_bytes;
-  }
-  const std::int64_t gap_h = of_layer[kGapH], gap_w = of_layer[kGapW];
-  const bool one_row = layer.axes[kHeight].extent && *layer.axes[kHeight].extent + gap_h == 1;
-  const bool known = layer.axes[kHeight].extent && layer.axes[kWidth].extent &&
-                     *layer.axes[kHeight].extent + gap_h <= kMostPositions / (*layer.axes[kWidth].extent + gap_w);
-  f.can_be_flat = one_row || known;
-  return f;
-}
-
 /// Output channels of a block: numbers that share all of them evenly.
 std::vector<std::int64_t> block_n_choices(const Facts& f, const Block& b) {
   const std::int64_t phases = f.of(b)[kPhases];
   const std::int64_t vectors = 4 * f.of(b)[kPack];  // of a quad of threads
-  const std::int64_t most =
-      std::min(b.fused_phases ? kMostInstructionN / phases : kMostInstructionN, 2 * kMostAccumulators / phases);
+  const std::int64_t most = std::min(b.fused_phases ? kMostInstructionN / phases : kMostInstructionN,
+                                     2 * f.of(b)[kMostAccumulators] / phases);
   std::vector<std::int64_t> out;
   const std::int64_t made = f.of(b)[kMadeChannels];
   if (most < 8) {
@@ -395,22 +224,17 @@ std::vector<Block> with_tiles(const Facts& f, const Block& b, std::int64_t parts
   };
   for (std::int64_t across = 1; across <= parts; across *= 2) {
     add(false, 8, across);
-    if (!f.channels_last()) {
+    if (!f.channels_last) {
       add(false, 64, across);
     }
   }
-  if (f.can_be_flat) {
+  if (f.can_be_flat()) {
     add(true, 64, parts);
   }
   return out;
 }
 
-struct Candidate {
-  Block block;
-  double seconds = 0;
-};
-
-/// The least that any block needs. Where there are no candidates it is above the limit.
+/// The least that any block needs. Where there are none it is above the limit.
 struct Least {
   std::int64_t products = std::numeric_limits<std::int64_t>::max();  // in the unrolled body
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();     // of shared memory, where these are few enough
@@ -419,7 +243,7 @@ struct Least {
 };
 
 /// Adds the pipelines of a block with a tile: all sizes of k-blocks, with weights resident or not.
-void add_pipelines(const Facts& f, Block b, std::vector<Candidate>& out, Least& least) {
+void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& least) {
   for (const std::int64_t depths : {4, 2, 1}) {
     b.block_k = depths * f.of(b)[kDepth];
     Constants& of_block = f.of(b);
@@ -427,8 +251,8 @@ void add_pipelines(const Facts& f, Block b, std::vector<Candidate>& out, Least& 
     if (depths > 1 && b.block_k >= 2 * f.layer.in_channels) {
       continue;
     }
-    const std::int64_t most_pixels = (b.copy_bytes > 0 ? kMostCopiedPlaces : kMostPlaces) * of_block[kPlaceStep] *
-                                     (f.channels_last() ? 1 : b.vector);
+    const std::int64_t most_pixels =
+        (b.copy_bytes > 0 ? kMostCopiedPlaces : kMostPlaces) * of_block[kPlaceStep] * (f.channels_last ? 1 : b.vector);
     least.products = std::min(least.products, products);
     for (const bool resident : {true, false}) {
       b.resident = resident;
@@ -441,7 +265,7 @@ void add_pipelines(const Facts& f, Block b, std::vector<Candidate>& out, Least& 
       }
       if (of_block[kPixels] <= most_pixels) {
         if (choose_stages(f, b)) {
-          out.push_back({b, predicted(f, b)});
+          out.push_back(b);
         } else {  // with the fewest that it tried, and one less
           ++b.stages;
           least.bytes = std::min(least.bytes, f.of(b)[kSharedBytes]);
@@ -471,31 +295,7 @@ std::vector<Block> with_phases(const Layer& layer, const Block& b) {
   return out;
 }
 
-std::vector<Candidate> candidates(const Facts& f, Least& least) {
-  std::vector<Candidate> out;
-  for (Block& phased : with_phases(f.layer, Block())) {
-    for (const std::int64_t block_n : block_n_choices(f, phased)) {
-      phased.block_n = block_n;
-      choose_store(f, phased);
-      for (const std::int64_t parts : {1, 2, 4}) {  // of a warpgroup
-        if (parts * f.of(phased)[kPhases] * block_n / 2 > kMostAccumulators) {
-          continue;
-        }
-        for (const bool ping_pong : {false, true}) {
-          phased.ping_pong = ping_pong;
-          for (const Block& copied : with_copies(f, phased)) {
-            for (const Block& tiled : with_tiles(f, copied, ping_pong ? parts : 2 * parts)) {
-              add_pipelines(f, tiled, out, least);
-            }
-          }
-        }
-      }
-    }
-  }
-  return out;
-}
-
-/// Why candidates() has none: which limit even the smallest block breaks.
+/// Why there are no blocks: which limit even the smallest block breaks.
 std::unexpected<Error> why_none(const Facts& f, const Least& least) {
   const Layer& layer = f.layer;
   constexpr auto kNone = std::numeric_limits<std::int64_t>::max();
@@ -517,76 +317,114 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
       least.bytes);
 }
 
-/// The first of candidates that differ in their pipelines alone.
-std::vector<Candidate> one_of_each_block(std::vector<Candidate> sorted) {
-  const auto block = [](const Block& b) {
-    return std::tuple(b.flat, b.tile_h, b.tile_w, b.part_w, b.copy_bytes, b.block_n, b.phase_rows, b.fused_phases,
-                      b.resident, b.ping_pong);
-  };
-  std::vector<Candidate> out;
-  for (const Candidate& candidate : sorted) {
-    if (std::ranges::none_of(out,
-                             [&](const Candidate& other) { return block(other.block) == block(candidate.block); })) {
-      out.push_back(candidate);
-    }
-  }
-  return out;
-}
+struct HaloGemm : Planner<Facts, kConstants, check> {
+  static constexpr bool kServesGradInput = true;
+  static constexpr std::size_t kMostPlans = 8;
 
-/// The program of the template, read once in a process.
-const ConstantProgram& own_program() {
-  static const ConstantProgram program = ConstantProgram::read(programs::halo_gemm()).value();
-  return program;
-}
+  static Parameters parameters(const Problem& problem) {
+    return with_product_types(product_parameters(problem.layer), problem.layer.dtype);
+  }
+  static Blocks blocks(const Facts& f) {
+    std::vector<Block> out;
+    Least least;
+    for (Block& phased : with_phases(f.layer, Block())) {
+      for (const std::int64_t block_n : block_n_choices(f, phased)) {
+        phased.block_n = block_n;
+        choose_store(f, phased);
+        for (const std::int64_t parts : {1, 2, 4}) {  // of a warpgroup
+          if (parts * f.of(phased)[kPhases] * block_n / 2 > f.of(phased)[kMostAccumulators]) {
+            continue;
+          }
+          for (const bool ping_pong : {false, true}) {
+            phased.ping_pong = ping_pong;
+            for (const Block& copied : with_copies(f, phased)) {
+              for (const Block& tiled : with_tiles(f, copied, ping_pong ? parts : 2 * parts)) {
+                add_pipelines(f, tiled, out, least);
+              }
+            }
+          }
+        }
+      }
+    }
+    return out.empty() ? Blocks(why_none(f, least)) : out;
+  }
+  static double seconds(const Facts& f, const Block& b, Constants& c) {
+    // Shared memory gives both operands of products and takes what is staged; weights and input come from L2 beside
+    // them; the epilogue runs while no products do, except with ping-pong consumers.
+    const SmRates& sm = f.target.sm;
+    const auto number = [&](Constant name) { return static_cast<double>(c[name]); };
+    const bool copies = b.copy_bytes > 0;
+    const double n = number(kInstructionN);
+    const double measured = f.channels_last ? f.factors.halo_measured_nhwc : f.factors.halo_measured;
+    // With channels last products take no longer where nothing else takes time: `measured` is of the rest.
+    const double products = static_cast<double>(c[kTaps] * c[kSteps] * c[kPositions] / 64) *
+                            (f.channels_last ? f.factors.halo_products_nhwc / measured : 1);
+    const double input = number(kInputBytes);
+    const double weights = number(kKBlockWeightBytes) * f.factors.halo_l2_copies;
+    // A product reads 64 rows and n columns of 32 bytes.
+    const StageWork stage = {
+        .tensor_cycles = products * n / sm.tensor_columns_per_cycle,
+        .shared_wavefronts =
+            products * (16 + n / 4) + input / (copies ? sm.copied_bytes_per_cycle : sm.shared_bytes_per_cycle),
+        .l2_bytes =
+            input * (copies ? f.factors.halo_l2_copies : f.factors.halo_l2_registers) + (b.resident ? 0 : weights)};
+    const double stages = number(kKBlocks);
+    const double outputs = static_cast<double>(c[kPositions] * c[kPhases] * b.block_n) / 256;  // of a thread
+    const double epilogue = f.factors.halo_epilogue + f.factors.halo_epilogue_outputs * outputs;
+    const double resident = b.resident ? stages * weights : 0;
+    // Of channels last, four lanes have adjacent channels of a pixel.
+    const std::int64_t piece = std::min(4 * b.store, f.layer.out_channels) * f.bytes;
+    const double pieces = f.channels_last && c[kPhaseBlocks] == 1 ? piece_seconds(f.target, f.written_bytes, piece) : 0;
+    return seconds_of(f.target,
+                      {.launches = f.factors.halo_launches,
+                       .first_cycles = f.factors.halo_begin + (stage.l2_bytes + resident) / sm.l2_bytes_per_cycle,
+                       .waves = static_cast<double>(waves_of(f.target, tiles(f, b, c), c[kNTiles])),
+                       .wave_cycles = stages * (cycles_of(f.target, stage) + f.factors.halo_stage) +
+                                      (b.ping_pong ? f.factors.halo_epilogue_shown : 1.0) * epilogue,
+                       .memory_bytes = std::max(f.read_bytes + f.written_bytes * store_factor(f, b, c),
+                                                pieces * f.target.bytes_per_second),
+                       .hidden_less = f.factors.hidden_less,
+                       .measured = measured});
+  }
+  /// Of blocks that differ in their pipelines alone, the fastest will do.
+  static bool alike(const Block& one, const Block& other) {
+    const auto block = [](const Block& b) {
+      return std::tuple(b.flat, b.tile_h, b.tile_w, b.part_w, b.copy_bytes, b.block_n, b.phase_rows, b.fused_phases,
+                        b.resident, b.ping_pong);
+    };
+    return block(one) == block(other);
+  }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    // Of parted phases, those of adjacent blocks of one channel.
+    const std::int64_t phase_blocks = std::min(b.block_n, c[kPhaseBlocks]);
+    const std::string outputs =
+        b.flat ? fmt::format("{}", c[kPositions] * c[kPhases] * phase_blocks)
+               : fmt::format("{}x{}", b.tile_h * b.phase_rows, b.tile_w * c[kPhaseColumns] * phase_blocks);
+    const std::string columns = b.fused_phases && c[kPhases] > 1
+                                    ? fmt::format("{} phases of {} channels{}", c[kPhases], b.block_n,
+                                                  divides(f.layer) ? "" : " joined by weights of zero")
+                                    : fmt::format("{} channels", b.block_n);
+    return {fmt::format("a block makes {} outputs of {} channels; {} taps", outputs,
+                        std::min(ceil_div(b.block_n, c[kPhaseBlocks]), f.layer.out_channels), tap_count(f.layer)),
+            fmt::format("tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, "
+                        "weights {}{}",
+                        columns, c[kTaps], b.stages, b.block_k, b.copy_bytes > 0 ? "" : " through registers",
+                        b.resident ? "resident" : "with each stage", b.ping_pong ? ", ping-pong warpgroups" : "")};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    // Tiles begin up to stride - 1 outputs before the first one.
+    return TileGrid{.stride_h = f.rows.stride,
+                    .stride_w = f.columns.stride,
+                    .tile_rows = f.rows.stride * (b.tile_h - 1) + 1,
+                    .tile_columns = f.columns.stride * (b.tile_w - 1) + 1,
+                    .blocks_per_tile = c[kNTiles],
+                    .most_tiles = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles])}
+        .grid();
+  }
+};
 
 }  // namespace
 
-Result<std::vector<Plan>> plans_halo_gemm(const Problem& problem, const ConstantProgram& program) {
-  if (auto checked = check(problem); !checked) {
-    return std::unexpected(checked.error());
-  }
-  const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer), program);
-  if (!facts) {
-    return std::unexpected(facts.error());
-  }
-  Least least;
-  std::vector<Candidate> found = candidates(*facts, least);
-  if (found.empty()) {
-    return why_none(*facts, least);
-  }
-  std::ranges::stable_sort(found, {}, &Candidate::seconds);
-  found = one_of_each_block(std::move(found));
-  found.resize(std::min(found.size(), kMostPlans));
-  std::vector<Plan> plans;
-  for (const Candidate& candidate : found) {
-    plans.push_back(plan_of(*facts, candidate.block, candidate.seconds));
-  }
-  return plans;
-}
-
-Result<std::vector<Plan>> plans_halo_gemm(const Problem& problem) {
-  if (auto checked = check(problem); !checked) {  // before the program is read
-    return std::unexpected(checked.error());
-  }
-  return plans_halo_gemm(problem, own_program());
-}
-
-std::optional<double> halo_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
-  const Result<Facts> facts = facts_of(problem, sizes, own_program());
-  return facts ? std::optional(predicted(*facts, block_of<Block>(plan, kMembers))) : std::nullopt;
-}
-
-TileGrid halo_gemm_grid(const Problem& problem, const Plan& plan) {
-  const Layer& layer = problem.layer;
-  constexpr std::array<std::string_view, 1> kNames = {"kNTiles"};
-  const std::int64_t n_tiles = constants_of(own_program(), plan.parameters, kNames).value().front();
-  // Tiles begin up to stride - 1 outputs before the first one.
-  return {.stride_h = layer.axes[kHeight].stride,
-          .stride_w = layer.axes[kWidth].stride,
-          .tile_rows = layer.axes[kHeight].stride * (integer_of(plan, "tile_h") - 1) + 1,
-          .tile_columns = layer.axes[kWidth].stride * (integer_of(plan, "tile_w") - 1) + 1,
-          .blocks_per_tile = n_tiles,
-          .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / n_tiles)};
-}
+CONVTGEN_TEMPLATE(HaloGemm, halo_gemm);
 
 }  // namespace convtgen

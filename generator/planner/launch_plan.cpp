@@ -1,32 +1,31 @@
 #include "generator/planner/launch_plan.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "generator/planner/exchange.h"
-#include "generator/planner/templates.h"
+#include <algorithm>
+#include <limits>
 
 namespace convtgen {
-namespace {
 
-constexpr std::int64_t kPackedRowBytes = 16;
-
-/// The packing of the weights, which later calls with the same weights do without.
-KernelPlan packing_kernel(const Plan& plan) {
-  return {.function = "pack_weights",
-          .suffix = "_pack",
-          .grid = {.axes = {{{.constant = plan.packed_bytes}, kPackedRowBytes * plan.packed_rows}}},
-          .per_thread = true,
-          .once = true};
+const KernelPlan& LaunchPlan::main() const {
+  return *std::ranges::find(kernels, "", &KernelPlan::suffix);
 }
 
-}  // namespace
+std::int64_t LaunchPlan::packed_bytes() const {
+  const auto kept = std::ranges::find(regions, true, &Region::kept);
+  return kept != regions.end() ? kept->bytes.constant : 0;
+}
 
-void add_packing(LaunchPlan& launch, const Plan& plan) {
-  launch.kernels.insert(launch.kernels.begin(), packing_kernel(plan));
-  launch.regions.push_back({.name = "packed",
-                            .what = "a packed copy of the weights",
-                            .bytes = {.constant = plan.packed_bytes},
-                            .kept = true});
+void add_packing(LaunchPlan& launch, std::int64_t bytes, std::int64_t thread_rows) {
+  constexpr std::int64_t kRowBytes = 16;
+  // Later calls with the same weights do without.
+  launch.kernels.insert(launch.kernels.begin(), {.function = "pack_weights",
+                                                 .suffix = "_pack",
+                                                 .grid = {.axes = {{{.constant = bytes}, kRowBytes * thread_rows}}},
+                                                 .per_thread = true,
+                                                 .once = true});
+  launch.regions.push_back(
+      {.name = "packed", .what = "a packed copy of the weights", .bytes = {.constant = bytes}, .kept = true});
 }
 
 std::vector<Tensor> tensors_of(const Layer& layer, Direction direction, std::int64_t alignment) {
@@ -66,25 +65,33 @@ std::vector<Tensor> tensors_of(const Layer& layer, Direction direction, std::int
   return tensors;
 }
 
-LaunchPlan launch_plan_of(const Problem& problem, const Plan& plan) {
-  if (is_exchanged(problem, plan)) {
-    return exchanged_launch(problem, plan, launch_plan_of(exchanged_problem(problem).value(), plan));
+void align(LaunchPlan& launch, Role role, std::int64_t alignment) {
+  std::ranges::find(launch.tensors, role, &Tensor::role)->alignment = alignment;
+}
+
+Result<void> check_bounds(const Layer& layer, const std::vector<Grid::Bound>& bounds) {
+  for (const Grid::Bound& bound : bounds) {
+    const Size& size = layer.axes[bound.extent == Quantity::kInHeight ? kHeight : kWidth].extent;
+    if (size && *size > bound.most) {
+      return fail(fmt::format("{} {} is too large for the kernel's 32-bit coordinates; at most {}",
+                              words_of(bound.extent), *size, bound.most));
+    }
   }
-  if (const Template& known = template_of(plan); known.launch != nullptr) {
-    return known.launch(problem, plan);
-  }
-  LaunchPlan launch;
-  launch.tensors = tensors_of(problem.layer, problem.direction, plan.alignment);
-  if (plan.packed_bytes > 0) {
-    add_packing(launch, plan);
-  }
-  launch.kernels.push_back({.function = plan.template_name,
-                            .suffix = "",
-                            .threads = plan.threads,
-                            .cluster = plan.cluster,
-                            .shared_bytes = plan.shared_bytes,
-                            .grid = tile_grid_of(problem, plan).grid()});
-  return launch;
+  return {};
+}
+
+Grid TileGrid::grid() const {
+  // The kernel's coordinates go on to the end of the last tile, also where the padding takes it away again.
+  constexpr std::int64_t kIntMax = std::numeric_limits<std::int32_t>::max();
+  return {.axes = {{per(Quantity::kOutHeight), tile_rows},
+                   {per(Quantity::kOutWidth), tile_columns},
+                   {per(Quantity::kBatch), tile_images}},
+          .blocks_per_tile = blocks_per_tile,
+          .most_tiles = most_tiles,
+          .bounds = {{Quantity::kOutHeight, kIntMax - tile_rows},
+                     {Quantity::kInHeight, (kIntMax - tile_rows - beyond_rows) / stride_h + 1},
+                     {Quantity::kOutWidth, kIntMax - tile_columns},
+                     {Quantity::kInWidth, (kIntMax - tile_columns - beyond_columns) / stride_w + 1}}};
 }
 
 }  // namespace convtgen

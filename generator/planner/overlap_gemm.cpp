@@ -1,5 +1,3 @@
-#include "generator/planner/overlap_gemm.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,9 +6,8 @@
 #include <utility>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/gemm_block.h"
 #include "generator/planner/integers.h"
-#include "generator/planner/pixel_facts.h"
+#include "generator/planner/planner.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
 #include "generator/planner/tensor_cores.h"
@@ -20,87 +17,28 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-constexpr std::int64_t kChannelMultiple = 8;     // of input channels: 16 bytes
-constexpr std::int64_t kPixelMultiple = 8;       // of an image in NCHW: 16 bytes
-constexpr std::int64_t kMostPixels = 256;        // of a tile
-constexpr std::int64_t kMostColumns = 256;       // of a product: taps by output channels
-constexpr std::int64_t kMostAccumulators = 128;  // of a thread
-constexpr std::int64_t kOtherRegisters = 36;     // of a thread, beside accumulators
-constexpr std::int64_t kLeastRegisters = 64;     // of a thread, for its outputs
-constexpr std::int64_t kMostOverlap = 16;        // taps that an output adds up, which are unrolled
-constexpr std::int64_t kMostBox = 256;           // elements of an axis that a tensor copy spans
-constexpr std::int64_t kTriedRows = 8;           // of tiles in NCHW: one of eight is a multiple of eight
+constexpr std::int64_t kPixelMultiple = 8;    // of an image in NCHW: 16 bytes
+constexpr std::int64_t kMostPixels = 256;     // of a tile
+constexpr std::int64_t kMostColumns = 256;    // of a product: taps by output channels
+constexpr std::int64_t kOtherRegisters = 36;  // of a thread, beside accumulators
+constexpr std::int64_t kLeastRegisters = 64;  // of a thread, for its outputs
+constexpr std::int64_t kMostOverlap = 16;     // taps that an output adds up, which are unrolled
+constexpr std::int64_t kTriedRows = 8;        // of tiles in NCHW: one of eight is a multiple of eight
 constexpr std::int64_t kLeastStages = 3, kMostStages = 6;
 constexpr std::int64_t kMostAhead = 3;       // tiles of a block that have stages at a time
 constexpr std::int64_t kMostBlocksOfSm = 3;  // that are asked for
 constexpr std::int64_t kRegistersOfSm = 65536, kThreadsOfSm = 2048;
 
 /// The block, as the template's parameters of the same names.
-struct Block {
-  bool operator==(const Block&) const = default;
-
-  std::int64_t tile_n = 1, tile_h = 1, tile_w = 1;
-  std::int64_t warpgroups = 1, thread_tiles = 1, block_c = 8, store = 1;
-  std::int64_t block_k = 64, stages = kLeastStages, blocks_per_sm = 1;
-  bool copied_weights = true;
-};
-using Member = BlockMember<Block>;
-constexpr std::array kMembers = {Member{"tile_n", &Block::tile_n},
-                                 Member{"tile_h", &Block::tile_h},
-                                 Member{"tile_w", &Block::tile_w},
-                                 Member{"warpgroups", &Block::warpgroups},
-                                 Member{"thread_tiles", &Block::thread_tiles},
-                                 Member{"block_c", &Block::block_c},
-                                 Member{"store", &Block::store},
-                                 Member{"block_k", &Block::block_k},
-                                 Member{"stages", &Block::stages},
-                                 Member{"blocks_per_sm", &Block::blocks_per_sm},
-                                 Member{"copied_weights", &Block::copied_weights}};
-
+CONVTGEN_BLOCK(Block, (tile_n, 1), (tile_h, 1), (tile_w, 1), (warpgroups, 1), (thread_tiles, 1), (block_c, 8),
+               (store, 1), (block_k, 64), (stages, kLeastStages), (blocks_per_sm, 1), (copied_weights, true));
 /// The template's constants that are asked for.
-enum Constant : std::size_t {
-  kThreads,
-  kKSteps,
-  kKBlocks,
-  kColumns,
-  kInstructionN,
-  kNTiles,
-  kPixels,
-  kBlockM,
-  kReachH,
-  kReachW,
-  kStepH,
-  kStepW,
-  kFirstH,
-  kFirstW,
-  kBeyondH,
-  kBeyondW,
-  kOutRows,
-  kOutColumns,
-  kBoxColumns,
-  kRowBytes,
-  kRowPixels,
-  kCommonRows,
-  kCopiedInputBytes,
-  kWeightBytes,
-  kLoops,
-  kSharedBytes,
-  kAlignment,
-  kConstantCount,
-};
-constexpr std::array<std::string_view, kConstantCount> kConstants = {
-    "kThreads",    "kKSteps",           "kKBlocks",     "kColumns",    "kInstructionN", "kNTiles",   "kPixels",
-    "kBlockM",     "kReachH",           "kReachW",      "kStepH",      "kStepW",        "kFirstH",   "kFirstW",
-    "kBeyondH",    "kBeyondW",          "kOutRows",     "kOutColumns", "kBoxColumns",   "kRowBytes", "kRowPixels",
-    "kCommonRows", "kCopiedInputBytes", "kWeightBytes", "kLoops",      "kSharedBytes",  "kAlignment"};
+CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kKSteps, kKBlocks, kColumns, kInstructionN, kNTiles, kPixels, kBlockM,
+                   kReachH, kReachW, kStepH, kStepW, kFirstH, kFirstW, kBeyondH, kBeyondW, kOutRows, kOutColumns,
+                   kBoxColumns, kRowBytes, kRowPixels, kCommonRows, kCopiedInputBytes, kWeightBytes, kLoops,
+                   kSharedBytes, kAlignment);
 
-using Facts = PixelFacts<Block>;
-
-Parameters parameters_of(const Layer& layer) {
-  Parameters p = layer_parameters(layer);
-  p.insert({{"Element", TypeName{"unsigned short"}}, {"Sum", TypeName{"float"}}, {"type", product_type(layer.dtype)}});
-  return p;
-}
+using Facts = FactsOf<Block>;
 
 bool is_nhwc(const Layer& layer) {
   return layer.layout == Layout::kNhwc;
@@ -109,10 +47,6 @@ bool is_nhwc(const Layer& layer) {
 /// Whether the channels of a tap follow one another.
 bool has_turned_weights(const Layer& layer) {
   return layer.weight_layout == WeightLayout::kChannelsLast && tap_count(layer) > 1 && layer.out_channels > 1;
-}
-
-Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
-  return Facts::make(problem, sizes, program, parameters_of(problem.layer), kMembers, kConstants);
 }
 
 bool is_whole(const Axis& axis, std::int64_t tile) {
@@ -151,40 +85,6 @@ std::int64_t blocks_at_once(const Facts& f, const Block& b) {
                    kThreadsOfSm / threads}));
 }
 
-double predicted_seconds(const Facts& f, const Block& b) {
-  const CostFactors& factors = f.target.factors;
-  Constants& c = f.of(b);
-  const auto number = [&](std::size_t name) { return static_cast<double>(c[name]); };
-  const double products = number(kKSteps) * number(kBlockM) / 64;
-  const double weight_bytes = b.copied_weights ? number(kWeightBytes) : 0;
-  // That tensor copies bring.
-  const double rows =
-      (is_nhwc(f.layer) ? number(kPixels) : number(kPixels) / number(kRowPixels) * static_cast<double>(b.block_k)) +
-      weight_bytes / number(kRowBytes);
-  const double stage =
-      std::max({products * product_cycles(f.target, c[kInstructionN]),
-                products * (16 + number(kInstructionN) / 4),  // both operands, 32 bytes deep
-                (number(kCopiedInputBytes) + weight_bytes) / factors.overlap_l2, rows * factors.overlap_row}) +
-      factors.overlap_stage;
-  // Products are written, and read by the outputs that add them up.
-  const double outputs = static_cast<double>(b.tile_n * std::min(b.block_c, f.layer.out_channels)) * number(kOutRows) *
-                         number(kOutColumns);
-  const double epilogue = number(kBlockM) * number(kInstructionN) * factors.overlap_product +
-                          outputs * number(kReachH) * number(kReachW) * factors.overlap_tap;
-  const double weights = b.copied_weights ? 0 : number(kKBlocks) * number(kWeightBytes) * factors.overlap_weight;
-  // Blocks of an SM hide what each of them waits for. Those that go on to other tiles load their weights once.
-  const std::int64_t of_sm = ceil_div(tiles(f, b) * c[kNTiles], f.target.multiprocessors);
-  const std::int64_t at_once = blocks_at_once(f, b);
-  const double loaded = static_cast<double>(c[kLoops] != 0 ? std::min(of_sm, at_once) : of_sm);
-  return seconds_of(f.target, {.first_cycles = loaded * weights +
-                                               static_cast<double>(ceil_div(of_sm, at_once)) * factors.overlap_begin,
-                               .waves = static_cast<double>(of_sm),
-                               .wave_cycles = number(kKBlocks) * stage + epilogue,
-                               .memory_bytes = f.memory_bytes,
-                               .hidden_less = factors.hidden_less,
-                               .measured = factors.overlap_measured});
-}
-
 /// NCHW: columns that are stored together, of rows that all exist. As many as a position has make adjacent threads read
 /// adjacent products.
 std::int64_t columns_stored(const Facts& f, const Block& b) {
@@ -199,7 +99,7 @@ std::int64_t columns_stored(const Facts& f, const Block& b) {
 
 /// Elements that are stored together: channels of a pixel, or where a tile has all channels adjacent elements of a row.
 std::int64_t store_of(const Facts& f, const Block& b) {
-  if (!is_nhwc(f.layer)) {
+  if (!f.channels_last) {
     return columns_stored(f, b);
   }
   const std::int64_t channels = f.layer.out_channels;
@@ -225,7 +125,7 @@ std::int64_t store_of(const Facts& f, const Block& b) {
 std::vector<std::array<std::int64_t, 2>> tile_sizes(const Facts& f, std::int64_t pixels) {
   const std::int64_t most_rows = std::min(kMostBox, f.rows.extent.value_or(kMostBox));
   std::vector<std::array<std::int64_t, 2>> out;
-  if (!is_nhwc(f.layer)) {
+  if (!f.channels_last) {
     const std::int64_t width = *f.columns.extent;
     for (std::int64_t rows = std::min(pixels / width, most_rows); rows > 0 && std::ssize(out) < kTriedRows; --rows) {
       out.push_back({rows, width});
@@ -249,7 +149,7 @@ bool is_tile(const Facts& f, const Block& b) {
   if (!has_rows || !has_columns || b.tile_w > kMostBox) {
     return false;
   }
-  return is_nhwc(f.layer) || f.of(b)[kCommonRows] * b.tile_w % f.of(b)[kRowPixels] == 0;
+  return f.channels_last || f.of(b)[kCommonRows] * b.tile_w % f.of(b)[kRowPixels] == 0;
 }
 
 /// The tile of at most so many pixels that makes all outputs by the fewest blocks, of these the one whose pixels take
@@ -271,7 +171,7 @@ bool choose_tile(const Facts& f, std::int64_t pixels, Block& b) {
     }
     tried.store = store_of(f, tried);
     // Less than a sector of four threads, or of eight whose vectors are adjacent, takes twice as long.
-    const std::int64_t stores = tried.store * bytes_of(f.layer.dtype) < (is_nhwc(f.layer) ? 8 : 4) ? 2 : 1;
+    const std::int64_t stores = tried.store * bytes_of(f.layer.dtype) < (f.channels_last ? 8 : 4) ? 2 : 1;
     const std::int64_t copied = tried.tile_n * rows * columns / f.of(tried)[kRowPixels];
     const std::tuple cost = {tiles(f, tried) * stores, copied, rows + columns};
     if (!best || cost < *best) {
@@ -286,8 +186,7 @@ bool choose_tile(const Facts& f, std::int64_t pixels, Block& b) {
 /// As many stages as fit; false where too few do. Where weights are resident, of whole tiles, if one fits.
 bool choose_stages(const Facts& f, Block& b) {
   const std::int64_t all = f.of(b)[kKBlocks];
-  const std::int64_t most =
-      b.blocks_per_sm == 1 ? f.target.max_shared_bytes : f.target.shared_bytes_per_sm / b.blocks_per_sm - 1024;
+  const std::int64_t most = shared_of_block(f.target, b.blocks_per_sm);
   const auto fits = [&](std::int64_t stages) {
     b.stages = stages;
     return f.of(b)[kSharedBytes] <= most;
@@ -340,48 +239,6 @@ void add_blocks(const Facts& f, Block b, std::vector<Block>& out) {
     }
     out.push_back(b);
   }
-}
-
-std::vector<Block> blocks(const Facts& f) {
-  std::vector<Block> out;
-  for (const std::int64_t channels : channel_choices(f)) {
-    for (const auto& [warpgroups, thread_tiles] : {std::pair{1, 1}, {2, 1}, {3, 1}, {4, 1}, {2, 2}}) {
-      Block b{.warpgroups = warpgroups,
-              .thread_tiles = thread_tiles,
-              .block_c = channels,
-              .block_k = f.layer.in_channels <= 16   ? 16
-                         : f.layer.in_channels <= 32 ? 32
-                                                     : 64,
-              .copied_weights = may_copy(f, channels)};
-      if (thread_tiles * f.of(b)[kInstructionN] / 2 > kMostAccumulators ||
-          !choose_tile(f, 64 * warpgroups * thread_tiles, b)) {
-        continue;
-      }
-      add_blocks(f, b, out);
-    }
-  }
-  return out;
-}
-
-Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seconds) {
-  Constants& c = f.of(b);
-  Plan plan;
-  plan.template_name = "overlap_gemm";
-  plan.predicted_seconds = seconds;
-  plan.parameters = parameters_of(problem.layer);
-  add_block<Block>(plan.parameters, b, kMembers);
-  plan.threads = static_cast<int>(c[kThreads]);
-  plan.shared_bytes = c[kSharedBytes];
-  plan.alignment = c[kAlignment];
-  plan.summary = fmt::format("a block makes {}x{} outputs of {} channels{}; {} taps; {:.1f} KiB shared", c[kOutRows],
-                             c[kOutColumns], b.block_c, b.tile_n > 1 ? fmt::format(" of {} images", b.tile_n) : "",
-                             tap_count(f.layer), static_cast<double>(plan.shared_bytes) / 1024.0);
-  plan.reason = fmt::format(
-      "tensor cores: products of 64 pixels x {} taps of channels, {} a block, from shared memory; an output adds up {} "
-      "of them; {} stages of {} input channels, weights {}",
-      c[kInstructionN], c[kBlockM] / 64, c[kReachH] * c[kReachW], b.stages, b.block_k,
-      b.copied_weights ? "as they lie" : "through registers");
-  return plan;
 }
 
 /// What tensor copies of NCHW want: rows of pixels that are whole vectors.
@@ -444,15 +301,6 @@ Result<void> check(const Problem& problem) {
   return check_numbers(layer);
 }
 
-const ConstantProgram& own_program() {
-  static const ConstantProgram program = ConstantProgram::read(programs::overlap_gemm()).value();
-  return program;
-}
-
-std::vector<Grid::Bound> bounds_of(const Layer& layer, const Block& b) {
-  return staged_bounds(layer, b.tile_h, b.tile_w);
-}
-
 /// The map of x in NCHW: runs of adjacent pixels, by input channels, by what follows in an image, by images.
 MapRecipe plane_map(const Layer& layer, const Block& b, std::int64_t run) {
   const std::int64_t bytes = bytes_of(layer.dtype);
@@ -466,76 +314,96 @@ MapRecipe plane_map(const Layer& layer, const Block& b, std::int64_t run) {
   return recipe;
 }
 
-}  // namespace
+struct OverlapGemm : Planner<Facts, kConstants, check> {
+  static constexpr bool kChecksBounds = true;
 
-Result<std::vector<Plan>> plans_overlap_gemm(const Problem& problem, const ConstantProgram& program) {
-  if (auto checked = check(problem); !checked) {
-    return std::unexpected(checked.error());
+  static Blocks blocks(const Facts& f) {
+    std::vector<Block> out;
+    for (const std::int64_t channels : channel_choices(f)) {
+      for (const auto& [warpgroups, thread_tiles] : {std::pair{1, 1}, {2, 1}, {3, 1}, {4, 1}, {2, 2}}) {
+        Block b{.warpgroups = warpgroups,
+                .thread_tiles = thread_tiles,
+                .block_c = channels,
+                .block_k = row_channels(f.layer),
+                .copied_weights = may_copy(f, channels)};
+        if (thread_tiles * f.of(b)[kInstructionN] / 2 > f.of(b)[kMostAccumulators] ||
+            !choose_tile(f, 64 * warpgroups * thread_tiles, b)) {
+          continue;
+        }
+        add_blocks(f, b, out);
+      }
+    }
+    if (out.empty()) {
+      return fail(
+          fmt::format("{} taps, of which an output adds up {}x{}, and {} input channels: no tile fits registers "
+                      "and shared memory",
+                      tap_count(f.layer), ceil_div(f.rows.kernel, f.rows.stride),
+                      ceil_div(f.columns.kernel, f.columns.stride), f.layer.in_channels));
+    }
+    return out;
   }
-  const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer), program);
-  if (!facts) {
-    return std::unexpected(facts.error());
+  static double seconds(const Facts& f, const Block& b, Constants& c) {
+    const double products = c.number(kKSteps) * c.number(kBlockM) / 64;
+    const double weight_bytes = b.copied_weights ? c.number(kWeightBytes) : 0;
+    // That tensor copies bring.
+    const double rows = (f.channels_last ? c.number(kPixels)
+                                         : c.number(kPixels) / c.number(kRowPixels) * static_cast<double>(b.block_k)) +
+                        weight_bytes / c.number(kRowBytes);
+    const double stage =
+        std::max({products * product_cycles(f.target, c[kInstructionN]),
+                  products * (16 + c.number(kInstructionN) / 4),  // both operands, 32 bytes deep
+                  (c.number(kCopiedInputBytes) + weight_bytes) / f.factors.overlap_l2, rows * f.factors.overlap_row}) +
+        f.factors.overlap_stage;
+    // Products are written, and read by the outputs that add them up.
+    const double outputs = static_cast<double>(b.tile_n * std::min(b.block_c, f.layer.out_channels)) *
+                           c.number(kOutRows) * c.number(kOutColumns);
+    const double epilogue = c.number(kBlockM) * c.number(kInstructionN) * f.factors.overlap_product +
+                            outputs * c.number(kReachH) * c.number(kReachW) * f.factors.overlap_tap;
+    const double weights =
+        b.copied_weights ? 0 : c.number(kKBlocks) * c.number(kWeightBytes) * f.factors.overlap_weight;
+    // Blocks of an SM hide what each of them waits for. Those that go on to other tiles load their weights once.
+    const std::int64_t of_sm = ceil_div(tiles(f, b) * c[kNTiles], f.target.multiprocessors);
+    const std::int64_t at_once = blocks_at_once(f, b);
+    const double loaded = static_cast<double>(c[kLoops] != 0 ? std::min(of_sm, at_once) : of_sm);
+    return call_seconds(
+        f, {.first_cycles = loaded * weights + static_cast<double>(ceil_div(of_sm, at_once)) * f.factors.overlap_begin,
+            .waves = static_cast<double>(of_sm),
+            .wave_cycles = c.number(kKBlocks) * stage + epilogue,
+            .measured = f.factors.overlap_measured});
   }
-  const std::vector<Block> all = blocks(*facts);
-  if (all.empty()) {
-    return fail(
-        fmt::format("{} taps, of which an output adds up {}x{}, and {} input channels: no tile fits registers "
-                    "and shared memory",
-                    tap_count(problem.layer), ceil_div(facts->rows.kernel, facts->rows.stride),
-                    ceil_div(facts->columns.kernel, facts->columns.stride), problem.layer.in_channels));
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    return {fmt::format("a block makes {}x{} outputs of {} channels{}; {} taps", c[kOutRows], c[kOutColumns], b.block_c,
+                        b.tile_n > 1 ? fmt::format(" of {} images", b.tile_n) : "", tap_count(f.layer)),
+            fmt::format("tensor cores: products of 64 pixels x {} taps of channels, {} a block, from shared memory; an "
+                        "output adds up {} of them; {} stages of {} input channels, weights {}",
+                        c[kInstructionN], c[kBlockM] / 64, c[kReachH] * c[kReachW], b.stages, b.block_k,
+                        b.copied_weights ? "as they lie" : "through registers")};
   }
-  for (const Block& b : all) {
-    if (auto checked = check_bounds(problem.layer, bounds_of(problem.layer, b)); !checked) {
-      return std::unexpected(checked.error());
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    // Positions that tiles make are as many as inputs, and some beyond them.
+    const auto positions = [&](const Axis& axis, std::int64_t tile, Quantity quantity, std::int64_t more) {
+      return is_whole(axis, tile) ? Amount{.constant = 1} : per(quantity, more);
+    };
+    return {.axes = {{per(Quantity::kBatch), b.tile_n},
+                     {positions(f.rows, b.tile_h, Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), c[kStepH]},
+                     {positions(f.columns, b.tile_w, Quantity::kInWidth, c[kBeyondW] - c[kFirstW]), c[kStepW]},
+                     {{.constant = c[kNTiles]}, 1}},
+            .most_tiles = c[kLoops] != 0 ? f.target.multiprocessors * b.blocks_per_sm : 0,
+            .bounds = staged_bounds(f.layer, b.tile_h, b.tile_w)};
+  }
+  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    align(launch, Role::kWeight, c[kAlignment]);
+    launch.maps = {f.channels_last ? pixel_map(f.layer, Role::kX, {b.block_k, b.tile_w, b.tile_h, b.tile_n}, {1, 1})
+                                   : plane_map(f.layer, b, c[kRowPixels])};
+    if (b.copied_weights) {
+      const bool by_taps = has_turned_weights(f.layer) && b.block_c < f.layer.out_channels;
+      launch.maps.push_back(weight_map(f.layer, by_taps, c[kBoxColumns], b.block_k));
     }
   }
-  return gemm::fastest_plans(
-      all, [&](const Block& block) { return predicted_seconds(*facts, block); },
-      [&](const Block& block, double seconds) { return plan_of(problem, *facts, block, seconds); });
-}
+};
 
-Result<std::vector<Plan>> plans_overlap_gemm(const Problem& problem) {
-  if (auto checked = check(problem); !checked) {  // before the program is read
-    return std::unexpected(checked.error());
-  }
-  return plans_overlap_gemm(problem, own_program());
-}
+}  // namespace
 
-LaunchPlan overlap_gemm_launch(const Problem& problem, const Plan& plan) {
-  const Layer& layer = problem.layer;
-  const Block b = block_of<Block>(plan, kMembers);
-  const std::vector<std::int64_t> c = constants_of(own_program(), plan.parameters, kConstants).value();
-  // Positions that tiles make are as many as inputs, and some beyond them.
-  const auto positions = [&](const Axis& axis, std::int64_t tile, Quantity quantity, std::int64_t more) {
-    return is_whole(axis, tile) ? Amount{.constant = 1} : Amount{.constant = more, .factor = 1, .per = quantity};
-  };
-  LaunchPlan launch;
-  launch.tensors = tensors_of(layer, problem.direction, plan.alignment);
-  const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
-  launch.kernels.push_back(
-      {.function = "overlap_gemm",
-       .suffix = "",
-       .threads = plan.threads,
-       .shared_bytes = plan.shared_bytes,
-       .grid = {.axes = {{{.factor = 1, .per = Quantity::kBatch}, b.tile_n},
-                         {positions(rows, b.tile_h, Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), c[kStepH]},
-                         {positions(columns, b.tile_w, Quantity::kInWidth, c[kBeyondW] - c[kFirstW]), c[kStepW]},
-                         {{.constant = c[kNTiles]}, 1}},
-                .most_tiles = c[kLoops] != 0 ? problem.target.multiprocessors * b.blocks_per_sm : 0,
-                .bounds = bounds_of(layer, b)}});
-  launch.maps = {is_nhwc(layer) ? pixel_map(layer, Role::kX, {b.block_k, b.tile_w, b.tile_h, b.tile_n}, {1, 1})
-                                : plane_map(layer, b, c[kRowPixels])};
-  std::ranges::find(launch.tensors, Role::kWeight, &Tensor::role)->alignment = plan.alignment;
-  if (b.copied_weights) {
-    launch.maps.push_back(
-        weight_map(layer, has_turned_weights(layer) && b.block_c < layer.out_channels, c[kBoxColumns], b.block_k));
-  }
-  return launch;
-}
-
-std::optional<double> overlap_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
-  const Result<Facts> facts = facts_of(problem, sizes, own_program());
-  return facts ? std::optional(predicted_seconds(*facts, block_of<Block>(plan, kMembers))) : std::nullopt;
-}
+CONVTGEN_TEMPLATE(OverlapGemm, overlap_gemm);
 
 }  // namespace convtgen

@@ -1,5 +1,3 @@
-#include "generator/planner/patch_gemm.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,9 +5,8 @@
 #include <cmath>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/gemm_block.h"
 #include "generator/planner/integers.h"
-#include "generator/planner/pixel_facts.h"
+#include "generator/planner/planner.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
 #include "generator/planner/tensor_cores.h"
@@ -19,131 +16,22 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-constexpr std::int64_t kChannelMultiple = 8;                           // 16 bytes
 constexpr std::int64_t kMostColumns = 256;                             // of a product: taps by output channels
 constexpr std::array<std::int64_t, 3> kChannelChoices = {64, 32, 16};  // of a block
 constexpr double kWavefront = 128;                                     // bytes
 constexpr std::int64_t kLeastStages = 2, kMostStages = 8;
 
 /// The block, as the template's parameters of the same names.
-struct Block {
-  bool operator==(const Block&) const = default;
-
-  std::int64_t block_c = 64, store = 8, block_k = 64, stages = kLeastStages;
-};
-using Member = BlockMember<Block>;
-constexpr std::array kMembers = {Member{"block_c", &Block::block_c}, Member{"store", &Block::store},
-                                 Member{"block_k", &Block::block_k}, Member{"stages", &Block::stages}};
-
+CONVTGEN_BLOCK(Block, (block_c, 64), (store, 8), (block_k, 64), (stages, kLeastStages));
 /// The template's constants that are asked for.
-enum Constant : std::size_t {
-  kThreads,
-  kKSteps,
-  kKBlocks,
-  kTilePixels,
-  kColumns,
-  kNTiles,
-  kBoxColumns,
-  kStageBytes,
-  kWeightBytes,
-  kSharedBytes,
-  kAlignment,
-  kConstantCount,
-};
-constexpr std::array<std::string_view, kConstantCount> kConstants = {
-    "kThreads",    "kKSteps",     "kKBlocks",     "kTilePixels",  "kColumns",  "kNTiles",
-    "kBoxColumns", "kStageBytes", "kWeightBytes", "kSharedBytes", "kAlignment"};
+CONVTGEN_CONSTANTS(kThreads, kKSteps, kKBlocks, kTilePixels, kColumns, kNTiles, kBoxColumns, kStageBytes, kWeightBytes,
+                   kSharedBytes, kAlignment);
 
-using Facts = PixelFacts<Block>;
+using Facts = FactsOf<Block>;
 
 /// Whether the channels of a tap follow one another.
 bool has_turned_weights(const Layer& layer) {
   return layer.weight_layout == WeightLayout::kChannelsLast || tap_count(layer) == 1;
-}
-
-Parameters parameters_of(const Layer& layer) {
-  Parameters p = layer_parameters(layer);
-  p.insert({{"Element", TypeName{"unsigned short"}}, {"Sum", TypeName{"float"}}, {"type", product_type(layer.dtype)}});
-  return p;
-}
-
-Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
-  return Facts::make(problem, sizes, program, parameters_of(problem.layer), kMembers, kConstants);
-}
-
-double predicted_seconds(const Facts& f, const Block& b) {
-  const CostFactors& factors = f.target.factors;
-  Constants& c = f.of(b);
-  const auto number = [&](std::size_t name) { return static_cast<double>(c[name]); };
-  const double pixels =
-      static_cast<double>(f.sizes.batch * f.sizes.extents[kHeight]) * static_cast<double>(f.sizes.extents[kWidth]);
-  // Shared memory gives products their operands, 32 bytes deep, and takes the pixels.
-  const double wavefronts =
-      number(kKBlocks) * (number(kKSteps) * (16 + number(kColumns) / 4) + number(kStageBytes) / kWavefront);
-  const double tile =
-      std::max({number(kKBlocks) * number(kKSteps) * product_cycles(f.target, c[kColumns]),
-                wavefronts * factors.patch_wavefront, number(kKBlocks) * number(kStageBytes) / factors.overlap_l2,
-                number(kKBlocks) * number(kTilePixels) * factors.overlap_row}) +
-      number(kKBlocks) * factors.patch_stage;
-  const std::int64_t blocks = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles]);  // of the same pixels
-  const double tiles = std::ceil(std::ceil(pixels / number(kTilePixels)) / static_cast<double>(blocks)) *
-                       static_cast<double>(ceil_div(blocks * c[kNTiles], f.target.multiprocessors));
-  return seconds_of(f.target, {.first_cycles = factors.overlap_begin +
-                                               number(kKBlocks) * number(kWeightBytes) / factors.patch_weights,
-                               .waves = tiles,
-                               .wave_cycles = tile,
-                               .memory_bytes = f.memory_bytes,
-                               .hidden_less = factors.hidden_less,
-                               .measured = factors.patch_measured});
-}
-
-/// As many stages as fit; false where too few do.
-bool choose_stages(const Facts& f, Block& b) {
-  for (b.stages = kMostStages; b.stages >= kLeastStages; --b.stages) {
-    if (f.of(b)[kSharedBytes] <= f.target.max_shared_bytes) {
-      return true;
-    }
-  }
-  return false;
-}
-
-std::vector<Block> blocks(const Facts& f) {
-  std::vector<Block> out;
-  for (const std::int64_t channels : kChannelChoices) {
-    const bool is_more_than_all = channels > kChannelChoices.back() && channels / 2 >= f.layer.out_channels;
-    if (channels * tap_count(f.layer) > kMostColumns || is_more_than_all) {
-      continue;
-    }
-    Block b{.block_c = channels,
-            .store = channels == kChannelChoices.back() ? 4 : 8,
-            .block_k = f.layer.in_channels <= 16   ? 16
-                       : f.layer.in_channels <= 32 ? 32
-                                                   : 64};
-    if (choose_stages(f, b)) {
-      out.push_back(b);
-    }
-  }
-  return out;
-}
-
-Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seconds) {
-  Constants& c = f.of(b);
-  Plan plan;
-  plan.template_name = "patch_gemm";
-  plan.predicted_seconds = seconds;
-  plan.parameters = parameters_of(problem.layer);
-  add_block<Block>(plan.parameters, b, kMembers);
-  plan.threads = static_cast<int>(c[kThreads]);
-  plan.shared_bytes = c[kSharedBytes];
-  plan.alignment = c[kAlignment];
-  plan.summary = fmt::format(
-      "a block makes the outputs of {} pixels at a time, of {} channels; {} taps; {:.1f} KiB shared", c[kTilePixels],
-      std::min(b.block_c, f.layer.out_channels), tap_count(f.layer), static_cast<double>(plan.shared_bytes) / 1024.0);
-  plan.reason = fmt::format(
-      "tensor cores: products of {} pixels x {} taps of channels, from shared memory; {} stages of {} input channels, "
-      "weights resident, warpgroups in turn",
-      c[kTilePixels], c[kColumns], b.stages, b.block_k);
-  return plan;
 }
 
 std::vector<Grid::Bound> bounds_of(const Layer& layer, std::int64_t tile_pixels) {
@@ -209,11 +97,6 @@ Result<void> check(const Problem& problem) {
   return check_numbers(layer);
 }
 
-const ConstantProgram& own_program() {
-  static const ConstantProgram program = ConstantProgram::read(programs::patch_gemm()).value();
-  return program;
-}
-
 /// The map of x: the pixels of all images, rows of input channels.
 MapRecipe pixel_rows(const Layer& layer, const Block& b, std::int64_t tile_pixels) {
   const std::int64_t bytes = bytes_of(layer.dtype);
@@ -224,61 +107,70 @@ MapRecipe pixel_rows(const Layer& layer, const Block& b, std::int64_t tile_pixel
   return recipe;
 }
 
+struct PatchGemm : Planner<Facts, kConstants, check> {
+  static constexpr bool kChecksBounds = true;
+
+  static Blocks blocks(const Facts& f) {
+    std::vector<Block> out;
+    for (const std::int64_t channels : kChannelChoices) {
+      const bool is_more_than_all = channels > kChannelChoices.back() && channels / 2 >= f.layer.out_channels;
+      if (channels * tap_count(f.layer) > kMostColumns || is_more_than_all) {
+        continue;
+      }
+      Block b{
+          .block_c = channels, .store = channels == kChannelChoices.back() ? 4 : 8, .block_k = row_channels(f.layer)};
+      if (fit_stages(f, b, kLeastStages, kMostStages, kSharedBytes, f.target.max_shared_bytes)) {
+        out.push_back(b);
+      }
+    }
+    if (out.empty()) {
+      return fail(fmt::format("{} input channels; the weights of {} channels of {} taps do not fit shared memory",
+                              f.layer.in_channels, kChannelChoices.back(), tap_count(f.layer)));
+    }
+    return out;
+  }
+  static double seconds(const Facts& f, const Block&, Constants& c) {
+    const double pixels =
+        static_cast<double>(f.sizes.batch * f.sizes.extents[kHeight]) * static_cast<double>(f.sizes.extents[kWidth]);
+    // Shared memory gives products their operands, 32 bytes deep, and takes the pixels.
+    const double wavefronts =
+        c.number(kKBlocks) * (c.number(kKSteps) * (16 + c.number(kColumns) / 4) + c.number(kStageBytes) / kWavefront);
+    const double tile = std::max({c.number(kKBlocks) * c.number(kKSteps) * product_cycles(f.target, c[kColumns]),
+                                  wavefronts * f.factors.patch_wavefront,
+                                  c.number(kKBlocks) * c.number(kStageBytes) / f.factors.overlap_l2,
+                                  c.number(kKBlocks) * c.number(kTilePixels) * f.factors.overlap_row}) +
+                        c.number(kKBlocks) * f.factors.patch_stage;
+    const std::int64_t blocks = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles]);  // of the same pixels
+    const double tiles = std::ceil(std::ceil(pixels / c.number(kTilePixels)) / static_cast<double>(blocks)) *
+                         static_cast<double>(ceil_div(blocks * c[kNTiles], f.target.multiprocessors));
+    return call_seconds(f, {.first_cycles = f.factors.overlap_begin +
+                                            c.number(kKBlocks) * c.number(kWeightBytes) / f.factors.patch_weights,
+                            .waves = tiles,
+                            .wave_cycles = tile,
+                            .measured = f.factors.patch_measured});
+  }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    return {fmt::format("a block makes the outputs of {} pixels at a time, of {} channels; {} taps", c[kTilePixels],
+                        std::min(b.block_c, f.layer.out_channels), tap_count(f.layer)),
+            fmt::format("tensor cores: products of {} pixels x {} taps of channels, from shared memory; {} stages of "
+                        "{} input channels, weights resident, warpgroups in turn",
+                        c[kTilePixels], c[kColumns], b.stages, b.block_k)};
+  }
+  static Grid grid(const Facts& f, const Block&, Constants& c) {
+    return {.axes = {{per(Quantity::kInPixels), c[kTilePixels]}},
+            .blocks_per_tile = c[kNTiles],
+            .most_tiles = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles]),
+            .bounds = bounds_of(f.layer, c[kTilePixels])};
+  }
+  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    align(launch, Role::kWeight, c[kAlignment]);
+    launch.maps = {pixel_rows(f.layer, b, c[kTilePixels]),
+                   weight_map(f.layer, has_turned_weights(f.layer), c[kBoxColumns], b.block_k)};
+  }
+};
+
 }  // namespace
 
-Result<std::vector<Plan>> plans_patch_gemm(const Problem& problem, const ConstantProgram& program) {
-  if (auto checked = check(problem); !checked) {
-    return std::unexpected(checked.error());
-  }
-  const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer), program);
-  if (!facts) {
-    return std::unexpected(facts.error());
-  }
-  const std::vector<Block> all = blocks(*facts);
-  if (all.empty()) {
-    return fail(fmt::format("{} input channels; the weights of {} channels of {} taps do not fit shared memory",
-                            problem.layer.in_channels, kChannelChoices.back(), tap_count(problem.layer)));
-  }
-  const std::int64_t tile_pixels = facts->of(all.front())[kTilePixels];
-  if (auto checked = check_bounds(problem.layer, bounds_of(problem.layer, tile_pixels)); !checked) {
-    return std::unexpected(checked.error());
-  }
-  return gemm::fastest_plans(
-      all, [&](const Block& block) { return predicted_seconds(*facts, block); },
-      [&](const Block& block, double seconds) { return plan_of(problem, *facts, block, seconds); });
-}
-
-Result<std::vector<Plan>> plans_patch_gemm(const Problem& problem) {
-  if (auto checked = check(problem); !checked) {  // before the program is read
-    return std::unexpected(checked.error());
-  }
-  return plans_patch_gemm(problem, own_program());
-}
-
-LaunchPlan patch_gemm_launch(const Problem& problem, const Plan& plan) {
-  const Layer& layer = problem.layer;
-  const Block b = block_of<Block>(plan, kMembers);
-  const std::vector<std::int64_t> c = constants_of(own_program(), plan.parameters, kConstants).value();
-  LaunchPlan launch;
-  launch.tensors = tensors_of(layer, problem.direction, plan.alignment);
-  std::ranges::find(launch.tensors, Role::kWeight, &Tensor::role)->alignment = plan.alignment;
-  launch.kernels.push_back(
-      {.function = "patch_gemm",
-       .suffix = "",
-       .threads = plan.threads,
-       .shared_bytes = plan.shared_bytes,
-       .grid = {.axes = {{{.factor = 1, .per = Quantity::kInPixels}, c[kTilePixels]}},
-                .blocks_per_tile = c[kNTiles],
-                .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / c[kNTiles]),
-                .bounds = bounds_of(layer, c[kTilePixels])}});
-  launch.maps = {pixel_rows(layer, b, c[kTilePixels]),
-                 weight_map(layer, has_turned_weights(layer), c[kBoxColumns], b.block_k)};
-  return launch;
-}
-
-std::optional<double> patch_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
-  const Result<Facts> facts = facts_of(problem, sizes, own_program());
-  return facts ? std::optional(predicted_seconds(*facts, block_of<Block>(plan, kMembers))) : std::nullopt;
-}
+CONVTGEN_TEMPLATE(PatchGemm, patch_gemm);
 
 }  // namespace convtgen

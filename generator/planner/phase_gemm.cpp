@@ -1,14 +1,11 @@
-#include "generator/planner/phase_gemm.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/gemm_block.h"
 #include "generator/planner/integers.h"
-#include "generator/planner/pixel_facts.h"
+#include "generator/planner/planner.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/scalar.h"
 #include "generator/planner/tensor_cores.h"
@@ -18,12 +15,10 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-constexpr std::int64_t kChannelMultiple = 8;    // of input channels: 16 bytes
 constexpr std::int64_t kMostColumns = 192;      // of a product: phases by output channels, of each row of positions
 constexpr std::int64_t kMostShifts = 32;        // of the input along a row, which are unrolled
 constexpr std::int64_t kMostRowColumns = 128;   // of a thread's tiles: outputs, whose stores are unrolled
 constexpr std::int64_t kMostStrips = 4;         // of several images
-constexpr std::int64_t kMostBox = 256;          // elements of an axis that a tensor copy spans
 constexpr std::int64_t kOtherRegisters = 56;    // of a thread, beside accumulators and biases
 constexpr std::int64_t kMostAccumulators = 96;  // of a thread
 constexpr std::int64_t kLeastStages = 2, kMostStages = 8;
@@ -33,61 +28,14 @@ constexpr std::int64_t kTriedRows = 12;
 constexpr std::int64_t kRegistersOfSm = 65536;
 
 /// The block, as the template's parameters of the same names.
-struct Block {
-  bool operator==(const Block&) const = default;
-
-  std::int64_t tile_n = 1, tile_w = 64, rows = 1, warpgroups = 1, thread_tiles = 1, store = 1;
-  std::int64_t block_k = 64, stages = kLeastStages, blocks_per_sm = 1;
-};
-using Member = BlockMember<Block>;
-constexpr std::array kMembers = {Member{"tile_n", &Block::tile_n},
-                                 Member{"tile_w", &Block::tile_w},
-                                 Member{"warpgroups", &Block::warpgroups},
-                                 Member{"thread_tiles", &Block::thread_tiles},
-                                 Member{"rows", &Block::rows},
-                                 Member{"store", &Block::store},
-                                 Member{"block_k", &Block::block_k},
-                                 Member{"stages", &Block::stages},
-                                 Member{"blocks_per_sm", &Block::blocks_per_sm}};
-
+CONVTGEN_BLOCK(Block, (tile_n, 1), (tile_w, 64), (rows, 1), (warpgroups, 1), (thread_tiles, 1), (store, 1),
+               (block_k, 64), (stages, kLeastStages), (blocks_per_sm, 1));
 /// The template's constants that are asked for.
-enum Constant : std::size_t {
-  kThreads,
-  kKSteps,
-  kKBlocks,
-  kReachH,
-  kReachW,
-  kFirstH,
-  kFirstW,
-  kBeyondH,
-  kBeyondW,
-  kRowColumns,
-  kInstructionN,
-  kProductRows,
-  kPitch,
-  kPositions,
-  kCopiedBytes,
-  kResidentBytes,
-  kSharedBytes,
-  kAlignment,
-  kConstantCount,
-};
-constexpr std::array<std::string_view, kConstantCount> kConstants = {
-    "kThreads", "kKSteps",    "kKBlocks",     "kReachH",        "kReachW",       "kFirstH",
-    "kFirstW",  "kBeyondH",   "kBeyondW",     "kRowColumns",    "kInstructionN", "kProductRows",
-    "kPitch",   "kPositions", "kCopiedBytes", "kResidentBytes", "kSharedBytes",  "kAlignment"};
+CONVTGEN_CONSTANTS(kThreads, kKSteps, kKBlocks, kReachH, kReachW, kFirstH, kFirstW, kBeyondH, kBeyondW, kRowColumns,
+                   kInstructionN, kProductRows, kPitch, kPositions, kCopiedBytes, kResidentBytes, kSharedBytes,
+                   kAlignment);
 
-using Facts = PixelFacts<Block>;
-
-Parameters parameters_of(const Layer& layer) {
-  Parameters p = layer_parameters(layer);
-  p.insert({{"Element", TypeName{"unsigned short"}}, {"Sum", TypeName{"float"}}, {"type", product_type(layer.dtype)}});
-  return p;
-}
-
-Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
-  return Facts::make(problem, sizes, program, parameters_of(problem.layer), kMembers, kConstants);
-}
+using Facts = FactsOf<Block>;
 
 /// Positions along the axes.
 std::int64_t positions_h(const Facts& f, const Block& b) {
@@ -103,29 +51,26 @@ std::int64_t tiles(const Facts& f, const Block& b) {
 }
 
 double predicted_seconds(const Facts& f, const Block& b) {
-  const CostFactors& factors = f.target.factors;
   Constants& c = f.of(b);
-  const auto number = [&](std::size_t name) { return static_cast<double>(c[name]); };
   const double row_tiles = static_cast<double>(b.warpgroups * b.thread_tiles);  // of 64 positions
-  const double products = number(kKBlocks) * number(kKSteps) * number(kReachW) * row_tiles;
-  const double stores = row_tiles * 2 * number(kRowColumns) * 8 / static_cast<double>(b.store) / 4;  // of a warp
-  const double work = cycles_of(f.target, {.tensor_cycles = products * product_cycles(f.target, c[kInstructionN]),
-                                           .shared_wavefronts = products * (16 + number(kInstructionN) / 4),
-                                           .instructions = (stores * factors.phase_store + number(kInstructionN)) / 4,
-                                           .l2_bytes = number(kKBlocks) * number(kCopiedBytes)});
+  const double products = c.number(kKBlocks) * c.number(kKSteps) * c.number(kReachW) * row_tiles;
+  const double stores = row_tiles * 2 * c.number(kRowColumns) * 8 / static_cast<double>(b.store) / 4;  // of a warp
+  const double work =
+      cycles_of(f.target, {.tensor_cycles = products * product_cycles(f.target, c[kInstructionN]),
+                           .shared_wavefronts = products * (16 + c.number(kInstructionN) / 4),
+                           .instructions = (stores * f.factors.phase_store + c.number(kInstructionN)) / 4,
+                           .l2_bytes = c.number(kKBlocks) * c.number(kCopiedBytes)});
   // A warpgroup waits for its own products, in which others of the SM multiply.
-  const double waited = work / static_cast<double>(b.warpgroups) + number(kKBlocks) * factors.phase_stage;
+  const double waited = work / static_cast<double>(b.warpgroups) + c.number(kKBlocks) * f.factors.phase_stage;
   const double row = std::max(work, waited / static_cast<double>(b.blocks_per_sm));
   const std::int64_t rounds = ceil_div(tiles(f, b), f.target.multiprocessors * b.blocks_per_sm);
   const double staged_rows =
       static_cast<double>(std::min(b.rows + c[kReachH] - 1, f.sizes.extents[kHeight] + c[kReachH] - 1));
-  return seconds_of(f.target, {.first_cycles = factors.phase_begin + number(kResidentBytes) * factors.phase_weight *
-                                                                         static_cast<double>(b.blocks_per_sm),
-                               .waves = static_cast<double>(rounds * b.blocks_per_sm),
-                               .wave_cycles = staged_rows * row,
-                               .memory_bytes = f.memory_bytes,
-                               .hidden_less = factors.hidden_less,
-                               .measured = factors.phase_measured});
+  return call_seconds(f, {.first_cycles = f.factors.phase_begin + c.number(kResidentBytes) * f.factors.phase_weight *
+                                                                      static_cast<double>(b.blocks_per_sm),
+                          .waves = static_cast<double>(rounds * b.blocks_per_sm),
+                          .wave_cycles = staged_rows * row,
+                          .measured = f.factors.phase_measured});
 }
 
 /// Registers of a thread.
@@ -149,18 +94,6 @@ std::int64_t store_of(const Facts& f) {
     }
   }
   return 1;
-}
-
-/// As many stages as fit; false where too few do.
-bool choose_stages(const Facts& f, Block& b) {
-  const std::int64_t most =
-      b.blocks_per_sm == 1 ? f.target.max_shared_bytes : f.target.shared_bytes_per_sm / b.blocks_per_sm - 1024;
-  for (b.stages = kMostStages; b.stages >= kLeastStages; --b.stages) {
-    if (f.of(b)[kSharedBytes] <= most) {
-      return true;
-    }
-  }
-  return false;
 }
 
 /// Adds the block with numbers of rows that make rounds of all SMs full.
@@ -187,65 +120,12 @@ void add_rows(const Facts& f, Block b, std::vector<Block>& out) {
 void add_blocks(const Facts& f, Block b, std::vector<Block>& out) {
   for (b.blocks_per_sm = 1; b.blocks_per_sm <= kMostBlocksOfSm; ++b.blocks_per_sm) {
     const std::int64_t registers = kRegistersOfSm / (f.of(b)[kThreads] * b.blocks_per_sm) / 8 * 8;
-    if (wanted_registers(f, b) > std::min<std::int64_t>(255, registers) || !choose_stages(f, b)) {
+    if (wanted_registers(f, b) > std::min<std::int64_t>(255, registers) ||
+        !fit_stages(f, b, kLeastStages, kMostStages, kSharedBytes, shared_of_block(f.target, b.blocks_per_sm))) {
       return;
     }
     add_rows(f, b, out);
   }
-}
-
-std::vector<Block> blocks(const Facts& f) {
-  std::vector<Block> out;
-  for (const auto& [warpgroups, thread_tiles] : {std::pair{1, 1}, {2, 1}, {3, 1}, {1, 2}, {1, 3}}) {
-    Block b{.warpgroups = warpgroups,
-            .thread_tiles = thread_tiles,
-            .store = store_of(f),
-            .block_k = f.layer.in_channels <= 16   ? 16
-                       : f.layer.in_channels <= 32 ? 32
-                                                   : 64};
-    if (thread_tiles * f.of(b)[kInstructionN] / 2 > kMostAccumulators ||
-        thread_tiles * f.of(b)[kRowColumns] > kMostRowColumns) {
-      continue;
-    }
-    b.tile_w = f.of(b)[kProductRows];
-    if (f.of(b)[kPitch] <= kMostBox) {
-      add_blocks(f, b, out);
-    }
-    // Parts of rows of several images, which fill the rows of products better where a width is known.
-    const std::int64_t all = positions_w(f, b);
-    for (std::int64_t strips = 1; f.columns.extent && strips <= kMostStrips; ++strips) {
-      b.tile_n = 1;
-      b.tile_w = ceil_div(all, strips);
-      if (f.of(b)[kPitch] <= kMostBox && f.of(b)[kPositions] <= f.of(b)[kProductRows]) {
-        b.tile_n = std::min({(f.of(b)[kProductRows] - b.tile_w) / f.of(b)[kPitch] + 1, f.sizes.batch, kMostBox});
-        if (b.tile_n > 1) {
-          add_blocks(f, b, out);
-        }
-      }
-    }
-  }
-  return out;
-}
-
-Plan plan_of(const Problem& problem, const Facts& f, const Block& b, double seconds) {
-  Constants& c = f.of(b);
-  Plan plan;
-  plan.template_name = "phase_gemm";
-  plan.predicted_seconds = seconds;
-  plan.parameters = parameters_of(problem.layer);
-  add_block<Block>(plan.parameters, b, kMembers);
-  plan.threads = static_cast<int>(c[kThreads]);
-  plan.shared_bytes = c[kSharedBytes];
-  plan.alignment = c[kAlignment];
-  plan.summary = fmt::format("a block makes {}x{} outputs of {} channels{}; {} taps; {:.1f} KiB shared",
-                             b.rows * f.rows.stride, b.tile_w * f.columns.stride, f.layer.out_channels,
-                             b.tile_n > 1 ? fmt::format(" of {} images", b.tile_n) : "", tap_count(f.layer),
-                             static_cast<double>(plan.shared_bytes) / 1024.0);
-  plan.reason = fmt::format(
-      "tensor cores: products of 64 positions x {} columns, the phases of all channels in {} rows of positions; {} "
-      "shifts along a row, from shared memory; {} stages of {} input channels, weights resident",
-      c[kInstructionN], c[kReachH], c[kReachW], b.stages, b.block_k);
-  return plan;
 }
 
 Result<void> check(const Problem& problem) {
@@ -285,11 +165,6 @@ Result<void> check(const Problem& problem) {
   return check_numbers(layer);
 }
 
-const ConstantProgram& own_program() {
-  static const ConstantProgram program = ConstantProgram::read(programs::phase_gemm()).value();
-  return program;
-}
-
 /// Elements of a row of outputs are counted in an int too.
 std::vector<Grid::Bound> bounds_of(const Layer& layer, const Block& b) {
   std::vector<Grid::Bound> bounds = staged_bounds(layer, b.rows, b.tile_w);
@@ -300,67 +175,71 @@ std::vector<Grid::Bound> bounds_of(const Layer& layer, const Block& b) {
   return bounds;
 }
 
+struct PhaseGemm : Planner<Facts, kConstants, check> {
+  static constexpr bool kChecksBounds = true;
+
+  static Blocks blocks(const Facts& f) {
+    std::vector<Block> out;
+    for (const auto& [warpgroups, thread_tiles] : {std::pair{1, 1}, {2, 1}, {3, 1}, {1, 2}, {1, 3}}) {
+      Block b{.warpgroups = warpgroups,
+              .thread_tiles = thread_tiles,
+              .store = store_of(f),
+              .block_k = row_channels(f.layer)};
+      if (thread_tiles * f.of(b)[kInstructionN] / 2 > kMostAccumulators ||
+          thread_tiles * f.of(b)[kRowColumns] > kMostRowColumns) {
+        continue;
+      }
+      b.tile_w = f.of(b)[kProductRows];
+      if (f.of(b)[kPitch] <= kMostBox) {
+        add_blocks(f, b, out);
+      }
+      // Parts of rows of several images, which fill the rows of products better where a width is known.
+      const std::int64_t all = positions_w(f, b);
+      for (std::int64_t strips = 1; f.columns.extent && strips <= kMostStrips; ++strips) {
+        b.tile_n = 1;
+        b.tile_w = ceil_div(all, strips);
+        if (f.of(b)[kPitch] <= kMostBox && f.of(b)[kPositions] <= f.of(b)[kProductRows]) {
+          b.tile_n = std::min({(f.of(b)[kProductRows] - b.tile_w) / f.of(b)[kPitch] + 1, f.sizes.batch, kMostBox});
+          if (b.tile_n > 1) {
+            add_blocks(f, b, out);
+          }
+        }
+      }
+    }
+    if (out.empty()) {
+      return fail(
+          fmt::format("{} input channels of {} taps and {} output channels: their weights and two stages do not "
+                      "fit shared memory",
+                      f.layer.in_channels, tap_count(f.layer), f.layer.out_channels));
+    }
+    return out;
+  }
+  static double seconds(const Facts& f, const Block& b, Constants&) { return predicted_seconds(f, b); }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    return {fmt::format("a block makes {}x{} outputs of {} channels{}; {} taps", b.rows * f.rows.stride,
+                        b.tile_w * f.columns.stride, f.layer.out_channels,
+                        b.tile_n > 1 ? fmt::format(" of {} images", b.tile_n) : "", tap_count(f.layer)),
+            fmt::format("tensor cores: products of 64 positions x {} columns, the phases of all channels in {} rows of "
+                        "positions; {} shifts along a row, from shared memory; {} stages of {} input channels, weights "
+                        "resident",
+                        c[kInstructionN], c[kReachH], c[kReachW], b.stages, b.block_k)};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    // Positions are as many as inputs, and some beyond them.
+    return {.axes = {{per(Quantity::kBatch), b.tile_n},
+                     {per(Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), b.rows},
+                     {per(Quantity::kInWidth, c[kBeyondW] - c[kFirstW]), b.tile_w}},
+            .most_tiles = f.target.multiprocessors * b.blocks_per_sm,
+            .bounds = bounds_of(f.layer, b)};
+  }
+  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    align(launch, Role::kWeight, c[kAlignment]);
+    launch.maps = {pixel_map(f.layer, Role::kX, {b.block_k, c[kPitch], 1, b.tile_n}, {1, 1})};
+  }
+};
+
 }  // namespace
 
-Result<std::vector<Plan>> plans_phase_gemm(const Problem& problem, const ConstantProgram& program) {
-  if (auto checked = check(problem); !checked) {
-    return std::unexpected(checked.error());
-  }
-  const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer), program);
-  if (!facts) {
-    return std::unexpected(facts.error());
-  }
-  const std::vector<Block> all = blocks(*facts);
-  if (all.empty()) {
-    return fail(
-        fmt::format("{} input channels of {} taps and {} output channels: their weights and two stages do not "
-                    "fit shared memory",
-                    problem.layer.in_channels, tap_count(problem.layer), problem.layer.out_channels));
-  }
-  for (const Block& b : all) {
-    if (auto checked = check_bounds(problem.layer, bounds_of(problem.layer, b)); !checked) {
-      return std::unexpected(checked.error());
-    }
-  }
-  return gemm::fastest_plans(
-      all, [&](const Block& block) { return predicted_seconds(*facts, block); },
-      [&](const Block& block, double seconds) { return plan_of(problem, *facts, block, seconds); });
-}
-
-Result<std::vector<Plan>> plans_phase_gemm(const Problem& problem) {
-  if (auto checked = check(problem); !checked) {  // before the program is read
-    return std::unexpected(checked.error());
-  }
-  return plans_phase_gemm(problem, own_program());
-}
-
-LaunchPlan phase_gemm_launch(const Problem& problem, const Plan& plan) {
-  const Layer& layer = problem.layer;
-  const Block b = block_of<Block>(plan, kMembers);
-  const std::vector<std::int64_t> c = constants_of(own_program(), plan.parameters, kConstants).value();
-  // Positions are as many as inputs, and some beyond them.
-  const auto positions = [](Quantity quantity, std::int64_t more) {
-    return Amount{.constant = more, .factor = 1, .per = quantity};
-  };
-  LaunchPlan launch;
-  launch.tensors = tensors_of(layer, problem.direction, plan.alignment);
-  std::ranges::find(launch.tensors, Role::kWeight, &Tensor::role)->alignment = plan.alignment;
-  launch.kernels.push_back({.function = "phase_gemm",
-                            .suffix = "",
-                            .threads = plan.threads,
-                            .shared_bytes = plan.shared_bytes,
-                            .grid = {.axes = {{{.factor = 1, .per = Quantity::kBatch}, b.tile_n},
-                                              {positions(Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), b.rows},
-                                              {positions(Quantity::kInWidth, c[kBeyondW] - c[kFirstW]), b.tile_w}},
-                                     .most_tiles = problem.target.multiprocessors * b.blocks_per_sm,
-                                     .bounds = bounds_of(layer, b)}});
-  launch.maps = {pixel_map(layer, Role::kX, {b.block_k, c[kPitch], 1, b.tile_n}, {1, 1})};
-  return launch;
-}
-
-std::optional<double> phase_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
-  const Result<Facts> facts = facts_of(problem, sizes, own_program());
-  return facts ? std::optional(predicted_seconds(*facts, block_of<Block>(plan, kMembers))) : std::nullopt;
-}
+CONVTGEN_TEMPLATE(PhaseGemm, phase_gemm);
 
 }  // namespace convtgen

@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "generator/layer/directions.h"
 #include "generator/planner/cost.h"
-#include "generator/planner/direct.h"
 #include "generator/planner/exchange.h"
 #include "generator/planner/integers.h"
-#include "generator/planner/launch_plan.h"
 #include "generator/planner/shipped_records.h"
 #include "generator/planner/templates.h"
 
@@ -25,49 +22,22 @@ constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;   // an int's, o
 // Plans of the general template before all but one of the others, where it is first: tuning measures the first ones.
 constexpr std::ptrdiff_t kGeneralFirst = 4;
 
-/// About the time of a direction's general template, which knows no tensor cores. `direct` is its first plan.
-double direct_seconds(const Problem& problem, const Plan& direct) {
-  const auto shape = shape_of(problem.layer, planned_sizes(problem.layer));
-  const auto blocks = shape ? grid_blocks(problem, direct, *shape) : Result<std::int64_t>(0);
-  if (!blocks || *blocks == 0) {
-    return 0;
-  }
-  const PlannedTarget& target = problem.target;
-  const Cost cost = cost_of(problem, *shape);
-  const CostFactors& factors = target.factors;
-  if (problem.direction != Direction::kForward) {
-    return target.launch_seconds +
-           std::max(cost.flops / (factors.direct_reaches * target.f32_flops), cost.bytes / target.bytes_per_second);
-  }
-  const TileGrid grid = tile_grid_of(problem, direct);
-  // A block takes as long where parts of its tile lie outside of the output or its taps outside of the input, and the
-  // last blocks as long as all.
-  const auto whole = static_cast<double>(ceil_div(*blocks, target.multiprocessors) * target.multiprocessors);
-  const double tile = static_cast<double>(grid.tile_rows) * static_cast<double>(grid.tile_columns) *
-                      static_cast<double>(problem.layer.out_channels) / static_cast<double>(grid.blocks_per_tile);
-  const Layer& layer = problem.layer;
-  const double taps = static_cast<double>(tap_count(layer)) /
-                      static_cast<double>(layer.axes[kHeight].stride * layer.axes[kWidth].stride);  // of an output
-  const double flops = 2 * static_cast<double>(layer.in_channels / layer.groups) * taps * whole * tile;
-  const double times = problem.layer.layout == Layout::kNhwc ? factors.direct_moves_nhwc : factors.direct_moves;
-  return target.launch_seconds +
-         std::max(flops / (factors.direct_reaches * target.f32_flops), times * cost.bytes / target.bytes_per_second);
-}
-
 /// Whether ints count what the kernels address of the packed weights.
-bool ints_count_weights(const Problem& problem, const Plan& plan) {
-  // The planners of templates with a launch of their own check what a block reads.
-  if (plan.packed_bytes == 0 || template_of(plan).grid == nullptr) {
-    return plan.packed_bytes <= kMostPackedBytes;
+bool ints_count_weights(const Plan& plan) {
+  // Of a tile of positions, of whose channels each block has its part.
+  const KernelPlan& main = plan.launch.main();
+  std::int64_t blocks = main.grid.blocks_per_tile / main.cluster;
+  for (const Grid::Axis& axis : main.grid.axes) {
+    blocks *= axis.extent.factor == 0 ? ceil_div(axis.extent.constant, axis.tile) : 1;
   }
-  const std::int64_t columns = tile_grid_of(problem, plan).blocks_per_tile / plan.cluster;
-  return plan.packed_bytes <= kMostPackedBytes && plan.packed_bytes / columns <= kMostBlockBytes;
+  const std::int64_t packed = plan.launch.packed_bytes();
+  return packed <= kMostPackedBytes && packed / blocks <= kMostBlockBytes;
 }
 
 /// A template's plans that launches can count.
 Result<std::vector<Plan>> own_plans(const Template& known, const Problem& problem) {
   Result<std::vector<Plan>> plans = known.plans(problem);
-  if (plans && std::erase_if(*plans, [&](const Plan& plan) { return !ints_count_weights(problem, plan); }) > 0 &&
+  if (plans && std::erase_if(*plans, [](const Plan& plan) { return !ints_count_weights(plan); }) > 0 &&
       plans->empty()) {
     return fail(fmt::format("packed weights of more than {} MiB, or {} MiB of a block", kMostPackedBytes >> 20,
                             kMostBlockBytes >> 20));
@@ -90,11 +60,8 @@ Result<std::vector<Plan>> exchanged_plans(const Template& known, const Problem& 
   return plans;
 }
 
-/// Whether the template is asked: the first one of forward layers is not, where the gradients' own is as general.
 bool may_take(const Template& known, Direction direction) {
-  return known.direction == direction ||
-         (direction == Direction::kGradInput && known.direction == Direction::kForward && known.seconds != nullptr &&
-          known.makes_gradients);
+  return known.direction == direction || (direction == Direction::kGradInput && known.serves_grad_input);
 }
 
 }  // namespace
@@ -135,7 +102,8 @@ Result<Candidates> candidates(const Problem& problem, Records records) {
   }
   const auto seconds = [](const Plan& plan) { return plan.predicted_seconds.value_or(0); };
   std::ranges::stable_sort(predicted, {}, seconds);
-  const bool first = !predicted.empty() && seconds(predicted.front()) < direct_seconds(problem, out.plans.front());
+  const bool first = !predicted.empty() && seconds(predicted.front()) < general.seconds(problem, out.plans.front(),
+                                                                                        planned_sizes(problem.layer));
   // Where the general one is first: the first of the others, then some more of its own, then the rest.
   const std::ptrdiff_t before = first ? 0 : std::min(kGeneralFirst, std::ssize(out.plans));
   out.plans.insert(out.plans.begin() + before, std::move_iterator(predicted.begin()),
@@ -159,28 +127,13 @@ Result<std::int64_t> grid_blocks(const Problem& problem, const Plan& plan, const
   if (shape.batch == 0 && problem.direction == Direction::kForward) {
     return 0;
   }
-  const LaunchPlan launch = launch_plan_of(problem, plan);
-  const auto main = std::ranges::find(launch.kernels, "", &KernelPlan::suffix);
-  return main->grid.checked_blocks(quantities_of(shape));
+  return plan.launch.main().grid.checked_blocks(quantities_of(shape));
 }
 
-TileGrid tile_grid_of(const Problem& problem, const Plan& plan) {
-  return template_of(plan).grid(problem, plan);
-}
-
-Grid TileGrid::grid() const {
-  // The kernel's coordinates go on to the end of the last tile, also where the padding takes it away again.
-  constexpr std::int64_t kIntMax = std::numeric_limits<std::int32_t>::max();
-  const auto per = [](Quantity quantity) { return Amount{.factor = 1, .per = quantity}; };
-  return {.axes = {{per(Quantity::kOutHeight), tile_rows},
-                   {per(Quantity::kOutWidth), tile_columns},
-                   {per(Quantity::kBatch), tile_images}},
-          .blocks_per_tile = blocks_per_tile,
-          .most_tiles = most_tiles,
-          .bounds = {{Quantity::kOutHeight, kIntMax - tile_rows},
-                     {Quantity::kInHeight, (kIntMax - tile_rows - beyond_rows) / stride_h + 1},
-                     {Quantity::kOutWidth, kIntMax - tile_columns},
-                     {Quantity::kInWidth, (kIntMax - tile_columns - beyond_columns) / stride_w + 1}}};
+LaunchPlan launch_plan_of(const Problem& problem, const Plan& plan) {
+  const Template& known = template_of(plan);
+  return plan.swapped ? exchanged_launch(problem, plan, known.launch(exchanged_problem(problem).value(), plan))
+                      : known.launch(problem, plan);
 }
 
 }  // namespace convtgen

@@ -11,9 +11,9 @@
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
 #include "generator/planner/cost_factors.h"
+#include "generator/planner/launch_plan.h"
 #include "generator/planner/target.h"
 #include "generator/program/parameters.h"
-#include "generator/recipe/recipe.h"
 #include "generator/support/error.h"
 
 namespace convtgen {
@@ -51,18 +51,15 @@ struct RecordedTime {
 };
 
 struct Plan {
-  std::string template_name;  // "direct"
-  Parameters parameters;
-  int threads = 0;                // a block
-  int cluster = 1;                // blocks of a cluster, which the grid is whole ones of
-  std::int64_t shared_bytes = 0;  // dynamic shared memory of a block
-  std::int64_t alignment = 0;     // bytes that the addresses of x and y are multiples of; 0: those of an element
-  std::int64_t packed_bytes = 0;  // of the packed copy of the weights that the kernel reads in their place; 0: none
-  std::int64_t packed_rows = 1;   // of 16 bytes that a thread of the packing kernel makes
+  std::string template_name = {};  // "direct"
+  Parameters parameters = {};
+  LaunchPlan launch = {};      // what a call launches
+  bool swapped = false;        // a gradient of the input as a forward layer: input and output are exchanged
+  std::int64_t alignment = 0;  // bytes that the addresses of x and y are multiples of; 0: those of an element
   std::optional<double> predicted_seconds = {};  // of a call at the layer's sizes, middling ones where they are open
   std::optional<RecordedTime> recorded = {};     // by a tuning record: it was the layer's fastest there
-  std::string summary;  // "a block makes 16x64 pixels of 16 channels; 21 taps; 26.1 KiB shared"
-  std::string reason;   // why this plan
+  std::string summary = {};  // "a block makes 16x64 pixels of 16 channels; 21 taps; 26.1 KiB shared"
+  std::string reason = {};   // why this plan
 };
 
 /// Why a template has no plan for a problem.
@@ -98,18 +95,8 @@ struct Template;  // templates.h
 /// Errors: more blocks than a grid can have, or an extent the kernel's 32-bit coordinates can't hold.
 [[nodiscard]] Result<std::int64_t> grid_blocks(const Problem& problem, const Plan& plan, const Shape& shape);
 
-/// What the planner knows of the main kernel's grid.
-struct TileGrid {
-  std::int64_t stride_h = 1, stride_w = 1;           // the layer's
-  std::int64_t beyond_rows = 0, beyond_columns = 0;  // inputs that a tile counts behind the last, beside tile_rows
-  std::int64_t tile_rows = 1, tile_columns = 1;      // outputs that a block makes
-  std::int64_t tile_images = 1;                      // whose outputs of that rectangle it makes
-  std::int64_t blocks_per_tile = 1;                  // for all channels and phases of a tile of one image
-  std::int64_t most_tiles = 0;                       // that have blocks at a time, which go on to others; 0: all have
-  /// For launches.
-  [[nodiscard]] Grid grid() const;
-};
-/// Throws std::invalid_argument where there is no template of the plan's name.
-[[nodiscard]] TileGrid tile_grid_of(const Problem& problem, const Plan& plan);
+/// What a plan of the problem with these parameters launches: plans that planners make have it. Throws
+/// std::invalid_argument where there is no template of the plan's name.
+[[nodiscard]] LaunchPlan launch_plan_of(const Problem& problem, const Plan& plan);
 
 }  // namespace convtgen

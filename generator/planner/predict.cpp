@@ -11,10 +11,11 @@ std::optional<double> predict(const Problem& problem, const Plan& plan, const In
     return std::nullopt;
   }
   const Template& known = template_of(plan);
-  if (is_exchanged(problem, plan)) {
-    return known.seconds(exchanged_problem(problem).value(), plan, exchanged_sizes(problem.layer, sizes));
+  if (!known.is_ranked) {
+    return std::nullopt;
   }
-  return known.seconds != nullptr ? known.seconds(problem, plan, sizes) : std::nullopt;
+  return plan.swapped ? known.seconds(exchanged_problem(problem).value(), plan, exchanged_sizes(problem.layer, sizes))
+                      : known.seconds(problem, plan, sizes);
 }
 
 }  // namespace convtgen

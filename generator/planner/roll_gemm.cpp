@@ -1,5 +1,3 @@
-#include "generator/planner/roll_gemm.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,10 +7,8 @@
 #include <utility>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/block_constants.h"
-#include "generator/planner/cost.h"
 #include "generator/planner/integers.h"
-#include "generator/planner/layer_parameters.h"
+#include "generator/planner/planner.h"
 #include "generator/planner/roofline.h"
 #include "generator/planner/tensor_cores.h"
 
@@ -21,7 +17,6 @@ namespace {
 
 constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kMostInstructionN = 256;  // of a product
-constexpr std::int64_t kMostAccumulators = 128;  // of a thread: the template asserts that they fit the registers
 constexpr std::int64_t kMostRegisters = 152;  // of accumulators and fragments: beyond, products are serialised (C7512)
 constexpr std::int64_t kMostPixelRegisters = 160;    // with channels last
 constexpr std::int64_t kMostRoundedRegisters = 120;  // the same of tf32, whose words are rounded
@@ -30,73 +25,25 @@ constexpr std::int64_t kMostProducts = 256;          // in the unrolled body
 constexpr std::int64_t kMostPixelProducts = 64;      // with channels last, where it has those of all channels
 constexpr std::int64_t kMostStages = 8;
 constexpr std::int64_t kMostSegments = 64;  // of an image's rows
-constexpr std::size_t kMostPlans = 8;
 
 double number(std::int64_t value) {
   return static_cast<double>(value);
 }
 
 /// The block, as the template's parameters of the same names.
-struct Block {
-  bool operator==(const Block&) const = default;
-
-  std::int64_t thread_positions = 2, rows = 1, block_n = 8, store = 1;
-  std::int64_t block_k = 16, stages = 2;
-  bool flat = false, staged_epilogue = false;
-};
-
-constexpr std::array kMembers = {
-    BlockMember{"thread_positions", &Block::thread_positions},
-    BlockMember{"rows", &Block::rows},
-    BlockMember{"block_n", &Block::block_n},
-    BlockMember{"store", &Block::store},
-    BlockMember{"flat", &Block::flat},
-    BlockMember{"staged_epilogue", &Block::staged_epilogue},
-    BlockMember{"block_k", &Block::block_k},
-    BlockMember{"stages", &Block::stages},
-};
+CONVTGEN_BLOCK(Block, (thread_positions, 2), (rows, 1), (block_n, 8), (store, 1), (block_k, 16), (stages, 2),
+               (flat, false), (staged_epilogue, false));
 
 /// The template's constants that are wanted, by their names there.
-enum Constant : std::size_t {
-  kBytes,
-  kDepth,
-  kPack,
-  kReach,
-  kSteps,
-  kKBlocks,
-  kTiles,
-  kStrip,
-  kInstructionN,
-  kNTiles,
-  kImagePitch,
-  kFragments,
-  kFragmentSets,
-  kStageBytes,
-  kWeightBytes,
-  kThreads,
-  kSharedBytes,
-  kPackedBytes,
-  kAlignment,
-};
-constexpr std::array<std::string_view, 19> kConstants = {
-    "kBytes",       "kDepth",        "kPack",        "kReach",       "kSteps",     "kKBlocks",      "kTiles",
-    "kStrip",       "kInstructionN", "kNTiles",      "kImagePitch",  "kFragments", "kFragmentSets", "kStageBytes",
-    "kWeightBytes", "kThreads",      "kSharedBytes", "kPackedBytes", "kAlignment"};
+CONVTGEN_CONSTANTS(kMostAccumulators, kDepth, kReach, kSteps, kKBlocks, kTiles, kStrip, kInstructionN, kNTiles,
+                   kImagePitch, kFragments, kFragmentSets, kStageBytes, kWeightBytes, kThreads, kSharedBytes,
+                   kPackedBytes, kAlignment);
 
 /// What the choice depends on.
-struct Facts {
-  const Layer& layer;
-  const PlannedTarget& target;
-  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
-  Axis rows = {}, columns = {};
-  Shape shape = {};        // with what open sizes are planned for
-  std::int64_t bytes = 0;  // of an element
-  std::int64_t depth = 0;  // channels of a product
-  std::int64_t pack = 0;   // elements of 16 bytes
-  std::int64_t reach = 0;  // from a row's first tap to its last
-  bool channels_last = false;
+struct Facts : FactsOf<Block> {
+  std::int64_t depth = of({})[kDepth];  // channels of a product
+  std::int64_t reach = of({})[kReach];  // from a row's first tap to its last
 
-  [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
   [[nodiscard]] std::int64_t strips(const Block& b) const {
     const std::int64_t strip = of(b)[kStrip];
     return b.flat ? ceil_div(shape.batch * of(b)[kImagePitch], strip)
@@ -122,13 +69,13 @@ double row_waste(const Facts& f, const Block& b, std::int64_t extent) {
 /// and end with them where rows are not whole sectors.
 double store_cycles(const Facts& f, const Block& b) {
   const std::int64_t strip = f.of(b)[kStrip];
-  const double part = f.target.factors.roll_part_of_sector;
+  const double part = f.factors.roll_part_of_sector;
   if (f.channels_last) {  // a quad stores its channels of a position together
     const std::int64_t piece = 4 * b.store * f.bytes;
     const bool is_whole = piece % 32 == 0 && f.layer.out_channels * f.bytes % 32 == 0;
     const double cycles = is_whole ? number(piece) / 32 : (number(piece) / 32 + 1) * part;
     const double warps = number(strip) / 8;
-    return number(ceil_div(b.block_n, 4 * b.store)) * warps * (8 * cycles + f.target.factors.roll_store_nhwc);
+    return number(ceil_div(b.block_n, 4 * b.store)) * warps * (8 * cycles + f.factors.roll_store_nhwc);
   }
   const std::int64_t piece =
       b.staged_epilogue ? 32 * std::min(b.thread_positions, b.store) : 8 * b.thread_positions;  // positions
@@ -165,7 +112,7 @@ double row_cycles(const Facts& f, const Block& b) {
                          .shared_wavefronts = f.channels_last ? wavefronts : 0,
                          .instructions = 2 * steps * (read + 2 * words + fragments + 10),
                          .l2_bytes = staged};
-  return convtgen::cycles_of(f.target, row) + (of_block[kFragmentSets] == 1 ? steps * f.target.factors.roll_once : 0);
+  return cycles_of(f.target, row) + (of_block[kFragmentSets] == 1 ? steps * f.factors.roll_once : 0);
 }
 
 /// What a row of a block takes, however many rows its tiles have.
@@ -174,19 +121,17 @@ struct RowCycles {
   double stored = 0;  // of an output row, on top of that
 };
 RowCycles row_cycles_of(const Facts& f, const Block& b) {
-  const CostFactors& factors = f.target.factors;
   const double row = row_cycles(f, b);
   // Where few rows are staged, a warpgroup can't go on to the next while the other stores.
   const double staged = number(b.stages * b.block_k) / number(f.layer.in_channels);
-  const double alone = factors.roll_alone * std::max(0.0, 2 - staged);
+  const double alone = f.factors.roll_alone * std::max(0.0, 2 - staged);
   return {.row = row,
-          .stored = std::max(0.0, store_cycles(f, b) - row) + factors.roll_row + alone +
-                    (b.staged_epilogue ? factors.roll_staged_epilogue : 0.0)};
+          .stored = std::max(0.0, store_cycles(f, b) - row) + f.factors.roll_row + alone +
+                    (b.staged_epilogue ? f.factors.roll_staged_epilogue : 0.0)};
 }
 
 /// The work of a call, except what moves through memory.
 CallWork work_of(const Facts& f, const Block& b, const RowCycles& cycles) {
-  const CostFactors& factors = f.target.factors;
   const std::int64_t segments = ceil_div(f.shape.out[kHeight], b.rows);
   // Input rows of a tile: those of its outputs and the halo, except what lies outside.
   const std::int64_t outside = segments == 1   ? 2 * (f.rows.kernel - 1 - f.rows.padding.before) + f.rows.output_padding
@@ -194,9 +139,9 @@ CallWork work_of(const Facts& f, const Block& b, const RowCycles& cycles) {
                                                : 0;
   const std::int64_t read = b.rows + f.rows.kernel - 1 - std::max<std::int64_t>(0, outside);
   const double tile = number(read) * cycles.row + number(b.rows) * cycles.stored;
-  return {.first_cycles = f.channels_last ? factors.roll_tile : 0,
+  return {.first_cycles = f.channels_last ? f.factors.roll_tile : 0,
           .waves = number(waves_of(f.target, f.strips(b) * segments, f.of(b)[kNTiles])),
-          .wave_cycles = tile + (f.channels_last ? factors.roll_tile_nhwc : factors.roll_tile)};
+          .wave_cycles = tile + (f.channels_last ? f.factors.roll_tile_nhwc : f.factors.roll_tile)};
 }
 
 double predicted_seconds(const Facts& f, const Block& b) {
@@ -208,7 +153,7 @@ double predicted_seconds(const Facts& f, const Block& b) {
   CallWork work = work_of(f, b, row_cycles_of(f, b));
   work.packed_bytes = number(f.of(b)[kPackedBytes]);
   work.memory_bytes = moved * number(f.bytes);
-  work.hidden_less = f.channels_last ? f.target.factors.hidden_less : 0;  // NCHW's waste of sectors stands for that
+  work.hidden_less = f.channels_last ? f.factors.hidden_less : 0;  // NCHW's waste of sectors stands for that
   return seconds_of(f.target, work);
 }
 
@@ -252,7 +197,7 @@ std::vector<std::int64_t> block_n_choices(const Facts& f) {
   for (std::int64_t parts = 1; parts <= ceil_div(out, 8) && choices.size() < 3; ++parts) {
     // With channels last a quad of threads stores 16 bytes of each, of one position.
     const std::int64_t share = ceil_div(out, parts);
-    const std::int64_t block_n = round_up(share, f.channels_last && share > 16 ? 4 * f.pack : 8);
+    const std::int64_t block_n = round_up(share, f.channels_last && share > 16 ? 4 * f.vector : 8);
     if (fits(block_n) && (choices.empty() || choices.back() != block_n)) {
       choices.push_back(block_n);
     }
@@ -273,7 +218,7 @@ Registers registers_of(const Facts& f, const Block& b) {
 
 bool registers_suffice(const Facts& f, const Block& b) {
   const Registers registers = registers_of(f, b);
-  return acc_registers(f, b) <= kMostAccumulators && registers.wanted <= registers.most;
+  return acc_registers(f, b) <= f.of(b)[kMostAccumulators] && registers.wanted <= registers.most;
 }
 
 /// The block with the stages that are predicted to take least; nothing where none fits.
@@ -308,15 +253,10 @@ std::optional<Block> with_pipeline(const Facts& f, const Block& b) {
   return best;
 }
 
-struct Candidate {
-  Block block;
-  double seconds = 0;
-};
-
 /// How outputs are stored.
 void choose_store(const Facts& f, Block& b) {
   const Layer& layer = f.layer;
-  b.store = f.channels_last || b.staged_epilogue ? f.pack : b.thread_positions;
+  b.store = f.channels_last || b.staged_epilogue ? f.vector : b.thread_positions;
   const auto fits = [&] {
     return f.channels_last ? b.block_n % (4 * b.store) == 0 && layer.out_channels % b.store == 0
                            : f.shape.out[kWidth] % b.store == 0;
@@ -326,35 +266,7 @@ void choose_store(const Facts& f, Block& b) {
   }
 }
 
-std::vector<Candidate> candidates(const Facts& f) {
-  std::vector<Candidate> out;
-  for (const std::int64_t positions : {2, 4}) {
-    for (const std::int64_t block_n : block_n_choices(f)) {
-      for (const bool flat : {false, true}) {
-        for (const bool staged_epilogue : {false, true}) {
-          if ((f.channels_last && staged_epilogue) || (flat && !f.columns.extent)) {
-            continue;
-          }
-          Block block;
-          block.thread_positions = positions;
-          block.block_n = block_n;
-          block.flat = flat;
-          block.staged_epilogue = staged_epilogue;
-          choose_store(f, block);
-          if (!registers_suffice(f, block)) {
-            continue;
-          }
-          if (const std::optional<Block> whole = with_pipeline(f, block)) {
-            out.push_back({*whole, predicted_seconds(f, *whole)});
-          }
-        }
-      }
-    }
-  }
-  return out;
-}
-
-/// Why candidates() has none: which limit the smallest block that it tries breaks.
+/// Why blocks() has none: which limit the smallest block that it tries breaks.
 std::unexpected<Error> why_none(const Facts& f) {
   const Layer& layer = f.layer;
   Block least;
@@ -369,9 +281,9 @@ std::unexpected<Error> why_none(const Facts& f) {
   if (choices.empty()) {
     return fail_shared_memory(f.target, words, f.of(least)[kSharedBytes]);
   }
-  if (const std::int64_t acc = acc_registers(f, least); acc > kMostAccumulators) {
+  if (const std::int64_t acc = acc_registers(f, least); acc > f.of(least)[kMostAccumulators]) {
     return fail(fmt::format("kernel height {} takes {} accumulators of a thread; at most {}",
-                            layer.axes[kHeight].kernel, acc, kMostAccumulators));
+                            layer.axes[kHeight].kernel, acc, f.of(least)[kMostAccumulators]));
   }
   if (const Registers registers = registers_of(f, least); registers.wanted > registers.most) {
     return fail(fmt::format("kernel {}x{} takes {} registers of a thread for accumulators and fragments; at most {}",
@@ -387,41 +299,6 @@ std::unexpected<Error> why_none(const Facts& f) {
                             layer.in_channels, least.block_k));
   }
   return fail_shared_memory(f.target, words, f.of(least)[kSharedBytes]);
-}
-
-/// All parameters but the block's.
-Parameters parameters_of(const Layer& l) {
-  Parameters p = product_parameters(l);
-  p.insert({
-      {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
-      {"Sum", TypeName{"float"}},
-      {"type", product_type(l.dtype)},
-  });
-  return p;
-}
-
-Plan plan_of(const Facts& f, const Candidate& candidate) {
-  const Layer& layer = f.layer;
-  const Block& b = candidate.block;
-  Plan plan;
-  plan.template_name = "roll_gemm";
-  plan.predicted_seconds = candidate.seconds;
-  Constants& of_block = f.of(b);
-  plan.parameters = parameters_of(layer);
-  add_block<Block>(plan.parameters, b, kMembers);
-  plan.threads = static_cast<int>(of_block[kThreads]);
-  plan.shared_bytes = of_block[kSharedBytes];
-  plan.packed_bytes = of_block[kPackedBytes];
-  plan.alignment = of_block[kAlignment];
-  plan.summary =
-      fmt::format("a block makes {}x{} outputs of {} channels; {} taps; {:.1f} KiB shared", b.rows, of_block[kStrip],
-                  std::min(b.block_n, layer.out_channels), tap_count(layer), number(plan.shared_bytes) / 1024.0);
-  plan.reason = fmt::format(
-      "tensor cores: products of 64 positions x {} kernel rows of {} channels, rows roll down; {} stages of {} input "
-      "channels, weights resident{}{}",
-      f.rows.kernel, b.block_n, b.stages, b.block_k, b.flat ? ", images in one sequence" : "",
-      b.staged_epilogue ? ", outputs through shared memory" : "");
-  return plan;
 }
 
 /// What the template asks of the layer, whatever its sizes.
@@ -462,88 +339,66 @@ Result<void> check(const Problem& problem) {
   return {};
 }
 
-/// Errors: why the template has no kernel for the layer.
-Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check(problem); !checked) {
-    return std::unexpected(checked.error());
-  }
-  const auto shape = shape_of(layer, sizes);
-  if (!shape) {
-    return std::unexpected(shape.error());
-  }
-  if (shape->output_elements == 0) {
-    return fail("a batch of 0; there is nothing to compute");
-  }
-  auto constants = BlockConstants<Block>::make(program, parameters_of(layer), kMembers, kConstants);
-  if (!constants) {
-    return std::unexpected(std::move(constants.error()));
-  }
-  Facts f{.layer = layer,
-          .target = problem.target,
-          .constants = *std::move(constants),
-          .rows = symmetric(layer.axes[kHeight]),
-          .columns = symmetric(layer.axes[kWidth]),
-          .shape = *shape,
-          .channels_last = layer.layout == Layout::kNhwc};
-  Constants& of_layer = f.of(Block());
-  f.bytes = of_layer[kBytes];
-  f.depth = of_layer[kDepth];
-  f.pack = of_layer[kPack];
-  f.reach = of_layer[kReach];
-  return f;
-}
+struct RollGemm : Planner<Facts, kConstants, check> {
+  static constexpr bool kServesGradInput = true;
+  static constexpr std::size_t kMostPlans = 8;
+  static constexpr bool kNeedsShape = true;
 
-/// The program of the template, read once in a process.
-const ConstantProgram& own_program() {
-  static const ConstantProgram program = ConstantProgram::read(programs::roll_gemm()).value();
-  return program;
-}
+  static Parameters parameters(const Problem& problem) {
+    return with_product_types(product_parameters(problem.layer), problem.layer.dtype);
+  }
+  static Blocks blocks(const Facts& f) {
+    if (f.shape.output_elements == 0) {
+      return fail("a batch of 0; there is nothing to compute");
+    }
+    std::vector<Block> out;
+    for (const std::int64_t positions : {2, 4}) {
+      for (const std::int64_t block_n : block_n_choices(f)) {
+        for (const bool flat : {false, true}) {
+          for (const bool staged_epilogue : {false, true}) {
+            if ((f.channels_last && staged_epilogue) || (flat && !f.columns.extent)) {
+              continue;
+            }
+            Block block;
+            block.thread_positions = positions;
+            block.block_n = block_n;
+            block.flat = flat;
+            block.staged_epilogue = staged_epilogue;
+            choose_store(f, block);
+            if (!registers_suffice(f, block)) {
+              continue;
+            }
+            if (const std::optional<Block> whole = with_pipeline(f, block)) {
+              out.push_back(*whole);
+            }
+          }
+        }
+      }
+    }
+    return out.empty() ? Blocks(why_none(f)) : out;
+  }
+  static double seconds(const Facts& f, const Block& b, Constants&) { return predicted_seconds(f, b); }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    return {fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.rows, c[kStrip],
+                        std::min(b.block_n, f.layer.out_channels), tap_count(f.layer)),
+            fmt::format("tensor cores: products of 64 positions x {} kernel rows of {} channels, rows roll down; {} "
+                        "stages of {} input channels, weights resident{}{}",
+                        f.rows.kernel, b.block_n, b.stages, b.block_k, b.flat ? ", images in one sequence" : "",
+                        b.staged_epilogue ? ", outputs through shared memory" : "")};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    // In a sequence an image takes more than its outputs: as many blocks as its share of the strips, or some more.
+    const std::int64_t columns = b.flat ? c[kStrip] * f.shape.out[kWidth] / c[kImagePitch] : c[kStrip];
+    return TileGrid{.tile_rows = b.rows,
+                    .tile_columns = columns,
+                    .blocks_per_tile = c[kNTiles],
+                    .most_tiles = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles])}
+        .grid();
+  }
+};
 
 }  // namespace
 
-Result<std::vector<Plan>> plans_roll_gemm(const Problem& problem, const ConstantProgram& program) {
-  const Result<Facts> facts = facts_of(problem, planned_sizes(problem.layer), program);
-  if (!facts) {
-    return std::unexpected(facts.error());
-  }
-  std::vector<Candidate> found = candidates(*facts);
-  if (found.empty()) {
-    return why_none(*facts);
-  }
-  std::ranges::stable_sort(found, {}, &Candidate::seconds);
-  found.resize(std::min(found.size(), kMostPlans));
-  std::vector<Plan> plans;
-  for (const Candidate& candidate : found) {
-    plans.push_back(plan_of(*facts, candidate));
-  }
-  return plans;
-}
-
-Result<std::vector<Plan>> plans_roll_gemm(const Problem& problem) {
-  if (auto checked = check(problem); !checked) {  // before the program is read
-    return std::unexpected(checked.error());
-  }
-  return plans_roll_gemm(problem, own_program());
-}
-
-std::optional<double> roll_gemm_seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
-  const Result<Facts> facts = facts_of(problem, sizes, own_program());
-  return facts ? std::optional(predicted_seconds(*facts, block_of<Block>(plan, kMembers))) : std::nullopt;
-}
-
-TileGrid roll_gemm_grid(const Problem& problem, const Plan& plan) {
-  constexpr std::array<std::string_view, 3> kNames = {"kNTiles", "kStrip", "kImagePitch"};
-  const std::vector<std::int64_t> values = constants_of(own_program(), plan.parameters, kNames).value();
-  TileGrid grid{.tile_rows = integer_of(plan, "rows"),
-                .tile_columns = values[1],
-                .blocks_per_tile = values[0],
-                .most_tiles = std::max<std::int64_t>(1, problem.target.multiprocessors / values[0])};
-  if (const auto shape = shape_of(problem.layer, planned_sizes(problem.layer)); shape && flag_of(plan, "flat")) {
-    // In the sequence an image takes more than its outputs: as many blocks as its share of the strips, or some more.
-    grid.tile_columns = grid.tile_columns * shape->out[kWidth] / values[2];
-  }
-  return grid;
-}
+CONVTGEN_TEMPLATE(RollGemm, roll_gemm);
 
 }  // namespace convtgen

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <set>
 
+#include "generator/layer/phases.h"
 #include "generator/planner/integers.h"
 #include "generator/planner/layer_parameters.h"
 
@@ -112,17 +115,6 @@ std::vector<Grid::Bound> staged_bounds(const Layer& layer, std::int64_t tile_row
           {Quantity::kInWidth, most_inputs(symmetric(layer.axes[kWidth]), tile_columns)}};
 }
 
-Result<void> check_bounds(const Layer& layer, const std::vector<Grid::Bound>& bounds) {
-  for (const Grid::Bound& bound : bounds) {
-    const Size& size = layer.axes[bound.extent == Quantity::kInHeight ? kHeight : kWidth].extent;
-    if (size && *size > bound.most) {
-      return fail(fmt::format("{} {} is too large for the kernel's 32-bit coordinates; at most {}",
-                              words_of(bound.extent), *size, bound.most));
-    }
-  }
-  return {};
-}
-
 TileGrid staged_grid(const Layer& layer, std::int64_t tile_rows, std::int64_t tile_columns,
                      std::int64_t channel_tiles) {
   const std::int64_t stride_h = layer.axes[kHeight].stride, stride_w = layer.axes[kWidth].stride;
@@ -139,6 +131,34 @@ Result<void> check_staged_grid(const Layer& layer, std::int64_t tile_rows, std::
     return fail("more channel tiles than a grid can have");
   }
   return check_bounds(layer, staged_bounds(layer, tile_rows, tile_columns));
+}
+
+Result<void> check_numbers_alone(const Problem& problem) {
+  return check_numbers(problem.layer);
+}
+
+std::int64_t phases_with_taps(const Axis& axis) {
+  std::set<std::int64_t> phases;
+  for (std::int64_t k = 0; k < axis.kernel; ++k) {
+    phases.insert(phase_of_tap(axis, k));
+  }
+  return std::ssize(phases);
+}
+
+std::int64_t offsets_of_taps(const Axis& axis) {
+  std::set<std::int64_t> offsets;
+  for (std::int64_t k = 0; k < axis.kernel; ++k) {
+    offsets.insert(offset_of_tap(axis, k));
+  }
+  return std::ssize(offsets);
+}
+
+double scalar_seconds(const LayerFacts& f, const Grid& grid) {
+  const auto blocks = grid.checked_blocks(quantities_of(f.shape));
+  return !f.misfit && blocks && *blocks > 0
+             ? f.target.launch_seconds + std::max(f.cost.flops / (f.factors.direct_reaches * f.target.f32_flops),
+                                                  f.cost.bytes / f.target.bytes_per_second)
+             : 0;
 }
 
 std::int64_t even_part(std::int64_t total, std::int64_t most) {

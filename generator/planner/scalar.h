@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "generator/planner/plan.h"
+#include "generator/planner/planner.h"
 
 namespace convtgen {
 
@@ -24,8 +26,6 @@ inline constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
 /// with what their taps reach of the output.
 [[nodiscard]] std::vector<Grid::Bound> staged_bounds(const Layer& layer, std::int64_t tile_rows,
                                                      std::int64_t tile_columns);
-/// Errors: a known size of the layer is beyond its bound.
-[[nodiscard]] Result<void> check_bounds(const Layer& layer, const std::vector<Grid::Bound>& bounds);
 
 /// The grid of a kernel whose blocks make so many positions, of all phases, and one of so many tiles of channels.
 [[nodiscard]] TileGrid staged_grid(const Layer& layer, std::int64_t tile_rows, std::int64_t tile_columns,
@@ -33,6 +33,22 @@ inline constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
 /// Errors: a launch can't have that grid, or coordinates don't fit to the end of a block's last tile.
 [[nodiscard]] Result<void> check_staged_grid(const Layer& layer, std::int64_t tile_rows, std::int64_t tile_columns,
                                              std::int64_t channel_tiles);
+
+/// Phases of an axis that have taps, and positions that taps read beside an output's own.
+[[nodiscard]] std::int64_t phases_with_taps(const Axis& axis);
+[[nodiscard]] std::int64_t offsets_of_taps(const Axis& axis);
+
+/// About the time of a call with this grid, of whose products tensor cores make none; 0 where it has no blocks.
+[[nodiscard]] double scalar_seconds(const LayerFacts& facts, const Grid& grid);
+
+/// Planner::check where the template asks for nothing else.
+[[nodiscard]] Result<void> check_numbers_alone(const Problem& problem);
+
+/// A planner of such a template.
+template <typename F, const auto& kWanted, Result<void> (*kCheck)(const Problem&) = check_numbers_alone>
+struct ScalarPlanner : Planner<F, kWanted, kCheck> {
+  static Parameters parameters(const Problem& problem) { return scalar_parameters(problem.layer, problem.direction); }
+};
 
 /// The size of each part when `total` is cut into as few even parts of at most `most` as possible.
 [[nodiscard]] std::int64_t even_part(std::int64_t total, std::int64_t most);

@@ -138,21 +138,6 @@ struct Way {
 
 }  // namespace
 
-Parameters parameters_of(const Problem& problem) {
-  const Layer& l = problem.layer;
-  Parameters p = gemm::group_parameters(l);
-  p.insert({
-      {"Element", TypeName{l.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
-      {"Sum", TypeName{"float"}},
-      {"type", product_type(l.dtype)},
-  });
-  return p;
-}
-
-Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program) {
-  return Facts::make(gemm::facts_of(problem, sizes), program, parameters_of(problem), kMembers, kConstants);
-}
-
 std::vector<Block> blocks(const Facts& f) {
   std::vector<Way> ways = {
       {}, {.staged_epilogue = true}, {.ping_pong = true}, {.staged_epilogue = true, .ping_pong = true}};
@@ -165,7 +150,7 @@ std::vector<Block> blocks(const Facts& f) {
       Block block;
       block.thread_positions = thread_positions;
       block.phase_rows = phase_rows;
-      for (const std::int64_t block_n : gemm::block_n_sizes(f, block, gemm::kMostAccumulators)) {
+      for (const std::int64_t block_n : gemm::block_n_sizes(f, block, f.of({})[gemm::kMostAccumulators])) {
         block.block_n = block_n;
         for (const std::int64_t block_k : block_k_sizes(f)) {
           block.block_k = block_k;
@@ -189,9 +174,9 @@ std::vector<Block> blocks(const Facts& f) {
 std::unexpected<Error> why_none(const Facts& f) {
   Block least;
   least.phase_rows = *gemm::phase_row_counts(f).begin();
-  const std::set<std::int64_t> sizes = gemm::block_n_sizes(f, least, gemm::kMostAccumulators);
+  const std::set<std::int64_t> sizes = gemm::block_n_sizes(f, least, f.of({})[gemm::kMostAccumulators]);
   if (sizes.empty()) {
-    return gemm::fail_phases(f.layer, least.phase_rows * f.columns.stride, gemm::kMostAccumulators / 8);
+    return gemm::fail_phases(f.layer, least.phase_rows * f.columns.stride, f.of({})[gemm::kMostAccumulators] / 8);
   }
   least.block_n = *sizes.begin();
   least.block_k = block_k_sizes(f).front();

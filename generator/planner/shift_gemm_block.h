@@ -5,46 +5,16 @@
 #include <vector>
 
 #include "generator/planner/gemm_block.h"
-#include "generator/planner/plan.h"
 
 namespace convtgen::shift_gemm {
 
-/// The block, as the template's parameters of the same names.
-struct Block : gemm::Block {
-  bool operator==(const Block&) const = default;
-
-  bool staged_epilogue = false, ping_pong = false;
-  std::int64_t cluster = 1;
-};
-inline constexpr auto kMembers = gemm::members_with(std::array{
-    BlockMember<Block>{"staged_epilogue", &Block::staged_epilogue},
-    BlockMember<Block>{"ping_pong", &Block::ping_pong},
-    BlockMember<Block>{"cluster", &Block::cluster},
-});
+using gemm::Block;
+using gemm::Facts;
 
 /// The template's constants that are asked for beside those of gemm::Constant.
-enum Constant : std::size_t {
-  kTileWarps = gemm::kCommonConstants,
-  kCopyPixels,
-  kPixelCopies,
-  kPixelCopyBytes,
-  kWarpOutputs,
-  kReceivedBytes,
-  kHeldFragments,
-  kBatches,
-  kLoads,
-};
-inline constexpr auto kConstants = gemm::constants_with(
-    std::array<std::string_view, 9>{"kTileWarps", "kCopyPixels", "kPixelCopies", "kPixelCopyBytes", "kWarpOutputs",
-                                    "kReceivedBytes", "kHeldFragments", "kBatches", "kLoads"});
-
-using Facts = gemm::FactsOf<Block>;
-
-/// All parameters except the block's.
-[[nodiscard]] Parameters parameters_of(const Problem& problem);
-
-/// Refers to the problem's target. Errors: as BlockConstants::make() has them.
-[[nodiscard]] Result<Facts> facts_of(const Problem& problem, const InputSizes& sizes, const ConstantProgram& program);
+CONVTGEN_MORE_CONSTANTS(Constant, kOwnNames, gemm::kConstantCount, kTileWarps, kCopyPixels, kPixelCopies,
+                        kPixelCopyBytes, kWarpOutputs, kReceivedBytes, kHeldFragments, kBatches, kLoads);
+inline constexpr auto kConstants = joined(gemm::kConstants, kOwnNames);
 
 /// Blocks that fit the chip, one for each way to share the work among threads and blocks.
 [[nodiscard]] std::vector<Block> blocks(const Facts& facts);

@@ -36,8 +36,7 @@ double cluster_cycles(const Facts& f, const Block& b) {
   }
   const double bytes = number(f.of(b)[kReceivedBytes]);
   const double sent = bytes * static_cast<double>(b.cluster - 1) / static_cast<double>(b.cluster);
-  return f.target.factors.shift_cluster_sync + sent / f.target.factors.shift_sent +
-         bytes / f.target.sm.shared_bytes_per_cycle;
+  return f.factors.shift_cluster_sync + sent / f.factors.shift_sent + bytes / f.target.sm.shared_bytes_per_cycle;
 }
 
 /// SMs on which clusters of so many blocks find places: the SMs of a GPC, 16 or 18, are no multiple of the larger ones.
@@ -72,25 +71,23 @@ double tile_cycles(const Facts& f, const Block& b) {
   const double loads = warps * steps * offsets * 2 * words * bank_conflicts(f, b);
   const double arriving = input / (b.bulk ? f.target.sm.shared_bytes_per_cycle
                                           : std::min(f.target.sm.copied_bytes_per_cycle,
-                                                     number(b.copy_bytes) / f.target.factors.shift_small_copy));
+                                                     number(b.copy_bytes) / f.factors.shift_small_copy));
   const double shared = products * of(gemm::kInstructionN) / 4 + loads + arriving;
 
   const double weights = b.resident ? 0 : of(gemm::kKBlockWeightBytes);
   const double producers = !b.bulk           ? 0
-                           : f.channels_last ? of(kPixelCopies) * f.target.factors.shift_bulk_pixel
+                           : f.channels_last ? of(kPixelCopies) * f.factors.shift_bulk_pixel
                                              : gemm::bulk_row_cycles(f, b, of_block, stages);
   // The copies of an empty stage are issued and arrive before its products begin.
   const double consumers = std::max({tensor, issue, shared});
-  const double arrives = input / (is_odd(f) ? f.target.factors.shift_odd_l2 : f.target.sm.l2_bytes_per_cycle) +
-                         weights / f.target.factors.shift_weights_l2;
-  const double round = consumers + f.target.factors.gemm_latency + arrives + producers;
-  const double in_rounds =
-      (is_odd(f) ? f.target.factors.shift_odd_round : f.target.factors.shift_round) * round / number(b.stages);
+  const double arrives = input / (is_odd(f) ? f.factors.shift_odd_l2 : f.target.sm.l2_bytes_per_cycle) +
+                         weights / f.factors.shift_weights_l2;
+  const double round = consumers + f.factors.gemm_latency + arrives + producers;
+  const double in_rounds = (is_odd(f) ? f.factors.shift_odd_round : f.factors.shift_round) * round / number(b.stages);
   const double multiplied =
-      stages * (std::max({consumers, producers, arrives, in_rounds}) + (is_odd(f) ? 0 : f.target.factors.gemm_k_block));
-  const double stored = 2 * outputs *
-                        (b.staged_epilogue ? f.target.factors.shift_staged_epilogue : f.target.factors.gemm_epilogue) /
-                        number(b.cluster);
+      stages * (std::max({consumers, producers, arrives, in_rounds}) + (is_odd(f) ? 0 : f.factors.gemm_k_block));
+  const double stored =
+      2 * outputs * (b.staged_epilogue ? f.factors.shift_staged_epilogue : f.factors.gemm_epilogue) / number(b.cluster);
   return b.ping_pong ? std::max(multiplied, (multiplied + stored) / 2) : multiplied + stored + cluster_cycles(f, b);
 }
 
@@ -100,16 +97,16 @@ double narrow_seconds(const Facts& f, const Block& b) {
   if (!f.channels_last || b.staged_epilogue) {
     return 0;
   }
-  const double outputs = number(f.groups * f.shape.output_elements);
+  const double outputs = number(f.problem.layer.groups * f.shape.output_elements);
   const std::int64_t pixel_bytes = b.block_n * f.bytes;
   // Four lanes have adjacent channels of a pixel.
   const double pieces =
       piece_seconds(f.target, outputs * number(f.bytes), std::min(4 * b.store, f.layer.out_channels) * f.bytes);
-  const bool is_whole_pixel = f.groups == 1 && b.block_n >= f.layer.out_channels;
+  const bool is_whole_pixel = f.problem.layer.groups == 1 && b.block_n >= f.layer.out_channels;
   if (is_whole_pixel || pixel_bytes > 32) {
     return pieces;
   }
-  const double rate = pixel_bytes == 32 ? f.target.factors.shift_sectors : f.target.factors.shift_part_sectors;
+  const double rate = pixel_bytes == 32 ? f.factors.shift_sectors : f.factors.shift_part_sectors;
   return std::max(pieces, outputs / number(b.block_n) / (rate * 1e9));
 }
 
@@ -120,18 +117,17 @@ double predicted_seconds(const Facts& f, const Block& b) {
   const std::int64_t waves =
       b.cluster > 1 ? ceil_div(gemm::tiles(f, b, of_block) * of_block[gemm::kNTiles] * b.cluster, usable(f, b))
                     : waves_of(f.target, gemm::tiles(f, b, of_block), of_block[gemm::kNTiles]);
-  const double measured =
-      is_odd(f) ? (b.bulk ? f.target.factors.shift_odd_rows_measured : f.target.factors.shift_odd_copies_measured)
-      : f.channels_last
-          ? (b.bulk ? f.target.factors.shift_bulk_pixels_measured : f.target.factors.shift_pixels_measured)
-          : f.target.factors.shift_rows_measured;
+  const double measured = is_odd(f) ? (b.bulk ? f.factors.shift_odd_rows_measured : f.factors.shift_odd_copies_measured)
+                          : f.channels_last
+                              ? (b.bulk ? f.factors.shift_bulk_pixels_measured : f.factors.shift_pixels_measured)
+                              : f.factors.shift_rows_measured;
   const double stores = b.staged_epilogue ? 1 : gemm::thread_stores(f, b);
   return seconds_of(f.target, {.packed_bytes = number(of_block[gemm::kPackedBytes]),
                                .waves = number(waves),
                                .wave_cycles = tile_cycles(f, b),
                                .memory_bytes = std::max(gemm::memory_bytes(f, b, of_block, stores),
                                                         narrow_seconds(f, b) * f.target.bytes_per_second),
-                               .hidden_less = f.target.factors.hidden_less,
+                               .hidden_less = f.factors.hidden_less,
                                .measured = measured});
 }
 

@@ -1,19 +1,15 @@
-// What planners of templates for gradients of weights share whose values are split: a kernel before the others looks
-// for the largest magnitude of each channel, by slices of the positions.
+// What the templates share that split values into two parts: the kernel that finds the largest magnitudes before.
 #pragma once
 
-#include <vector>
-
-#include "generator/planner/launch_plan.h"
 #include "generator/planner/plan.h"
-#include "generator/program/constants.h"
 
 namespace convtgen {
 
-/// The plans with as many slices as keep the chip's threads busy.
-[[nodiscard]] Result<std::vector<Plan>> with_scan_slices(const Problem& problem, const ConstantProgram& program,
-                                                         Result<std::vector<Plan>> plans);
-/// Adds the kernel before those that are there, and the region of the workspace that it writes.
-void add_scan(LaunchPlan& launch, const Plan& plan, const ConstantProgram& program);
+/// As many slices of the positions as keep the chip's threads busy, each of so many tiles of channels: the templates'
+/// parameter `scan_slices`.
+[[nodiscard]] std::int64_t scan_slices(const Target& target, std::int64_t tiles);
+/// Adds the kernel before those that are there, and the region of the workspace that it writes, of so many channels.
+void add_scan(LaunchPlan& launch, std::int64_t slices, std::int64_t tiles, std::int64_t shared_bytes,
+              std::int64_t channels);
 
 }  // namespace convtgen

@@ -7,30 +7,51 @@
 #include <vector>
 
 #include "generator/layer/shape.h"
-#include "generator/planner/launch_plan.h"
 #include "generator/planner/plan.h"
+#include "generator/program/constants.h"
 
 namespace convtgen {
 
+/// A template and its planner, which template_of() adds (planner.h).
 struct Template {
-  std::string_view name;  // of its folder in templates/
-  Direction direction;    // of its problems
-  /// The text of its program, as templatec writes it.
-  std::string_view (*program)();
+  std::string_view name;                      // of its folder in templates/
+  Direction direction = Direction::kForward;  // of its problems
+  std::string_view (*program)() = nullptr;    // the text of its program, as templatec writes it
+  bool serves_grad_input = false;             // plans gradients of the input too, as forward layers (exchange.h)
+  /// Its plans have predicted times, by which they are ordered. Else the planner orders them, and times are only
+  /// compared with those of the direction's other templates.
+  bool is_ranked = true;
+
+  Result<std::vector<Plan>> (*search)(const Template& of, const Problem& problem, const ConstantProgram* other) = {};
+  LaunchPlan (*relaunch)(const Template& of, const Problem& problem, const Plan& plan) = {};
+  std::optional<double> (*predict)(const Template& of, const Problem& problem, const Plan& plan,
+                                   const InputSizes& sizes) = {};
+
   /// Its plans for a problem of its direction, best first; at least one. Errors: why there is none, naming the property
   /// of the layer and the limit.
-  Result<std::vector<Plan>> (*plans)(const Problem& problem);
-  /// The numbers of a launch; null where `launch` has them.
-  TileGrid (*grid)(const Problem& problem, const Plan& plan);
-  /// What a call launches; null where that is one kernel of the template's name, with the grid above, and before it the
-  /// packing of its weights where the plan has packed bytes.
-  LaunchPlan (*launch)(const Problem& problem, const Plan& plan);
-  /// About the seconds of a call at these sizes, which have outputs; null where nothing is predicted.
-  std::optional<double> (*seconds)(const Problem& problem, const Plan& plan, const InputSizes& sizes);
-  /// Of forward layers with predicted times: whether it is asked for gradients of the input, by the layer with its
-  /// input and output exchanged.
-  bool makes_gradients = true;
+  [[nodiscard]] Result<std::vector<Plan>> plans(const Problem& problem) const {
+    return search(*this, problem, nullptr);
+  }
+  /// The same with another program than the template's own, whose layout plans then have.
+  [[nodiscard]] Result<std::vector<Plan>> plans(const Problem& problem, const ConstantProgram& other) const {
+    return search(*this, problem, &other);
+  }
+  /// What a call launches of a plan with these parameters.
+  [[nodiscard]] LaunchPlan launch(const Problem& problem, const Plan& plan) const {
+    return relaunch(*this, problem, plan);
+  }
+  /// About the seconds of a call of that plan at these sizes; nothing where there is no such call.
+  [[nodiscard]] std::optional<double> seconds(const Problem& problem, const Plan& plan, const InputSizes& sizes) const {
+    return predict(*this, problem, plan, sizes);
+  }
 };
+
+extern const Template kDirect, kDirectRows, kMmaRows, kShiftGemm, kF32x3Gemm, kRollGemm, kHaloGemm, kOverlapGemm,
+    kPatchGemm, kPhaseGemm, kMmaPhases;
+extern const Template kDirectGradInput, kTapGemm;
+extern const Template kDirectGradWeight, kGradWeightGemm, kGradWeightPixels, kGradWeightRows, kF32x3GradWeight,
+    kF32x3GradWeightPixels;
+extern const Template kGradBias;
 
 /// What is added to the table: nothing, but in builds with -DCONVTGEN_TEST_TEMPLATES=ON (tests/templates/table.cpp).
 [[nodiscard]] std::span<const Template> extra_templates();

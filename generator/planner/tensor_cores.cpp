@@ -61,8 +61,19 @@ Result<void> check_no_dilation(const Layer& layer) {
   return {};
 }
 
+std::int64_t row_channels(const Layer& layer) {
+  return layer.in_channels <= 16 ? 16 : layer.in_channels <= 32 ? 32 : 64;
+}
+
 std::int64_t product_type(Dtype dtype) {
   return dtype == Dtype::kF16 ? 0 : dtype == Dtype::kBf16 ? 1 : 2;
+}
+
+Parameters with_product_types(Parameters parameters, Dtype dtype) {
+  parameters.insert({{"Element", TypeName{dtype == Dtype::kF32 ? "float" : "unsigned short"}},
+                     {"Sum", TypeName{"float"}},
+                     {"type", product_type(dtype)}});
+  return parameters;
 }
 
 std::unexpected<Error> fail_extent(const Layer& layer, std::int64_t multiple, std::int64_t bytes) {

@@ -19,6 +19,9 @@ inline constexpr Features kWarpgroups = {Feature::kTma, Feature::kSetmaxnreg, Fe
 [[nodiscard]] Result<void> check_tensor_cores(const Problem& problem, Features needs,
                                               std::span<const Compute> computes);
 
+/// Input channels of a stage whose pixels are rows of at most 128 bytes, in 16 bits: as few as have all, or 64.
+[[nodiscard]] std::int64_t row_channels(const Layer& layer);
+
 /// Errors: the layer has an input stride, which is the stride of a layer whose gradient is wanted.
 [[nodiscard]] Result<void> check_input_strides(const Layer& layer);
 
@@ -28,6 +31,8 @@ inline constexpr Features kWarpgroups = {Feature::kTma, Feature::kSetmaxnreg, Fe
 
 /// The template's parameter `type`, a WgmmaType (templates/device/printed.h), of products of elements of this type.
 [[nodiscard]] std::int64_t product_type(Dtype dtype);
+/// Parameters with those of such products, which are added in fp32, beside them.
+[[nodiscard]] Parameters with_product_types(Parameters parameters, Dtype dtype);
 
 /// Error: pixels with channels last, or else rows, are no whole copies of that many bytes: what is adjacent is to be a
 /// multiple of that many elements.

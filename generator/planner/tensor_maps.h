@@ -10,6 +10,10 @@
 
 namespace convtgen {
 
+inline constexpr std::int64_t kMostBox = 256;        // elements of an axis that a tensor copy spans
+inline constexpr std::int64_t kChannelMultiple = 8;  // channels of 16 bits that are whole 16 bytes
+inline constexpr std::int64_t kMostStep = 8;         // from an element to the next one that it brings
+
 /// The form of a tensor's map: of the box's axes, whose rows have the swizzle of so many bytes (0: none).
 [[nodiscard]] TensorMap map_form(Dtype dtype, std::initializer_list<std::int64_t> box, std::int64_t swizzle);
 

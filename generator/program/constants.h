@@ -71,6 +71,7 @@ class Constants {
     const int id = wanted_[index];
     return known_[static_cast<std::size_t>(id)] ? values_[static_cast<std::size_t>(id)] : constant(id);
   }
+  [[nodiscard]] double number(std::size_t index) { return static_cast<double>((*this)[index]); }
 
  private:
   explicit Constants(const ConstantProgram& program);

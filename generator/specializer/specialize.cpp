@@ -228,7 +228,7 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
   }
   const std::string symbol = fmt::format("convtgen_{}_{}_{}", plan.template_name, direction, hash_of(fields));
   const std::string& architecture = problem.target.architecture;
-  const LaunchPlan launch = launch_plan_of(problem, plan);
+  const LaunchPlan& launch = plan.launch;
   auto done = bound(*globals, symbol, architecture, launch);
   if (!done) {
     return std::unexpected(done.error());

@@ -110,7 +110,7 @@ Outcome<Begun> begin(const Device& device, Store& store, const TuneJob& job, con
     if (recorded) {
       tuned.record.measured.push_back(*found);
     }
-    const std::int64_t own = workspace_of(job.problem, each, *shape);
+    const std::int64_t own = workspace_of(each, *shape);
     std::string problem;
     if (!recorded && outgrows_given(own, options)) {
       problem = fmt::format("its workspace needs {} bytes; the one that is given has {}", own,

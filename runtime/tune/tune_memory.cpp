@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "generator/planner/launch_plan.h"
+#include "generator/planner/plan.h"
 
 namespace convtgen {
 namespace {
@@ -22,9 +22,9 @@ std::int64_t TuneMemory::device() const {
   return add(add(inputs, outputs), add(workspace, timing));
 }
 
-std::int64_t workspace_of(const Problem& problem, const Plan& plan, const Shape& shape) {
+std::int64_t workspace_of(const Plan& plan, const Shape& shape) {
   Recipe recipe;
-  recipe.regions = launch_plan_of(problem, plan).regions;
+  recipe.regions = plan.launch.regions;
   return recipe.offset_of(recipe.regions.size(), quantities_of(shape)).value_or(kMost);
 }
 
@@ -68,7 +68,7 @@ Outcome<TuneMemory> tune_memory(const Device& device, const TuneJob& job, const 
   }
   std::int64_t workspace = 0;
   for (const Plan& plan : *plans) {
-    const std::int64_t own = workspace_of(job.problem, plan, *shape);
+    const std::int64_t own = workspace_of(plan, *shape);
     workspace = outgrows_given(own, options) ? workspace : std::max(workspace, own);
   }
   TuneMemory memory = tune_memory(job.problem, *shape, workspace, used_arrays(device, options), options.verify);

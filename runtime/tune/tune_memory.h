@@ -35,7 +35,7 @@ struct TuneMemory {
 [[nodiscard]] Arrays used_arrays(const Device& device, const TuneOptions& options);
 
 /// Bytes of a plan's workspace, from its recipe.
-[[nodiscard]] std::int64_t workspace_of(const Problem& problem, const Plan& plan, const Shape& shape);
+[[nodiscard]] std::int64_t workspace_of(const Plan& plan, const Shape& shape);
 
 /// Whether so many bytes are more than the caller's workspace has.
 [[nodiscard]] bool outgrows_given(std::int64_t workspace, const TuneOptions& options);

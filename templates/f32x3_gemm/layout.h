@@ -83,7 +83,8 @@ constexpr int kKStepPitch = P::channels_last ? kInstructionK : kInstructionK / (
 
 // A set for the products of high parts and, after all of these, one for products with low parts.
 constexpr int kAccumulatorSets = kParts * kPhaseSets;
-static_assert(kParts * kPhases * kMTiles * P::block_n <= 256, "the accumulators fit the registers");
+constexpr int kMostAccumulators = 256;  // of two threads
+static_assert(kParts * kPhases * kMTiles * P::block_n <= kMostAccumulators, "the accumulators fit the registers");
 
 // Who splits values into high and low parts. The producers split what is staged, once for all taps that share it. Where
 // rows of taps share no input, and threads load little halo, the consumers split what they load.

@@ -118,7 +118,9 @@ static_assert(P::block_k % kDepth == 0, "a k-block is whole products");
 static_assert(kPositions % (64 * (2 / kTeams)) == 0 && P::tile_w % P::part_w == 0 &&
                   P::tile_h % (64 / P::part_w) == 0 && (!P::flat || (P::tile_h == 1 && P::part_w == 64)),
               "warpgroups make whole parts");
-static_assert(kInstructionN <= 256 && kAccArrays * kInstructionN * kParts <= 320, "the accumulators fit the registers");
+constexpr int kMostAccumulators = 160;  // of a thread
+static_assert(kInstructionN <= 256 && kAccArrays * kInstructionN * kParts / 2 <= kMostAccumulators,
+              "the accumulators fit the registers");
 static_assert(kPhaseGroups == 1 || kPaddedH % P::stride_h == 0,
               "phase rows are parted only where each has as many kernel rows");
 static_assert(kPhaseBlocks == 1 || (P::fused_phases && (!P::channels_last || P::out_channels == 1)),

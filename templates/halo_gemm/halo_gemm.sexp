@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "f1aeeeb94fbda10c7e4f0b1664b167cb9e9d20ac21ad3557536811fea722b2ec")
+  (digest "322c32a72a6ba50a3e5fd7043f7478176b78ba7c98488cd20fff35defac3bd23")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -402,17 +402,18 @@
   (constant @115 int kAlignment (call larger P::copy_bytes (* (call larger P::vector P::store) kBytes)) (trail "of x and y, in bytes"))
   (static_assert @117 (== (% P::block_k kDepth) 0) "a k-block is whole products")
   (static_assert @118 (&& (&& (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! P::flat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warpgroups make whole parts")
-  (static_assert @121 (&& (<= kInstructionN 256) (<= (* (* kAccArrays kInstructionN) kParts) 320)) "the accumulators fit the registers")
-  (static_assert @122 (|| (== kPhaseGroups 1) (== (% kPaddedH P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
-  (static_assert @124 (|| (== kPhaseBlocks 1) (&& P::fused_phases (|| (! P::channels_last) (== P::out_channels 1)))) "phases of a row are parted only where products serve all of them, and no channel is between them")
-  (static_assert @126 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
-  (static_assert @129 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
-  (static_assert @130 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
-  (static_assert @133 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kPack)) "a unit is loaded as it lies")
-  (static_assert @134 (|| (! P::ping_pong) (> P::stages kKBlocks)) "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart")
-  (static_assert @136 (>= P::stages (+ P::prefetch_stages 2)) "the stage that consumers wait for is not held back by copies of later ones")
-  (section @139 "Packing")
-  (function @142 device int column_of
+  (constant @121 int kMostAccumulators 160 (trail "of a thread"))
+  (static_assert @122 (&& (<= kInstructionN 256) (<= (/ (* (* kAccArrays kInstructionN) kParts) 2) kMostAccumulators)) "the accumulators fit the registers")
+  (static_assert @124 (|| (== kPhaseGroups 1) (== (% kPaddedH P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
+  (static_assert @126 (|| (== kPhaseBlocks 1) (&& P::fused_phases (|| (! P::channels_last) (== P::out_channels 1)))) "phases of a row are parted only where products serve all of them, and no channel is between them")
+  (static_assert @128 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
+  (static_assert @131 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
+  (static_assert @132 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
+  (static_assert @135 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kPack)) "a unit is loaded as it lies")
+  (static_assert @136 (|| (! P::ping_pong) (> P::stages kKBlocks)) "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart")
+  (static_assert @138 (>= P::stages (+ P::prefetch_stages 2)) "the stage that consumers wait for is not held back by copies of later ones")
+  (section @141 "Packing")
+  (function @144 device int column_of
     (comment "The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.")
     (attributes "__forceinline__")
     (argument int channel)
@@ -420,7 +421,7 @@
     (declare @2 (const int) i (+ (* (/ channel (* 4 P::adjacent_channels)) P::adjacent_channels) (% channel P::adjacent_channels)))
     (declare @3 (const int) thread (% (/ channel P::adjacent_channels) 4))
     (return @4 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
-  (function @150 kernel void pack_weights
+  (function @152 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each N tile and k-block of input channels, product by product.")
     (launch_bounds kPackers)
     (argument (restrict (pointer (const Element))) weight)
@@ -469,13 +470,13 @@
         (declare @48 (const int) n_tile (+ (* group kChannelTiles) (/ co P::block_n)))
         (declare @49 (pointer "unsigned char") k_block (+ packed (* (+ (* (static_cast "long long" n_tile) kKBlocks) (/ unit kUnits)) kKBlockWeightBytes)))
         (do @50 (= (* (reinterpret_cast (pointer uint4) (+ (+ k_block (* (+ (* place kSteps) (/ (% unit kUnits) 2)) kProductBytes)) (* (+ (* (% unit 2) kInstructionN) column) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (section @206 "Tiles")
-  (record @209 Tile
+  (section @208 "Tiles")
+  (record @211 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
     (field int image)
     (field int m_y)
     (field int m_x))
-  (function @216 device Tile flat_tile
+  (function @218 device Tile flat_tile
     (comment "Of the sequence, the place so many positions before the tile's.")
     (attributes "__forceinline__")
     (argument int index)
@@ -490,7 +491,7 @@
     (do @6 (= (. tile m_y) 0))
     (do @7 (= (. tile m_x) (static_cast int (- at (* image of_image)))))
     (return @8 tile))
-  (function @227 device Tile square_tile
+  (function @229 device Tile square_tile
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -500,7 +501,7 @@
     (do @3 (= (. tile m_y) (+ kFirstH (* (% (/ index tiles_x) tiles_y) P::tile_h))))
     (do @4 (= (. tile m_x) (+ kFirstW (* (% index tiles_x) P::tile_w))))
     (return @5 tile))
-  (function @236 device Tile staged_tile
+  (function @238 device Tile staged_tile
     (comment "The tile's first staged pixel, as a place of its own.")
     (attributes "__forceinline__")
     (argument int index)
@@ -517,7 +518,7 @@
         (do @7 (-= (. tile m_y) kHaloH))
         (do @8 (-= (. tile m_x) (+ kHaloW kSkew)))))
     (return @10 tile))
-  (section @249 "Producer")
+  (section @251 "Producer")
   (file "staging.h")
   (function @5 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
@@ -710,10 +711,10 @@
                 (then
                   (do @15 (= (at place 1) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
   (file "halo_gemm.cu")
-  (section @252 "Products")
-  (alias @255 Accumulators (array float (/ kInstructionN 2))
+  (section @254 "Products")
+  (alias @257 Accumulators (array float (/ kInstructionN 2))
     (comment "One thread's accumulators for one part, of all phases or of one."))
-  (function @258 device void pin
+  (function @260 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Accumulators kAccArrays) kParts)) acc)
@@ -721,7 +722,7 @@
       (for @4 (pragma "unroll") (declare @4 int array 0) (< array kAccArrays) (++ array)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kInstructionN 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at acc part) array) i)))))))
-  (function @273 device void multiply_k_block
+  (function @275 device void multiply_k_block
     (comment "Issues all products of one k-block. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's")
     (comment "first k-block, whose first products overwrite the accumulators.")
     (attributes "__forceinline__")
@@ -756,7 +757,7 @@
                     (then
                       (declare @30 (const int) tap (+ (* row P::kernel_w) column))
                       (do @31 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
-  (section @315 "Epilogue")
+  (section @317 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -833,11 +834,11 @@
     (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
   (file "halo_gemm.cu")
-  (function @319 constexpr bool has_taps
+  (function @321 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (return @1 (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w))))
-  (function @324 device float acc_of
+  (function @326 device float acc_of
     (comment "A part's accumulator of a phase and the thread's i-th channel, for its row of that half.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) kAccArrays)) acc)
@@ -846,17 +847,17 @@
     (argument int half)
     (declare @1 (const int) column (+ (+ (* (/ i 2) 4) (* half 2)) (% i 2)))
     (return @2 (? P::fused_phases (at (at acc 0) (+ (* phase (/ P::block_n 2)) column)) (? (call has_taps phase) (at (at acc phase) column) 0))))
-  (constant @330 int kOwn (/ P::block_n 4))
-  (constant @331 bool kHasBiasRegisters (&& P::has_bias (<= kOwn 16)))
-  (constant @334 bool kStoresChannels (&& P::channels_last (== kPhaseBlocks 1)))
-  (constant @337 bool kRoundsTwo (&& (&& kStoresChannels (== P::store 1)) (== kBytes 2)))
-  (function @340 device int own_channel
+  (constant @332 int kOwn (/ P::block_n 4))
+  (constant @333 bool kHasBiasRegisters (&& P::has_bias (<= kOwn 16)))
+  (constant @336 bool kStoresChannels (&& P::channels_last (== kPhaseBlocks 1)))
+  (constant @339 bool kRoundsTwo (&& (&& kStoresChannels (== P::store 1)) (== kBytes 2)))
+  (function @342 device int own_channel
     (comment "The block's channel that is the thread's i-th, whose first is `channel`.")
     (attributes "__forceinline__")
     (argument int channel)
     (argument int i)
     (return @1 (+ (+ channel (* (/ i P::adjacent_channels) (* 4 P::adjacent_channels))) (% i P::adjacent_channels))))
-  (function @346 device void store_parts
+  (function @348 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -940,8 +941,8 @@
                             (do @87 (call store_together (+ to (* (* (static_cast "long long" own) out_h) out_w)) values)))
                           (else
                             (do @89 (call store_together (+ (+ to (* (* (static_cast "long long" (/ (+ first_out own) kPhaseBlocks)) out_h) out_w)) shift) values)))))))))))))))
-  (section @447 "Kernel")
-  (function @449 kernel void halo_gemm
+  (section @449 "Kernel")
+  (function @451 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)

@@ -134,7 +134,9 @@ static_assert(!P::channels_last || P::in_channels % 8 == 0, "pixels are whole 16
 static_assert(P::channels_last || (P::height >= 0 && kWholeW), "a tile's pixels are adjacent");
 static_assert(P::channels_last || kCommonRows * P::width % kRowPixels == 0, "rows are whole 16-byte vectors");
 static_assert(kPixels <= kBlockM && kStepH > 0 && kStepW > 0, "a tile has positions");
-static_assert(kInstructionN <= 256 && P::thread_tiles * kInstructionN <= 256, "the accumulators fit the registers");
+constexpr int kMostAccumulators = 128;  // of a thread
+static_assert(kInstructionN <= 256 && P::thread_tiles * kInstructionN / 2 <= kMostAccumulators,
+              "the accumulators fit the registers");
 static_assert(P::block_k == 64 || P::block_k == 32 || P::block_k == 16, "a row has a swizzle");
 static_assert(P::stages > kIssueLag || !kUsesAgain, "a stage is copied before it is wanted");
 static_assert(P::stages % kKBlocks == 0 || !kLoops, "tiles have whole stages");

@@ -110,7 +110,8 @@ static_assert(P::channels_last ? P::in_channels % kPack == 0 && kKBlocks == 1 : 
 static_assert(P::width > 0 || !P::flat, "the sequence has images of a known width");
 static_assert(!P::channels_last || (!P::staged_epilogue && P::block_n % (4 * P::store) == 0),
               "a quad stores what it has");
-static_assert(kInstructionN <= 256 && kTiles * kInstructionN <= 256, "the accumulators fit the registers");
+constexpr int kMostAccumulators = 128;  // of a thread
+static_assert(kInstructionN <= 256 && kTiles * kInstructionN / 2 <= kMostAccumulators, "the accumulators fit the registers");
 static_assert(kKBlocks == 1 || kSteps % 2 == 0, "each k-block begins with the same fragments");
 static_assert(P::in_channels % P::block_k == 0 || P::stages % kKBlocks == 0, "a stage always lacks the same channels");
 

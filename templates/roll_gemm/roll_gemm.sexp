@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "c9e3777f9da0b73e1a2564425ee3eef9a5ed1546ce0193955f41be1eab054975")
+  (digest "48518dc19b7fd5a5bd1fbf85007a528954c0dbcafbcae1a39eceac1d53e83e86")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -372,10 +372,11 @@
   (static_assert @108 (? P::channels_last (&& (== (% P::in_channels kPack) 0) (== kKBlocks 1)) (&& (> P::width 0) (== (% P::width kPack) 0))) "rows are whole bulk copies")
   (static_assert @110 (|| (> P::width 0) (! P::flat)) "the sequence has images of a known width")
   (static_assert @111 (|| (! P::channels_last) (&& (! P::staged_epilogue) (== (% P::block_n (* 4 P::store)) 0))) "a quad stores what it has")
-  (static_assert @113 (&& (<= kInstructionN 256) (<= (* kTiles kInstructionN) 256)) "the accumulators fit the registers")
-  (static_assert @114 (|| (== kKBlocks 1) (== (% kSteps 2) 0)) "each k-block begins with the same fragments")
-  (static_assert @115 (|| (== (% P::in_channels P::block_k) 0) (== (% P::stages kKBlocks) 0)) "a stage always lacks the same channels")
-  (section @117 "Packing")
+  (constant @113 int kMostAccumulators 128 (trail "of a thread"))
+  (static_assert @114 (&& (<= kInstructionN 256) (<= (/ (* kTiles kInstructionN) 2) kMostAccumulators)) "the accumulators fit the registers")
+  (static_assert @115 (|| (== kKBlocks 1) (== (% kSteps 2) 0)) "each k-block begins with the same fragments")
+  (static_assert @116 (|| (== (% P::in_channels P::block_k) 0) (== (% P::stages kKBlocks) 0)) "a stage always lacks the same channels")
+  (section @118 "Packing")
   (file "channels.h")
   (function @6 device int in_channel_at
     (comment "The input channel at a place of a step's depth: a half, a word of its 16 bytes, and a part of that. A thread reads 16")
@@ -397,7 +398,7 @@
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i kAdjacentChannels) (* 4 kAdjacentChannels)) (* thread kAdjacentChannels)) (% i kAdjacentChannels))))
   (file "roll_gemm.cu")
-  (function @123 kernel void pack_weights
+  (function @124 kernel void pack_weights
     (comment "Puts the weights where the products look for them: for each block of output channels, k-block of input channels,")
     (comment "kernel column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A")
     (comment "thread makes 16 bytes, adjacent threads read adjacent weights.")
@@ -433,13 +434,13 @@
         (declare @34 (pointer "unsigned char") to (+ (+ packed (* (static_cast "long long" n_tile) kWeightBytes)) (* product kProductBytes)))
         (declare @35 (const int) row (+ (+ (* half kInstructionN) (* (/ tap P::kernel_w) P::block_n)) n))
         (do @36 (= (* (reinterpret_cast (pointer uint4) (+ to (* row 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (section @163 "Tiles")
-  (record @166 Tile
+  (section @164 "Tiles")
+  (record @167 Tile
     (comment "A tile's place: its first image, its first position in a row there, and its first row of outputs.")
     (field int image)
     (field int column)
     (field int row))
-  (function @171 device Tile tile_at
+  (function @172 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) segments)
@@ -456,17 +457,17 @@
         (do @9 (= (. tile column) (* (% strip image_strips) kStrip)))))
     (do @11 (= (. tile row) (* (% index segments) P::rows)))
     (return @12 tile))
-  (function @187 device int first_input_row
+  (function @188 device int first_input_row
     (comment "The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (return @1 (call max 0 (+ (. tile row) (- P::padding_h (- P::kernel_h 1))))))
-  (function @190 device int last_input_row
+  (function @191 device int last_input_row
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (const int) out_h)
     (return @1 (+ (call min (+ (. tile row) P::rows) out_h) P::padding_h)))
-  (section @194 "Producer")
+  (section @195 "Producer")
   (file "staging.h")
   (function @6 device int image_column
     (comment "Staged columns that hold a row of the tile's image of this number: half-open range [first_of, last_of); empty outside")
@@ -581,14 +582,14 @@
           (declare @19 (const "long long") pixel (+ (* (* image (static_cast "long long" in_h)) in_w) (- first (call image_column tile image))))
           (do @20 (call bulk_load (+ to (* first P::in_channels)) (+ x (* pixel P::in_channels)) (* count kPixelBytes) full))))))
   (file "roll_gemm.cu")
-  (section @197 "Products")
-  (constant @200 int kRowAcc (/ P::block_n 2))
-  (alias @201 Accumulators (array float (/ kInstructionN 2)))
-  (alias @204 Fragments (array (array "unsigned int" 4) (- kLoadedColumns 1))
+  (section @198 "Products")
+  (constant @201 int kRowAcc (/ P::block_n 2))
+  (alias @202 Accumulators (array float (/ kInstructionN 2)))
+  (alias @205 Fragments (array (array "unsigned int" 4) (- kLoadedColumns 1))
     (comment "The A fragments of products whose first position is each of the thread's positions."))
-  (constant @208 int kFragments (? (< (+ (- P::thread_positions 1) kReach) (* kTiles P::kernel_w)) (+ (- P::thread_positions 1) kReach) (* kTiles P::kernel_w)))
-  (constant @210 int kFragmentSets (? (&& P::channels_last (> (+ (/ (* kTiles kInstructionN) 2) (* (* 2 4) kFragments)) 160)) 1 2))
-  (constant @211 bool kOneGroup (&& (&& (== kKBlocks 1) (== kSteps 2)) (== kFragmentSets 2)) (trail "one commit for both steps"))
+  (constant @209 int kFragments (? (< (+ (- P::thread_positions 1) kReach) (* kTiles P::kernel_w)) (+ (- P::thread_positions 1) kReach) (* kTiles P::kernel_w)))
+  (constant @211 int kFragmentSets (? (&& P::channels_last (> (+ (/ (* kTiles kInstructionN) 2) (* (* 2 4) kFragments)) 160)) 1 2))
+  (constant @212 bool kOneGroup (&& (&& (== kKBlocks 1) (== kSteps 2)) (== kFragmentSets 2)) (trail "one commit for both steps"))
   (file "words.h")
   (function @5 constexpr bool is_operand
     (comment "Whether some kernel column uses the fragment of this first position.")
@@ -720,14 +721,14 @@
       (do @8 (|= read (at (at words 0) i))))
     (return @10 read))
   (file "roll_gemm.cu")
-  (function @216 device void pin
+  (function @217 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kTiles)) acc)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kInstructionN 2)) (++ i)
         (do @5 (call wgmma_pin (at (at acc tile) i))))))
-  (function @229 device void multiply_k_block
+  (function @230 device void multiply_k_block
     (comment "All products of one k-block of an input row; `row` is the thread's first position there. The stage is released as")
     (comment "soon as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and")
     (comment "`zero` leaves nothing of it.")
@@ -784,14 +785,14 @@
         (then
           (do @47 (call wgmma_wait 1)
             (trail "the fragments before may be overwritten"))))))
-  (function @282 device void roll
+  (function @283 device void roll
     (comment "Moves the accumulators of all output rows up by one; those of the last row become zero.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kTiles)) acc)
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (/ kInstructionN 2)) (++ i)
         (do @5 (= (at (at acc tile) i) (? (< (+ i kRowAcc) (/ kInstructionN 2)) (at (at acc tile) (+ i kRowAcc)) 0))))))
-  (section @292 "Epilogue")
+  (section @293 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -974,8 +975,8 @@
         (then
           (do @6 (call store_piece (+ to (* (* channel (static_cast "long long" out_h)) out_w)) (+ from (* channel kOutPitch))))))))
   (file "roll_gemm.cu")
-  (section @296 "Kernel")
-  (function @298 kernel void roll_gemm
+  (section @297 "Kernel")
+  (function @299 kernel void roll_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)

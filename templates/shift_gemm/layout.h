@@ -84,7 +84,8 @@ constexpr int kRowOffsetPitch = P::channels_last ? staged_pixel(kRowPitch) : kRo
 constexpr int kKStepPitch = P::channels_last ? kInstructionK : kInstructionK * kChannelPitch;
 
 constexpr int kAccumulatorSets = kPhaseSets;
-static_assert(kPhases * kMTiles * P::block_n <= 256, "the accumulators fit the registers");
+constexpr int kMostAccumulators = 256;  // of two threads
+static_assert(kPhases * kMTiles * P::block_n <= kMostAccumulators, "the accumulators fit the registers");
 
 // Packed weights (forward_gemm/weights.h), in bytes: a product's B operand of a k-step, a k-block's, an N tile's, all.
 constexpr int kProducts = kBlockTaps / kFusedPhases;

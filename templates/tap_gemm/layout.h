@@ -48,4 +48,5 @@ static_assert(P::block_m % 128 == 0 && kBoxes * kBoxPositions == P::block_m && k
 static_assert(kBoxBytes % (8 * kSwizzle) == 0, "a box begins where its swizzle's pattern does");
 static_assert(P::block_n % (8 * P::cluster) == 0 && P::block_n % 32 == 0, "what a block copies is whole patterns");
 static_assert(P::block_k == 64 || P::block_k == 32, "a row has a swizzle");
-static_assert(kMTiles * P::block_n <= 256, "the accumulators fit the registers");
+constexpr int kMostAccumulators = 128;  // of a thread
+static_assert(kMTiles * P::block_n / 2 <= kMostAccumulators, "the accumulators fit the registers");

@@ -1,5 +1,5 @@
 (program tap_gemm
-  (digest "168c18766e661b05575e9e228c4716dc3666a8ccbcec66702798200079c281ed")
+  (digest "5b8a38d642b45d133d8816d22d78362d376975fc7834508d1cb8a0d2309fe1f8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -315,7 +315,8 @@
   (static_assert @48 (== (% kBoxBytes (* 8 kSwizzle)) 0) "a box begins where its swizzle's pattern does")
   (static_assert @49 (&& (== (% P::block_n (* 8 P::cluster)) 0) (== (% P::block_n 32) 0)) "what a block copies is whole patterns")
   (static_assert @50 (|| (== P::block_k 64) (== P::block_k 32)) "a row has a swizzle")
-  (static_assert @51 (<= (* kMTiles P::block_n) 256) "the accumulators fit the registers")
+  (constant @51 int kMostAccumulators 128 (trail "of a thread"))
+  (static_assert @52 (<= (/ (* kMTiles P::block_n) 2) kMostAccumulators) "the accumulators fit the registers")
   (file "tap_gemm.cu")
   (section @24 "Packing")
   (file "weights.h")

@@ -59,11 +59,14 @@ static_assert(sizeof(PlannedTarget) == sizeof(Target) + sizeof(CostFactors) + si
 auto fields_of(PlannedTarget& it) {
   return std::tie(static_cast<Target&>(it), it.factors, it.chip);
 }
+auto fields_of(LaunchPlan& it) {
+  // The rest of a launch is of its template.
+  KernelPlan& main = it.kernels.back();
+  return std::tie(main.threads, main.cluster, main.shared_bytes);
+}
 auto fields_of(Plan& it) {
-  auto& [template_name, parameters, threads, cluster, shared_bytes, alignment, packed_bytes, packed_rows,
-         predicted_seconds, recorded, summary, reason] = it;
-  return std::tie(template_name, parameters, threads, cluster, shared_bytes, alignment, packed_bytes, packed_rows,
-                  predicted_seconds, recorded, summary, reason);
+  auto& [template_name, parameters, launch, swapped, alignment, predicted_seconds, recorded, summary, reason] = it;
+  return std::tie(template_name, parameters, launch, swapped, alignment, predicted_seconds, recorded, summary, reason);
 }
 auto fields_of(host::HostCompiler& it) {
   auto& [command, version, flags] = it;
@@ -274,20 +277,21 @@ TEST(KeyFieldsTest, FieldsOfAPlanMakeAnotherKeyWhereTheyMakeAnotherSource) {
   const std::size_t parameters = plans.size();
   Plan other{.template_name = "other",
              .parameters = {},
-             .threads = before.plan.threads + 32,
-             .cluster = before.plan.cluster + 1,
-             .shared_bytes = before.plan.shared_bytes + 16,
+             .launch = before.plan.launch,
+             .swapped = true,
              .alignment = 32,
-             .packed_bytes = 4096,
-             .packed_rows = 4,
              .predicted_seconds = 1e-3,
              .recorded = RecordedTime{1e-3, "a chip"},
              .summary = "another summary",
              .reason = "another reason"};
+  KernelPlan& main = other.launch.kernels.back();
+  main.threads += 32;
+  main.cluster += 1;
+  main.shared_bytes += 16;
   for (Plan& changed : each_changed(before.plan, other)) {
     plans.push_back(std::move(changed));
   }
-  EXPECT_EQ(plans.size(), parameters + 12);
+  EXPECT_EQ(plans.size(), parameters + 11);
   std::size_t refused = 0, same = 0;
   for (const Plan& changed : plans) {
     const auto after = made_of(before.problem, changed);

@@ -47,11 +47,11 @@ std::int64_t record_packed_plan(const std::string& layer, const std::string& chi
   const Problem problem = forward_problem(layer, "sm_90a");
   const std::vector<Plan> plans = plan(problem).value();
   for (const Plan& each : plans) {
-    if (each.packed_bytes == 0) {
+    if (each.launch.packed_bytes() == 0) {
       continue;
     }
     record(problem, each, chip, folder);
-    return each.packed_bytes;
+    return each.launch.packed_bytes();
   }
   return 0;
 }

@@ -78,7 +78,7 @@ TEST_P(BulkRows, LeaveNothingOfOneTileToTheNext) {
     UploadedInputs uploaded = upload_inputs(*device, layer, sizes, inputs).value();
     uploaded.buffers.set(Role::kX, upload_behind(*device, inputs.x, static_cast<std::size_t>(GetParam().begin)));
     LayerCall call = make_call(*device, *loaded, std::move(uploaded)).value();
-    call.launches.back().blocks = tile_grid_of(problem, plan).blocks_per_tile;
+    call.launches.back().blocks = plan.launch.main().grid.blocks_per_tile;
     call.launches.back().arguments.front() += static_cast<std::uint64_t>(GetParam().begin) * sizeof(float);  // x
     const Result<void> run = run_call(*device, *loaded, call);
     ASSERT_TRUE(run) << run.error().message;

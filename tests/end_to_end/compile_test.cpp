@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "generator/language/language.h"
-#include "generator/planner/direct.h"
+#include "generator/planner/templates.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
 #include "tests/sample/sample.h"
@@ -40,7 +40,7 @@ KernelSource source_of(const Layer& layer, std::string_view architecture = "sm_9
 }
 KernelSource direct_source_of(const Layer& layer) {
   const Problem problem{layer, Direction::kForward, target_named("sm_90a").value()};
-  return specialize(problem, plans_direct(problem).value().front()).value();
+  return specialize(problem, kDirect.plans(problem).value().front()).value();
 }
 
 class Compiled : public ::testing::TestWithParam<NamedLayer> {};

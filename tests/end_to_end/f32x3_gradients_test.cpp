@@ -108,7 +108,7 @@ class SplitGradients : public ::testing::TestWithParam<Case> {
       return plan.parameters.contains("scan_slices") && plan.parameters.contains("tile_images") == GetParam().by_pixels;
     });
     ASSERT_NE(found, plans.end());
-    plan_ = with_block(*found, GetParam().block);
+    plan_ = with_block(problem_, *found, GetParam().block);
     sizes_ = known_sizes(problem_.layer).value();
     shape_ = shape_of(problem_.layer, sizes_).value();
   }

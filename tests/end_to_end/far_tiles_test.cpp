@@ -59,6 +59,7 @@ Setup set_up(const Case& what) {
   for (const auto& [name, value] : facts_of(what.template_name).far.parameters) {
     chosen.parameters.at(name) = value;
   }
+  chosen.launch = launch_plan_of(problem, chosen);
   return {problem, chosen, specialize(problem, chosen).value()};
 }
 

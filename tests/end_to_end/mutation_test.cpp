@@ -42,7 +42,7 @@ Plan plan_of(const Problem& problem, const Case& one) {
   if (found == plans.end()) {
     throw std::runtime_error("the planner has no such plan");
   }
-  return with_block(*found, wanted.block);
+  return with_block(problem, *found, wanted.block);
 }
 
 void expect_all_needed(const Case& one) {

@@ -347,7 +347,7 @@ void turn_to(Direction direction, std::string_view template_name, std::mt19937_6
 }
 
 /// Cuts half of the batches that a template may cut, whatever their size.
-void cut_batch(std::int64_t batch, std::mt19937_64& random, Plan& plan) {
+void cut_batch(const Problem& problem, std::int64_t batch, std::mt19937_64& random, Plan& plan) {
   const auto chunks = plan.parameters.find("chunks");
   if (chunks != plan.parameters.end() && batch > 1 && random() % 2 == 0) {
     const std::int64_t images =
@@ -355,6 +355,7 @@ void cut_batch(std::int64_t batch, std::mt19937_64& random, Plan& plan) {
     if ((batch + images - 1) / images <= 3) {
       chunks->second = (batch + images - 1) / images;
       plan.parameters.find("chunk_images")->second = images;
+      plan.launch = launch_plan_of(problem, plan);
     }
   }
 }
@@ -379,7 +380,7 @@ DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
     std::vector<Plan> plans = plans_of(*template_named(template_name).value(), problem).value_or(std::vector<Plan>());
     if (!plans.empty()) {
       Plan& chosen = plans[random() % plans.size()];
-      cut_batch(drawn->sizes.batch, random, chosen);
+      cut_batch(problem, drawn->sizes.batch, random, chosen);
       return {*drawn, std::move(chosen)};
     }
   }

@@ -78,7 +78,7 @@ ChosenPlan chosen_plan(const Kind& kind) {
   const std::vector<Plan> plans = plan(problem).value();
   for (const Plan& plan : plans) {
     if (plan.template_name == kind.template_name && problem.direction == Direction::kGradWeight) {
-      const Plan small = with_block(plan, kind.fact.block);
+      const Plan small = with_block(problem, plan, kind.fact.block);
       return {problem, small, specialize(problem, small).value()};
     }
     if (plan.template_name == kind.template_name && stages_of(problem.layer, plan) >= kind.fact.least_stages) {
@@ -132,7 +132,7 @@ class NumberMutation {
     const auto judge = [&](std::size_t which) -> std::string {
       auto call = make_call(*device, *loaded, sizes_, all[which].inputs).value();
       if (role_ == Role::kY) {
-        call.launches.back().blocks = tile_grid_of(problem_, plan_).blocks_per_tile;
+        call.launches.back().blocks = plan_.launch.main().grid.blocks_per_tile;
       }
       if (const auto ran = run_call(*device, *loaded, call); !ran) {
         return fmt::format("{}: {}", all[which].name, ran.error().message);

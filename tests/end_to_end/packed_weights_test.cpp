@@ -150,7 +150,7 @@ TEST_F(PackedByHand, ALibraryRunsBothKernels) {
 /// The first plan of a layer that reads packed weights.
 Plan first_packed(const Problem& problem) {
   const std::vector<Plan> plans = plan(problem).value();
-  const auto found = std::ranges::find_if(plans, [](const Plan& each) { return each.packed_bytes > 0; });
+  const auto found = std::ranges::find_if(plans, [](const Plan& each) { return each.launch.packed_bytes() > 0; });
   EXPECT_NE(found, plans.end());
   return found != plans.end() ? *found : plans.front();
 }
@@ -166,7 +166,7 @@ TEST_P(PackedPlan, WeightsStayInTheirWorkspaces) {
   auto loaded = load_layer(*device, problem, chosen);
   ASSERT_TRUE(loaded) << loaded.error().message;
   ASSERT_EQ(loaded->kernels.size(), 2u);
-  EXPECT_EQ(loaded->form.kept_bytes(), chosen.packed_bytes);
+  EXPECT_EQ(loaded->form.kept_bytes(), chosen.launch.packed_bytes());
   const LayerInputs inputs[] = {random_inputs(problem.layer, shape, 1), random_inputs(problem.layer, shape, 2)};
   LayerCall calls[] = {make_call(*device, *loaded, sizes, inputs[0]).value(),
                        make_call(*device, *loaded, sizes, inputs[1]).value()};

@@ -32,7 +32,7 @@ std::unique_ptr<Device> test_device(int workers) {
   return *std::move(device);
 }
 
-Plan with_block(Plan plan, std::string_view block) {
+Plan with_block(const Problem& problem, Plan plan, std::string_view block) {
   static const std::regex parameter(R"((\w+) (\d+))");
   const std::string text(block);
   for (std::sregex_iterator found(text.begin(), text.end(), parameter), none; found != none; ++found) {
@@ -40,17 +40,7 @@ Plan with_block(Plan plan, std::string_view block) {
     const std::int64_t number = std::stoll(found->str(2));
     value = std::holds_alternative<bool>(value) ? ParameterValue(number != 0) : ParameterValue(number);
   }
-  if (!block.empty()) {
-    constexpr std::array<std::string_view, 2> kNames = {"kThreads", "kSharedBytes"};
-    const auto program = ConstantProgram::read(template_of(plan).program()).value();
-    const std::vector<std::int64_t> layout = constants_of(program, plan.parameters, kNames).value();
-    plan.threads = static_cast<int>(layout[0]);
-    plan.shared_bytes = layout[1];
-    if (plan.packed_bytes > 0) {
-      constexpr std::array<std::string_view, 1> kPacked = {"kPackedBytes"};
-      plan.packed_bytes = constants_of(program, plan.parameters, kPacked).value()[0];
-    }
-  }
+  plan.launch = launch_plan_of(problem, plan);
   return plan;
 }
 
@@ -78,7 +68,7 @@ bool is_quick(const Layer& layer, const InputSizes& sizes, const Plan& plan, Dir
   constexpr std::int64_t kMostWork = 300'000;  // threads, each times the taps
   const Problem problem{layer, direction, target_named("sm_90a").value()};
   const Result<std::int64_t> blocks = grid_blocks(problem, plan, shape_of(layer, sizes).value());
-  return blocks && *blocks * plan.threads * tap_count(layer) <= kMostWork;
+  return blocks && *blocks * plan.launch.main().threads * tap_count(layer) <= kMostWork;
 }
 
 }  // namespace convtgen::testing

@@ -22,7 +22,7 @@ namespace convtgen::testing {
 
 /// A plan with other values of some parameters, "stages 2, flat 1", and the threads, the shared memory and the packed
 /// weights that they take. Throws where the template has none of that name.
-[[nodiscard]] Plan with_block(Plan plan, std::string_view block);
+[[nodiscard]] Plan with_block(const Problem& problem, Plan plan, std::string_view block);
 
 /// Specialises, compiles and runs this plan of the layer with random inputs of the seed on poisoned outputs, and
 /// compares all outputs (samples of large ones) with the definition in fp64. Returns what failed, at which stage, or

@@ -58,7 +58,7 @@ Planned planned_up(const std::string& architecture, const InputSizes& sizes) {
   const Layer layer = parse_file(kLayers).value().front().layer;
   const Problem problem{layer, Direction::kForward, target_named(architecture).value()};
   const Plan best = plan(problem).value().front();
-  return {grid_blocks(problem, best, shape_of(layer, sizes).value()).value(), best.threads};
+  return {grid_blocks(problem, best, shape_of(layer, sizes).value()).value(), best.launch.main().threads};
 }
 
 TEST_P(LaunchedByDriverFromEveryCompiler, TheBinaryThatFitsIsLaunchedAsPlanned) {

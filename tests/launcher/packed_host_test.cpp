@@ -34,7 +34,8 @@ std::optional<TargetKernel> planned_kernel(const Layer& layer, const std::string
   const Problem problem{layer, Direction::kForward, code.target};
   const std::vector<Plan> plans = plan(problem).value();
   for (const Plan& each : plans) {
-    if (each.packed_bytes > 0 && each.template_name == template_name && each.cluster == cluster) {
+    if (each.launch.packed_bytes() > 0 && each.template_name == template_name &&
+        each.launch.main().cluster == cluster) {
       return TargetKernel{code, each, specialize(problem, each).value()};
     }
   }

@@ -217,8 +217,9 @@ TEST_F(OverFakeDriver, TilesOfSeveralImagesAreCountedAsThePlannerDoes) {
       Direction::kForward};
   const Problem problem{kernel.layer, kernel.direction, code.target};
   const std::vector<Plan> plans = plan(problem).value();
-  const auto found = std::ranges::find_if(
-      plans, [&](const Plan& each) { return each.packed_bytes > 0 && tile_grid_of(problem, each).tile_images > 1; });
+  const auto found = std::ranges::find_if(plans, [&](const Plan& each) {
+    return each.launch.packed_bytes() > 0 && each.launch.main().grid.axes[2].tile > 1;
+  });
   ASSERT_NE(found, plans.end());
   const TargetKernel made{code, *found, specialize(problem, *found).value()};
   set_.write_launch_code({"net", "net.h", LaunchFormat::kCubin, false, {code}}, kernel, {made});
@@ -233,9 +234,9 @@ TEST_F(OverFakeDriver, TilesOfSeveralImagesAreCountedAsThePlannerDoes) {
   ASSERT_EQ(state_->launches.size(), 2u);
   EXPECT_THAT(state_->launches[0].grid, ElementsAre(made.source.recipe.kernels[0].grid.blocks({}).value(), 1, 1));
   const Shape shape = shape_of(kernel.layer, {64, {8, 8}}).value();
-  TileGrid single = tile_grid_of(problem, made.plan);
-  single.tile_images = 1;
-  ASSERT_NE(single.grid().blocks(quantities_of(shape)), grid_blocks(problem, made.plan, shape).value());
+  Grid single = made.plan.launch.main().grid;
+  single.axes[2].tile = 1;
+  ASSERT_NE(single.blocks(quantities_of(shape)), grid_blocks(problem, made.plan, shape).value());
   EXPECT_THAT(state_->launches[1].grid, ElementsAre(grid_blocks(problem, made.plan, shape).value(), 1, 1));
 }
 

@@ -38,6 +38,7 @@ TEST_P(PlannedGradients, RightByTheDefinition) {
   if (const auto chunks = plan.parameters.find("chunks"); chunks != plan.parameters.end()) {
     chunks->second = std::int64_t{2};  // launches of the same kernels, an image each
     plan.parameters.find("chunk_images")->second = std::int64_t{1};
+    plan.launch = launch_plan_of(problem, plan);
   }
   const TargetKernel made{code, plan, specialize(problem, plan).value()};
   HostOptions options;

@@ -9,11 +9,11 @@ TargetKernel with_packing(const Layer& layer, TargetKernel made) {
   KernelSource& source = made.source;
   Recipe& recipe = source.recipe;
   const std::int64_t elements = weight_elements(layer);
-  made.plan.packed_bytes = elements * bytes_of(layer.dtype);
   recipe.regions = {{.name = "packed",
                      .what = "a packed copy of the weights",
-                     .bytes = {.constant = made.plan.packed_bytes},
+                     .bytes = {.constant = elements * bytes_of(layer.dtype)},
                      .kept = true}};
+  made.plan.launch.regions = recipe.regions;
   RecipeKernel packing{.symbol = source.symbol + "_pack", .threads = 32, .once = true};
   packing.grid.axes = {{{.constant = elements}, packing.threads}};
   std::string type;

@@ -1,4 +1,4 @@
-#include "generator/planner/direct_rows.h"
+#include "generator/planner/templates.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ TEST(PlanDirectRows, PlansFitTheChipAndAreTheBestFirst) {
       for (const Target& target : known_targets()) {
         Problem problem = problem_of(std::string(layer) + end);
         problem.target = target;
-        const auto plans = plans_direct_rows(problem);
+        const auto plans = kDirectRows.plans(problem);
         if (!plans) {
           EXPECT_THAT(plans.error().message,
                       ::testing::AnyOf(::testing::HasSubstr("arithmetic"), ::testing::HasSubstr("of a tile")))
@@ -35,12 +35,13 @@ TEST(PlanDirectRows, PlansFitTheChipAndAreTheBestFirst) {
         double before = 0;
         for (const Plan& each : *plans) {
           SCOPED_TRACE(fmt::format("{}{} {}: {}", layer, end, target.architecture, each.summary));
-          EXPECT_LE(each.shared_bytes, target.max_shared_bytes);
-          EXPECT_LE(each.shared_bytes * integer(each, "blocks_per_sm"), target.shared_bytes_per_sm);
+          EXPECT_LE(each.launch.main().shared_bytes, target.max_shared_bytes);
+          EXPECT_LE(each.launch.main().shared_bytes * integer(each, "blocks_per_sm"), target.shared_bytes_per_sm);
           EXPECT_GE(each.predicted_seconds.value(), before);
           before = each.predicted_seconds.value();
-          EXPECT_EQ(each.predicted_seconds, direct_rows_seconds(problem, each, planned_sizes(problem.layer)));
-          EXPECT_EQ(each.threads, 32 * integer(each, "warps_x") * integer(each, "warps_c") * integer(each, "warps_y"));
+          EXPECT_EQ(each.predicted_seconds, kDirectRows.seconds(problem, each, planned_sizes(problem.layer)));
+          EXPECT_EQ(each.launch.main().threads,
+                    32 * integer(each, "warps_x") * integer(each, "warps_c") * integer(each, "warps_y"));
           EXPECT_LE(integer(each, "lanes_c") * integer(each, "lanes_x"), 32);
           EXPECT_EQ(integer(each, "tile_rows") % integer(each, "warps_y"), 0);
         }
@@ -51,7 +52,7 @@ TEST(PlanDirectRows, PlansFitTheChipAndAreTheBestFirst) {
 
 // The accumulators of a thread: 9 of 25 phases have taps, three of a row.
 TEST(PlanDirectRows, PhasesWithoutTapsTakeNoAccumulators) {
-  const Plan plan = plans_direct_rows(problem_of(std::string(kKb81) + "; dtype f16; layout nhwc")).value().front();
+  const Plan plan = kDirectRows.plans(problem_of(std::string(kKb81) + "; dtype f16; layout nhwc")).value().front();
   EXPECT_THAT(plan.reason, ::testing::HasSubstr("in 3 phases"));
   EXPECT_GE(integer(plan, "channels_per_thread") * integer(plan, "columns_per_thread"), 16);
 }
@@ -59,7 +60,7 @@ TEST(PlanDirectRows, PhasesWithoutTapsTakeNoAccumulators) {
 // A pixel's channels in whole sectors of 32 bytes, by vectors of 8 and 16 bytes.
 TEST(PlanDirectRows, ChannelsOfAPixelAreStoredTogether) {
   for (const char* layer : {kKb75, kKb81}) {
-    const auto plans = plans_direct_rows(problem_of(std::string(layer) + "; dtype f16; layout nhwc")).value();
+    const auto plans = kDirectRows.plans(problem_of(std::string(layer) + "; dtype f16; layout nhwc")).value();
     for (const Plan& each : plans) {
       const std::int64_t vector = integer(each, "vector");
       EXPECT_EQ(integer(each, "channels_per_thread") % std::max<std::int64_t>(vector, 1), 0);
@@ -69,19 +70,20 @@ TEST(PlanDirectRows, ChannelsOfAPixelAreStoredTogether) {
   }
   // Depthwise, all channels of a pixel go through shared memory, and the rows' ends are whole vectors.
   const Plan depthwise =
-      plans_direct_rows(problem_of(std::string(kDepthwise) + "; dtype f16; layout nhwc")).value().front();
+      kDirectRows.plans(problem_of(std::string(kDepthwise) + "; dtype f16; layout nhwc")).value().front();
   EXPECT_EQ(integer(depthwise, "vector"), 0);
   EXPECT_EQ(integer(depthwise, "lanes_c"), 21);
   EXPECT_EQ(depthwise.alignment, 16);
-  // Rows of x that are whole vectors are staged as such. Where rows of both begin anywhere in one, none need be aligned.
-  EXPECT_EQ(plans_direct_rows(problem_of(kKb75)).value().front().alignment, 16);
+  // Rows of x that are whole vectors are staged as such. Where rows of both begin anywhere in one, none need be
+  // aligned.
+  EXPECT_EQ(kDirectRows.plans(problem_of(kKb75)).value().front().alignment, 16);
   const std::string odd = std::regex_replace(std::string(kKb75), std::regex("x256"), "x255");
-  EXPECT_EQ(plans_direct_rows(problem_of(odd)).value().front().alignment, 0);
+  EXPECT_EQ(kDirectRows.plans(problem_of(odd)).value().front().alignment, 0);
 }
 
 TEST(PlanDirectRows, RefusalsNameTheLimit) {
   const auto refusal_of = [](const std::string& layer) {
-    const auto refused = plans_direct_rows(problem_of(layer));
+    const auto refused = kDirectRows.plans(problem_of(layer));
     return refused ? "" : refused.error().message;
   };
   EXPECT_THAT(

@@ -1,4 +1,4 @@
-#include "generator/planner/direct.h"
+#include "generator/planner/templates.h"
 
 #include <gtest/gtest.h>
 
@@ -25,14 +25,14 @@ Layer layer_a() {
 }
 
 TEST(PlanDirect, TheReferenceLayerTakesTheBlockThatMeasuredFastest) {
-  const Plan plan = plan_direct(forward_of(layer_a())).value();
-  EXPECT_EQ(plan.threads, 256);
+  const Plan plan = kDirect.plans(forward_of(layer_a())).value().front();
+  EXPECT_EQ(plan.launch.main().threads, 256);
   EXPECT_EQ(integer(plan, "threads_z"), 4);
   EXPECT_EQ(integer(plan, "channels_per_thread"), 8);
   EXPECT_EQ(integer(plan, "columns_per_thread") * integer(plan, "rows_per_thread"), 8);
   EXPECT_EQ(std::get<TypeName>(plan.parameters.at("Offset")).spelling, "int");
   const Shape shape = shape_of(layer_a(), {8, {512, 1024}}).value();
-  EXPECT_EQ(direct_grid(forward_of(layer_a()), plan).grid().blocks(quantities_of(shape)), 8 * 64 * 16);
+  EXPECT_EQ(plan.launch.main().grid.blocks(quantities_of(shape)), 8 * 64 * 16);
 }
 
 TEST(PlanDirect, IsNotFirstWhereMostTapsOfItsTilesLieOutsideOfTheInput) {
@@ -56,10 +56,10 @@ TEST(PlanDirect, EveryRandomLayerGetsALegalBlockOnEveryTarget) {
       EXPECT_LE(plans->size(), 12u + 4 * 16u + 8u + 8u);  // of direct, and of the others where they apply
       const Shape shape = shape_of(random.layer, random.sizes).value();
       for (const Plan& each : *plans) {
-        EXPECT_EQ(each.threads % 32, 0);
-        EXPECT_LE(each.threads, 1024);
-        EXPECT_GE(each.threads, 32);
-        EXPECT_LE(each.shared_bytes, target.max_shared_bytes);
+        EXPECT_EQ(each.launch.main().threads % 32, 0);
+        EXPECT_LE(each.launch.main().threads, 1024);
+        EXPECT_GE(each.launch.main().threads, 32);
+        EXPECT_LE(each.launch.main().shared_bytes, target.max_shared_bytes);
         const Result<std::int64_t> blocks = grid_blocks({random.layer, Direction::kForward, target}, each, shape);
         ASSERT_TRUE(blocks);
         EXPECT_EQ(*blocks == 0, random.sizes.batch == 0);
@@ -71,9 +71,9 @@ TEST(PlanDirect, EveryRandomLayerGetsALegalBlockOnEveryTarget) {
 TEST(PlanDirect, WeightsThatLieAlikeInBothOrdersGiveOnePlan) {
   const auto turned = [](Layer layer) {
     layer.weight_layout = WeightLayout::kChannelsLast;
-    return flag(plan_direct(forward_of(layer)).value(), "weight_channels_last");
+    return flag(kDirect.plans(forward_of(layer)).value().front(), "weight_channels_last");
   };
-  EXPECT_FALSE(flag(plan_direct(forward_of(layer_a())).value(), "weight_channels_last"));
+  EXPECT_FALSE(flag(kDirect.plans(forward_of(layer_a())).value().front(), "weight_channels_last"));
   EXPECT_TRUE(turned(layer_a()));
   Layer one_tap = layer_a();
   set_axes(one_tap, &Axis::kernel, {1, 1});
@@ -88,7 +88,7 @@ TEST(PlanDirect, CandidatesForTuningDifferAndTheFirstIsTheCostModels) {
   const Problem problem = forward_of(layer_a());
   const std::vector<Plan> plans = plan(problem).value();
   EXPECT_GE(plans.size(), 6u);
-  EXPECT_EQ(plans.front().parameters, plan_direct(problem)->parameters);
+  EXPECT_EQ(plans.front().parameters, kDirect.plans(problem)->front().parameters);
   for (std::size_t i = 0; i < plans.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       EXPECT_NE(plans[i].parameters, plans[j].parameters) << i << " and " << j;
@@ -104,9 +104,9 @@ TEST(PlanDirect, HaloLargerThanSharedMemoryIsReadUnstaged) {
   set_axes(layer, &Axis::kernel, {7, 7});
   set_axes(layer, &Axis::dilation, {100, 100});
   set_axes(layer, &Axis::padding, {0, 0});
-  const Plan plan = plan_direct(forward_of(layer)).value();
+  const Plan plan = kDirect.plans(forward_of(layer)).value().front();
   EXPECT_FALSE(flag(plan, "staged"));
-  EXPECT_EQ(plan.shared_bytes, 0);
+  EXPECT_EQ(plan.launch.main().shared_bytes, 0);
 }
 
 TEST(PlanDirect, HaloWhoseAreaOverflowsIsReadUnstagedToo) {
@@ -114,7 +114,7 @@ TEST(PlanDirect, HaloWhoseAreaOverflowsIsReadUnstagedToo) {
   set_axes(layer, &Axis::kernel, {2, 2});
   set_axes(layer, &Axis::dilation, {2000000000, 2000000000});
   set_axes(layer, &Axis::padding, {1000000000, 1000000000});
-  const Plan plan = plan_direct(forward_of(layer)).value();
+  const Plan plan = kDirect.plans(forward_of(layer)).value().front();
   EXPECT_FALSE(flag(plan, "staged"));
 }
 
@@ -123,7 +123,7 @@ TEST(PlanDirect, NumbersBeyondTheKernelsIntegersAreNamed) {
     Layer layer = layer_a();
     change(layer);
     EXPECT_TRUE(check_limits(layer).empty());
-    const Result<Plan> planned = plan_direct(forward_of(layer));
+    const auto planned = kDirect.plans(forward_of(layer));
     return planned ? std::string("a plan") : planned.error().message;
   };
   EXPECT_EQ(message_of([](Layer& l) {
@@ -154,11 +154,12 @@ TEST(PlanDirect, NumbersBeyondTheKernelsIntegersAreNamed) {
 TEST(PlanDirect, OffsetsAre64BitWhereSizesAreOpenOrLarge) {
   Layer open = layer_a();
   open.axes[kHeight].extent.reset();
-  EXPECT_EQ(std::get<TypeName>(plan_direct(forward_of(open))->parameters.at("Offset")).spelling, "long long");
-  EXPECT_EQ(integer(*plan_direct(forward_of(open)), "height"), -1);
+  EXPECT_EQ(std::get<TypeName>(kDirect.plans(forward_of(open))->front().parameters.at("Offset")).spelling, "long long");
+  EXPECT_EQ(integer(kDirect.plans(forward_of(open))->front(), "height"), -1);
   Layer large = layer_a();
   large.axes[kHeight].extent = large.axes[kWidth].extent = 16384;  // 32 * 2^28 outputs an image
-  EXPECT_EQ(std::get<TypeName>(plan_direct(forward_of(large))->parameters.at("Offset")).spelling, "long long");
+  EXPECT_EQ(std::get<TypeName>(kDirect.plans(forward_of(large))->front().parameters.at("Offset")).spelling,
+            "long long");
 }
 
 TEST(Plan, ADirectionThatTheLayerLacksIsAClearError) {

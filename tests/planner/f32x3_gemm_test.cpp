@@ -1,4 +1,4 @@
-#include "generator/planner/f32x3_gemm.h"
+#include "generator/planner/templates.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 #include <array>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
 #include "generator/program/constants.h"
 #include "tests/planner/problems.h"
 
@@ -14,7 +13,7 @@ namespace convtgen {
 namespace {
 
 std::vector<Plan> f32x3_plans(std::string_view layer) {
-  return plans_f32x3_gemm(problem_of(layer)).value_or(std::vector<Plan>());
+  return kF32x3Gemm.plans(problem_of(layer)).value_or(std::vector<Plan>());
 }
 
 TEST(PlanF32x3Gemm, TakesF32x3AndNothingElse) {
@@ -24,7 +23,7 @@ TEST(PlanF32x3Gemm, TakesF32x3AndNothingElse) {
     EXPECT_TRUE(f32x3_plans(layer + "; compute tf32" + layout).empty());
     EXPECT_FALSE(f32x3_plans(layer + "; compute f32x3" + layout).empty());
     for (const Plan& plan : f32x3_plans(layer + "; compute f32x3" + layout)) {
-      EXPECT_EQ(plan.cluster, 1);
+      EXPECT_EQ(plan.launch.main().cluster, 1);
       EXPECT_TRUE(!flag(plan, "bulk") || !flag(plan, "channels_last"));
     }
   }
@@ -60,14 +59,14 @@ TEST(PlanF32x3Gemm, PlansFitTheChip) {
                             "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; layout nhwc"}) {
     const Problem problem{parse_layer(std::string(layer) + "; compute f32x3").value(), Direction::kForward,
                           target_named("sm_90a").value()};
-    const std::vector<Plan> plans = plans_f32x3_gemm(problem).value();
+    const std::vector<Plan> plans = kF32x3Gemm.plans(problem).value();
     EXPECT_FALSE(plans.empty()) << layer;
     for (const Plan& plan : plans) {
-      EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
-      EXPECT_EQ(plan.packed_bytes % 16, 0);
-      EXPECT_GT(plan.packed_bytes, problem.layer.in_channels * problem.layer.out_channels *
-                                       problem.layer.axes[kHeight].kernel * problem.layer.axes[kWidth].kernel *
-                                       4);  // and scales
+      EXPECT_LE(plan.launch.main().shared_bytes, problem.target.max_shared_bytes);
+      EXPECT_EQ(plan.launch.packed_bytes() % 16, 0);
+      EXPECT_GT(plan.launch.packed_bytes(), problem.layer.in_channels * problem.layer.out_channels *
+                                                problem.layer.axes[kHeight].kernel * problem.layer.axes[kWidth].kernel *
+                                                4);  // and scales
       EXPECT_NE(plan.reason.find("three f16"), std::string::npos) << plan.reason;
       EXPECT_GT(plan.predicted_seconds.value_or(0), 0);
     }

@@ -46,7 +46,8 @@ std::string text_of(const Layer& layer, const Plan& plan) {
       out += fmt::format(" {}{}", *flag ? "" : "!", name);
     }
   }
-  return out + fmt::format(" threads={} shared={} packed={}", plan.threads, plan.shared_bytes, plan.packed_bytes);
+  return out + fmt::format(" threads={} shared={} packed={}", plan.launch.main().threads,
+                           plan.launch.main().shared_bytes, plan.launch.packed_bytes());
 }
 
 /// A line for what is served and, where a record says that and not the cost models, one for what these say.

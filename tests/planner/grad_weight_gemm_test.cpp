@@ -1,4 +1,4 @@
-#include "generator/planner/grad_weight_gemm.h"
+#include "generator/planner/templates.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,13 +9,8 @@
 #include <string>
 
 #include "generator/language/language.h"
-#include "generator/planner/f32x3_grad_weight.h"
-#include "generator/planner/f32x3_grad_weight_pixels.h"
 #include "generator/planner/grad_weight_launch.h"
-#include "generator/planner/grad_weight_pixels.h"
 #include "generator/planner/grad_weight_plan.h"
-#include "generator/planner/grad_weight_rows.h"
-#include "generator/planner/templates.h"
 #include "generator/program/constants.h"
 #include "tests/planner/problems.h"
 
@@ -50,7 +45,7 @@ TEST(PlanGradWeightGemm, SlicesFitTheStages) {
                           .value();
   const auto program = ConstantProgram::read(template_named("grad_weight_gemm").value()->program()).value();
   const std::vector<Plan> plans =
-      plans_grad_weight_gemm({layer, Direction::kGradWeight, target_named("sm_90a").value()}).value();
+      kGradWeightGemm.plans({layer, Direction::kGradWeight, target_named("sm_90a").value()}).value();
   constexpr std::string_view kStored[] = {"kStoredColumns"};
   for (const Plan& each : plans) {
     EXPECT_GE(constants_of(program, each.parameters, kStored).value().at(0), 8) << each.summary;
@@ -81,7 +76,7 @@ TEST(PlanGradWeight, WorkspacesAreSmallWhateverTheLayerIs) {
       const std::vector<Plan> plans = plan(problem).value();
       for (const Plan& each : plans) {
         std::int64_t others = 0, sums = 0;
-        for (const Region& region : launch_plan_of(problem, each).regions) {
+        for (const Region& region : each.launch.regions) {
           EXPECT_EQ(region.bytes.factor, 0);
           (region.name == "partial" || region.name == "totals" ? sums : others) += region.bytes.constant;
         }
@@ -94,9 +89,8 @@ TEST(PlanGradWeight, WorkspacesAreSmallWhateverTheLayerIs) {
   EXPECT_GT(largest, 32 * kMiB) << "the bound is not reached: layers that need more are missing here";
 }
 
-using PlansOf = Result<std::vector<Plan>> (*)(const Problem&);
-constexpr PlansOf kTemplates[] = {plans_grad_weight_gemm, plans_grad_weight_rows, plans_grad_weight_pixels,
-                                  plans_f32x3_grad_weight, plans_f32x3_grad_weight_pixels};
+constexpr const Template* kTemplates[] = {&kGradWeightGemm, &kGradWeightRows, &kGradWeightPixels, &kF32x3GradWeight,
+                                          &kF32x3GradWeightPixels};
 
 TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
   std::map<std::string, int> planned;
@@ -104,8 +98,8 @@ TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
     for (const auto& [mode, first_choice] : kGradWeightModes) {
       const Problem problem = grad_weight_of(layer + mode);
       const Layer& of = problem.layer;
-      for (const PlansOf plans_of : kTemplates) {
-        const auto plans = plans_of(problem);
+      for (const Template* known : kTemplates) {
+        const auto plans = known->plans(problem);
         if (!plans) {
           continue;
         }
@@ -114,11 +108,11 @@ TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
         double before = 0;
         for (const Plan& each : *plans) {
           SCOPED_TRACE(layer + mode + ": " + each.summary);
-          EXPECT_LE(each.shared_bytes, problem.target.max_shared_bytes);
+          EXPECT_LE(each.launch.main().shared_bytes, problem.target.max_shared_bytes);
           EXPECT_GE(each.predicted_seconds.value_or(0), before) << "best first";
           before = each.predicted_seconds.value_or(0);
           const std::int64_t producers = each.parameters.contains("producers") ? integer(each, "producers") : 0;
-          EXPECT_EQ(each.threads, integer(each, "consumer_groups") * 128 + producers);
+          EXPECT_EQ(each.launch.main().threads, integer(each, "consumer_groups") * 128 + producers);
           EXPECT_LE(integer(each, "taps_h"), of.axes[kHeight].kernel);
           EXPECT_LE(integer(each, "taps_w"), of.axes[kWidth].kernel);
           EXPECT_GE(integer(each, "slices"), 1);
@@ -137,10 +131,10 @@ TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
 TEST(PlanGradWeight, PixelsComeByTensorCopies) {
   for (const std::string layer : kGradWeightLayers) {
     const Problem problem = grad_weight_of(layer + "; dtype f16; layout nhwc");
-    const std::vector<Plan> plans = plans_grad_weight_pixels(problem).value();
+    const std::vector<Plan> plans = kGradWeightPixels.plans(problem).value();
     for (const Plan& each : plans) {
       SCOPED_TRACE(each.summary);
-      const LaunchPlan launch = grad_weight_pixels_launch(problem, each);
+      const LaunchPlan launch = each.launch;
       ASSERT_EQ(launch.maps.size(), 2u);
       for (const MapRecipe& map : launch.maps) {
         for (int axis = 0; axis < map.form.rank; ++axis) {
@@ -160,11 +154,11 @@ TEST(PlanGradWeight, PixelsComeByTensorCopies) {
 TEST(PlanGradWeight, KernelRowsAreInColumnsWhereTheyReadSuccessiveRows) {
   const auto number_in_columns = [](const std::string& layer) {
     const Problem problem = grad_weight_of(layer);
-    const std::vector<Plan> plans = plans_grad_weight_rows(problem).value();
+    const std::vector<Plan> plans = kGradWeightRows.plans(problem).value();
     for (const Plan& each : plans) {
       SCOPED_TRACE(each.summary);
       const bool in_columns = flag(each, "rows_in_columns");
-      const LaunchPlan launch = grad_weight_rows_launch(problem, each);
+      const LaunchPlan launch = each.launch;
       EXPECT_EQ(launch.maps.size(), 2u);
       const Axis& rows = problem.layer.axes[kHeight];
       const std::int64_t more = rows.dilation * (integer(each, "taps_h") - 1);
@@ -178,7 +172,7 @@ TEST(PlanGradWeight, KernelRowsAreInColumnsWhereTheyReadSuccessiveRows) {
   };
   const std::string layer = "32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024";
   for (const char* mode : {"; compute tf32", "; dtype f16"}) {
-    EXPECT_TRUE(flag(plans_grad_weight_rows(grad_weight_of(layer + mode)).value().front(), "rows_in_columns"));
+    EXPECT_TRUE(flag(kGradWeightRows.plans(grad_weight_of(layer + mode)).value().front(), "rows_in_columns"));
     EXPECT_GT(number_in_columns(layer + mode), 1);
     EXPECT_GT(number_in_columns("32 -> 32; kernel 3x8; stride 1x2; padding 1x3; input 8x64x64" + std::string(mode)), 0)
         << "columns may have any stride";
@@ -191,10 +185,10 @@ TEST(PlanGradWeight, KernelRowsAreInColumnsWhereTheyReadSuccessiveRows) {
 // Small tensors of NCHW are copied to channels last before, and the maps are of the copies.
 TEST(PlanGradWeight, SmallTensorsOfNchwAreCopiedToChannelsLast) {
   const Problem problem = grad_weight_of("48 -> 72; kernel 4x4; stride 2x2; padding 1x1; input 3x5x7; dtype f16; bias");
-  const std::vector<Plan> plans = plans_grad_weight_pixels(problem).value();
+  const std::vector<Plan> plans = kGradWeightPixels.plans(problem).value();
   for (const Plan& each : plans) {
     SCOPED_TRACE(each.summary);
-    const LaunchPlan launch = grad_weight_pixels_launch(problem, each);
+    const LaunchPlan launch = each.launch;
     ASSERT_EQ(launch.maps.size(), 2u);
     const std::int64_t bytes[] = {2 * 3 * 48 * 5 * 7, 2 * 3 * 72 * 10 * 14};
     for (std::size_t i = 0; i < 2; ++i) {
@@ -214,10 +208,10 @@ TEST(PlanGradWeight, SmallTensorsOfF32x3AreSplitToChannelsLast) {
     const Problem problem =
         grad_weight_of("48 -> 72; kernel 4x4; stride 2x2; padding 1x1; input 3x5x7; compute f32x3; bias; layout " +
                        std::string(layout));
-    const std::vector<Plan> plans = plans_f32x3_grad_weight_pixels(problem).value();
+    const std::vector<Plan> plans = kF32x3GradWeightPixels.plans(problem).value();
     for (const Plan& each : plans) {
       SCOPED_TRACE(each.summary);
-      const LaunchPlan launch = f32x3_grad_weight_pixels_launch(problem, each);
+      const LaunchPlan launch = each.launch;
       ASSERT_EQ(launch.maps.size(), 2u);
       const std::int64_t bytes[] = {4 * 3 * 48 * 5 * 7, 4 * 3 * 72 * 10 * 14};
       const std::int64_t channels[] = {48, 72};
@@ -241,12 +235,12 @@ TEST(PlanGradWeight, SmallTensorsOfF32x3AreSplitToChannelsLast) {
 TEST(PlanGradWeight, LargerTensorsOfF32x3AreSplitInChunks) {
   const Problem problem =
       grad_weight_of("1024 -> 512; kernel 2x2; stride 2x2; input 7x32x32; compute f32x3; bias");  // 12 MiB an image
-  const std::vector<Plan> plans = plans_f32x3_grad_weight_pixels(problem).value();
+  const std::vector<Plan> plans = kF32x3GradWeightPixels.plans(problem).value();
   for (const Plan& each : plans) {
     SCOPED_TRACE(each.summary);
     EXPECT_EQ(integer(each, "chunks"), 2);
     EXPECT_EQ(integer(each, "chunk_images"), 4);
-    const LaunchPlan launch = f32x3_grad_weight_pixels_launch(problem, each);
+    const LaunchPlan launch = each.launch;
     std::vector<std::pair<std::string, std::int64_t>> launched;
     for (const KernelPlan& kernel : launch.kernels) {
       launched.emplace_back(kernel.function, kernel.constants.empty() ? -1 : kernel.constants.front().value);
@@ -276,11 +270,11 @@ TEST(PlanGradWeight, TheGradientIsAlignedToItsVectors) {
   for (const std::string mode : {"; dtype f16; layout nhwc", "; dtype f16", "; compute tf32", "; compute f32x3"}) {
     const Problem problem = grad_weight_of(layer + mode);
     const std::int64_t element = bytes_of(problem.layer.dtype);
-    for (const PlansOf plans_of : kTemplates) {
-      const std::vector<Plan> plans = plans_of(problem).value_or(std::vector<Plan>{});
+    for (const Template* known : kTemplates) {
+      const std::vector<Plan> plans = known->plans(problem).value_or(std::vector<Plan>{});
       for (const Plan& each : plans) {
         SCOPED_TRACE(mode + ": " + each.template_name + ", " + each.summary);
-        const LaunchPlan launch = launch_plan_of(problem, each);
+        const LaunchPlan launch = each.launch;
         const auto gradient = std::ranges::find(launch.tensors, Role::kGradWeight, &Tensor::role);
         ASSERT_NE(gradient, launch.tensors.end());
         const std::int64_t taps = integer(each, "taps_h") * integer(each, "taps_w");
@@ -301,10 +295,10 @@ TEST(PlanGradWeight, NoVectorIsPartlyOutside) {
     const Problem problem = grad_weight_of("2048 -> " + std::string(channels) +
                                            "; kernel 3x3; padding 1x1; input 1x8x8; dtype f16; weight_layout "
                                            "channels_last");
-    const std::vector<Plan> plans = plans_grad_weight_rows(problem).value();
+    const std::vector<Plan> plans = kGradWeightRows.plans(problem).value();
     for (const Plan& each : plans) {
       SCOPED_TRACE(std::string(channels) + ": " + each.summary);
-      const LaunchPlan launch = launch_plan_of(problem, each);
+      const LaunchPlan launch = each.launch;
       const auto gradient = std::ranges::find(launch.tensors, Role::kGradWeight, &Tensor::role);
       ASSERT_NE(gradient, launch.tensors.end());
       EXPECT_EQ(gradient->alignment, integer(each, "slices") > 1 ? 2 : alignment);
@@ -317,10 +311,10 @@ TEST(PlanGradWeight, ChannelsOfF32x3AreScannedFirst) {
   for (const std::string layer : kGradWeightLayers) {
     for (const char* layout : {"nchw", "nhwc"}) {
       const Problem problem = grad_weight_of(layer + "; compute f32x3; layout " + layout);
-      const std::vector<Plan> plans = plans_f32x3_grad_weight(problem).value();
+      const std::vector<Plan> plans = kF32x3GradWeight.plans(problem).value();
       for (const Plan& each : plans) {
         SCOPED_TRACE(each.summary);
-        const LaunchPlan launch = f32x3_grad_weight_launch(problem, each);
+        const LaunchPlan launch = each.launch;
         EXPECT_EQ(launch.kernels.front().function, "scan_channels");
         const auto maxima = std::ranges::find(launch.regions, "maxima", &Region::name);
         ASSERT_NE(maxima, launch.regions.end());
@@ -343,10 +337,10 @@ TEST(PlanGradWeight, SlicesAreAddedByAKernelOfTheirOwn) {
   for (const std::string layer : kGradWeightLayers) {
     Problem problem = grad_weight_of(layer + "; dtype f16");
     problem.layer.bias = false;
-    const std::vector<Plan> plans = plans_grad_weight_gemm(problem).value();
+    const std::vector<Plan> plans = kGradWeightGemm.plans(problem).value();
     for (const Plan& each : plans) {
       const bool has_slices = integer(each, "slices") > 1;
-      EXPECT_EQ(grad_weight_gemm_launch(problem, each).kernels.size() > 1, has_slices) << each.summary;
+      EXPECT_EQ(each.launch.kernels.size() > 1, has_slices) << each.summary;
       sliced += has_slices ? 1 : 0;
     }
   }
@@ -379,8 +373,8 @@ TEST(PlanGradWeight, RefusalsNameThePropertyAndTheLimit) {
   const auto reason_of = [](const Result<std::vector<Plan>>& plans) { return plans ? "" : plans.error().message; };
   for (const RefusedGradient& each : kAll) {
     const Problem problem = grad_weight_of(each.layer, each.architecture);
-    EXPECT_EQ(reason_of(plans_grad_weight_gemm(problem)), each.of_gemm) << each.layer;
-    EXPECT_EQ(reason_of(plans_grad_weight_rows(problem)), each.of_rows) << each.layer;
+    EXPECT_EQ(reason_of(kGradWeightGemm.plans(problem)), each.of_gemm) << each.layer;
+    EXPECT_EQ(reason_of(kGradWeightRows.plans(problem)), each.of_rows) << each.layer;
   }
 }
 
@@ -432,9 +426,9 @@ TEST(PlanGradWeight, RefusalsOfPixelsAndF32x3NameThePropertyAndTheLimit) {
   const auto reason_of = [](const Result<std::vector<Plan>>& plans) { return plans ? "" : plans.error().message; };
   for (const RefusedByOthers& each : kAll) {
     const Problem problem = grad_weight_of(each.layer, each.architecture);
-    EXPECT_EQ(reason_of(plans_grad_weight_pixels(problem)), each.of_pixels) << each.layer;
-    EXPECT_EQ(reason_of(plans_f32x3_grad_weight(problem)), each.of_f32x3) << each.layer;
-    EXPECT_EQ(reason_of(plans_f32x3_grad_weight_pixels(problem)),
+    EXPECT_EQ(reason_of(kGradWeightPixels.plans(problem)), each.of_pixels) << each.layer;
+    EXPECT_EQ(reason_of(kF32x3GradWeight.plans(problem)), each.of_f32x3) << each.layer;
+    EXPECT_EQ(reason_of(kF32x3GradWeightPixels.plans(problem)),
               each.of_f32x3_pixels != nullptr ? each.of_f32x3_pixels : each.of_f32x3)
         << each.layer;
   }
@@ -442,16 +436,16 @@ TEST(PlanGradWeight, RefusalsOfPixelsAndF32x3NameThePropertyAndTheLimit) {
 
 // Copies find the rows of an image by its number times its channels, an int.
 TEST(PlanGradWeight, CopiesOfRowsHaveALargestBatch) {
-  const std::pair<const char*, Result<std::vector<Plan>> (*)(const Problem&)> kAll[] = {
-      {"dtype f16", plans_grad_weight_gemm}, {"compute f32x3", plans_f32x3_grad_weight}};
-  for (const auto& [mode, plans] : kAll) {
+  const std::pair<const char*, const Template*> kAll[] = {{"dtype f16", &kGradWeightGemm},
+                                                          {"compute f32x3", &kF32x3GradWeight}};
+  for (const auto& [mode, known] : kAll) {
     const std::string rest = std::string("x4x8; ") + mode;
     const auto copies = [](const Plan& each) { return integer(each, "row_stages") > 0; };
     const Problem open = grad_weight_of("16 -> 32; kernel 3; padding 1; input ?" + rest);
     int copying = 0;
-    const std::vector<Plan> found = plans(open).value();
+    const std::vector<Plan> found = known->plans(open).value();
     for (const Plan& each : found) {
-      const LaunchPlan launch = launch_plan_of(open, each);
+      const LaunchPlan launch = each.launch;
       const auto main = std::ranges::find(launch.kernels, each.template_name, &KernelPlan::function);
       const auto bound = std::ranges::find(main->grid.bounds, Quantity::kBatch, &Grid::Bound::extent);
       ASSERT_EQ(bound != main->grid.bounds.end(), copies(each)) << each.reason;
@@ -461,9 +455,9 @@ TEST(PlanGradWeight, CopiesOfRowsHaveALargestBatch) {
       }
     }
     EXPECT_GT(copying, 0) << mode;
-    const auto most = plans(grad_weight_of("16 -> 32; kernel 3; padding 1; input 67108000" + rest)).value();
+    const auto most = known->plans(grad_weight_of("16 -> 32; kernel 3; padding 1; input 67108000" + rest)).value();
     EXPECT_TRUE(std::ranges::any_of(most, copies)) << mode;
-    const auto beyond = plans(grad_weight_of("16 -> 32; kernel 3; padding 1; input 67108864" + rest)).value();
+    const auto beyond = known->plans(grad_weight_of("16 -> 32; kernel 3; padding 1; input 67108864" + rest)).value();
     EXPECT_FALSE(std::ranges::any_of(beyond, copies)) << mode;
   }
 }

@@ -1,4 +1,4 @@
-#include "generator/planner/halo_gemm.h"
+#include "generator/planner/templates.h"
 
 #include <gtest/gtest.h>
 
@@ -11,13 +11,13 @@ namespace convtgen {
 namespace {
 
 std::vector<Plan> halo_plans(std::string_view layer) {
-  return plans_halo_gemm(problem_of(layer)).value_or(std::vector<Plan>());
+  return kHaloGemm.plans(problem_of(layer)).value_or(std::vector<Plan>());
 }
 
 TEST(PlanHaloGemm, AppliesToWhatTheTemplateCanDo) {
   const std::string layer = "conv_transpose2d 64 -> 64; kernel 3x3; input 8x64x64; dtype f16; layout nhwc";
   EXPECT_FALSE(halo_plans(layer).empty());
-  EXPECT_FALSE(plans_halo_gemm(problem_of(layer, "sm_80")));
+  EXPECT_FALSE(kHaloGemm.plans(problem_of(layer, "sm_80")));
   EXPECT_TRUE(halo_plans(layer + "; groups 2").empty());
   EXPECT_FALSE(halo_plans(layer + "; dilation 2x3").empty());
   EXPECT_TRUE(halo_plans(layer + "; stride 2x2; dilation 2x1").empty());
@@ -64,7 +64,7 @@ TEST(PlanHaloGemm, PartsThePhasesOfLongStrides) {
     ASSERT_EQ(plans.front().template_name, "halo_gemm") << mode;
     const Plan of_channels = halo_plans(whole + mode).front();
     EXPECT_EQ(plans.front().predicted_seconds, of_channels.predicted_seconds);
-    EXPECT_EQ(plans.front().packed_bytes, of_channels.packed_bytes);
+    EXPECT_EQ(plans.front().launch.packed_bytes(), of_channels.launch.packed_bytes());
     EXPECT_LE(plans.front().predicted_seconds, 0.5e-3);
   }
 }
@@ -76,15 +76,15 @@ TEST(PlanHaloGemm, PlansFitTheChipAndSayWhatTheyTake) {
                             "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; bias"}) {
     for (const char* mode : {"; dtype f16; layout nhwc", "; compute tf32; layout nhwc"}) {
       const Problem problem = problem_of(std::string(layer) + mode);
-      const std::vector<Plan> plans = plans_halo_gemm(problem).value();
+      const std::vector<Plan> plans = kHaloGemm.plans(problem).value();
       EXPECT_FALSE(plans.empty()) << layer << mode;
       for (const Plan& plan : plans) {
-        EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
-        EXPECT_GT(plan.packed_bytes, 0);
-        EXPECT_EQ(plan.packed_bytes % 16, 0);
+        EXPECT_LE(plan.launch.main().shared_bytes, problem.target.max_shared_bytes);
+        EXPECT_GT(plan.launch.packed_bytes(), 0);
+        EXPECT_EQ(plan.launch.packed_bytes() % 16, 0);
         EXPECT_GE(integer(plan, "stages"), integer(plan, "prefetch_stages") + 2);
         EXPECT_GT(plan.predicted_seconds.value_or(0), 0);
-        const TileGrid grid = halo_gemm_grid(problem, plan);
+        const Grid& grid = plan.launch.main().grid;
         EXPECT_LE(grid.blocks_per_tile * grid.most_tiles, std::max<std::int64_t>(132, grid.blocks_per_tile));
       }
     }

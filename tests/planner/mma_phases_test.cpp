@@ -1,4 +1,4 @@
-#include "generator/planner/mma_phases.h"
+#include "generator/planner/templates.h"
 
 #include <gtest/gtest.h>
 
@@ -27,20 +27,20 @@ void expect_fit_and_order(const std::string& layer) {
       continue;
     }
     const Problem problem = problem_of(layer, target.architecture);
-    const std::vector<Plan> plans = plans_mma_phases(problem).value();
+    const std::vector<Plan> plans = kMmaPhases.plans(problem).value();
     EXPECT_LE(plans.size(), 16u);
     double before = 0;
     for (const Plan& each : plans) {
       SCOPED_TRACE(target.architecture + ", " + layer + ": " + each.reason);
-      EXPECT_LE(each.shared_bytes, problem.target.max_shared_bytes);
-      EXPECT_LE((each.shared_bytes + 1024) * integer(each, "blocks_per_sm"),
+      EXPECT_LE(each.launch.main().shared_bytes, problem.target.max_shared_bytes);
+      EXPECT_LE((each.launch.main().shared_bytes + 1024) * integer(each, "blocks_per_sm"),
                 std::max(problem.target.shared_bytes_per_sm, problem.target.max_shared_bytes + 1024));
       EXPECT_GE(each.predicted_seconds.value(), before);
       before = each.predicted_seconds.value();
-      EXPECT_EQ(each.predicted_seconds, mma_phases_seconds(problem, each, planned_sizes(problem.layer)));
-      EXPECT_EQ(each.threads, 32 * (integer(each, "warps") + 1));
-      EXPECT_LE(each.threads * integer(each, "blocks_per_sm"), problem.target.max_threads_per_sm);
-      EXPECT_EQ(each.packed_bytes, 0);
+      EXPECT_EQ(each.predicted_seconds, kMmaPhases.seconds(problem, each, planned_sizes(problem.layer)));
+      EXPECT_EQ(each.launch.main().threads, 32 * (integer(each, "warps") + 1));
+      EXPECT_LE(each.launch.main().threads * integer(each, "blocks_per_sm"), problem.target.max_threads_per_sm);
+      EXPECT_EQ(each.launch.packed_bytes(), 0);
     }
   }
 }
@@ -57,10 +57,10 @@ TEST(PlanMmaPhases, TensorCopiesBringRowsToDifferentBanks) {
   for (const std::string layer : kPhaseLayers) {
     const Problem problem = problem_of(layer);
     const std::int64_t bytes = problem.layer.dtype == Dtype::kF32 ? 4 : 2;
-    const std::vector<Plan> plans = plans_mma_phases(problem).value();
+    const std::vector<Plan> plans = kMmaPhases.plans(problem).value();
     for (const Plan& each : plans) {
       SCOPED_TRACE(layer + ": " + each.reason);
-      const LaunchPlan launch = mma_phases_launch(problem, each);
+      const LaunchPlan launch = each.launch;
       ASSERT_EQ(launch.kernels.size(), 1u);
       EXPECT_TRUE(launch.regions.empty());
       ASSERT_EQ(launch.maps.size(), 1u);
@@ -101,14 +101,14 @@ TEST(PlanMmaPhases, SaysWhyNot) {
        "131072 weights and two stages take 8195.1 KiB of shared memory at the least; a block of sm_90a has 227.0 KiB"},
   };
   for (const auto& [layer, why] : kRefused) {
-    const auto plans = plans_mma_phases(problem_of(layer));
+    const auto plans = kMmaPhases.plans(problem_of(layer));
     ASSERT_FALSE(plans) << layer;
     EXPECT_EQ(plans.error().message, why) << layer;
   }
-  const auto odd = plans_mma_phases(problem_of("16 -> 1; kernel 3; stride 2; input 1x8x10; compute tf32"));
+  const auto odd = kMmaPhases.plans(problem_of("16 -> 1; kernel 3; stride 2; input 1x8x10; compute tf32"));
   ASSERT_FALSE(odd);
   EXPECT_NE(odd.error().message.find("10"), std::string::npos) << odd.error().message;
-  EXPECT_EQ(plans_mma_phases(problem_of(kPhaseLayers[0], "sm_89")).error().message,
+  EXPECT_EQ(kMmaPhases.plans(problem_of(kPhaseLayers[0], "sm_89")).error().message,
             "architecture sm_89 has no TMA; it takes sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121");
 }
 

@@ -1,4 +1,4 @@
-#include "generator/planner/mma_rows.h"
+#include "generator/planner/templates.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace convtgen {
 namespace {
 
 std::string refusal_of(const std::string& layer, std::string_view architecture = "sm_90a") {
-  const auto plans = plans_mma_rows(problem_of(layer, architecture));
+  const auto plans = kMmaRows.plans(problem_of(layer, architecture));
   return plans ? "" : plans.error().message;
 }
 
@@ -34,18 +34,18 @@ TEST(PlanMmaRows, PlansFitTheChipAndAreTheBestFirst) {
         }
         Problem problem = problem_of(std::string(layer) + end);
         problem.target = target;
-        const auto plans = plans_mma_rows(problem);
+        const auto plans = kMmaRows.plans(problem);
         ASSERT_TRUE(plans) << layer << target.architecture << plans.error().message;
         double before = 0;
         for (const Plan& each : *plans) {
           SCOPED_TRACE(fmt::format("{}{} {}: {}", layer, end, target.architecture, each.summary));
           ++made;
-          EXPECT_LE(each.shared_bytes, target.max_shared_bytes);
-          EXPECT_LE(each.shared_bytes * integer(each, "blocks_per_sm"), target.shared_bytes_per_sm);
+          EXPECT_LE(each.launch.main().shared_bytes, target.max_shared_bytes);
+          EXPECT_LE(each.launch.main().shared_bytes * integer(each, "blocks_per_sm"), target.shared_bytes_per_sm);
           EXPECT_GE(each.predicted_seconds.value(), before);
           before = each.predicted_seconds.value();
-          EXPECT_EQ(each.predicted_seconds, mma_rows_seconds(problem, each, planned_sizes(problem.layer)));
-          EXPECT_EQ(each.threads, 32 * integer(each, "warps"));
+          EXPECT_EQ(each.predicted_seconds, kMmaRows.seconds(problem, each, planned_sizes(problem.layer)));
+          EXPECT_EQ(each.launch.main().threads, 32 * integer(each, "warps"));
           EXPECT_EQ(each.alignment, 16);
           // Channels of a tile are whole groups or an even part of one, and of a pixel whole sectors of 32 bytes.
           const std::int64_t channels = integer(each, "tile_channels");

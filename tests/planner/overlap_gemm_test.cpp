@@ -1,4 +1,4 @@
-#include "generator/planner/overlap_gemm.h"
+#include "generator/planner/templates.h"
 
 #include <gtest/gtest.h>
 
@@ -28,31 +28,31 @@ constexpr const char* kOverlapLayers[] = {
 TEST(PlanOverlapGemm, PlansFitTheChipAndAreTheBestFirst) {
   for (const std::string layer : kOverlapLayers) {
     const Problem problem = problem_of(layer);
-    const std::vector<Plan> plans = plans_overlap_gemm(problem).value();
+    const std::vector<Plan> plans = kOverlapGemm.plans(problem).value();
     EXPECT_LE(plans.size(), 16u);
     double before = 0;
     for (const Plan& each : plans) {
       SCOPED_TRACE(layer + ": " + each.reason);
-      EXPECT_LE(each.shared_bytes, problem.target.max_shared_bytes);
-      EXPECT_LE((each.shared_bytes + 1024) * integer(each, "blocks_per_sm"),
+      EXPECT_LE(each.launch.main().shared_bytes, problem.target.max_shared_bytes);
+      EXPECT_LE((each.launch.main().shared_bytes + 1024) * integer(each, "blocks_per_sm"),
                 std::max(problem.target.shared_bytes_per_sm, problem.target.max_shared_bytes + 1024));
       EXPECT_GE(each.predicted_seconds.value(), before);
       before = each.predicted_seconds.value();
-      EXPECT_EQ(each.predicted_seconds, overlap_gemm_seconds(problem, each, planned_sizes(problem.layer)));
-      EXPECT_EQ(each.threads, 128 * integer(each, "warpgroups"));
+      EXPECT_EQ(each.predicted_seconds, kOverlapGemm.seconds(problem, each, planned_sizes(problem.layer)));
+      EXPECT_EQ(each.launch.main().threads, 128 * integer(each, "warpgroups"));
       // Accumulators of all threads of an SM fit its registers beside 36 others.
       const std::int64_t columns = integer(each, "block_c") * tap_count(problem.layer);
-      EXPECT_LE(
-          (integer(each, "thread_tiles") * (columns + 7) / 8 * 4 + 36) * each.threads * integer(each, "blocks_per_sm"),
-          65536);
+      EXPECT_LE((integer(each, "thread_tiles") * (columns + 7) / 8 * 4 + 36) * each.launch.main().threads *
+                    integer(each, "blocks_per_sm"),
+                65536);
       EXPECT_LE(columns, 256);
-      EXPECT_EQ(each.packed_bytes, 0);
+      EXPECT_EQ(each.launch.packed_bytes(), 0);
     }
   }
 }
 
 TEST(PlanOverlapGemm, SmallImagesAreWholeAndShareATile) {
-  const Plan first = plans_overlap_gemm(problem_of(kOverlapLayers[0])).value().front();
+  const Plan first = kOverlapGemm.plans(problem_of(kOverlapLayers[0])).value().front();
   EXPECT_EQ(integer(first, "tile_n"), 4);
   EXPECT_EQ(integer(first, "tile_h"), 8);
   EXPECT_EQ(integer(first, "tile_w"), 6);
@@ -63,10 +63,10 @@ TEST(PlanOverlapGemm, SmallImagesAreWholeAndShareATile) {
 TEST(PlanOverlapGemm, TensorCopiesBringPixelsAndWeights) {
   for (const std::string layer : kOverlapLayers) {
     const Problem problem = problem_of(layer);
-    const std::vector<Plan> plans = plans_overlap_gemm(problem).value();
+    const std::vector<Plan> plans = kOverlapGemm.plans(problem).value();
     for (const Plan& each : plans) {
       SCOPED_TRACE(layer + ": " + each.reason);
-      const LaunchPlan launch = overlap_gemm_launch(problem, each);
+      const LaunchPlan launch = each.launch;
       ASSERT_EQ(launch.kernels.size(), 1u);
       EXPECT_TRUE(launch.regions.empty());
       const bool copies = flag(each, "copied_weights");
@@ -85,30 +85,30 @@ TEST(PlanOverlapGemm, TensorCopiesBringPixelsAndWeights) {
     }
   }
   // 81 columns are no whole vectors.
-  EXPECT_FALSE(flag(plans_overlap_gemm(problem_of(kOverlapLayers[5])).value().front(), "copied_weights"));
+  EXPECT_FALSE(flag(kOverlapGemm.plans(problem_of(kOverlapLayers[5])).value().front(), "copied_weights"));
 }
 
 TEST(PlanOverlapGemm, PixelsThatAreNoWholeVectorsAreStoredTogether) {
-  EXPECT_EQ(integer(plans_overlap_gemm(problem_of(kOverlapLayers[3])).value().front(), "store"), 8);
+  EXPECT_EQ(integer(kOverlapGemm.plans(problem_of(kOverlapLayers[3])).value().front(), "store"), 8);
   // Of one channel: the phases of a position.
-  EXPECT_EQ(integer(plans_overlap_gemm(problem_of(kOverlapLayers[5])).value().front(), "store"), 4);
+  EXPECT_EQ(integer(kOverlapGemm.plans(problem_of(kOverlapLayers[5])).value().front(), "store"), 4);
   // Rows of 3 * 5 outputs begin anywhere.
   const Problem odd = problem_of("64 -> 3; kernel 1x1; input 4x5x5; dtype f16; layout nhwc");
-  EXPECT_EQ(integer(plans_overlap_gemm(odd).value().front(), "store"), 1);
+  EXPECT_EQ(integer(kOverlapGemm.plans(odd).value().front(), "store"), 1);
 }
 
 // A tile has whole rows, of which runs of pixels are copied: runs of 32 bytes where images are multiples of 16 pixels.
 TEST(PlanOverlapGemm, AdjacentPixelsOfNchwAreCopiedTogether) {
   const Problem small = problem_of(kOverlapLayers[6]);
-  const Plan first = plans_overlap_gemm(small).value().front();
+  const Plan first = kOverlapGemm.plans(small).value().front();
   EXPECT_EQ(integer(first, "tile_n"), 4);
   EXPECT_EQ(integer(first, "store"), 2);  // the phases of a position
-  const MapRecipe map = overlap_gemm_launch(small, first).maps[0];
+  const MapRecipe map = first.launch.maps[0];
   EXPECT_EQ(std::vector(map.form.box.begin(), map.form.box.begin() + 4), (std::vector<std::uint32_t>{16, 64, 3, 4}));
   EXPECT_EQ(map.form.swizzle, TensorMap::Swizzle::k32);
   EXPECT_EQ(map.pitches[1].constant, 8 * 6 * 2);
   EXPECT_EQ(map.pitches[2].constant, 16 * 2);
-  const std::vector<Plan> wide = plans_overlap_gemm(problem_of(kOverlapLayers[7])).value();
+  const std::vector<Plan> wide = kOverlapGemm.plans(problem_of(kOverlapLayers[7])).value();
   for (const Plan& each : wide) {
     EXPECT_EQ(integer(each, "tile_w"), 32);
   }
@@ -117,7 +117,7 @@ TEST(PlanOverlapGemm, AdjacentPixelsOfNchwAreCopiedTogether) {
 // Of rows of 12 pixels every second begins at a multiple of 8.
 TEST(PlanOverlapGemm, TilesOfNchwBeginAtWholeVectors) {
   const Problem problem = problem_of("64 -> 8; kernel 3x3; stride 1x1; input 3x64x12; dtype f16");
-  const std::vector<Plan> plans = plans_overlap_gemm(problem).value();
+  const std::vector<Plan> plans = kOverlapGemm.plans(problem).value();
   for (const Plan& each : plans) {
     const std::int64_t step = integer(each, "tile_h") - 2;
     EXPECT_EQ(step * 12 % 8, 0) << each.summary;
@@ -147,11 +147,11 @@ TEST(PlanOverlapGemm, SaysWhyNot) {
        "9 taps of 30 output channels; a product has at most 256 columns"},
   };
   for (const auto& [layer, reason] : kRefused) {
-    const auto plans = plans_overlap_gemm(problem_of(layer));
+    const auto plans = kOverlapGemm.plans(problem_of(layer));
     ASSERT_FALSE(plans) << layer;
     EXPECT_EQ(plans.error().message, reason);
   }
-  EXPECT_EQ(plans_overlap_gemm(problem_of(kOverlapLayers[0], "sm_80")).error().message,
+  EXPECT_EQ(kOverlapGemm.plans(problem_of(kOverlapLayers[0], "sm_80")).error().message,
             "architecture sm_80 has no wgmma; it takes sm_90a");
 }
 

@@ -1,4 +1,4 @@
-#include "generator/planner/patch_gemm.h"
+#include "generator/planner/templates.h"
 
 #include <gtest/gtest.h>
 
@@ -24,17 +24,17 @@ constexpr const char* kPatchLayers[] = {
 TEST(PlanPatchGemm, PlansFitTheChipAndAreTheBestFirst) {
   for (const std::string layer : kPatchLayers) {
     const Problem problem = problem_of(layer);
-    const std::vector<Plan> plans = plans_patch_gemm(problem).value();
+    const std::vector<Plan> plans = kPatchGemm.plans(problem).value();
     double before = 0;
     for (const Plan& each : plans) {
       SCOPED_TRACE(layer + ": " + each.reason);
-      EXPECT_LE(each.shared_bytes, problem.target.max_shared_bytes);
+      EXPECT_LE(each.launch.main().shared_bytes, problem.target.max_shared_bytes);
       EXPECT_LE(integer(each, "block_c") * tap_count(problem.layer), 256);
       EXPECT_GE(integer(each, "stages"), 2);
       EXPECT_GE(each.predicted_seconds.value(), before);
       before = each.predicted_seconds.value();
-      EXPECT_EQ(each.predicted_seconds, patch_gemm_seconds(problem, each, planned_sizes(problem.layer)));
-      EXPECT_EQ(each.packed_bytes, 0);
+      EXPECT_EQ(each.predicted_seconds, kPatchGemm.seconds(problem, each, planned_sizes(problem.layer)));
+      EXPECT_EQ(each.launch.packed_bytes(), 0);
     }
   }
 }
@@ -44,10 +44,10 @@ TEST(PlanPatchGemm, TensorCopiesBringPixelsAndWeightsAsTheyLie) {
   for (const std::string layer : kPatchLayers) {
     const Problem problem = problem_of(layer);
     const bool turned = problem.layer.weight_layout == WeightLayout::kChannelsLast;
-    const std::vector<Plan> plans = plans_patch_gemm(problem).value();
+    const std::vector<Plan> plans = kPatchGemm.plans(problem).value();
     for (const Plan& each : plans) {
       SCOPED_TRACE(layer + ": " + each.reason);
-      const LaunchPlan launch = patch_gemm_launch(problem, each);
+      const LaunchPlan launch = each.launch;
       ASSERT_EQ(launch.kernels.size(), 1u);
       EXPECT_TRUE(launch.regions.empty());
       ASSERT_EQ(launch.maps.size(), 2u);
@@ -64,7 +64,7 @@ TEST(PlanPatchGemm, TensorCopiesBringPixelsAndWeightsAsTheyLie) {
 // A block of weights stays on an SM, and the grid has as many blocks as SMs, whole sets of channel tiles.
 TEST(PlanPatchGemm, BlocksStayAndGoOnToOtherPixels) {
   const Problem problem = problem_of(kPatchLayers[0]);
-  const Grid grid = patch_gemm_launch(problem, plans_patch_gemm(problem).value().front()).kernels[0].grid;
+  const Grid grid = kPatchGemm.plans(problem).value().front().launch.main().grid;
   EXPECT_EQ(grid.blocks_per_tile, 4);
   EXPECT_EQ(grid.most_tiles, problem.target.multiprocessors / 4);
 }
@@ -96,11 +96,11 @@ TEST(PlanPatchGemm, SaysWhyNot) {
        "4096 input channels; the weights of 16 channels of 16 taps do not fit shared memory"},
   };
   for (const auto& [layer, why] : kRefused) {
-    const auto plans = plans_patch_gemm(problem_of(layer));
+    const auto plans = kPatchGemm.plans(problem_of(layer));
     ASSERT_FALSE(plans) << layer;
     EXPECT_EQ(plans.error().message, why) << layer;
   }
-  EXPECT_FALSE(plans_patch_gemm(problem_of(kPatchLayers[0], "sm_80")));
+  EXPECT_FALSE(kPatchGemm.plans(problem_of(kPatchLayers[0], "sm_80")));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "generator/planner/phase_gemm.h"
+#include "generator/planner/templates.h"
 
 #include <gtest/gtest.h>
 
@@ -24,19 +24,19 @@ constexpr const char* kColumnLayers[] = {
 TEST(PlanPhaseGemm, PlansFitTheChipAndAreTheBestFirst) {
   for (const std::string layer : kColumnLayers) {
     const Problem problem = problem_of(layer);
-    const std::vector<Plan> plans = plans_phase_gemm(problem).value();
+    const std::vector<Plan> plans = kPhaseGemm.plans(problem).value();
     EXPECT_LE(plans.size(), 16u);
     double before = 0;
     for (const Plan& each : plans) {
       SCOPED_TRACE(layer + ": " + each.reason);
-      EXPECT_LE((each.shared_bytes + 1024) * integer(each, "blocks_per_sm"),
+      EXPECT_LE((each.launch.main().shared_bytes + 1024) * integer(each, "blocks_per_sm"),
                 std::max(problem.target.shared_bytes_per_sm, problem.target.max_shared_bytes + 1024));
       EXPECT_GE(integer(each, "stages"), 2);
       EXPECT_GE(each.predicted_seconds.value(), before);
       before = each.predicted_seconds.value();
-      EXPECT_EQ(each.predicted_seconds, phase_gemm_seconds(problem, each, planned_sizes(problem.layer)));
-      EXPECT_EQ(each.threads, 128 * integer(each, "warpgroups") + 32);
-      EXPECT_EQ(each.packed_bytes, 0);
+      EXPECT_EQ(each.predicted_seconds, kPhaseGemm.seconds(problem, each, planned_sizes(problem.layer)));
+      EXPECT_EQ(each.launch.main().threads, 128 * integer(each, "warpgroups") + 32);
+      EXPECT_EQ(each.launch.packed_bytes(), 0);
     }
   }
 }
@@ -47,10 +47,10 @@ TEST(PlanPhaseGemm, TensorCopiesBringRowsOfPixels) {
     const Problem problem = problem_of(layer);
     const Axis& columns = problem.layer.axes[kWidth];
     const std::int64_t reach = (columns.kernel + columns.stride - 1) / columns.stride;
-    const std::vector<Plan> plans = plans_phase_gemm(problem).value();
+    const std::vector<Plan> plans = kPhaseGemm.plans(problem).value();
     for (const Plan& each : plans) {
       SCOPED_TRACE(layer + ": " + each.reason);
-      const LaunchPlan launch = phase_gemm_launch(problem, each);
+      const LaunchPlan launch = each.launch;
       ASSERT_EQ(launch.kernels.size(), 1u);
       EXPECT_TRUE(launch.regions.empty());
       ASSERT_EQ(launch.maps.size(), 1u);
@@ -77,7 +77,7 @@ TEST(PlanPhaseGemm, StoresVectorsOfAdjacentOutputs) {
       {"16 -> 1; kernel 4; stride 4; padding 1; input 1x64x64; dtype f16; layout nhwc", 1},
   };
   for (const auto& [layer, store] : kStores) {
-    const std::vector<Plan> plans = plans_phase_gemm(problem_of(layer)).value();
+    const std::vector<Plan> plans = kPhaseGemm.plans(problem_of(layer)).value();
     for (const Plan& each : plans) {
       EXPECT_EQ(integer(each, "store"), store) << layer;
     }
@@ -85,7 +85,7 @@ TEST(PlanPhaseGemm, StoresVectorsOfAdjacentOutputs) {
 }
 
 TEST(PlanPhaseGemm, FillsProductsWithRowsOfSeveralImages) {
-  const auto plans = plans_phase_gemm(problem_of(kColumnLayers[1])).value();
+  const auto plans = kPhaseGemm.plans(problem_of(kColumnLayers[1])).value();
   EXPECT_GT(integer(plans.front(), "tile_n"), 1);
 }
 
@@ -119,11 +119,11 @@ TEST(PlanPhaseGemm, SaysWhyNot) {
        "4096 input channels of 25 taps and 12 output channels: their weights and two stages do not fit shared memory"},
   };
   for (const auto& [layer, why] : kRefused) {
-    const auto plans = plans_phase_gemm(problem_of(layer));
+    const auto plans = kPhaseGemm.plans(problem_of(layer));
     ASSERT_FALSE(plans) << layer;
     EXPECT_EQ(plans.error().message, why) << layer;
   }
-  EXPECT_FALSE(plans_phase_gemm(problem_of(kColumnLayers[0], "sm_80")));
+  EXPECT_FALSE(kPhaseGemm.plans(problem_of(kColumnLayers[0], "sm_80")));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "generator/planner/roll_gemm.h"
+#include "generator/planner/templates.h"
 
 #include <gtest/gtest.h>
 
@@ -13,13 +13,13 @@ namespace convtgen {
 namespace {
 
 std::vector<Plan> roll_plans(std::string_view layer) {
-  return plans_roll_gemm(problem_of(layer)).value_or(std::vector<Plan>());
+  return kRollGemm.plans(problem_of(layer)).value_or(std::vector<Plan>());
 }
 
 TEST(PlanRollGemm, AppliesToWhatTheTemplateCanDo) {
   const std::string layer = "conv_transpose2d 32 -> 32; kernel 3x7; input 8x64x64; compute tf32";
   EXPECT_FALSE(roll_plans(layer).empty());
-  EXPECT_FALSE(plans_roll_gemm(problem_of(layer, "sm_80")));
+  EXPECT_FALSE(kRollGemm.plans(problem_of(layer, "sm_80")));
   EXPECT_TRUE(roll_plans(layer + "; groups 2").empty());
   EXPECT_TRUE(roll_plans(layer + "; stride 1x2").empty());
   EXPECT_TRUE(roll_plans(layer + "; stride 2x1").empty());
@@ -93,7 +93,7 @@ TEST(PlanRollGemm, ImagesOfASequenceLieApartByTheirOutputPaddingToo) {
     int count = 0;
     for (const Plan& plan : roll_plans(layer + mode)) {
       if (flag(plan, "flat") && integer(plan, "thread_positions") == positions) {
-        EXPECT_EQ(roll_gemm_grid(problem, plan).tile_columns, 64 * positions * 25 / pitch) << mode;
+        EXPECT_EQ(plan.launch.main().grid.axes[1].tile, 64 * positions * 25 / pitch) << mode;
         ++count;
       }
     }
@@ -109,18 +109,18 @@ TEST(PlanRollGemm, PlansFitTheChipAndSayWhatTheyTake) {
     for (const char* mode :
          {"; dtype f16", "; dtype bf16", "; compute tf32", "; dtype f16; layout nhwc", "; compute tf32; layout nhwc"}) {
       const Problem problem = problem_of(std::string(layer) + mode);
-      const std::vector<Plan> plans = plans_roll_gemm(problem).value();
+      const std::vector<Plan> plans = kRollGemm.plans(problem).value();
       EXPECT_FALSE(plans.empty()) << layer << mode;
       EXPECT_TRUE(std::ranges::is_sorted(plans, {}, &Plan::predicted_seconds));
       for (const Plan& plan : plans) {
-        EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
+        EXPECT_LE(plan.launch.main().shared_bytes, problem.target.max_shared_bytes);
         EXPECT_EQ(plan.alignment, 16);
-        EXPECT_EQ(plan.packed_bytes % 16, 0);
-        EXPECT_GE(plan.packed_bytes, bytes_of(problem.layer.dtype) * tap_count(problem.layer) *
-                                         problem.layer.in_channels * problem.layer.out_channels);
+        EXPECT_EQ(plan.launch.packed_bytes() % 16, 0);
+        EXPECT_GE(plan.launch.packed_bytes(), bytes_of(problem.layer.dtype) * tap_count(problem.layer) *
+                                                  problem.layer.in_channels * problem.layer.out_channels);
         EXPECT_LE(problem.layer.axes[kHeight].kernel * integer(plan, "block_n"), 256);
         EXPECT_GT(plan.predicted_seconds.value_or(0), 0);
-        const TileGrid grid = roll_gemm_grid(problem, plan);
+        const Grid& grid = plan.launch.main().grid;
         EXPECT_LE(grid.blocks_per_tile * grid.most_tiles, 132);
       }
     }

@@ -1,4 +1,4 @@
-#include "generator/planner/shift_gemm.h"
+#include "generator/planner/templates.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace convtgen {
 namespace {
 
 std::vector<Plan> shift_plans(std::string_view layer) {
-  return plans_shift_gemm(problem_of(layer)).value_or(std::vector<Plan>());
+  return kShiftGemm.plans(problem_of(layer)).value_or(std::vector<Plan>());
 }
 
 TEST(PlanShiftGemm, TakesNoFp32) {
@@ -29,20 +29,20 @@ TEST(PlanShiftGemm, SplitsChannelsOverClustersWhereTilesAreFew) {
     const Problem problem{parse_layer(few + mode).value(), Direction::kForward, target_named("sm_90a").value()};
     int found = 0;
     for (const Plan& plan : shift_plans(few + mode)) {
-      found += plan.cluster > 1 ? 1 : 0;
-      EXPECT_EQ(plan.cluster, integer(plan, "cluster"));
-      EXPECT_TRUE(plan.cluster == 1 || !flag(plan, "resident"));
-      EXPECT_EQ(integer(plan, "in_channels") / integer(plan, "block_k") % plan.cluster, 0);
-      EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
-      const TileGrid grid = shift_gemm_grid(problem, plan);
+      found += plan.launch.main().cluster > 1 ? 1 : 0;
+      EXPECT_EQ(plan.launch.main().cluster, integer(plan, "cluster"));
+      EXPECT_TRUE(plan.launch.main().cluster == 1 || !flag(plan, "resident"));
+      EXPECT_EQ(integer(plan, "in_channels") / integer(plan, "block_k") % plan.launch.main().cluster, 0);
+      EXPECT_LE(plan.launch.main().shared_bytes, problem.target.max_shared_bytes);
+      const Grid& grid = plan.launch.main().grid;
       const Shape shape = shape_of(problem.layer, known_sizes(problem.layer).value()).value();
-      EXPECT_EQ(grid.grid().blocks(quantities_of(shape)).value() % plan.cluster, 0);
-      EXPECT_TRUE(plan.cluster == 1 || grid.most_tiles == 0) << "a cluster makes one tile";
+      EXPECT_EQ(grid.blocks(quantities_of(shape)).value() % plan.launch.main().cluster, 0);
+      EXPECT_TRUE(plan.launch.main().cluster == 1 || grid.most_tiles == 0) << "a cluster makes one tile";
     }
     EXPECT_GT(found, 0) << mode;
   }
   for (const Plan& plan : shift_plans("conv_transpose2d 256 -> 256; kernel 3x3; input 64x64x64; compute tf32")) {
-    EXPECT_EQ(plan.cluster, 1);
+    EXPECT_EQ(plan.launch.main().cluster, 1);
   }
 }
 
@@ -78,8 +78,8 @@ TEST(PlanShiftGemm, MakesGradientsOfTheInputOfLayersWithStrides) {
         EXPECT_EQ(integer(plan, "stride_h") * integer(plan, "stride_w"), 1);
         EXPECT_EQ(integer(plan, "input_stride_h"), layer->axes[kHeight].stride);
         EXPECT_EQ(integer(plan, "input_stride_w"), layer->axes[kWidth].stride);
-        EXPECT_LE(plan.shared_bytes, problem.target.max_shared_bytes);
-        EXPECT_GE(plan.packed_bytes, weight_elements(*layer) * bytes_of(layer->dtype));
+        EXPECT_LE(plan.launch.main().shared_bytes, problem.target.max_shared_bytes);
+        EXPECT_GE(plan.launch.packed_bytes(), weight_elements(*layer) * bytes_of(layer->dtype));
       }
     }
     EXPECT_GT(found, 0) << rest;

@@ -1,4 +1,4 @@
-#include "generator/planner/tap_gemm.h"
+#include "generator/planner/templates.h"
 
 #include <gtest/gtest.h>
 
@@ -29,20 +29,20 @@ TEST(PlanTapGemm, PlansFitTheChipAndAreTheBestFirst) {
   std::set<int> clusters;
   for (const std::string layer : kTapLayers) {
     const Problem problem = grad_input_of(layer);
-    const std::vector<Plan> plans = plans_tap_gemm(problem).value();
+    const std::vector<Plan> plans = kTapGemm.plans(problem).value();
     EXPECT_LE(plans.size(), 16u);
     double before = 0;
     for (const Plan& each : plans) {
       SCOPED_TRACE(layer + ": " + each.reason);
-      EXPECT_LE(each.shared_bytes, problem.target.max_shared_bytes);
+      EXPECT_LE(each.launch.main().shared_bytes, problem.target.max_shared_bytes);
       EXPECT_GE(each.predicted_seconds.value(), before);
       before = each.predicted_seconds.value();
-      EXPECT_EQ(each.predicted_seconds, tap_gemm_seconds(problem, each, planned_sizes(problem.layer)));
+      EXPECT_EQ(each.predicted_seconds, kTapGemm.seconds(problem, each, planned_sizes(problem.layer)));
       // Two warpgroups that multiply, with at most 128 accumulators in a thread, and a warp that copies.
-      EXPECT_EQ(each.threads, 288);
+      EXPECT_EQ(each.launch.main().threads, 288);
       EXPECT_LE(integer(each, "block_m") * integer(each, "block_n"), 128 * 256);
-      EXPECT_EQ(each.cluster, integer(each, "cluster"));
-      clusters.insert(each.cluster);
+      EXPECT_EQ(each.launch.main().cluster, integer(each, "cluster"));
+      clusters.insert(each.launch.main().cluster);
       const std::int64_t box = integer(each, "box_n") * integer(each, "box_h") * integer(each, "box_w");
       EXPECT_EQ(box % 8, 0);
       EXPECT_EQ(integer(each, "block_m") % box, 0);
@@ -55,10 +55,10 @@ TEST(PlanTapGemm, PlansFitTheChipAndAreTheBestFirst) {
 TEST(PlanTapGemm, TensorCopiesBringAStageFromPixelsThatAreAStrideApart) {
   for (const std::string layer : kTapLayers) {
     const Problem problem = grad_input_of(layer);
-    const std::vector<Plan> plans = plans_tap_gemm(problem).value();
+    const std::vector<Plan> plans = kTapGemm.plans(problem).value();
     for (const Plan& each : plans) {
       SCOPED_TRACE(layer + ": " + each.reason);
-      const LaunchPlan launch = tap_gemm_launch(problem, each);
+      const LaunchPlan launch = each.launch;
       ASSERT_EQ(launch.maps.size(), 1u);
       const TensorMap& form = launch.maps[0].form;
       std::uint32_t positions = 1;
@@ -72,8 +72,8 @@ TEST(PlanTapGemm, TensorCopiesBringAStageFromPixelsThatAreAStrideApart) {
       EXPECT_EQ(form.steps[2], problem.layer.axes[kHeight].stride);
       ASSERT_EQ(launch.kernels.size(), 2u);
       EXPECT_EQ(launch.kernels[0].function, "pack_weights");
-      EXPECT_EQ(launch.kernels[1].cluster, each.cluster);
-      EXPECT_EQ(launch.regions.at(0).bytes.constant, each.packed_bytes);
+      EXPECT_EQ(launch.kernels[1].cluster, each.launch.main().cluster);
+      EXPECT_EQ(launch.regions.at(0).bytes.constant, each.launch.packed_bytes());
     }
   }
 }
@@ -81,7 +81,7 @@ TEST(PlanTapGemm, TensorCopiesBringAStageFromPixelsThatAreAStrideApart) {
 TEST(PlanTapGemm, AHalfOfARowIsTakenWhereTheOtherWouldBeZeros) {
   const auto widths = [](const char* layer) {
     std::set<std::int64_t> all;
-    const std::vector<Plan> plans = plans_tap_gemm(grad_input_of(layer)).value();
+    const std::vector<Plan> plans = kTapGemm.plans(grad_input_of(layer)).value();
     for (const Plan& each : plans) {
       all.insert(integer(each, "block_k"));
     }
@@ -108,11 +108,11 @@ TEST(PlanTapGemm, SaysWhyNot) {
        "packed weights of more than 1024 MiB of a block"},
   };
   for (const auto& [layer, reason] : kRefused) {
-    const auto plans = plans_tap_gemm(grad_input_of(layer));
+    const auto plans = kTapGemm.plans(grad_input_of(layer));
     ASSERT_FALSE(plans) << layer;
     EXPECT_EQ(plans.error().message, reason);
   }
-  EXPECT_EQ(plans_tap_gemm(grad_input_of(kTapLayers[0], "sm_80")).error().message,
+  EXPECT_EQ(kTapGemm.plans(grad_input_of(kTapLayers[0], "sm_80")).error().message,
             "architecture sm_80 has no wgmma; it takes sm_90a");
 }
 

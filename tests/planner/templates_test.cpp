@@ -53,10 +53,8 @@ TEST(Templates, AnUnknownNameIsAnErrorThatListsThem) {
   const Problem problem = problem_of("conv_transpose2d 4 -> 4; kernel 3; input 1x8x8");
   Plan plan = convtgen::plan(problem).value().front();
   plan.template_name = "indirect";
-  EXPECT_THROW(static_cast<void>(tile_grid_of(problem, plan)), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(launch_plan_of(problem, plan)), std::invalid_argument);
   EXPECT_THROW(static_cast<void>(predict(problem, plan, {1, {8, 8}})), std::invalid_argument);
-  EXPECT_THROW(static_cast<void>(grid_blocks(problem, plan, shape_of(problem.layer, {1, {8, 8}}).value())),
-               std::invalid_argument);
 }
 
 class Reasons : public ::testing::TestWithParam<testing::OfTemplate<testing::Refused>> {};

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "generator/planner/launch_plan.h"
+#include "generator/planner/plan.h"
 #include "tests/layer/set_axes.h"
 
 namespace convtgen {
@@ -18,10 +18,10 @@ const Arrays kSomewhere =
     forward_arrays(at(std::uint64_t{1} << 60), at(std::uint64_t{1} << 61), nullptr, at(std::uint64_t{1} << 56));
 
 /// The recipe of a plan whose kernel takes nothing.
-Recipe recipe_of(const Problem& problem, const Plan& plan) {
-  const LaunchPlan launch = launch_plan_of(problem, plan);
+Recipe recipe_of(const Plan& plan) {
+  const LaunchPlan& launch = plan.launch;
   Recipe recipe{.tensors = launch.tensors};
-  recipe.kernels = {{.symbol = "main", .threads = plan.threads, .grid = launch.kernels.back().grid}};
+  recipe.kernels = {{.symbol = "main", .threads = launch.main().threads, .grid = launch.kernels.back().grid}};
   return recipe;
 }
 
@@ -48,7 +48,7 @@ TEST(CallFormTest, AgreesWithShapeOfAndGridBlocks) {
     }
     const auto plans = plan(problem);
     ASSERT_TRUE(plans) << plans.error().message;
-    const auto form = CallForm::make(layer, recipe_of(problem, plans->front()));
+    const auto form = CallForm::make(layer, recipe_of(plans->front()));
     ASSERT_TRUE(form);
     const auto quick = form->call(kSomewhere, sizes);
     const auto shape = shape_of(layer, sizes);

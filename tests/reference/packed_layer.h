@@ -21,7 +21,6 @@ inline PackedLayer packed_layer() {
   layer.problem = {parse_layer("conv_transpose2d 3 -> 5; kernel 1; bias").value(), Direction::kForward,
                    known_targets().front()};
   layer.plan = plan(layer.problem).value().front();
-  layer.plan.packed_bytes = 80;
   layer.source.text = R"(
 extern "C" __global__ void __launch_bounds__(16) pack_weights(const float* __restrict__ weight, float* __restrict__ packed) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -48,6 +47,7 @@ extern "C" __global__ void __launch_bounds__(64) convolve(const float* __restric
   recipe.tensors = tensors_of(layer.problem.layer, Direction::kForward, 0);
   recipe.regions = {
       {.name = "packed", .what = "a packed copy of the weights", .bytes = {.constant = 80}, .kept = true}};
+  layer.plan.launch.regions = recipe.regions;
   recipe.kernels = {{.symbol = "pack_weights",
                      .threads = 16,
                      .parameters = {{"weight", "const float*"}, {"packed", "float*"}},
@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(64) convolve(const float* __restric
                                     {"batch", "int"},
                                     {"height", "int"},
                                     {"width", "int"}},
-                     .grid = tile_grid_of(layer.problem, layer.plan).grid()}};
+                     .grid = layer.plan.launch.main().grid}};
   EXPECT_TRUE(bind_arguments(recipe));
   return layer;
 }

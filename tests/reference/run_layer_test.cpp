@@ -8,7 +8,7 @@
 #include <map>
 
 #include "generator/language/language.h"
-#include "generator/planner/direct.h"
+#include "generator/planner/templates.h"
 #include "runtime/reference/definition.h"
 #include "runtime/reference/fuse.h"
 
@@ -97,7 +97,7 @@ struct Setting {
 Setting setting_of(const std::string& text, InputSizes sizes) {
   Setting s;
   s.problem = {*parse_layer(text), Direction::kForward, *target_named("sm_90a")};
-  s.plan = plans_direct(s.problem)->front();  // which needs no packed weights
+  s.plan = kDirect.plans(s.problem)->front();  // which needs no packed weights
   s.sizes = sizes;
   s.shape = *shape_of(s.problem.layer, sizes);
   s.inputs = random_inputs(s.problem.layer, s.shape, 3);
@@ -131,8 +131,8 @@ TEST(RunLayer, ArgumentsAreBoundByName) {
     MemoryDevice device;
     const Setting s = setting_of(text, {2, {9, 11}});
     device.kernel = [&](const Launch& launch) {
-      EXPECT_EQ(launch.threads, s.plan.threads);
-      EXPECT_EQ(launch.shared_bytes, s.plan.shared_bytes);
+      EXPECT_EQ(launch.threads, s.plan.launch.main().threads);
+      EXPECT_EQ(launch.shared_bytes, s.plan.launch.main().shared_bytes);
       EXPECT_GT(launch.blocks, 0);
       EXPECT_EQ(launch.arguments.size(), device.source.main().parameters.size());
       if (!s.problem.layer.axes[kHeight].extent) {

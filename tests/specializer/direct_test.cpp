@@ -10,7 +10,6 @@
 #include <sstream>
 
 #include "generator/language/language.h"
-#include "generator/planner/direct.h"
 #include "generator/planner/templates.h"
 #include "generator/specializer/kernel_source.h"
 #include "tests/template_facts/facts.h"
@@ -51,8 +50,8 @@ KernelSource source_of(std::string_view layer, std::string_view architecture, co
   const Plan& plan = plans->front();
   Result<KernelSource> source = specialize(problem, plan);
   EXPECT_TRUE(source) << source.error().message;
-  EXPECT_TRUE(
-      std::ranges::any_of(source->recipe.kernels, [&](const auto& kernel) { return kernel.threads == plan.threads; }));
+  EXPECT_TRUE(std::ranges::any_of(source->recipe.kernels,
+                                  [&](const auto& kernel) { return kernel.threads == plan.launch.main().threads; }));
   return source.value_or(KernelSource{});
 }
 
@@ -166,7 +165,7 @@ TEST(DirectSymbol, TellsLayersPlansAndArchitecturesApart) {
   EXPECT_EQ(source_of("conv_transpose2d 8 -> 8;  kernel 3x3; input 1x9x9; stride 1x1", "sm_80").symbol, source.symbol);
 
   const Problem problem{*parse_layer(kLayer), Direction::kForward, *target_named("sm_80")};
-  Plan other = plan_direct(problem).value();
+  Plan other = kDirect.plans(problem).value().front();
   other.parameters["blocks_per_sm"] = std::int64_t{7};
   EXPECT_NE(specialize(problem, other)->symbol, source.symbol);
 }
@@ -186,15 +185,15 @@ TEST(DirectSymbol, LaunchersBindParametersByName) {
 TEST(DirectErrors, NameWhatIsWrong) {
   const Problem problem{*parse_layer("conv_transpose2d 8 -> 8; kernel 3x3"), Direction::kForward,
                         *target_named("sm_80")};
-  Plan wrong = plan_direct(problem).value();
+  Plan wrong = kDirect.plans(problem).value().front();
   wrong.template_name = "indirect";
   EXPECT_TRUE(
       specialize(problem, wrong).error().message.starts_with("there is no template 'indirect'; there are: direct, "));
-  wrong = plan_direct(problem).value();
+  wrong = kDirect.plans(problem).value().front();
   wrong.parameters.erase("stride_h");
   EXPECT_EQ(specialize(problem, wrong).error().message,
             "the plan gives no value for 'stride_h', a parameter of the template direct");
-  wrong = plan_direct(problem).value();
+  wrong = kDirect.plans(problem).value().front();
   wrong.parameters["groups"] = std::int64_t{3};
   EXPECT_TRUE(
       specialize(problem, wrong).error().message.ends_with("static assertion failed: groups divide the channels"))

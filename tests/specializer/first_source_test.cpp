@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "generator/language/language.h"
-#include "generator/planner/direct.h"
+#include "generator/planner/templates.h"
 
 namespace convtgen {
 namespace {
@@ -24,7 +24,7 @@ class FirstSourceTest : public ::testing::Test {
 
   Problem problem_{parse_layer("conv_transpose2d 8 -> 8; kernel 3; input 8x64x64").value(), Direction::kForward,
                    target_named("sm_80").value()};
-  std::vector<Plan> plans_ = plans_direct(problem_).value();
+  std::vector<Plan> plans_ = kDirect.plans(problem_).value();
 };
 
 TEST_F(FirstSourceTest, IsOfTheFirstPlanWhereThatIsRight) {

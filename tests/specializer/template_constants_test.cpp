@@ -17,7 +17,6 @@
 #include "generator/program/program_text.h"
 #include "generator/specializer/globals.h"
 #include "tests/end_to_end/random_layers.h"
-#include "tests/specializer/plans_with.h"
 #include "tests/template_facts/facts.h"
 
 namespace convtgen {
@@ -120,15 +119,22 @@ TEST(TemplateConstants, HaveTheValuesThatTheSpecializerFinds) {
   EXPECT_LT(ended, compared / 1000);
 }
 
+/// Rows of 16 bytes that a thread of the kernel packs that packs the weights first.
+std::int64_t packed_rows(const Plan& plan) {
+  const KernelPlan& first = plan.launch.kernels.front();
+  return first.suffix == "_pack" ? first.grid.axes.front().tile / 16 : 1;
+}
+
 // Names of constants by what plans call them.
 TEST(TemplateConstants, AreTheLayoutOfPlans) {
   std::map<std::string_view, int> compared;
   for_each_plan(random_problems(60), [&](const Plan& plan, const Globals& globals) {
-    const std::array<std::pair<std::string_view, std::int64_t>, 5> kOfPlan = {{{"kThreads", plan.threads},
-                                                                               {"kSharedBytes", plan.shared_bytes},
-                                                                               {"kPackedBytes", plan.packed_bytes},
-                                                                               {"kPackedRows", plan.packed_rows},
-                                                                               {"kAlignment", plan.alignment}}};
+    const std::array<std::pair<std::string_view, std::int64_t>, 5> kOfPlan = {
+        {{"kThreads", plan.launch.main().threads},
+         {"kSharedBytes", plan.launch.main().shared_bytes},
+         {"kPackedBytes", plan.launch.packed_bytes()},
+         {"kPackedRows", packed_rows(plan)},
+         {"kAlignment", plan.alignment}}};
     for (const auto& [name, value] : kOfPlan) {
       if (globals.value(name) != nullptr) {
         EXPECT_EQ(value_in(globals, name), value) << name;
@@ -157,14 +163,14 @@ TEST(TemplateConstants, ThatChangeInTheProgramChangeThePlan) {
     ASSERT_NE(at, std::string::npos);
     const Layer layer = parse_layer(changed.layer).value();
     const Problem problem{layer, layer.directions.front(), target_named("sm_90a").value()};
-    const Plan own = testing::plans_with(known, problem, ConstantProgram::read(text).value()).value().front();
-    EXPECT_EQ(own.shared_bytes, known.plans(problem).value().front().shared_bytes);
+    const Plan own = known.plans(problem, ConstantProgram::read(text).value()).value().front();
+    EXPECT_EQ(own.launch.main().shared_bytes, known.plans(problem).value().front().launch.main().shared_bytes);
     text.replace(at, changed.before.size(), changed.after);
-    const Plan other = testing::plans_with(known, problem, ConstantProgram::read(text).value()).value().front();
-    EXPECT_NE(other.shared_bytes, own.shared_bytes);
+    const Plan other = known.plans(problem, ConstantProgram::read(text).value()).value().front();
+    EXPECT_NE(other.launch.main().shared_bytes, own.launch.main().shared_bytes);
     const auto globals = Globals::make(read_program(text).value(), other.parameters);
     ASSERT_TRUE(globals) << globals.error().message;
-    EXPECT_EQ(value_in(*globals, "kSharedBytes"), other.shared_bytes);
+    EXPECT_EQ(value_in(*globals, "kSharedBytes"), other.launch.main().shared_bytes);
   }
   EXPECT_GE(count, 17);
 }

@@ -83,13 +83,14 @@ TEST_P(TensorCoreSource, StandsAloneAndIsNotEndless) {
 
 TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   if (problem_of(GetParam().fact.layer).direction == Direction::kGradWeight) {
-    EXPECT_EQ(plan_of(GetParam().template_name, GetParam().fact.layer).packed_bytes, 0) << "no weights are read";
+    EXPECT_EQ(plan_of(GetParam().template_name, GetParam().fact.layer).launch.packed_bytes(), 0)
+        << "no weights are read";
     return;
   }
   const KernelSource source = source_of(GetParam().template_name, GetParam().fact.layer);
   if (!testing::facts_of(GetParam().template_name).packs_weights) {
     EXPECT_EQ(source.recipe.kernels.size(), 1u);
-    EXPECT_EQ(plan_of(GetParam().template_name, GetParam().fact.layer).packed_bytes, 0)
+    EXPECT_EQ(plan_of(GetParam().template_name, GetParam().fact.layer).launch.packed_bytes(), 0)
         << "weights are read as they lie";
     return;
   }
@@ -105,7 +106,8 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   const std::int64_t scales = layer.compute == Compute::kF32x3 ? made * 36 : 0;
   const std::int64_t bytes = source.recipe.regions.at(0).bytes.constant;
   EXPECT_EQ(bytes, weights * bytes_of(layer.dtype) + scales);
-  const std::int64_t rows = plan_of(GetParam().template_name, GetParam().fact.layer).packed_rows;
+  const std::int64_t rows =
+      plan_of(GetParam().template_name, GetParam().fact.layer).launch.kernels.front().grid.axes[0].tile / 16;
   EXPECT_GE(blocks * packing.threads * rows, bytes / 16);
   EXPECT_LT((blocks - 1) * packing.threads * rows, bytes / 16);
   EXPECT_TRUE(std::ranges::any_of(source.main().parameters, [](const auto& each) { return each.name == "packed"; }));

@@ -30,8 +30,8 @@ def table(text):
 
 
 def naming(root, name):
-    """The files whose path or text has the name."""
-    word = re.compile(rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9])")
+    """The files whose path or text has the name, or an identifier of it: kSomeName of some_name."""
+    word = re.compile(rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9])|{name.title().replace('_', '')}")
     found = set()
     for folder in FOLDERS:
         for path in (root / folder).rglob("*"):

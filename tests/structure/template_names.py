@@ -20,7 +20,6 @@ import tokenize
 FOLDERS = ("tests/template_facts/", "tests/templates/", "tests/specializer/goldens/")
 EXCEPTIONS = {
     "tests/planner/migrate_test.py": "records of earlier formats have these names",
-    "tests/specializer/plans_with.h": "the planners whose program can be another",
     "tests/structure/template_names_test.py": "shows what is found",
 }
 # Words of their own: of `direct`, which takes every layer, users read much; `grad_bias` is a direction. Of these only

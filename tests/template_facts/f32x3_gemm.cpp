@@ -18,7 +18,6 @@ TemplateFacts facts_of_f32x3_gemm() {
       .name = "f32x3_gemm",
       .computes = {Compute::kF32x3},
       .layouts = {Layout::kNchw, Layout::kNhwc},
-      .also_grad_input = true,
       .packs_weights = true,
       .search = "shifts",
       .drawer = {.place = 2, .no_depthwise = true, .strided_grad_input = true},

@@ -191,7 +191,6 @@ struct TemplateFacts {
   std::vector<Compute> computes;
   std::vector<Layout> layouts;
   bool takes_all = false;        // every layer of its direction
-  bool also_grad_input = false;  // of a forward template: gradients of the input, too
   bool packs_weights = false;    // a kernel of the plan packs them
   bool names_taps = true;        // the source says for which tap a product is
   const char* search = nullptr;  // the layers that a search on a GPU draws for it (tests/search/draw.py); null: none

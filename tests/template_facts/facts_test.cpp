@@ -159,8 +159,9 @@ std::string search_list() {
     if (facts->search == nullptr) {
       continue;
     }
-    std::vector<Direction> directions = {template_named(facts->name).value()->direction};
-    if (facts->also_grad_input) {
+    const Template& known = *template_named(facts->name).value();
+    std::vector<Direction> directions = {known.direction};
+    if (known.serves_grad_input) {
       directions.push_back(Direction::kGradInput);
     }
     text += fmt::format(

@@ -52,7 +52,6 @@ TemplateFacts facts_of_halo_gemm() {
       .name = "halo_gemm",
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},
       .layouts = {Layout::kNchw, Layout::kNhwc},
-      .also_grad_input = true,
       .packs_weights = true,
       .search = "halos",
       .drawer = {.place = 3, .shape = strides_or_dilations, .one_group = true},

@@ -57,7 +57,6 @@ TemplateFacts facts_of_roll_gemm() {
       .name = "roll_gemm",
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},
       .layouts = {Layout::kNchw, Layout::kNhwc},
-      .also_grad_input = true,
       .packs_weights = true,
       .search = "rolling",
       .drawer = {.place = 4, .shape = unit_strides, .size = whole_rows, .one_group = true},

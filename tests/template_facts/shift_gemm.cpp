@@ -27,7 +27,6 @@ TemplateFacts facts_of_shift_gemm() {
       .name = "shift_gemm",
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},
       .layouts = {Layout::kNchw, Layout::kNhwc},
-      .also_grad_input = true,
       .packs_weights = true,
       .search = "shifts",
       .drawer = {.place = 2, .no_depthwise = true, .strided_grad_input = true},

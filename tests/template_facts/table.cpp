@@ -63,8 +63,9 @@ std::string name_of(const DirectedTemplate& directed) {
 std::vector<DirectedTemplate> directed_templates() {
   std::vector<DirectedTemplate> all;
   for (const TemplateFacts& facts : template_facts()) {
-    all.push_back({template_named(facts.name).value()->direction, facts.name});
-    if (facts.also_grad_input) {
+    const Template& known = *template_named(facts.name).value();
+    all.push_back({known.direction, facts.name});
+    if (known.serves_grad_input) {
       all.push_back({Direction::kGradInput, facts.name});
     }
   }

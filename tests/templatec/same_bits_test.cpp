@@ -62,9 +62,9 @@ Result<KernelSource> kernel_of_template(const Problem& problem, const Plan& plan
                       .recipe = {.tensors = tensors_of(problem.layer, problem.direction, plan.alignment)}};
   RecipeKernel& kernel = source.recipe.kernels.emplace_back();
   kernel.symbol = source.symbol;
-  kernel.threads = plan.threads;
-  kernel.shared_bytes = plan.shared_bytes;
-  kernel.grid = tile_grid_of(problem, plan).grid();
+  kernel.threads = plan.launch.main().threads;
+  kernel.shared_bytes = plan.launch.main().shared_bytes;
+  kernel.grid = plan.launch.main().grid;
   // Where there is no bias, nothing reads the argument, and any address will do.
   for (const char* name : {"x", "weight", problem.layer.bias ? "bias" : "x", "y", "height", "width"}) {
     kernel.parameters.push_back({name, name[0] == 'h' || name[1] == 'i' ? "int" : "void*"});

@@ -11,19 +11,19 @@
 namespace convtgen {
 namespace {
 
-/// Kernels of plans that differ in their threads.
+/// Kernels of plans that differ in their alignment.
 std::vector<PlannedKernel> kernels(int count) {
   std::vector<PlannedKernel> all;
   for (int i = 0; i < count; ++i) {
     all.push_back({});
-    all.back().plan.threads = i;
+    all.back().plan.alignment = i;
   }
   return all;
 }
 
 Outcome<MadeKernel> compiled(const Plan& plan) {
   MadeKernel made;
-  made.binary.log = std::to_string(plan.threads);
+  made.binary.log = std::to_string(plan.alignment);
   return made;
 }
 
@@ -31,7 +31,7 @@ TEST(CompileAhead, GivesEachKernelItsOwn) {
   CompileAhead ahead(
       kernels(20),
       [](const Problem&, const Plan& plan) {
-        return plan.threads == 7 ? fail_with(Status::kInternal, "seven") : compiled(plan);
+        return plan.alignment == 7 ? fail_with(Status::kInternal, "seven") : compiled(plan);
       },
       4);
   for (int i = 19; i >= 0; --i) {
@@ -56,7 +56,7 @@ TEST(CompileAhead, CompilesSeveralAtATimeAndNoMore) {
         const int here = ++now;
         for (int seen = most; seen < here && !most.compare_exchange_weak(seen, here);) {
         }
-        if (plan.threads < kThreads) {
+        if (plan.alignment < kThreads) {
           all_there.arrive_and_wait();
         }
         --now;
@@ -88,7 +88,8 @@ TEST(CompileAhead, WhatIsNotBegunIsLeftOut) {
 TEST(CompileAhead, AnExceptionIsThatKernelsError) {
   CompileAhead ahead(
       kernels(2),
-      [](const Problem&, const Plan& plan) { return plan.threads == 0 ? throw std::bad_alloc() : compiled(plan); }, 1);
+      [](const Problem&, const Plan& plan) { return plan.alignment == 0 ? throw std::bad_alloc() : compiled(plan); },
+      1);
   EXPECT_FALSE(ahead.take(0));
   EXPECT_TRUE(ahead.take(1));
   CompileAhead none({}, [](const Problem&, const Plan& plan) { return compiled(plan); }, 8);

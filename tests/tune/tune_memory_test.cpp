@@ -78,7 +78,7 @@ std::int64_t largest_workspace(const TuneJob& job) {
   std::int64_t largest = 0;
   const std::vector<Plan> plans = plan(job.problem).value();
   for (const Plan& each : plans) {
-    largest = std::max(largest, each.packed_bytes);
+    largest = std::max(largest, each.launch.packed_bytes());
   }
   return largest;
 }
@@ -175,7 +175,7 @@ TEST_F(TuneMemoryTest, AWorkspaceIsThatOfTheKernelsThatAreMade) {
     for (const Plan& each : plans) {
       const KernelSource source = specialize(problem, each).value();
       const std::int64_t bytes = CallForm::make(problem.layer, source.recipe).value().workspace_bytes(shape).value();
-      EXPECT_EQ(workspace_of(problem, each, shape), bytes) << text << ": " << each.summary;
+      EXPECT_EQ(workspace_of(each, shape), bytes) << text << ": " << each.summary;
       most = std::max(most, bytes);
     }
     EXPECT_TRUE(most > 0 || problem.layer.fuse.size() == 2) << text;
@@ -281,7 +281,7 @@ TEST_F(TuneMemoryTest, TheHostDeviceGoesByTheGivenWorkspaceAlone) {
   alignas(kWorkspaceAlignment) char memory[kWorkspaceAlignment] = {};
   // Up to the first that needs no workspace.
   const std::vector<Plan> plans = plan(job.problem).value();
-  const auto last = std::ranges::find(plans, 0, &Plan::packed_bytes);
+  const auto last = std::ranges::find_if(plans, [](const Plan& each) { return each.launch.packed_bytes() == 0; });
   ASSERT_NE(last, plans.end());
   TuneOptions options{.candidates = static_cast<std::size_t>(last - plans.begin()) + 1};
   options.buffers = forward_arrays(memory, memory, memory, memory, memory);
@@ -292,9 +292,9 @@ TEST_F(TuneMemoryTest, TheHostDeviceGoesByTheGivenWorkspaceAlone) {
   ASSERT_TRUE(tuned) << tuned.error().message;
   std::size_t passed_over = 0;
   for (const Candidate& each : tuned->candidates) {
-    EXPECT_EQ(each.problem, each.plan.packed_bytes == 0
+    EXPECT_EQ(each.problem, each.plan.launch.packed_bytes() == 0
                                 ? ""
-                                : "its workspace needs " + std::to_string(each.plan.packed_bytes) +
+                                : "its workspace needs " + std::to_string(each.plan.launch.packed_bytes()) +
                                       " bytes; the one that is given has 0");
     passed_over += each.problem.empty() ? 0 : 1;
   }
@@ -411,7 +411,7 @@ TEST_F(FakeGpuMemoryTest, GivenArraysAreUsed) {
 TEST_F(FakeGpuMemoryTest, AWorkspaceThatIsTooSmallForAllIsALackOfMemory) {
   const TuneJob job = tf32_job();
   TuneOptions options{.candidates = 1, .repeats = 1};
-  ASSERT_GT(plan(job.problem).value().front().packed_bytes, 0);
+  ASSERT_GT(plan(job.problem).value().front().launch.packed_bytes(), 0);
   const auto workspace = device_->allocate(128).value();
   options.buffers.workspace = reinterpret_cast<void*>(workspace->address());
   options.buffers.workspace_bytes = 128;

@@ -157,7 +157,7 @@ TEST_F(TuneTest, PackingTheWeightsIsPartOfAPlansTime) {
   std::vector<std::size_t> launches;
   for (const Candidate& each : tuned->candidates) {
     EXPECT_EQ(each.problem, "");
-    launches.push_back(each.plan.packed_bytes > 0 ? 2 : 1);
+    launches.push_back(each.plan.launch.packed_bytes() > 0 ? 2 : 1);
   }
   EXPECT_EQ(gpu.timed, launches);
   EXPECT_THAT(launches, Contains(2u));

@@ -1,17 +1,17 @@
-#include "tests/templates/gather/planner.h"
-
 #include <fmt/format.h>
 
-#include "generator/planner/layer_parameters.h"
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/planner.h"
+#include "tests/templates/table.h"
 
 namespace convtgen {
 namespace {
 
-constexpr std::int64_t kThreads = 64;
+CONVTGEN_BLOCK(GatherBlock, (threads, 64));
+constexpr std::array<std::string_view, 0> kNoConstants = {};
+using GatherFacts = FactsOf<GatherBlock>;
 
-}  // namespace
-
-Result<std::vector<Plan>> plans_gather(const Problem& problem) {
+Result<void> check_gather(const Problem& problem) {
   const Layer& layer = problem.layer;
   // The identity: only layers of tests have it.
   if (layer.fuse != std::vector{Activation{ActivationKind::kScale, 1, 0}}) {
@@ -26,26 +26,33 @@ Result<std::vector<Plan>> plans_gather(const Problem& problem) {
   if (layer.groups != 1) {
     return fail(fmt::format("{} groups; it takes 1", layer.groups));
   }
-  Plan plan;
-  plan.template_name = "gather";
-  plan.parameters = layer_parameters(layer);
-  for (const char* other : {"channels_last", "fuse_count", "fuse_kind", "fuse_a", "fuse_b"}) {
-    plan.parameters.erase(other);
-  }
-  plan.parameters["threads"] = kThreads;
-  plan.threads = kThreads;
-  plan.predicted_seconds = 0;
-  plan.summary = fmt::format("a block makes {} outputs of a row", kThreads);
-  plan.reason = "the layer asks for it";
-  return std::vector{plan};
+  return {};
 }
 
-TileGrid gather_grid(const Problem& problem, const Plan& plan) {
-  const Layer& layer = problem.layer;
-  return {.stride_h = layer.axes[kHeight].stride,
-          .stride_w = layer.axes[kWidth].stride,
-          .tile_columns = integer_of(plan, "threads"),
-          .blocks_per_tile = layer.out_channels};
-}
+struct Gather : Planner<GatherFacts, kNoConstants, check_gather> {
+  static Parameters parameters(const Problem& problem) {
+    Parameters p = layer_parameters(problem.layer);
+    for (const char* other : {"channels_last", "fuse_count", "fuse_kind", "fuse_a", "fuse_b"}) {
+      p.erase(other);
+    }
+    return p;
+  }
+  static Blocks blocks(const Facts&) { return std::vector{Block()}; }
+  static double seconds(const Facts&, const Block&, Constants&) { return 0; }
+  static Words words(const Facts&, const Block& b, Constants&) {
+    return {fmt::format("a block makes {} outputs of a row", b.threads), "the layer asks for it"};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants&) {
+    return TileGrid{.stride_h = f.rows.stride,
+                    .stride_w = f.columns.stride,
+                    .tile_columns = b.threads,
+                    .blocks_per_tile = f.layer.out_channels}
+        .grid();
+  }
+};
+
+}  // namespace
+
+CONVTGEN_TEMPLATE(Gather, gather);
 
 }  // namespace convtgen

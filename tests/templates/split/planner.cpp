@@ -1,16 +1,15 @@
-#include "tests/templates/split/planner.h"
-
 #include <fmt/format.h>
 
+#include "convtgen_template_programs_embedded.h"
 #include "generator/planner/integers.h"
-#include "generator/planner/layer_parameters.h"
+#include "generator/planner/planner.h"
+#include "tests/templates/table.h"
 
 namespace convtgen {
 namespace {
 
-constexpr std::int64_t kThreads = 64;
-constexpr std::int64_t kMostColumns = 32;     // accumulators of a thread
-constexpr std::int64_t kMostSliceRows = 256;  // of a tensor map's box
+constexpr std::int64_t kMostSplitColumns = 32;  // accumulators of a thread
+constexpr std::int64_t kMostSliceRows = 256;    // of a tensor map's box
 
 /// Input channels of a slice: half of all, or as many as a box has rows for.
 std::int64_t slice_of(const Layer& layer) {
@@ -22,9 +21,11 @@ std::int64_t slice_of(const Layer& layer) {
   return 1;
 }
 
-}  // namespace
+CONVTGEN_BLOCK(SplitBlock, (columns, 4), (slice, 1), (threads, 64), (mapped, false));
+constexpr std::array<std::string_view, 0> kNoSplitConstants = {};
+using SplitFacts = FactsOf<SplitBlock>;
 
-Result<std::vector<Plan>> plans_split(const Problem& problem) {
+Result<void> check_split(const Problem& problem) {
   const Layer& layer = problem.layer;
   // The identity: only layers of tests have it.
   if (layer.fuse != std::vector(2, Activation{ActivationKind::kScale, 1, 0})) {
@@ -39,74 +40,69 @@ Result<std::vector<Plan>> plans_split(const Problem& problem) {
   if (layer.groups != 1) {
     return fail(fmt::format("{} groups; it takes 1", layer.groups));
   }
-  if (layer.out_channels > kMostColumns) {
-    return fail(fmt::format("{} output channels; at most {}", layer.out_channels, kMostColumns));
+  if (layer.out_channels > kMostSplitColumns) {
+    return fail(fmt::format("{} output channels; at most {}", layer.out_channels, kMostSplitColumns));
   }
   if (tap_count(layer) > kMostSliceRows) {
     return fail(fmt::format("{} taps; at most {}", tap_count(layer), kMostSliceRows));
   }
-  Plan plan;
-  plan.template_name = "split";
-  plan.parameters = layer_parameters(layer);
-  for (const char* other : {"channels_last", "fuse_count", "fuse_kind", "fuse_a", "fuse_b"}) {
-    plan.parameters.erase(other);
-  }
-  const std::int64_t columns = round_up(layer.out_channels, 4);
-  plan.parameters["columns"] = columns;
-  plan.parameters["slice"] = slice_of(layer);
-  plan.parameters["threads"] = kThreads;
-  plan.parameters["mapped"] = problem.target.capability >= 90;
-  plan.threads = kThreads;
-  plan.packed_bytes = layer.in_channels * tap_count(layer) * columns * bytes_of(layer.dtype);
-  plan.predicted_seconds = 0;
-  plan.summary = fmt::format("blocks sum {} input channels of {} pixels", slice_of(layer), kThreads);
-  plan.reason = "the layer asks for it";
-  return std::vector{plan};
+  return {};
 }
 
-TileGrid split_grid(const Problem& problem, const Plan& plan) {
-  const Layer& layer = problem.layer;
-  return {.stride_h = layer.axes[kHeight].stride,
-          .stride_w = layer.axes[kWidth].stride,
-          .tile_columns = integer_of(plan, "threads"),
-          .blocks_per_tile = layer.out_channels};
-}
-
-LaunchPlan split_launch(const Problem& problem, const Plan& plan) {
-  const Layer& layer = problem.layer;
-  const std::int64_t columns = integer_of(plan, "columns");
-  const std::int64_t slices = layer.in_channels / integer_of(plan, "slice");
-  const std::int64_t rows = layer.in_channels * tap_count(layer);
-  const auto pixels = [](std::int64_t factor) { return Amount{.factor = factor, .per = Quantity::kOutPixels}; };
-  LaunchPlan launch;
-  launch.tensors = tensors_of(layer, problem.direction, plan.alignment);
-  launch.regions = {{.name = "packed",
-                     .what = "a packed copy of the weights",
-                     .bytes = {.constant = plan.packed_bytes},
-                     .kept = true},
-                    {.name = "partial", .what = "sums of slices", .bytes = pixels(slices * columns * 4)}};
-  MapRecipe map{.name = "rows", .of_region = true, .region = 0};
-  map.form.element = TensorMap::Element::kF32;
-  map.form.rank = 2;
-  map.form.box = {static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(rows / slices)};
-  map.sizes = {Amount{.constant = columns}, Amount{.constant = rows}};
-  map.pitches = {Amount{}, Amount{.constant = columns * 4}};
-  if (flag_of(plan, "mapped")) {
-    launch.maps = {map};
+struct Split : Planner<SplitFacts, kNoSplitConstants, check_split> {
+  static Parameters parameters(const Problem& problem) {
+    Parameters p = layer_parameters(problem.layer);
+    for (const char* other : {"channels_last", "fuse_count", "fuse_kind", "fuse_a", "fuse_b"}) {
+      p.erase(other);
+    }
+    return p;
   }
-  launch.kernels = {
-      {.function = "pack_weights",
-       .suffix = "_pack",
-       .grid = {.axes = {{{.constant = rows * columns}, 1}}},
-       .per_thread = true,
-       .once = true},
-      {.function = "partial_sums",
-       .suffix = "_partial",
-       .shared_bytes = 128 + rows / slices * columns * 4 + 8,  // aligned, and an mbarrier
-       .grid = {.axes = {{pixels(1), 1}}, .blocks_per_tile = slices},
-       .per_thread = true},
-      {.function = "split", .suffix = "", .grid = {.axes = {{pixels(layer.out_channels), 1}}}, .per_thread = true}};
-  return launch;
-}
+  static Blocks blocks(const Facts& f) {
+    return std::vector{Block{
+        .columns = round_up(f.layer.out_channels, 4), .slice = slice_of(f.layer), .mapped = f.target.capability >= 90}};
+  }
+  static double seconds(const Facts&, const Block&, Constants&) { return 0; }
+  static Words words(const Facts&, const Block& b, Constants&) {
+    return {fmt::format("blocks sum {} input channels of {} pixels", b.slice, b.threads), "the layer asks for it"};
+  }
+  static Grid grid(const Facts& f, const Block&, Constants&) { return {.axes = {{pixels(f.layer.out_channels), 1}}}; }
+  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants&) {
+    const std::int64_t slices = f.layer.in_channels / b.slice;
+    const std::int64_t rows = f.layer.in_channels * tap_count(f.layer);
+    launch.regions = {{.name = "packed",
+                       .what = "a packed copy of the weights",
+                       .bytes = {.constant = rows * b.columns * f.bytes},
+                       .kept = true},
+                      {.name = "partial", .what = "sums of slices", .bytes = pixels(slices * b.columns * 4)}};
+    MapRecipe map{.name = "rows", .of_region = true, .region = 0};
+    map.form.element = TensorMap::Element::kF32;
+    map.form.rank = 2;
+    map.form.box = {static_cast<std::uint32_t>(b.columns), static_cast<std::uint32_t>(rows / slices)};
+    map.sizes = {Amount{.constant = b.columns}, Amount{.constant = rows}};
+    map.pitches = {Amount{}, Amount{.constant = b.columns * 4}};
+    if (b.mapped) {
+      launch.maps = {map};
+    }
+    launch.kernels.front().per_thread = true;
+    launch.kernels.insert(launch.kernels.begin(),
+                          {{.function = "pack_weights",
+                            .suffix = "_pack",
+                            .grid = {.axes = {{{.constant = rows * b.columns}, 1}}},
+                            .per_thread = true,
+                            .once = true},
+                           {.function = "partial_sums",
+                            .suffix = "_partial",
+                            .shared_bytes = 128 + rows / slices * b.columns * 4 + 8,  // aligned, and an mbarrier
+                            .grid = {.axes = {{pixels(1), 1}}, .blocks_per_tile = slices},
+                            .per_thread = true}});
+  }
+
+ private:
+  static Amount pixels(std::int64_t factor) { return {.factor = factor, .per = Quantity::kOutPixels}; }
+};
+
+}  // namespace
+
+CONVTGEN_TEMPLATE(Split, split);
 
 }  // namespace convtgen

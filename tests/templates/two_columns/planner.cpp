@@ -1,18 +1,18 @@
-#include "tests/templates/two_columns/planner.h"
-
 #include <fmt/format.h>
 
-#include "generator/planner/layer_parameters.h"
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/planner.h"
+#include "tests/templates/table.h"
 
 namespace convtgen {
 namespace {
 
-constexpr std::int64_t kThreads = 64;
-constexpr std::int64_t kColumns = 2;  // outputs of a thread
+CONVTGEN_BLOCK(TwoColumnsBlock, (threads, 64));
+constexpr std::int64_t kOutputs = 2;  // of a thread
+constexpr std::array<std::string_view, 0> kNoConstantsOfTwoColumns = {};
+using TwoColumnsFacts = FactsOf<TwoColumnsBlock>;
 
-}  // namespace
-
-Result<std::vector<Plan>> plans_two_columns(const Problem& problem) {
+Result<void> check_two_columns(const Problem& problem) {
   const Layer& layer = problem.layer;
   // The identity: only layers of tests have it.
   if (layer.fuse != std::vector(3, Activation{ActivationKind::kScale, 1, 0})) {
@@ -27,26 +27,33 @@ Result<std::vector<Plan>> plans_two_columns(const Problem& problem) {
   if (layer.groups != 1) {
     return fail(fmt::format("{} groups; it takes 1", layer.groups));
   }
-  Plan plan;
-  plan.template_name = "two_columns";
-  plan.parameters = layer_parameters(layer);
-  for (const char* other : {"channels_last", "fuse_count", "fuse_kind", "fuse_a", "fuse_b"}) {
-    plan.parameters.erase(other);
-  }
-  plan.parameters["threads"] = kThreads;
-  plan.threads = kThreads;
-  plan.predicted_seconds = 0;
-  plan.summary = fmt::format("a block makes {} outputs of a row", kColumns * kThreads);
-  plan.reason = "the layer asks for it";
-  return std::vector{plan};
+  return {};
 }
 
-TileGrid two_columns_grid(const Problem& problem, const Plan& plan) {
-  const Layer& layer = problem.layer;
-  return {.stride_h = layer.axes[kHeight].stride,
-          .stride_w = layer.axes[kWidth].stride,
-          .tile_columns = kColumns * integer_of(plan, "threads"),
-          .blocks_per_tile = layer.out_channels};
-}
+struct TwoColumns : Planner<TwoColumnsFacts, kNoConstantsOfTwoColumns, check_two_columns> {
+  static Parameters parameters(const Problem& problem) {
+    Parameters p = layer_parameters(problem.layer);
+    for (const char* other : {"channels_last", "fuse_count", "fuse_kind", "fuse_a", "fuse_b"}) {
+      p.erase(other);
+    }
+    return p;
+  }
+  static Blocks blocks(const Facts&) { return std::vector{Block()}; }
+  static double seconds(const Facts&, const Block&, Constants&) { return 0; }
+  static Words words(const Facts&, const Block& b, Constants&) {
+    return {fmt::format("a block makes {} outputs of a row", kOutputs * b.threads), "the layer asks for it"};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants&) {
+    return TileGrid{.stride_h = f.rows.stride,
+                    .stride_w = f.columns.stride,
+                    .tile_columns = kOutputs * b.threads,
+                    .blocks_per_tile = f.layer.out_channels}
+        .grid();
+  }
+};
+
+}  // namespace
+
+CONVTGEN_TEMPLATE(TwoColumns, two_columns);
 
 }  // namespace convtgen
