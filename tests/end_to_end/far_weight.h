@@ -19,6 +19,7 @@ class FarWeight {
         plan_(plan_of(problem_, template_name)) {
     EXPECT_GT(shape_.weight_elements, kFar);
     set_if_there(plan_, "scan_slices", 1);
+    plan_.launch = launch_plan_of(problem_, plan_);
     source_ = specialize(problem_, plan_).value();
     for (const Role role : {Role::kX, Role::kGradY}) {
       inputs_.set(role, small_integers(make_array(problem_.layer.dtype, array_shape(problem_.layer, shape_, role)),
