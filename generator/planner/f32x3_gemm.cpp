@@ -13,13 +13,9 @@ using f32x3_gemm::kConstants;
 using gemm::Block;
 using gemm::Facts;
 
-constexpr std::array kComputes = {Compute::kF32x3};
-
-Result<void> check(const Problem& problem) {
-  return gemm::check(problem, kComputes);
-}
-
-struct F32x3Gemm : Planner<Facts, kConstants, check> {
+struct F32x3Gemm : Planner<Facts, kConstants, gemm::check> {
+  static constexpr Features kNeeds = kWarpgroups;
+  static constexpr std::array kComputes = {Compute::kF32x3};
   static constexpr bool kServesGradInput = true;
   static constexpr auto kMembers = std::span(gemm::kAllMembers).first<gemm::kAllMembers.size() - gemm::kShiftMembers>();
 

@@ -19,7 +19,6 @@ namespace {
 
 using namespace grad_weight;
 
-constexpr std::array kComputes = {Compute::kF32x3};
 constexpr std::int64_t kPack = 8;        // channels that are loaded together
 constexpr std::int64_t kMostSteps = 16;  // k-steps of a stage: those of one promotion
 constexpr double kSplitProducts = 3;     // that make one of fp32
@@ -35,9 +34,6 @@ constexpr auto kNames = joined(joined(kConstants, kRowNames), kOwnNames);
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
-    return checked;
-  }
   if (auto checked = check_channels_last(layer, kPack); !checked) {
     return checked;
   }
@@ -45,6 +41,7 @@ Result<void> check(const Problem& problem) {
 }
 
 struct F32x3GradWeight : Produced<F32x3GradWeight, kMembers, kNames, check> {
+  static constexpr std::array kComputes = {Compute::kF32x3};
   static constexpr std::int64_t kMostIn = 96;
   static constexpr bool kSplits = true;
 

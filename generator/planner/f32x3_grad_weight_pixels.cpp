@@ -17,7 +17,6 @@ namespace {
 
 using namespace grad_weight;
 
-constexpr std::array kComputes = {Compute::kF32x3};
 constexpr std::int64_t kMostSteps = 16;     // k-steps of a stage: those of one promotion
 constexpr std::int64_t kSplitProducts = 3;  // that make one of fp32
 constexpr std::int64_t kParts = 2;          // of a value
@@ -38,9 +37,6 @@ Result<Chunks> chunks_of(const Layer& layer) {
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
-    return checked;
-  }
   if (auto checked = check_boxes(layer); !checked) {
     return checked;
   }
@@ -51,6 +47,7 @@ Result<void> check(const Problem& problem) {
 }
 
 struct F32x3GradWeightPixels : Boxes<F32x3GradWeightPixels, kMembers, kNames, check> {
+  static constexpr std::array kComputes = {Compute::kF32x3};
   static constexpr std::int64_t kMostIn = 192;
   static constexpr bool kSplits = true;
 

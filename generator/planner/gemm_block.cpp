@@ -40,10 +40,7 @@ Facts::Facts(FactsOf facts) : FactsOf(std::move(facts)), instruction_k(of({})[kI
   shape = shape_of(layer, sizes).value_or(Shape{});
 }
 
-Result<void> check(const Problem& problem, std::span<const Compute> computes) {
-  if (auto checked = check_tensor_cores(problem, kWarpgroups, computes); !checked) {
-    return checked;
-  }
+Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
   const std::int64_t group_in = layer.in_channels / layer.groups, group_out = layer.out_channels / layer.groups;
   if (layer.groups > 1 && group_in < kLeastGroupIn) {

@@ -47,8 +47,8 @@ struct Facts : FactsOf<Block> {
 /// The layer's parameters of both templates: their channels are those of a group.
 [[nodiscard]] Parameters group_parameters(const Layer& layer);
 
-/// Errors: as check_tensor_cores() has them, or groups with too few channels.
-[[nodiscard]] Result<void> check(const Problem& problem, std::span<const Compute> computes);
+/// Errors: groups with too few channels.
+[[nodiscard]] Result<void> check(const Problem& problem);
 
 /// Whether it is a gradient of the input of a layer with strides.
 [[nodiscard]] bool has_input_strides(const Facts& facts);

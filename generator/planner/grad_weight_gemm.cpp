@@ -18,7 +18,6 @@ namespace {
 
 using namespace grad_weight;
 
-constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kMostPositions = 160;  // of a stage
 constexpr std::int64_t kMostTurned = 256;     // of one of rows that are turned
 
@@ -31,9 +30,6 @@ constexpr auto kNames = joined(joined(kConstants, kRowNames), kOwnNames);
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
-    return checked;
-  }
   if (auto checked = check_channels_last(layer, layer.dtype == Dtype::kF32 ? 4 : 8); !checked) {
     return checked;
   }
@@ -41,6 +37,7 @@ Result<void> check(const Problem& problem) {
 }
 
 struct GradWeightGemm : Produced<GradWeightGemm, kMembers, kNames, check> {
+  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
   static std::vector<Block> positions(const Facts& f, Block b) {
     return produced_positions(f, b, b.row_stages > 0 ? kMostTurned : kMostPositions);
   }

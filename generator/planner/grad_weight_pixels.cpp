@@ -18,16 +18,11 @@ namespace {
 
 using namespace grad_weight;
 
-constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-
 constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, tile_images, promote_stages));
 constexpr auto kNames = joined(kConstants, kBoxNames);
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
-    return checked;
-  }
   if (auto checked = check_boxes(layer); !checked) {
     return checked;
   }
@@ -40,6 +35,7 @@ Result<void> check(const Problem& problem) {
 }
 
 struct GradWeightPixels : Boxes<GradWeightPixels, kMembers, kNames, check> {
+  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
   static std::int64_t copied_bytes(const Layer& layer) {
     return layer.layout != Layout::kNhwc ? bytes_of_copies(layer) : 0;
   }

@@ -20,7 +20,6 @@ namespace {
 
 using namespace grad_weight;
 
-constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kMostPositions = 256;     // of a stage
 constexpr std::int64_t kMostRowPositions = 128;  // of a row of them
 constexpr std::int64_t kMostColumns = 256;       // of a product
@@ -40,9 +39,6 @@ std::int64_t rows_of_positions(const Facts& f, const Block& b) {
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
-    return checked;
-  }
   if (layer.layout != Layout::kNchw) {
     return fail("channels last; it takes NCHW");
   }
@@ -60,6 +56,7 @@ Result<void> check(const Problem& problem) {
 }
 
 struct GradWeightRows : Search<GradWeightRows, kMembers, kNames, check> {
+  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
   static constexpr Block kSmallest = {.producers = 32, .tile_columns = 16, .swizzle = 32};
   static constexpr std::int64_t kMostStages = 8;
 

@@ -89,6 +89,7 @@ struct Search : Planner<Facts, kWanted, kCheck> {
 
   static constexpr auto& kMembers = kMembersOf;
   static constexpr Direction kDirection = Direction::kGradWeight;
+  static constexpr Features kNeeds = kWarpgroups;
   static constexpr Block kSmallest = {};
   static constexpr std::string_view kSmallestStages = "two stages of one row of products";
   static constexpr std::int64_t kInMultiple = 8, kMostIn = 256;  // channels of block_in

@@ -17,7 +17,6 @@
 namespace convtgen {
 namespace {
 
-constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kMostInstructionN = 256;   // of a product
 constexpr std::int64_t kMostPhaseColumns = 32;    // of a product
 constexpr std::int64_t kMostProducts = 256;       // in the unrolled body
@@ -152,9 +151,6 @@ bool divides(const Layer& layer) {
 /// What the template asks of a problem, whatever its sizes.
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
-    return checked;
-  }
   if (auto checked = check_input_strides(layer); !checked) {
     return checked;
   }
@@ -318,6 +314,8 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
 }
 
 struct HaloGemm : Planner<Facts, kConstants, check> {
+  static constexpr Features kNeeds = kWarpgroups;
+  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
   static constexpr bool kServesGradInput = true;
   static constexpr std::size_t kMostPlans = 8;
 

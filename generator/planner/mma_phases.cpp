@@ -16,8 +16,6 @@
 namespace convtgen {
 namespace {
 
-constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
-constexpr Features kNeeds = {Feature::kMmaF16, Feature::kMmaBf16, Feature::kMmaTf32, Feature::kTma};
 constexpr std::int64_t kPieceBytes = 16;        // of tensor copies, which rows are multiples of
 constexpr std::int64_t kMostRows = 64;          // of the products: phases by output channels
 constexpr std::int64_t kMostShifts = 32;        // of the input, which are unrolled
@@ -119,9 +117,6 @@ Result<void> check_layout(const Layer& layer) {
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kNeeds, kComputes); !checked) {
-    return checked;
-  }
   if (auto checked = check_one_group(layer); !checked) {
     return checked;
   }
@@ -159,6 +154,8 @@ MapRecipe plane_map(const Layer& layer, const Block& b, std::int64_t rows) {
 }
 
 struct MmaPhases : Planner<Facts, kConstants, check> {
+  static constexpr Features kNeeds = {Feature::kMmaF16, Feature::kMmaBf16, Feature::kMmaTf32, Feature::kTma};
+  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
   static constexpr bool kChecksBounds = true;
 
   static Parameters parameters(const Problem& problem) {

@@ -15,9 +15,6 @@
 namespace convtgen {
 namespace {
 
-constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16, Feature::kMmaBf16, Feature::kPackedConvert,
-                             Feature::kCpAsync};
 constexpr std::int64_t kUnit = 8;                                      // channels, of input and output
 constexpr std::int64_t kSector = 16;                                   // channels of 32 bytes of memory
 constexpr std::int64_t kLine = 64;                                     // the same of 128
@@ -118,9 +115,6 @@ std::int64_t products_of(const Facts& f, std::int64_t tile_channels) {
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kNeeds, kComputes); !checked) {
-    return checked;
-  }
   if (layer.layout != Layout::kNhwc) {
     return fail("layout nchw; it takes nhwc, whose channels of a pixel are vectors");
   }
@@ -145,6 +139,9 @@ Result<void> check(const Problem& problem) {
 }
 
 struct MmaRows : ScalarPlanner<Facts, kConstants, check> {
+  static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16, Feature::kMmaBf16, Feature::kPackedConvert,
+                                      Feature::kCpAsync};
+  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
   static constexpr bool kNeedsShape = true;
 
   static Blocks blocks(const Facts& f) {

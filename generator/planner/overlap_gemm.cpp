@@ -16,7 +16,6 @@
 namespace convtgen {
 namespace {
 
-constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kPixelMultiple = 8;    // of an image in NCHW: 16 bytes
 constexpr std::int64_t kMostPixels = 256;     // of a tile
 constexpr std::int64_t kMostColumns = 256;    // of a product: taps by output channels
@@ -264,9 +263,6 @@ Result<void> check_planes(const Axis& rows, const Axis& columns) {
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
-    return checked;
-  }
   if (auto checked = check_one_group(layer); !checked) {
     return checked;
   }
@@ -315,6 +311,8 @@ MapRecipe plane_map(const Layer& layer, const Block& b, std::int64_t run) {
 }
 
 struct OverlapGemm : Planner<Facts, kConstants, check> {
+  static constexpr Features kNeeds = kWarpgroups;
+  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
   static constexpr bool kChecksBounds = true;
 
   static Blocks blocks(const Facts& f) {

@@ -15,7 +15,6 @@
 namespace convtgen {
 namespace {
 
-constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kMostColumns = 256;                             // of a product: taps by output channels
 constexpr std::array<std::int64_t, 3> kChannelChoices = {64, 32, 16};  // of a block
 constexpr double kWavefront = 128;                                     // bytes
@@ -58,9 +57,6 @@ Result<void> check_patches(const Layer& layer) {
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
-    return checked;
-  }
   if (layer.layout != Layout::kNhwc) {
     return fail("layout nchw; it takes nhwc, whose pixels are rows of channels");
   }
@@ -108,6 +104,8 @@ MapRecipe pixel_rows(const Layer& layer, const Block& b, std::int64_t tile_pixel
 }
 
 struct PatchGemm : Planner<Facts, kConstants, check> {
+  static constexpr Features kNeeds = kWarpgroups;
+  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
   static constexpr bool kChecksBounds = true;
 
   static Blocks blocks(const Facts& f) {

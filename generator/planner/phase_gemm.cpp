@@ -14,7 +14,6 @@
 namespace convtgen {
 namespace {
 
-constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kMostColumns = 192;      // of a product: phases by output channels, of each row of positions
 constexpr std::int64_t kMostShifts = 32;        // of the input along a row, which are unrolled
 constexpr std::int64_t kMostRowColumns = 128;   // of a thread's tiles: outputs, whose stores are unrolled
@@ -130,9 +129,6 @@ void add_blocks(const Facts& f, Block b, std::vector<Block>& out) {
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
-    return checked;
-  }
   if (layer.layout != Layout::kNhwc) {
     return fail("layout nchw; it takes nhwc, whose pixels are rows of channels");
   }
@@ -176,6 +172,8 @@ std::vector<Grid::Bound> bounds_of(const Layer& layer, const Block& b) {
 }
 
 struct PhaseGemm : Planner<Facts, kConstants, check> {
+  static constexpr Features kNeeds = kWarpgroups;
+  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
   static constexpr bool kChecksBounds = true;
 
   static Blocks blocks(const Facts& f) {

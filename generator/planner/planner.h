@@ -102,11 +102,13 @@ struct Planner {
   static constexpr std::span<const std::string_view> kNames = kWanted;
   static constexpr auto kMembers = Block::members();
   static constexpr Direction kDirection = Direction::kForward;
-  static constexpr bool kServesGradInput = false;  // Template::serves_grad_input
-  static constexpr bool kIsRanked = true;          // Template::is_ranked
-  static constexpr bool kNeedsShape = false;       // refuses problems whose planned sizes have no shape
-  static constexpr bool kChecksBounds = false;     // refuses known sizes that a block's grid can't count
-  static constexpr std::size_t kMostPlans = 16;    // of the fastest blocks
+  static constexpr Features kNeeds = {};                   // Template::needs
+  static constexpr std::array<Compute, 0> kComputes = {};  // the layers' modes; none: all
+  static constexpr bool kServesGradInput = false;          // Template::serves_grad_input
+  static constexpr bool kIsRanked = true;                  // Template::is_ranked
+  static constexpr bool kNeedsShape = false;               // refuses problems whose planned sizes have no shape
+  static constexpr bool kChecksBounds = false;             // refuses known sizes that a block's grid can't count
+  static constexpr std::size_t kMostPlans = 16;            // of the fastest blocks
 
   static Result<void> check(const Problem& problem) { return kCheck(problem); }
   /// All parameters except the block's.
@@ -190,7 +192,11 @@ template <typename T>
 [[nodiscard]] Result<std::vector<Plan>> plans_of(const Template& of, const Problem& problem,
                                                  const ConstantProgram* other) {
   using Block = typename T::Block;
-  if (auto checked = T::check(problem); !checked) {  // before the program is read
+  // Before the program is read.
+  if (auto checked = check_target_and_compute(problem, T::kNeeds, T::kComputes); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
+  if (auto checked = T::check(problem); !checked) {
     return std::unexpected(std::move(checked.error()));
   }
   const Parameters parameters = T::parameters(problem);
@@ -260,6 +266,7 @@ template <typename T>
   return {.name = name,
           .direction = T::kDirection,
           .program = program,
+          .needs = T::kNeeds,
           .serves_grad_input = T::kServesGradInput,
           .is_ranked = T::kIsRanked,
           .search = driver::plans_of<T>,

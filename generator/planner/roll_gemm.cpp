@@ -15,7 +15,6 @@
 namespace convtgen {
 namespace {
 
-constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kMostInstructionN = 256;  // of a product
 constexpr std::int64_t kMostRegisters = 152;  // of accumulators and fragments: beyond, products are serialised (C7512)
 constexpr std::int64_t kMostPixelRegisters = 160;    // with channels last
@@ -304,9 +303,6 @@ std::unexpected<Error> why_none(const Facts& f) {
 /// What the template asks of the layer, whatever its sizes.
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
-    return checked;
-  }
   if (auto checked = check_input_strides(layer); !checked) {
     return checked;
   }
@@ -340,6 +336,8 @@ Result<void> check(const Problem& problem) {
 }
 
 struct RollGemm : Planner<Facts, kConstants, check> {
+  static constexpr Features kNeeds = kWarpgroups;
+  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
   static constexpr bool kServesGradInput = true;
   static constexpr std::size_t kMostPlans = 8;
   static constexpr bool kNeedsShape = true;

@@ -13,13 +13,9 @@ using gemm::Block;
 using gemm::Facts;
 using shift_gemm::kConstants;
 
-constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
-
-Result<void> check(const Problem& problem) {
-  return gemm::check(problem, kComputes);
-}
-
-struct ShiftGemm : Planner<Facts, kConstants, check> {
+struct ShiftGemm : Planner<Facts, kConstants, gemm::check> {
+  static constexpr Features kNeeds = kWarpgroups;
+  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
   static constexpr bool kServesGradInput = true;
   static constexpr auto kMembers = std::span(gemm::kAllMembers).last<gemm::kAllMembers.size() - gemm::kF32x3Members>();
 

@@ -16,7 +16,6 @@
 namespace convtgen {
 namespace {
 
-constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
 constexpr std::int64_t kColumnMultiple = 32;    // of a tile's input channels
 constexpr std::int64_t kMostColumns = 256;      // of a product
 constexpr std::int64_t kOpenAccumulators = 96;  // the same, with places to find among open sizes for two tiles of rows
@@ -87,9 +86,6 @@ std::set<std::int64_t> block_n_sizes(const Facts& f, std::int64_t most) {
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (auto checked = check_tensor_cores(problem, kWarpgroups, kComputes); !checked) {
-    return checked;
-  }
   if (layer.layout != Layout::kNhwc) {
     return fail("NCHW; tensor copies of a pixel's channels want channels last");
   }
@@ -114,6 +110,8 @@ Result<void> check(const Problem& problem) {
 }
 
 struct TapGemm : Planner<Facts, kConstants, check> {
+  static constexpr Features kNeeds = kWarpgroups;
+  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
   static constexpr Direction kDirection = Direction::kGradInput;
 
   static Parameters parameters(const Problem& problem) {

@@ -17,10 +17,10 @@ struct SmRates {
   double clock_hz = 0;                  // under load
   double tensor_columns_per_cycle = 0;  // of wgmma's products of 64 positions and 32 bytes of depth
   double least_product_cycles = 0;      // of such a product, however narrow
-  double mma_cycles = 0;  // of mma.sync's product of 16 x 8 and 32 bytes of depth, while all warps make some
-  double l2_bytes_per_cycle = 0;        // that an SM gets while all of them ask
-  double shared_bytes_per_cycle = 0;    // that its shared memory gives or takes
-  double copied_bytes_per_cycle = 0;    // that asynchronous copies put there
+  double mma_cycles = 0;          // of mma.sync's product of 16 x 8 and 32 bytes of depth, while all warps make some
+  double l2_bytes_per_cycle = 0;  // that an SM gets while all of them ask
+  double shared_bytes_per_cycle = 0;  // that its shared memory gives or takes
+  double copied_bytes_per_cycle = 0;  // that asynchronous copies put there
 };
 
 /// Where a target's rates come from.

@@ -24,11 +24,11 @@ Result<void> check_features(const Target& target, Features needs) {
                           fmt::join(able, ", ")));
 }
 
-Result<void> check_tensor_cores(const Problem& problem, Features needs, std::span<const Compute> computes) {
+Result<void> check_target_and_compute(const Problem& problem, Features needs, std::span<const Compute> computes) {
   if (auto checked = check_features(problem.target, needs); !checked) {
     return checked;
   }
-  if (std::ranges::find(computes, problem.layer.compute) == computes.end()) {
+  if (!computes.empty() && std::ranges::find(computes, problem.layer.compute) == computes.end()) {
     std::string names;
     for (const Compute compute : computes) {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(compute));

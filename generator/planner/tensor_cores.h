@@ -1,4 +1,5 @@
-// What all templates for tensor cores ask of a problem first, and the words for what one of them refuses.
+// What the driver asks of a problem first, what several templates for tensor cores ask, and the words for what they
+// refuse.
 #pragma once
 
 #include <span>
@@ -15,9 +16,9 @@ inline constexpr Features kWarpgroups = {Feature::kTma, Feature::kSetmaxnreg, Fe
 /// all.
 [[nodiscard]] Result<void> check_features(const Target& target, Features needs);
 
-/// Errors: those of check_features(), or the layer's compute mode is none of these.
-[[nodiscard]] Result<void> check_tensor_cores(const Problem& problem, Features needs,
-                                              std::span<const Compute> computes);
+/// Errors: those of check_features(), or the layer's compute mode is none of these; none: all are legal.
+[[nodiscard]] Result<void> check_target_and_compute(const Problem& problem, Features needs,
+                                                    std::span<const Compute> computes);
 
 /// Input channels of a stage whose pixels are rows of at most 128 bytes, in 16 bits: as few as have all, or 64.
 [[nodiscard]] std::int64_t row_channels(const Layer& layer);
