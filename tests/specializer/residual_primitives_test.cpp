@@ -146,7 +146,7 @@ using kernel_source::kernel;
   EXPECT_FALSE((KernelParameter{"x", "const float*"}).is_tensor_map());
 
   EXPECT_EQ(specialize_program(*program, {}, "// head", "kernel", "sm_80").error().message,
-            "t.cu:81: sm_80 has no 'tensor_prefetch'; sm_90a, sm_100, sm_120 have");
+            "t.cu:81: sm_80 has no 'tensor_prefetch'; sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121 have");
 }
 
 constexpr std::string_view kPacking = R"sexp(
@@ -242,7 +242,7 @@ TEST(ResidualErrors, PrimitivesThatTheArchitectureLacks) {
 )sexp";
   EXPECT_EQ(message(kOthers, "(do @4 (call own))", "sm_90a"), "");
   EXPECT_EQ(message(kOthers, "(do @4 (call own))", "sm_80"),
-            "the template t: sm_80 has no 'elect_one'; sm_90a, sm_100, sm_120 have");
+            "the template t: sm_80 has no 'elect_one'; sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121 have");
   EXPECT_EQ(message(kOthers, "(do @4 (call nameless))", "sm_80"), "t.cu:104: no primitive 'nameless'");
 }
 

@@ -154,7 +154,7 @@ TEST(Pipeline, IsRefusedWhereAPrimitiveIsMissing) {
     const Result<KernelSource> source = source_of(pipeline, architecture);
     return source ? std::string() : source.error().message;
   };
-  const std::regex named(R"(pipeline\.cu:\d+: sm_80 has no '\w+'; sm_90a, sm_100, sm_120 have)");
+  const std::regex named(R"(pipeline\.cu:\d+: sm_80 has no '\w+'; sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121 have)");
   EXPECT_TRUE(std::regex_match(message(kHalf, "sm_80"), named)) << message(kHalf, "sm_80");
   const std::regex wgmma(R"(pipeline\.cu:\d+: sm_100 has no '(wgmma|setmaxnreg)_\w+'; sm_90a has)");
   EXPECT_TRUE(std::regex_match(message(kHalf, "sm_100"), wgmma)) << message(kHalf, "sm_100");
