@@ -9,9 +9,9 @@
 #include "generator/planner/scalar.h"
 
 namespace convtgen {
-namespace {
+namespace planners::direct {
 
-using namespace direct;
+using namespace convtgen::direct;
 
 /// The kernel's coordinates on one axis, up to the end of the last tile of `tile` outputs.
 Result<void> check_extents(std::string_view axis, std::int64_t in, std::int64_t out, std::int64_t stride,
@@ -69,12 +69,12 @@ std::vector<Aim> aims_of(const Facts& facts) {
   return aims;
 }
 
-constexpr auto kForwardConstants = joined(kConstants, kForwardNames);
+inline constexpr auto kForwardConstants = joined(kConstants, kForwardNames);
 
 struct Direct : ScalarPlanner<Facts, kForwardConstants> {
   static constexpr bool kIsRanked = false;
 
-  static Blocks blocks(const Facts& f) { return blocks_of(f, aims_of(f), convtgen::check_block); }
+  static Blocks blocks(const Facts& f) { return blocks_of(f, aims_of(f), planners::direct::check_block); }
   /// Of all that tensor cores have no part in.
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     const auto blocks = grid(f, b, c).checked_blocks(quantities_of(f.shape));
@@ -113,7 +113,7 @@ struct Direct : ScalarPlanner<Facts, kForwardConstants> {
   }
 };
 
-}  // namespace
+}  // namespace planners::direct
 
 CONVTGEN_TEMPLATE(Direct, direct);
 

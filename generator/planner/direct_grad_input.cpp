@@ -8,9 +8,9 @@
 #include "generator/planner/scalar.h"
 
 namespace convtgen {
-namespace {
+namespace planners::direct_grad_input {
 
-using namespace direct;
+using namespace convtgen::direct;
 
 /// The block's own limits: the kernel's coordinates to the end of its last tile, and the grid.
 Result<void> check_block(const Facts& f, const Block& block) {
@@ -30,7 +30,7 @@ struct DirectGradInput : ScalarPlanner<Facts, kConstants> {
   static constexpr auto kMembers = std::span(kAllMembers).first<kAllMembers.size() - kForwardMembers>();
   static constexpr bool kIsRanked = false;
 
-  static Blocks blocks(const Facts& f) { return blocks_of(f, kAims, convtgen::check_block); }
+  static Blocks blocks(const Facts& f) { return blocks_of(f, kAims, planners::direct_grad_input::check_block); }
   static double seconds(const Facts& f, const Block& b, Constants& c) { return scalar_seconds(f, grid(f, b, c)); }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} inputs of {} channels; {} taps", c[kTileRows], c[kTileColumns],
@@ -51,7 +51,7 @@ struct DirectGradInput : ScalarPlanner<Facts, kConstants> {
   }
 };
 
-}  // namespace
+}  // namespace planners::direct_grad_input
 
 CONVTGEN_TEMPLATE(DirectGradInput, direct_grad_input);
 

@@ -11,7 +11,7 @@
 #include "generator/planner/scalar.h"
 
 namespace convtgen {
-namespace {
+namespace planners::direct_grad_weight {
 
 constexpr std::int64_t kMostPerThread = 8;    // channels of either side
 constexpr std::int64_t kMostThreadsOut = 16;  // so that half a warp shares an element of x
@@ -37,7 +37,8 @@ constexpr std::array kAims = {
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK(Block, (threads_in, 1), (threads_out, 1), (threads_pixels, 1), (in_per_thread, 1), (out_per_thread, 1),
-               (taps_h, 1), (taps_w, 1), (tile_rows, 1), (tile_columns, 1), (blocks_per_sm, 1), (slices, 1));
+               (taps_h, 1), (taps_w, 1), (tile_rows, 1), (tile_columns, 1), (blocks_per_sm, 1), (slices, 1),
+               (bias_slices, 1));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kThreads, kWeights, kSliceBlocks, kStageBytes, kSharedBytes);
@@ -115,6 +116,7 @@ Block choose_block(const Facts& facts, const Aim& aim) {
   choose_threads(facts, aim, block);
   choose_tile(facts, aim, block);
   choose_slices(facts, aim, tiles_of(facts, block), block);
+  block.bias_slices = bias_slices(facts.problem);
   return block;
 }
 
@@ -122,11 +124,6 @@ struct DirectGradWeight : ScalarPlanner<Facts, kConstants> {
   static constexpr Direction kDirection = Direction::kGradWeight;
   static constexpr bool kIsRanked = false;
 
-  static Parameters parameters(const Problem& problem) {
-    Parameters p = scalar_parameters(problem.layer, problem.direction);
-    p.insert({"bias_slices", problem.layer.bias ? bias_slices(problem) : 1});
-    return p;
-  }
   static Blocks blocks(const Facts& f) {
     std::vector<Block> out;
     for (const Aim& aim : kAims) {
@@ -157,11 +154,11 @@ struct DirectGradWeight : ScalarPlanner<Facts, kConstants> {
             .bounds = staged_bounds(f.layer, b.tile_rows, b.tile_columns)};
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
-    add_slices(launch, f.problem, {.slices = b.slices, .weights = c[kWeights]});
+    add_slices(launch, f.layer, {.slices = b.slices, .weights = c[kWeights], .bias_slices = b.bias_slices});
   }
 };
 
-}  // namespace
+}  // namespace planners::direct_grad_weight
 
 CONVTGEN_TEMPLATE(DirectGradWeight, direct_grad_weight);
 

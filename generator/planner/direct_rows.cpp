@@ -13,7 +13,7 @@
 #include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
-namespace {
+namespace planners::direct_rows {
 
 constexpr std::int64_t kMostAccumulators = 96;  // of a thread; half as many in fp64
 constexpr std::int64_t kMostChannels = 8;       // of a thread
@@ -271,7 +271,7 @@ struct DirectRows : ScalarPlanner<Facts, kConstants, check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::direct_rows
 
 CONVTGEN_TEMPLATE(DirectRows, direct_rows);
 

@@ -7,9 +7,9 @@
 #include "generator/planner/f32x3_gemm_block.h"
 
 namespace convtgen {
-namespace {
+namespace planners::f32x3_gemm {
 
-using f32x3_gemm::kConstants;
+using convtgen::f32x3_gemm::kConstants;
 using gemm::Block;
 using gemm::Facts;
 
@@ -25,10 +25,12 @@ struct F32x3Gemm : Planner<Facts, kConstants, gemm::check> {
     return p;
   }
   static Blocks blocks(const Facts& f) {
-    std::vector<Block> out = f32x3_gemm::blocks(f);
-    return out.empty() ? Blocks(f32x3_gemm::why_none(f)) : out;
+    std::vector<Block> out = convtgen::f32x3_gemm::blocks(f);
+    return out.empty() ? Blocks(convtgen::f32x3_gemm::why_none(f)) : out;
   }
-  static double seconds(const Facts& f, const Block& b, Constants&) { return f32x3_gemm::predicted_seconds(f, b); }
+  static double seconds(const Facts& f, const Block& b, Constants&) {
+    return convtgen::f32x3_gemm::predicted_seconds(f, b);
+  }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     const std::int64_t groups = f.problem.layer.groups;
     return {
@@ -44,7 +46,7 @@ struct F32x3Gemm : Planner<Facts, kConstants, gemm::check> {
   static Grid grid(const Facts& f, const Block& b, Constants& c) { return gemm::grid_of(f, b, c).grid(); }
 };
 
-}  // namespace
+}  // namespace planners::f32x3_gemm
 
 CONVTGEN_TEMPLATE(F32x3Gemm, f32x3_gemm);
 

@@ -15,22 +15,22 @@
 #include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
-namespace {
+namespace planners::f32x3_grad_weight {
 
-using namespace grad_weight;
+using namespace convtgen::grad_weight;
 
 constexpr std::int64_t kPack = 8;        // channels that are loaded together
 constexpr std::int64_t kMostSteps = 16;  // k-steps of a stage: those of one promotion
 constexpr double kSplitProducts = 3;     // that make one of fp32
 
-constexpr auto kMembers =
+inline constexpr auto kMembers =
     joined(kCommonMembers, CONVTGEN_MEMBERS(flat, producers, row_stages, shared_totals, scan_slices));
 
 /// The template's own constants that are wanted.
 CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, RowConstantCount, kPromoteStages, kInputPixels, kWindowPixels,
                         kInputBatches, kWindowBatches, kInputBatch, kWindowBatch, kStageBytes, kScanTiles,
                         kScanSharedBytes, kScannedChannels);
-constexpr auto kNames = joined(joined(kConstants, kRowNames), kOwnNames);
+inline constexpr auto kNames = joined(joined(kConstants, kRowNames), kOwnNames);
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
@@ -97,7 +97,7 @@ struct F32x3GradWeight : Produced<F32x3GradWeight, kMembers, kNames, check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::f32x3_grad_weight
 
 CONVTGEN_TEMPLATE(F32x3GradWeight, f32x3_grad_weight);
 

@@ -13,9 +13,9 @@
 #include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
-namespace {
+namespace planners::f32x3_grad_weight_pixels {
 
-using namespace grad_weight;
+using namespace convtgen::grad_weight;
 
 constexpr std::int64_t kMostSteps = 16;     // k-steps of a stage: those of one promotion
 constexpr std::int64_t kSplitProducts = 3;  // that make one of fp32
@@ -23,13 +23,13 @@ constexpr std::int64_t kParts = 2;          // of a value
 
 constexpr std::int64_t kMostChunks = 3;  // of the batch, for each of which there are two launches
 
-constexpr auto kMembers =
+inline constexpr auto kMembers =
     joined(kCommonMembers, CONVTGEN_MEMBERS(flat, tile_images, shared_totals, chunks, chunk_images, scan_slices));
 
 /// The template's own constants that are wanted.
 CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, BoxConstantCount, kPromoteStages, kScanTiles, kScanSharedBytes,
                         kScannedChannels);
-constexpr auto kNames = joined(joined(kConstants, kBoxNames), kOwnNames);
+inline constexpr auto kNames = joined(joined(kConstants, kBoxNames), kOwnNames);
 
 Result<Chunks> chunks_of(const Layer& layer) {
   return chunks_of_copies(layer, "values", kMostChunks);
@@ -97,7 +97,7 @@ struct F32x3GradWeightPixels : Boxes<F32x3GradWeightPixels, kMembers, kNames, ch
   }
 };
 
-}  // namespace
+}  // namespace planners::f32x3_grad_weight_pixels
 
 CONVTGEN_TEMPLATE(F32x3GradWeightPixels, f32x3_grad_weight_pixels);
 

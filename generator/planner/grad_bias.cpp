@@ -9,7 +9,7 @@
 #include "generator/planner/scalar.h"
 
 namespace convtgen {
-namespace {
+namespace planners::grad_bias {
 
 constexpr std::int64_t kMostSlices = 256;
 constexpr std::int64_t kBlocksPerSm = 4;  // that are wanted: one has 256 threads
@@ -42,31 +42,36 @@ struct GradBias : ScalarPlanner<Facts, kConstants> {
   static Grid grid(const Facts& f, const Block&, Constants&) {
     return {.axes = {{{.constant = f.layer.out_channels}, 1}}};
   }
-  static void add(LaunchPlan& launch, const Facts& f, const Block&, Constants&) {
+  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants&) {
     launch.kernels.back().per_thread = true;
     launch.kernels.back().threads = kAddingThreads;
-    add_channel_sums(launch, f.problem);
+    add_channel_sums(launch, f.layer, b.bias_slices);
     std::swap(launch.kernels.front(), launch.kernels.back());
   }
 };
 
-}  // namespace
+}  // namespace planners::grad_bias
 
 std::int64_t bias_slices(const Problem& problem) {
+  if (!problem.layer.bias) {
+    return 1;
+  }
+  using namespace planners::grad_bias;
   const std::int64_t tiles = channel_sums(problem.layer)[kBiasTiles];
   return std::clamp<std::int64_t>(ceil_div(kBlocksPerSm * problem.target.multiprocessors, tiles), 1, kMostSlices);
 }
 
-void add_channel_sums(LaunchPlan& launch, const Problem& problem) {
-  const std::vector<std::int64_t> sums = channel_sums(problem.layer);
-  const std::int64_t slices = bias_slices(problem), bytes = sum_bytes(problem.layer);
+void add_channel_sums(LaunchPlan& launch, const Layer& layer, std::int64_t slices) {
+  using namespace planners::grad_bias;
+  const std::vector<std::int64_t> sums = channel_sums(layer);
+  const std::int64_t bytes = sum_bytes(layer);
   launch.kernels.push_back({.function = "sum_channels",
                             .suffix = "_channels",
                             .shared_bytes = sums[kBiasThreads] * bytes,
                             .grid = {.blocks_per_tile = slices * sums[kBiasTiles]}});
   launch.regions.push_back({.name = "partial_bias",
                             .what = "sums of slices of grad_y's positions",
-                            .bytes = {.constant = slices * problem.layer.out_channels * bytes}});
+                            .bytes = {.constant = slices * layer.out_channels * bytes}});
 }
 
 CONVTGEN_TEMPLATE(GradBias, grad_bias);

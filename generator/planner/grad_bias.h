@@ -7,9 +7,9 @@
 namespace convtgen {
 
 /// Into how many slices the positions of grad_y are cut for this target, whose sums stand in the workspace: the
-/// templates' parameter `bias_slices`.
+/// templates' parameter `bias_slices`. 1 for a layer without a bias.
 [[nodiscard]] std::int64_t bias_slices(const Problem& problem);
-/// Adds the kernel that makes these sums, and their region, to the launches of a plan that has as many slices.
-void add_channel_sums(LaunchPlan& launch, const Problem& problem);
+/// Adds the kernel that makes so many sums, and their region, to a launch.
+void add_channel_sums(LaunchPlan& launch, const Layer& layer, std::int64_t slices);
 
 }  // namespace convtgen

@@ -14,19 +14,19 @@
 #include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
-namespace {
+namespace planners::grad_weight_gemm {
 
-using namespace grad_weight;
+using namespace convtgen::grad_weight;
 
 constexpr std::int64_t kMostPositions = 160;  // of a stage
 constexpr std::int64_t kMostTurned = 256;     // of one of rows that are turned
 
-constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, producers, row_stages, promote_stages));
+inline constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, producers, row_stages, promote_stages));
 
 /// The template's own constants that are wanted.
 CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, RowConstantCount, kPack, kInputPixels, kWindowPixels, kWords,
                         kInputBatches, kWindowBatches, kInputBatch, kWindowBatch, kStageBytes);
-constexpr auto kNames = joined(joined(kConstants, kRowNames), kOwnNames);
+inline constexpr auto kNames = joined(joined(kConstants, kRowNames), kOwnNames);
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
@@ -76,7 +76,7 @@ struct GradWeightGemm : Produced<GradWeightGemm, kMembers, kNames, check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::grad_weight_gemm
 
 CONVTGEN_TEMPLATE(GradWeightGemm, grad_weight_gemm);
 

@@ -5,8 +5,7 @@
 
 namespace convtgen {
 
-void add_slices(LaunchPlan& launch, const Problem& problem, const AddedSlices& added) {
-  const Layer& layer = problem.layer;
+void add_slices(LaunchPlan& launch, const Layer& layer, const AddedSlices& added) {
   if (added.weight_alignment > 0) {
     align(launch, Role::kGradWeight, added.weight_alignment);
   }
@@ -20,7 +19,7 @@ void add_slices(LaunchPlan& launch, const Problem& problem, const AddedSlices& a
         {.name = "totals", .what = "fp32 totals of the blocks", .bytes = {.constant = added.totals_bytes}});
   }
   if (layer.bias) {
-    add_channel_sums(launch, problem);
+    add_channel_sums(launch, layer, added.bias_slices);
   }
   const std::int64_t sums = (added.slices > 1 ? added.weights : 0) + (layer.bias ? layer.out_channels : 0);
   if (sums > 0) {

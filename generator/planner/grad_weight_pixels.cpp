@@ -14,12 +14,12 @@
 #include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
-namespace {
+namespace planners::grad_weight_pixels {
 
-using namespace grad_weight;
+using namespace convtgen::grad_weight;
 
-constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, tile_images, promote_stages));
-constexpr auto kNames = joined(kConstants, kBoxNames);
+inline constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, tile_images, promote_stages));
+inline constexpr auto kNames = joined(kConstants, kBoxNames);
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
@@ -70,7 +70,7 @@ struct GradWeightPixels : Boxes<GradWeightPixels, kMembers, kNames, check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::grad_weight_pixels
 
 CONVTGEN_TEMPLATE(GradWeightPixels, grad_weight_pixels);
 

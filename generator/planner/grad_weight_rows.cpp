@@ -16,21 +16,21 @@
 #include "generator/planner/tensor_maps.h"
 
 namespace convtgen {
-namespace {
+namespace planners::grad_weight_rows {
 
-using namespace grad_weight;
+using namespace convtgen::grad_weight;
 
 constexpr std::int64_t kMostPositions = 256;     // of a stage
 constexpr std::int64_t kMostRowPositions = 128;  // of a row of them
 constexpr std::int64_t kMostColumns = 256;       // of a product
 
-constexpr auto kMembers = joined(
+inline constexpr auto kMembers = joined(
     kCommonMembers, CONVTGEN_MEMBERS(rows_in_columns, swizzle, producers, input_copies, window_copies, promote_stages));
 
 /// The template's own constants that are wanted.
 CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kBoxRows, kInputBytes, kWindowBytes, kWindowPitch,
                         kWindowRows, kInputBatches, kWindowBatches, kInputTurn, kWindowTurn, kInputLoads, kWindowLoads);
-constexpr auto kNames = joined(kConstants, kOwnNames);
+inline constexpr auto kNames = joined(kConstants, kOwnNames);
 
 /// Rows of all positions, of which a stage has tile_rows.
 std::int64_t rows_of_positions(const Facts& f, const Block& b) {
@@ -168,7 +168,7 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames, check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::grad_weight_rows
 
 CONVTGEN_TEMPLATE(GradWeightRows, grad_weight_rows);
 

@@ -128,8 +128,7 @@ Parameters parameters_of(const Problem& problem, bool splits) {
   for (const std::string_view name : {"Offset", "element_kind"}) {
     p.erase(p.find(name));
   }
-  p.insert({{"type", product_type(splits ? Dtype::kF16 : problem.layer.dtype)},
-            {"bias_slices", problem.layer.bias ? bias_slices(problem) : 1}});
+  p.emplace("type", product_type(splits ? Dtype::kF16 : problem.layer.dtype));
   if (!splits) {
     p.emplace("store", std::int64_t{1});
   }
@@ -138,6 +137,9 @@ Parameters parameters_of(const Problem& problem, bool splits) {
 
 Result<std::vector<Block>> blocks_of(const Traits& of, const Facts& f) {
   std::vector<Block> blocks = all_blocks(of, f);
+  for (Block& block : blocks) {
+    block.bias_slices = bias_slices(f.problem);
+  }
   std::vector<std::pair<double, Error>> out_of_bounds;
   std::erase_if(blocks, [&](const Block& b) {
     auto checked = check_bounds(f.layer, stage_bounds(f.layer, b));

@@ -19,11 +19,12 @@ CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_out, 16), (block_in, 8), 
                (consumer_groups, 2), (producers, 128), (flat, false), (tile_images, 1), (tile_rows, 1),
                (tile_columns, 16), (swizzle, 128), (input_copies, true), (window_copies, true), (shared_totals, false),
                (row_stages, 0), (stages, 2), (slices, 1), (promote_stages, 0), (chunks, 1), (chunk_images, 0),
-               (scan_slices, 1));
+               (scan_slices, 1), (bias_slices, 1));
 
 /// The members that each template has.
 inline constexpr auto kCommonMembers =
-    CONVTGEN_MEMBERS(taps_h, taps_w, block_out, block_in, consumer_groups, tile_rows, tile_columns, stages, slices);
+    CONVTGEN_MEMBERS(taps_h, taps_w, block_out, block_in, consumer_groups, tile_rows, tile_columns, stages, slices,
+                     bias_slices);
 
 /// The constants that are wanted of each template, by their names there. A template's own follow.
 CONVTGEN_CONSTANTS(kThreads, kInstructionK, kGroupIn, kGroupOut, kWeights, kSliceBlocks, kHaloH, kHaloW, kRows,
@@ -128,10 +129,11 @@ struct Search : Planner<Facts, kWanted, kCheck> {
     return {.blocks_per_tile = b.slices * c[kSliceBlocks], .bounds = stage_bounds(f.layer, b)};
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
-    add_slices(launch, f.problem,
+    add_slices(launch, f.layer,
                {.slices = b.slices,
                 .weights = c[kWeights],
                 .weight_alignment = c[kWeightAlignment],
+                .bias_slices = b.bias_slices,
                 .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0});
     T::bring(launch, f, b, c);
   }

@@ -15,7 +15,7 @@
 #include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
-namespace {
+namespace planners::halo_gemm {
 
 constexpr std::int64_t kMostInstructionN = 256;   // of a product
 constexpr std::int64_t kMostPhaseColumns = 32;    // of a product
@@ -31,10 +31,10 @@ CONVTGEN_BLOCK(Block, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (blo
                (copy_bytes, 16), (vector, 1), (fused_phases, true), (resident, false), (ping_pong, false));
 
 /// The template's constants that are wanted, by their names there.
-CONVTGEN_CONSTANTS(kMostAccumulators, kDepth, kPack, kSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH, kBeyondW,
-                   kGapH, kGapW, kPhases, kPhaseColumns, kPhaseBlocks, kMadeChannels, kInstructionN, kTaps, kKBlocks,
-                   kNTiles, kPositions, kInputBytes, kPixels, kPlaceStep, kKBlockWeightBytes, kThreads, kSharedBytes,
-                   kPackedBytes, kAlignment);
+CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kPack, kKSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH,
+                   kBeyondW, kGapH, kGapW, kPhases, kPhaseColumns, kPhaseBlocks, kMadeChannels, kInstructionN, kTaps,
+                   kKBlocks, kNTiles, kPositions, kInputBytes, kPixels, kPlaceStep, kKBlockWeightBytes, kThreads,
+                   kSharedBytes, kPackedBytes, kAlignment);
 
 /// What the choice depends on.
 struct Facts : FactsOf<Block> {
@@ -240,11 +240,11 @@ struct Least {
 
 /// Adds the pipelines of a block with a tile: all sizes of k-blocks, with weights resident or not.
 void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& least) {
-  for (const std::int64_t depths : {4, 2, 1}) {
-    b.block_k = depths * f.of(b)[kDepth];
+  for (const std::int64_t k_steps : {4, 2, 1}) {
+    b.block_k = k_steps * f.of(b)[kInstructionK];
     Constants& of_block = f.of(b);
-    const std::int64_t products = of_block[kTaps] * depths * of_block[kPositions] / (b.ping_pong ? 64 : 128);
-    if (depths > 1 && b.block_k >= 2 * f.layer.in_channels) {
+    const std::int64_t products = of_block[kTaps] * k_steps * of_block[kPositions] / (b.ping_pong ? 64 : 128);
+    if (k_steps > 1 && b.block_k >= 2 * f.layer.in_channels) {
       continue;
     }
     const std::int64_t most_pixels =
@@ -355,7 +355,7 @@ struct HaloGemm : Planner<Facts, kConstants, check> {
     const double n = number(kInstructionN);
     const double measured = f.channels_last ? f.factors.halo_measured_nhwc : f.factors.halo_measured;
     // With channels last products take no longer where nothing else takes time: `measured` is of the rest.
-    const double products = static_cast<double>(c[kTaps] * c[kSteps] * c[kPositions] / 64) *
+    const double products = static_cast<double>(c[kTaps] * c[kKSteps] * c[kPositions] / 64) *
                             (f.channels_last ? f.factors.halo_products_nhwc / measured : 1);
     const double input = number(kInputBytes);
     const double weights = number(kKBlockWeightBytes) * f.factors.halo_l2_copies;
@@ -421,7 +421,7 @@ struct HaloGemm : Planner<Facts, kConstants, check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::halo_gemm
 
 CONVTGEN_TEMPLATE(HaloGemm, halo_gemm);
 

@@ -14,7 +14,7 @@
 #include "generator/planner/tensor_maps.h"
 
 namespace convtgen {
-namespace {
+namespace planners::mma_phases {
 
 constexpr std::int64_t kPieceBytes = 16;        // of tensor copies, which rows are multiples of
 constexpr std::int64_t kMostRows = 64;          // of the products: phases by output channels
@@ -250,7 +250,7 @@ struct MmaPhases : Planner<Facts, kConstants, check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::mma_phases
 
 CONVTGEN_TEMPLATE(MmaPhases, mma_phases);
 

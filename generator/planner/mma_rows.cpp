@@ -13,7 +13,7 @@
 #include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
-namespace {
+namespace planners::mma_rows {
 
 constexpr std::int64_t kUnit = 8;                                      // channels, of input and output
 constexpr std::int64_t kSector = 16;                                   // channels of 32 bytes of memory
@@ -219,7 +219,7 @@ struct MmaRows : ScalarPlanner<Facts, kConstants, check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::mma_rows
 
 CONVTGEN_TEMPLATE(MmaRows, mma_rows);
 

@@ -14,7 +14,7 @@
 #include "generator/planner/tensor_maps.h"
 
 namespace convtgen {
-namespace {
+namespace planners::overlap_gemm {
 
 constexpr std::int64_t kPixelMultiple = 8;    // of an image in NCHW: 16 bytes
 constexpr std::int64_t kMostPixels = 256;     // of a tile
@@ -400,7 +400,7 @@ struct OverlapGemm : Planner<Facts, kConstants, check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::overlap_gemm
 
 CONVTGEN_TEMPLATE(OverlapGemm, overlap_gemm);
 

@@ -13,7 +13,7 @@
 #include "generator/planner/tensor_maps.h"
 
 namespace convtgen {
-namespace {
+namespace planners::patch_gemm {
 
 constexpr std::int64_t kMostColumns = 256;                             // of a product: taps by output channels
 constexpr std::array<std::int64_t, 3> kChannelChoices = {64, 32, 16};  // of a block
@@ -167,7 +167,7 @@ struct PatchGemm : Planner<Facts, kConstants, check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::patch_gemm
 
 CONVTGEN_TEMPLATE(PatchGemm, patch_gemm);
 

@@ -12,7 +12,7 @@
 #include "generator/planner/tensor_maps.h"
 
 namespace convtgen {
-namespace {
+namespace planners::phase_gemm {
 
 constexpr std::int64_t kMostColumns = 192;      // of a product: phases by output channels, of each row of positions
 constexpr std::int64_t kMostShifts = 32;        // of the input along a row, which are unrolled
@@ -236,7 +236,7 @@ struct PhaseGemm : Planner<Facts, kConstants, check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::phase_gemm
 
 CONVTGEN_TEMPLATE(PhaseGemm, phase_gemm);
 

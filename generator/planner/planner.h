@@ -274,8 +274,9 @@ template <typename T>
           .predict = driver::seconds_of<T>};
 }
 
-// CONVTGEN_TEMPLATE(RollGemm, roll_gemm): the object of that template, kRollGemm, whose planner is the struct RollGemm.
+// CONVTGEN_TEMPLATE(RollGemm, roll_gemm): the object of that template, kRollGemm, whose planner is the struct
+// planners::roll_gemm::RollGemm. Each template has a namespace, so that files may be compiled several at a time.
 #define CONVTGEN_TEMPLATE(Planner, name) \
-  constinit const Template k##Planner = template_of<Planner>(#name, programs::name)
+  constinit const Template k##Planner = template_of<planners::name::Planner>(#name, programs::name)
 
 }  // namespace convtgen

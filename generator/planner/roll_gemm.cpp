@@ -13,7 +13,7 @@
 #include "generator/planner/tensor_cores.h"
 
 namespace convtgen {
-namespace {
+namespace planners::roll_gemm {
 
 constexpr std::int64_t kMostInstructionN = 256;  // of a product
 constexpr std::int64_t kMostRegisters = 152;  // of accumulators and fragments: beyond, products are serialised (C7512)
@@ -34,14 +34,14 @@ CONVTGEN_BLOCK(Block, (thread_positions, 2), (rows, 1), (block_n, 8), (store, 1)
                (flat, false), (staged_epilogue, false));
 
 /// The template's constants that are wanted, by their names there.
-CONVTGEN_CONSTANTS(kMostAccumulators, kDepth, kReach, kSteps, kKBlocks, kTiles, kStrip, kInstructionN, kNTiles,
+CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kReach, kKSteps, kKBlocks, kMTiles, kStrip, kInstructionN, kNTiles,
                    kImagePitch, kFragments, kFragmentSets, kStageBytes, kWeightBytes, kThreads, kSharedBytes,
                    kPackedBytes, kAlignment);
 
 /// What the choice depends on.
 struct Facts : FactsOf<Block> {
-  std::int64_t depth = of({})[kDepth];  // channels of a product
-  std::int64_t reach = of({})[kReach];  // from a row's first tap to its last
+  std::int64_t instruction_k = of({})[kInstructionK];  // channels of a product
+  std::int64_t reach = of({})[kReach];                 // from a row's first tap to its last
 
   [[nodiscard]] std::int64_t strips(const Block& b) const {
     const std::int64_t strip = of(b)[kStrip];
@@ -52,7 +52,7 @@ struct Facts : FactsOf<Block> {
 
 /// Registers of a consumer: of its accumulators, and of a step's fragments.
 std::int64_t acc_registers(const Facts& f, const Block& b) {
-  return f.of(b)[kTiles] * f.of(b)[kInstructionN] / 2;
+  return f.of(b)[kMTiles] * f.of(b)[kInstructionN] / 2;
 }
 std::int64_t fragment_registers(const Facts& f, const Block& b) {
   return 4 * f.of(b)[kFragments];
@@ -93,7 +93,7 @@ double row_cycles(const Facts& f, const Block& b) {
   Constants& of_block = f.of(b);
   const std::int64_t n = of_block[kInstructionN];
   const std::int64_t k_blocks = of_block[kKBlocks];
-  const double steps = number(k_blocks * of_block[kSteps]);
+  const double steps = number(k_blocks * of_block[kKSteps]);
   const double products = number(f.columns.kernel * b.thread_positions) * steps;
   // Instructions of a scheduler, which has a warp of each warpgroup: the words of a thread's positions are read,
   // rounded or paired, and copied for each fragment.
@@ -189,7 +189,7 @@ std::vector<std::int64_t> block_n_choices(const Facts& f) {
   const auto fits = [&](std::int64_t block_n) {
     Block least;
     least.block_n = block_n;
-    least.block_k = f.channels_last ? round_up(f.layer.in_channels, f.depth) : f.depth;
+    least.block_k = f.channels_last ? round_up(f.layer.in_channels, f.instruction_k) : f.instruction_k;
     return f.of(least)[kInstructionN] <= kMostInstructionN && f.of(least)[kSharedBytes] <= f.target.max_shared_bytes;
   };
   std::vector<std::int64_t> choices;
@@ -224,8 +224,8 @@ bool registers_suffice(const Facts& f, const Block& b) {
 std::optional<Block> with_pipeline(const Facts& f, const Block& b) {
   if (f.channels_last) {  // which has all channels in a stage
     Block whole = b;
-    whole.block_k = round_up(f.layer.in_channels, f.depth);
-    if (f.of(whole)[kSteps] * f.columns.kernel * b.thread_positions / 2 > kMostPixelProducts ||
+    whole.block_k = round_up(f.layer.in_channels, f.instruction_k);
+    if (f.of(whole)[kKSteps] * f.columns.kernel * b.thread_positions / 2 > kMostPixelProducts ||
         !choose_stages(f, whole)) {
       return std::nullopt;
     }
@@ -234,12 +234,12 @@ std::optional<Block> with_pipeline(const Facts& f, const Block& b) {
   }
   std::optional<Block> best;
   double least = std::numeric_limits<double>::infinity();
-  for (const std::int64_t depths : {4, 2, 1}) {
+  for (const std::int64_t k_steps : {4, 2, 1}) {
     Block tried = b;
-    tried.block_k = depths * f.depth;
-    const bool is_wider = depths > 1 && tried.block_k >= 2 * f.layer.in_channels;
-    const bool is_odd = depths == 1 && f.of(tried)[kKBlocks] > 1;
-    if (is_wider || is_odd || depths * f.columns.kernel * b.thread_positions / 2 > kMostProducts ||
+    tried.block_k = k_steps * f.instruction_k;
+    const bool is_wider = k_steps > 1 && tried.block_k >= 2 * f.layer.in_channels;
+    const bool is_odd = k_steps == 1 && f.of(tried)[kKBlocks] > 1;
+    if (is_wider || is_odd || k_steps * f.columns.kernel * b.thread_positions / 2 > kMostProducts ||
         !choose_stages(f, tried)) {
       continue;
     }
@@ -269,8 +269,8 @@ void choose_store(const Facts& f, Block& b) {
 std::unexpected<Error> why_none(const Facts& f) {
   const Layer& layer = f.layer;
   Block least;
-  least.block_k =
-      f.channels_last ? round_up(layer.in_channels, f.depth) : (layer.in_channels > f.depth ? 2 : 1) * f.depth;
+  least.block_k = f.channels_last ? round_up(layer.in_channels, f.instruction_k)
+                                  : (layer.in_channels > f.instruction_k ? 2 : 1) * f.instruction_k;
   if (8 * layer.axes[kHeight].kernel > kMostInstructionN) {
     return fail(fmt::format("kernel height {}; at most {}", layer.axes[kHeight].kernel, kMostInstructionN / 8));
   }
@@ -288,7 +288,7 @@ std::unexpected<Error> why_none(const Facts& f) {
     return fail(fmt::format("kernel {}x{} takes {} registers of a thread for accumulators and fragments; at most {}",
                             layer.axes[kHeight].kernel, layer.axes[kWidth].kernel, registers.wanted, registers.most));
   }
-  const std::int64_t products = f.of(least)[kSteps] * layer.axes[kWidth].kernel * least.thread_positions / 2;
+  const std::int64_t products = f.of(least)[kKSteps] * layer.axes[kWidth].kernel * least.thread_positions / 2;
   if (const std::int64_t most = f.channels_last ? kMostPixelProducts : kMostProducts; products > most) {
     return fail(fmt::format("{} input channels and kernel width {} make {} products of a row; at most {}",
                             layer.in_channels, layer.axes[kWidth].kernel, products, most));
@@ -395,7 +395,7 @@ struct RollGemm : Planner<Facts, kConstants, check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::roll_gemm
 
 CONVTGEN_TEMPLATE(RollGemm, roll_gemm);
 

@@ -7,11 +7,11 @@
 #include "generator/planner/shift_gemm_block.h"
 
 namespace convtgen {
-namespace {
+namespace planners::shift_gemm {
 
+using convtgen::shift_gemm::kConstants;
 using gemm::Block;
 using gemm::Facts;
-using shift_gemm::kConstants;
 
 struct ShiftGemm : Planner<Facts, kConstants, gemm::check> {
   static constexpr Features kNeeds = kWarpgroups;
@@ -23,10 +23,12 @@ struct ShiftGemm : Planner<Facts, kConstants, gemm::check> {
     return with_product_types(gemm::group_parameters(problem.layer), problem.layer.dtype);
   }
   static Blocks blocks(const Facts& f) {
-    std::vector<Block> out = shift_gemm::blocks(f);
-    return out.empty() ? Blocks(shift_gemm::why_none(f)) : out;
+    std::vector<Block> out = convtgen::shift_gemm::blocks(f);
+    return out.empty() ? Blocks(convtgen::shift_gemm::why_none(f)) : out;
   }
-  static double seconds(const Facts& f, const Block& b, Constants&) { return shift_gemm::predicted_seconds(f, b); }
+  static double seconds(const Facts& f, const Block& b, Constants&) {
+    return convtgen::shift_gemm::predicted_seconds(f, b);
+  }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     const std::int64_t groups = f.problem.layer.groups;
     return {gemm::summary_of(f, b),
@@ -51,7 +53,7 @@ struct ShiftGemm : Planner<Facts, kConstants, gemm::check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::shift_gemm
 
 CONVTGEN_TEMPLATE(ShiftGemm, shift_gemm);
 

@@ -14,7 +14,7 @@
 #include "generator/planner/tensor_maps.h"
 
 namespace convtgen {
-namespace {
+namespace planners::tap_gemm {
 
 constexpr std::int64_t kColumnMultiple = 32;    // of a tile's input channels
 constexpr std::int64_t kMostColumns = 256;      // of a product
@@ -205,7 +205,7 @@ struct TapGemm : Planner<Facts, kConstants, check> {
   }
 };
 
-}  // namespace
+}  // namespace planners::tap_gemm
 
 CONVTGEN_TEMPLATE(TapGemm, tap_gemm);
 

@@ -38,9 +38,9 @@ constexpr int kThreads = kConsumers + P::producers;
 constexpr int kPackers = 256;  // threads of a block that packs weights
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
-constexpr int kDepth = 32 / kBytes;                    // channels of one product
+constexpr int kInstructionK = 32 / kBytes;             // channels of one product
 constexpr int kPack = 16 / kBytes;                     // channels of a unit: 16 bytes
-constexpr int kSteps = P::block_k / kDepth;
+constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kUnits = P::block_k / kPack;
 constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
 
@@ -102,9 +102,9 @@ constexpr int kPixels =
 constexpr int kUnitPitch = 16 * (kPixels + floor_mod((kUnits < 8 ? 8 / kUnits : 1) - kPixels, 8));
 constexpr int kInputBytes = kUnits * kUnitPitch;  // the input of a stage
 
-// Packed weights: for each tap and step a K-major B operand without swizzle, two columns of 16-byte rows.
+// Packed weights: for each tap and k-step a K-major B operand without swizzle, two columns of 16-byte rows.
 constexpr int kProductBytes = kInstructionN * 32;                                // a B operand
-constexpr int kKBlockWeightBytes = kTaps * kSteps * kProductBytes;               // a k-block's B operands
+constexpr int kKBlockWeightBytes = kTaps * kKSteps * kProductBytes;              // a k-block's B operands
 constexpr int kResidentBytes = P::resident ? kKBlocks * kKBlockWeightBytes : 0;  // the weights, at 0; the stages follow
 constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kKBlockWeightBytes);  // input; weights if not resident
 constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;              // one a channel
@@ -114,7 +114,7 @@ constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kKBlocks * 
 
 constexpr int kAlignment = larger(P::copy_bytes, larger(P::vector, P::store) * kBytes);  // of x and y, in bytes
 
-static_assert(P::block_k % kDepth == 0, "a k-block is whole products");
+static_assert(P::block_k % kInstructionK == 0, "a k-block is whole products");
 static_assert(kPositions % (64 * (2 / kTeams)) == 0 && P::tile_w % P::part_w == 0 &&
                   P::tile_h % (64 / P::part_w) == 0 && (!P::flat || (P::tile_h == 1 && P::part_w == 64)),
               "warpgroups make whole parts");
@@ -199,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     }
     const int n_tile = group * kChannelTiles + co / P::block_n;
     unsigned char* k_block = packed + (static_cast<long long>(n_tile) * kKBlocks + unit / kUnits) * kKBlockWeightBytes;
-    *reinterpret_cast<uint4*>(k_block + (place * kSteps + unit % kUnits / 2) * kProductBytes +
+    *reinterpret_cast<uint4*>(k_block + (place * kKSteps + unit % kUnits / 2) * kProductBytes +
                               (unit % 2 * kInstructionN + column) * 16) =
         make_uint4(words[0], words[1], words[2], words[3]);
   }
@@ -289,13 +289,13 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kParts][kAc
       for (int t_x = 0; t_x < kWindowW; ++t_x) {
         const int pixel = (kWindowH - 1 - t_y) * kStepH * kRowPitch + (kWindowW - 1 - t_x) * kStepW;
 #pragma unroll
-        for (int step = 0; step < kSteps; ++step) {
-          const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + step * 2 * kUnitPitch);
-          const int accumulate = t_y + t_x + step > 0 ? 1 : later;
+        for (int k_step = 0; k_step < kKSteps; ++k_step) {
+          const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + k_step * 2 * kUnitPitch);
+          const int accumulate = t_y + t_x + k_step > 0 ? 1 : later;
           if (P::fused_phases) {
             const int tap = t_y * kWindowW + t_x;
             wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, acc[part][0], moved,
-                     wgmma_descriptor_move(weights, (tap * kSteps + step) * kProductBytes), accumulate);
+                     wgmma_descriptor_move(weights, (tap * kKSteps + k_step) * kProductBytes), accumulate);
           } else {
 #pragma unroll
             for (int phase = 0; phase < kPhases; ++phase) {
@@ -304,7 +304,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kParts][kAc
               if (row < P::kernel_h / kPhaseGroups && column < P::kernel_w) {
                 const int tap = row * P::kernel_w + column;
                 wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, acc[part][phase], moved,
-                         wgmma_descriptor_move(weights, (tap * kSteps + step) * kProductBytes), accumulate);
+                         wgmma_descriptor_move(weights, (tap * kKSteps + k_step) * kProductBytes), accumulate);
               }
             }
           }

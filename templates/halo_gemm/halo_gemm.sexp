@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "322c32a72a6ba50a3e5fd7043f7478176b78ba7c98488cd20fff35defac3bd23")
+  (digest "3cd093f76efa555f8b2029809aac35dea26bc36b473e6a187852ed513bab5e2b")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -346,9 +346,9 @@
   (constant @37 int kThreads (+ kConsumers P::producers))
   (constant @38 int kPackers 256 (trail "threads of a block that packs weights"))
   (constant @40 int kBytes (? (== P::type kWgmmaTf32) 4 2) (trail "of an element"))
-  (constant @41 int kDepth (/ 32 kBytes) (trail "channels of one product"))
+  (constant @41 int kInstructionK (/ 32 kBytes) (trail "channels of one product"))
   (constant @42 int kPack (/ 16 kBytes) (trail "channels of a unit: 16 bytes"))
-  (constant @43 int kSteps (/ P::block_k kDepth))
+  (constant @43 int kKSteps (/ P::block_k kInstructionK))
   (constant @44 int kUnits (/ P::block_k kPack))
   (constant @45 int kKBlocks (call ceil_div P::in_channels P::block_k))
   (function @48 constexpr int largest_divisor
@@ -392,7 +392,7 @@
   (constant @102 int kUnitPitch (* 16 (+ kPixels (call floor_mod (- (? (< kUnits 8) (/ 8 kUnits) 1) kPixels) 8))))
   (constant @103 int kInputBytes (* kUnits kUnitPitch) (trail "the input of a stage"))
   (constant @106 int kProductBytes (* kInstructionN 32) (trail "a B operand"))
-  (constant @107 int kKBlockWeightBytes (* (* kTaps kSteps) kProductBytes) (trail "a k-block's B operands"))
+  (constant @107 int kKBlockWeightBytes (* (* kTaps kKSteps) kProductBytes) (trail "a k-block's B operands"))
   (constant @108 int kResidentBytes (? P::resident (* kKBlocks kKBlockWeightBytes) 0) (trail "the weights, at 0; the stages follow"))
   (constant @109 int kStageBytes (+ kInputBytes (? P::resident 0 kKBlockWeightBytes)) (trail "input; weights if not resident"))
   (constant @110 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)) (trail "one a channel"))
@@ -400,7 +400,7 @@
   (constant @112 int kSharedBytes (+ kBarrierOffset (* (+ (* 2 P::stages) (? P::resident 1 0)) 8)))
   (constant @113 "long long" kPackedBytes (* (* (static_cast "long long" kNTiles) kKBlocks) kKBlockWeightBytes) (trail "of the layer"))
   (constant @115 int kAlignment (call larger P::copy_bytes (* (call larger P::vector P::store) kBytes)) (trail "of x and y, in bytes"))
-  (static_assert @117 (== (% P::block_k kDepth) 0) "a k-block is whole products")
+  (static_assert @117 (== (% P::block_k kInstructionK) 0) "a k-block is whole products")
   (static_assert @118 (&& (&& (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! P::flat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warpgroups make whole parts")
   (constant @121 int kMostAccumulators 160 (trail "of a thread"))
   (static_assert @122 (&& (<= kInstructionN 256) (<= (/ (* (* kAccArrays kInstructionN) kParts) 2) kMostAccumulators)) "the accumulators fit the registers")
@@ -469,7 +469,7 @@
             (do @46 (= place (+ (* (+ (* (/ kh P::stride_h) P::phase_rows) row) P::kernel_w) kw)))))
         (declare @48 (const int) n_tile (+ (* group kChannelTiles) (/ co P::block_n)))
         (declare @49 (pointer "unsigned char") k_block (+ packed (* (+ (* (static_cast "long long" n_tile) kKBlocks) (/ unit kUnits)) kKBlockWeightBytes)))
-        (do @50 (= (* (reinterpret_cast (pointer uint4) (+ (+ k_block (* (+ (* place kSteps) (/ (% unit kUnits) 2)) kProductBytes)) (* (+ (* (% unit 2) kInstructionN) column) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
+        (do @50 (= (* (reinterpret_cast (pointer uint4) (+ (+ k_block (* (+ (* place kKSteps) (/ (% unit kUnits) 2)) kProductBytes)) (* (+ (* (% unit 2) kInstructionN) column) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
   (section @208 "Tiles")
   (record @211 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
@@ -741,13 +741,13 @@
       (for @12 (pragma "unroll") (declare @12 int t_y 0) (< t_y kWindowH) (++ t_y)
         (for @14 (pragma "unroll") (declare @14 int t_x 0) (< t_x kWindowW) (++ t_x)
           (declare @15 (const int) pixel (+ (* (* (- (- kWindowH 1) t_y) kStepH) kRowPitch) (* (- (- kWindowW 1) t_x) kStepW)))
-          (for @17 (pragma "unroll") (declare @17 int step 0) (< step kSteps) (++ step)
-            (declare @18 (const "unsigned long long") moved (call wgmma_descriptor_move a (+ (* pixel 16) (* (* step 2) kUnitPitch))))
-            (declare @19 (const int) accumulate (? (> (+ (+ t_y t_x) step) 0) 1 later))
+          (for @17 (pragma "unroll") (declare @17 int k_step 0) (< k_step kKSteps) (++ k_step)
+            (declare @18 (const "unsigned long long") moved (call wgmma_descriptor_move a (+ (* pixel 16) (* (* k_step 2) kUnitPitch))))
+            (declare @19 (const int) accumulate (? (> (+ (+ t_y t_x) k_step) 0) 1 later))
             (if @20 P::fused_phases
               (then
                 (declare @21 (const int) tap (+ (* t_y kWindowW) t_x))
-                (do @22 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) 0) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate)))
+                (do @22 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) 0) moved (call wgmma_descriptor_move weights (* (+ (* tap kKSteps) k_step) kProductBytes)) accumulate)))
               (else
                 (for @26 (pragma "unroll") (declare @26 int phase 0) (< phase kPhases) (++ phase)
                   (declare @27 (const int) row (+ (* t_y P::phase_rows) (/ phase P::stride_w))
@@ -756,7 +756,7 @@
                   (if @29 (&& (< row (/ P::kernel_h kPhaseGroups)) (< column P::kernel_w))
                     (then
                       (declare @30 (const int) tap (+ (* row P::kernel_w) column))
-                      (do @31 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kSteps) step) kProductBytes)) accumulate))))))))))))
+                      (do @31 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kKSteps) k_step) kProductBytes)) accumulate))))))))))))
   (section @317 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))

@@ -1,12 +1,12 @@
 // Part of the template `roll_gemm`: which channels the places of products are, with channels last.
 #pragma once
 
-// The input channel at a place of a step's depth: a half, a word of its 16 bytes, and a part of that. A thread reads 16
-// bytes of a pixel, for two steps; 8 for the last one of an odd number.
-__device__ __forceinline__ int in_channel_at(int step, int half, int word, int part) {
-  const bool is_alone = kSteps % 2 == 1 && step == kSteps - 1;
-  const int from =
-      is_alone ? step * kDepth + word * (kPack / 2) : step / 2 * (2 * kDepth) + word * kPack + step % 2 * (kPack / 2);
+// The input channel at a place of a k-step's channels: a half, a word of its 16 bytes, and a part of that. A thread
+// reads 16 bytes of a pixel, for two k-steps; 8 for the last one of an odd number.
+__device__ __forceinline__ int in_channel_at(int k_step, int half, int word, int part) {
+  const bool is_alone = kKSteps % 2 == 1 && k_step == kKSteps - 1;
+  const int from = is_alone ? k_step * kInstructionK + word * (kPack / 2)
+                            : k_step / 2 * (2 * kInstructionK) + word * kPack + k_step % 2 * (kPack / 2);
   return from + half * (4 / kBytes) + part;
 }
 

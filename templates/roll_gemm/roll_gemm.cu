@@ -42,11 +42,11 @@ static_assert(kProducers * kProducerRegisters + kConsumers * kConsumerRegisters 
               "warps that ask for more wait forever");
 
 constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
-constexpr int kDepth = 32 / kBytes;                    // channels of one product
+constexpr int kInstructionK = 32 / kBytes;             // channels of one product
 constexpr int kPack = 16 / kBytes;                     // elements of 16 bytes
-constexpr int kSteps = P::block_k / kDepth;
+constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
-constexpr int kTiles = P::thread_positions / 2;  // of 64 positions, that a warpgroup makes
+constexpr int kMTiles = P::thread_positions / 2;  // of 64 positions, that a warpgroup makes
 constexpr int kStrip = 64 * P::thread_positions;
 constexpr int kInstructionN = P::kernel_h * P::block_n;  // of a product
 constexpr int kNTiles = ceil_div(P::out_channels, P::block_n);
@@ -78,11 +78,11 @@ constexpr bool kCrossed = P::channels_last && P::in_channels * kBytes % 128 == 6
 constexpr int kStageElements = P::channels_last ? kStagedColumns * P::in_channels : P::block_k * kChannelPitch;
 constexpr int kStageBytes = kStageElements * kBytes;  // a row of input
 
-// Weights: for each kernel column and step a K-major B operand without swizzle, two columns of 16-byte rows.
-constexpr int kProductBytes = kInstructionN * 32;                         // a B operand
-constexpr int kKBlockWeightBytes = P::kernel_w * kSteps * kProductBytes;  // a k-block's B operands
-constexpr int kWeightBytes = kKBlocks * kKBlockWeightBytes;               // of a block, at 0; the stages follow
-constexpr int kEpilogueOffset = kWeightBytes + P::stages * kStageBytes;   // each warpgroup stages its outputs there
+// Weights: for each kernel column and k-step a K-major B operand without swizzle, two columns of 16-byte rows.
+constexpr int kProductBytes = kInstructionN * 32;                          // a B operand
+constexpr int kKBlockWeightBytes = P::kernel_w * kKSteps * kProductBytes;  // a k-block's B operands
+constexpr int kWeightBytes = kKBlocks * kKBlockWeightBytes;                // of a block, at 0; the stages follow
+constexpr int kEpilogueOffset = kWeightBytes + P::stages * kStageBytes;    // each warpgroup stages its outputs there
 
 // The staged epilogue: a warpgroup's outputs of a row by channel, with a pitch that keeps its writes free of bank
 // conflicts.
@@ -111,15 +111,16 @@ static_assert(P::width > 0 || !P::flat, "the sequence has images of a known widt
 static_assert(!P::channels_last || (!P::staged_epilogue && P::block_n % (4 * P::store) == 0),
               "a quad stores what it has");
 constexpr int kMostAccumulators = 128;  // of a thread
-static_assert(kInstructionN <= 256 && kTiles * kInstructionN / 2 <= kMostAccumulators, "the accumulators fit the registers");
-static_assert(kKBlocks == 1 || kSteps % 2 == 0, "each k-block begins with the same fragments");
+static_assert(kInstructionN <= 256 && kMTiles * kInstructionN / 2 <= kMostAccumulators,
+              "the accumulators fit the registers");
+static_assert(kKBlocks == 1 || kKSteps % 2 == 0, "each k-block begins with the same fragments");
 static_assert(P::in_channels % P::block_k == 0 || P::stages % kKBlocks == 0, "a stage always lacks the same channels");
 
 // ---- Packing ----
 #include "channels.h"
 
 // Puts the weights where the products look for them: for each block of output channels, k-block of input channels,
-// kernel column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A
+// kernel column and k-step the two columns of a B operand, whose rows are the output channels of all kernel rows. A
 // thread makes 16 bytes, adjacent threads read adjacent weights.
 extern "C" __global__ void __launch_bounds__(256)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
@@ -128,8 +129,8 @@ extern "C" __global__ void __launch_bounds__(256)
   const int tap = P::weight_channels_last ? index / P::block_n % kTaps : index % kTaps;
   const int n = P::weight_channels_last ? index % P::block_n : index / kTaps % P::block_n;
   const int half = index / (kTaps * P::block_n) % 2;
-  const int step = index / (kTaps * P::block_n * 2) % (kSteps * kKBlocks);
-  const int n_tile = index / (kTaps * P::block_n * 2 * kSteps * kKBlocks);
+  const int k_step = index / (kTaps * P::block_n * 2) % (kKSteps * kKBlocks);
+  const int n_tile = index / (kTaps * P::block_n * 2 * kKSteps * kKBlocks);
   if (n_tile < kNTiles) {
     const int co = n_tile * P::block_n + (P::channels_last ? out_channel_at(n) : n);
     unsigned int words[4];
@@ -138,8 +139,8 @@ extern "C" __global__ void __launch_bounds__(256)
       unsigned int parts[4 / kBytes];
 #pragma unroll
       for (int part = 0; part < 4 / kBytes; ++part) {
-        const int ci = P::channels_last ? in_channel_at(step, half, word, part)
-                                        : step * kDepth + half * kPack + word * (4 / kBytes) + part;
+        const int ci = P::channels_last ? in_channel_at(k_step, half, word, part)
+                                        : k_step * kInstructionK + half * kPack + word * (4 / kBytes) + part;
         Element value = 0;
         if ((P::in_channels % P::block_k == 0 || ci < P::in_channels) &&
             (P::out_channels % P::block_n == 0 || co < P::out_channels)) {
@@ -154,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(256)
         words[word] = low_halves(parts[0], parts[1]);
       }
     }
-    const int product = (step / kSteps * P::kernel_w + tap % P::kernel_w) * kSteps + step % kSteps;
+    const int product = (k_step / kKSteps * P::kernel_w + tap % P::kernel_w) * kKSteps + k_step % kKSteps;
     unsigned char* to = packed + static_cast<long long>(n_tile) * kWeightBytes + product * kProductBytes;
     const int row = half * kInstructionN + tap / P::kernel_w * P::block_n + n;
     *reinterpret_cast<uint4*>(to + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
@@ -204,19 +205,19 @@ using Accumulators = float[kInstructionN / 2];
 // The A fragments of products whose first position is each of the thread's positions.
 using Fragments = unsigned int[kLoadedColumns - 1][4];
 
-// Fragments of a step, and sets of them: two where registers suffice, so that one is loaded while products read the
+// Fragments of a k-step, and sets of them: two where registers suffice, so that one is loaded while products read the
 // other.
 constexpr int kFragments =
-    P::thread_positions - 1 + kReach < kTiles * P::kernel_w ? P::thread_positions - 1 + kReach : kTiles * P::kernel_w;
-constexpr int kFragmentSets = P::channels_last && kTiles * kInstructionN / 2 + 2 * 4 * kFragments > 160 ? 1 : 2;
-constexpr bool kOneGroup = kKBlocks == 1 && kSteps == 2 && kFragmentSets == 2;  // one commit for both steps
+    P::thread_positions - 1 + kReach < kMTiles * P::kernel_w ? P::thread_positions - 1 + kReach : kMTiles * P::kernel_w;
+constexpr int kFragmentSets = P::channels_last && kMTiles * kInstructionN / 2 + 2 * 4 * kFragments > 160 ? 1 : 2;
+constexpr bool kOneGroup = kKBlocks == 1 && kKSteps == 2 && kFragmentSets == 2;  // one commit for both k-steps
 
 #include "words.h"
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Accumulators (&acc)[kTiles]) {
+__device__ __forceinline__ void pin(Accumulators (&acc)[kMTiles]) {
 #pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile) {
+  for (int tile = 0; tile < kMTiles; ++tile) {
 #pragma unroll
     for (int i = 0; i < kInstructionN / 2; ++i) {
       wgmma_pin(acc[tile][i]);
@@ -227,62 +228,63 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[kTiles]) {
 // All products of one k-block of an input row; `row` is the thread's first position there. The stage is released as
 // soon as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and
 // `zero` leaves nothing of it.
-__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kTiles], Fragments (&fragments)[kFragmentSets],
+__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kMTiles], Fragments (&fragments)[kFragmentSets],
                                                  const Element* row, unsigned long long weights,
                                                  unsigned long long* empty, int zero, int quarter, const int turn) {
-  Words words[2];  // with channels last: of two steps, which one read brings
+  Words words[2];  // with channels last: of two k-steps, which one read brings
 #pragma unroll
-  for (int step = 0; step < kSteps; ++step) {
-    const Element* step_row = row + step * (P::channels_last ? kDepth : kDepth * kChannelPitch);
-    const int at = step % kFragmentSets;
+  for (int k_step = 0; k_step < kKSteps; ++k_step) {
+    const Element* k_step_row = row + k_step * (P::channels_last ? kInstructionK : kInstructionK * kChannelPitch);
+    const int at = k_step % kFragmentSets;
     unsigned int read;
     if (!P::channels_last) {
-      read = load_fragments(fragments[at], step_row + kLoadStart, step == 1, static_cast<unsigned int>(zero));
-    } else if (step % 2 == 0 && (kSteps % 2 == 0 || step < kSteps - 1)) {
-      load_pixels(words[0], words[1], step_row, turn,
-                  kSteps / 2 * 2 * kDepth <= P::in_channels || step * kDepth + quarter * kPack < P::in_channels);
-    } else if (kSteps % 2 == 1 && step == kSteps - 1) {
-      load_last_pixels(
-          words[0], step_row - quarter * (kPack / 2), turn,
-          kSteps * kDepth <= P::in_channels || (kSteps - 1) * kDepth + quarter * (kPack / 2) < P::in_channels);
+      read = load_fragments(fragments[at], k_step_row + kLoadStart, k_step == 1, static_cast<unsigned int>(zero));
+    } else if (k_step % 2 == 0 && (kKSteps % 2 == 0 || k_step < kKSteps - 1)) {
+      load_pixels(words[0], words[1], k_step_row, turn,
+                  kKSteps / 2 * 2 * kInstructionK <= P::in_channels ||
+                      k_step * kInstructionK + quarter * kPack < P::in_channels);
+    } else if (kKSteps % 2 == 1 && k_step == kKSteps - 1) {
+      load_last_pixels(words[0], k_step_row - quarter * (kPack / 2), turn,
+                       kKSteps * kInstructionK <= P::in_channels ||
+                           (kKSteps - 1) * kInstructionK + quarter * (kPack / 2) < P::in_channels);
     }
     if (P::channels_last) {
       if (kFragmentSets == 1) {
         wgmma_wait(0);  // the fragments may be overwritten
       }
-      read = arrange(fragments[at], words[step % 2]);
+      read = arrange(fragments[at], words[k_step % 2]);
     }
-    if (P::channels_last ? step == (kSteps - 1) / 2 * 2 : step == kSteps - 1) {
+    if (P::channels_last ? k_step == (kKSteps - 1) / 2 * 2 : k_step == kKSteps - 1) {
       __syncwarp();
       if (threadIdx.x % 32 == 0) {
         mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
       }
     }
-    const unsigned long long step_weights = wgmma_descriptor_move(weights, step * kProductBytes);
+    const unsigned long long k_step_weights = wgmma_descriptor_move(weights, k_step * kProductBytes);
     wgmma_fence();
     CONVTGEN_UNROLL
     for (int kw = 0; kw < P::kernel_w; ++kw) {
       const int shift = P::padding_w - P::dilation_w * kw - kFirstColumn - kLoadStart;
       // taps {for kh below P::kernel_h: ({kh}, {kw})}
       CONVTGEN_UNROLL
-      for (int tile = 0; tile < kTiles; ++tile) {
+      for (int tile = 0; tile < kMTiles; ++tile) {
         wgmma_rs(P::type, kWgmmaMajorK, acc[tile], fragments[at][2 * tile + shift],
-                 wgmma_descriptor_move(step_weights, kw * kSteps * kProductBytes), 1);
+                 wgmma_descriptor_move(k_step_weights, kw * kKSteps * kProductBytes), 1);
       }
     }
-    if (!kOneGroup || step == kSteps - 1) {
+    if (!kOneGroup || k_step == kKSteps - 1) {
       wgmma_commit();
     }
-    if (kKBlocks > 1 || (kFragmentSets > 1 && kSteps > 2)) {
+    if (kKBlocks > 1 || (kFragmentSets > 1 && kKSteps > 2)) {
       wgmma_wait(1);  // the fragments before may be overwritten
     }
   }
 }
 
 // Moves the accumulators of all output rows up by one; those of the last row become zero.
-__device__ __forceinline__ void roll(Accumulators (&acc)[kTiles]) {
+__device__ __forceinline__ void roll(Accumulators (&acc)[kMTiles]) {
 #pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile) {
+  for (int tile = 0; tile < kMTiles; ++tile) {
 #pragma unroll
     for (int i = 0; i < kInstructionN / 2; ++i) {
       acc[tile][i] = i + kRowAcc < kInstructionN / 2 ? acc[tile][i + kRowAcc] : 0;
@@ -389,7 +391,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     Element* staged = reinterpret_cast<Element*>(shared + kEpilogueOffset + warp / 4 * kWarpgroupEpilogueBytes);
     Element* put = staged + quarter * 2 * kOutPitch + (column - warp / 4 * (kStrip / 2));
     const Element* take = staged + member / kPieces * kOutPitch + member % kPieces * P::store;
-    Accumulators acc[kTiles] = {};
+    Accumulators acc[kMTiles] = {};
     mbarrier_wait(resident, 0);
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, segments, image_strips);
@@ -438,7 +440,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       // Drops what was accumulated for rows after the tile.
 #pragma unroll
-      for (int part = 0; part < kTiles; ++part) {
+      for (int part = 0; part < kMTiles; ++part) {
 #pragma unroll
         for (int i = 0; i < kInstructionN / 2; ++i) {
           acc[part][i] = 0;

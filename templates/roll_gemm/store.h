@@ -15,7 +15,7 @@ __device__ __forceinline__ void load_biases(Biases& biases, const Element* __res
 
 // Stores a thread's outputs of the complete row. `to` is its first position of its first channel, `co`; `left` counts
 // the positions from there to the row's end.
-__device__ __forceinline__ void store_row(const Accumulators (&acc)[kTiles], Element* __restrict__ to,
+__device__ __forceinline__ void store_row(const Accumulators (&acc)[kMTiles], Element* __restrict__ to,
                                           const Element* __restrict__ bias, int co, int left, const int out_h,
                                           const int out_w) {
   Biases biases;
@@ -42,7 +42,7 @@ __device__ __forceinline__ void store_row(const Accumulators (&acc)[kTiles], Ele
 }
 
 // The same with channels last: at each position the thread's channels, a vector of adjacent ones at a time.
-__device__ __forceinline__ void store_pixels(const Accumulators (&acc)[kTiles], Element* __restrict__ to,
+__device__ __forceinline__ void store_pixels(const Accumulators (&acc)[kMTiles], Element* __restrict__ to,
                                              const Element* __restrict__ bias, int co, int left) {
   Biases biases;
   if (P::has_bias) {
@@ -70,7 +70,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[kTiles], 
 
 // Staged epilogue: writes a thread's outputs of the complete row to shared memory. `to` is its first position of its
 // first channel, `co`.
-__device__ __forceinline__ void put_row(const Accumulators (&acc)[kTiles], Element* to,
+__device__ __forceinline__ void put_row(const Accumulators (&acc)[kMTiles], Element* to,
                                         const Element* __restrict__ bias, int co) {
   Biases biases;
   load_biases(biases, bias, co);

@@ -5,7 +5,7 @@
 __host__ __device__ constexpr bool is_operand(int place) {
   bool taken = false;
   for (int kw = 0; kw < P::kernel_w; ++kw) {
-    for (int tile = 0; tile < kTiles; ++tile) {
+    for (int tile = 0; tile < kMTiles; ++tile) {
       taken = taken || place == 2 * tile + (P::padding_w - kFirstColumn - kLoadStart) - P::dilation_w * kw;
     }
   }
@@ -22,7 +22,7 @@ __host__ __device__ constexpr bool is_operand(int place) {
 // It also keeps the two copies of a word in registers of their own.
 __device__ __forceinline__ unsigned int load_fragments(Fragments& fragments, const Element* row, bool reads_before,
                                                        unsigned int zero) {
-  unsigned int words[2][kLoadedColumns];  // for the halves of a product's depth
+  unsigned int words[2][kLoadedColumns];  // for the halves of a product's channels
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const Element* from = row + half * kPack * kChannelPitch;
@@ -113,7 +113,7 @@ __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const Eleme
   pin_words(odd);
 }
 
-// The same for one step, of 8 bytes.
+// The same for one k-step, of 8 bytes.
 __device__ __forceinline__ void load_last_pixels(Words& words, const Element* row, const int turn, const bool exists) {
   const Element* other = row + turn;
 #pragma unroll
@@ -128,7 +128,7 @@ __device__ __forceinline__ void load_last_pixels(Words& words, const Element* ro
   pin_words(words);
 }
 
-// Makes a step's A fragments of its words; each word is in two of them. Returns a word that depends on all loads.
+// Makes a k-step's A fragments of its words; each word is in two of them. Returns a word that depends on all loads.
 __device__ __forceinline__ unsigned int arrange(Fragments& fragments, const Words& words) {
   unsigned int read = words[0][kLoadedColumns - 1];
 #pragma unroll

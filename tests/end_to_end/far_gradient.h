@@ -35,15 +35,11 @@ class FarGradient {
     const Shape shape = far_shape();
     EXPECT_GT(std::min(shape.input_elements, shape.output_elements), kFar);
     slices_ = shape.batch * shape.in[kHeight] * shape.in[kWidth] / kSlicePositions;
-    const auto own_bias_slices = plan_.parameters.find("bias_slices");
-    const std::int64_t bias_slices =
-        own_bias_slices == plan_.parameters.end() ? 1 : std::get<std::int64_t>(own_bias_slices->second);
     for (const std::string_view name : {"slices", "bias_slices"}) {
       set_if_there(plan_, name, case_.scans ? 1 : slices_);
     }
     set_if_there(plan_, "scan_slices", case_.scans ? slices_ : 1);
     plan_.launch = launch_plan_of(problem_, plan_);
-    slice_bias(bias_slices);
     source_ = specialize(problem_, plan_).value();
     inputs_ = random_inputs(l, small_shape(), 5, direction_);
     for (const Role role : roles_of(l, direction_).read) {
@@ -124,21 +120,6 @@ class FarGradient {
   struct Part {
     std::int64_t begin, count;
   };
-
-  /// The launch's slices of a bias are those of the problem, so many; here they are those of the parameter.
-  void slice_bias(std::int64_t before) {
-    const std::int64_t slices = case_.scans ? 1 : slices_;
-    for (Region& region : plan_.launch.regions) {
-      if (region.name == "partial_bias") {
-        region.bytes.constant = region.bytes.constant / before * slices;
-      }
-    }
-    for (KernelPlan& kernel : plan_.launch.kernels) {
-      if (kernel.suffix == "_channels") {
-        kernel.grid.blocks_per_tile = kernel.grid.blocks_per_tile / before * slices;
-      }
-    }
-  }
 
   [[nodiscard]] Shape small_shape() const { return shape_of(problem_.layer, small_).value(); }
   [[nodiscard]] Shape far_shape() const { return shape_of(problem_.layer, far_).value(); }

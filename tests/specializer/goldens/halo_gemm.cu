@@ -453,12 +453,12 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[2][1], cons
       for (int t_x = 0; t_x < 2; ++t_x) {
         const int pixel = (1 - t_y) * kRowPitch + (1 - t_x);
         #pragma unroll
-        for (int step = 0; step < 2; ++step) {
-          const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + step * 4672);
-          const int accumulate = t_y + t_x + step > 0 ? 1 : later;
+        for (int k_step = 0; k_step < 2; ++k_step) {
+          const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + k_step * 4672);
+          const int accumulate = t_y + t_x + k_step > 0 ? 1 : later;
           const int tap = t_y * 2 + t_x;
-          wgmma_m64n128k16_f16_ss(acc[part][0], moved, wgmma_descriptor_move(weights, (tap * 2 + step) * kProductBytes),
-                                  accumulate);
+          wgmma_m64n128k16_f16_ss(acc[part][0], moved,
+                                  wgmma_descriptor_move(weights, (tap * 2 + k_step) * kProductBytes), accumulate);
         }
       }
     }

@@ -207,7 +207,7 @@ __device__ __forceinline__ unsigned int operand(unsigned int word) {
 // ---- Packing ----
 
 // Puts the weights where the products look for them: for each block of output channels, k-block of input channels,
-// kernel column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A
+// kernel column and k-step the two columns of a B operand, whose rows are the output channels of all kernel rows. A
 // thread makes 16 bytes, adjacent threads read adjacent weights.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_roll_gemm_forward_f57fbf1a70f78e9d_pack(const float* __restrict__ weight,
@@ -217,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(256)
   const int tap = index % kTaps;
   const int n = index / kTaps % 32;
   const int half = index / 672 % 2;
-  const int step = index / 1344 % 4;
+  const int k_step = index / 1344 % 4;
   const int n_tile = index / 5376;
   if (n_tile < 1) {
     const int co = n_tile * 32 + n;
@@ -225,12 +225,12 @@ extern "C" __global__ void __launch_bounds__(256)
     #pragma unroll
     for (int word = 0; word < 4; ++word) {
       unsigned int parts[1];
-      const int ci = step * 8 + half * 4 + word;
+      const int ci = k_step * 8 + half * 4 + word;
       const float value = weight[(static_cast<long long>(ci) * 32 + co) * kTaps + tap];
       parts[0] = __float_as_uint(value);
       words[word] = operand(parts[0]);
     }
-    const int product = tap % 7 * 4 + step;
+    const int product = tap % 7 * 4 + k_step;
     unsigned char* to = packed + static_cast<long long>(n_tile) * kWeightBytes + product * kProductBytes;
     const int row = half * kInstructionN + tap / 7 * 32 + n;
     *reinterpret_cast<uint4*>(to + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
@@ -323,7 +323,7 @@ using Fragments = unsigned int[9][4];
 // Loads a thread's A fragments of a staged row, for one k-step. `row` is its first position of its first channel.
 // Returns a word that depends on all loads.
 __device__ __forceinline__ unsigned int load_fragments(Fragments& fragments, const float* row) {
-  unsigned int words[2][10];  // for the halves of a product's depth
+  unsigned int words[2][10];  // for the halves of a product's channels
   #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float* from = row + half * 544;
@@ -366,32 +366,32 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[1]) {
 __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1], Fragments (&fragments)[2], const float* row,
                                                  unsigned long long weights, unsigned long long* empty, int zero) {
   #pragma unroll
-  for (int step = 0; step < 4; ++step) {
-    const float* step_row = row + step * 1088;
-    const int at = step % 2;
-    const unsigned int read = load_fragments(fragments[at], step_row);
-    if (step == 3) {
+  for (int k_step = 0; k_step < 4; ++k_step) {
+    const float* k_step_row = row + k_step * 1088;
+    const int at = k_step % 2;
+    const unsigned int read = load_fragments(fragments[at], k_step_row);
+    if (k_step == 3) {
       __syncwarp();
       if (threadIdx.x % 32 == 0) {
         mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
       }
     }
-    const unsigned long long step_weights = wgmma_descriptor_move(weights, step * kProductBytes);
+    const unsigned long long k_step_weights = wgmma_descriptor_move(weights, k_step * kProductBytes);
     wgmma_fence();
     // taps (0, 0) (1, 0) (2, 0)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][7], wgmma_descriptor_move(step_weights, 0), 1);
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][7], wgmma_descriptor_move(k_step_weights, 0), 1);
     // taps (0, 1) (1, 1) (2, 1)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][6], wgmma_descriptor_move(step_weights, 12288), 1);
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][6], wgmma_descriptor_move(k_step_weights, 12288), 1);
     // taps (0, 2) (1, 2) (2, 2)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][5], wgmma_descriptor_move(step_weights, 24576), 1);
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][5], wgmma_descriptor_move(k_step_weights, 24576), 1);
     // taps (0, 3) (1, 3) (2, 3)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][4], wgmma_descriptor_move(step_weights, 36864), 1);
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][4], wgmma_descriptor_move(k_step_weights, 36864), 1);
     // taps (0, 4) (1, 4) (2, 4)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][3], wgmma_descriptor_move(step_weights, 49152), 1);
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][3], wgmma_descriptor_move(k_step_weights, 49152), 1);
     // taps (0, 5) (1, 5) (2, 5)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][2], wgmma_descriptor_move(step_weights, 61440), 1);
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][2], wgmma_descriptor_move(k_step_weights, 61440), 1);
     // taps (0, 6) (1, 6) (2, 6)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][1], wgmma_descriptor_move(step_weights, 73728), 1);
+    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][1], wgmma_descriptor_move(k_step_weights, 73728), 1);
     wgmma_commit();
     wgmma_wait(1);  // the fragments before may be overwritten
   }

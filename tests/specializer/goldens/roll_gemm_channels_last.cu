@@ -222,10 +222,10 @@ __device__ __forceinline__ unsigned int low_halves(unsigned int a, unsigned int 
 
 // ---- Packing ----
 
-// The input channel at a place of a step's depth: a half, a word of its 16 bytes, and a part of that. A thread reads 16
-// bytes of a pixel, for two steps; 8 for the last one of an odd number.
-__device__ __forceinline__ int in_channel_at(int step, int half, int word, int part) {
-  const int from = step / 2 * 32 + word * 8 + step % 2 * 4;
+// The input channel at a place of a k-step's channels: a half, a word of its 16 bytes, and a part of that. A thread
+// reads 16 bytes of a pixel, for two k-steps; 8 for the last one of an odd number.
+__device__ __forceinline__ int in_channel_at(int k_step, int half, int word, int part) {
+  const int from = k_step / 2 * 32 + word * 8 + k_step % 2 * 4;
   return from + half * 2 + part;
 }
 
@@ -237,7 +237,7 @@ __device__ __forceinline__ int out_channel_at(int n) {
 }
 
 // Puts the weights where the products look for them: for each block of output channels, k-block of input channels,
-// kernel column and step the two columns of a B operand, whose rows are the output channels of all kernel rows. A
+// kernel column and k-step the two columns of a B operand, whose rows are the output channels of all kernel rows. A
 // thread makes 16 bytes, adjacent threads read adjacent weights.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_roll_gemm_forward_376e1bc615a5350f_pack(const unsigned short* __restrict__ weight,
@@ -247,7 +247,7 @@ extern "C" __global__ void __launch_bounds__(256)
   const int tap = index % kTaps;
   const int n = index / kTaps % 32;
   const int half = index / 672 % 2;
-  const int step = index / 1344 % 2;
+  const int k_step = index / 1344 % 2;
   const int n_tile = index / 2688;
   if (n_tile < 1) {
     const int co = n_tile * 32 + out_channel_at(n);
@@ -257,13 +257,13 @@ extern "C" __global__ void __launch_bounds__(256)
       unsigned int parts[2];
       #pragma unroll
       for (int part = 0; part < 2; ++part) {
-        const int ci = in_channel_at(step, half, word, part);
+        const int ci = in_channel_at(k_step, half, word, part);
         const unsigned short value = weight[(static_cast<long long>(ci) * 32 + co) * kTaps + tap];
         parts[part] = bits_of(value);
       }
       words[word] = low_halves(parts[0], parts[1]);
     }
-    const int product = tap % 7 * 2 + step;
+    const int product = tap % 7 * 2 + k_step;
     unsigned char* to = packed + static_cast<long long>(n_tile) * kWeightBytes + product * kProductBytes;
     const int row = half * kInstructionN + tap / 7 * 32 + n;
     *reinterpret_cast<uint4*>(to + row * 16) = make_uint4(words[0], words[1], words[2], words[3]);
@@ -395,7 +395,7 @@ __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const unsig
   pin_words(odd);
 }
 
-// Makes a step's A fragments of its words; each word is in two of them. Returns a word that depends on all loads.
+// Makes a k-step's A fragments of its words; each word is in two of them. Returns a word that depends on all loads.
 __device__ __forceinline__ unsigned int arrange(Fragments& fragments, const Words& words) {
   unsigned int read = words[0][9];
   #pragma unroll
@@ -426,45 +426,45 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[2]) {
 __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[2], Fragments (&fragments)[1],
                                                  const unsigned short* row, unsigned long long weights,
                                                  unsigned long long* empty, int zero, int turn) {
-  Words words[2];  // with channels last: of two steps, which one read brings
+  Words words[2];  // with channels last: of two k-steps, which one read brings
   #pragma unroll
-  for (int step = 0; step < 2; ++step) {
-    const unsigned short* step_row = row + step * 16;
+  for (int k_step = 0; k_step < 2; ++k_step) {
+    const unsigned short* k_step_row = row + k_step * 16;
     unsigned int read;
-    if (step == 0) {
-      load_pixels(words[0], words[1], step_row, turn);
+    if (k_step == 0) {
+      load_pixels(words[0], words[1], k_step_row, turn);
     }
     wgmma_wait(0);  // the fragments may be overwritten
-    read = arrange(fragments[0], words[step]);
-    if (step == 0) {
+    read = arrange(fragments[0], words[k_step]);
+    if (k_step == 0) {
       __syncwarp();
       if (threadIdx.x % 32 == 0) {
         mbarrier_arrive(empty + (read & static_cast<unsigned int>(zero)));
       }
     }
-    const unsigned long long step_weights = wgmma_descriptor_move(weights, step * kProductBytes);
+    const unsigned long long k_step_weights = wgmma_descriptor_move(weights, k_step * kProductBytes);
     wgmma_fence();
     // taps (0, 0) (1, 0) (2, 0)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][6], wgmma_descriptor_move(step_weights, 0), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][8], wgmma_descriptor_move(step_weights, 0), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][6], wgmma_descriptor_move(k_step_weights, 0), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][8], wgmma_descriptor_move(k_step_weights, 0), 1);
     // taps (0, 1) (1, 1) (2, 1)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][5], wgmma_descriptor_move(step_weights, 6144), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][7], wgmma_descriptor_move(step_weights, 6144), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][5], wgmma_descriptor_move(k_step_weights, 6144), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][7], wgmma_descriptor_move(k_step_weights, 6144), 1);
     // taps (0, 2) (1, 2) (2, 2)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][4], wgmma_descriptor_move(step_weights, 12288), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][6], wgmma_descriptor_move(step_weights, 12288), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][4], wgmma_descriptor_move(k_step_weights, 12288), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][6], wgmma_descriptor_move(k_step_weights, 12288), 1);
     // taps (0, 3) (1, 3) (2, 3)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][3], wgmma_descriptor_move(step_weights, 18432), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][5], wgmma_descriptor_move(step_weights, 18432), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][3], wgmma_descriptor_move(k_step_weights, 18432), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][5], wgmma_descriptor_move(k_step_weights, 18432), 1);
     // taps (0, 4) (1, 4) (2, 4)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][2], wgmma_descriptor_move(step_weights, 24576), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][4], wgmma_descriptor_move(step_weights, 24576), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][2], wgmma_descriptor_move(k_step_weights, 24576), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][4], wgmma_descriptor_move(k_step_weights, 24576), 1);
     // taps (0, 5) (1, 5) (2, 5)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][1], wgmma_descriptor_move(step_weights, 30720), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][3], wgmma_descriptor_move(step_weights, 30720), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][1], wgmma_descriptor_move(k_step_weights, 30720), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][3], wgmma_descriptor_move(k_step_weights, 30720), 1);
     // taps (0, 6) (1, 6) (2, 6)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][0], wgmma_descriptor_move(step_weights, 36864), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][2], wgmma_descriptor_move(step_weights, 36864), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][0], wgmma_descriptor_move(k_step_weights, 36864), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][2], wgmma_descriptor_move(k_step_weights, 36864), 1);
     wgmma_commit();
   }
 }

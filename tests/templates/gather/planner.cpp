@@ -5,10 +5,10 @@
 #include "tests/templates/table.h"
 
 namespace convtgen {
-namespace {
+namespace planners::gather {
 
 CONVTGEN_BLOCK(GatherBlock, (threads, 64));
-constexpr std::array<std::string_view, 0> kNoConstants = {};
+inline constexpr std::array<std::string_view, 0> kNoConstants = {};
 using GatherFacts = FactsOf<GatherBlock>;
 
 Result<void> check_gather(const Problem& problem) {
@@ -51,7 +51,7 @@ struct Gather : Planner<GatherFacts, kNoConstants, check_gather> {
   }
 };
 
-}  // namespace
+}  // namespace planners::gather
 
 CONVTGEN_TEMPLATE(Gather, gather);
 

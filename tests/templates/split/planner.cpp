@@ -6,7 +6,7 @@
 #include "tests/templates/table.h"
 
 namespace convtgen {
-namespace {
+namespace planners::split {
 
 constexpr std::int64_t kMostSplitColumns = 32;  // accumulators of a thread
 constexpr std::int64_t kMostSliceRows = 256;    // of a tensor map's box
@@ -22,7 +22,7 @@ std::int64_t slice_of(const Layer& layer) {
 }
 
 CONVTGEN_BLOCK(SplitBlock, (columns, 4), (slice, 1), (threads, 64), (mapped, false));
-constexpr std::array<std::string_view, 0> kNoSplitConstants = {};
+inline constexpr std::array<std::string_view, 0> kNoSplitConstants = {};
 using SplitFacts = FactsOf<SplitBlock>;
 
 Result<void> check_split(const Problem& problem) {
@@ -101,7 +101,7 @@ struct Split : Planner<SplitFacts, kNoSplitConstants, check_split> {
   static Amount pixels(std::int64_t factor) { return {.factor = factor, .per = Quantity::kOutPixels}; }
 };
 
-}  // namespace
+}  // namespace planners::split
 
 CONVTGEN_TEMPLATE(Split, split);
 

@@ -5,11 +5,11 @@
 #include "tests/templates/table.h"
 
 namespace convtgen {
-namespace {
+namespace planners::two_columns {
 
 CONVTGEN_BLOCK(TwoColumnsBlock, (threads, 64));
 constexpr std::int64_t kOutputs = 2;  // of a thread
-constexpr std::array<std::string_view, 0> kNoConstantsOfTwoColumns = {};
+inline constexpr std::array<std::string_view, 0> kNoConstantsOfTwoColumns = {};
 using TwoColumnsFacts = FactsOf<TwoColumnsBlock>;
 
 Result<void> check_two_columns(const Problem& problem) {
@@ -52,7 +52,7 @@ struct TwoColumns : Planner<TwoColumnsFacts, kNoConstantsOfTwoColumns, check_two
   }
 };
 
-}  // namespace
+}  // namespace planners::two_columns
 
 CONVTGEN_TEMPLATE(TwoColumns, two_columns);
 
