@@ -146,8 +146,8 @@ struct MmaRows : ScalarPlanner<Facts, kConstants, check> {
 
   static Blocks blocks(const Facts& f) {
     if (4 * f.phases > kMostAccumulators) {
-      return fail(fmt::format("{} column phases with taps; at most {}, of which a thread holds the accumulators",
-                              f.phases, kMostAccumulators / 4));
+      return fail(fmt::format("{} column phases with taps; a thread holds the accumulators of at most {}", f.phases,
+                              kMostAccumulators / 4));
     }
     const double arithmetic = f.cost.flops / (kProductRate * f.target.f32_flops);
     const double memory = f.cost.bytes / f.target.bytes_per_second;

@@ -333,8 +333,7 @@ struct OverlapGemm : Planner<Facts, kConstants, check> {
     }
     if (out.empty()) {
       return fail(
-          fmt::format("{} taps, of which an output adds up {}x{}, and {} input channels: no tile fits registers "
-                      "and shared memory",
+          fmt::format("{} taps, {}x{} for an output, and {} input channels: no tile fits registers and shared memory",
                       tap_count(f.layer), ceil_div(f.rows.kernel, f.rows.stride),
                       ceil_div(f.columns.kernel, f.columns.stride), f.layer.in_channels));
     }

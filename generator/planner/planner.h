@@ -88,7 +88,7 @@ struct Words {
 /// `cluster` is that of its launch.
 ///
 /// A planner supplies, as static functions:
-///   Result<std::vector<Block>> blocks(const F&)            blocks worth ranking. Errors: why there is none
+///   Result<std::vector<Block>> blocks(const F&)            blocks worth ranking. Errors: the limit that none meets
 ///   double seconds(const F&, const Block&, Constants&)     about the time of a call
 ///   Words words(const F&, const Block&, Constants&)
 ///   Grid grid(const F&, const Block&, Constants&)          of the main kernel, which has the template's name

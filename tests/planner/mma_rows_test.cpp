@@ -88,7 +88,7 @@ TEST(PlanMmaRows, RefusalsNameThePropertyAndTheLimit) {
   EXPECT_EQ(refusal_of("8 -> 8; kernel 1x130; input 4x8x8; dtype f16; layout nhwc"),
             "130 kernel columns; at most 128, which are written out");
   EXPECT_EQ(refusal_of("8 -> 8; kernel 1x32; stride 1x32; input 4x8x8; dtype f16; layout nhwc"),
-            "32 column phases with taps; at most 24, of which a thread holds the accumulators");
+            "32 column phases with taps; a thread holds the accumulators of at most 24");
   EXPECT_THAT(
       refusal_of("256 -> 256" + layer + "; dtype f16; layout nhwc"),
       ::testing::MatchesRegex("products take .* times as long as the memory; it takes up to 4, since it speeds up "

@@ -28,3 +28,14 @@ def test_choices_of_an_older_chips_kernels_are_apart(monkeypatch):
     older = policy.key_of("a layer", device)
     monkeypatch.setenv("CONVTGEN_ARCHITECTURE", "sm_75")
     assert len({own, older, policy.key_of("a layer", device)}) == 3
+
+
+def test_a_gpus_own_architecture_changes_no_choice(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "NVIDIA H200")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    device = torch.device("cuda", 0)
+    own = policy.key_of("a layer", device)
+    monkeypatch.setenv("CONVTGEN_ARCHITECTURE", "sm_90a")
+    assert policy.key_of("a layer", device) == own
+    monkeypatch.setenv("CONVTGEN_ARCHITECTURE", "sm_80")
+    assert "NVIDIA H200 as sm_80" in policy.key_of("a layer", device)

@@ -79,9 +79,14 @@ def _shipped_choices():
 
 
 def _chip(device):
-    """Whose times choices are of: a GPU that runs an older chip's kernels is another one."""
-    name = "host" if device.type == "cpu" else torch.cuda.get_device_name(device)
+    """The chip whose times choices are of: a GPU that runs an older chip's kernels is a different one."""
     older = os.environ.get("CONVTGEN_ARCHITECTURE", "")
+    if device.type == "cpu":
+        name = "host"
+    else:
+        name = torch.cuda.get_device_name(device)
+        own = "sm_{}{}".format(*torch.cuda.get_device_capability(device))
+        older = "" if older in (own, f"{own}a") else older
     return f"{name} as {older}" if older else name
 
 

@@ -34,10 +34,12 @@
  *   CONVTGEN_DUMP         a folder where the sources of all kernels that are prepared are written
  *   CONVTGEN_CACHE_DIR    the store's folder; else $XDG_CACHE_HOME/convtgen or $HOME/.cache/convtgen
  *   CONVTGEN_CACHE_SIZE   its bound in bytes ("500M", "2G"); 1 GiB if it is not set
- *   CONVTGEN_ARCHITECTURE the older chip whose kernels a GPU runs, as PTX ("sm_80"); read when a device is opened.
- * Unless it is set, a GPU runs its own. On the host device: whose source runs CONVTGEN_NVRTC        the NVRTC library
- * to use, or CONVTGEN_NVRTC_DIR a folder with one; where one is set, no other place is searched CXX the C++ compiler of
- * the host device; else g++, c++ or clang++ CONVTGEN_CUDA_DRIVER  a driver library to use
+ *   CONVTGEN_ARCHITECTURE the older chip ("sm_80") whose kernels a GPU runs, as PTX; unless it is set, its own. On
+ *                         the host device the chip whose source runs. It is read when a device is opened
+ *   CONVTGEN_NVRTC        the NVRTC library to use, or CONVTGEN_NVRTC_DIR a folder with one; where one is set, no other
+ *                         place is searched
+ *   CXX                   the C++ compiler of the host device; else g++, c++ or clang++
+ *   CONVTGEN_CUDA_DRIVER  a driver library to use
  */
 #ifndef CONVTGEN_CONVTGEN_H
 #define CONVTGEN_CONVTGEN_H

@@ -1,44 +1,21 @@
 #include <fmt/format.h>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/planner.h"
+#include "tests/templates/asked.h"
 #include "tests/templates/table.h"
 
 namespace convtgen {
 namespace planners::gather {
 
 CONVTGEN_BLOCK(GatherBlock, (threads, 64));
-inline constexpr std::array<std::string_view, 0> kNoConstants = {};
 using GatherFacts = FactsOf<GatherBlock>;
 
 Result<void> check_gather(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  // The identity: only layers of tests have it.
-  if (layer.fuse != std::vector{Activation{ActivationKind::kScale, 1, 0}}) {
-    return fail("no 'fuse scale(1)', by which tests ask for it");
-  }
-  if (layer.dtype != Dtype::kF32) {
-    return fail(fmt::format("dtype {}; it takes f32", name_of(layer.dtype)));
-  }
-  if (layer.layout != Layout::kNchw) {
-    return fail(fmt::format("layout {}; it takes nchw", name_of(layer.layout)));
-  }
-  if (layer.groups != 1) {
-    return fail(fmt::format("{} groups; it takes 1", layer.groups));
-  }
-  return {};
+  return check_asked(problem.layer, 1);
 }
 
-struct Gather : Planner<GatherFacts, kNoConstants, check_gather> {
-  static Parameters parameters(const Problem& problem) {
-    Parameters p = layer_parameters(problem.layer);
-    for (const char* other : {"channels_last", "fuse_count", "fuse_kind", "fuse_a", "fuse_b"}) {
-      p.erase(other);
-    }
-    return p;
-  }
+struct Gather : AskedPlanner<GatherFacts, check_gather> {
   static Blocks blocks(const Facts&) { return std::vector{Block()}; }
-  static double seconds(const Facts&, const Block&, Constants&) { return 0; }
   static Words words(const Facts&, const Block& b, Constants&) {
     return {fmt::format("a block makes {} outputs of a row", b.threads), "the layer asks for it"};
   }

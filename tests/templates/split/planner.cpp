@@ -2,7 +2,7 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/integers.h"
-#include "generator/planner/planner.h"
+#include "tests/templates/asked.h"
 #include "tests/templates/table.h"
 
 namespace convtgen {
@@ -22,23 +22,12 @@ std::int64_t slice_of(const Layer& layer) {
 }
 
 CONVTGEN_BLOCK(SplitBlock, (columns, 4), (slice, 1), (threads, 64), (mapped, false));
-inline constexpr std::array<std::string_view, 0> kNoSplitConstants = {};
 using SplitFacts = FactsOf<SplitBlock>;
 
 Result<void> check_split(const Problem& problem) {
   const Layer& layer = problem.layer;
-  // The identity: only layers of tests have it.
-  if (layer.fuse != std::vector(2, Activation{ActivationKind::kScale, 1, 0})) {
-    return fail("no 'fuse scale(1), scale(1)', by which tests ask for it");
-  }
-  if (layer.dtype != Dtype::kF32) {
-    return fail(fmt::format("dtype {}; it takes f32", name_of(layer.dtype)));
-  }
-  if (layer.layout != Layout::kNchw) {
-    return fail(fmt::format("layout {}; it takes nchw", name_of(layer.layout)));
-  }
-  if (layer.groups != 1) {
-    return fail(fmt::format("{} groups; it takes 1", layer.groups));
+  if (auto checked = check_asked(layer, 2); !checked) {
+    return checked;
   }
   if (layer.out_channels > kMostSplitColumns) {
     return fail(fmt::format("{} output channels; at most {}", layer.out_channels, kMostSplitColumns));
@@ -49,19 +38,11 @@ Result<void> check_split(const Problem& problem) {
   return {};
 }
 
-struct Split : Planner<SplitFacts, kNoSplitConstants, check_split> {
-  static Parameters parameters(const Problem& problem) {
-    Parameters p = layer_parameters(problem.layer);
-    for (const char* other : {"channels_last", "fuse_count", "fuse_kind", "fuse_a", "fuse_b"}) {
-      p.erase(other);
-    }
-    return p;
-  }
+struct Split : AskedPlanner<SplitFacts, check_split> {
   static Blocks blocks(const Facts& f) {
     return std::vector{Block{
         .columns = round_up(f.layer.out_channels, 4), .slice = slice_of(f.layer), .mapped = f.target.capability >= 90}};
   }
-  static double seconds(const Facts&, const Block&, Constants&) { return 0; }
   static Words words(const Facts&, const Block& b, Constants&) {
     return {fmt::format("blocks sum {} input channels of {} pixels", b.slice, b.threads), "the layer asks for it"};
   }
