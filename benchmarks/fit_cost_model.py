@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the numbers of the cost models (generator/planner/cost_factors.h) to what plans took on a chip.
+"""Fits the numbers of the cost models (generator/planner/chip/cost_factors.h) to what plans took on a chip.
 
   fit_cost_model.py --tool build/benchmarks/predict_plans [RECORDS.json...] [--only PREFIX] [--write] [--check]
 
@@ -38,7 +38,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "generator/planner/cost_factors.h"
+TABLE = ROOT / "generator/planner/chip/cost_factors.h"
 RECORDS = ROOT / "generator/planner/records"
 LINE = re.compile(r'^(  FACTOR\((\w+), )([-+0-9.e]+)(, "([^"]*)"\).*)$', re.MULTILINE)
 # How much a mean square error of log(predicted / measured) counts beside the mean logarithm of first / fastest.

@@ -4,8 +4,8 @@
 //   predict_plans RECORDS.json...
 //
 // First prints the measured plans as one line of JSON. Then, for each line of standard input, which is a list of
-// name=value (generator/planner/cost_factors.h; an empty line changes none), it prints the predicted seconds of all of
-// them as a line of JSON; 0 where nothing is predicted.
+// name=value (generator/planner/chip/cost_factors.h; an empty line changes none), it prints the predicted seconds of all
+// of them as a line of JSON; 0 where nothing is predicted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,8 +22,9 @@
 #include <vector>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "generator/planner/predict.h"
-#include "generator/planner/tuning_record.h"
+#include "generator/planner/records/tuning_record.h"
 
 namespace {
 

@@ -21,8 +21,9 @@
 #include <vector>
 
 #include "generator/language/language.h"
-#include "generator/planner/chip_code.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/chip/chip_code.h"
+#include "generator/planner/plan/plan.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/device/cuda/cuda_device.h"

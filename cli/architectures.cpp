@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "generator/language/suggest.h"
-#include "generator/planner/target.h"
+#include "generator/planner/chip/target.h"
 #include "runtime/compile/code_here.h"
 #include "runtime/device/cuda/driver.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/planner/target.h"
+#include "generator/planner/chip/target.h"
 
 namespace convtgen::cli {
 

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/layers.h"
 #include "cli/terminal.h"
+#include "generator/planner/candidates.h"
 
 namespace convtgen::cli {
 

@@ -12,7 +12,7 @@
 #include "generator/language/language.h"
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 #include "generator/specializer/first_source.h"
 
 namespace convtgen::cli {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/files.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 #include "generator/specializer/kernel_source.h"
 
 namespace convtgen::cli {

@@ -7,8 +7,9 @@
 
 #include "cli/files.h"
 #include "cli/terminal.h"
-#include "generator/planner/chip_code.h"
-#include "generator/planner/shipped_records.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/chip/chip_code.h"
+#include "generator/planner/records/shipped_records.h"
 #include "runtime/make/choose.h"
 #include "runtime/records/record.h"
 #include "runtime/store/digest.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "generator/planner/plan.h"
-#include "generator/planner/tuning_record.h"
+#include "generator/planner/plan/plan.h"
+#include "generator/planner/records/tuning_record.h"
 #include "runtime/store/store.h"
 
 namespace convtgen::cli {

@@ -2,7 +2,7 @@
 include_guard(GLOBAL)
 
 # _convtgen_code_of(<real> <virtual> <number>): what is made for a chip: "90a" and "89" of 90. It is the rule of
-# generator/planner/chip_code.h; tests/cli/chips_test.cpp compares them.
+# generator/planner/chip/chip_code.h; tests/cli/chips_test.cpp compares them.
 function(_convtgen_code_of real virtual number)
   set(code_of_90 90a)  # it uses what only 9.0 has, so it can't be portable PTX
   set(ptx_of_90 89)

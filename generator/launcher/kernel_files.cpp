@@ -13,7 +13,7 @@
 #include "generator/launcher/recipe_text.h"
 #include "generator/launcher/signature.h"
 #include "generator/layer/directions.h"
-#include "generator/planner/chip_code.h"
+#include "generator/planner/chip/chip_code.h"
 
 namespace convtgen {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "generator/planner/plan.h"
-#include "generator/planner/target.h"
+#include "generator/planner/chip/target.h"
+#include "generator/planner/plan/plan.h"
 #include "generator/specializer/kernel_source.h"
 
 namespace convtgen {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "generator/layer/layer.h"
-#include "generator/planner/target.h"
+#include "generator/planner/chip/target.h"
 #include "generator/support/error.h"
 
 namespace convtgen {

@@ -37,7 +37,7 @@ struct Axis {
   std::int64_t dilation = 1;
   Size extent = {};  // of the input
   /// 1 in every layer. The products of a gradient of the input have the layer's stride here, and stride 1: an output is
-  /// made from the input at input_stride times its own place (generator/planner/exchange.h).
+  /// made from the input at input_stride times its own place (generator/planner/plan/exchange.h).
   std::int64_t input_stride = 1;
   bool operator==(const Axis&) const = default;
 };

@@ -1,7 +1,7 @@
 #include "generator/planner/predict.h"
 
-#include "generator/planner/exchange.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/plan/exchange.h"
+#include "generator/planner/table/templates.h"
 
 namespace convtgen {
 

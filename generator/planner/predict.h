@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "generator/layer/shape.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 
 namespace convtgen {
 

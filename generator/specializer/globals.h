@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 #include "generator/program/program.h"
 #include "generator/support/error.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 #include "generator/recipe/recipe.h"
 #include "generator/support/error.h"
 

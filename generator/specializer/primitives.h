@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/planner/target.h"
+#include "generator/planner/chip/target.h"
 #include "generator/program/program.h"
 #include "generator/support/error.h"
 

@@ -10,7 +10,7 @@
 
 #include "generator/language/language.h"
 #include "generator/layer/directions.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 #include "generator/program/program_text.h"
 #include "generator/recipe/contract.h"
 #include "generator/specializer/residual.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "generator/planner/launch_plan.h"
+#include "generator/planner/plan/launch_plan.h"
 #include "generator/program/program.h"
 #include "generator/specializer/kernel_source.h"
 

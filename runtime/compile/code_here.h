@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "generator/planner/chip_code.h"
+#include "generator/planner/chip/chip_code.h"
 #include "runtime/compile/nvrtc_search.h"
 
 namespace convtgen {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <variant>
 
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 #include "generator/program/constants.h"
 
 namespace convtgen {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/planner/chip_code.h"
+#include "generator/planner/chip/chip_code.h"
 #include "generator/recipe/tensor_map.h"
 #include "generator/specializer/kernel_source.h"
 #include "generator/support/error.h"

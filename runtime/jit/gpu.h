@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "generator/planner/chip_code.h"
+#include "generator/planner/chip/chip_code.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/jit/kernel.h"
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "runtime/records/record.h"
 #include "runtime/support/log.h"
 

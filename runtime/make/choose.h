@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 #include "generator/specializer/first_source.h"
 #include "runtime/support/failure.h"
 

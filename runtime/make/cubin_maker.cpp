@@ -6,6 +6,7 @@
 
 #include "generator/language/language.h"
 #include "generator/layer/directions.h"
+#include "generator/planner/candidates.h"
 #include "runtime/compile/code_here.h"
 #include "runtime/compile/identity.h"
 #include "runtime/compile/slow_compile.h"

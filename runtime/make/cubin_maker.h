@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "generator/planner/chip_code.h"
+#include "generator/planner/chip/chip_code.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/make/kept_kernel.h"
 #include "runtime/make/kernel_maker.h"

@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <string>
 
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 #include "generator/specializer/first_source.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/binary.h"

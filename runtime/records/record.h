@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/planner/tuning_record.h"
+#include "generator/planner/records/tuning_record.h"
 #include "runtime/store/key.h"
 #include "runtime/store/store.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/device/recipe_launch.h"
 #include "runtime/make/shared_store.h"

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "generator/planner/candidates.h"
 #include "runtime/compile/code_here.h"
 #include "runtime/make/compile_ahead.h"
 #include "runtime/tune/tune_memory.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 
 namespace convtgen {
 namespace {

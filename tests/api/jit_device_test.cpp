@@ -10,6 +10,7 @@
 #include <string>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "runtime/make/choose.h"
 #include "runtime/records/record.h"
 #include "runtime/support/counters.h"

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "runtime/compile/nvrtc_search.h"
 #include "runtime/device/host/compiler.h"
 #include "runtime/make/cubin_maker.h"

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "runtime/records/record.h"
 #include "runtime/store/store.h"
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "runtime/make/cubin_maker.h"
 #include "runtime/records/choice.h"
 #include "runtime/records/record.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "generator/planner/chip_code.h"
+#include "generator/planner/chip/chip_code.h"
 #include "tests/cli/process.h"
 #include "tests/cuda_device/played_chips.h"
 #include "tests/sample/sample.h"

@@ -7,8 +7,9 @@
 #include "cli/layers.h"
 #include "cli/manifest.h"
 #include "generator/language/language.h"
-#include "generator/planner/launch_plan.h"
-#include "generator/planner/tuning_record.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/plan/launch_plan.h"
+#include "generator/planner/records/tuning_record.h"
 #include "tests/cli/process.h"
 
 namespace convtgen::test {

@@ -7,7 +7,8 @@
 #include <sstream>
 
 #include "generator/language/language.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/plan/plan.h"
 #include "tests/cli/process.h"
 
 namespace convtgen::test {

@@ -5,7 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "generator/language/language.h"
-#include "generator/planner/tuning_record.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/records/tuning_record.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/store/digest.h"
 #include "tests/cli/process.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/planner/chip_code.h"
+#include "generator/planner/chip/chip_code.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/device/cuda/cuda_device.h"
 #include "runtime/device/cuda/driver.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "generator/planner/chip_code.h"
+#include "generator/planner/chip/chip_code.h"
 
 namespace convtgen::test {
 

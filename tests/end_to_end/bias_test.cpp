@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "tests/end_to_end/through_the_chain.h"
 #include "tests/sample/sample.h"
 

@@ -12,7 +12,8 @@
 #include <sstream>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
 #include "tests/sample/sample.h"

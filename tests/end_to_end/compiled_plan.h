@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 #include "generator/support/error.h"
 #include "runtime/compile/nvrtc.h"
 #include "tests/end_to_end/machine_code.h"

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/narrow_offsets.h"

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "generator/planner/candidates.h"
 #include "tests/end_to_end/far_layer.h"
 #include "tests/template_facts/facts.h"
 

@@ -14,7 +14,7 @@
 #include <random>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 #include "runtime/reference/parallel.h"
 #include "tests/end_to_end/net.h"
 #include "tests/end_to_end/through_the_chain.h"

@@ -14,7 +14,8 @@
 #include <random>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "generator/recipe/call_form.h"
 #include "runtime/device/cuda/cuda_api.h"
 #include "runtime/reference/layer_arrays.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 #include "tests/end_to_end/through_the_chain.h"
 #include "tests/sample/sample.h"
 #include "tests/template_facts/facts.h"

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "tests/end_to_end/broken_sources.h"
 #include "tests/end_to_end/through_the_chain.h"
 #include "tests/sample/sample.h"

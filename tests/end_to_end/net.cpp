@@ -10,7 +10,8 @@
 #include <optional>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 
 namespace convtgen::testing {
 namespace {

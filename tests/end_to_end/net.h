@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 #include "generator/support/error.h"
 #include "tests/end_to_end/random_layers.h"
 #include "tests/template_facts/facts.h"

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/reference/layer_arrays.h"
 #include "runtime/reference/run_layer.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/compile/nvrtc.h"
 #include "tests/end_to_end/through_the_chain.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/planner/candidates.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/reference/definition.h"
 #include "runtime/reference/run_layer.h"

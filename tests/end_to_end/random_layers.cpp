@@ -5,7 +5,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "generator/planner/cost.h"
+#include "generator/planner/search/cost.h"
 
 namespace convtgen::testing {
 namespace {

@@ -19,7 +19,8 @@
 #include <utility>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "tests/end_to_end/compiled_plan.h"
 #include "tests/end_to_end/net.h"
 #include "tests/planner/problems.h"

@@ -14,7 +14,8 @@
 #include <utility>
 
 #include "generator/language/language.h"
-#include "generator/planner/shipped_records.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/records/shipped_records.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/compile/nvrtc_search.h"
 #include "tests/end_to_end/compiled_plan.h"

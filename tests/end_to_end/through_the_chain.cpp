@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "generator/program/constants.h"
 #include "runtime/device/cuda/cuda_device.h"
 #include "runtime/device/host/host_device.h"

@@ -10,7 +10,7 @@
 
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 #include "runtime/device/device.h"
 
 namespace convtgen::testing {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "generator/planner/chip_code.h"
+#include "generator/planner/chip/chip_code.h"
 #include "tests/cuda_device/played_chips.h"
 #include "tests/launcher/over_fake_driver.h"
 

@@ -9,7 +9,8 @@
 #include <tuple>
 
 #include "generator/language/language.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/plan/plan.h"
 #include "tests/launcher/built_set.h"
 #include "tests/launcher/over_fake_driver.h"
 

@@ -6,6 +6,7 @@
 
 #include "generator/language/language.h"
 #include "generator/launcher/names.h"
+#include "generator/planner/candidates.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/reference/compare.h"
 #include "tests/launcher/built_set.h"

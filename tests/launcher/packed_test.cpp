@@ -6,6 +6,7 @@
 
 #include "generator/language/language.h"
 #include "generator/launcher/names.h"
+#include "generator/planner/candidates.h"
 #include "tests/launcher/over_fake_driver.h"
 #include "tests/launcher/with_packing.h"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "generator/launcher/names.h"
+#include "generator/planner/candidates.h"
 #include "runtime/device/host/host_device.h"
 #include "tests/launcher/host_call.h"
 #include "tests/template_facts/facts.h"

@@ -4,6 +4,7 @@
 
 #include "generator/language/language.h"
 #include "generator/launcher/names.h"
+#include "generator/planner/candidates.h"
 #include "tests/end_to_end/nvcc.h"
 #include "tests/launcher/built_set.h"
 #include "tests/launcher/with_packing.h"

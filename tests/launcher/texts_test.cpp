@@ -7,6 +7,7 @@
 
 #include "generator/language/language.h"
 #include "generator/launcher/launcher.h"
+#include "generator/planner/candidates.h"
 #include "tests/launcher/with_packing.h"
 
 namespace convtgen {

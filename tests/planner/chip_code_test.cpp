@@ -1,5 +1,5 @@
 // The rule for every chip: an independent table, and what must hold of any answer.
-#include "generator/planner/chip_code.h"
+#include "generator/planner/chip/chip_code.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

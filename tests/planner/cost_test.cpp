@@ -1,11 +1,12 @@
-#include "generator/planner/cost.h"
+#include "generator/planner/search/cost.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "generator/planner/predict.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 #include "tests/layer/set_axes.h"
 
 namespace convtgen {

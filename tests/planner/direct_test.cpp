@@ -1,7 +1,8 @@
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 
 #include <gtest/gtest.h>
 
+#include "generator/planner/candidates.h"
 #include "tests/end_to_end/random_layers.h"
 #include "tests/layer/set_axes.h"
 #include "tests/planner/problems.h"

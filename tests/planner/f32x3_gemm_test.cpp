@@ -1,4 +1,4 @@
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 #include <array>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "generator/program/constants.h"
 #include "tests/planner/problems.h"
 

@@ -11,8 +11,9 @@
 #include <utility>
 
 #include "generator/language/language.h"
-#include "generator/planner/layer_parameters.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/plan/layer_parameters.h"
+#include "generator/planner/plan/plan.h"
 
 namespace convtgen {
 namespace {

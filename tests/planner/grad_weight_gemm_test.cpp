@@ -1,4 +1,4 @@
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,9 @@
 #include <string>
 
 #include "generator/language/language.h"
-#include "generator/planner/grad_weight_launch.h"
-#include "generator/planner/grad_weight_plan.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/grad_weight/choices.h"
+#include "generator/planner/grad_weight/launch.h"
 #include "generator/program/constants.h"
 #include "tests/planner/problems.h"
 

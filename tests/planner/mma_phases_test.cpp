@@ -1,4 +1,4 @@
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "generator/language/language.h"
-#include "generator/planner/cost.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/search/cost.h"
 #include "tests/planner/problems.h"
 
 namespace convtgen {

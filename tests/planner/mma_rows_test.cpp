@@ -1,4 +1,4 @@
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,8 +7,9 @@
 #include <string>
 
 #include "generator/language/language.h"
-#include "generator/planner/cost.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/plan/plan.h"
+#include "generator/planner/search/cost.h"
 #include "tests/planner/problems.h"
 
 namespace convtgen {

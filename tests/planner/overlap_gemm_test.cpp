@@ -1,4 +1,4 @@
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "generator/language/language.h"
-#include "generator/planner/cost.h"
+#include "generator/planner/search/cost.h"
 #include "tests/planner/problems.h"
 
 namespace convtgen {

@@ -1,11 +1,12 @@
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "generator/planner/cost.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/search/cost.h"
 #include "tests/planner/problems.h"
 
 namespace convtgen {

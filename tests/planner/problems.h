@@ -9,8 +9,8 @@
 #include <variant>
 
 #include "generator/language/language.h"
-#include "generator/planner/plan.h"
-#include "generator/planner/target.h"
+#include "generator/planner/chip/target.h"
+#include "generator/planner/plan/plan.h"
 
 namespace convtgen {
 

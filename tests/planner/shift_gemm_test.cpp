@@ -1,10 +1,11 @@
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "tests/planner/problems.h"
 
 namespace convtgen {

@@ -1,4 +1,4 @@
-#include "generator/planner/shipped_records.h"
+#include "generator/planner/records/shipped_records.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "tests/planner/problems.h"
 
 namespace convtgen {

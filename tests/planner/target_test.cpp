@@ -1,4 +1,4 @@
-#include "generator/planner/target.h"
+#include "generator/planner/chip/target.h"
 
 #include <gtest/gtest.h>
 

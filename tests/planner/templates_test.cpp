@@ -1,4 +1,4 @@
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,6 +11,7 @@
 #include <string>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "generator/planner/predict.h"
 #include "tests/end_to_end/random_layers.h"
 #include "tests/planner/problems.h"

@@ -13,7 +13,7 @@
 #include <iterator>
 #include <span>
 
-#include "generator/planner/chip_code.h"
+#include "generator/planner/chip/chip_code.h"
 #include "generator/specializer/primitives.h"
 #include "runtime/device/open/open.h"
 #include "tests/primitives/case.h"

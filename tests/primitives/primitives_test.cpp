@@ -12,7 +12,7 @@
 #include <set>
 #include <vector>
 
-#include "generator/planner/target.h"
+#include "generator/planner/chip/target.h"
 #include "runtime/compile/nvrtc.h"
 #include "tests/primitives/case.h"
 #include "tests/primitives/emitted.h"

@@ -5,7 +5,8 @@
 
 #include <random>
 
-#include "generator/planner/plan.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/plan/plan.h"
 #include "tests/layer/set_axes.h"
 
 namespace convtgen {

@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "generator/language/language.h"
-#include "generator/planner/launch_plan.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/plan/launch_plan.h"
 #include "generator/specializer/kernel_source.h"
 
 namespace convtgen::testing {

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 #include "runtime/reference/definition.h"
 #include "runtime/reference/fuse.h"
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/through_the_chain.h"
 

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 #include "generator/specializer/kernel_source.h"
 #include "tests/template_facts/facts.h"
 

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "generator/language/language.h"
-#include "generator/planner/plan.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/plan/plan.h"
+#include "generator/planner/table/templates.h"
 #include "generator/specializer/kernel_source.h"
 #include "tests/template_facts/facts.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 #include "generator/specializer/kernel_source.h"
 #include "tests/planner/problems.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 
 namespace convtgen {
 namespace {

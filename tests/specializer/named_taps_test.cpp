@@ -12,7 +12,8 @@
 
 #include "generator/language/language.h"
 #include "generator/layer/phases.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/plan/plan.h"
 #include "generator/specializer/kernel_source.h"
 #include "tests/planner/problems.h"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 
 namespace convtgen {
 namespace {

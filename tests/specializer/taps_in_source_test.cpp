@@ -13,7 +13,8 @@
 #include <string>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "generator/specializer/kernel_source.h"
 #include "tests/language/random_layer.h"
 #include "tests/template_facts/facts.h"

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "generator/program/constants.h"
 #include "generator/program/program_text.h"
 #include "generator/specializer/globals.h"

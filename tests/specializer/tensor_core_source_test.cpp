@@ -9,7 +9,8 @@
 #include <tuple>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "generator/specializer/kernel_source.h"
 #include "tests/planner/problems.h"
 #include "tests/sample/sample.h"

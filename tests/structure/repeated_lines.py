@@ -9,7 +9,7 @@ those that another line follows or precedes in three planners or more: text that
 a function's head that the driver names, or `return out;`. Prints the lines, most frequent first, and both shares; more
 per cent than MOST_LINES or MOST_RUNS are an error.
 
-Before there was one driver for all (generator/planner/planner.h) 1,366 of 3,607 lines stood in three planners or more,
+Before there was one driver for all (generator/planner/search/planner.h) 1,366 of 3,607 lines stood in three planners or more,
 37.9 %, and 945 of them in runs, 26.2 %; generator/planner had 9,288 lines of code.
 """
 
@@ -84,7 +84,7 @@ def main(root, *most):
           f"{shares[1][1]}, {shares[1][0]:.1f} %")
     too_many = [words for (share, words), limit in zip(shares, most) if share > float(limit)]
     for words in too_many:
-        print(f"{words} are too many: what planners share belongs to their driver, generator/planner/planner.h")
+        print(f"{words} are too many: what planners share belongs to their driver, generator/planner/search/planner.h")
     return 1 if too_many else 0
 
 

@@ -16,7 +16,8 @@ TABLE = """# Contributing
 | file | the same of a template for tests alone | what it holds |
 |---|---|---|
 | `templates/NAME/NAME.cu` | `tests/templates/NAME/NAME.cu` | the kernel |
-| `generator/planner/templates.cpp` | `tests/templates/table.cpp` | its line |
+| `generator/planner/*/NAME.cpp` | | its planner |
+| `generator/planner/table/templates.cpp` | `tests/templates/table.cpp` | its line |
 | `tests/template_facts/NAME.cpp` | | facts |
 
 The commit that added
@@ -25,6 +26,7 @@ The commit that added
 ## A property
 """
 FILES = {"docs/contributing.md": TABLE, "templates/roll/roll.cu": "", "templates/gemm/tile.h": "",
+         "generator/planner/forward/roll.cpp": "",
          "tests/template_facts/roll.cpp": "", "tests/templates/toy_1/toy_1.cu": "", "tests/templates/table.cpp": "toy_1"}
 
 
@@ -47,9 +49,11 @@ class TemplateFiles(unittest.TestCase):
                          ["tests/templates/table.cpp is listed for toy_1, and does not name it"])
         self.assertEqual(self.found({"tests/template_facts/roll.cpp": None}),
                          ["tests/template_facts/roll.cpp is missing, a file of each template"])
+        self.assertEqual(self.found({"generator/planner/forward/roll.cpp": None}),
+                         ["generator/planner/*/roll.cpp is missing, a file of each template"])
         more = "".join(f"| `a/{number}.cpp` | | more |\n" for number in range(10))
         self.assertEqual(self.found({"docs/contributing.md": TABLE.replace("| `tests/template_facts", more + "| `tests/template_facts")}),
-                         ["the table lists 13 files; at most 12"])
+                         ["the table lists 14 files; at most 12"])
 
 
 if __name__ == "__main__":

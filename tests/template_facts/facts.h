@@ -13,7 +13,7 @@
 
 #include "generator/layer/layer.h"
 #include "generator/layer/shape.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 #include "tests/template_facts/drawer.h"
 #include "tests/template_facts/kinds.h"
 

@@ -13,7 +13,8 @@
 #include <string>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "tests/end_to_end/random_layers.h"
 
 namespace convtgen::testing {

@@ -1,7 +1,7 @@
 // `grad_weight_rows`: gradients of the weights of NCHW, by rows.
 #include "tests/template_facts/facts.h"
 
-#include "generator/planner/integers.h"
+#include "generator/planner/search/integers.h"
 #include "tests/planner/problems.h"
 #include "tests/template_facts/slices.h"
 

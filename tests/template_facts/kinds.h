@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "generator/layer/layer.h"
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 
 namespace convtgen::testing {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "generator/planner/integers.h"
+#include "generator/planner/search/integers.h"
 #include "tests/planner/problems.h"
 
 namespace convtgen::testing {

@@ -2,7 +2,7 @@
 #include "tests/template_facts/facts.h"
 
 #include "generator/layer/shape.h"
-#include "generator/planner/integers.h"
+#include "generator/planner/search/integers.h"
 #include "tests/planner/problems.h"
 #include "tests/template_facts/forward_gemm.h"
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 #include "tests/template_facts/facts.h"
 
 namespace convtgen::testing {

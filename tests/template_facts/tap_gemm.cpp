@@ -1,7 +1,7 @@
 // `tap_gemm`: gradients of the input of layers with strides, a product a tap.
 #include "tests/template_facts/facts.h"
 
-#include "generator/planner/integers.h"
+#include "generator/planner/search/integers.h"
 #include "tests/template_facts/forward_gemm.h"
 #include "tests/template_facts/slices.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "generator/planner/plan.h"
+#include "generator/planner/plan/plan.h"
 #include "generator/program/program.h"
 #include "generator/support/error.h"
 

@@ -8,8 +8,9 @@
 #include <iterator>
 
 #include "generator/language/language.h"
-#include "generator/planner/launch_plan.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/plan/launch_plan.h"
+#include "generator/planner/table/templates.h"
 #include "generator/program/program_text.h"
 #include "generator/specializer/kernel_source.h"
 #include "runtime/device/host/host_device.h"

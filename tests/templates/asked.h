@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/planner/planner.h"
+#include "generator/planner/search/planner.h"
 
 namespace convtgen::planners {
 

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/cli/process.h"

@@ -11,7 +11,8 @@
 
 #include "generator/language/language.h"
 #include "generator/launcher/names.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/make/device_maker.h"
 #include "runtime/make/shared_store.h"

@@ -1,4 +1,5 @@
-// Lines of the table of templates (generator/planner/templates.h) that builds with -DCONVTGEN_TEST_TEMPLATES=ON add.
+// Lines of the table of templates (generator/planner/table/templates.h) that builds with -DCONVTGEN_TEST_TEMPLATES=ON
+// add.
 #include "tests/templates/table.h"
 
 #include <array>

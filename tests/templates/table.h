@@ -1,7 +1,7 @@
 // The templates of tests, each by the planner in its folder.
 #pragma once
 
-#include "generator/planner/templates.h"
+#include "generator/planner/table/templates.h"
 
 namespace convtgen {
 

@@ -4,7 +4,8 @@
 #include <cstdlib>
 
 #include "generator/language/language.h"
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/random_layers.h"

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "runtime/compile/shared_library.h"
 #include "runtime/device/cuda/cuda_device.h"
 #include "runtime/device/host/host_device.h"

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "runtime/device/host/host_device.h"
 #include "runtime/jit/device.h"
 #include "runtime/make/choose.h"

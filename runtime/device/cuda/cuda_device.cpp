@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "generator/planner/target.h"
+#include "generator/planner/chip/target.h"
 #include "runtime/compile/nvrtc.h"
 #include "runtime/device/cuda/context.h"
 #include "runtime/device/cuda/cuda_launch.h"

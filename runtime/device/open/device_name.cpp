@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/planner/target.h"
+#include "generator/planner/chip/target.h"
 
 namespace convtgen {
 

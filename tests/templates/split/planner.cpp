@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/integers.h"
+#include "generator/planner/search/integers.h"
 #include "tests/templates/asked.h"
 #include "tests/templates/table.h"
 

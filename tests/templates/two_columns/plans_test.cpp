@@ -1,7 +1,8 @@
 // The plans of `two_columns`.
 #include <gtest/gtest.h>
 
-#include "generator/planner/templates.h"
+#include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "tests/planner/problems.h"
 
 namespace convtgen {

@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/forward/direct_block.h"
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/integers.h"
+#include "generator/planner/search/scalar.h"
+
+namespace convtgen {
+namespace planners::direct {
+
+using namespace convtgen::direct;
+
+/// The kernel's coordinates on one axis, up to the end of the last tile of `tile` outputs.
+Result<void> check_extents(std::string_view axis, std::int64_t in, std::int64_t out, std::int64_t stride,
+                           std::int64_t tile) {
+  if (out > kIntMax - tile) {
+    return fail(fmt::format("output {} {} is too large for the kernel's 32-bit coordinates; at most {}", axis, out,
+                            kIntMax - tile));
+  }
+  if (in - 1 > (kIntMax - tile) / stride) {  // also where the padding takes it away again
+    return fail(fmt::format("input {} {} is too large for the kernel's 32-bit coordinates; at most {}", axis, in,
+                            (kIntMax - tile) / stride + 1));
+  }
+  return {};
+}
+
+/// The block's own limits: the kernel's coordinates to the end of its last tile, and the grid.
+Result<void> check_block(const Facts& f, const Block& block) {
+  const auto check = [](std::string_view name, const Axis& axis, std::int64_t tile) -> Result<void> {
+    return axis.extent
+               ? check_extents(name, *axis.extent, output_extent(axis, *axis.extent), axis.stride, axis.stride * tile)
+               : Result<void>();
+  };
+  if (auto checked = check("height", f.rows, f.of(block)[kTileRows]); !checked) {
+    return checked;
+  }
+  if (auto checked = check("width", f.columns, f.of(block)[kTileColumns]); !checked) {
+    return checked;
+  }
+  if (f.layer.groups * f.of(block)[kChannelTiles] > kIntMax / f.of(block)[kPhaseGroups]) {
+    return fail(fmt::format("{} output channels and a stride of {}x{} need more blocks than a grid can have (2^31 - 1)",
+                            f.layer.out_channels, f.rows.stride, f.columns.stride));
+  }
+  return {};
+}
+
+/// What is tried, the first choice first.
+std::vector<Aim> aims_of(const Facts& facts) {
+  constexpr double kWorthwhile = 0.9;
+  constexpr std::int64_t kPhasesChannels = 4;
+  std::vector<Aim> aims(kAims.begin(), kAims.end());
+  aims.insert(aims.begin() + 1, kForwardAims.begin(), kForwardAims.end());
+  // Where tensor cores take the layer, direct's time was fitted to its plain first choice.
+  const Compute compute = facts.layer.compute;
+  const bool is_exact = compute == Compute::kF32 || compute == Compute::kF32x3 || compute == Compute::kF64;
+  const auto busiest = [&](const Aim& aim) {
+    return static_cast<double>(threads_of_busiest(facts, choose_block(facts, aim)));
+  };
+  if (is_exact && busiest(aims[1]) < kWorthwhile * busiest(aims[0])) {
+    std::swap(aims[0], aims[1]);
+  } else if (is_exact && facts.phases_h.size() * facts.phases_w.size() > 1) {
+    // Measured with four phases: 1.2 times as fast as eight channels, which spill.
+    const auto few_channels = std::ranges::find(aims, kPhasesChannels, &Aim::channels);
+    std::rotate(aims.begin(), few_channels, few_channels + 1);
+  }
+  return aims;
+}
+
+inline constexpr auto kForwardConstants = joined(kConstants, kForwardNames);
+
+struct Direct : ScalarPlanner<Facts, kForwardConstants> {
+  static constexpr bool kIsRanked = false;
+
+  static Blocks blocks(const Facts& f) { return blocks_of(f, aims_of(f), planners::direct::check_block); }
+  /// Of all that tensor cores have no part in.
+  static double seconds(const Facts& f, const Block& b, Constants& c) {
+    const auto blocks = grid(f, b, c).checked_blocks(quantities_of(f.shape));
+    if (f.misfit || f.shape.batch == 0 || !blocks || *blocks == 0) {
+      return 0;
+    }
+    // A block takes as long where parts of its tile lie outside of the output or its taps outside of the input, and the
+    // last blocks as long as all.
+    const auto whole = static_cast<double>(ceil_div(*blocks, f.target.multiprocessors) * f.target.multiprocessors);
+    const double tile = static_cast<double>(f.rows.stride * c[kTileRows]) *
+                        static_cast<double>(f.columns.stride * c[kTileColumns]) *
+                        static_cast<double>(f.layer.out_channels) /
+                        static_cast<double>(f.layer.groups * c[kChannelTiles] * c[kPhaseGroups]);
+    const double taps = static_cast<double>(tap_count(f.layer)) /
+                        static_cast<double>(f.rows.stride * f.columns.stride);  // of an output
+    const double flops = 2 * static_cast<double>(f.layer.in_channels / f.layer.groups) * taps * whole * tile;
+    const double times = f.channels_last ? f.factors.direct_moves_nhwc : f.factors.direct_moves;
+    return f.target.launch_seconds + std::max(flops / (f.factors.direct_reaches * f.target.f32_flops),
+                                              times * f.cost.bytes / f.target.bytes_per_second);
+  }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    return {
+        fmt::format("a block makes {}x{} outputs of {} channels; {} taps", c[kTileRows] * f.rows.stride,
+                    c[kTileColumns] * f.columns.stride, std::min(c[kTileChannels], f.made), f.taps),
+        fmt::format("direct takes every forward layer; each thread accumulates {} x {} x {} x {}, and {}",
+                    count_of(b.group_phases_h * b.group_phases_w, "phase"), count_of(b.channels_per_thread, "channel"),
+                    count_of(b.rows_per_thread, "row"), count_of(b.columns_per_thread, "column"),
+                    b.staged ? fmt::format("{} {} staged at a time{}", count_of(b.block_k, "input channel"),
+                                           b.block_k == 1 ? "is" : "are",
+                                           c[kBuffers] > 1 ? ", during the products of those before" : "")
+                             : "the halo is too large for shared memory, so the input is read where it lies")};
+  }
+  static Grid grid(const Facts& f, const Block&, Constants& c) {
+    return staged_grid(f.layer, c[kTileRows], c[kTileColumns], f.layer.groups * c[kChannelTiles] * c[kPhaseGroups])
+        .grid();
+  }
+};
+
+}  // namespace planners::direct
+
+CONVTGEN_TEMPLATE(Direct, direct);
+
+}  // namespace convtgen

@@ -1,0 +1,98 @@
+// The blocks of the plain templates `direct` and `direct_grad_input`: which rectangle of positions a thread and a block
+// make, for how many channels, and what is staged at a time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generator/planner/search/planner.h"
+
+namespace convtgen::direct {
+
+/// What a block is made for. These values are the planner's first choice, the ones that were fastest on the whole.
+struct Aim {
+  std::int64_t acc = 64;                 // of a thread; half as many in fp64
+  std::int64_t channels = 8;             // of a thread, at most
+  std::int64_t threads = 256;            // of a block, at most
+  std::int64_t threads_per_sm = 512;     // leaves each thread 128 registers
+  std::int64_t stage_bytes = 32 * 1024;  // of a buffer; leaves room for several blocks an SM
+  bool even = false;                     // threads such that the SMs have about the same work
+  bool asynchronous = true;              // where the template and the chip can
+};
+
+/// What is worth measuring beside the first choice, the most different first.
+inline constexpr std::array kAims = {
+    Aim{},
+    Aim{.acc = 32, .threads_per_sm = 1024},  // more warps
+    Aim{.acc = 128, .threads_per_sm = 256},  // more accumulators for each load
+    Aim{.channels = 16},
+    Aim{.channels = 4},
+    Aim{.threads = 128},
+    Aim{.stage_bytes = 16 * 1024},
+    Aim{.stage_bytes = 64 * 1024},
+};
+
+/// What is worth measuring of `direct` besides.
+inline constexpr std::array kForwardAims = {
+    Aim{.even = true},
+    Aim{.acc = 32, .threads_per_sm = 1024, .even = true},
+    Aim{.acc = 128, .threads_per_sm = 256, .even = true},
+    Aim{.asynchronous = false},
+};
+
+/// The block, as the templates' parameters of the same names. Asynchronous copies and phases are of `direct`
+/// alone.
+CONVTGEN_BLOCK(Block, (threads_x, 1), (threads_y, 1), (threads_z, 1), (columns_per_thread, 1), (rows_per_thread, 1),
+               (channels_per_thread, 1), (blocks_per_sm, 1), (block_k, 1), (staged, true), (asynchronous, false),
+               (group_phases_h, 1), (group_phases_w, 1));
+inline constexpr std::size_t kForwardMembers = 3;  // the last ones
+
+/// The templates' constants that are wanted, by their names there; those that `direct` alone has stand behind.
+CONVTGEN_CONSTANTS(kTaps, kWrittenTaps, kThreads, kTileRows, kTileColumns, kTileChannels, kChannelTiles, kChannelBytes,
+                   kSharedBytes);
+CONVTGEN_MORE_CONSTANTS(ForwardConstant, kForwardNames, kConstantCount, kPhaseGroups, kBuffers, kGroupedPhasesH,
+                        kGroupedPhasesW, kSplitsEmpty);
+
+/// What the choice depends on.
+struct Facts : FactsOf<Block> {
+  explicit Facts(FactsOf facts);
+
+  std::int64_t taps, written_taps;  // of the kernel, and that the source writes out
+  std::int64_t made, summed;        // channels of a group: of the result, and that are added up for it
+  std::vector<bool> phases_h = {true}, phases_w = {true};  // that are grouped: which have taps
+  Size positions_h, positions_w;                           // where the sizes are known
+  bool can_copy = false;  // asynchronously: elements as wide as what products are added in
+};
+
+[[nodiscard]] Block choose_block(const Facts& facts, const Aim& aim);
+
+/// The block for each aim, of those that are different. `check` says why a block is not legal: the first one's refuses
+/// the problem.
+template <typename Aims, typename Check>
+[[nodiscard]] Result<std::vector<Block>> blocks_of(const Facts& facts, const Aims& aims, const Check& check) {
+  std::vector<Block> blocks;
+  for (const Aim& aim : aims) {
+    const Block block = choose_block(facts, aim);
+    if (std::ranges::find(blocks, block) != blocks.end()) {
+      continue;
+    }
+    if (auto checked = check(facts, block); checked) {
+      blocks.push_back(block);
+    } else if (blocks.empty()) {
+      return std::unexpected(checked.error());
+    }
+  }
+  return blocks;
+}
+
+/// The most threads of an SM, one after another: those of the blocks that the last SM gets. 0 where sizes are open.
+[[nodiscard]] std::int64_t threads_of_busiest(const Facts& facts, const Block& block);
+
+/// "8 phases", "1 channel".
+[[nodiscard]] std::string count_of(std::int64_t number, std::string_view noun);
+
+}  // namespace convtgen::direct

@@ -1,0 +1,279 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <set>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/layer/phases.h"
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/integers.h"
+#include "generator/planner/search/planner.h"
+#include "generator/planner/search/scalar.h"
+#include "generator/planner/search/tensor_cores.h"
+
+namespace convtgen {
+namespace planners::direct_rows {
+
+constexpr std::int64_t kMostAccumulators = 96;  // of a thread; half as many in fp64
+constexpr std::int64_t kMostChannels = 8;       // of a thread
+constexpr std::int64_t kMostColumns = 8;        // of a thread
+constexpr std::int64_t kMostOutputs = 128;      // of a thread in a row, those of phases without taps too
+constexpr std::int64_t kMostUnrolled = 1024;    // multiply-adds in the unrolled body
+constexpr std::int64_t kMostWarps = 8;
+constexpr std::int64_t kMostThreadsOfSm = 1536, kMostBlocksOfSm = 16;  // that are asked for
+constexpr double kMostArithmetic = 4;                                  // times the memory's time
+
+/// The block, as the template's parameters of the same names.
+CONVTGEN_BLOCK(Block, (warps_x, 1), (warps_c, 1), (warps_y, 1), (lanes_c, 1), (lanes_x, 32), (channels_per_thread, 1),
+               (columns_per_thread, 1), (tile_rows, 1), (blocks_per_sm, 1), (vector, 0), (asynchronous, false));
+/// The template's constants that are asked for.
+CONVTGEN_CONSTANTS(kThreads, kTileColumns, kTileChannels, kChannelTiles, kInputs, kPlane, kWeights, kSharedBytes,
+                   kAlignment);
+
+/// What the choice depends on.
+struct Facts : FactsOf<Block> {
+  std::int64_t phases = phases_with_taps(columns);  // of a row
+  std::int64_t offsets = offsets_of_taps(columns);  // at which the taps of a row read
+};
+
+/// ceil(output / stride).
+std::int64_t positions(const Facts& f, std::size_t axis) {
+  return std::max<std::int64_t>(1, ceil_div(f.shape.out[axis], f.layer.axes[axis].stride));
+}
+
+std::int64_t outputs_of_thread(const Facts& f, const Block& b) {
+  return b.channels_per_thread * b.columns_per_thread * f.columns.stride;
+}
+
+/// Instructions and wavefronts of shared memory, of all lanes of a call, at the rate of instructions.
+double lane_work(const Facts& f, const Block& b) {
+  Constants& of_block = f.of(b);
+  const auto threads = static_cast<double>(of_block[kThreads]);
+  const double f64_factor = f.layer.dtype == Dtype::kF64 ? f.target.f32_flops / f.target.f64_flops : 1;
+  // Of a thread, for a row of positions.
+  const auto taps = static_cast<double>(f.rows.kernel * f.columns.kernel * f.group_in);
+  const auto products = static_cast<double>(b.channels_per_thread * b.columns_per_thread);
+  const bool has_vectors = b.channels_per_thread % 4 == 0;
+  const double weight_loads = taps * static_cast<double>(b.channels_per_thread) / (has_vectors ? 4 : 1);
+  // Channels last, a thread's columns are adjacent.
+  const std::int64_t row_loads =
+      f.channels_last ? ceil_div(b.columns_per_thread + f.offsets - 1, b.columns_per_thread % 4 == 0 ? 4 : 1)
+                      : b.columns_per_thread * f.offsets;
+  const auto input_loads = static_cast<double>(f.rows.kernel * f.group_in * row_loads);
+  const double outputs = static_cast<double>(f.rows.stride * outputs_of_thread(f, b));
+  const double epilogue = outputs * (b.vector > 0 ? f.factors.rows_stored : f.factors.rows_exchanged);
+  const double instructions = taps * products * f64_factor + weight_loads + input_loads + epilogue;
+  // A scheduler issues while shared memory serves all four of them.
+  const double wavefronts = 4 * (weight_loads * (has_vectors ? f.factors.rows_weight_wavefronts : 1) + input_loads +
+                                 (b.vector > 0 ? 0 : 2 * outputs));
+  const double rows = static_cast<double>(b.tile_rows) / static_cast<double>(b.warps_y);
+  const double staged = static_cast<double>(of_block[kInputs] * of_block[kPlane] + of_block[kWeights]) / threads;
+  // Other blocks' products hide what a block waits for when it stages, and other warps what a warp waits for.
+  const double warps = threads / 32 * static_cast<double>(b.blocks_per_sm);
+  const double thread = (1 + f.factors.rows_wait / warps) * rows * std::max(instructions, wavefronts) +
+                        staged * (b.asynchronous ? f.factors.rows_staged : f.factors.rows_staged_registers) *
+                            (b.blocks_per_sm == 1 ? 2 : 1);
+  const std::int64_t blocks = f.sizes.batch * ceil_div(positions(f, kHeight), b.tile_rows) *
+                              ceil_div(positions(f, kWidth), of_block[kTileColumns]) * of_block[kChannelTiles];
+  const std::int64_t at_once = f.target.multiprocessors * b.blocks_per_sm;
+  // The last blocks take as long as all, unless there are so many that others end before.
+  const std::int64_t whole = blocks > 4 * at_once ? blocks + at_once / 10 : ceil_div(blocks, at_once) * at_once;
+  return static_cast<double>(whole) * threads * thread;
+}
+
+/// The lanes of a warp and its channels; false where a tile would have parts of several groups.
+bool choose_lanes(const Facts& f, Block& b) {
+  const std::int64_t all = f.layer.out_channels / b.channels_per_thread;
+  const std::int64_t of_group = f.group_out / b.channels_per_thread;
+  if (!f.channels_last) {
+    // A narrow image leaves lanes to other channels.
+    const std::int64_t wanted = power_of_two_at_least(ceil_div(positions(f, kWidth), b.columns_per_thread));
+    b.lanes_x = std::min<std::int64_t>(32, wanted);
+    b.lanes_c = std::min(32 / b.lanes_x, power_of_two_at_most(of_group));
+    return true;
+  }
+  const auto is_whole = [&](std::int64_t lanes) { return lanes <= of_group || lanes % of_group == 0; };
+  if (all <= 32) {
+    b.lanes_c = all;
+  } else {
+    b.lanes_c = 32;
+    // Whole sectors of 32 bytes do; a warp with fewer channels has more columns.
+    const std::int64_t sector = std::max<std::int64_t>(1, 8 * f.vector / b.channels_per_thread);
+    if (b.vector > 0 && of_group % 2 == 0) {
+      b.lanes_c = std::min<std::int64_t>(32, power_of_two_at_least(sector));
+    }
+    while (b.lanes_c > 1 && !is_whole(b.lanes_c)) {
+      --b.lanes_c;
+    }
+  }
+  b.lanes_x = 32 / b.lanes_c;
+  return is_whole(b.lanes_c);
+}
+
+/// Warps along channels, which share the staged input, then columns, then rows.
+void choose_warps(const Facts& f, std::int64_t most_warps, Block& b) {
+  const std::int64_t warp_channels = b.lanes_c * b.channels_per_thread;
+  const std::int64_t in_reach =
+      warp_channels >= f.group_out && f.layer.groups > 1 && f.channels_last ? f.layer.out_channels : f.group_out;
+  b.warps_c = std::min(most_warps / 2, power_of_two_at_most(ceil_div(in_reach, warp_channels)));
+  b.warps_c = std::max<std::int64_t>(1, b.warps_c);
+  if (warp_channels < f.group_out && f.layer.groups > 1) {
+    while (b.warps_c > 1 && b.warps_c * warp_channels >= f.group_out && b.warps_c * warp_channels % f.group_out != 0) {
+      b.warps_c /= 2;
+    }
+  }
+  const std::int64_t columns = ceil_div(positions(f, kWidth), b.lanes_x * b.columns_per_thread);
+  b.warps_x =
+      std::clamp<std::int64_t>(power_of_two_at_most(columns), 1, std::max<std::int64_t>(1, most_warps / b.warps_c / 2));
+  const std::int64_t rows = power_of_two_at_least(positions(f, kHeight));
+  b.warps_y = std::min(rows, most_warps / (b.warps_c * b.warps_x));
+}
+
+/// Registers of a thread and blocks of an SM.
+void choose_blocks(const Facts& f, Block& b) {
+  constexpr std::int64_t kOthers = 44;  // registers beside accumulators
+  const std::int64_t accumulators =
+      b.channels_per_thread * b.columns_per_thread * f.phases * (f.layer.dtype == Dtype::kF64 ? 2 : 1);
+  const std::int64_t registers = std::min<std::int64_t>(255, ceil_div(accumulators + kOthers, 8) * 8);
+  const std::int64_t threads = f.of(b)[kThreads];
+  const std::int64_t by_registers = 65536 / (registers * threads);
+  const std::int64_t by_shared = f.target.shared_bytes_per_sm / (f.of(b)[kSharedBytes] + 1024);
+  b.blocks_per_sm =
+      std::max<std::int64_t>(1, std::min({by_registers, by_shared, kMostThreadsOfSm / threads, kMostBlocksOfSm}));
+}
+
+/// The block with each number of rows that fits shared memory, which is less for large ones; none where not one row
+/// does. `least_bytes` gets the shared memory of the smallest that was tried.
+void add_blocks(const Facts& f, Block b, std::vector<Block>& out, std::int64_t& least_bytes) {
+  const std::int64_t rows = positions(f, kHeight);
+  for (const std::int64_t of_warp : {1, 2, 4, 8}) {
+    b.tile_rows = b.warps_y * of_warp;
+    least_bytes = std::min(least_bytes, f.of(b)[kSharedBytes]);
+    if ((of_warp > 1 && (of_warp - 1) * b.warps_y >= rows) || f.of(b)[kSharedBytes] > f.target.max_shared_bytes) {
+      return;
+    }
+    choose_blocks(f, b);
+    if (std::ranges::find(out, b) == out.end()) {
+      out.push_back(b);
+    }
+  }
+}
+
+/// Elements that a thread stores as one vector; 0 where its channels are none, or parts of sectors.
+std::int64_t vector_of(const Facts& f, std::int64_t channels) {
+  if (!f.channels_last) {
+    return 0;
+  }
+  for (const std::int64_t vector : {f.vector, f.vector / 2}) {
+    // Vectors of 8 bytes at the least; whole sectors of a pixel.
+    if (vector * f.bytes >= 8 && f.layer.dtype != Dtype::kF64 && channels % vector == 0 &&
+        f.layer.out_channels % (2 * f.vector) == 0) {
+      return vector;
+    }
+  }
+  return 0;
+}
+
+std::int64_t most_accumulators(const Layer& layer) {
+  return layer.dtype == Dtype::kF64 ? kMostAccumulators / 2 : kMostAccumulators;
+}
+
+Result<void> check(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  if (auto checked = check_numbers(layer); !checked) {
+    return checked;
+  }
+  if (const std::int64_t stride = layer.axes[kWidth].stride; stride > kMostOutputs) {
+    return fail(fmt::format("stride {} along columns; at most {}, the phases of a thread", stride, kMostOutputs));
+  }
+  if (const std::int64_t kernel = layer.axes[kWidth].kernel; kernel > kMostUnrolled) {
+    return fail(fmt::format("{} kernel columns; at most {}, which are unrolled", kernel, kMostUnrolled));
+  }
+  return {};
+}
+
+struct DirectRows : ScalarPlanner<Facts, kConstants, check> {
+  static constexpr bool kNeedsShape = true;
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+
+  static Blocks blocks(const Facts& f) {
+    const double arithmetic = f.cost.flops / f.target.f32_flops, memory = f.cost.bytes / f.target.bytes_per_second;
+    if (arithmetic > kMostArithmetic * memory) {
+      return fail(
+          fmt::format("arithmetic takes {:.1f} times as long as the memory; it takes up to {}, since it speeds up "
+                      "stores alone",
+                      arithmetic / memory, kMostArithmetic));
+    }
+    std::vector<Block> out;
+    std::int64_t least_bytes = kNone;
+    const std::int64_t most_acc = most_accumulators(f.layer);
+    for (std::int64_t channels = kMostChannels; channels >= 1; --channels) {
+      const bool is_wanted = channels == 8 || channels == 4 || channels <= 2 || channels == f.group_out;
+      if (f.group_out % channels != 0 || !is_wanted || (channels == 1 && f.group_out % 4 == 0)) {
+        continue;
+      }
+      for (std::int64_t columns = kMostColumns; columns >= 1; columns /= 2) {
+        for (const std::int64_t warps : {kMostWarps, kMostWarps / 2}) {
+          Block b{.channels_per_thread = channels,
+                  .columns_per_thread = columns,
+                  .vector = vector_of(f, channels),
+                  .asynchronous = f.target.features.has(Feature::kCpAsync) && f.bytes >= 4};
+          const std::int64_t accumulators = channels * columns * f.phases;
+          if (accumulators > most_acc || outputs_of_thread(f, b) > kMostOutputs ||
+              channels * columns * f.columns.kernel > kMostUnrolled ||
+              (columns > 1 && columns > positions(f, kWidth))) {
+            continue;
+          }
+          if (!choose_lanes(f, b)) {
+            continue;
+          }
+          choose_warps(f, warps, b);
+          add_blocks(f, b, out, least_bytes);
+        }
+      }
+    }
+    if (out.empty() && least_bytes == kNone) {
+      return fail(
+          fmt::format("{} column phases, {} of them with taps; a thread makes at most {} outputs of a row, of {} "
+                      "accumulators",
+                      f.columns.stride, f.phases, kMostOutputs, most_acc));
+    }
+    if (out.empty()) {
+      return fail_shared_memory(f.target,
+                                fmt::format("{} input channels and {} taps of a tile", f.group_in, tap_count(f.layer)),
+                                least_bytes);
+    }
+    return out;
+  }
+  static double seconds(const Facts& f, const Block& b, Constants&) {
+    const double arithmetic = 2 * lane_work(f, b) / f.target.f32_flops;
+    const double memory = f.cost.bytes / f.target.bytes_per_second;
+    return f.target.launch_seconds + std::max(arithmetic, memory) +
+           f.factors.hidden_less * std::min(arithmetic, memory);
+  }
+  static Result<void> check_block(const Facts& f, const Block& b) {
+    return check_staged_grid(f.layer, b.tile_rows, f.of(b)[kTileColumns], f.of(b)[kChannelTiles]);
+  }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    return {
+        fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.tile_rows * f.rows.stride,
+                    c[kTileColumns] * f.columns.stride, std::min(c[kTileChannels], f.layer.out_channels),
+                    tap_count(f.layer)),
+        fmt::format("memory's time: a tile has all {} input channels; a thread makes {} channels of {} columns in {} "
+                    "phases; {}",
+                    f.group_in, b.channels_per_thread, b.columns_per_thread, f.phases,
+                    b.vector > 0 ? fmt::format("stores {} channels together", b.vector)
+                                 : "a warp stores adjacent outputs together, through shared memory")};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    return staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]).grid();
+  }
+};
+
+}  // namespace planners::direct_rows
+
+CONVTGEN_TEMPLATE(DirectRows, direct_rows);
+
+}  // namespace convtgen

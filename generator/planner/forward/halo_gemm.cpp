@@ -1,0 +1,428 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/integers.h"
+#include "generator/planner/search/planner.h"
+#include "generator/planner/search/roofline.h"
+#include "generator/planner/search/tensor_cores.h"
+
+namespace convtgen {
+namespace planners::halo_gemm {
+
+constexpr std::int64_t kMostInstructionN = 256;   // of a product
+constexpr std::int64_t kMostPhaseColumns = 32;    // of a product
+constexpr std::int64_t kMostProducts = 256;       // in the unrolled body
+constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
+// Places of a thread, which registers hold: beside loaded words, or with asynchronous copies alone.
+constexpr std::int64_t kMostPlaces = 8;
+constexpr std::int64_t kMostCopiedPlaces = 32;
+
+/// The block, as the template's parameters of the same names.
+CONVTGEN_BLOCK(Block, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8), (adjacent_channels, 1),
+               (store, 1), (phase_rows, 1), (block_k, 16), (stages, 3), (prefetch_stages, 1), (producers, 128),
+               (copy_bytes, 16), (vector, 1), (fused_phases, true), (resident, false), (ping_pong, false));
+
+/// The template's constants that are wanted, by their names there.
+CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kPack, kKSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH,
+                   kBeyondW, kGapH, kGapW, kPhases, kPhaseColumns, kPhaseBlocks, kMadeChannels, kInstructionN, kTaps,
+                   kKBlocks, kNTiles, kPositions, kInputBytes, kPixels, kPlaceStep, kKBlockWeightBytes, kThreads,
+                   kSharedBytes, kPackedBytes, kAlignment);
+
+/// What the choice depends on.
+struct Facts : FactsOf<Block> {
+  double written_bytes = static_cast<double>(shape.output_elements * bytes);  // that a call moves at the least
+  double read_bytes = cost.bytes - written_bytes;
+
+  /// Whether all positions of an image and the gap behind it are of a known number.
+  [[nodiscard]] bool can_be_flat() const {
+    const std::int64_t gap_h = of({})[kGapH], gap_w = of({})[kGapW];
+    const bool one_row = rows.extent && *rows.extent + gap_h == 1;
+    return one_row ||
+           (rows.extent && columns.extent && *rows.extent + gap_h <= kMostPositions / (*columns.extent + gap_w));
+  }
+};
+
+/// As many stages as fit, of at most six; false where too few do. Ping-pong warpgroups need more of them than a tile
+/// has k-blocks (the template has the reason).
+bool choose_stages(const Facts& f, Block& b) {
+  const std::int64_t least = std::max<std::int64_t>(b.copy_bytes > 0 ? 3 : 2, b.ping_pong ? f.of(b)[kKBlocks] + 1 : 0);
+  for (b.stages = 6; b.stages >= least; --b.stages) {
+    if (f.of(b)[kSharedBytes] <= f.target.max_shared_bytes) {
+      b.prefetch_stages = b.copy_bytes > 0 ? std::min<std::int64_t>(b.stages - 2, 2) : 0;
+      return true;
+    }
+  }
+  return false;
+}
+
+/// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers where
+/// they allow none, where channels come first, for tf32, which they round on the way, and by whole units, which shared
+/// memory takes eight times as fast as asynchronous copies.
+std::vector<Block> with_copies(const Facts& f, Block b) {
+  std::vector<Block> out;
+  const std::int64_t element = f.bytes;
+  for (std::int64_t bytes = 16; bytes >= 4 && f.channels_last && out.empty(); bytes /= 2) {
+    if (f.layer.in_channels * element % bytes == 0) {
+      b.copy_bytes = bytes;
+      out.push_back(b);
+    }
+  }
+  if (out.empty() || element == 4 || f.layer.in_channels % f.of(b)[kPack] == 0) {
+    b.copy_bytes = 0;
+    out.push_back(b);
+  }
+  return out;
+}
+
+/// Elements that are loaded to registers together.
+std::int64_t vector_of(const Facts& f, const Block& b) {
+  Constants& of_block = f.of(b);
+  const std::int64_t pack = of_block[kPack];
+  if (f.channels_last) {
+    return b.copy_bytes == 0 && f.layer.in_channels % pack == 0 ? pack : 1;
+  }
+  if (f.bytes == 4) {
+    return 1;
+  }
+  const Size& width = f.layer.axes[kWidth].extent;
+  const bool dense = of_block[kHaloH] + of_block[kGapH] + of_block[kHaloW] + of_block[kGapW] == 0;
+  return width && *width % 2 == 0 && (!b.flat || dense) ? 2 : 1;
+}
+
+void choose_store(const Facts& f, Block& b) {
+  b.store = f.of(b)[kPack];
+  const Layer& layer = f.layer;
+  if (f.channels_last && f.of(b)[kPhaseBlocks] == 1) {
+    while (b.store > 1 && (b.block_n % (4 * b.store) != 0 || layer.out_channels % b.store != 0)) {
+      b.store /= 2;
+    }
+    b.adjacent_channels = b.store;
+    return;
+  }
+  // A thread's adjacent outputs are the phases of one position. An open width allows no store of more than one.
+  b.adjacent_channels = 2;
+  const Axis& axis = layer.axes[kWidth];
+  const std::int64_t out = axis.extent ? output_extent(axis, *axis.extent) : 1;
+  while (b.store > 1 &&
+         (f.of(b)[kPhaseColumns] % b.store != 0 || axis.padding.before % b.store != 0 || out % b.store != 0)) {
+    b.store /= 2;
+  }
+}
+
+/// Tiles of all images.
+std::int64_t tiles(const Facts& f, const Block& b, Constants& of_block) {
+  if (b.flat) {
+    return ceil_div(
+        f.sizes.batch * (f.sizes.extents[kHeight] + of_block[kGapH]) * (f.sizes.extents[kWidth] + of_block[kGapW]),
+        of_block[kPositions]);
+  }
+  return f.sizes.batch * ceil_div(f.sizes.extents[kHeight] + of_block[kBeyondH] - of_block[kFirstH], b.tile_h) *
+         ceil_div(f.sizes.extents[kWidth] + of_block[kBeyondW] - of_block[kFirstW], b.tile_w);
+}
+
+/// Store cost relative to full 32-byte sectors. Adjacent are a block's channels, or what eight or sixteen adjacent
+/// positions of a warp make.
+double store_factor(const Facts& f, const Block& b, Constants& of_block) {
+  const std::int64_t bytes = f.bytes;
+  if (f.channels_last && of_block[kPhaseBlocks] == 1) {
+    const auto adjacent = static_cast<double>(std::min(b.block_n, f.layer.out_channels) * bytes);
+    return of_block[kNTiles] > 1 ? std::max(1.0, 32 / adjacent) : 1.0;
+  }
+  const std::int64_t phases = of_block[kPhaseColumns];
+  const auto adjacent = static_cast<double>((of_block[kPhaseBlocks] > 1 ? 2 : b.part_w == 8 ? 8 : 16) * phases * bytes);
+  return std::max(1.0, 32 / adjacent) *
+         (b.store < std::min(phases, of_block[kPack]) ? f.factors.halo_narrow_stores : 1.0);
+}
+
+/// Whether each phase has as many taps as the others.
+bool divides(const Layer& layer) {
+  const auto divides_axis = [](const Axis& axis) { return axis.kernel % axis.stride == 0; };
+  return divides_axis(layer.axes[kHeight]) && divides_axis(layer.axes[kWidth]);
+}
+
+/// What the template asks of a problem, whatever its sizes.
+Result<void> check(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  if (auto checked = check_input_strides(layer); !checked) {
+    return checked;
+  }
+  if (auto checked = check_one_group(layer); !checked) {
+    return checked;
+  }
+  const Axis& columns = layer.axes[kWidth];
+  if (columns.stride > kMostPhaseColumns) {
+    if (layer.layout == Layout::kNhwc && layer.out_channels > 1) {
+      return fail(
+          fmt::format("stride {} in width and {} output channels in nhwc: a product makes that many phases; "
+                      "at most {}",
+                      columns.stride, layer.out_channels, kMostPhaseColumns));
+    }
+    if (layer.out_channels > kIntMax / columns.stride) {
+      return fail(fmt::format("{} output channels of {} phases in width are too many for 32 bits", layer.out_channels,
+                              columns.stride));
+    }
+  }
+  for (const std::size_t axis : axes_of(layer)) {
+    const Axis& a = layer.axes[axis];
+    if (a.stride != 1 && a.dilation != 1 && a.kernel != 1) {
+      return fail(fmt::format("stride {} and dilation {} in {}; one of them must be 1", a.stride, a.dilation,
+                              axis_name(layer, axis)));
+    }
+    if (a.padding.before < 0) {  // of a gradient of the input: tiles begin at the padding
+      return fail(fmt::format("padding {} in {}; it takes 0 and more", a.padding.before, axis_name(layer, axis)));
+    }
+  }
+  return {};
+}
+
+/// Output channels of a block: numbers that share all of them evenly.
+std::vector<std::int64_t> block_n_choices(const Facts& f, const Block& b) {
+  const std::int64_t phases = f.of(b)[kPhases];
+  const std::int64_t vectors = 4 * f.of(b)[kPack];  // of a quad of threads
+  const std::int64_t most = std::min(b.fused_phases ? kMostInstructionN / phases : kMostInstructionN,
+                                     2 * f.of(b)[kMostAccumulators] / phases);
+  std::vector<std::int64_t> out;
+  const std::int64_t made = f.of(b)[kMadeChannels];
+  if (most < 8) {
+    return {};
+  }
+  for (std::int64_t parts = ceil_div(made, most); parts <= ceil_div(made, 8) && out.size() < 4; ++parts) {
+    std::int64_t block_n = round_up(ceil_div(made, parts), 8);
+    if (block_n > 16 && round_up(block_n, vectors) <= most) {
+      block_n = round_up(block_n, vectors);  // stored in whole vectors
+    }
+    if (block_n <= most && (out.empty() || out.back() != block_n)) {
+      out.push_back(block_n);
+    }
+  }
+  return out;
+}
+
+/// Tiles of this many parts of 64 positions: 8x8 each or, so that NCHW is stored in longer vectors, 1x64.
+std::vector<Block> with_tiles(const Facts& f, const Block& b, std::int64_t parts) {
+  std::vector<Block> out;
+  const auto add = [&](bool flat, std::int64_t part_w, std::int64_t across) {
+    Block tiled = b;
+    tiled.flat = flat;
+    tiled.part_w = part_w;
+    tiled.tile_h = 64 / part_w * parts / across;
+    tiled.tile_w = part_w * across;
+    tiled.vector = vector_of(f, tiled);
+    out.push_back(tiled);
+  };
+  for (std::int64_t across = 1; across <= parts; across *= 2) {
+    add(false, 8, across);
+    if (!f.channels_last) {
+      add(false, 64, across);
+    }
+  }
+  if (f.can_be_flat()) {
+    add(true, 64, parts);
+  }
+  return out;
+}
+
+/// The least that any block needs. Where there are none it is above the limit.
+struct Least {
+  std::int64_t products = std::numeric_limits<std::int64_t>::max();  // in the unrolled body
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();     // of shared memory, where these are few enough
+  std::int64_t pixels = std::numeric_limits<std::int64_t>::max();    // of a tile's input, where products are
+  std::int64_t most_pixels = 0;                                      // that such a tile may have
+};
+
+/// Adds the pipelines of a block with a tile: all sizes of k-blocks, with weights resident or not.
+void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& least) {
+  for (const std::int64_t k_steps : {4, 2, 1}) {
+    b.block_k = k_steps * f.of(b)[kInstructionK];
+    Constants& of_block = f.of(b);
+    const std::int64_t products = of_block[kTaps] * k_steps * of_block[kPositions] / (b.ping_pong ? 64 : 128);
+    if (k_steps > 1 && b.block_k >= 2 * f.layer.in_channels) {
+      continue;
+    }
+    const std::int64_t most_pixels =
+        (b.copy_bytes > 0 ? kMostCopiedPlaces : kMostPlaces) * of_block[kPlaceStep] * (f.channels_last ? 1 : b.vector);
+    least.products = std::min(least.products, products);
+    for (const bool resident : {true, false}) {
+      b.resident = resident;
+      if ((!resident && b.ping_pong) || products > kMostProducts) {
+        continue;
+      }
+      if (of_block[kPixels] < least.pixels || (of_block[kPixels] == least.pixels && most_pixels > least.most_pixels)) {
+        least.pixels = of_block[kPixels];
+        least.most_pixels = most_pixels;
+      }
+      if (of_block[kPixels] <= most_pixels) {
+        if (choose_stages(f, b)) {
+          out.push_back(b);
+        } else {  // with the fewest that it tried, and one less
+          ++b.stages;
+          least.bytes = std::min(least.bytes, f.of(b)[kSharedBytes]);
+        }
+      }
+    }
+  }
+}
+
+/// Which phases a block makes, and whether products serve all of them.
+std::vector<Block> with_phases(const Layer& layer, const Block& b) {
+  const bool divides_h = layer.axes[kHeight].kernel % layer.axes[kHeight].stride == 0;
+  std::vector<Block> out;
+  for (const std::int64_t phase_rows : {layer.axes[kHeight].stride, std::int64_t{1}}) {
+    for (const bool fused_phases : {true, false}) {
+      if ((fused_phases || (!divides(layer) && layer.axes[kWidth].stride <= kMostPhaseColumns)) &&
+          (fused_phases || divides_h || phase_rows == layer.axes[kHeight].stride)) {
+        out.push_back(b);
+        out.back().phase_rows = phase_rows;
+        out.back().fused_phases = fused_phases;
+      }
+    }
+    if (layer.axes[kHeight].stride == 1) {
+      break;
+    }
+  }
+  return out;
+}
+
+/// Why there are no blocks: which limit even the smallest block breaks.
+std::unexpected<Error> why_none(const Facts& f, const Least& least) {
+  const Layer& layer = f.layer;
+  constexpr auto kNone = std::numeric_limits<std::int64_t>::max();
+  if (least.products == kNone) {  // of eight channels
+    return fail(fmt::format("stride {} in width: a product makes that many phases; at most {}",
+                            layer.axes[kWidth].stride, kMostInstructionN / 8));
+  }
+  if (least.products > kMostProducts) {
+    return fail(fmt::format("kernel {} takes {} products, each written out; at most {}",
+                            axes_text(layer, &Axis::kernel), least.products, kMostProducts));
+  }
+  if (least.bytes == kNone) {
+    return fail(fmt::format("kernel {}, dilation {}: a tile's input with its halo has {} pixels; at most {}",
+                            axes_text(layer, &Axis::kernel), axes_text(layer, &Axis::dilation), least.pixels,
+                            least.most_pixels));
+  }
+  return fail_shared_memory(
+      f.target, fmt::format("kernel {}: stages of input with its halo and weights", axes_text(layer, &Axis::kernel)),
+      least.bytes);
+}
+
+struct HaloGemm : Planner<Facts, kConstants, check> {
+  static constexpr Features kNeeds = kWarpgroups;
+  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
+  static constexpr bool kServesGradInput = true;
+  static constexpr std::size_t kMostPlans = 8;
+
+  static Parameters parameters(const Problem& problem) {
+    return with_product_types(product_parameters(problem.layer), problem.layer.dtype);
+  }
+  static Blocks blocks(const Facts& f) {
+    std::vector<Block> out;
+    Least least;
+    for (Block& phased : with_phases(f.layer, Block())) {
+      for (const std::int64_t block_n : block_n_choices(f, phased)) {
+        phased.block_n = block_n;
+        choose_store(f, phased);
+        for (const std::int64_t parts : {1, 2, 4}) {  // of a warpgroup
+          if (parts * f.of(phased)[kPhases] * block_n / 2 > f.of(phased)[kMostAccumulators]) {
+            continue;
+          }
+          for (const bool ping_pong : {false, true}) {
+            phased.ping_pong = ping_pong;
+            for (const Block& copied : with_copies(f, phased)) {
+              for (const Block& tiled : with_tiles(f, copied, ping_pong ? parts : 2 * parts)) {
+                add_pipelines(f, tiled, out, least);
+              }
+            }
+          }
+        }
+      }
+    }
+    return out.empty() ? Blocks(why_none(f, least)) : out;
+  }
+  static double seconds(const Facts& f, const Block& b, Constants& c) {
+    // Shared memory gives both operands of products and takes what is staged; weights and input come from L2 beside
+    // them; the epilogue runs while no products do, except with ping-pong consumers.
+    const SmRates& sm = f.target.sm;
+    const auto number = [&](Constant name) { return static_cast<double>(c[name]); };
+    const bool copies = b.copy_bytes > 0;
+    const double n = number(kInstructionN);
+    const double measured = f.channels_last ? f.factors.halo_measured_nhwc : f.factors.halo_measured;
+    // With channels last products take no longer where nothing else takes time: `measured` is of the rest.
+    const double products = static_cast<double>(c[kTaps] * c[kKSteps] * c[kPositions] / 64) *
+                            (f.channels_last ? f.factors.halo_products_nhwc / measured : 1);
+    const double input = number(kInputBytes);
+    const double weights = number(kKBlockWeightBytes) * f.factors.halo_l2_copies;
+    // A product reads 64 rows and n columns of 32 bytes.
+    const StageWork stage = {
+        .tensor_cycles = products * n / sm.tensor_columns_per_cycle,
+        .shared_wavefronts =
+            products * (16 + n / 4) + input / (copies ? sm.copied_bytes_per_cycle : sm.shared_bytes_per_cycle),
+        .l2_bytes =
+            input * (copies ? f.factors.halo_l2_copies : f.factors.halo_l2_registers) + (b.resident ? 0 : weights)};
+    const double stages = number(kKBlocks);
+    const double outputs = static_cast<double>(c[kPositions] * c[kPhases] * b.block_n) / 256;  // of a thread
+    const double epilogue = f.factors.halo_epilogue + f.factors.halo_epilogue_outputs * outputs;
+    const double resident = b.resident ? stages * weights : 0;
+    // Of channels last, four lanes have adjacent channels of a pixel.
+    const std::int64_t piece = std::min(4 * b.store, f.layer.out_channels) * f.bytes;
+    const double pieces = f.channels_last && c[kPhaseBlocks] == 1 ? piece_seconds(f.target, f.written_bytes, piece) : 0;
+    return seconds_of(f.target,
+                      {.launches = f.factors.halo_launches,
+                       .first_cycles = f.factors.halo_begin + (stage.l2_bytes + resident) / sm.l2_bytes_per_cycle,
+                       .waves = static_cast<double>(waves_of(f.target, tiles(f, b, c), c[kNTiles])),
+                       .wave_cycles = stages * (cycles_of(f.target, stage) + f.factors.halo_stage) +
+                                      (b.ping_pong ? f.factors.halo_epilogue_shown : 1.0) * epilogue,
+                       .memory_bytes = std::max(f.read_bytes + f.written_bytes * store_factor(f, b, c),
+                                                pieces * f.target.bytes_per_second),
+                       .hidden_less = f.factors.hidden_less,
+                       .measured = measured});
+  }
+  /// Of blocks that differ in their pipelines alone, the fastest will do.
+  static bool alike(const Block& one, const Block& other) {
+    const auto block = [](const Block& b) {
+      return std::tuple(b.flat, b.tile_h, b.tile_w, b.part_w, b.copy_bytes, b.block_n, b.phase_rows, b.fused_phases,
+                        b.resident, b.ping_pong);
+    };
+    return block(one) == block(other);
+  }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    // Of parted phases, those of adjacent blocks of one channel.
+    const std::int64_t phase_blocks = std::min(b.block_n, c[kPhaseBlocks]);
+    const std::string outputs =
+        b.flat ? fmt::format("{}", c[kPositions] * c[kPhases] * phase_blocks)
+               : fmt::format("{}x{}", b.tile_h * b.phase_rows, b.tile_w * c[kPhaseColumns] * phase_blocks);
+    const std::string columns = b.fused_phases && c[kPhases] > 1
+                                    ? fmt::format("{} phases of {} channels{}", c[kPhases], b.block_n,
+                                                  divides(f.layer) ? "" : " joined by weights of zero")
+                                    : fmt::format("{} channels", b.block_n);
+    return {fmt::format("a block makes {} outputs of {} channels; {} taps", outputs,
+                        std::min(ceil_div(b.block_n, c[kPhaseBlocks]), f.layer.out_channels), tap_count(f.layer)),
+            fmt::format("tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, "
+                        "weights {}{}",
+                        columns, c[kTaps], b.stages, b.block_k, b.copy_bytes > 0 ? "" : " through registers",
+                        b.resident ? "resident" : "with each stage", b.ping_pong ? ", ping-pong warpgroups" : "")};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    // Tiles begin up to stride - 1 outputs before the first one.
+    return TileGrid{.stride_h = f.rows.stride,
+                    .stride_w = f.columns.stride,
+                    .tile_rows = f.rows.stride * (b.tile_h - 1) + 1,
+                    .tile_columns = f.columns.stride * (b.tile_w - 1) + 1,
+                    .blocks_per_tile = c[kNTiles],
+                    .most_tiles = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles])}
+        .grid();
+  }
+};
+
+}  // namespace planners::halo_gemm
+
+CONVTGEN_TEMPLATE(HaloGemm, halo_gemm);
+
+}  // namespace convtgen

@@ -1,0 +1,257 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/plan/tensor_maps.h"
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/integers.h"
+#include "generator/planner/search/planner.h"
+#include "generator/planner/search/roofline.h"
+#include "generator/planner/search/tensor_cores.h"
+
+namespace convtgen {
+namespace planners::mma_phases {
+
+constexpr std::int64_t kPieceBytes = 16;        // of tensor copies, which rows are multiples of
+constexpr std::int64_t kMostRows = 64;          // of the products: phases by output channels
+constexpr std::int64_t kMostShifts = 32;        // of the input, which are unrolled
+constexpr std::int64_t kMostProducts = 1024;    // of a warp in a stage, which are unrolled
+constexpr std::int64_t kMostBlockK = 32;        // input channels of a stage
+constexpr std::int64_t kMostAccumulators = 96;  // of a thread
+constexpr std::int64_t kOtherRegisters = 56;    // of a thread, beside accumulators and what it has loaded
+constexpr std::int64_t kLeastWarps = 1, kMostWarps = 16;
+constexpr std::int64_t kLeastStages = 2, kMostStages = 6;
+constexpr std::int64_t kMostBlocksOfSm = 3;    // that are asked for
+constexpr std::int64_t kMostColumnTiles = 32;  // of an image, of which each width is tried
+constexpr std::int64_t kRegistersOfSm = 65536;
+
+/// The block, as the template's parameters of the same names.
+CONVTGEN_BLOCK(Block, (tile_h, 1), (staged_columns, 8), (warps, 1), (warp_chunks, 1), (block_k, 32),
+               (stages, kLeastStages), (blocks_per_sm, 1));
+/// The template's constants that are asked for.
+CONVTGEN_CONSTANTS(kThreads, kReachW, kShifts, kFirstH, kOriginW, kBeyondH, kBeyondW, kRows, kRowTiles, kKSteps,
+                   kKBlocks, kVector, kTileColumns, kStagedRows, kStagedPixels, kChunk, kPositions, kVectors,
+                   kLaneChannels, kCopiedBytes, kWeightWords, kSharedBytes, kAlignment);
+
+using Facts = FactsOf<Block>;
+
+/// Positions along the axes.
+std::int64_t positions_h(const Facts& f, const Block& b) {
+  return f.sizes.extents[kHeight] + f.of(b)[kBeyondH] - f.of(b)[kFirstH];
+}
+std::int64_t positions_w(const Facts& f, const Block& b) {
+  return f.sizes.extents[kWidth] + f.of(b)[kBeyondW] - f.of(b)[kOriginW];
+}
+
+std::int64_t tiles(const Facts& f, const Block& b) {
+  return f.sizes.batch * ceil_div(positions_h(f, b), b.tile_h) * ceil_div(positions_w(f, b), f.of(b)[kTileColumns]);
+}
+
+/// Registers of a thread for its accumulators, what it has loaded, and all else.
+std::int64_t accumulators(const Facts& f, const Block& b) {
+  return b.warp_chunks * f.of(b)[kRowTiles] * f.of(b)[kVector] * 4;
+}
+std::int64_t wanted_registers(const Facts& f, const Block& b) {
+  Constants& c = f.of(b);
+  const std::int64_t loaded = 4 + b.warp_chunks * c[kLaneChannels] * c[kVectors] * 4;
+  return round_up(accumulators(f, b) + loaded + kOtherRegisters, 8);
+}
+
+/// Widths of staged rows that make all columns by different numbers of tiles, and lie in banks as lanes read them.
+std::set<std::int64_t> widths(const Facts& f, Block b) {
+  const std::int64_t step = f.of(b)[kVector];
+  std::set<std::int64_t> out;
+  for (std::int64_t tiles_w = 1; tiles_w <= kMostColumnTiles; ++tiles_w) {
+    const std::int64_t columns = ceil_div(positions_w(f, b), tiles_w);
+    for (b.staged_columns = round_up(columns + f.of(b)[kReachW] - 1, step); b.staged_columns <= kMostBox;
+         b.staged_columns += step) {
+      const std::int64_t banks = f.of(b)[kStagedPixels] % 32;
+      if (f.of(b)[kTileColumns] >= columns && (banks == 8 || banks == 24)) {
+        out.insert(b.staged_columns);
+        break;
+      }
+    }
+  }
+  return out;
+}
+
+/// The block with each number of blocks of an SM, and as many stages as fit; `least_bytes`: of what did not.
+void add_blocks(const Facts& f, Block b, std::vector<Block>& out, std::int64_t& least_bytes) {
+  for (b.blocks_per_sm = 1; b.blocks_per_sm <= kMostBlocksOfSm; ++b.blocks_per_sm) {
+    const std::int64_t registers = kRegistersOfSm / (f.of(b)[kThreads] * b.blocks_per_sm) / 8 * 8;
+    if (wanted_registers(f, b) > std::min<std::int64_t>(255, registers) ||
+        f.of(b)[kThreads] * b.blocks_per_sm > f.target.max_threads_per_sm) {
+      return;
+    }
+    const std::int64_t most = shared_of_block(f.target, b.blocks_per_sm);
+    b.stages = kMostStages;
+    while (b.stages >= kLeastStages && f.of(b)[kSharedBytes] > most) {
+      least_bytes = std::min(least_bytes, f.of(b)[kSharedBytes]);
+      --b.stages;
+    }
+    if (b.stages < kLeastStages) {
+      return;
+    }
+    out.push_back(b);
+  }
+}
+
+/// What tensor copies want of the layout: rows that are whole pieces.
+Result<void> check_layout(const Layer& layer) {
+  if (layer.layout == Layout::kNhwc) {
+    return fail("layout nhwc; it takes nchw, whose positions of a row are vectors");
+  }
+  const Axis columns = symmetric(layer.axes[kWidth]);
+  if (!columns.extent) {
+    return fail("a width that the layer leaves open; tensor copies of rows want to know it");
+  }
+  if (const std::int64_t multiple = kPieceBytes / bytes_of(layer.dtype); *columns.extent % multiple != 0) {
+    return fail_extent(layer, multiple, kPieceBytes);
+  }
+  return {};
+}
+
+Result<void> check(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  if (auto checked = check_one_group(layer); !checked) {
+    return checked;
+  }
+  if (auto checked = check_no_dilation(layer); !checked) {
+    return checked;
+  }
+  const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
+  if (const std::int64_t phases = rows.stride * columns.stride; phases > kMostRows) {
+    return fail(fmt::format("{} phases; at most {}, which are rows of products", phases, kMostRows));
+  } else if (const std::int64_t all = layer.out_channels * phases; all > kMostRows) {
+    return fail(fmt::format("{} output channels in {} phases, {} rows of products; at most {}", layer.out_channels,
+                            phases, all, kMostRows));
+  }
+  const std::int64_t shifts = ceil_div(rows.kernel, rows.stride) * ceil_div(columns.kernel, columns.stride);
+  if (shifts > kMostShifts) {
+    return fail(fmt::format("{} taps of an output; at most {}, which are unrolled", shifts, kMostShifts));
+  }
+  if (auto checked = check_layout(layer); !checked) {
+    return checked;
+  }
+  return check_numbers(layer);
+}
+
+/// The map of x: columns, rows, channels, images.
+MapRecipe plane_map(const Layer& layer, const Block& b, std::int64_t rows) {
+  const std::int64_t bytes = bytes_of(layer.dtype);
+  MapRecipe recipe{.name = "x_map", .role = Role::kX};
+  recipe.form = map_form(layer.dtype, {b.staged_columns, rows, b.block_k, 1}, 0);
+  recipe.sizes = {Amount{.factor = 1, .per = Quantity::kInWidth}, Amount{.factor = 1, .per = Quantity::kInHeight},
+                  Amount{.constant = layer.in_channels}, Amount{.factor = 1, .per = Quantity::kBatch}};
+  recipe.pitches = {Amount{}, Amount{.factor = bytes, .per = Quantity::kInWidth},
+                    Amount{.factor = bytes, .per = Quantity::kInImage},
+                    Amount{.factor = layer.in_channels * bytes, .per = Quantity::kInImage}};
+  return recipe;
+}
+
+struct MmaPhases : Planner<Facts, kConstants, check> {
+  static constexpr Features kNeeds = {Feature::kMmaF16, Feature::kMmaBf16, Feature::kMmaTf32, Feature::kTma};
+  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
+  static constexpr bool kChecksBounds = true;
+
+  static Parameters parameters(const Problem& problem) {
+    Parameters p = with_product_types(layer_parameters(problem.layer), problem.layer.dtype);
+    p.insert({"store", std::int64_t{1}});
+    return p;
+  }
+  static Blocks blocks(const Facts& f) {
+    std::vector<Block> out;
+    std::int64_t least_bytes = kIntMax;
+    const std::int64_t product_k = 32 / bytes_of(f.layer.dtype);
+    for (std::int64_t block_k = product_k; block_k <= kMostBlockK; block_k *= 2) {
+      if (block_k > product_k && block_k >= 2 * f.layer.in_channels) {
+        break;
+      }
+      for (const std::int64_t tile_h : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 24, 25, 32}) {
+        Block b{.tile_h = tile_h, .block_k = block_k};
+        if (tile_h > 1 && tile_h >= 2 * positions_h(f, b)) {
+          break;
+        }
+        if (f.of(b)[kStagedRows] > kMostBox) {
+          continue;
+        }
+        for (const std::int64_t width : widths(f, b)) {
+          b.staged_columns = width;
+          const std::int64_t chunks = ceil_div(f.of(b)[kPositions], f.of(b)[kChunk]);
+          for (b.warp_chunks = 1; b.warp_chunks <= 3; ++b.warp_chunks) {
+            b.warps = ceil_div(chunks, b.warp_chunks);
+            const std::int64_t products =
+                f.of(b)[kKSteps] * f.of(b)[kShifts] * f.of(b)[kRowTiles] * b.warp_chunks * f.of(b)[kVector];
+            if (b.warps >= kLeastWarps && b.warps <= kMostWarps && products <= kMostProducts &&
+                accumulators(f, b) <= kMostAccumulators) {
+              add_blocks(f, b, out, least_bytes);
+            }
+          }
+        }
+      }
+    }
+    if (out.empty() && least_bytes < kIntMax) {
+      const std::int64_t weights = tap_count(f.layer) * f.layer.in_channels * f.layer.out_channels;
+      return fail_shared_memory(f.target, fmt::format("{} weights and two stages", weights), least_bytes);
+    }
+    if (out.empty()) {
+      return fail(fmt::format("{} rows of products take {} accumulators of a thread at the least; at most {}",
+                              f.of({})[kRows], accumulators(f, {}), kMostAccumulators));
+    }
+    return out;
+  }
+  static double seconds(const Facts& f, const Block& b, Constants& c) {
+    const double steps = c.number(kKBlocks) * c.number(kKSteps);
+    const double chunks = static_cast<double>(b.warps * b.warp_chunks);
+    const double products = steps * c.number(kShifts) * c.number(kRowTiles) * chunks * c.number(kVector);
+    const double weight_loads = steps * c.number(kShifts) * c.number(kRowTiles) * static_cast<double>(b.warps);
+    const double shifts_h = c.number(kShifts) / c.number(kReachW);
+    const double loads =
+        steps * shifts_h * chunks * c.number(kLaneChannels) * c.number(kVectors);  // of 16 bytes of each lane
+    const double moved = f.layer.dtype == Dtype::kF32 ? 1.5 : 2;                   // words to a fragment's registers
+    const double outputs = chunks * c.number(kVector) * 4 * c.number(kRowTiles);   // of a lane
+    const double cycles =
+        cycles_of(f.target, {.tensor_cycles = products * std::max(f.factors.phases_product, f.target.sm.mma_cycles),
+                             .shared_wavefronts = 4 * (loads + weight_loads),
+                             .instructions = (products * (1 + moved / c.number(kRowTiles)) + loads + weight_loads) / 4,
+                             .l2_bytes = c.number(kCopiedBytes) * c.number(kKBlocks)});
+    const double waits = 1 + f.factors.phases_wait / static_cast<double>(b.warps * b.blocks_per_sm);
+    const double tile = cycles * waits + outputs * f.factors.phases_output / 4;
+    const double weights =
+        static_cast<double>(f.layer.in_channels * f.layer.out_channels * tap_count(f.layer)) * f.factors.phases_weight;
+    const std::int64_t rounds = ceil_div(tiles(f, b), f.target.multiprocessors * b.blocks_per_sm);
+    return call_seconds(f, {.first_cycles = f.factors.phases_begin + weights * static_cast<double>(b.blocks_per_sm),
+                            .waves = static_cast<double>(rounds * b.blocks_per_sm),
+                            .wave_cycles = tile,
+                            .measured = f.factors.phases_measured});
+  }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    return {fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.tile_h * f.rows.stride,
+                        c[kTileColumns] * f.columns.stride, f.layer.out_channels, tap_count(f.layer)),
+            fmt::format("tensor cores: the rows of products are {} phases of {} channels; {} shifts of the input, {} "
+                        "positions of a warp; {} stages of {} input channels",
+                        f.rows.stride * f.columns.stride, f.layer.out_channels, c[kShifts], b.warp_chunks * c[kChunk],
+                        b.stages, b.block_k)};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    // Positions are as many as inputs, and some beyond them.
+    return {.axes = {{per(Quantity::kBatch), 1},
+                     {per(Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), b.tile_h},
+                     {per(Quantity::kInWidth, c[kBeyondW] - c[kOriginW]), c[kTileColumns]}},
+            .most_tiles = f.target.multiprocessors * b.blocks_per_sm,
+            .bounds = staged_bounds(f.layer, b.tile_h, c[kTileColumns])};
+  }
+  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    launch.maps = {plane_map(f.layer, b, c[kStagedRows])};
+  }
+};
+
+}  // namespace planners::mma_phases
+
+CONVTGEN_TEMPLATE(MmaPhases, mma_phases);
+
+}  // namespace convtgen

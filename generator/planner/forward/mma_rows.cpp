@@ -1,0 +1,227 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <set>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/layer/phases.h"
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/integers.h"
+#include "generator/planner/search/planner.h"
+#include "generator/planner/search/scalar.h"
+#include "generator/planner/search/tensor_cores.h"
+
+namespace convtgen {
+namespace planners::mma_rows {
+
+constexpr std::int64_t kUnit = 8;                                      // channels, of input and output
+constexpr std::int64_t kSector = 16;                                   // channels of 32 bytes of memory
+constexpr std::int64_t kLine = 64;                                     // the same of 128
+constexpr std::int64_t kPositions = 16;                                // of a product
+constexpr std::int64_t kMostAccumulators = 96;                         // of a thread
+constexpr std::int64_t kMostProducts = 4;                              // that are accumulated together
+constexpr std::int64_t kMostStride = 64;                               // along columns: phases that are written out
+constexpr std::int64_t kMostColumns = 128;                             // of the kernel: products that are written out
+constexpr std::int64_t kMostThreadsOfSm = 1536, kMostBlocksOfSm = 16;  // that are asked for
+constexpr double kMostArithmetic = 4;                                  // times the memory's time
+constexpr double kProductRate = 8;                                     // of mma.sync, times the rate of fp32 FMA
+
+/// The block, as the template's parameters of the same names.
+CONVTGEN_BLOCK(Block, (warps, 4), (tile_rows, 1), (column_tiles, 1), (tile_channels, 8), (products, 1),
+               (blocks_per_sm, 1));
+/// The template's constants that are asked for.
+CONVTGEN_CONSTANTS(kThreads, kTileColumns, kChannelTiles, kInputUnits, kPixels, kSteps, kTileProducts, kVectors,
+                   kSharedBytes, kAlignment);
+
+/// What the choice depends on.
+struct Facts : FactsOf<Block> {
+  std::int64_t phases = phases_with_taps(columns);  // of a row
+  std::int64_t offsets = offsets_of_taps(columns);  // at which the taps of a row read
+
+  /// ceil(output / stride).
+  [[nodiscard]] std::int64_t positions(std::size_t axis) const {
+    return std::max<std::int64_t>(1, ceil_div(shape.out[axis], layer.axes[axis].stride));
+  }
+};
+
+/// Cycles of the chip's SMs, one after the other, of all blocks of a call.
+double sm_cycles(const Facts& f, const Block& b) {
+  Constants& of_block = f.of(b);
+  // Of a warp, for 16 positions of all row phases: instructions, and wavefronts of shared memory.
+  const auto products = static_cast<double>(f.rows.kernel * of_block[kSteps] * of_block[kTileProducts]);
+  const double loads = static_cast<double>(f.rows.kernel * f.offsets * ceil_div(f.group_in, 2 * kUnit) *
+                                           of_block[kTileProducts] / b.products);
+  const double stored = static_cast<double>(f.rows.stride * f.columns.stride * kPositions * of_block[kVectors]) / 32;
+  const double exchanged =
+      static_cast<double>(std::min(f.rows.kernel, f.rows.stride) * f.phases * 2 * of_block[kTileProducts]);
+  const double instructions = f.factors.mma_rows_product * products + 4 * loads + f.factors.mma_rows_stored * stored +
+                              f.factors.mma_rows_exchanged * exchanged;
+  const double wavefronts = 2 * products + 4 * loads + 4 * stored + exchanged;
+  const double items = static_cast<double>(b.tile_rows * b.column_tiles);
+  const double warps = static_cast<double>(b.warps * b.blocks_per_sm);
+  const double work = items * (1 + f.factors.mma_rows_wait / warps) * std::max(instructions / 4, wavefronts);
+  // Other blocks' work hides what a block waits for when it stages.
+  const double staged =
+      (static_cast<double>(of_block[kPixels] * of_block[kInputUnits]) * f.factors.mma_rows_staged +
+       static_cast<double>(f.group_in * tap_count(f.layer) * b.tile_channels) * f.factors.mma_rows_weight) /
+      128;
+  const std::int64_t blocks = f.sizes.batch * ceil_div(f.positions(kHeight), b.tile_rows) *
+                              ceil_div(f.positions(kWidth), of_block[kTileColumns]) * of_block[kChannelTiles];
+  const std::int64_t at_once = f.target.multiprocessors * b.blocks_per_sm;
+  // The last blocks take as long as all, unless there are so many that others end before.
+  const std::int64_t whole = blocks > 4 * at_once ? blocks + at_once / 10 : ceil_div(blocks, at_once) * at_once;
+  return static_cast<double>(whole) * (work + staged * (1 + 1.0 / static_cast<double>(b.blocks_per_sm)));
+}
+
+/// Registers of a thread and blocks of an SM.
+void choose_blocks(const Facts& f, Block& b) {
+  constexpr std::int64_t kOthers = 52;  // registers beside accumulators
+  const std::int64_t registers = ceil_div(f.phases * b.products * 4 + kOthers, 8) * 8;
+  const std::int64_t threads = f.of(b)[kThreads];
+  const std::int64_t by_registers = 65536 / (registers * threads);
+  const std::int64_t by_shared = f.target.shared_bytes_per_sm / (f.of(b)[kSharedBytes] + 1024);
+  b.blocks_per_sm =
+      std::max<std::int64_t>(1, std::min({by_registers, by_shared, kMostThreadsOfSm / threads, kMostBlocksOfSm}));
+}
+
+/// Channels of a tile: all, or as many as fill some lines of memory, in whole groups or even parts of one. A pixel's
+/// part is whole sectors of 32 bytes.
+std::set<std::int64_t> channel_choices(const Facts& f) {
+  std::set<std::int64_t> choices = {f.layer.out_channels};
+  for (const std::int64_t most : {2 * kLine, kLine, kLine / 2}) {
+    std::int64_t best = 0;
+    for (std::int64_t channels = kSector; channels <= std::min(most, f.layer.out_channels); channels += kSector) {
+      const bool is_part = f.group_out % channels == 0;
+      const bool is_whole = channels % f.group_out == 0 && f.layer.out_channels % channels == 0;
+      best = is_part || is_whole ? channels : best;
+    }
+    if (best > 0) {
+      choices.insert(best);
+    }
+  }
+  return choices;
+}
+
+/// Products that are accumulated together: of one group, as many as a thread's accumulators allow.
+std::int64_t products_of(const Facts& f, std::int64_t tile_channels) {
+  const std::int64_t of_group = std::min(tile_channels, f.group_out) / kUnit;
+  std::int64_t products = kMostProducts;
+  while (products > 1 && (of_group % products != 0 || f.phases * products * 4 > kMostAccumulators)) {
+    --products;
+  }
+  return products;
+}
+
+Result<void> check(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  if (layer.layout != Layout::kNhwc) {
+    return fail("layout nchw; it takes nhwc, whose channels of a pixel are vectors");
+  }
+  for (const auto& [name, channels] :
+       {std::pair{"input", layer.in_channels}, std::pair{"output", layer.out_channels}}) {
+    if (channels / layer.groups % kUnit != 0) {
+      return fail(
+          fmt::format("groups of {} {} channels; products take multiples of {}", channels / layer.groups, name, kUnit));
+    }
+  }
+  if (auto checked = check_numbers(layer); !checked) {
+    return checked;
+  }
+  if (const std::int64_t stride = layer.axes[kWidth].stride; stride > kMostStride) {
+    return fail(
+        fmt::format("stride {} along columns; at most {}, the phases that are written out", stride, kMostStride));
+  }
+  if (const std::int64_t kernel = layer.axes[kWidth].kernel; kernel > kMostColumns) {
+    return fail(fmt::format("{} kernel columns; at most {}, which are written out", kernel, kMostColumns));
+  }
+  return {};
+}
+
+struct MmaRows : ScalarPlanner<Facts, kConstants, check> {
+  static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16, Feature::kMmaBf16, Feature::kPackedConvert,
+                                      Feature::kCpAsync};
+  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
+  static constexpr bool kNeedsShape = true;
+
+  static Blocks blocks(const Facts& f) {
+    if (4 * f.phases > kMostAccumulators) {
+      return fail(fmt::format("{} column phases with taps; a thread holds the accumulators of at most {}", f.phases,
+                              kMostAccumulators / 4));
+    }
+    const double arithmetic = f.cost.flops / (kProductRate * f.target.f32_flops);
+    const double memory = f.cost.bytes / f.target.bytes_per_second;
+    if (arithmetic > kMostArithmetic * memory) {
+      return fail(
+          fmt::format("products take {:.1f} times as long as the memory; it takes up to {}, since it speeds up "
+                      "stores alone",
+                      arithmetic / memory, kMostArithmetic));
+    }
+    std::int64_t least_bytes = std::numeric_limits<std::int64_t>::max();
+    const std::int64_t most_column_tiles = f.positions(kHeight) == 1 ? 64 : 8;
+    const std::int64_t across = power_of_two_at_least(ceil_div(f.positions(kWidth), kPositions));
+    std::vector<Block> out;
+    for (const std::int64_t channels : channel_choices(f)) {
+      for (const std::int64_t warps : {8, 4, 2, 1}) {
+        for (std::int64_t tiles = std::min(across, most_column_tiles); tiles >= 1; tiles /= 2) {
+          for (const std::int64_t of_warp : {1, 2, 4, 8}) {
+            Block b{.warps = warps,
+                    .tile_rows = of_warp * warps / tiles,
+                    .column_tiles = tiles,
+                    .tile_channels = channels,
+                    .products = products_of(f, channels)};
+            // Each warp has work, and less than half of a tile lies beyond the image.
+            if (of_warp * warps % tiles != 0 || b.tile_rows >= 2 * f.positions(kHeight)) {
+              continue;
+            }
+            const std::int64_t bytes = f.of(b)[kSharedBytes];
+            least_bytes = std::min(least_bytes, bytes);
+            if (bytes <= f.target.max_shared_bytes) {
+              choose_blocks(f, b);
+              out.push_back(b);
+            }
+          }
+        }
+        // Fewer warps only where more don't fit.
+        if (warps <= 4 && !out.empty()) {
+          break;
+        }
+      }
+    }
+    if (out.empty()) {
+      return fail_shared_memory(f.target,
+                                fmt::format("{} input channels and {} taps of a tile", f.group_in, tap_count(f.layer)),
+                                least_bytes);
+    }
+    return out;
+  }
+  static double seconds(const Facts& f, const Block& b, Constants&) {
+    // An SM issues 128 multiply-adds a cycle.
+    const double work = 256 * sm_cycles(f, b) / f.target.f32_flops;
+    const bool has_part_lines = b.tile_channels < f.layer.out_channels && b.tile_channels % kLine != 0;
+    const double memory =
+        (has_part_lines ? f.factors.mma_rows_part_lines : 1) * f.cost.bytes / f.target.bytes_per_second;
+    return f.target.launch_seconds + std::max(work, memory) + f.factors.hidden_less * std::min(work, memory);
+  }
+  static Result<void> check_block(const Facts& f, const Block& b) {
+    return check_staged_grid(f.layer, b.tile_rows, f.of(b)[kTileColumns], f.of(b)[kChannelTiles]);
+  }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    return {fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.tile_rows * f.rows.stride,
+                        c[kTileColumns] * f.columns.stride, b.tile_channels, tap_count(f.layer)),
+            fmt::format("memory's time: a tile has all {} input channels of a group; a warp makes products of 16 "
+                        "positions by {} channels in {} phases, and stores whole vectors of {} channels through shared "
+                        "memory",
+                        f.group_in, b.products * kUnit, f.phases, b.tile_channels)};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    return staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]).grid();
+  }
+};
+
+}  // namespace planners::mma_rows
+
+CONVTGEN_TEMPLATE(MmaRows, mma_rows);
+
+}  // namespace convtgen

@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/plan/tensor_maps.h"
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/integers.h"
+#include "generator/planner/search/planner.h"
+#include "generator/planner/search/roofline.h"
+#include "generator/planner/search/tensor_cores.h"
+
+namespace convtgen {
+namespace planners::patch_gemm {
+
+constexpr std::int64_t kMostColumns = 256;                             // of a product: taps by output channels
+constexpr std::array<std::int64_t, 3> kChannelChoices = {64, 32, 16};  // of a block
+constexpr double kWavefront = 128;                                     // bytes
+constexpr std::int64_t kLeastStages = 2, kMostStages = 8;
+
+/// The block, as the template's parameters of the same names.
+CONVTGEN_BLOCK(Block, (block_c, 64), (store, 8), (block_k, 64), (stages, kLeastStages));
+/// The template's constants that are asked for.
+CONVTGEN_CONSTANTS(kThreads, kKSteps, kKBlocks, kTilePixels, kColumns, kNTiles, kBoxColumns, kStageBytes, kWeightBytes,
+                   kSharedBytes, kAlignment);
+
+using Facts = FactsOf<Block>;
+
+/// Whether the channels of a tap follow one another.
+bool has_turned_weights(const Layer& layer) {
+  return layer.weight_layout == WeightLayout::kChannelsLast || tap_count(layer) == 1;
+}
+
+std::vector<Grid::Bound> bounds_of(const Layer& layer, std::int64_t tile_pixels) {
+  return {{.extent = Quantity::kInPixels, .most = kIntMax - tile_pixels},
+          {.extent = Quantity::kInHeight, .most = kIntMax / layer.axes[kHeight].stride},
+          {.extent = Quantity::kInWidth, .most = kIntMax / layer.axes[kWidth].stride}};
+}
+
+Result<void> check_patches(const Layer& layer) {
+  for (const std::size_t number : {kHeight, kWidth}) {
+    const Axis& axis = layer.axes[number];
+    if (axis.kernel != axis.stride) {
+      return fail(
+          fmt::format("a kernel of {} and a stride of {} in {}; it takes kernels that are as large as their stride",
+                      axis.kernel, axis.stride, axis_name(layer, number)));
+    }
+    if (axis.padding.before != 0 || axis.padding.after != 0 || axis.output_padding != 0) {
+      return fail(fmt::format("padding in {}; it takes none, so that each pixel makes outputs of its own alone",
+                              axis_name(layer, number)));
+    }
+  }
+  return {};
+}
+
+Result<void> check(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  if (layer.layout != Layout::kNhwc) {
+    return fail("layout nchw; it takes nhwc, whose pixels are rows of channels");
+  }
+  if (auto checked = check_one_group(layer); !checked) {
+    return checked;
+  }
+  if (auto checked = check_no_dilation(layer); !checked) {
+    return checked;
+  }
+  if (auto checked = check_patches(layer); !checked) {
+    return checked;
+  }
+  if (layer.in_channels % kChannelMultiple != 0 || layer.out_channels % kChannelMultiple != 0) {
+    return fail(
+        fmt::format("{} input and {} output channels; tensor copies and stores want whole 16 bytes, multiples "
+                    "of {}",
+                    layer.in_channels, layer.out_channels, kChannelMultiple));
+  }
+  const std::int64_t taps = tap_count(layer);
+  if (taps > kMostColumns / kChannelChoices.back()) {
+    return fail(fmt::format("{} taps; a product has at most {} columns, {} channels of {} taps", taps, kMostColumns,
+                            kChannelChoices.back(), kMostColumns / kChannelChoices.back()));
+  }
+  if (!has_turned_weights(layer) && taps != 4 && taps != 8 && taps != 16) {
+    return fail(
+        fmt::format("{} taps of contiguous weights; it takes 4, 8 and 16, and others where the channels of a "
+                    "tap follow one another",
+                    taps));
+  }
+  if (layer.out_channels > kIntMax / taps) {
+    return fail(fmt::format("{} output channels of {} taps; at most {} weights of an input channel", layer.out_channels,
+                            taps, kIntMax));
+  }
+  return check_numbers(layer);
+}
+
+/// The map of x: the pixels of all images, rows of input channels.
+MapRecipe pixel_rows(const Layer& layer, const Block& b, std::int64_t tile_pixels) {
+  const std::int64_t bytes = bytes_of(layer.dtype);
+  MapRecipe recipe{.name = "x_map", .role = Role::kX};
+  recipe.form = map_form(layer.dtype, {b.block_k, tile_pixels}, b.block_k * bytes);
+  recipe.sizes = {Amount{.constant = layer.in_channels}, Amount{.factor = 1, .per = Quantity::kInPixels}};
+  recipe.pitches = {Amount{}, Amount{.constant = layer.in_channels * bytes}};
+  return recipe;
+}
+
+struct PatchGemm : Planner<Facts, kConstants, check> {
+  static constexpr Features kNeeds = kWarpgroups;
+  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
+  static constexpr bool kChecksBounds = true;
+
+  static Blocks blocks(const Facts& f) {
+    std::vector<Block> out;
+    for (const std::int64_t channels : kChannelChoices) {
+      const bool is_more_than_all = channels > kChannelChoices.back() && channels / 2 >= f.layer.out_channels;
+      if (channels * tap_count(f.layer) > kMostColumns || is_more_than_all) {
+        continue;
+      }
+      Block b{
+          .block_c = channels, .store = channels == kChannelChoices.back() ? 4 : 8, .block_k = row_channels(f.layer)};
+      if (fit_stages(f, b, kLeastStages, kMostStages, kSharedBytes, f.target.max_shared_bytes)) {
+        out.push_back(b);
+      }
+    }
+    if (out.empty()) {
+      return fail(fmt::format("{} input channels; the weights of {} channels of {} taps do not fit shared memory",
+                              f.layer.in_channels, kChannelChoices.back(), tap_count(f.layer)));
+    }
+    return out;
+  }
+  static double seconds(const Facts& f, const Block&, Constants& c) {
+    const double pixels =
+        static_cast<double>(f.sizes.batch * f.sizes.extents[kHeight]) * static_cast<double>(f.sizes.extents[kWidth]);
+    // Shared memory gives products their operands, 32 bytes deep, and takes the pixels.
+    const double wavefronts =
+        c.number(kKBlocks) * (c.number(kKSteps) * (16 + c.number(kColumns) / 4) + c.number(kStageBytes) / kWavefront);
+    const double tile = std::max({c.number(kKBlocks) * c.number(kKSteps) * product_cycles(f.target, c[kColumns]),
+                                  wavefronts * f.factors.patch_wavefront,
+                                  c.number(kKBlocks) * c.number(kStageBytes) / f.factors.overlap_l2,
+                                  c.number(kKBlocks) * c.number(kTilePixels) * f.factors.overlap_row}) +
+                        c.number(kKBlocks) * f.factors.patch_stage;
+    const std::int64_t blocks = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles]);  // of the same pixels
+    const double tiles = std::ceil(std::ceil(pixels / c.number(kTilePixels)) / static_cast<double>(blocks)) *
+                         static_cast<double>(ceil_div(blocks * c[kNTiles], f.target.multiprocessors));
+    return call_seconds(f, {.first_cycles = f.factors.overlap_begin +
+                                            c.number(kKBlocks) * c.number(kWeightBytes) / f.factors.patch_weights,
+                            .waves = tiles,
+                            .wave_cycles = tile,
+                            .measured = f.factors.patch_measured});
+  }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    return {fmt::format("a block makes the outputs of {} pixels at a time, of {} channels; {} taps", c[kTilePixels],
+                        std::min(b.block_c, f.layer.out_channels), tap_count(f.layer)),
+            fmt::format("tensor cores: products of {} pixels x {} taps of channels, from shared memory; {} stages of "
+                        "{} input channels, weights resident, warpgroups in turn",
+                        c[kTilePixels], c[kColumns], b.stages, b.block_k)};
+  }
+  static Grid grid(const Facts& f, const Block&, Constants& c) {
+    return {.axes = {{per(Quantity::kInPixels), c[kTilePixels]}},
+            .blocks_per_tile = c[kNTiles],
+            .most_tiles = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles]),
+            .bounds = bounds_of(f.layer, c[kTilePixels])};
+  }
+  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    align(launch, Role::kWeight, c[kAlignment]);
+    launch.maps = {pixel_rows(f.layer, b, c[kTilePixels]),
+                   weight_map(f.layer, has_turned_weights(f.layer), c[kBoxColumns], b.block_k)};
+  }
+};
+
+}  // namespace planners::patch_gemm
+
+CONVTGEN_TEMPLATE(PatchGemm, patch_gemm);
+
+}  // namespace convtgen

@@ -1,0 +1,31 @@
+// What a block of `shift_gemm` may be, and how long it takes: for generator/planner/forward/shift_gemm.cpp alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "generator/planner/forward/gemm_block.h"
+
+namespace convtgen::shift_gemm {
+
+using gemm::Block;
+using gemm::Facts;
+
+/// The template's constants that are asked for beside those of gemm::Constant.
+CONVTGEN_MORE_CONSTANTS(Constant, kOwnNames, gemm::kConstantCount, kTileWarps, kCopyPixels, kPixelCopies,
+                        kPixelCopyBytes, kWarpOutputs, kReceivedBytes, kHeldFragments, kBatches, kLoads);
+inline constexpr auto kConstants = joined(gemm::kConstants, kOwnNames);
+
+/// Blocks that fit the chip, one for each way to share the work among threads and blocks.
+[[nodiscard]] std::vector<Block> blocks(const Facts& facts);
+
+/// Why there are none: which limit even the smallest block breaks.
+[[nodiscard]] std::unexpected<Error> why_none(const Facts& facts);
+
+/// Positions of a tile.
+[[nodiscard]] std::int64_t positions(const Facts& facts, const Block& block);
+
+/// A rough time on an H200 at the sizes.
+[[nodiscard]] double predicted_seconds(const Facts& facts, const Block& block);
+
+}  // namespace convtgen::shift_gemm

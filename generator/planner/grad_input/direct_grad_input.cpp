@@ -1,0 +1,59 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/forward/direct_block.h"
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/scalar.h"
+
+namespace convtgen {
+namespace planners::direct_grad_input {
+
+using namespace convtgen::direct;
+
+/// The block's own limits: the kernel's coordinates to the end of its last tile, and the grid.
+Result<void> check_block(const Facts& f, const Block& block) {
+  const auto bounds = staged_bounds(f.layer, f.of(block)[kTileRows], f.of(block)[kTileColumns]);
+  if (auto checked = check_bounds(f.layer, bounds); !checked) {
+    return checked;
+  }
+  if (f.layer.groups > kIntMax / f.of(block)[kChannelTiles]) {
+    return fail(fmt::format("{} input channels need more blocks than a grid can have (2^31 - 1)", f.layer.in_channels));
+  }
+  return {};
+}
+
+struct DirectGradInput : ScalarPlanner<Facts, kConstants> {
+  static constexpr Direction kDirection = Direction::kGradInput;
+  static constexpr auto kAllMembers = Block::members();
+  static constexpr auto kMembers = std::span(kAllMembers).first<kAllMembers.size() - kForwardMembers>();
+  static constexpr bool kIsRanked = false;
+
+  static Blocks blocks(const Facts& f) { return blocks_of(f, kAims, planners::direct_grad_input::check_block); }
+  static double seconds(const Facts& f, const Block& b, Constants& c) { return scalar_seconds(f, grid(f, b, c)); }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    return {fmt::format("a block makes {}x{} inputs of {} channels; {} taps", c[kTileRows], c[kTileColumns],
+                        std::min(c[kTileChannels], f.made), f.taps),
+            fmt::format("direct_grad_input takes every layer; each thread accumulates {} x {} x {}, and {}",
+                        count_of(b.channels_per_thread, "channel"), count_of(b.rows_per_thread, "row"),
+                        count_of(b.columns_per_thread, "column"),
+                        b.staged ? fmt::format("{} {} staged at a time", count_of(b.block_k, "output channel"),
+                                               b.block_k == 1 ? "is" : "are")
+                                 : "the window is too large for shared memory, so grad_y is read where it lies")};
+  }
+  static Grid grid(const Facts& f, const Block&, Constants& c) {
+    return {.axes = {{per(Quantity::kInHeight), c[kTileRows]},
+                     {per(Quantity::kInWidth), c[kTileColumns]},
+                     {per(Quantity::kBatch), 1}},
+            .blocks_per_tile = f.layer.groups * c[kChannelTiles],
+            .bounds = staged_bounds(f.layer, c[kTileRows], c[kTileColumns])};
+  }
+};
+
+}  // namespace planners::direct_grad_input
+
+CONVTGEN_TEMPLATE(DirectGradInput, direct_grad_input);
+
+}  // namespace convtgen

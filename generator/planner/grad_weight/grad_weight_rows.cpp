@@ -1,0 +1,175 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <utility>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/grad_weight/choices.h"
+#include "generator/planner/grad_weight/search.h"
+#include "generator/planner/grad_weight/staging.h"
+#include "generator/planner/plan/tensor_maps.h"
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/integers.h"
+#include "generator/planner/search/roofline.h"
+#include "generator/planner/search/tensor_cores.h"
+
+namespace convtgen {
+namespace planners::grad_weight_rows {
+
+using namespace convtgen::grad_weight;
+
+constexpr std::int64_t kMostPositions = 256;     // of a stage
+constexpr std::int64_t kMostRowPositions = 128;  // of a row of them
+constexpr std::int64_t kMostColumns = 256;       // of a product
+
+inline constexpr auto kMembers = joined(
+    kCommonMembers, CONVTGEN_MEMBERS(rows_in_columns, swizzle, producers, input_copies, window_copies, promote_stages));
+
+/// The template's own constants that are wanted.
+CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kBoxRows, kInputBytes, kWindowBytes, kWindowPitch,
+                        kWindowRows, kInputBatches, kWindowBatches, kInputTurn, kWindowTurn, kInputLoads, kWindowLoads);
+inline constexpr auto kNames = joined(kConstants, kOwnNames);
+
+/// Rows of all positions, of which a stage has tile_rows.
+std::int64_t rows_of_positions(const Facts& f, const Block& b) {
+  return b.rows_in_columns ? output_extent(f.rows, f.sizes.extents[kHeight]) : f.sizes.extents[kHeight];
+}
+
+Result<void> check(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  if (layer.layout != Layout::kNchw) {
+    return fail("channels last; it takes NCHW");
+  }
+  const Axis columns = symmetric(layer.axes[kWidth]);
+  if (!columns.extent) {
+    return fail("an open width; it takes rows of a known size");
+  }
+  for (const auto& [name, width] :
+       {std::pair{"width", *columns.extent}, std::pair{"output width", output_extent(columns, *columns.extent)}}) {
+    if (width * bytes_of(layer.dtype) % 4 != 0) {
+      return fail(fmt::format("{} {}; it takes rows of whole words, of even widths", name, width));
+    }
+  }
+  return check_numbers(layer);
+}
+
+struct GradWeightRows : Search<GradWeightRows, kMembers, kNames, check> {
+  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
+  static constexpr Block kSmallest = {.producers = 32, .tile_columns = 16, .swizzle = 32};
+  static constexpr std::int64_t kMostStages = 8;
+
+  /// Tensor copies bring rows that are whole 16 bytes; a warpgroup brings others. Kernel rows are in the rows of the
+  /// products or in their columns.
+  static std::vector<Block> warpgroups(const Facts& f, Block b) {
+    const std::int64_t bytes = f.bytes;
+    b.input_copies = *f.columns.extent * bytes % 16 == 0;
+    b.window_copies = output_extent(f.columns, *f.columns.extent) * bytes % 16 == 0;
+    b.producers = b.input_copies && b.window_copies ? 32 : 128;
+    const bool has_successive_rows = f.rows.stride == 1 && f.rows.dilation == 1;
+    std::vector<Block> out;
+    for (const bool in_columns : {false, true}) {
+      if (in_columns && (!has_successive_rows || b.taps_h == 1 || b.taps_h * b.block_in > kMostColumns)) {
+        break;
+      }
+      b.rows_in_columns = in_columns;
+      for (const std::int64_t groups : {2, 3}) {
+        b.consumer_groups = groups;
+        out.push_back(b);
+      }
+    }
+    return out;
+  }
+  static std::vector<Block> positions(const Facts& f, Block b) {
+    std::vector<Block> out;
+    const std::int64_t all_rows = rows_of_positions(f, b);
+    for (const std::int64_t swizzle : {128, 64, 32}) {
+      const std::int64_t box = swizzle / f.bytes;
+      for (std::int64_t boxes = 1; boxes * box <= kMostRowPositions && (boxes - 1) * box < f.sizes.extents[kWidth];
+           ++boxes) {
+        // A wider swizzle does as well where it divides the row.
+        if (swizzle < 128 && boxes % 2 == 0) {
+          continue;
+        }
+        for (std::int64_t rows = 1; rows * boxes * box <= kMostPositions && rows < 2 * all_rows; rows *= 2) {
+          b.swizzle = swizzle;
+          b.tile_columns = boxes * box;
+          b.tile_rows = std::min(rows, all_rows);
+          out.push_back(b);
+        }
+      }
+    }
+    return out;
+  }
+  /// Whether a thread has registers for its accumulators, fragments and places. The assembler counts those that each
+  /// thread has when the block starts: 168 of up to 384 threads, 128 of up to 512. There products with 96 accumulators
+  /// were serialised.
+  static bool fits_registers(const Facts& f, const Block& b, Constants& c) {
+    const bool copies_alone = b.producers == 32;
+    const std::int64_t most = b.consumer_groups == 2 ? (copies_alone ? 160 : 148) : (copies_alone ? 112 : 96);
+    const std::int64_t place = f.layer.dtype == Dtype::kF32 ? 1 : 4;
+    return c[kAccumulators] + (8 + place) * c[kOwnTiles] <= most && (b.consumer_groups == 2 || c[kAccumulators] <= 88);
+  }
+  static bool fits_stage(const Facts&, const Block&, Constants& c) {
+    return c[kKSteps] * c[kOwnTiles] <= kMostProducts && c[kWindowPitch] <= kMostBox && c[kWindowRows] <= kMostBox;
+  }
+  static std::string why_none(const Facts& f, const Block& smallest) {
+    return fmt::format("{} positions of a row reach {} columns of grad_y; at most {}, which a tensor copy brings",
+                       smallest.tile_columns, f.of(smallest)[kWindowPitch], kMostBox);
+  }
+  static std::int64_t tiles(const Facts& f, const Block& b) {
+    return f.sizes.batch * ceil_div(rows_of_positions(f, b), b.tile_rows) *
+           ceil_div(f.sizes.extents[kWidth], b.tile_columns);
+  }
+  static double stage_cycles(const Facts& f, const Block& b, Constants& c) {
+    const bool half = f.bytes == 2;
+    // Lanes whose words are in the same bank when a warp loads fragments of rows with a stride.
+    const double conflicts = std::clamp<double>(static_cast<double>(f.columns.stride), 1, 4);
+    const double loads = (half ? 8 : 4) * conflicts;  // wavefronts of a warp's fragment
+    const StageWork work = {
+        .tensor_cycles = products(c) * product_cycles(f.target, c[kColumns]),
+        .shared_wavefronts = products(c) * (4 * loads + c.number(kColumns) / 4) +
+                             (c.number(kInputBytes) + c.number(kWindowBytes)) / f.target.sm.shared_bytes_per_cycle,
+        .instructions = steps(c) * c.number(kOwnTiles) * static_cast<double>(b.consumer_groups) *
+                        (half ? f.factors.grad_weight_half_fragment : f.factors.grad_weight_fragment),
+        .l2_bytes = c.number(kInputBytes) + c.number(kWindowBytes)};
+    // Words that come through registers: each takes as long as a thread needs for it.
+    const double batches = c.number(kInputBatches) + c.number(kWindowBatches);
+    const double words = c.number(kInputBatches) * c.number(kInputTurn) * c.number(kInputLoads) +
+                         c.number(kWindowBatches) * c.number(kWindowTurn) * c.number(kWindowLoads);
+    const double brought = batches * f.factors.grad_weight_latency + words * f.factors.grad_weight_row_word;
+    const double cycles = std::max(cycles_of(f.target, work), brought) + f.factors.grad_weight_stage;
+    return batches > 0 ? f.factors.grad_weight_row_measured * cycles : cycles;
+  }
+  static std::string positions_text(const Block& b) {
+    return fmt::format("{}x{} positions", b.tile_rows, b.tile_columns);
+  }
+  static void bring(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    // Elements of a row, channels, rows, images: the channels of a row follow one another in a box.
+    const auto map = [&](std::string name, Role role, std::int64_t width, std::int64_t channels, Quantity height,
+                         Quantity image, std::initializer_list<std::int64_t> box, std::int64_t swizzle) {
+      MapRecipe recipe{.name = std::move(name), .role = role, .form = map_form(f.layer.dtype, box, swizzle)};
+      recipe.sizes = {Amount{.constant = width}, Amount{.constant = channels}, per(height), per(Quantity::kBatch)};
+      recipe.pitches = {Amount{}, Amount{.factor = f.bytes, .per = image}, Amount{.constant = width * f.bytes},
+                        Amount{.factor = channels * f.bytes, .per = image}};
+      return recipe;
+    };
+    const std::int64_t width = *f.columns.extent;
+    if (b.input_copies) {
+      launch.maps.push_back(map("x_map", Role::kX, width, f.layer.in_channels, Quantity::kInHeight, Quantity::kInImage,
+                                {b.swizzle / f.bytes, b.block_in, c[kBoxRows], 1}, b.swizzle));
+    }
+    if (b.window_copies) {
+      launch.maps.push_back(map("grad_y_map", Role::kGradY, output_extent(f.columns, width), f.layer.out_channels,
+                                Quantity::kOutHeight, Quantity::kOutImage,
+                                {c[kWindowPitch], b.block_out, c[kWindowRows], 1}, 0));
+    }
+  }
+};
+
+}  // namespace planners::grad_weight_rows
+
+CONVTGEN_TEMPLATE(GradWeightRows, grad_weight_rows);
+
+}  // namespace convtgen

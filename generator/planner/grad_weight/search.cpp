@@ -1,0 +1,210 @@
+#include "generator/planner/grad_weight/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "generator/planner/grad_weight/choices.h"
+#include "generator/planner/grad_weight/grad_bias.h"
+#include "generator/planner/grad_weight/launch.h"
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/integers.h"
+#include "generator/planner/search/roofline.h"
+#include "generator/planner/search/scalar.h"
+#include "generator/planner/search/tensor_cores.h"
+
+namespace convtgen::grad_weight {
+namespace {
+
+constexpr std::int64_t kMostBlockOut = 128;
+constexpr std::int64_t kMostRowStages = 6;
+
+/// Whether a block with so many stages has the shared memory that it needs.
+bool fits_shared(const Facts& f, const Block& b) {
+  return f.of(b)[kSharedBytes] <= f.target.max_shared_bytes && f.of(b)[kStoredColumns] >= 8;
+}
+
+/// As many stages as fit; false where too few do. Rows on their way from memory want more than those that are turned.
+bool choose_stages(const Traits& of, const Facts& f, Block& b) {
+  if (b.row_stages > 0) {
+    for (const auto& [stages, least_rows] : {std::pair{3, 3}, std::pair{2, 1}}) {
+      b.stages = stages;
+      for (b.row_stages = kMostRowStages; b.row_stages >= least_rows; --b.row_stages) {
+        if (fits_shared(f, b)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+  for (b.stages = of.most_stages; b.stages >= of.least_stages; --b.stages) {
+    if (fits_shared(f, b)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The number of slices that is predicted to be the fastest.
+void choose_slices(const Traits& of, const Facts& f, Block& b, double& seconds) {
+  const std::int64_t tiles = of.tiles(f, b);
+  Constants& of_block = f.of(b);
+  // Split values are promoted within a stage, to totals that take no memory.
+  const SliceFacts facts = {.multiprocessors = f.target.multiprocessors,
+                            .blocks = of_block[kSliceBlocks],
+                            .stages = tiles,
+                            .stage_positions = of_block[kKSteps] * of_block[kInstructionK],
+                            .weights = of_block[kWeights],
+                            .totals = of.splits ? 0 : of_block[kTotals],
+                            .copied_bytes = ceil_div(of.copied_bytes(f.layer), b.chunks),
+                            .is_open = !f.layer.batch || !f.rows.extent || !f.columns.extent};
+  Block best(b);
+  seconds = 0;
+  for (const Slices& choice : slice_choices(facts)) {
+    Block next = b;
+    next.slices = choice.slices;
+    next.promote_stages = of.splits ? 0 : choice.promote_stages;
+    const double time = seconds_of(of, f, next);
+    if (seconds == 0 || time < seconds) {
+      best = next;
+      seconds = time;
+    }
+  }
+  b = best;
+}
+
+/// The best block of each number of channels, taps and warpgroups.
+std::vector<Block> all_blocks(const Traits& of, const Facts& f) {
+  std::vector<Block> out;
+  Block b = of.smallest;
+  const std::int64_t group_in = f.of(b)[kGroupIn], group_out = f.of(b)[kGroupOut];
+  for (const auto& [taps_h, taps_w] : tap_rectangles(f.rows, f.columns)) {
+    for (const std::int64_t block_out : even_parts(group_out, 16, kMostBlockOut)) {
+      for (const std::int64_t block_in : even_parts(group_in, of.in_multiple, of.most_in)) {
+        b = of.smallest;
+        b.taps_h = taps_h;
+        b.taps_w = taps_w;
+        b.block_out = block_out;
+        b.block_in = block_in;
+        for (const Block& warpgroups : of.warpgroups(f, b)) {
+          if (!of.fits_registers(f, warpgroups, f.of(warpgroups))) {
+            continue;
+          }
+          Block best;
+          double least = 0;
+          for (Block tile : of.positions(f, warpgroups)) {
+            double seconds = 0;
+            if (of.fits_stage(f, tile, f.of(tile)) && choose_stages(of, f, tile)) {
+              choose_slices(of, f, tile, seconds);
+              // Slices are stored otherwise than results, at another pitch.
+              if (fits_shared(f, tile) && (least == 0 || seconds < least)) {
+                best = tile;
+                least = seconds;
+              }
+            }
+          }
+          if (least > 0) {
+            out.push_back(best);
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::int64_t thread_registers(std::int64_t threads) {
+  return std::min<std::int64_t>(255, round_down(65536 / round_up(threads, 128), 8));
+}
+
+std::vector<Grid::Bound> stage_bounds(const Layer& layer, const Block& b) {
+  return staged_bounds(layer, b.tile_rows, b.tile_columns);
+}
+
+Parameters parameters_of(const Problem& problem, bool splits) {
+  Parameters p = scalar_parameters(problem.layer, problem.direction);
+  for (const std::string_view name : {"Offset", "element_kind"}) {
+    p.erase(p.find(name));
+  }
+  p.emplace("type", product_type(splits ? Dtype::kF16 : problem.layer.dtype));
+  if (!splits) {
+    p.emplace("store", std::int64_t{1});
+  }
+  return p;
+}
+
+Result<std::vector<Block>> blocks_of(const Traits& of, const Facts& f) {
+  std::vector<Block> blocks = all_blocks(of, f);
+  for (Block& block : blocks) {
+    block.bias_slices = bias_slices(f.problem);
+  }
+  std::vector<std::pair<double, Error>> out_of_bounds;
+  std::erase_if(blocks, [&](const Block& b) {
+    auto checked = check_bounds(f.layer, stage_bounds(f.layer, b));
+    if (!checked) {
+      out_of_bounds.emplace_back(seconds_of(of, f, b), std::move(checked.error()));
+    }
+    return !checked || f.of(b)[kSliceBlocks] > kIntMax / b.slices;
+  });
+  if (!blocks.empty()) {
+    return blocks;
+  }
+  if (!out_of_bounds.empty()) {  // of the slowest one
+    std::ranges::stable_sort(out_of_bounds, {}, &std::pair<double, Error>::first);
+    return std::unexpected(out_of_bounds.back().second);
+  }
+  Constants& c = f.of(of.smallest);
+  if (!of.fits_stage(f, of.smallest, c)) {
+    if (std::string why = of.why_none(f, of.smallest); !why.empty()) {
+      return fail(std::move(why));
+    }
+  }
+  return fail_shared_memory(f.target, of.smallest_stages, c[kSharedBytes]);
+}
+
+double seconds_of(const Traits& of, const Facts& f, const Block& b) {
+  const double cycles = of.stage_cycles(f, b, f.of(b));
+  const double stages = static_cast<double>(ceil_div(of.tiles(f, b), b.slices));
+  Constants& c = f.of(b);
+  const auto slices = static_cast<double>(b.slices);
+  const double blocks = c.number(kSliceBlocks) * slices;
+  const double outputs =
+      c.number(kRows) * c.number(kColumns) / (128 * static_cast<double>(b.consumer_groups));  // of a thread
+  const auto chunks = static_cast<double>(b.chunks);
+  // Written and read again by each chunk and at last.
+  const double sum_bytes = (b.slices > 1 ? 8 * chunks * slices : 8 * (chunks - 1)) * c.number(kWeights);
+  // Where the largest magnitudes are found before, all that is read is read twice. Copies are also written.
+  const std::int64_t copied = of.copied_bytes(f.layer);
+  const double before = ((of.splits ? f.cost.bytes : 0) + 2 * static_cast<double>(copied)) / f.target.bytes_per_second;
+  return before +
+         seconds_of(
+             f.target,
+             {.launches = (b.slices > 1 ? 1.0 : 0.0) + (of.splits ? 1 : 0) + chunks * (copied > 0 ? 2 : 1),
+              .waves =
+                  chunks * static_cast<double>(ceil_div(static_cast<std::int64_t>(blocks), f.target.multiprocessors)),
+              .wave_cycles = stages * cycles + f.factors.grad_weight_begin + f.factors.grad_weight_output * outputs,
+              .memory_bytes = f.cost.bytes + sum_bytes / 2,
+              .hidden_less = f.factors.hidden_less,
+              .measured = f.factors.grad_weight_measured});
+}
+
+Words words_of(const Traits& of, const Block& b, Constants& c) {
+  return {fmt::format("a block makes {}x{} taps of {} by {} channels; {} slice{}", b.taps_h, b.taps_w,
+                      std::min(b.block_in, c[kGroupIn]), std::min(b.block_out, c[kGroupOut]), b.slices,
+                      b.slices == 1 ? "" : "s"),
+          fmt::format(
+              "tensor cores{}: products over positions of 64 rows of taps and channels x {}{} channels; {} stages of "
+              "{}{}",
+              of.splits ? ", values in two parts" : "",
+              b.rows_in_columns ? fmt::format("{} kernel rows of ", b.taps_h) : "", b.block_in, b.stages,
+              of.positions_text(b),
+              b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages)
+              : b.chunks > 1
+                  ? fmt::format("; {} chunks of {} image{}", b.chunks, b.chunk_images, b.chunk_images == 1 ? "" : "s")
+                  : "")};
+}
+
+}  // namespace convtgen::grad_weight

@@ -1,0 +1,144 @@
+// The search for plans of gradients of weights on tensor cores, by products over positions. Its templates differ in how
+// positions come to shared memory, and in what that costs: a template's planner T is a Search<T, ...> that supplies it.
+// What they share stands here: the block, its stages and slices, the predicted time, the launch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generator/planner/grad_weight/launch.h"
+#include "generator/planner/search/planner.h"
+
+namespace convtgen::grad_weight {
+
+/// The block, as the templates' parameters of the same names. Each template has those that its members list.
+CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_out, 16), (block_in, 8), (rows_in_columns, false),
+               (consumer_groups, 2), (producers, 128), (flat, false), (tile_images, 1), (tile_rows, 1),
+               (tile_columns, 16), (swizzle, 128), (input_copies, true), (window_copies, true), (shared_totals, false),
+               (row_stages, 0), (stages, 2), (slices, 1), (promote_stages, 0), (chunks, 1), (chunk_images, 0),
+               (scan_slices, 1), (bias_slices, 1));
+
+/// The members that each template has.
+inline constexpr auto kCommonMembers =
+    CONVTGEN_MEMBERS(taps_h, taps_w, block_out, block_in, consumer_groups, tile_rows, tile_columns, stages, slices,
+                     bias_slices);
+
+/// The constants that are wanted of each template, by their names there. A template's own follow.
+CONVTGEN_CONSTANTS(kThreads, kInstructionK, kGroupIn, kGroupOut, kWeights, kSliceBlocks, kHaloH, kHaloW, kRows,
+                   kColumns, kMTiles, kOwnTiles, kKSteps, kStoredColumns, kSharedBytes, kAccumulators, kTotals,
+                   kAlignment, kWeightAlignment);
+
+/// What predictions and choices depend on.
+using Facts = FactsOf<Block>;
+
+/// What one template adds to the search: the functions of its Search, and the facts that stand there.
+struct Traits {
+  Block smallest = {};
+  std::string_view smallest_stages;  // of the smallest block, in words
+  std::int64_t in_multiple, most_in;
+  std::int64_t least_stages, most_stages;
+  bool splits;
+  std::int64_t (*copied_bytes)(const Layer& layer);
+  std::vector<Block> (*warpgroups)(const Facts& f, Block b);
+  std::vector<Block> (*positions)(const Facts& f, Block b);
+  bool (*fits_registers)(const Facts& f, const Block& b, Constants& c);
+  bool (*fits_stage)(const Facts& f, const Block& b, Constants& c);
+  std::string (*why_none)(const Facts& f, const Block& smallest);
+  std::int64_t (*tiles)(const Facts& f, const Block& b);
+  double (*stage_cycles)(const Facts& f, const Block& b, Constants& c);
+  std::string (*positions_text)(const Block& b);
+};
+
+/// Up to which sizes the kernels of a block count its stages.
+[[nodiscard]] std::vector<Grid::Bound> stage_bounds(const Layer& layer, const Block& b);
+
+/// Of a warpgroup in a stage, which the compiler unrolls.
+inline constexpr std::int64_t kMostProducts = 96;
+
+/// Steps of a stage, and products of them.
+[[nodiscard]] inline double steps(Constants& c) {
+  return c.number(kKSteps);
+}
+[[nodiscard]] inline double products(Constants& c) {
+  return steps(c) * c.number(kMTiles);
+}
+
+/// Registers of each thread when the block starts: 65,536 shared evenly, by warpgroups.
+[[nodiscard]] std::int64_t thread_registers(std::int64_t threads);
+
+/// The functions of a planner.
+[[nodiscard]] Parameters parameters_of(const Problem& problem, bool splits);
+[[nodiscard]] Result<std::vector<Block>> blocks_of(const Traits& of, const Facts& f);
+[[nodiscard]] double seconds_of(const Traits& of, const Facts& f, const Block& b);
+[[nodiscard]] Words words_of(const Traits& of, const Block& b, Constants& c);
+
+/// What a planner of such a template is unless it says otherwise. It supplies, as static functions:
+///   std::vector<Block> warpgroups(const Facts&, Block)       that may make this block of channels and taps, and what
+///                                                            else does not depend on its positions
+///   std::vector<Block> positions(const Facts&, Block)        of a stage that may suit a block
+///   bool fits_registers(const Facts&, const Block&, Constants&)
+///   bool fits_stage(const Facts&, const Block&, Constants&)  within the limits, except for the number of stages
+///   std::int64_t tiles(const Facts&, const Block&)           stages of all positions, or of a chunk's
+///   double stage_cycles(const Facts&, const Block&, Constants&)
+///   std::string positions_text(const Block&)                 of a stage, in words
+template <typename T, const auto& kMembersOf, const auto& kWanted, Result<void> (*kCheck)(const Problem&)>
+struct Search : Planner<Facts, kWanted, kCheck> {
+  using typename Planner<Facts, kWanted, kCheck>::Blocks;
+
+  static constexpr auto& kMembers = kMembersOf;
+  static constexpr Direction kDirection = Direction::kGradWeight;
+  static constexpr Features kNeeds = kWarpgroups;
+  static constexpr Block kSmallest = {};
+  static constexpr std::string_view kSmallestStages = "two stages of one row of products";
+  static constexpr std::int64_t kInMultiple = 8, kMostIn = 256;  // channels of block_in
+  static constexpr std::int64_t kLeastStages = 2, kMostStages = 6;
+  /// Values are split in two parts, each scaled by the largest magnitudes, which another kernel finds before.
+  static constexpr bool kSplits = false;
+
+  /// The bytes of what another kernel copies to the workspace before, chunk by chunk.
+  static std::int64_t copied_bytes(const Layer&) { return 0; }
+  /// Why even the smallest block's stage is beyond the limits, in words.
+  static std::string why_none(const Facts&, const Block&) { return {}; }
+
+  static Traits traits() {
+    return {.smallest = T::kSmallest,
+            .smallest_stages = T::kSmallestStages,
+            .in_multiple = T::kInMultiple,
+            .most_in = T::kMostIn,
+            .least_stages = T::kLeastStages,
+            .most_stages = T::kMostStages,
+            .splits = T::kSplits,
+            .copied_bytes = T::copied_bytes,
+            .warpgroups = T::warpgroups,
+            .positions = T::positions,
+            .fits_registers = T::fits_registers,
+            .fits_stage = T::fits_stage,
+            .why_none = T::why_none,
+            .tiles = T::tiles,
+            .stage_cycles = T::stage_cycles,
+            .positions_text = T::positions_text};
+  }
+  static Parameters parameters(const Problem& problem) { return parameters_of(problem, T::kSplits); }
+  static Blocks blocks(const Facts& f) { return blocks_of(traits(), f); }
+  static double seconds(const Facts& f, const Block& b, Constants&) { return seconds_of(traits(), f, b); }
+  static Words words(const Facts&, const Block& b, Constants& c) { return words_of(traits(), b, c); }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    return {.blocks_per_tile = b.slices * c[kSliceBlocks], .bounds = stage_bounds(f.layer, b)};
+  }
+  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    add_slices(launch, f.layer,
+               {.slices = b.slices,
+                .weights = c[kWeights],
+                .weight_alignment = c[kWeightAlignment],
+                .bias_slices = b.bias_slices,
+                .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0});
+    T::bring(launch, f, b, c);
+  }
+  /// Adds to the launch how positions come to shared memory.
+  static void bring(LaunchPlan&, const Facts&, const Block&, Constants&) {}
+};
+
+}  // namespace convtgen::grad_weight

@@ -1,0 +1,63 @@
+#include "generator/planner/plan/layer_parameters.h"
+
+namespace convtgen {
+
+Parameters layer_parameters(const Layer& l) {
+  std::vector<std::int64_t> kinds;
+  std::vector<double> as, bs;
+  for (const Activation& step : l.fuse) {
+    kinds.push_back(static_cast<std::int64_t>(step.kind));
+    as.push_back(step.a);
+    bs.push_back(step.b);
+  }
+  const Axis rows = symmetric(l.axes[kHeight]);
+  const Axis columns = symmetric(l.axes[kWidth]);
+  // With one tap or one output channel in a group both orders are the same.
+  const bool weights_turned =
+      l.weight_layout == WeightLayout::kChannelsLast && tap_count(l) > 1 && l.out_channels > l.groups;
+  return {
+      {"kernel_h", rows.kernel},
+      {"kernel_w", columns.kernel},
+      {"stride_h", rows.stride},
+      {"stride_w", columns.stride},
+      {"padding_h", rows.padding.before},
+      {"padding_w", columns.padding.before},
+      {"output_padding_h", rows.output_padding},
+      {"output_padding_w", columns.output_padding},
+      {"dilation_h", rows.dilation},
+      {"dilation_w", columns.dilation},
+      {"in_channels", l.in_channels},
+      {"out_channels", l.out_channels},
+      {"has_bias", l.bias},
+      {"channels_last", l.layout == Layout::kNhwc},
+      {"weight_channels_last", weights_turned},
+      {"height", rows.extent.value_or(-1)},
+      {"width", columns.extent.value_or(-1)},
+      {"fuse_count", static_cast<std::int64_t>(l.fuse.size())},
+      {"fuse_kind", kinds},
+      {"fuse_a", as},
+      {"fuse_b", bs},
+  };
+}
+
+Parameters product_parameters(const Layer& layer) {
+  Parameters p = layer_parameters(layer);
+  p.insert({"weights_exchanged", false});
+  return p;
+}
+
+bool is_forward_value(std::string_view name, const ParameterValue& value) {
+  const bool is_stride = name == "input_stride_h" || name == "input_stride_w";
+  return (name == "weights_exchanged" && value == ParameterValue(false)) ||
+         (is_stride && value == ParameterValue(std::int64_t{1}));
+}
+
+std::int64_t integer_of(const Plan& plan, std::string_view name) {
+  return std::get<std::int64_t>(plan.parameters.find(name)->second);
+}
+
+bool flag_of(const Plan& plan, std::string_view name) {
+  return std::get<bool>(plan.parameters.find(name)->second);
+}
+
+}  // namespace convtgen

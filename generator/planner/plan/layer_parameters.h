@@ -1,0 +1,21 @@
+// The static parameters that say what the layer is, which all templates have.
+#pragma once
+
+#include "generator/planner/plan/plan.h"
+
+namespace convtgen {
+
+/// Kernel, strides and so on, channels, sizes (-1 where they are open), layouts, bias and fuse chain. Types are the
+/// templates' own.
+[[nodiscard]] Parameters layer_parameters(const Layer& layer);
+/// The same and `weights_exchanged`, which is false: what templates of products on tensor cores have.
+[[nodiscard]] Parameters product_parameters(const Layer& layer);
+
+/// Whether it is a parameter of gradients of the input alone, with the value that all forward layers have.
+[[nodiscard]] bool is_forward_value(std::string_view name, const ParameterValue& value);
+
+/// The plan's parameter of this name, which it must have.
+[[nodiscard]] std::int64_t integer_of(const Plan& plan, std::string_view name);
+[[nodiscard]] bool flag_of(const Plan& plan, std::string_view name);
+
+}  // namespace convtgen

@@ -1,0 +1,33 @@
+// What the kernels' 32-bit numbers can hold of a layer and of a call.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "generator/planner/plan/plan.h"
+
+namespace convtgen {
+
+inline constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
+
+/// The numbers of a layer that the kernels' 32-bit coordinates, their sources and their grids must be able to hold.
+/// Errors: one of them can't, with the most that is supported.
+[[nodiscard]] Result<void> check_numbers(const Layer& layer);
+
+/// Planner::check where the template asks for nothing else.
+[[nodiscard]] Result<void> check_numbers_alone(const Problem& problem);
+
+/// Up to which sizes of the input the coordinates of a kernel fit an int that stages tiles of so many input positions
+/// with what their taps reach of the output.
+[[nodiscard]] std::vector<Grid::Bound> staged_bounds(const Layer& layer, std::int64_t tile_rows,
+                                                     std::int64_t tile_columns);
+
+/// The grid of a kernel whose blocks make so many positions, of all phases, and one of so many tiles of channels.
+[[nodiscard]] TileGrid staged_grid(const Layer& layer, std::int64_t tile_rows, std::int64_t tile_columns,
+                                   std::int64_t channel_tiles);
+/// Errors: a launch can't have that grid, or coordinates don't fit to the end of a block's last tile.
+[[nodiscard]] Result<void> check_staged_grid(const Layer& layer, std::int64_t tile_rows, std::int64_t tile_columns,
+                                             std::int64_t channel_tiles);
+
+}  // namespace convtgen

@@ -1,0 +1,57 @@
+#include "generator/planner/search/cost.h"
+
+#include <algorithm>
+
+#include "generator/planner/plan/launch_plan.h"
+
+namespace convtgen {
+namespace {
+
+/// Of the fastest instructions that give the mode's accuracy: tensor cores where they take its type.
+double arithmetic_rate(Compute compute, const Target& target) {
+  switch (compute) {
+    case Compute::kF64:
+      return target.f64_flops;
+    case Compute::kF32:
+      return target.f32_flops;
+    case Compute::kTf32:
+      return std::max(target.tf32_flops, target.f32_flops);
+    case Compute::kF16:
+      return std::max(target.f16_flops, target.f32_flops);
+    case Compute::kBf16:
+      return std::max(target.bf16_flops, target.f32_flops);
+    case Compute::kF32x3:
+      return std::max(target.f16_flops / 3, target.f32_flops);  // three products of halves
+  }
+  return target.f32_flops;
+}
+
+constexpr std::int64_t kOpenExtent = 256;
+constexpr std::int64_t kOpenBatch = 16;
+
+}  // namespace
+
+InputSizes planned_sizes(const Layer& layer) {
+  return {.batch = layer.batch.value_or(kOpenBatch),
+          .extents = {layer.axes[kDepth].extent.value_or(kOpenExtent), layer.axes[kHeight].extent.value_or(kOpenExtent),
+                      layer.axes[kWidth].extent.value_or(kOpenExtent)}};
+}
+
+Cost cost_of(const Problem& problem, const Shape& shape) {
+  const Layer& layer = problem.layer;
+  Cost cost;
+  cost.flops = problem.direction == Direction::kGradBias ? static_cast<double>(shape.output_elements)
+                                                         : 2.0 * static_cast<double>(multiply_adds(layer, shape));
+  const Quantities quantities = quantities_of(shape);
+  for (const Tensor& tensor : tensors_of(layer, problem.direction, 0)) {
+    const auto elements = tensor.elements.in(quantities);
+    cost.bytes += elements ? static_cast<double>(*elements) * bytes_of(layer.dtype) : 0;
+  }
+  const double arithmetic = cost.flops / arithmetic_rate(layer.compute, problem.target);
+  const double memory = cost.bytes / problem.target.bytes_per_second;
+  cost.memory_bound = memory >= arithmetic;
+  cost.floor_seconds = std::max(memory, arithmetic);
+  return cost;
+}
+
+}  // namespace convtgen

@@ -1,0 +1,283 @@
+// The driver of all planners: from a problem to the plans of one template, best first, each with what it launches; and
+// the time of a plan at other sizes. A planner is a struct T, derived from Planner, that supplies what differs between
+// templates. Its driver is template_of<T>(), which the table of templates has.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "generator/layer/shape.h"
+#include "generator/planner/plan/layer_parameters.h"
+#include "generator/planner/search/block_constants.h"
+#include "generator/planner/search/cost.h"
+#include "generator/planner/search/names.h"
+#include "generator/planner/search/roofline.h"
+#include "generator/planner/search/template.h"
+#include "generator/planner/search/tensor_cores.h"
+#include "generator/program/constants.h"
+
+namespace convtgen {
+
+/// What all choices depend on: a problem, at some sizes of the input.
+struct LayerFacts {
+  LayerFacts(const Problem& of, const InputSizes& at);
+
+  const Problem& problem;
+  Layer layer;  // the problem's, or what the planner takes for it
+  const PlannedTarget& target;
+  const CostFactors& factors;
+  Axis rows, columns;                // symmetric
+  InputSizes sizes;                  // that times are predicted for
+  Shape shape = {};                  // of a call of these
+  Cost cost = {};                    // of that call
+  std::optional<Error> misfit;       // why these sizes have no shape: then it has no elements, and costs nothing
+  std::int64_t bytes;                // of an element
+  std::int64_t vector;               // elements of 16 bytes
+  std::int64_t group_in, group_out;  // channels of a group
+  bool channels_last;
+};
+
+/// The same with the template's constants for blocks that change. A planner may add
+/// members to it that are made of these.
+template <typename AnyBlock>
+struct FactsOf : LayerFacts {
+  using Block = AnyBlock;
+
+  FactsOf(LayerFacts facts, BlockConstants<Block> of_blocks)
+      : LayerFacts(std::move(facts)), constants(std::move(of_blocks)) {}
+
+  /// The constants that the planner wants, of this block: until they are asked for of another one.
+  [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
+
+  mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
+};
+
+/// As many stages as fit into so many bytes of shared memory, of a block's constant; false where too few do.
+template <typename F>
+[[nodiscard]] bool fit_stages(const F& f, typename F::Block& b, std::int64_t least, std::int64_t most,
+                              std::size_t shared_bytes, std::int64_t bytes) {
+  for (b.stages = most; b.stages >= least; --b.stages) {
+    if (f.of(b)[shared_bytes] <= bytes) {
+      return true;
+    }
+  }
+  return false;
+}
+/// Shared memory of a block where an SM has so many.
+[[nodiscard]] std::int64_t shared_of_block(const Target& target, std::int64_t blocks_per_sm);
+
+/// Seconds of a call that moves its tensors once.
+[[nodiscard]] double call_seconds(const LayerFacts& f, CallWork work);
+
+/// What people read of a plan.
+struct Words {
+  std::string summary;  // Plan::summary, without what is shared
+  std::string reason;   // Plan::reason
+};
+
+/// What a planner is unless it says otherwise. F is a FactsOf. kWanted lists the constants that are wanted
+/// (CONVTGEN_CONSTANTS); of those the driver takes kThreads, kSharedBytes, kAlignment, kPackedBytes and kPackedRows
+/// where they are among them. kCheck is what the template asks of a problem, whatever its sizes. A block's member
+/// `cluster` is that of its launch.
+///
+/// A planner supplies, as static functions:
+///   Result<std::vector<Block>> blocks(const F&)            blocks worth ranking. Errors: the limit that none meets
+///   double seconds(const F&, const Block&, Constants&)     about the time of a call
+///   Words words(const F&, const Block&, Constants&)
+///   Grid grid(const F&, const Block&, Constants&)          of the main kernel, which has the template's name
+/// These Constants are those of the block.
+template <typename F, const auto& kWanted, Result<void> (*kCheck)(const Problem&)>
+struct Planner {
+  using Facts = F;
+  using Block = typename F::Block;
+  using Blocks = Result<std::vector<Block>>;
+
+  static constexpr std::span<const std::string_view> kNames = kWanted;
+  static constexpr auto kMembers = Block::members();
+  static constexpr Direction kDirection = Direction::kForward;
+  static constexpr Features kNeeds = {};                   // Template::needs
+  static constexpr std::array<Compute, 0> kComputes = {};  // the layers' modes; none: all
+  static constexpr bool kServesGradInput = false;          // Template::serves_grad_input
+  static constexpr bool kIsRanked = true;                  // Template::is_ranked
+  static constexpr bool kNeedsShape = false;               // refuses problems whose planned sizes have no shape
+  static constexpr bool kChecksBounds = false;             // refuses known sizes that a block's grid can't count
+  static constexpr std::size_t kMostPlans = 16;            // of the fastest blocks
+
+  static Result<void> check(const Problem& problem) { return kCheck(problem); }
+  /// All parameters except the block's.
+  static Parameters parameters(const Problem& problem) {
+    return with_product_types(layer_parameters(problem.layer), problem.layer.dtype);
+  }
+  /// Errors: why a problem that has this block among its blocks is refused.
+  static Result<void> check_block(const F&, const Block&) { return {}; }
+  /// Whether of two blocks the slower one is left out.
+  static bool alike(const Block&, const Block&) { return false; }
+  /// Adds to a launch that has the main kernel and, where there are kPackedBytes, before it the packing of the weights.
+  static void add(LaunchPlan&, const F&, const Block&, Constants&) {}
+};
+
+namespace driver {
+
+/// What the driver takes from a block's constants.
+struct Layout {
+  std::int64_t threads = 0, shared_bytes = -1, alignment = 0, packed_bytes = 0, packed_rows = 1;  // -1: not wanted
+};
+/// "; 26.1 KiB shared": what a summary ends with.
+[[nodiscard]] std::string shared_text(const Layout& layout);
+[[nodiscard]] Layout layout_of(std::span<const std::string_view> names, Constants& constants);
+
+/// The tensors, the packing of the weights, and the main kernel.
+[[nodiscard]] LaunchPlan launch_of(const Template& of, const Problem& problem, const Layout& layout,
+                                   std::int64_t cluster, Grid grid);
+
+/// The template's program, read once in a process.
+template <typename T>
+[[nodiscard]] const ConstantProgram& program_of(const Template& of) {
+  static const ConstantProgram program = ConstantProgram::read(of.program()).value();
+  return program;
+}
+
+/// Errors: the sizes have no shape where the planner needs one, or the program has no such constant.
+template <typename T>
+[[nodiscard]] Result<typename T::Facts> facts_of(const Problem& problem, const InputSizes& sizes,
+                                                 const ConstantProgram& program, const Parameters& parameters) {
+  LayerFacts facts(problem, sizes);
+  if (T::kNeedsShape && facts.misfit) {
+    return std::unexpected(*std::move(facts.misfit));
+  }
+  auto constants = BlockConstants<typename T::Block>::make(program, parameters, T::kMembers, T::kNames);
+  if (!constants) {
+    return std::unexpected(std::move(constants.error()));
+  }
+  return typename T::Facts{FactsOf<typename T::Block>(std::move(facts), *std::move(constants))};
+}
+
+template <typename T>
+[[nodiscard]] LaunchPlan launch_of(const Template& of, const typename T::Facts& f, const typename T::Block& b) {
+  std::int64_t cluster = 1;
+  if constexpr (requires { b.cluster; }) {
+    cluster = b.cluster;
+  }
+  const Layout layout = layout_of(T::kNames, f.of(b));
+  LaunchPlan launch = launch_of(of, f.problem, layout, cluster, T::grid(f, b, f.of(b)));
+  T::add(launch, f, b, f.of(b));
+  return launch;
+}
+
+template <typename T>
+[[nodiscard]] Plan plan_of(const Template& of, const Parameters& parameters, const typename T::Facts& f,
+                           const typename T::Block& b, std::optional<double> seconds) {
+  const Layout layout = layout_of(T::kNames, f.of(b));
+  auto [summary, reason] = T::words(f, b, f.of(b));
+  Plan plan = {.template_name = std::string(of.name),
+               .parameters = parameters,
+               .launch = launch_of<T>(of, f, b),
+               .alignment = layout.alignment,
+               .predicted_seconds = seconds,
+               .summary = summary + shared_text(layout),
+               .reason = std::move(reason)};
+  add_block<typename T::Block>(plan.parameters, b, T::kMembers);
+  return plan;
+}
+
+/// Template::search.
+template <typename T>
+[[nodiscard]] Result<std::vector<Plan>> plans_of(const Template& of, const Problem& problem,
+                                                 const ConstantProgram* other) {
+  using Block = typename T::Block;
+  // Before the program is read.
+  if (auto checked = check_target_and_compute(problem, T::kNeeds, T::kComputes); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
+  if (auto checked = T::check(problem); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
+  const Parameters parameters = T::parameters(problem);
+  const ConstantProgram& program = other != nullptr ? *other : program_of<T>(of);
+  const auto facts = facts_of<T>(problem, planned_sizes(problem.layer), program, parameters);
+  if (!facts) {
+    return std::unexpected(facts.error());
+  }
+  const Result<std::vector<Block>> blocks = T::blocks(*facts);
+  if (!blocks) {
+    return std::unexpected(blocks.error());
+  }
+  std::vector<std::pair<std::optional<double>, Block>> found;
+  for (const Block& block : *blocks) {
+    if (auto checked = T::check_block(*facts, block); !checked) {
+      return std::unexpected(std::move(checked.error()));
+    }
+    if (T::kChecksBounds) {
+      const Grid grid = T::grid(*facts, block, facts->of(block));
+      if (auto checked = check_bounds(problem.layer, grid.bounds); !checked) {
+        return std::unexpected(std::move(checked.error()));
+      }
+    }
+    found.emplace_back(std::nullopt, block);
+    if (T::kIsRanked) {
+      found.back().first = T::seconds(*facts, block, facts->of(block));
+    }
+  }
+  std::ranges::stable_sort(found, {}, [](const auto& each) { return each.first; });
+  std::vector<Plan> plans;
+  for (auto each = found.begin(); each != found.end() && plans.size() < T::kMostPlans; ++each) {
+    if (std::none_of(found.begin(), each, [&](const auto& faster) { return T::alike(faster.second, each->second); })) {
+      plans.push_back(plan_of<T>(of, parameters, *facts, each->second, each->first));
+    }
+  }
+  return plans;
+}
+
+/// Template::relaunch.
+template <typename T>
+[[nodiscard]] LaunchPlan launch_again(const Template& of, const Problem& problem, const Plan& plan) {
+  Parameters parameters = plan.parameters;
+  for (const auto& member : T::kMembers) {
+    parameters.erase(parameters.find(member.name));
+  }
+  const auto facts = facts_of<T>(problem, planned_sizes(problem.layer), program_of<T>(of), parameters).value();
+  return launch_of<T>(of, facts, block_of<typename T::Block>(plan, T::kMembers));
+}
+
+/// Template::predict.
+template <typename T>
+[[nodiscard]] std::optional<double> seconds_of(const Template& of, const Problem& problem, const Plan& plan,
+                                               const InputSizes& sizes) {
+  const auto facts = facts_of<T>(problem, sizes, program_of<T>(of), T::parameters(problem));
+  if (!facts) {
+    return std::nullopt;
+  }
+  const auto block = block_of<typename T::Block>(plan, T::kMembers);
+  return T::seconds(*facts, block, facts->of(block));
+}
+
+}  // namespace driver
+
+/// The template of this name and program, with its planner.
+template <typename T>
+[[nodiscard]] constexpr Template template_of(std::string_view name, std::string_view (*program)()) {
+  return {.name = name,
+          .direction = T::kDirection,
+          .program = program,
+          .needs = T::kNeeds,
+          .serves_grad_input = T::kServesGradInput,
+          .is_ranked = T::kIsRanked,
+          .search = driver::plans_of<T>,
+          .relaunch = driver::launch_again<T>,
+          .predict = driver::seconds_of<T>};
+}
+
+// CONVTGEN_TEMPLATE(RollGemm, roll_gemm): the object of that template, kRollGemm, whose planner is the struct
+// planners::roll_gemm::RollGemm. Each template has a namespace, so that files may be compiled several at a time.
+#define CONVTGEN_TEMPLATE(Planner, name) \
+  extern const Template k##Planner;      \
+  constinit const Template k##Planner = template_of<planners::name::Planner>(#name, programs::name)
+
+}  // namespace convtgen

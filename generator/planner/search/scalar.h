@@ -1,0 +1,30 @@
+// What the planners share of templates that multiply one number at a time (templates/device/scalar.h).
+#pragma once
+
+#include <cstdint>
+
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/planner.h"
+
+namespace convtgen {
+
+/// The static parameters of such a template for a problem of this direction, without its block's.
+[[nodiscard]] Parameters scalar_parameters(const Layer& layer, Direction direction);
+
+/// Bytes of what products are added in.
+[[nodiscard]] std::int64_t sum_bytes(const Layer& layer);
+
+/// Phases of an axis that have taps, and positions that taps read beside an output's own.
+[[nodiscard]] std::int64_t phases_with_taps(const Axis& axis);
+[[nodiscard]] std::int64_t offsets_of_taps(const Axis& axis);
+
+/// About the time of a call with this grid, of whose products tensor cores make none; 0 where it has no blocks.
+[[nodiscard]] double scalar_seconds(const LayerFacts& facts, const Grid& grid);
+
+/// A planner of such a template.
+template <typename F, const auto& kWanted, Result<void> (*kCheck)(const Problem&) = check_numbers_alone>
+struct ScalarPlanner : Planner<F, kWanted, kCheck> {
+  static Parameters parameters(const Problem& problem) { return scalar_parameters(problem.layer, problem.direction); }
+};
+
+}  // namespace convtgen
