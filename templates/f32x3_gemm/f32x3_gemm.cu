@@ -21,7 +21,7 @@
 #include "weights.h"  // its kernel comes first in emitted sources
 
 // ---- Tiles and stages ----
-#include "forward_gemm/pipeline.h"
+#include "device/ring.h"
 #include "forward_gemm/tile.h"
 
 // ---- Producer ----

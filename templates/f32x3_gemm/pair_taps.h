@@ -5,9 +5,9 @@
 #pragma once
 
 #include "device/printed.h"
+#include "device/ring.h"
 #include "device/warpgroup.h"
 #include "forward_gemm/accumulators.h"
-#include "forward_gemm/pipeline.h"
 #include "forward_gemm/taps.h"
 #include "layout.h"
 #include "totals.h"

@@ -1,9 +1,9 @@
 // Consumers split the values that they load, 16 channels at a time: where rows of taps share no input.
 #pragma once
 
+#include "device/ring.h"
 #include "device/split.h"
 #include "forward_gemm/accumulators.h"
-#include "forward_gemm/pipeline.h"
 #include "forward_gemm/taps.h"
 #include "fragments.h"
 #include "layout.h"

@@ -6,10 +6,10 @@
 #pragma once
 
 #include "device/barrier.h"
+#include "device/ring.h"
 #include "device/split.h"
 #include "device/tensor_copy.h"
 #include "device/warp.h"
-#include "forward_gemm/pipeline.h"
 #include "layout.h"
 #include "scales.h"
 

@@ -86,10 +86,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   find_scales(scales, maxima, target.group * kGroupIn + target.first_in, kGroupIn - target.first_in,
               target.group * kGroupOut + target.first_out, kGroupOut - target.first_out, threadIdx.x);
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], kByRows ? P::producers / 32 : P::producers);
-      mbarrier_init(&empty[stage], kConsumers / 32);
-    }
+    init_stages(full, empty, kByRows ? P::producers / 32 : P::producers, kConsumers / 32);
     if (kByRows) {
       unsigned long long* brought = reinterpret_cast<unsigned long long*>(shared + kRowsBarrierOffset);
       for (int slot = 0; slot < kRowSlots; ++slot) {

@@ -77,10 +77,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   float* scales = reinterpret_cast<float*>(shared + kScalesOffset);
   const Source source = source_of(target, tiles, first_tile);
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], 1);
-      mbarrier_init(&empty[stage], kConsumers / 32);
-    }
+    init_stages(full, empty, 1, kConsumers / 32);
     fence_mbarrier_init();
     copy_first(shared, x_map, grad_y_map, full, source, count);
   }

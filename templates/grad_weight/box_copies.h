@@ -27,8 +27,8 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
   const int image = static_cast<int>(tile / source.row_tiles / source.column_tiles) * P::tile_images;
   const int row = static_cast<int>(tile % source.row_tiles) * P::tile_rows;
   const int column = static_cast<int>(tile / source.row_tiles % source.column_tiles) * P::tile_columns;
-  unsigned char* stage = shared + issued % P::stages * kStageBytes;
-  unsigned long long* barrier = &full[issued % P::stages];
+  unsigned char* stage = shared + stage_of(issued) * kStageBytes;
+  unsigned long long* barrier = &full[stage_of(issued)];
   mbarrier_arrive_expect(barrier, kCopiedBytes);
 #pragma unroll
   for (int box = 0; box < kParts * kInBoxes; ++box) {
@@ -83,7 +83,7 @@ __device__ __forceinline__ void copy_next(unsigned char* shared, const TensorMap
                                           int count, int consumed) {
   const int next = consumed - kIssueLag + P::stages;
   if (consumed >= kIssueLag && next < count) {
-    mbarrier_wait(&empty[next % P::stages], (next / P::stages - 1) % 2);
+    mbarrier_wait(&empty[stage_of(next)], refill_parity(next));
     copy_tile(shared, x_map, grad_y_map, full, source, next);
   }
 }

@@ -14,8 +14,8 @@
 __device__ __forceinline__ void consume_stage(Accumulators (&acc)[kOwnTiles], const Place (&places)[kOwnTiles],
                                               float* totals, const unsigned char* shared, unsigned long long* full,
                                               unsigned long long* empty, int consumed, int warpgroup, int lane) {
-  const int stage = consumed % P::stages;
-  mbarrier_wait(&full[stage], consumed / P::stages % 2);
+  const int stage = stage_of(consumed);
+  mbarrier_wait(&full[stage], full_parity(consumed));
   pin(acc);
   const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;  // others have one less
   if (kEvenTiles || has_all_tiles) {

@@ -1,7 +1,7 @@
-// The place of a block and its stages, for gradients of weights by products over positions.
+// What a block makes, for gradients of weights by products over positions.
 #pragma once
 
-#include "device/barrier.h"
+#include "device/ring.h"
 #include "grad_weight/problem.h"
 
 // What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
@@ -27,12 +27,4 @@ __device__ __forceinline__ Target target_of(int block) {
   target.first_kh = tap_group / kTapGroupsW * P::taps_h;
   target.first_kw = tap_group % kTapGroupsW * P::taps_w;
   return target;
-}
-
-// Lane 0 arrives for its warp, all of whose lanes have read the stage, or written it.
-__device__ __forceinline__ void release_stage(unsigned long long* barrier, int lane) {
-  __syncwarp();
-  if (lane == 0) {
-    mbarrier_arrive(barrier);
-  }
 }

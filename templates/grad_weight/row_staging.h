@@ -291,7 +291,7 @@ __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long
   }
   named_barrier_sync(2, P::producers);  // where rows begin is written
   for (int issued = 0; issued < count; ++issued) {
-    const int stage = issued % P::stages;
+    const int stage = stage_of(issued);
     const int slot = issued % kRowSlots;
     const int next = issued + P::row_stages;
     unsigned char* rows = shared + (kRowsOffset + slot * kRowsBytes);
@@ -300,7 +300,7 @@ __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long
       mbarrier_arrive_expect(&brought[slot], kCopiedBytes);
     }
     if (issued >= P::stages) {
-      mbarrier_wait(&empty[stage], (issued / P::stages - 1) % 2);
+      mbarrier_wait(&empty[stage], refill_parity(issued));
     }
     turn_input(shared + stage * kStageBytes, spare, rows, turned.column, warp, lane);
     turn_window(shared + (stage * kStageBytes + kWindowOffset), spare, rows, origin.h,

@@ -164,9 +164,9 @@ __device__ __forceinline__ void bring_stages(unsigned char* shared, unsigned lon
   Tile next = tile_at(first_tile, row_tiles, in_h);
   load_batch(words, source, next, 0, thread, batch, in_h, in_w, out_h, out_w);
   for (int issued = 0; issued < count; ++issued) {
-    const int stage = issued % P::stages;
+    const int stage = stage_of(issued);
     if (issued >= P::stages) {
-      mbarrier_wait(&empty[stage], (issued / P::stages - 1) % 2);
+      mbarrier_wait(&empty[stage], refill_parity(issued));
     }
     // The next batch comes while others are multiplied.
 #pragma unroll 1

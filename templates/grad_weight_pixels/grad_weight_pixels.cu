@@ -60,10 +60,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], 1);
-      mbarrier_init(&empty[stage], kConsumers / 32);
-    }
+    init_stages(full, empty, 1, kConsumers / 32);
     fence_mbarrier_init();
   }
   if (P::flat) {

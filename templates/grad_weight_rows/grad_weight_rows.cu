@@ -67,10 +67,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], (kHasCopies ? 1 : 0) + (kBatches > 0 ? P::producers : 0));
-      mbarrier_init(&empty[stage], kConsumers / 32);
-    }
+    init_stages(full, empty, (kHasCopies ? 1 : 0) + (kBatches > 0 ? P::producers : 0), kConsumers / 32);
     fence_mbarrier_init();
   }
   __syncthreads();
@@ -92,9 +89,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                    out_w);
       }
       for (int issued = 0; issued < count; ++issued) {
-        const int stage = issued % P::stages;
+        const int stage = stage_of(issued);
         if (issued >= P::stages) {
-          mbarrier_wait(&empty[stage], (issued / P::stages - 1) % 2);
+          mbarrier_wait(&empty[stage], refill_parity(issued));
         }
         Tile tile = tile_at(first_tile + issued, row_tiles, column_tiles);
         if (kHasCopies && thread == 0) {

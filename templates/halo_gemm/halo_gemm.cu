@@ -15,6 +15,7 @@
 #include "device/grid.h"
 #include "device/memory.h"
 #include "device/printed.h"
+#include "device/ring.h"
 #include "device/template.h"
 #include "device/tensor_copy.h"
 #include "device/warp.h"
@@ -479,10 +480,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* empty = full + P::stages;
   unsigned long long* weights_full = empty + P::stages;
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], P::producers);
-      mbarrier_init(&empty[stage], kConsumers / kTeams / 32);
-    }
+    init_stages(full, empty, P::producers, kConsumers / kTeams / 32);
     if (P::resident) {
       mbarrier_init(weights_full, 1);
     }
@@ -520,8 +518,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     for (int index = first_tile; index < tiles; index += next_tile) {
       for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-        const int stage = issued % P::stages;
-        mbarrier_wait(&empty[stage], issued / P::stages % 2 ^ 1);
+        const int stage = stage_of(issued);
+        mbarrier_wait(&empty[stage], empty_parity(issued));
         unsigned char* to = stages + stage * kStageBytes;
         if (!P::resident && thread == 0) {
           mbarrier_expect(&full[stage], kKBlockWeightBytes);
@@ -533,7 +531,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           async_copy_commit();
           if (issued > P::prefetch_stages) {
             async_copy_wait(P::prefetch_stages);
-            publish_stage(stages, full, (issued - 1 - P::prefetch_stages) % P::stages, thread);
+            publish_stage(stages, full, stage_of(issued - 1 - P::prefetch_stages), thread);
           }
         } else {
 #pragma unroll
@@ -561,7 +559,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if (P::copy_bytes > 0) {
       async_copy_wait(0);
       for (int i = max(0, issued - P::prefetch_stages); i < issued; ++i) {
-        publish_stage(stages, full, i % P::stages, thread);
+        publish_stage(stages, full, stage_of(i), thread);
       }
     }
   } else {
@@ -581,8 +579,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     for (int index = first_tile + team * next_tile; index < tiles; index += kTeams * next_tile) {
       pin(acc);
       for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-        const int stage = consumed % P::stages;
-        mbarrier_wait(&full[stage], consumed / P::stages % 2);
+        const int stage = stage_of(consumed);
+        mbarrier_wait(&full[stage], full_parity(consumed));
         const unsigned char* from = stages + stage * kStageBytes;
         const unsigned char* weights = P::resident ? shared + k_block * kKBlockWeightBytes : from + kInputBytes;
         wgmma_fence();
@@ -592,7 +590,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         if (k_block > 0) {
           wgmma_wait(1);  // the k-block before
           if (lane == 0) {
-            mbarrier_arrive(&empty[(consumed - 1) % P::stages]);
+            mbarrier_arrive(&empty[stage_of(consumed - 1)]);
           }
         }
         ++consumed;
@@ -600,7 +598,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       wgmma_wait(0);
       pin(acc);
       if (lane == 0) {
-        mbarrier_arrive(&empty[(consumed - 1) % P::stages]);
+        mbarrier_arrive(&empty[stage_of(consumed - 1)]);
       }
       consumed += (kTeams - 1) * kKBlocks;
       const Tile tile = P::flat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);

@@ -17,6 +17,7 @@
 #include "device/call_sizes.h"
 #include "device/memory.h"
 #include "device/mma.h"
+#include "device/ring.h"
 #include "device/tensor_copy.h"
 #include "fragments.h"
 
@@ -112,13 +113,6 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const Element*
 
 // ---- Kernel ----
 
-// Shared memory from its first stage on, and the barriers of the stages.
-struct Pipeline {
-  unsigned char* shared;
-  unsigned long long* full;
-  unsigned long long* empty;
-};
-
 // The last warp's first lane: issues the copies of all stages of the block's tiles.
 __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map, int tiles,
                                            const Sizes& sizes) {
@@ -129,7 +123,7 @@ __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const Tenso
     const Tile tile = tile_of(index, sizes);
 #pragma unroll 1
     for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-      const int stage = turn % P::stages;
+      const int stage = stage_of(turn);
       mbarrier_wait(&pipeline.empty[stage], (turn / P::stages + 1) % 2);  // the first time at once
       mbarrier_arrive_expect(&pipeline.full[stage], kCopiedBytes);
       const int row = tile.row - (kReachH - 1);
@@ -160,10 +154,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   pipeline.empty = pipeline.full + P::stages;
   unsigned int* weights = reinterpret_cast<unsigned int*>(pipeline.shared + kWeightOffset);
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&pipeline.full[stage], 1);
-      mbarrier_init(&pipeline.empty[stage], P::warps);
-    }
+    init_stages(pipeline.full, pipeline.empty, 1, P::warps);
     fence_mbarrier_init();
   }
   if (kTailBytes > 0) {
@@ -191,8 +182,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       Accumulators acc = {};
 #pragma unroll 1
       for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-        const int stage = turn % P::stages;
-        mbarrier_wait(&pipeline.full[stage], turn / P::stages % 2);
+        const int stage = stage_of(turn);
+        mbarrier_wait(&pipeline.full[stage], full_parity(turn));
         multiply_stage(acc, reinterpret_cast<const Element*>(pipeline.shared + stage * kStageBytes) + lane_place,
                        weights + k_block * (kWeightWords / kKBlocks) + lane * 4);
         __syncwarp();  // all lanes have read the stage

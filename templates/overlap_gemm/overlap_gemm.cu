@@ -13,6 +13,7 @@
 #include "device/call_sizes.h"
 #include "device/memory.h"
 #include "device/printed.h"
+#include "device/ring.h"
 #include "device/tensor_copy.h"
 #include "device/warpgroup.h"
 
@@ -96,13 +97,6 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
 
 // ---- Kernel ----
 
-// Shared memory from its first stage on, and the barriers of the stages.
-struct Pipeline {
-  unsigned char* shared;
-  unsigned long long* full;
-  unsigned long long* empty;
-};
-
 // Of a call: images, outputs and tiles of an image.
 struct Sizes {
   int batch;
@@ -154,20 +148,20 @@ __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline&
       // A stage is copied again some stages after this warp has read it: other warps may lag behind it.
       const int next = k_block - kIssueLag + P::stages;
       if (thread == 0 && k_block >= kIssueLag && next < kKBlocks) {
-        mbarrier_wait(&pipeline.empty[next % P::stages], (next / P::stages - 1) % 2);
+        mbarrier_wait(&pipeline.empty[stage_of(next)], refill_parity(next));
         copy_stage(shared, x_map, weight_map, pipeline.full, tile.image, tile.row, tile.column, tile.channel, next,
-                   next % P::stages);
+                   stage_of(next));
       }
     }
     __syncwarp();
-    const int of_stage = kLoops ? first_stage(number) + k_block : k_block % P::stages;
-    mbarrier_wait(&pipeline.full[of_stage], (kLoops ? number / kTilesAhead : k_block / P::stages) % 2);
+    const int of_stage = kLoops ? first_stage(number) + k_block : stage_of(k_block);
+    mbarrier_wait(&pipeline.full[of_stage], kLoops ? number / kTilesAhead % 2 : full_parity(k_block));
     const unsigned char* stage = shared + of_stage * kStageBytes;
     multiply_stage(acc, stage,
                    P::copied_weights ? stage + kInputBytes : shared + kResidentOffset + k_block * kWeightBytes,
                    warpgroup, k_block > 0 ? 1 : 0);
     if (kUsesAgain && k_block > 0 && thread % 32 == 0) {
-      mbarrier_arrive(&pipeline.empty[(k_block - 1) % P::stages]);
+      mbarrier_arrive(&pipeline.empty[stage_of(k_block - 1)]);
     }
   }
   wgmma_wait(0);

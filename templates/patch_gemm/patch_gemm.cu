@@ -22,26 +22,21 @@
 #include "layout.h"
 
 // ---- Stages ----
-#include "forward_gemm/pipeline.h"
+#include "device/ring.h"
 
-// Shared memory from its weights on, and the barriers: of stages that are copied or read, of the weights of a k-block
-// as they come and as they are arranged, and of a warpgroup's turn to multiply.
-struct Pipeline {
-  unsigned char* shared;
-  unsigned long long* full;
-  unsigned long long* empty;
+// The barriers of a k-block's weights, as they come and as they are arranged.
+struct WeightBarriers {
   unsigned long long* landed;
   unsigned long long* arranged;
-  unsigned long long* turn;
 };
 
 // ---- Producer ----
 
 // Issues the copies of a k-block's weights, of the block's output channels.
-__device__ __forceinline__ void copy_weights(const Pipeline& pipeline, const TensorMap& weight_map, int first_out,
-                                             int k_block) {
-  unsigned char* to = pipeline.shared + k_block * kWeightBytes;
-  unsigned long long* barrier = &pipeline.landed[k_block];
+__device__ __forceinline__ void copy_weights(unsigned char* shared, unsigned long long* landed,
+                                             const TensorMap& weight_map, int first_out, int k_block) {
+  unsigned char* to = shared + k_block * kWeightBytes;
+  unsigned long long* barrier = &landed[k_block];
   mbarrier_arrive_expect(barrier, kWeightBytes);
   if (kTurned) {
     tensor_load_3d(to, weight_map, barrier, first_out, k_block * P::block_k, 0);
@@ -55,7 +50,7 @@ __device__ __forceinline__ void copy_weights(const Pipeline& pipeline, const Ten
 }
 
 // Issues all copies of a block, by one thread: of its tiles' pixels, and with those of the first tile the weights.
-__device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map,
+__device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, unsigned long long* landed, const TensorMap& x_map,
                                            const TensorMap& weight_map, int first_tile, int next_tile, int tiles,
                                            int first_out) {
   unsigned int number = 0;  // of the block's k-blocks
@@ -70,7 +65,7 @@ __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const Tenso
       tensor_load_2d(pipeline.shared + kStagesOffset + stage * kStageBytes, x_map, barrier, k_block * P::block_k,
                      tile * kTilePixels);
       if (tile == first_tile) {
-        copy_weights(pipeline, weight_map, first_out, k_block);
+        copy_weights(pipeline.shared, landed, weight_map, first_out, k_block);
       }
       ++number;
     }
@@ -81,12 +76,12 @@ __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const Tenso
 #include "weights.h"
 
 // Arranges the block's weights as they come, by a warpgroup.
-__device__ __forceinline__ void arrange_all_weights(const Pipeline& pipeline) {
+__device__ __forceinline__ void arrange_all_weights(unsigned char* shared, const WeightBarriers& barriers) {
 #pragma unroll 1
   for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-    mbarrier_wait(&pipeline.landed[k_block], 0);
-    arrange_weights(pipeline.shared + k_block * kWeightBytes);
-    warp_arrive(&pipeline.arranged[k_block], true);
+    mbarrier_wait(&barriers.landed[k_block], 0);
+    arrange_weights(shared + k_block * kWeightBytes);
+    warp_arrive(&barriers.arranged[k_block], true);
   }
 }
 
@@ -122,13 +117,14 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, const unsign
 
 // The products of a tile, whose first k-block is of this number among the block's. The k-block before is read when only
 // one group of products is in flight: its stage is released.
-__device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline& pipeline, unsigned int number) {
+__device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline& pipeline, unsigned long long* arranged,
+                                              unsigned int number) {
   pin(acc);
 #pragma unroll 1
   for (int k_block = 0; k_block < kKBlocks; ++k_block) {
     const unsigned int stage = number % P::stages;
     mbarrier_wait(&pipeline.full[stage], number / P::stages % 2);
-    mbarrier_wait(&pipeline.arranged[k_block], 0);
+    mbarrier_wait(&arranged[k_block], 0);
     multiply_k_block(acc, pipeline.shared + kStagesOffset + stage * kStageBytes,
                      pipeline.shared + k_block * kWeightBytes, k_block > 0 ? 1 : 0);
     if (k_block > 0) {
@@ -158,22 +154,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   pipeline.shared = shared_align(shared_memory(), 1024);
   pipeline.full = reinterpret_cast<unsigned long long*>(pipeline.shared + kBarrierOffset);
   pipeline.empty = pipeline.full + P::stages;
-  pipeline.landed = pipeline.empty + P::stages;
-  pipeline.arranged = pipeline.landed + kKBlocks;
-  pipeline.turn = pipeline.arranged + kKBlocks;
+  unsigned long long* landed = pipeline.empty + P::stages;
+  const WeightBarriers of_weights = {landed, landed + kKBlocks};
+  unsigned long long* turn = landed + 2 * kKBlocks;  // of a warpgroup, to multiply
   if (threadIdx.x == 0) {
     tensor_prefetch(x_map);
     tensor_prefetch(weight_map);
-    for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&pipeline.full[stage], 1);
-      mbarrier_init(&pipeline.empty[stage], 4);
-    }
+    init_stages(pipeline.full, pipeline.empty, 1, 4);
     for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-      mbarrier_init(&pipeline.landed[k_block], 1);
-      mbarrier_init(&pipeline.arranged[k_block], 4);
+      mbarrier_init(&of_weights.landed[k_block], 1);
+      mbarrier_init(&of_weights.arranged[k_block], 4);
     }
     for (int warpgroup = 0; warpgroup < kWarpgroups; ++warpgroup) {
-      mbarrier_init(&pipeline.turn[warpgroup], 4);
+      mbarrier_init(&turn[warpgroup], 4);
     }
     fence_mbarrier_init();
   }
@@ -183,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (warp >= kConsumers / 32) {
     setmaxnreg_decrease(40);
     if (warp == kConsumers / 32 && elect_one()) {
-      copy_tiles(pipeline, x_map, weight_map, first_tile, next_tile, tiles, first_out);
+      copy_tiles(pipeline, landed, x_map, weight_map, first_tile, next_tile, tiles, first_out);
     }
   } else {
     setmaxnreg_increase(232);
@@ -191,16 +184,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     Biases biases;
     load_biases(biases, bias, first_out, threadIdx.x % 4);
     if (warpgroup == 1) {  // whose turn comes later
-      arrange_all_weights(pipeline);
+      arrange_all_weights(pipeline.shared, of_weights);
     }
     unsigned int number = warpgroup;  // of the block's tiles
 #pragma unroll 1
     for (int tile = first_tile + warpgroup * next_tile; tile < tiles; tile += kWarpgroups * next_tile) {
       // The first tile's waits end at once: a new barrier's phase before is complete.
-      mbarrier_wait(&pipeline.turn[warpgroup], (number - 1) / kWarpgroups % 2);
+      mbarrier_wait(&turn[warpgroup], (number - 1) / kWarpgroups % 2);
       Accumulators acc = {};
-      multiply_tile(acc, pipeline, number * kKBlocks);
-      warp_arrive(&pipeline.turn[1 - warpgroup], true);
+      multiply_tile(acc, pipeline, of_weights.arranged, number * kKBlocks);
+      warp_arrive(&turn[1 - warpgroup], true);
       wgmma_wait(0);
       pin(acc);
       warp_arrive(&pipeline.empty[(number * kKBlocks + (kKBlocks - 1)) % P::stages], true);

@@ -27,15 +27,8 @@
 #include "layout.h"
 
 // ---- Stages ----
-#include "forward_gemm/pipeline.h"
+#include "device/ring.h"
 #include "forward_gemm/stage_tails.h"
-
-// Shared memory from its first stage on, and the barriers of the stages.
-struct Pipeline {
-  unsigned char* shared;
-  unsigned long long* full;
-  unsigned long long* empty;
-};
 
 // ---- Tiles ----
 
@@ -199,10 +192,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   pipeline.empty = pipeline.full + P::stages;
   if (threadIdx.x == 0) {
     tensor_prefetch(x_map);
-    for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&pipeline.full[stage], 1);
-      mbarrier_init(&pipeline.empty[stage], kConsumers / 32);
-    }
+    init_stages(pipeline.full, pipeline.empty, 1, kConsumers / 32);
     fence_mbarrier_init();
   }
   __syncthreads();

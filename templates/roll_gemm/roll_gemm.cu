@@ -16,6 +16,7 @@
 #include "device/grid.h"
 #include "device/memory.h"
 #include "device/printed.h"
+#include "device/ring.h"
 #include "device/template.h"
 #include "device/tensor_copy.h"
 #include "device/warp.h"
@@ -322,10 +323,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* empty = full + P::stages;
   unsigned long long* resident = empty + P::stages;  // of the weights
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], kProducerWarps);
-      mbarrier_init(&empty[stage], kConsumers / 32);
-    }
+    init_stages(full, empty, kProducerWarps, kConsumers / 32);
     mbarrier_init(resident, 1);
     fence_mbarrier_init();
   }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "device/printed.h"
+#include "device/ring.h"
 #include "forward_gemm/accumulators.h"
-#include "forward_gemm/pipeline.h"
 #include "forward_gemm/taps.h"
 #include "fragments.h"
 #include "layout.h"

@@ -22,7 +22,7 @@
 #include "weights.h"  // its kernel comes first in emitted sources
 
 // ---- Tiles and stages ----
-#include "forward_gemm/pipeline.h"
+#include "device/ring.h"
 #include "forward_gemm/tile.h"
 
 // ---- Producer ----
@@ -104,10 +104,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     fence_proxy_async();
   }
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], kFullArrivals + (P::resident ? 0 : 1));
-      mbarrier_init(&empty[stage], kTileWarps);
-    }
+    init_stages(full, empty, kFullArrivals + (P::resident ? 0 : 1), kTileWarps);
     if (P::resident) {
       mbarrier_init(resident, 1);
     }

@@ -25,7 +25,7 @@
 #include "weights.h"  // its kernel comes first in emitted sources
 
 // ---- Tiles and stages ----
-#include "forward_gemm/pipeline.h"
+#include "device/ring.h"
 
 // The first position of a box.
 struct Place {
@@ -46,7 +46,7 @@ __device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
 }
 
 // Releases a stage to the producers of all blocks that write to it, behind the warp's wait for its products.
-__device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
+__device__ __forceinline__ void release_to_cluster(unsigned long long* empty, int lane) {
   if (lane < P::cluster) {
     if (P::cluster == 1) {
       mbarrier_arrive(empty);
@@ -187,10 +187,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < P::stages; ++stage) {
-      mbarrier_init(&full[stage], 1);
-      mbarrier_init(&empty[stage], P::cluster * (kConsumers / 32));
-    }
+    init_stages(full, empty, 1, P::cluster * (kConsumers / 32));
     fence_mbarrier_init();
   }
   if (P::cluster == 1) {
@@ -220,13 +217,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         mbarrier_wait(&full[stage], parity);
         multiply_stage(acc, shared + stage * kStageBytes, warp / 4, k > 0 ? 1 : 0);
         if (k > 0) {
-          release_stage(&empty[stage == 0 ? P::stages - 1 : stage - 1], lane);
+          release_to_cluster(&empty[stage == 0 ? P::stages - 1 : stage - 1], lane);
         }
         next_stage(stage, parity);
       }
       wgmma_wait(0);
       pin(acc);
-      release_stage(&empty[stage == 0 ? P::stages - 1 : stage - 1], lane);
+      release_to_cluster(&empty[stage == 0 ? P::stages - 1 : stage - 1], lane);
       store_tile(acc, grad_x, (tile / kNTiles * P::cluster + rank) * kBoxes, boxes, tile % kNTiles * P::block_n, warp,
                  lane, batch, in_h, in_w);
     }
