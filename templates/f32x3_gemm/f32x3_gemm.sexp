@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "2b1e459ba0f8d326ce84bb09d338681c16229ece4a82eba7205c1f3ed397a8eb")
+  (digest "58a6c53fb02bcdbf658625e5f6ed26305ae0788093f2dab4b8d0405c07551264")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -562,21 +562,64 @@
                 (do @65 (= (at row (* (+ half 2) kInstructionN)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low)))))))))))
   (file "f32x3_gemm.cu")
   (section @23 "Tiles and stages")
-  (file "forward_gemm/pipeline.h")
-  (function @9 device void next_stage
+  (file "device/ring.h")
+  (record @15 Pipeline
+    (comment "Shared memory from its first stage on, and the stages' barriers.")
+    (field (pointer "unsigned char") shared)
+    (field (pointer "unsigned long long") full)
+    (field (pointer "unsigned long long") empty))
+  (function @22 device void init_stages
+    (comment "Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") full)
+    (argument (pointer "unsigned long long") empty)
+    (argument (const int) filling)
+    (argument (const int) releasing)
+    (for @2 plain (declare @2 int stage 0) (< stage P::stages) (++ stage)
+      (do @3 (call mbarrier_init (& (at full stage)) filling))
+      (do @4 (call mbarrier_init (& (at empty stage)) releasing))))
+  (function @33 device int stage_of
+    (comment "Of fill number i: its stage, the parity with which consumers wait for it, and that with which producers wait before")
+    (comment "it: refill_parity() where they don't wait before the first fill of a stage. It is the same one, but compiles to other")
+    (comment "instructions.")
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% i P::stages)))
+  (function @36 device int full_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% (/ i P::stages) 2)))
+  (function @39 device int empty_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (^ (% (/ i P::stages) 2) 1)))
+  (function @42 device int refill_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% (- (/ i P::stages) 1) 2)))
+  (function @47 device void next_stage
     (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
     (argument (reference "unsigned int") parity)
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
-  (function @15 device void warp_arrive
+  (function @53 device void warp_arrive
     (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)
     (do @1 (call __syncwarp))
     (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
+      (then
+        (do @3 (call mbarrier_arrive barrier)))))
+  (function @61 device void release_stage
+    (comment "Lane 0 arrives for its warp, all of whose lanes have read a stage, or filled it.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") barrier)
+    (argument int lane)
+    (do @1 (call __syncwarp))
+    (if @2 (== lane 0)
       (then
         (do @3 (call mbarrier_arrive barrier)))))
   (file "forward_gemm/tile.h")

@@ -1,5 +1,5 @@
 (program f32x3_grad_weight
-  (digest "a351430513998afe2b4beb29c2be4716f79e15b97aea63539f4f18f49da5f70c")
+  (digest "fccdc84e82e3427bdffce1e5c996762b4a9edc17d78e64a6e5af866971245fd2")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -813,6 +813,66 @@
     (argument int lane)
     (declare @3 (pointer "unsigned char") to (+ window (call window_place (. (at positions 0) at) (+ octet (% (/ lane 8) kWindowTogether)))))
     (do @4 (call store_split_block (? (. (at positions 0) is_wanted) to spare) (? (. (at positions 0) is_wanted) (+ to kWindowBytes) spare) words scales kWindowTogether)))
+  (file "device/ring.h")
+  (record @15 Pipeline
+    (comment "Shared memory from its first stage on, and the stages' barriers.")
+    (field (pointer "unsigned char") shared)
+    (field (pointer "unsigned long long") full)
+    (field (pointer "unsigned long long") empty))
+  (function @22 device void init_stages
+    (comment "Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") full)
+    (argument (pointer "unsigned long long") empty)
+    (argument (const int) filling)
+    (argument (const int) releasing)
+    (for @2 plain (declare @2 int stage 0) (< stage P::stages) (++ stage)
+      (do @3 (call mbarrier_init (& (at full stage)) filling))
+      (do @4 (call mbarrier_init (& (at empty stage)) releasing))))
+  (function @33 device int stage_of
+    (comment "Of fill number i: its stage, the parity with which consumers wait for it, and that with which producers wait before")
+    (comment "it: refill_parity() where they don't wait before the first fill of a stage. It is the same one, but compiles to other")
+    (comment "instructions.")
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% i P::stages)))
+  (function @36 device int full_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% (/ i P::stages) 2)))
+  (function @39 device int empty_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (^ (% (/ i P::stages) 2) 1)))
+  (function @42 device int refill_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% (- (/ i P::stages) 1) 2)))
+  (function @47 device void next_stage
+    (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
+    (attributes "__forceinline__")
+    (argument (reference int) stage)
+    (argument (reference "unsigned int") parity)
+    (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
+    (do @2 (^= parity (? (== stage 0) 1 0))))
+  (function @53 device void warp_arrive
+    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") barrier)
+    (argument bool is_done)
+    (do @1 (call __syncwarp))
+    (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
+      (then
+        (do @3 (call mbarrier_arrive barrier)))))
+  (function @61 device void release_stage
+    (comment "Lane 0 arrives for its warp, all of whose lanes have read a stage, or filled it.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") barrier)
+    (argument int lane)
+    (do @1 (call __syncwarp))
+    (if @2 (== lane 0)
+      (then
+        (do @3 (call mbarrier_arrive barrier)))))
   (file "grad_weight/pipeline.h")
   (record @8 Target
     (comment "What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.")
@@ -837,15 +897,6 @@
     (do @9 (= (. target first_kh) (* (/ tap_group kTapGroupsW) P::taps_h)))
     (do @10 (= (. target first_kw) (* (% tap_group kTapGroupsW) P::taps_w)))
     (return @11 target))
-  (function @33 device void release_stage
-    (comment "Lane 0 arrives for its warp, all of whose lanes have read the stage, or written it.")
-    (attributes "__forceinline__")
-    (argument (pointer "unsigned long long") barrier)
-    (argument int lane)
-    (do @1 (call __syncwarp))
-    (if @2 (== lane 0)
-      (then
-        (do @3 (call mbarrier_arrive barrier)))))
   (file "grad_weight/tiles.h")
   (record @9 Tile
     (comment "A stage's place: the image and row of its first row, and its first column; and how many tiles follow in its column of")
@@ -1094,10 +1145,10 @@
     (declare @10 Tile next (call tile_at first_tile row_tiles in_h))
     (do @11 (call load_batch words source next 0 thread batch in_h in_w out_h out_w))
     (for @12 plain (declare @12 int issued 0) (< issued count) (++ issued)
-      (declare @13 (const int) stage (% issued P::stages))
+      (declare @13 (const int) stage (call stage_of issued))
       (if @14 (>= issued P::stages)
         (then
-          (do @15 (call mbarrier_wait (& (at empty stage)) (% (- (/ issued P::stages) 1) 2)))))
+          (do @15 (call mbarrier_wait (& (at empty stage)) (call refill_parity issued)))))
       (comment @17 "The next batch comes while others are multiplied.")
       (for @19 (pragma "unroll 1") (declare @19 int part 0) (< part kBatches) (++ part)
         (do @20 (call store_batch (+ shared (* stage kStageBytes)) words part thread))
@@ -1368,7 +1419,7 @@
     (do @33 (call named_barrier_sync 2 P::producers)
       (trail "where rows begin is written"))
     (for @34 plain (declare @34 int issued 0) (< issued count) (++ issued)
-      (declare @35 (const int) stage (% issued P::stages))
+      (declare @35 (const int) stage (call stage_of issued))
       (declare @36 (const int) slot (% issued kRowSlots))
       (declare @37 (const int) next (+ issued P::row_stages))
       (declare @38 (pointer "unsigned char") rows (+ shared (+ kRowsOffset (* slot kRowsBytes))))
@@ -1378,7 +1429,7 @@
           (do @41 (call mbarrier_arrive_expect (& (at brought slot)) kCopiedBytes))))
       (if @43 (>= issued P::stages)
         (then
-          (do @44 (call mbarrier_wait (& (at empty stage)) (% (- (/ issued P::stages) 1) 2)))))
+          (do @44 (call mbarrier_wait (& (at empty stage)) (call refill_parity issued)))))
       (do @46 (call turn_input (+ shared (* stage kStageBytes)) spare rows (. turned column) warp lane))
       (do @47 (call turn_window (+ shared (+ (* stage kStageBytes) kWindowOffset)) spare rows (. origin h) (- (+ (* (. turned column) P::stride_w) (. origin w)) skew) skew warp lane))
       (do @49 (call move_on turned row_tiles P::height))
@@ -1706,8 +1757,8 @@
     (argument int consumed)
     (argument int warpgroup)
     (argument int lane)
-    (declare @5 (const int) stage (% consumed P::stages))
-    (do @6 (call mbarrier_wait (& (at full stage)) (% (/ consumed P::stages) 2)))
+    (declare @5 (const int) stage (call stage_of consumed))
+    (do @6 (call mbarrier_wait (& (at full stage)) (call full_parity consumed)))
     (do @7 (call pin high))
     (do @8 (call pin low))
     (declare @9 (const bool) has_all_tiles (< warpgroup (- kMTiles (* (- kOwnTiles 1) P::consumer_groups)))
@@ -1844,47 +1895,45 @@
     (do @22 (call find_scales scales maxima (+ (* (. target group) kGroupIn) (. target first_in)) (- kGroupIn (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- kGroupOut (. target first_out)) (. threadIdx x)))
     (if @24 (== (. threadIdx x) 0)
       (then
-        (for @25 plain (declare @25 int stage 0) (< stage P::stages) (++ stage)
-          (do @26 (call mbarrier_init (& (at full stage)) (? kByRows (/ P::producers 32) P::producers)))
-          (do @27 (call mbarrier_init (& (at empty stage)) (/ kConsumers 32))))
-        (if @29 kByRows
+        (do @25 (call init_stages full empty (? kByRows (/ P::producers 32) P::producers) (/ kConsumers 32)))
+        (if @26 kByRows
           (then
-            (declare @30 (pointer "unsigned long long") brought (reinterpret_cast (pointer "unsigned long long") (+ shared kRowsBarrierOffset)))
-            (for @31 plain (declare @31 int slot 0) (< slot kRowSlots) (++ slot)
-              (do @32 (call mbarrier_init (& (at brought slot)) 1)))
-            (do @34 (call fence_mbarrier_init))))))
-    (do @37 (call __syncthreads))
-    (blank @37)
-    (declare @39 (const int) warpgroup (call __shfl_sync 0xffffffffu (/ (static_cast int (. threadIdx x)) 128) 0))
-    (if @40 (>= warpgroup P::consumer_groups)
+            (declare @27 (pointer "unsigned long long") brought (reinterpret_cast (pointer "unsigned long long") (+ shared kRowsBarrierOffset)))
+            (for @28 plain (declare @28 int slot 0) (< slot kRowSlots) (++ slot)
+              (do @29 (call mbarrier_init (& (at brought slot)) 1)))
+            (do @31 (call fence_mbarrier_init))))))
+    (do @34 (call __syncthreads))
+    (blank @34)
+    (declare @36 (const int) warpgroup (call __shfl_sync 0xffffffffu (/ (static_cast int (. threadIdx x)) 128) 0))
+    (if @37 (>= warpgroup P::consumer_groups)
       (then
-        (if_constexpr @41 kByRows
+        (if_constexpr @38 kByRows
           (then
-            (do @42 (call turn_stages shared full empty x_map grad_y_map target first_tile count row_tiles (- (. threadIdx x) kConsumers) batch)))
+            (do @39 (call turn_stages shared full empty x_map grad_y_map target first_tile count row_tiles (- (. threadIdx x) kConsumers) batch)))
           (else
-            (do @45 (call bring_stages shared full empty x grad_y target first_tile count row_tiles (- (. threadIdx x) kConsumers) batch in_h in_w out_h out_w)))))
+            (do @42 (call bring_stages shared full empty x grad_y target first_tile count row_tiles (- (. threadIdx x) kConsumers) batch in_h in_w out_h out_w)))))
       (else
-        (declare @49 (const int) thread (. threadIdx x))
-        (declare @50 (const int) lane (% thread 32))
-        (declare @51 (const int) warp (% (/ thread 32) 4)
+        (declare @46 (const int) thread (. threadIdx x))
+        (declare @47 (const int) lane (% thread 32))
+        (declare @48 (const int) warp (% (/ thread 32) 4)
           (trail "of the warpgroup"))
-        (declare @52 (array Place kOwnTiles) places)
-        (for @54 (pragma "unroll") (declare @54 int tile 0) (< tile kOwnTiles) (++ tile)
-          (do @55 (= (at places tile) (call place_of_rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) warp) lane))))
-        (declare @57 (array Accumulators kOwnTiles) high (init))
-        (declare @58 (array Accumulators kOwnTiles) low (init))
-        (declare @59 (array Accumulators kOwnTiles) sums (init)
+        (declare @49 (array Place kOwnTiles) places)
+        (for @51 (pragma "unroll") (declare @51 int tile 0) (< tile kOwnTiles) (++ tile)
+          (do @52 (= (at places tile) (call place_of_rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) warp) lane))))
+        (declare @54 (array Accumulators kOwnTiles) high (init))
+        (declare @55 (array Accumulators kOwnTiles) low (init))
+        (declare @56 (array Accumulators kOwnTiles) sums (init)
           (trail "where they are not in shared memory"))
-        (declare @60 (pointer float4) own_totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) thread))
-        (if @61 P::shared_totals
+        (declare @57 (pointer float4) own_totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) thread))
+        (if @58 P::shared_totals
           (then
-            (do @62 (call clear_totals own_totals))))
-        (for @64 plain (declare @64 int consumed 0) (< consumed count) (++ consumed)
-          (do @65 (call consume_stage sums own_totals high low places shared full empty consumed warpgroup lane)))
-        (do @67 (call promote_high sums own_totals high))
-        (do @68 (call promote_low sums own_totals low))
-        (if @69 P::shared_totals
+            (do @59 (call clear_totals own_totals))))
+        (for @61 plain (declare @61 int consumed 0) (< consumed count) (++ consumed)
+          (do @62 (call consume_stage sums own_totals high low places shared full empty consumed warpgroup lane)))
+        (do @64 (call promote_high sums own_totals high))
+        (do @65 (call promote_low sums own_totals low))
+        (if @66 P::shared_totals
           (then
-            (do @70 (call fetch_totals sums own_totals))))
-        (do @72 (call unscale sums scales warpgroup thread))
-        (do @73 (call store_block sums (reinterpret_cast (pointer float) shared) target partial grad_weight false warpgroup thread))))))
+            (do @67 (call fetch_totals sums own_totals))))
+        (do @69 (call unscale sums scales warpgroup thread))
+        (do @70 (call store_block sums (reinterpret_cast (pointer float) shared) target partial grad_weight false warpgroup thread))))))

@@ -1,5 +1,5 @@
 (program mma_phases
-  (digest "ac65c9550b6aaab5697df985dfa9f3d6405bfc568e190698d05d336d4b68e4f3")
+  (digest "74c537f6e9d8bd5cab258b9eed14ef82e378be4de9eeb0e8fb3fad433a470d34")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -79,6 +79,66 @@
   (primitive @33 acts void mma_k8_f16 (uses) "// K = 8, f16.\n__device__ __forceinline__ void mma_k8_f16(float (&d)[4], const unsigned int (&a)[2], unsigned int b) {\n  asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n               : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n               : \"r\"(a[0]), \"r\"(a[1]), \"r\"(b));\n}")
   (primitive @40 acts void mma_k8_bf16 (uses) "// K = 8, bf16.\n__device__ __forceinline__ void mma_k8_bf16(float (&d)[4], const unsigned int (&a)[2], unsigned int b) {\n  asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n               : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n               : \"r\"(a[0]), \"r\"(a[1]), \"r\"(b));\n}")
   (primitive @47 acts void mma_k8_tf32 (uses) "// K = 8, tf32.\n__device__ __forceinline__ void mma_k8_tf32(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {\n  asm volatile(\n      \"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, \"\n      \"{%0, %1, %2, %3};\"\n      : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n      : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n}")
+  (file "device/ring.h")
+  (record @15 Pipeline
+    (comment "Shared memory from its first stage on, and the stages' barriers.")
+    (field (pointer "unsigned char") shared)
+    (field (pointer "unsigned long long") full)
+    (field (pointer "unsigned long long") empty))
+  (function @22 device void init_stages
+    (comment "Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") full)
+    (argument (pointer "unsigned long long") empty)
+    (argument (const int) filling)
+    (argument (const int) releasing)
+    (for @2 plain (declare @2 int stage 0) (< stage P::stages) (++ stage)
+      (do @3 (call mbarrier_init (& (at full stage)) filling))
+      (do @4 (call mbarrier_init (& (at empty stage)) releasing))))
+  (function @33 device int stage_of
+    (comment "Of fill number i: its stage, the parity with which consumers wait for it, and that with which producers wait before")
+    (comment "it: refill_parity() where they don't wait before the first fill of a stage. It is the same one, but compiles to other")
+    (comment "instructions.")
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% i P::stages)))
+  (function @36 device int full_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% (/ i P::stages) 2)))
+  (function @39 device int empty_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (^ (% (/ i P::stages) 2) 1)))
+  (function @42 device int refill_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% (- (/ i P::stages) 1) 2)))
+  (function @47 device void next_stage
+    (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
+    (attributes "__forceinline__")
+    (argument (reference int) stage)
+    (argument (reference "unsigned int") parity)
+    (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
+    (do @2 (^= parity (? (== stage 0) 1 0))))
+  (function @53 device void warp_arrive
+    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") barrier)
+    (argument bool is_done)
+    (do @1 (call __syncwarp))
+    (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
+      (then
+        (do @3 (call mbarrier_arrive barrier)))))
+  (function @61 device void release_stage
+    (comment "Lane 0 arrives for its warp, all of whose lanes have read a stage, or filled it.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") barrier)
+    (argument int lane)
+    (do @1 (call __syncwarp))
+    (if @2 (== lane 0)
+      (then
+        (do @3 (call mbarrier_arrive barrier)))))
   (file "device/tensor_copy.h")
   (verbatim @20 TensorMap "// The chip's form of a tensor map (generator/recipe/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.\nstruct __align__(64) TensorMap {\n  unsigned long long words[16];\n};")
   (primitive @25 acts void tensor_load_1d (uses TensorMap shared_address) "// Loads the box at these coordinates of a 1-dimensional map to shared memory.\n__device__ __forceinline__ void tensor_load_1d(void* to, const TensorMap& map, unsigned long long* barrier, int c0) {\n  asm volatile(\n      \"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];\" ::\"r\"(\n          shared_address(to)),\n      \"l\"(&map), \"r\"(shared_address(barrier)), \"r\"(c0)\n      : \"memory\");\n}")
@@ -421,8 +481,8 @@
     (for @1 plain (declare @1 int i (. threadIdx x)) (< i (* P::stages (/ bytes 16))) (+= i threads)
       (do @2 (= (* (reinterpret_cast (pointer uint4) (+ (+ (+ shared (* (/ i (/ bytes 16)) kStageBytes)) first) (* (% i (/ bytes 16)) 16)))) (call make_uint4 0 0 0 0)))))
   (file "mma_phases.cu")
-  (section @25 "Tiles")
-  (record @28 Sizes
+  (section @26 "Tiles")
+  (record @29 Sizes
     (comment "Of a call: outputs, and tiles of an image.")
     (field int in_h)
     (field int in_w)
@@ -430,19 +490,19 @@
     (field int out_w)
     (field int tiles_h)
     (field int tiles_w))
-  (record @38 Tile
+  (record @39 Tile
     (comment "A tile: its image, and its first position.")
     (field int image)
     (field int row)
     (field int column))
-  (function @43 device Tile tile_of
+  (function @44 device Tile tile_of
     (attributes "__forceinline__")
     (argument int index)
     (argument (reference (const Sizes)) sizes)
     (return @1 (init (/ (/ index (. sizes tiles_w)) (. sizes tiles_h)) (+ (* (% (/ index (. sizes tiles_w)) (. sizes tiles_h)) P::tile_h) kFirstH) (+ (* (% index (. sizes tiles_w)) kTileColumns) kOriginW))))
-  (section @48 "Products")
-  (alias @50 Accumulators (array (array (array (array float 4) kVector) kRowTiles) P::warp_chunks))
-  (function @52 device void multiply_add
+  (section @49 "Products")
+  (alias @51 Accumulators (array (array (array (array float 4) kVector) kRowTiles) P::warp_chunks))
+  (function @53 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -456,7 +516,7 @@
             (do @4 (call mma_k16_f16 acc a b)))
           (else
             (do @6 (call mma_k16_bf16 acc a b)))))))
-  (function @64 device "unsigned int" bits_of_all
+  (function @65 device "unsigned int" bits_of_all
     (comment "Bits that are there when all products are done, so all that was loaded for them. An arrival alone does not wait for")
     (comment "loads, and a copy would overtake them.")
     (attributes "__forceinline__")
@@ -465,7 +525,7 @@
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i (* (* P::warp_chunks kRowTiles) kVector)) (++ i)
       (do @4 (|= bits (call __float_as_uint (at (at (at (at acc (/ i (* kRowTiles kVector))) (% (/ i kVector) kRowTiles)) (% i kVector)) 0)))))
     (return @6 bits))
-  (function @74 device void multiply_stage
+  (function @75 device void multiply_stage
     (comment "The products of a stage. `stage` is the lane's own place in it, `weights` its own of the k-block.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -489,7 +549,7 @@
                 (declare @25 (array "unsigned int" 2) b)
                 (do @26 (call fragment_of b (at rows chunk) (+ tile shift_w)))
                 (do @27 (call multiply_add (at (at (at acc chunk) row_tile) tile) a b)))))))))
-  (section @110 "Epilogue")
+  (section @111 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -676,13 +736,8 @@
       (do @59 (call __syncwarp)
         (trail "all lanes have read what is written next"))))
   (file "mma_phases.cu")
-  (section @113 "Kernel")
-  (record @116 Pipeline
-    (comment "Shared memory from its first stage on, and the barriers of the stages.")
-    (field (pointer "unsigned char") shared)
-    (field (pointer "unsigned long long") full)
-    (field (pointer "unsigned long long") empty))
-  (function @123 device void copy_tiles
+  (section @114 "Kernel")
+  (function @117 device void copy_tiles
     (comment "The last warp's first lane: issues the copies of all stages of the block's tiles.")
     (attributes "__forceinline__")
     (argument (reference (const Pipeline)) pipeline)
@@ -694,7 +749,7 @@
     (for @5 (pragma "unroll 1") (declare @5 int index (. blockIdx x)) (< index tiles) (+= index (. gridDim x))
       (declare @6 (const Tile) tile (call tile_of index sizes))
       (for @8 (pragma "unroll 1") (declare @8 int k_block 0) (< k_block kKBlocks) (++ k_block)
-        (declare @9 (const int) stage (% turn P::stages))
+        (declare @9 (const int) stage (call stage_of turn))
         (do @10 (call mbarrier_wait (& (at (. pipeline empty) stage)) (% (+ (/ turn P::stages) 1) 2))
           (trail "the first time at once"))
         (do @11 (call mbarrier_arrive_expect (& (at (. pipeline full) stage)) kCopiedBytes))
@@ -702,7 +757,7 @@
         (declare @13 (const int) column (- (. tile column) (- kReachW 1)))
         (do @14 (call tensor_load_4d (+ (. pipeline shared) (* stage kStageBytes)) x_map (& (at (. pipeline full) stage)) column row (* k_block P::block_k) (. tile image)))
         (do @16 (++ turn)))))
-  (function @144 kernel void mma_phases
+  (function @138 kernel void mma_phases
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (const TensorMap) x_map grid_constant)
     (argument (restrict (pointer (const Element))) x)
@@ -728,42 +783,40 @@
     (declare @17 (pointer "unsigned int") weights (reinterpret_cast (pointer "unsigned int") (+ (. pipeline shared) kWeightOffset)))
     (if @18 (== (. threadIdx x) 0)
       (then
-        (for @19 plain (declare @19 int stage 0) (< stage P::stages) (++ stage)
-          (do @20 (call mbarrier_init (& (at (. pipeline full) stage)) 1))
-          (do @21 (call mbarrier_init (& (at (. pipeline empty) stage)) P::warps)))
-        (do @23 (call fence_mbarrier_init))))
-    (if @25 (> kTailBytes 0)
+        (do @19 (call init_stages (. pipeline full) (. pipeline empty) 1 P::warps))
+        (do @20 (call fence_mbarrier_init))))
+    (if @22 (> kTailBytes 0)
       (then
-        (do @26 (call zero_tails (. pipeline shared) kCopiedBytes kTailBytes kThreads))))
-    (do @28 (call __syncthreads))
-    (blank @28)
-    (declare @30 (const int) warp (call __shfl_sync 0xffffffffu (/ (. threadIdx x) 32) 0))
-    (declare @31 (const int) lane (% (. threadIdx x) 32))
-    (if @32 (== warp P::warps)
+        (do @23 (call zero_tails (. pipeline shared) kCopiedBytes kTailBytes kThreads))))
+    (do @25 (call __syncthreads))
+    (blank @25)
+    (declare @27 (const int) warp (call __shfl_sync 0xffffffffu (/ (. threadIdx x) 32) 0))
+    (declare @28 (const int) lane (% (. threadIdx x) 32))
+    (if @29 (== warp P::warps)
       (then
-        (if @33 (== lane 0)
+        (if @30 (== lane 0)
           (then
-            (do @34 (call copy_tiles pipeline x_map tiles sizes)))))
+            (do @31 (call copy_tiles pipeline x_map tiles sizes)))))
       (else
-        (do @37 (call stage_weights weights weight warp lane))
-        (do @38 (call named_barrier_sync 1 (* 32 P::warps)))
-        (blank @38)
-        (declare @40 (const int) first (* warp kWarpPositions))
-        (declare @41 (const int) lane_place (+ (+ (* (call channel_of lane 0) kStagedPixels) first) (* (/ lane 4) kVector)))
-        (declare @42 (pointer float) exchange (+ (reinterpret_cast (pointer float) (+ (. pipeline shared) kExchangeOffset)) (* warp kExchanged)))
-        (declare @43 (const "unsigned int") zero (>> (. gridDim x) 31)
+        (do @34 (call stage_weights weights weight warp lane))
+        (do @35 (call named_barrier_sync 1 (* 32 P::warps)))
+        (blank @35)
+        (declare @37 (const int) first (* warp kWarpPositions))
+        (declare @38 (const int) lane_place (+ (+ (* (call channel_of lane 0) kStagedPixels) first) (* (/ lane 4) kVector)))
+        (declare @39 (pointer float) exchange (+ (reinterpret_cast (pointer float) (+ (. pipeline shared) kExchangeOffset)) (* warp kExchanged)))
+        (declare @40 (const "unsigned int") zero (>> (. gridDim x) 31)
           (trail "which the compiler does not know"))
-        (declare @44 int turn 0)
-        (for @46 (pragma "unroll 1") (declare @46 int index (. blockIdx x)) (< index tiles) (+= index (. gridDim x))
-          (declare @47 Accumulators acc (init))
-          (for @49 (pragma "unroll 1") (declare @49 int k_block 0) (< k_block kKBlocks) (++ k_block)
-            (declare @50 (const int) stage (% turn P::stages))
-            (do @51 (call mbarrier_wait (& (at (. pipeline full) stage)) (% (/ turn P::stages) 2)))
-            (do @52 (call multiply_stage acc (+ (reinterpret_cast (pointer (const Element)) (+ (. pipeline shared) (* stage kStageBytes))) lane_place) (+ (+ weights (* k_block (/ kWeightWords kKBlocks))) (* lane 4))))
-            (do @54 (call __syncwarp)
+        (declare @41 int turn 0)
+        (for @43 (pragma "unroll 1") (declare @43 int index (. blockIdx x)) (< index tiles) (+= index (. gridDim x))
+          (declare @44 Accumulators acc (init))
+          (for @46 (pragma "unroll 1") (declare @46 int k_block 0) (< k_block kKBlocks) (++ k_block)
+            (declare @47 (const int) stage (call stage_of turn))
+            (do @48 (call mbarrier_wait (& (at (. pipeline full) stage)) (call full_parity turn)))
+            (do @49 (call multiply_stage acc (+ (reinterpret_cast (pointer (const Element)) (+ (. pipeline shared) (* stage kStageBytes))) lane_place) (+ (+ weights (* k_block (/ kWeightWords kKBlocks))) (* lane 4))))
+            (do @51 (call __syncwarp)
               (trail "all lanes have read the stage"))
-            (if @55 (== lane 0)
+            (if @52 (== lane 0)
               (then
-                (do @56 (call mbarrier_arrive (+ (& (at (. pipeline empty) stage)) (& (call bits_of_all acc) zero))))))
-            (do @58 (++ turn)))
-          (do @60 (call store_tile acc exchange x weight bias y (call tile_of index sizes) sizes first lane)))))))
+                (do @53 (call mbarrier_arrive (+ (& (at (. pipeline empty) stage)) (& (call bits_of_all acc) zero))))))
+            (do @55 (++ turn)))
+          (do @57 (call store_tile acc exchange x weight bias y (call tile_of index sizes) sizes first lane)))))))

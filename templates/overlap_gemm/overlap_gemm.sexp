@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "8d7c3f97e155c5c460040d7f33720f802373f979ad2e9d219a264b4c134d20da")
+  (digest "2755b4986ee320952cc4fbc8b9c3e327e86e644e8622db89bcdf43ff181d7bae")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -83,6 +83,66 @@
   (printed @20 wgmma_rs (static type) (static b_major) (argument d) (argument a) (argument b) (argument accumulate))
   (printed @25 setmaxnreg_increase (static registers))
   (printed @26 setmaxnreg_decrease (static registers))
+  (file "device/ring.h")
+  (record @15 Pipeline
+    (comment "Shared memory from its first stage on, and the stages' barriers.")
+    (field (pointer "unsigned char") shared)
+    (field (pointer "unsigned long long") full)
+    (field (pointer "unsigned long long") empty))
+  (function @22 device void init_stages
+    (comment "Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") full)
+    (argument (pointer "unsigned long long") empty)
+    (argument (const int) filling)
+    (argument (const int) releasing)
+    (for @2 plain (declare @2 int stage 0) (< stage P::stages) (++ stage)
+      (do @3 (call mbarrier_init (& (at full stage)) filling))
+      (do @4 (call mbarrier_init (& (at empty stage)) releasing))))
+  (function @33 device int stage_of
+    (comment "Of fill number i: its stage, the parity with which consumers wait for it, and that with which producers wait before")
+    (comment "it: refill_parity() where they don't wait before the first fill of a stage. It is the same one, but compiles to other")
+    (comment "instructions.")
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% i P::stages)))
+  (function @36 device int full_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% (/ i P::stages) 2)))
+  (function @39 device int empty_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (^ (% (/ i P::stages) 2) 1)))
+  (function @42 device int refill_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% (- (/ i P::stages) 1) 2)))
+  (function @47 device void next_stage
+    (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
+    (attributes "__forceinline__")
+    (argument (reference int) stage)
+    (argument (reference "unsigned int") parity)
+    (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
+    (do @2 (^= parity (? (== stage 0) 1 0))))
+  (function @53 device void warp_arrive
+    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") barrier)
+    (argument bool is_done)
+    (do @1 (call __syncwarp))
+    (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
+      (then
+        (do @3 (call mbarrier_arrive barrier)))))
+  (function @61 device void release_stage
+    (comment "Lane 0 arrives for its warp, all of whose lanes have read a stage, or filled it.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") barrier)
+    (argument int lane)
+    (do @1 (call __syncwarp))
+    (if @2 (== lane 0)
+      (then
+        (do @3 (call mbarrier_arrive barrier)))))
   (file "device/tensor_copy.h")
   (verbatim @20 TensorMap "// The chip's form of a tensor map (generator/recipe/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.\nstruct __align__(64) TensorMap {\n  unsigned long long words[16];\n};")
   (primitive @25 acts void tensor_load_1d (uses TensorMap shared_address) "// Loads the box at these coordinates of a 1-dimensional map to shared memory.\n__device__ __forceinline__ void tensor_load_1d(void* to, const TensorMap& map, unsigned long long* barrier, int c0) {\n  asm volatile(\n      \"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];\" ::\"r\"(\n          shared_address(to)),\n      \"l\"(&map), \"r\"(shared_address(barrier)), \"r\"(c0)\n      : \"memory\");\n}")
@@ -118,7 +178,7 @@
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "overlap_gemm.cu")
-  (section @19 "Elements")
+  (section @20 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -379,8 +439,8 @@
   (static_assert @148 (|| (|| (! P::channels_last) (== (% P::block_c P::store) 0)) (== kNTiles 1)) "vectors are of one tile")
   (static_assert @149 (|| P::channels_last (== (% (? kWholeH (* kOutRows kOutColumns) kOutColumns) P::store) 0)) "vectors are of one channel and of rows that all exist")
   (file "overlap_gemm.cu")
-  (section @23 "Producer")
-  (function @26 device void copy_stage
+  (section @24 "Producer")
+  (function @27 device void copy_stage
     (comment "Issues the copies of a k-block to a stage: the tile's pixels and weights.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
@@ -469,15 +529,15 @@
     (for @1 plain (declare @1 int i (. threadIdx x)) (< i (* P::stages (/ bytes 16))) (+= i threads)
       (do @2 (= (* (reinterpret_cast (pointer uint4) (+ (+ (+ shared (* (/ i (/ bytes 16)) kStageBytes)) first) (* (% i (/ bytes 16)) 16)))) (call make_uint4 0 0 0 0)))))
   (file "overlap_gemm.cu")
-  (section @52 "Products")
-  (alias @54 Accumulators (array (array float (/ kInstructionN 2)) P::thread_tiles))
-  (function @57 device void pin
+  (section @53 "Products")
+  (alias @55 Accumulators (array (array float (/ kInstructionN 2)) P::thread_tiles))
+  (function @58 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* P::thread_tiles (/ kInstructionN 2))) (++ i)
       (do @3 (call wgmma_pin (at (at acc (/ i (/ kInstructionN 2))) (% i (/ kInstructionN 2)))))))
-  (function @65 device void multiply_stage
+  (function @66 device void multiply_stage
     (comment "Issues the products of a stage of a warpgroup, and waits for those of the stage before if it is copied to again.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -499,7 +559,7 @@
     (if @24 kUsesAgain
       (then
         (do @25 (call wgmma_wait 1)))))
-  (section @94 "Epilogue")
+  (section @95 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -820,20 +880,15 @@
                 (do @47 (call store_together to values))))
             (do @49 (+= to plane)))))))
   (file "overlap_gemm.cu")
-  (section @97 "Kernel")
-  (record @100 Pipeline
-    (comment "Shared memory from its first stage on, and the barriers of the stages.")
-    (field (pointer "unsigned char") shared)
-    (field (pointer "unsigned long long") full)
-    (field (pointer "unsigned long long") empty))
-  (record @107 Sizes
+  (section @98 "Kernel")
+  (record @101 Sizes
     (comment "Of a call: images, outputs and tiles of an image.")
     (field int batch)
     (field int out_h)
     (field int out_w)
     (field int tiles_h)
     (field int tiles_w))
-  (function @116 device Tile tile_of
+  (function @110 device Tile tile_of
     (comment "Tiles that have adjacent numbers have the same pixels.")
     (attributes "__forceinline__")
     (argument int index)
@@ -849,12 +904,12 @@
     (do @9 (= (. tile row) (? kWholeH 0 (+ (* place_h kStepH) (- kFirstH (- kReachH 1))))))
     (do @10 (= (. tile column) (? kWholeW 0 (+ (* place_w kStepW) (- kFirstW (- kReachW 1))))))
     (return @11 tile))
-  (function @131 device int first_stage
+  (function @125 device int first_stage
     (comment "The first stage of a block's tile of this number.")
     (attributes "__forceinline__")
     (argument int number)
     (return @1 (? kLoops (* (% number kTilesAhead) kKBlocks) 0)))
-  (function @136 device void begin_tile
+  (function @130 device void begin_tile
     (comment "Issues the first copies of a tile, by one thread.")
     (attributes "__forceinline__")
     (argument (reference (const Pipeline)) pipeline)
@@ -864,7 +919,7 @@
     (argument int number)
     (for @2 plain (declare @2 int k_block 0) (< k_block (? kUsesAgain P::stages kKBlocks)) (++ k_block)
       (do @3 (call copy_stage (. pipeline shared) x_map weight_map (. pipeline full) (. tile image) (. tile row) (. tile column) (. tile channel) k_block (+ (call first_stage number) k_block)))))
-  (function @145 device void multiply_tile
+  (function @139 device void multiply_tile
     (comment "The products of a tile whose first copies are issued: the block's tile of this number.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -884,19 +939,19 @@
           (declare @10 (const int) next (+ (- k_block kIssueLag) P::stages))
           (if @11 (&& (&& (== thread 0) (>= k_block kIssueLag)) (< next kKBlocks))
             (then
-              (do @12 (call mbarrier_wait (& (at (. pipeline empty) (% next P::stages))) (% (- (/ next P::stages) 1) 2)))
-              (do @13 (call copy_stage shared x_map weight_map (. pipeline full) (. tile image) (. tile row) (. tile column) (. tile channel) next (% next P::stages)))))))
+              (do @12 (call mbarrier_wait (& (at (. pipeline empty) (call stage_of next))) (call refill_parity next)))
+              (do @13 (call copy_stage shared x_map weight_map (. pipeline full) (. tile image) (. tile row) (. tile column) (. tile channel) next (call stage_of next)))))))
       (do @17 (call __syncwarp))
-      (declare @18 (const int) of_stage (? kLoops (+ (call first_stage number) k_block) (% k_block P::stages)))
-      (do @19 (call mbarrier_wait (& (at (. pipeline full) of_stage)) (% (? kLoops (/ number kTilesAhead) (/ k_block P::stages)) 2)))
+      (declare @18 (const int) of_stage (? kLoops (+ (call first_stage number) k_block) (call stage_of k_block)))
+      (do @19 (call mbarrier_wait (& (at (. pipeline full) of_stage)) (? kLoops (% (/ number kTilesAhead) 2) (call full_parity k_block))))
       (declare @20 (pointer (const "unsigned char")) stage (+ shared (* of_stage kStageBytes)))
       (do @21 (call multiply_stage acc stage (? P::copied_weights (+ stage kInputBytes) (+ (+ shared kResidentOffset) (* k_block kWeightBytes))) warpgroup (? (> k_block 0) 1 0)))
       (if @24 (&& (&& kUsesAgain (> k_block 0)) (== (% thread 32) 0))
         (then
-          (do @25 (call mbarrier_arrive (& (at (. pipeline empty) (% (- k_block 1) P::stages))))))))
+          (do @25 (call mbarrier_arrive (& (at (. pipeline empty) (call stage_of (- k_block 1)))))))))
     (do @28 (call wgmma_wait 0))
     (do @29 (call pin acc)))
-  (function @178 device void store_tile
+  (function @172 device void store_tile
     (comment "Makes the outputs of a tile of its products.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -918,7 +973,7 @@
             (do @10 (call store_pixels y products bias tile (. sizes batch) (. sizes out_h) (. sizes out_w))))
           (else
             (do @12 (call store_rows y products bias tile (. sizes batch) (. sizes out_h) (. sizes out_w))))))))
-  (function @194 kernel void overlap_gemm
+  (function @188 kernel void overlap_gemm
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) weight_map grid_constant)

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "cb55bb5ed41502ca2bafc043d73e6535ec0c8a55465e0593bfbd8f6a19fdfc0e")
+  (digest "543fb2b970e965dc4c4e874aa677fc0f31f2661a4f460e7c4a9b144d3de3837e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -538,21 +538,64 @@
     (do @3 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))
   (file "shift_gemm.cu")
   (section @24 "Tiles and stages")
-  (file "forward_gemm/pipeline.h")
-  (function @9 device void next_stage
+  (file "device/ring.h")
+  (record @15 Pipeline
+    (comment "Shared memory from its first stage on, and the stages' barriers.")
+    (field (pointer "unsigned char") shared)
+    (field (pointer "unsigned long long") full)
+    (field (pointer "unsigned long long") empty))
+  (function @22 device void init_stages
+    (comment "Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") full)
+    (argument (pointer "unsigned long long") empty)
+    (argument (const int) filling)
+    (argument (const int) releasing)
+    (for @2 plain (declare @2 int stage 0) (< stage P::stages) (++ stage)
+      (do @3 (call mbarrier_init (& (at full stage)) filling))
+      (do @4 (call mbarrier_init (& (at empty stage)) releasing))))
+  (function @33 device int stage_of
+    (comment "Of fill number i: its stage, the parity with which consumers wait for it, and that with which producers wait before")
+    (comment "it: refill_parity() where they don't wait before the first fill of a stage. It is the same one, but compiles to other")
+    (comment "instructions.")
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% i P::stages)))
+  (function @36 device int full_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% (/ i P::stages) 2)))
+  (function @39 device int empty_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (^ (% (/ i P::stages) 2) 1)))
+  (function @42 device int refill_parity
+    (attributes "inline")
+    (argument int i)
+    (return @1 (% (- (/ i P::stages) 1) 2)))
+  (function @47 device void next_stage
     (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
     (argument (reference "unsigned int") parity)
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
-  (function @15 device void warp_arrive
+  (function @53 device void warp_arrive
     (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)
     (do @1 (call __syncwarp))
     (if @2 (&& is_done (== (% (. threadIdx x) 32) 0))
+      (then
+        (do @3 (call mbarrier_arrive barrier)))))
+  (function @61 device void release_stage
+    (comment "Lane 0 arrives for its warp, all of whose lanes have read a stage, or filled it.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned long long") barrier)
+    (argument int lane)
+    (do @1 (call __syncwarp))
+    (if @2 (== lane 0)
       (then
         (do @3 (call mbarrier_arrive barrier)))))
   (file "forward_gemm/tile.h")
@@ -1572,168 +1615,166 @@
         (do @47 (call fence_proxy_async))))
     (if @49 (== (. threadIdx x) 0)
       (then
-        (for @50 plain (declare @50 int stage 0) (< stage P::stages) (++ stage)
-          (do @51 (call mbarrier_init (& (at full stage)) (+ kFullArrivals (? P::resident 0 1))))
-          (do @52 (call mbarrier_init (& (at empty stage)) kTileWarps)))
-        (if @54 P::resident
+        (do @50 (call init_stages full empty (+ kFullArrivals (? P::resident 0 1)) kTileWarps))
+        (if @51 P::resident
           (then
-            (do @55 (call mbarrier_init resident 1))))
-        (if @57 P::ping_pong
+            (do @52 (call mbarrier_init resident 1))))
+        (if @54 P::ping_pong
           (then
-            (do @58 (call mbarrier_init (& (at turn 0)) kTileWarps))
-            (do @59 (call mbarrier_init (& (at turn 1)) kTileWarps))))
-        (do @61 (call fence_mbarrier_init))))
-    (do @63 (call __syncthreads))
-    (blank @63)
-    (declare @65 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
-    (if @66 (>= warp (/ kConsumers 32))
+            (do @55 (call mbarrier_init (& (at turn 0)) kTileWarps))
+            (do @56 (call mbarrier_init (& (at turn 1)) kTileWarps))))
+        (do @58 (call fence_mbarrier_init))))
+    (do @60 (call __syncthreads))
+    (blank @60)
+    (declare @62 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
+    (if @63 (>= warp (/ kConsumers 32))
       (then
-        (do @67 (call setmaxnreg_decrease 88))
-        (declare @68 (const int) thread (- (. threadIdx x) kConsumers))
-        (declare @69 (const "long long") plane (* (static_cast "long long" in_h) in_w))
-        (declare @70 (const int) rows (? kFlat 1 in_h)
+        (do @64 (call setmaxnreg_decrease 88))
+        (declare @65 (const int) thread (- (. threadIdx x) kConsumers))
+        (declare @66 (const "long long") plane (* (static_cast "long long" in_h) in_w))
+        (declare @67 (const int) rows (? kFlat 1 in_h)
           (trail "of an image, as they are copied"))
-        (declare @71 (const int) columns (? kFlat (* in_h in_w) in_w))
-        (if @72 (== thread 0)
+        (declare @68 (const int) columns (? kFlat (* in_h in_w) in_w))
+        (if @69 (== thread 0)
           (then
-            (do @73 (call grid_dependency_wait)
+            (do @70 (call grid_dependency_wait)
               (trail "the weights are packed"))
-            (if @74 P::resident
+            (if @71 P::resident
               (then
-                (do @75 (call mbarrier_arrive_expect resident kPackedTileBytes))
-                (do @76 (call bulk_load shared block_weights kPackedTileBytes resident))))))
-        (declare @79 int stage 0)
-        (declare @80 "unsigned int" parity 1)
-        (for @81 plain (declare @81 int index first_tile) (< index tiles) (+= index next_tile)
-          (declare @82 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (declare @83 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
-          (declare @85 (const int) first_row (+ (* (. tile m_y) P::input_stride_h) above))
-          (declare @86 (const int) first_column (+ (* (. tile m_x) P::input_stride_w) kFirstColumn))
-          (declare @87 Pixels pixels)
-          (if @88 kKeepsPixels
+                (do @72 (call mbarrier_arrive_expect resident kPackedTileBytes))
+                (do @73 (call bulk_load shared block_weights kPackedTileBytes resident))))))
+        (declare @76 int stage 0)
+        (declare @77 "unsigned int" parity 1)
+        (for @78 plain (declare @78 int index first_tile) (< index tiles) (+= index next_tile)
+          (declare @79 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (declare @80 (pointer (const Element)) image (+ x (+ (* (. tile image) in_image) (* first_in (? P::channels_last 1 (* (static_cast "long long" in_h) in_w))))))
+          (declare @82 (const int) first_row (+ (* (. tile m_y) P::input_stride_h) above))
+          (declare @83 (const int) first_column (+ (* (. tile m_x) P::input_stride_w) kFirstColumn))
+          (declare @84 Pixels pixels)
+          (if @85 kKeepsPixels
             (then
-              (for @90 (pragma "unroll") (declare @90 int j 0) (< j kOwnPixels) (++ j)
-                (declare @91 (const int) pixel (+ (/ thread kCopies) (* j kAtOnce)))
-                (do @92 (= (at pixels j) (static_cast int (call find_pixel pixel first_row first_column (- batch (. tile image)) in_h in_w)))))))
-          (declare @95 Copy copy)
-          (if @96 (&& kByRows (== kRowBlocks 1))
+              (for @87 (pragma "unroll") (declare @87 int j 0) (< j kOwnPixels) (++ j)
+                (declare @88 (const int) pixel (+ (/ thread kCopies) (* j kAtOnce)))
+                (do @89 (= (at pixels j) (static_cast int (call find_pixel pixel first_row first_column (- batch (. tile image)) in_h in_w)))))))
+          (declare @92 Copy copy)
+          (if @93 (&& kByRows (== kRowBlocks 1))
             (then
-              (do @97 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnKBlocks) P::block_k)) first_row first_column (call row_producer warp thread) batch rows columns)))))
-          (declare @100 (const bool) is_padded (&& (== kRowBlocks 1) (call needs_zero_pad first_row first_column (- batch (. tile image)) rows columns)))
-          (for @102 plain (declare @102 int k_block (* rank kOwnKBlocks)) (< k_block (* (+ rank 1) kOwnKBlocks)) (++ k_block)
-            (do @103 (call mbarrier_wait (& (at empty stage)) parity))
-            (declare @104 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-            (if @105 (&& (! P::resident) (== thread 0))
+              (do @94 (= copy (call find_copy x (. tile image) (+ first_in (* (* rank kOwnKBlocks) P::block_k)) first_row first_column (call row_producer warp thread) batch rows columns)))))
+          (declare @97 (const bool) is_padded (&& (== kRowBlocks 1) (call needs_zero_pad first_row first_column (- batch (. tile image)) rows columns)))
+          (for @99 plain (declare @99 int k_block (* rank kOwnKBlocks)) (< k_block (* (+ rank 1) kOwnKBlocks)) (++ k_block)
+            (do @100 (call mbarrier_wait (& (at empty stage)) parity))
+            (declare @101 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+            (if @102 (&& (! P::resident) (== thread 0))
               (then
-                (do @106 (call mbarrier_arrive_expect (& (at full stage)) kKBlockWeightBytes))
-                (do @107 (call bulk_load (+ to kInputBytes) (+ block_weights (* k_block kKBlockWeightBytes)) kKBlockWeightBytes (& (at full stage))))))
-            (if @109 (&& P::bulk P::channels_last)
+                (do @103 (call mbarrier_arrive_expect (& (at full stage)) kKBlockWeightBytes))
+                (do @104 (call bulk_load (+ to kInputBytes) (+ block_weights (* k_block kKBlockWeightBytes)) kKBlockWeightBytes (& (at full stage))))))
+            (if @106 (&& P::bulk P::channels_last)
               (then
-                (do @110 (call stage_bulk_pixels (reinterpret_cast (pointer Element) to) image (call first_channel_of k_block) (call first_row_of k_block first_row) first_column thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
+                (do @107 (call stage_bulk_pixels (reinterpret_cast (pointer Element) to) image (call first_channel_of k_block) (call first_row_of k_block first_row) first_column thread (- batch (. tile image)) (& (at full stage)) in_h in_w)))
               (else
-                (if @113 kByRows
+                (if @110 kByRows
                   (then
-                    (declare @114 (pointer Element) staged (reinterpret_cast (pointer Element) to))
-                    (declare @115 (const int) channels (? (== (% P::in_channels P::block_k) 0) P::block_k (call min (- P::in_channels (call first_channel_of k_block)) (static_cast int P::block_k))))
-                    (if @118 (> kRowBlocks 1)
+                    (declare @111 (pointer Element) staged (reinterpret_cast (pointer Element) to))
+                    (declare @112 (const int) channels (? (== (% P::in_channels P::block_k) 0) P::block_k (call min (- P::in_channels (call first_channel_of k_block)) (static_cast int P::block_k))))
+                    (if @115 (> kRowBlocks 1)
                       (then
-                        (comment @118 "other rows than the k-block before")
-                        (do @119 (= copy (call find_copy x (. tile image) (+ first_in (call first_channel_of k_block)) (call first_row_of k_block first_row) first_column (call row_producer warp thread) batch rows columns)))))
-                    (if @122 (|| (? (> kRowBlocks 1) (call needs_zero_pad (call first_row_of k_block first_row) first_column (- batch (. tile image)) rows columns) (&& is_padded (< k_block (+ (* rank kOwnKBlocks) P::stages)))) (!= channels P::block_k))
+                        (comment @115 "other rows than the k-block before")
+                        (do @116 (= copy (call find_copy x (. tile image) (+ first_in (call first_channel_of k_block)) (call first_row_of k_block first_row) first_column (call row_producer warp thread) batch rows columns)))))
+                    (if @119 (|| (? (> kRowBlocks 1) (call needs_zero_pad (call first_row_of k_block first_row) first_column (- batch (. tile image)) rows columns) (&& is_padded (< k_block (+ (* rank kOwnKBlocks) P::stages)))) (!= channels P::block_k))
                       (then
-                        (do @126 (call zero_pad staged channels (call first_row_of k_block first_row) first_column thread (- batch (. tile image)) rows columns))))
-                    (if @129 (|| (! kByWarps) (call elect_one))
+                        (do @123 (call zero_pad staged channels (call first_row_of k_block first_row) first_column thread (- batch (. tile image)) rows columns))))
+                    (if @126 (|| (! kByWarps) (call elect_one))
                       (then
-                        (if @130 (&& kSkewed (. copy at_end))
+                        (if @127 (&& kSkewed (. copy at_end))
                           (then
-                            (do @131 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels (& (at full stage)) plane)))
+                            (do @128 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels (& (at full stage)) plane)))
                           (else
-                            (do @133 (call copy_rows staged copy channels (& (at full stage)) plane columns))))))
-                    (if @136 (== kRowBlocks 1)
+                            (do @130 (call copy_rows staged copy channels (& (at full stage)) plane columns))))))
+                    (if @133 (== kRowBlocks 1)
                       (then
-                        (do @137 (+= (. copy from) (* P::block_k plane))))))
+                        (do @134 (+= (. copy from) (* P::block_k plane))))))
                   (else
-                    (if @140 P::channels_last
+                    (if @137 P::channels_last
                       (then
-                        (do @141 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (call first_channel_of k_block) (call first_row_of k_block first_row) first_column thread (- batch (. tile image)) in_h in_w)))
+                        (do @138 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (call first_channel_of k_block) (call first_row_of k_block first_row) first_column thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @144 (call stage_channels (reinterpret_cast (pointer Element) to) image (call first_channel_of k_block) (call first_row_of k_block first_row) first_column thread (- batch (. tile image)) in_h in_w))))
-                    (do @147 (call async_copy_arrive (& (at full stage))))))))
-            (do @149 (call next_stage stage parity)))
-          (if @151 (> P::cluster 1)
+                        (do @141 (call stage_channels (reinterpret_cast (pointer Element) to) image (call first_channel_of k_block) (call first_row_of k_block first_row) first_column thread (- batch (. tile image)) in_h in_w))))
+                    (do @144 (call async_copy_arrive (& (at full stage))))))))
+            (do @146 (call next_stage stage parity)))
+          (if @148 (> P::cluster 1)
             (then
-              (comment @151 "with the consumers, in reduce_cluster()")
-              (do @152 (call __syncwarp))
-              (do @153 (call cluster_sync))
-              (do @154 (call cluster_sync))))))
+              (comment @148 "with the consumers, in reduce_cluster()")
+              (do @149 (call __syncwarp))
+              (do @150 (call cluster_sync))
+              (do @151 (call cluster_sync))))))
       (else
-        (do @158 (call setmaxnreg_increase 208))
-        (comment @159 "The thread's place in the tile: its first position, the first of its channels.")
-        (declare @160 (const int) lane (% (. threadIdx x) 32))
-        (declare @161 (const int) quarter (% lane 4))
-        (declare @162 (const int) warpgroup (? P::ping_pong (/ warp 4) 0))
-        (declare @163 (const int) place_in_tile (+ (* (? P::ping_pong (% warp 4) warp) 8) (/ lane 4)))
-        (declare @164 (const int) image (/ place_in_tile (/ (* P::tile_h P::tile_w) P::thread_positions)))
-        (declare @165 (const int) row (% (/ place_in_tile (/ P::tile_w P::thread_positions)) P::tile_h))
-        (declare @166 (const int) column (* (% place_in_tile (/ P::tile_w P::thread_positions)) P::thread_positions))
-        (declare @167 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) (* column P::input_stride_w)))
-        (declare @168 (const int) own (? kPixelGroups (+ (* (/ position kThreadColumns) kPixelGroupPitch) (* quarter (/ 8 kBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kBytes))) (+ (* (* quarter (/ 4 kBytes)) kChannelPitch) position))))
-        (declare @171 (const int) co (+ (+ first_out (* rank kStoredChannels)) (* quarter P::adjacent_channels)))
-        (declare @172 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @155 (call setmaxnreg_increase 208))
+        (comment @156 "The thread's place in the tile: its first position, the first of its channels.")
+        (declare @157 (const int) lane (% (. threadIdx x) 32))
+        (declare @158 (const int) quarter (% lane 4))
+        (declare @159 (const int) warpgroup (? P::ping_pong (/ warp 4) 0))
+        (declare @160 (const int) place_in_tile (+ (* (? P::ping_pong (% warp 4) warp) 8) (/ lane 4)))
+        (declare @161 (const int) image (/ place_in_tile (/ (* P::tile_h P::tile_w) P::thread_positions)))
+        (declare @162 (const int) row (% (/ place_in_tile (/ P::tile_w P::thread_positions)) P::tile_h))
+        (declare @163 (const int) column (* (% place_in_tile (/ P::tile_w P::thread_positions)) P::thread_positions))
+        (declare @164 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) (* column P::input_stride_w)))
+        (declare @165 (const int) own (? kPixelGroups (+ (* (/ position kThreadColumns) kPixelGroupPitch) (* quarter (/ 8 kBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kBytes))) (+ (* (* quarter (/ 4 kBytes)) kChannelPitch) position))))
+        (declare @168 (const int) co (+ (+ first_out (* rank kStoredChannels)) (* quarter P::adjacent_channels)))
+        (declare @169 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "which the compiler doesn't know to be 0"))
-        (declare @173 Accumulators acc (init))
-        (if @174 P::resident
+        (declare @170 Accumulators acc (init))
+        (if @171 P::resident
           (then
-            (do @175 (call mbarrier_wait resident 0))))
-        (declare @177 int stage 0)
-        (declare @178 "unsigned int" parity 0)
-        (declare @179 "unsigned int" turn_parity 0)
-        (if @180 (&& P::ping_pong (== warpgroup 1))
+            (do @172 (call mbarrier_wait resident 0))))
+        (declare @174 int stage 0)
+        (declare @175 "unsigned int" parity 0)
+        (declare @176 "unsigned int" turn_parity 0)
+        (if @177 (&& P::ping_pong (== warpgroup 1))
           (then
-            (do @181 (call warp_arrive (& (at turn 0)) true))
-            (do @182 (call skip_tile stage parity))))
-        (for @184 plain (declare @184 int index (+ first_tile (* warpgroup next_tile))) (< index tiles) (+= index (* (? P::ping_pong 2 1) next_tile))
-          (comment @185 "Only the warpgroup whose turn it is waits for stages: parity alone cannot tell two fills of a stage apart.")
-          (if @186 P::ping_pong
+            (do @178 (call warp_arrive (& (at turn 0)) true))
+            (do @179 (call skip_tile stage parity))))
+        (for @181 plain (declare @181 int index (+ first_tile (* warpgroup next_tile))) (< index tiles) (+= index (* (? P::ping_pong 2 1) next_tile))
+          (comment @182 "Only the warpgroup whose turn it is waits for stages: parity alone cannot tell two fills of a stage apart.")
+          (if @183 P::ping_pong
             (then
-              (do @187 (call mbarrier_wait (& (at turn warpgroup)) turn_parity))
-              (do @188 (^= turn_parity 1))))
-          (declare @190 Place place)
-          (if @191 kSkewed
+              (do @184 (call mbarrier_wait (& (at turn warpgroup)) turn_parity))
+              (do @185 (^= turn_parity 1))))
+          (declare @187 Place place)
+          (if @188 kSkewed
             (then
-              (do @192 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
-          (do @195 (call pin acc))
-          (declare @196 (array Fragments kFragmentSets) fragments (init))
-          (for @197 plain (declare @197 int k_block 0) (< k_block kOwnKBlocks) (++ k_block)
-            (do @198 (call mbarrier_wait (& (at full stage)) parity))
-            (if @199 P::ping_pong
+              (do @189 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
+          (do @192 (call pin acc))
+          (declare @193 (array Fragments kFragmentSets) fragments (init))
+          (for @194 plain (declare @194 int k_block 0) (< k_block kOwnKBlocks) (++ k_block)
+            (do @195 (call mbarrier_wait (& (at full stage)) parity))
+            (if @196 P::ping_pong
               (then
-                (do @200 (call warp_arrive (& (at turn (- 1 warpgroup))) (== k_block (- kKBlocks 1))))))
-            (declare @202 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @203 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* k_block kKBlockWeightBytes)) (+ from kInputBytes)))
-            (do @204 (call multiply_k_block acc fragments (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kInstructionN 16) 128 0) (? (> k_block 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero place in_w))
-            (if @207 P::resident
+                (do @197 (call warp_arrive (& (at turn (- 1 warpgroup))) (== k_block (- kKBlocks 1))))))
+            (declare @199 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @200 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* k_block kKBlockWeightBytes)) (+ from kInputBytes)))
+            (do @201 (call multiply_k_block acc fragments (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kInstructionN 16) 128 0) (? (> k_block 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero place in_w))
+            (if @204 P::resident
               (then
-                (do @208 (call warp_arrive (& (at empty stage)) true))))
-            (do @210 (call next_stage stage parity)))
-          (declare @212 BiasRegisters bias_registers)
-          (do @213 (call load_bias bias_registers bias co))
-          (do @214 (call wgmma_wait 0))
-          (do @215 (call pin acc))
-          (if @216 (! P::resident)
+                (do @205 (call warp_arrive (& (at empty stage)) true))))
+            (do @207 (call next_stage stage parity)))
+          (declare @209 BiasRegisters bias_registers)
+          (do @210 (call load_bias bias_registers bias co))
+          (do @211 (call wgmma_wait 0))
+          (do @212 (call pin acc))
+          (if @213 (! P::resident)
             (then
-              (do @217 (call warp_arrive (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if @219 P::ping_pong
+              (do @214 (call warp_arrive (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if @216 P::ping_pong
             (then
-              (do @220 (call skip_tile stage parity))))
-          (if @222 (> P::cluster 1)
+              (do @217 (call skip_tile stage parity))))
+          (if @219 (> P::cluster 1)
             (then
-              (do @223 (call reduce_cluster acc stages rank))))
-          (declare @225 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @226 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @220 (call reduce_cluster acc stages rank))))
+          (declare @222 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @223 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @227 P::staged_epilogue
+              (if @224 P::staged_epilogue
                 (then
-                  (do @228 (call store_staged acc (reinterpret_cast (pointer Element) (+ (+ shared kEpilogueOffset) (* warp kWarpEpilogueBytes))) (+ y (* (+ (. tile image) image) out_image)) bias_registers first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::thread_positions)) phase_row lane out_h out_w)))
+                  (do @225 (call store_staged acc (reinterpret_cast (pointer Element) (+ (+ shared kEpilogueOffset) (* warp kWarpEpilogueBytes))) (+ y (* (+ (. tile image) image) out_image)) bias_registers first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::thread_positions)) phase_row lane out_h out_w)))
                 (else
-                  (do @232 (call store_tile acc (+ y (* (+ (. tile image) image) out_image)) bias_registers co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @229 (call store_tile acc (+ y (* (+ (. tile image) image) out_image)) bias_registers co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))

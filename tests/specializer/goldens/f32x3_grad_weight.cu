@@ -509,6 +509,22 @@ __device__ __forceinline__ void store_window_block(unsigned char* window, unsign
                       scales);
 }
 
+// Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
+__device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
+  for (int stage = 0; stage < 2; ++stage) {
+    mbarrier_init(&full[stage], 4);
+    mbarrier_init(&empty[stage], 12);
+  }
+}
+
+// Lane 0 arrives for its warp, all of whose lanes have read a stage, or filled it.
+__device__ __forceinline__ void release_stage(unsigned long long* barrier, int lane) {
+  __syncwarp();
+  if (lane == 0) {
+    mbarrier_arrive(barrier);
+  }
+}
+
 // What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
 struct Target {
   int slice;
@@ -530,14 +546,6 @@ __device__ __forceinline__ Target target_of(int block) {
   target.first_kh = 0;
   target.first_kw = 0;
   return target;
-}
-
-// Lane 0 arrives for its warp, all of whose lanes have read the stage, or written it.
-__device__ __forceinline__ void release_stage(unsigned long long* barrier, int lane) {
-  __syncwarp();
-  if (lane == 0) {
-    mbarrier_arrive(barrier);
-  }
 }
 
 // A stage's place: the image and row of its first row, and its first column; and how many tiles follow in its column of
@@ -1081,10 +1089,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
   find_scales(scales, maxima, target.group * kGroupIn + target.first_in, kGroupIn - target.first_in,
               target.group * kGroupOut + target.first_out, kGroupOut - target.first_out, threadIdx.x);
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < 2; ++stage) {
-      mbarrier_init(&full[stage], 4);
-      mbarrier_init(&empty[stage], 12);
-    }
+    init_stages(full, empty);
     unsigned long long* brought = reinterpret_cast<unsigned long long*>(shared + kRowsBarrierOffset);
     mbarrier_init(&brought[0], 1);
     fence_mbarrier_init();

@@ -556,6 +556,22 @@ extern "C" __global__ void __launch_bounds__(kCopyThreads)
   }
 }
 
+// Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
+__device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
+  for (int stage = 0; stage < 3; ++stage) {
+    mbarrier_init(&full[stage], 1);
+    mbarrier_init(&empty[stage], 8);
+  }
+}
+
+// Lane 0 arrives for its warp, all of whose lanes have read a stage, or filled it.
+__device__ __forceinline__ void release_stage(unsigned long long* barrier, int lane) {
+  __syncwarp();
+  if (lane == 0) {
+    mbarrier_arrive(barrier);
+  }
+}
+
 // What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
 struct Target {
   int slice;
@@ -579,14 +595,6 @@ __device__ __forceinline__ Target target_of(int block) {
   target.first_kh = tap_group * 2;
   target.first_kw = 0;
   return target;
-}
-
-// Lane 0 arrives for its warp, all of whose lanes have read the stage, or written it.
-__device__ __forceinline__ void release_stage(unsigned long long* barrier, int lane) {
-  __syncwarp();
-  if (lane == 0) {
-    mbarrier_arrive(barrier);
-  }
 }
 
 // ---- Products ----
@@ -899,10 +907,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   float* scales = reinterpret_cast<float*>(shared + kScalesOffset);
   const Source source = source_of(target, tiles, first_tile);
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < 3; ++stage) {
-      mbarrier_init(&full[stage], 1);
-      mbarrier_init(&empty[stage], 8);
-    }
+    init_stages(full, empty);
     fence_mbarrier_init();
     copy_first(shared, x_map, grad_y_map, full, source, count);
   }

@@ -248,6 +248,22 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[2]) {
   }
 }
 
+// Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
+__device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
+  for (int stage = 0; stage < 4; ++stage) {
+    mbarrier_init(&full[stage], 1);
+    mbarrier_init(&empty[stage], 8);
+  }
+}
+
+// Lane 0 arrives for its warp, all of whose lanes have read a stage, or filled it.
+__device__ __forceinline__ void release_stage(unsigned long long* barrier, int lane) {
+  __syncwarp();
+  if (lane == 0) {
+    mbarrier_arrive(barrier);
+  }
+}
+
 // What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
 struct Target {
   int slice;
@@ -269,14 +285,6 @@ __device__ __forceinline__ Target target_of(int block) {
   target.first_kh = 0;
   target.first_kw = 0;
   return target;
-}
-
-// Lane 0 arrives for its warp, all of whose lanes have read the stage, or written it.
-__device__ __forceinline__ void release_stage(unsigned long long* barrier, int lane) {
-  __syncwarp();
-  if (lane == 0) {
-    mbarrier_arrive(barrier);
-  }
 }
 
 __device__ __forceinline__ int place_of_rows(int rows, int lane) {
@@ -581,10 +589,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 4;
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < 4; ++stage) {
-      mbarrier_init(&full[stage], 1);
-      mbarrier_init(&empty[stage], 8);
-    }
+    init_stages(full, empty);
     fence_mbarrier_init();
   }
   __syncthreads();

@@ -224,6 +224,14 @@ constexpr int kStageBytes = 9344;          // input; weights if not resident
 constexpr int kBiasOffset = 187136;        // one a channel
 constexpr int kBarrierOffset = 187264;     // mbarriers
 
+// Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
+__device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
+  for (int stage = 0; stage < 6; ++stage) {
+    mbarrier_init(&full[stage], 128);
+    mbarrier_init(&empty[stage], 4);
+  }
+}
+
 // ---- Elements ----
 
 // Two elements of 16 bits in a word.
@@ -551,10 +559,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* empty = full + 6;
   unsigned long long* weights_full = empty + 6;
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < 6; ++stage) {
-      mbarrier_init(&full[stage], 128);
-      mbarrier_init(&empty[stage], 4);
-    }
+    init_stages(full, empty);
     mbarrier_init(weights_full, 1);
     fence_mbarrier_init();
   }

@@ -135,6 +135,21 @@ constexpr int kWeightOffset = 151040;
 constexpr int kExchangeOffset = 183296;
 constexpr int kBarrierOffset = 214784;
 
+// Shared memory from its first stage on, and the stages' barriers.
+struct Pipeline {
+  unsigned char* shared;
+  unsigned long long* full;
+  unsigned long long* empty;
+};
+
+// Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
+__device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
+  for (int stage = 0; stage < 5; ++stage) {
+    mbarrier_init(&full[stage], 1);
+    mbarrier_init(&empty[stage], 12);
+  }
+}
+
 // A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return __float_as_uint(fmaf(__uint_as_float(word & 0xff800000u), 0.00048828125f, __uint_as_float(word)));
@@ -390,13 +405,6 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* excha
 
 // ---- Kernel ----
 
-// Shared memory from its first stage on, and the barriers of the stages.
-struct Pipeline {
-  unsigned char* shared;
-  unsigned long long* full;
-  unsigned long long* empty;
-};
-
 // The last warp's first lane: issues the copies of all stages of the block's tiles.
 __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map, int tiles,
                                            const Sizes& sizes) {
@@ -438,10 +446,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   pipeline.empty = pipeline.full + 5;
   unsigned int* weights = reinterpret_cast<unsigned int*>(pipeline.shared + kWeightOffset);
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < 5; ++stage) {
-      mbarrier_init(&pipeline.full[stage], 1);
-      mbarrier_init(&pipeline.empty[stage], 12);
-    }
+    init_stages(pipeline.full, pipeline.empty);
     fence_mbarrier_init();
   }
   zero_tails(pipeline.shared);

@@ -218,6 +218,13 @@ constexpr int kStageBytes = 57344;
 constexpr int kCopiedBytes = 57344;
 constexpr int kBarrierOffset = 229376;
 
+// Shared memory from its first stage on, and the stages' barriers.
+struct Pipeline {
+  unsigned char* shared;
+  unsigned long long* full;
+  unsigned long long* empty;
+};
+
 // ---- Elements ----
 
 // Two elements of 16 bits in a word.
@@ -386,13 +393,6 @@ __device__ __forceinline__ void store_pixels(unsigned short* __restrict__ y, con
 }
 
 // ---- Kernel ----
-
-// Shared memory from its first stage on, and the barriers of the stages.
-struct Pipeline {
-  unsigned char* shared;
-  unsigned long long* full;
-  unsigned long long* empty;
-};
 
 // Of a call: images, outputs and tiles of an image.
 struct Sizes {

@@ -210,6 +210,13 @@ constexpr int kProductsOffset = 24576;
 constexpr int kResidentOffset = 94208;
 constexpr int kBarrierOffset = 110592;
 
+// Shared memory from its first stage on, and the stages' barriers.
+struct Pipeline {
+  unsigned char* shared;
+  unsigned long long* full;
+  unsigned long long* empty;
+};
+
 // ---- Elements ----
 
 // Two elements of 16 bits in a word.
@@ -395,13 +402,6 @@ __device__ __forceinline__ void store_rows(unsigned short* __restrict__ y, const
 }
 
 // ---- Kernel ----
-
-// Shared memory from its first stage on, and the barriers of the stages.
-struct Pipeline {
-  unsigned char* shared;
-  unsigned long long* full;
-  unsigned long long* empty;
-};
 
 // Of a call: images, outputs and tiles of an image.
 struct Sizes {

@@ -252,6 +252,21 @@ __device__ __forceinline__ unsigned int pair(float low, float high) {
 
 // ---- Stages ----
 
+// Shared memory from its first stage on, and the stages' barriers.
+struct Pipeline {
+  unsigned char* shared;
+  unsigned long long* full;
+  unsigned long long* empty;
+};
+
+// Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
+__device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
+  for (int stage = 0; stage < 8; ++stage) {
+    mbarrier_init(&full[stage], 1);
+    mbarrier_init(&empty[stage], 4);
+  }
+}
+
 // Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
 __device__ __forceinline__ void warp_arrive(unsigned long long* barrier) {
   __syncwarp();
@@ -260,24 +275,19 @@ __device__ __forceinline__ void warp_arrive(unsigned long long* barrier) {
   }
 }
 
-// Shared memory from its weights on, and the barriers: of stages that are copied or read, of the weights of a k-block
-// as they come and as they are arranged, and of a warpgroup's turn to multiply.
-struct Pipeline {
-  unsigned char* shared;
-  unsigned long long* full;
-  unsigned long long* empty;
+// The barriers of a k-block's weights, as they come and as they are arranged.
+struct WeightBarriers {
   unsigned long long* landed;
   unsigned long long* arranged;
-  unsigned long long* turn;
 };
 
 // ---- Producer ----
 
 // Issues the copies of a k-block's weights, of the block's output channels.
-__device__ __forceinline__ void copy_weights(const Pipeline& pipeline, const TensorMap& weight_map, int first_out,
-                                             int k_block) {
-  unsigned char* to = pipeline.shared + k_block * kWeightBytes;
-  unsigned long long* barrier = &pipeline.landed[k_block];
+__device__ __forceinline__ void copy_weights(unsigned char* shared, unsigned long long* landed,
+                                             const TensorMap& weight_map, int first_out, int k_block) {
+  unsigned char* to = shared + k_block * kWeightBytes;
+  unsigned long long* barrier = &landed[k_block];
   mbarrier_arrive_expect(barrier, kWeightBytes);
   #pragma unroll
   for (int box = 0; box < 4; ++box) {
@@ -286,7 +296,7 @@ __device__ __forceinline__ void copy_weights(const Pipeline& pipeline, const Ten
 }
 
 // Issues all copies of a block, by one thread: of its tiles' pixels, and with those of the first tile the weights.
-__device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map,
+__device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, unsigned long long* landed, const TensorMap& x_map,
                                            const TensorMap& weight_map, int first_tile, int next_tile, int tiles,
                                            int first_out) {
   unsigned int number = 0;  // of the block's k-blocks
@@ -301,7 +311,7 @@ __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const Tenso
       tensor_load_2d(pipeline.shared + kStagesOffset + stage * kStageBytes, x_map, barrier, k_block * 64,
                      tile * kTilePixels);
       if (tile == first_tile) {
-        copy_weights(pipeline, weight_map, first_out, k_block);
+        copy_weights(pipeline.shared, landed, weight_map, first_out, k_block);
       }
       ++number;
     }
@@ -381,12 +391,12 @@ __device__ __forceinline__ void arrange_weights(unsigned char* weights) {
 }
 
 // Arranges the block's weights as they come, by a warpgroup.
-__device__ __forceinline__ void arrange_all_weights(const Pipeline& pipeline) {
+__device__ __forceinline__ void arrange_all_weights(unsigned char* shared, const WeightBarriers& barriers) {
   #pragma unroll 1
   for (int k_block = 0; k_block < 4; ++k_block) {
-    mbarrier_wait(&pipeline.landed[k_block], 0);
-    arrange_weights(pipeline.shared + k_block * kWeightBytes);
-    warp_arrive(&pipeline.arranged[k_block]);
+    mbarrier_wait(&barriers.landed[k_block], 0);
+    arrange_weights(shared + k_block * kWeightBytes);
+    warp_arrive(&barriers.arranged[k_block]);
   }
 }
 
@@ -481,13 +491,14 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, const unsign
 
 // The products of a tile, whose first k-block is of this number among the block's. The k-block before is read when only
 // one group of products is in flight: its stage is released.
-__device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline& pipeline, unsigned int number) {
+__device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline& pipeline, unsigned long long* arranged,
+                                              unsigned int number) {
   pin(acc);
   #pragma unroll 1
   for (int k_block = 0; k_block < 4; ++k_block) {
     const unsigned int stage = number % 8;
     mbarrier_wait(&pipeline.full[stage], number / 8 % 2);
-    mbarrier_wait(&pipeline.arranged[k_block], 0);
+    mbarrier_wait(&arranged[k_block], 0);
     multiply_k_block(acc, pipeline.shared + kStagesOffset + stage * kStageBytes,
                      pipeline.shared + k_block * kWeightBytes, k_block > 0 ? 1 : 0);
     if (k_block > 0) {
@@ -516,22 +527,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   pipeline.shared = shared_align(shared_memory(), 1024);
   pipeline.full = reinterpret_cast<unsigned long long*>(pipeline.shared + kBarrierOffset);
   pipeline.empty = pipeline.full + 8;
-  pipeline.landed = pipeline.empty + 8;
-  pipeline.arranged = pipeline.landed + 4;
-  pipeline.turn = pipeline.arranged + 4;
+  unsigned long long* landed = pipeline.empty + 8;
+  const WeightBarriers of_weights = {landed, landed + 4};
+  unsigned long long* turn = landed + 8;  // of a warpgroup, to multiply
   if (threadIdx.x == 0) {
     tensor_prefetch(x_map);
     tensor_prefetch(weight_map);
-    for (int stage = 0; stage < 8; ++stage) {
-      mbarrier_init(&pipeline.full[stage], 1);
-      mbarrier_init(&pipeline.empty[stage], 4);
-    }
+    init_stages(pipeline.full, pipeline.empty);
     for (int k_block = 0; k_block < 4; ++k_block) {
-      mbarrier_init(&pipeline.landed[k_block], 1);
-      mbarrier_init(&pipeline.arranged[k_block], 4);
+      mbarrier_init(&of_weights.landed[k_block], 1);
+      mbarrier_init(&of_weights.arranged[k_block], 4);
     }
     for (int warpgroup = 0; warpgroup < 2; ++warpgroup) {
-      mbarrier_init(&pipeline.turn[warpgroup], 4);
+      mbarrier_init(&turn[warpgroup], 4);
     }
     fence_mbarrier_init();
   }
@@ -541,7 +549,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (warp >= 8) {
     setmaxnreg_decrease_40();
     if (warp == 8 && elect_one()) {
-      copy_tiles(pipeline, x_map, weight_map, first_tile, next_tile, tiles, first_out);
+      copy_tiles(pipeline, landed, x_map, weight_map, first_tile, next_tile, tiles, first_out);
     }
   } else {
     setmaxnreg_increase_232();
@@ -550,16 +558,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     load_biases(biases, bias, first_out, threadIdx.x % 4);
     if (warpgroup == 1) {
       // whose turn comes later
-      arrange_all_weights(pipeline);
+      arrange_all_weights(pipeline.shared, of_weights);
     }
     unsigned int number = warpgroup;  // of the block's tiles
     #pragma unroll 1
     for (int tile = first_tile + warpgroup * next_tile; tile < tiles; tile += 2 * next_tile) {
       // The first tile's waits end at once: a new barrier's phase before is complete.
-      mbarrier_wait(&pipeline.turn[warpgroup], (number - 1) / 2 % 2);
+      mbarrier_wait(&turn[warpgroup], (number - 1) / 2 % 2);
       Accumulators acc = {};
-      multiply_tile(acc, pipeline, number * 4);
-      warp_arrive(&pipeline.turn[1 - warpgroup]);
+      multiply_tile(acc, pipeline, of_weights.arranged, number * 4);
+      warp_arrive(&turn[1 - warpgroup]);
       wgmma_wait(0);
       pin(acc);
       warp_arrive(&pipeline.empty[(number * 4 + 3) % 8]);

@@ -254,6 +254,21 @@ __device__ __forceinline__ unsigned int weight_place(unsigned int ci, unsigned i
 
 // ---- Stages ----
 
+// Shared memory from its first stage on, and the stages' barriers.
+struct Pipeline {
+  unsigned char* shared;
+  unsigned long long* full;
+  unsigned long long* empty;
+};
+
+// Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
+__device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
+  for (int stage = 0; stage < 8; ++stage) {
+    mbarrier_init(&full[stage], 1);
+    mbarrier_init(&empty[stage], 8);
+  }
+}
+
 // Goes on to the next stage; the parity changes when the ring begins anew.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   stage = stage == 7 ? 0 : stage + 1;
@@ -267,13 +282,6 @@ __device__ __forceinline__ void warp_arrive(unsigned long long* barrier) {
     mbarrier_arrive(barrier);
   }
 }
-
-// Shared memory from its first stage on, and the barriers of the stages.
-struct Pipeline {
-  unsigned char* shared;
-  unsigned long long* full;
-  unsigned long long* empty;
-};
 
 // ---- Tiles ----
 
@@ -574,10 +582,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   pipeline.empty = pipeline.full + 8;
   if (threadIdx.x == 0) {
     tensor_prefetch(x_map);
-    for (int stage = 0; stage < 8; ++stage) {
-      mbarrier_init(&pipeline.full[stage], 1);
-      mbarrier_init(&pipeline.empty[stage], 8);
-    }
+    init_stages(pipeline.full, pipeline.empty);
     fence_mbarrier_init();
   }
   __syncthreads();

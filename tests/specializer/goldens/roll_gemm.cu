@@ -197,6 +197,14 @@ constexpr int kProductBytes = 3072;     // a B operand
 constexpr int kWeightBytes = 86016;     // of a block, at 0; the stages follow
 constexpr int kBarrierOffset = 225280;  // mbarriers
 
+// Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
+__device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
+  for (int stage = 0; stage < 8; ++stage) {
+    mbarrier_init(&full[stage], 4);
+    mbarrier_init(&empty[stage], 8);
+  }
+}
+
 // ---- Elements ----
 
 // A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
@@ -469,10 +477,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* empty = full + 8;
   unsigned long long* resident = empty + 8;  // of the weights
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < 8; ++stage) {
-      mbarrier_init(&full[stage], 4);
-      mbarrier_init(&empty[stage], 8);
-    }
+    init_stages(full, empty);
     mbarrier_init(resident, 1);
     fence_mbarrier_init();
   }

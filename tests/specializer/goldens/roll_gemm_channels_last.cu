@@ -203,6 +203,14 @@ constexpr int kProductBytes = 3072;     // a B operand
 constexpr int kWeightBytes = 43008;     // of a block, at 0; the stages follow
 constexpr int kBarrierOffset = 177152;  // mbarriers
 
+// Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
+__device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
+  for (int stage = 0; stage < 8; ++stage) {
+    mbarrier_init(&full[stage], 4);
+    mbarrier_init(&empty[stage], 8);
+  }
+}
+
 // ---- Elements ----
 
 // Two elements of 16 bits in a word.
@@ -516,10 +524,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* empty = full + 8;
   unsigned long long* resident = empty + 8;  // of the weights
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < 8; ++stage) {
-      mbarrier_init(&full[stage], 4);
-      mbarrier_init(&empty[stage], 8);
-    }
+    init_stages(full, empty);
     mbarrier_init(resident, 1);
     fence_mbarrier_init();
   }

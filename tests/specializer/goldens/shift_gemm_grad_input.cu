@@ -270,6 +270,14 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // ---- Tiles and stages ----
 
+// Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
+__device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
+  for (int stage = 0; stage < 4; ++stage) {
+    mbarrier_init(&full[stage], 5);
+    mbarrier_init(&empty[stage], 8);
+  }
+}
+
 // Goes on to the next stage; the parity changes when the ring begins anew.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   stage = stage == 3 ? 0 : stage + 1;
@@ -499,10 +507,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 4;
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < 4; ++stage) {
-      mbarrier_init(&full[stage], 5);
-      mbarrier_init(&empty[stage], 8);
-    }
+    init_stages(full, empty);
     fence_mbarrier_init();
   }
   __syncthreads();

@@ -289,6 +289,14 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // ---- Tiles and stages ----
 
+// Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
+__device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
+  for (int stage = 0; stage < 4; ++stage) {
+    mbarrier_init(&full[stage], 1);
+    mbarrier_init(&empty[stage], 16);
+  }
+}
+
 // Goes on to the next stage; the parity changes when the ring begins anew.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   stage = stage == 3 ? 0 : stage + 1;
@@ -313,7 +321,7 @@ __device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
 }
 
 // Releases a stage to the producers of all blocks that write to it, behind the warp's wait for its products.
-__device__ __forceinline__ void release_stage(unsigned long long* empty, int lane) {
+__device__ __forceinline__ void release_to_cluster(unsigned long long* empty, int lane) {
   if (lane < 2) {
     mbarrier_arrive_remote(empty, lane);
   }
@@ -432,10 +440,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(2, 1,
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 4;
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < 4; ++stage) {
-      mbarrier_init(&full[stage], 1);
-      mbarrier_init(&empty[stage], 16);
-    }
+    init_stages(full, empty);
     fence_mbarrier_init();
   }
   cluster_arrive();
@@ -460,13 +465,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(2, 1,
         mbarrier_wait(&full[stage], parity);
         multiply_stage(acc, shared + stage * kStageBytes, warp / 4, k > 0 ? 1 : 0);
         if (k > 0) {
-          release_stage(&empty[stage == 0 ? 3 : stage - 1], lane);
+          release_to_cluster(&empty[stage == 0 ? 3 : stage - 1], lane);
         }
         next_stage(stage, parity);
       }
       wgmma_wait(0);
       pin(acc);
-      release_stage(&empty[stage == 0 ? 3 : stage - 1], lane);
+      release_to_cluster(&empty[stage == 0 ? 3 : stage - 1], lane);
       store_tile(acc, grad_x, tile * 2 + rank, boxes, warp, lane, batch);
     }
   }
