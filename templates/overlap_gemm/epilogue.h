@@ -29,14 +29,14 @@ __device__ __forceinline__ void put_turned(float* to, const float (&acc)[kInstru
 }
 
 // Writes a thread's products.
-__device__ __forceinline__ void put_products(float* products, const float (&acc)[P::thread_tiles][kInstructionN / 2],
+__device__ __forceinline__ void put_products(float* products, const float (&acc)[kMTiles][kInstructionN / 2],
                                              int warpgroup, int thread) {
   const int row = warpgroup * 64 + thread / 32 % 4 * 16 + thread % 32 / 4;
   float* to = products + (kTurns     ? row * kPixelPitch + thread % 4 * (2 * kTapPitch)
                           : kOfPixel ? row * kPixelPitch + thread % 4 * 2
                                      : thread % 4 * (2 * kColumnPitch) + row);
 #pragma unroll
-  for (int tile = 0; tile < P::thread_tiles; ++tile) {
+  for (int tile = 0; tile < kMTiles; ++tile) {
     if (kTurns) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {

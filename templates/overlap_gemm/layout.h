@@ -30,7 +30,8 @@ constexpr int kNTiles = ceil_div(P::out_channels, P::block_c);
 
 // Rows of the products: pixels of the tile.
 constexpr int kPixels = P::tile_n * P::tile_h * P::tile_w;
-constexpr int kBlockM = 64 * P::warpgroups * P::thread_tiles;
+constexpr int kMTiles = P::thread_tiles;  // of 64 pixels, of a warpgroup
+constexpr int kBlockM = 64 * P::warpgroups * kMTiles;
 
 // A tile that has all of an axis makes all of its outputs; else it makes those of the positions whose inputs it has
 // all, zeros outside of the image included.
@@ -135,8 +136,6 @@ static_assert(P::channels_last || (P::height >= 0 && kWholeW), "a tile's pixels 
 static_assert(P::channels_last || kCommonRows * P::width % kRowPixels == 0, "rows are whole 16-byte vectors");
 static_assert(kPixels <= kBlockM && kStepH > 0 && kStepW > 0, "a tile has positions");
 constexpr int kMostAccumulators = 128;  // of a thread
-static_assert(kInstructionN <= 256 && P::thread_tiles * kInstructionN / 2 <= kMostAccumulators,
-              "the accumulators fit the registers");
 static_assert(P::block_k == 64 || P::block_k == 32 || P::block_k == 16, "a row has a swizzle");
 static_assert(P::stages > kIssueLag || !kUsesAgain, "a stage is copied before it is wanted");
 static_assert(P::stages % kKBlocks == 0 || !kLoops, "tiles have whole stages");

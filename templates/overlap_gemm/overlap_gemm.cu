@@ -52,15 +52,7 @@ __device__ __forceinline__ void copy_stage(unsigned char* shared, const TensorMa
 
 // ---- Products ----
 
-using Accumulators = float[P::thread_tiles][kInstructionN / 2];
-
-// Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
-__device__ __forceinline__ void pin(Accumulators& acc) {
-#pragma unroll
-  for (int i = 0; i < P::thread_tiles * (kInstructionN / 2); ++i) {
-    wgmma_pin(acc[i / (kInstructionN / 2)][i % (kInstructionN / 2)]);
-  }
-}
+#include "device/accumulators.h"
 
 // Issues the products of a stage of a warpgroup, and waits for those of the stage before if it is copied to again.
 __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned char* input,
@@ -80,7 +72,7 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
 #pragma unroll
   for (int k_step = 0; k_step < kKSteps; ++k_step) {
 #pragma unroll
-    for (int tile = 0; tile < P::thread_tiles; ++tile) {
+    for (int tile = 0; tile < kMTiles; ++tile) {
       wgmma_ss(P::type, kInputMajor, kWgmmaMajorMn, acc[tile],
                wgmma_descriptor_move(a, tile * (64 * P::warpgroups * kPixelBytes) + k_step * kInputStep),
                wgmma_descriptor_move(b, k_step * (kInstructionK * kRowBytes)), k_step > 0 ? 1 : accumulate);

@@ -64,7 +64,7 @@ __device__ __forceinline__ float store_row(const RowSums& sums, const Biases& bi
                                            const Sizes& sizes) {
   float finite = 0;
 #pragma unroll
-  for (int i = 0; i < 2 * P::thread_tiles; ++i) {
+  for (int i = 0; i < 2 * kMTiles; ++i) {
 #pragma unroll
     for (int slot = 0; slot < kSlots; slot += P::store) {
       const Vector vector = vector_of(tile, position_row, own, i, slot, quarter, sizes);
@@ -88,7 +88,7 @@ __device__ __forceinline__ void make_again(const RowSums& sums, const Element* _
                                            Element* __restrict__ y, const Tile& tile, int position_row, int own,
                                            int quarter, const Sizes& sizes) {
 #pragma unroll
-  for (int i = 0; i < 2 * P::thread_tiles; ++i) {
+  for (int i = 0; i < 2 * kMTiles; ++i) {
 #pragma unroll
     for (int slot = 0; slot < kSlots; slot += P::store) {
       const Vector vector = vector_of(tile, position_row, own, i, slot, quarter, sizes);

@@ -37,7 +37,8 @@ __host__ __device__ constexpr int column_of_output(int output) {
 // Rows of the products: a tile's positions of a row of each image, with what its taps reach to the left, one image
 // behind the other. So any shift along the row is one distance away; what lies between images is made for nothing. A
 // stage is an input row of these, for some channels, as A operands: rows of channels, for each pixel one.
-constexpr int kProductRows = 64 * P::warpgroups * P::thread_tiles;
+constexpr int kMTiles = P::thread_tiles;  // of 64 rows, of a warpgroup
+constexpr int kProductRows = 64 * P::warpgroups * kMTiles;
 constexpr int kPitch = P::tile_w + kReachW - 1;
 constexpr int kPositions = (P::tile_n - 1) * kPitch + P::tile_w;
 constexpr int kPixelBytes = P::block_k * kBytes;  // and their swizzle
@@ -78,7 +79,7 @@ static_assert(P::channels_last, "pixels are rows of channels");
 static_assert(P::in_channels % 8 == 0, "pixels are whole 16-byte vectors");
 static_assert(kLine % P::store == 0 && P::padding_w * P::out_channels % P::store == 0,
               "vectors are of one row and begin at whole vectors");
-static_assert(kInstructionN <= 256 && P::thread_tiles * kInstructionN <= 256, "the accumulators fit the registers");
+constexpr int kMostAccumulators = 128;  // of a thread
 static_assert(kPitch <= 256 && P::tile_n <= 256, "a tensor copy spans a row of the images");
 static_assert(kPositions <= kProductRows, "products have rows for all positions");
 static_assert(P::block_k == 64 || P::block_k == 32 || P::block_k == 16, "a row has a swizzle");

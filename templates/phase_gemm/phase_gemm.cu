@@ -90,15 +90,7 @@ __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const Tenso
 
 // ---- Products ----
 
-using Accumulators = float[P::thread_tiles][kInstructionN / 2];
-
-// Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
-__device__ __forceinline__ void pin(Accumulators& acc) {
-#pragma unroll
-  for (int i = 0; i < P::thread_tiles * (kInstructionN / 2); ++i) {
-    wgmma_pin(acc[i / (kInstructionN / 2)][i % (kInstructionN / 2)]);
-  }
-}
+#include "device/accumulators.h"
 
 // Issues the products of a stage. `pixels` are those of the warpgroup's first position.
 __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned char* pixels,
@@ -114,7 +106,7 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
 #pragma unroll
     for (int k_step = 0; k_step < kKSteps; ++k_step) {
 #pragma unroll
-      for (int tile = 0; tile < P::thread_tiles; ++tile) {
+      for (int tile = 0; tile < kMTiles; ++tile) {
         wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, acc[tile],
                  wgmma_descriptor_move(a, (tile * (64 * P::warpgroups) + (kReachW - 1 - shift)) * kPixelBytes +
                                               k_step * (kInstructionK * kBytes)),
@@ -126,20 +118,20 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
 }
 
 // The sums of a row of positions, of a thread's two of each tile.
-using RowSums = float[2 * P::thread_tiles][kSlots];
+using RowSums = float[2 * kMTiles][kSlots];
 
 // Takes the first row of positions, and moves the accumulators of the others up by one; those of the last row become
 // zero. It adds zeros, since the compiler moves copies of accumulators up among the products, and then waits for these.
 __device__ __forceinline__ void roll(RowSums& sums, Accumulators& acc) {
 #pragma unroll
-  for (int tile = 0; tile < P::thread_tiles; ++tile) {
+  for (int tile = 0; tile < kMTiles; ++tile) {
 #pragma unroll
     for (int i = 0; i < kRowColumns / 2; ++i) {
       sums[tile * 2 + i / 2 % 2][i / 4 * 2 + i % 2] = acc[tile][i] + 0.0f;
     }
   }
 #pragma unroll
-  for (int tile = 0; tile < P::thread_tiles; ++tile) {
+  for (int tile = 0; tile < kMTiles; ++tile) {
 #pragma unroll
     for (int i = 0; i < kInstructionN / 2; ++i) {
       acc[tile][i] = i + kRowColumns / 2 < kInstructionN / 2 ? acc[tile][i + kRowColumns / 2] + 0.0f : 0;

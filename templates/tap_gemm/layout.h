@@ -17,6 +17,7 @@ constexpr int kThreads = kConsumers + 32;
 constexpr int kTaps = P::kernel_h * P::kernel_w;
 constexpr int kKBlocks = ceil_div(P::out_channels, P::block_k);
 constexpr int kTileStages = kTaps * kKBlocks;
+constexpr int kInstructionN = P::block_n;  // of a product
 constexpr int kNTiles = ceil_div(P::in_channels, P::block_n);
 constexpr int kMTiles = P::block_m / (kConsumers / 2);  // of 64 positions, of a warpgroup
 
@@ -49,4 +50,3 @@ static_assert(kBoxBytes % (8 * kSwizzle) == 0, "a box begins where its swizzle's
 static_assert(P::block_n % (8 * P::cluster) == 0 && P::block_n % 32 == 0, "what a block copies is whole patterns");
 static_assert(P::block_k == 64 || P::block_k == 32, "a row has a swizzle");
 constexpr int kMostAccumulators = 128;  // of a thread
-static_assert(kMTiles * P::block_n / 2 <= kMostAccumulators, "the accumulators fit the registers");

@@ -102,15 +102,7 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
 
 // ---- Products ----
 
-using Accumulators = float[kMTiles][P::block_n / 2];
-
-// Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
-__device__ __forceinline__ void pin(Accumulators& acc) {
-#pragma unroll
-  for (int i = 0; i < kMTiles * (P::block_n / 2); ++i) {
-    wgmma_pin(acc[i / (P::block_n / 2)][i % (P::block_n / 2)]);
-  }
-}
+#include "device/accumulators.h"
 
 // Issues the products of a stage of a warpgroup, and waits for those of the stage before. The warpgroup's tiles are
 // every second one.
