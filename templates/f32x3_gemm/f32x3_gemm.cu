@@ -7,6 +7,7 @@
 // stage needs another scale than those before it, and where accumulators have terms enough, they are promoted to fp32
 // totals and begun anew.
 #include "device/barrier.h"
+#include "device/call_sizes.h"
 #include "device/grid.h"
 #include "device/printed.h"
 #include "device/tensor_copy.h"
@@ -44,10 +45,10 @@
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     f32x3_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,
                Element* __restrict__ y, int batch, int height, int width) {
-  const int in_h = P::height >= 0 ? P::height : height;
-  const int in_w = P::width >= 0 ? P::width : width;
-  const int out_h = output_height(in_h);
-  const int out_w = output_width(in_w);
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  const int out_h = strided_output_rows(in_h);
+  const int out_w = strided_output_columns(in_w);
   const int tiles_y = tiles_down(out_h);
   const int tiles_x = tiles_across(in_h, in_w, out_w);
   const int tiles = ((batch - 1) / P::tile_n + 1) * tiles_y * tiles_x;

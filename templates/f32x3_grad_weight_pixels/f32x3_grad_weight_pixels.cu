@@ -28,6 +28,7 @@
 #include "device/split.h"
 #include "device/template.h"
 #include "device/tensor_copy.h"
+#include "device/warp.h"
 #include "device/warpgroup.h"
 
 // ---- Elements ----
@@ -90,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int thread = threadIdx.x;
   const int lane = thread % 32;
-  const int warpgroup = __shfl_sync(0xffffffffu, thread / 128, 0);
+  const int warpgroup = warp_uniform(thread / 128);
   Place places[kOwnTiles];
 #pragma unroll
   for (int tile = 0; tile < kOwnTiles; ++tile) {

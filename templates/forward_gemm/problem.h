@@ -84,13 +84,13 @@ __host__ __device__ constexpr bool all_have_taps() {
 }
 constexpr bool kAllHaveTaps = all_have_taps();
 
-// Rows and columns of the output.
-__host__ __device__ constexpr int output_height(int in_h) {
+// Rows and columns of the output, of layers with input strides too.
+__host__ __device__ constexpr int strided_output_rows(int in_h) {
   return ((in_h - 1) * P::stride_h +
           (P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + P::input_stride_h - 2 * P::padding_h)) /
          P::input_stride_h;
 }
-__host__ __device__ constexpr int output_width(int in_w) {
+__host__ __device__ constexpr int strided_output_columns(int in_w) {
   return ((in_w - 1) * P::stride_w +
           (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + P::input_stride_w - 2 * P::padding_w)) /
          P::input_stride_w;

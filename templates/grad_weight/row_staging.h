@@ -12,6 +12,7 @@
 #include "device/barrier.h"
 #include "device/memory.h"
 #include "device/tensor_copy.h"
+#include "device/warp.h"
 #include "grad_weight/pipeline.h"
 #include "grad_weight/rows.h"
 #include "grad_weight/tiles.h"
@@ -268,7 +269,7 @@ __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long
                          target.first_kh * P::dilation_h - P::padding_h,
                          target.first_kw * P::dilation_w - P::padding_w};
   unsigned char* spare = shared + (kSpareOffset + thread * 16);
-  const int warp = __shfl_sync(0xffffffffu, thread / 32, 0);
+  const int warp = warp_uniform(thread / 32);
   const int lane = thread % 32;
   const int skew = P::taps_w == P::kernel_w ? kWindowSkew : origin.w & (kWordElements - 1);
   if (P::flat) {

@@ -16,6 +16,7 @@
 #include "device/printed.h"
 #include "device/template.h"
 #include "device/tensor_copy.h"
+#include "device/warp.h"
 #include "device/warpgroup.h"
 
 // ---- Elements ----
@@ -79,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
-  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
+  const int warpgroup = warp_uniform(static_cast<int>(threadIdx.x) / 128);
   if (warpgroup >= P::consumer_groups) {
     if constexpr (kByRows) {
       turn_stages(shared, full, empty, x_map, grad_y_map, target, first_tile, count, row_tiles,

@@ -18,6 +18,7 @@
 #include "device/printed.h"
 #include "device/template.h"
 #include "device/tensor_copy.h"
+#include "device/warp.h"
 #include "device/warpgroup.h"
 
 // ---- Elements ----
@@ -72,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
-  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
+  const int warpgroup = warp_uniform(static_cast<int>(threadIdx.x) / 128);
   if (warpgroup >= P::consumer_groups) {
     const int thread = threadIdx.x - kConsumers;
     const Source source = {target.group * kGroupIn + target.first_in,

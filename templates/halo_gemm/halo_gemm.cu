@@ -12,6 +12,7 @@
 #include CONVTGEN_PARAMETERS
 #include "device/async_copy.h"
 #include "device/barrier.h"
+#include "device/call_sizes.h"
 #include "device/grid.h"
 #include "device/memory.h"
 #include "device/printed.h"
@@ -452,12 +453,10 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     halo_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,
               Element* __restrict__ y, int batch, int height, int width) {
-  const int in_h = P::height >= 0 ? P::height : height;
-  const int in_w = P::width >= 0 ? P::width : width;
-  const int out_h =
-      (in_h - 1) * P::stride_h + (P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h);
-  const int out_w =
-      (in_w - 1) * P::stride_w + (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  const int out_h = output_rows(in_h);
+  const int out_w = output_columns(in_w);
   const int tiles_y = (in_h + (kBeyondH - kFirstH + P::tile_h - 1)) / P::tile_h;
   const int tiles_x = (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
   const int tiles =

@@ -17,7 +17,7 @@ constexpr int kLinesTogether = kLines <= 8       ? kLines
 // Stores a warp's outputs of a tile.
 __device__ __forceinline__ void store_tile(const Accumulators& acc, float* exchange, const Element* __restrict__ x,
                                            const Element* __restrict__ weight, const Element* __restrict__ bias,
-                                           Element* __restrict__ y, const Tile& tile, const Sizes& sizes, int first,
+                                           Element* __restrict__ y, const Tile& tile, const CallSizes& sizes, int first,
                                            int lane) {
 #pragma unroll
   for (int chunk = 0; chunk < P::warp_chunks; ++chunk) {

@@ -14,26 +14,17 @@
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/barrier.h"
-#include "device/call_sizes.h"
 #include "device/memory.h"
 #include "device/mma.h"
 #include "device/ring.h"
 #include "device/tensor_copy.h"
+#include "device/warp.h"
 #include "fragments.h"
 
 #include "forward_gemm/stage_tails.h"
 
 // ---- Tiles ----
-
-// Of a call: outputs, and tiles of an image.
-struct Sizes {
-  int in_h;
-  int in_w;
-  int out_h;
-  int out_w;
-  int tiles_h;
-  int tiles_w;
-};
+#include "device/tiles.h"
 
 // A tile: its image, and its first position.
 struct Tile {
@@ -41,9 +32,9 @@ struct Tile {
   int row;
   int column;
 };
-__device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
-  return {index / sizes.tiles_w / sizes.tiles_h, index / sizes.tiles_w % sizes.tiles_h * P::tile_h + kFirstH,
-          index % sizes.tiles_w * kTileColumns + kOriginW};
+__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
+  return {image_of_tile(index, sizes), row_of_tile(index, sizes) * P::tile_h + kFirstH,
+          column_of_tile(index, sizes) * kTileColumns + kOriginW};
 }
 
 // ---- Products ----
@@ -115,12 +106,12 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const Element*
 
 // The last warp's first lane: issues the copies of all stages of the block's tiles.
 __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map, int tiles,
-                                           const Sizes& sizes) {
+                                           const CallSizes& sizes) {
   tensor_prefetch(x_map);
   int turn = 0;
 #pragma unroll 1
   for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const Tile tile = tile_of(index, sizes);
+    const Tile tile = tile_at(index, sizes);
 #pragma unroll 1
     for (int k_block = 0; k_block < kKBlocks; ++k_block) {
       const int stage = stage_of(turn);
@@ -139,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     mma_phases(__grid_constant__ const TensorMap x_map, const Element* __restrict__ x,
                const Element* __restrict__ weight, const Element* __restrict__ bias, Element* __restrict__ y, int batch,
                int height, int width) {
-  Sizes sizes;
+  CallSizes sizes;
   sizes.in_h = input_rows(height);
   sizes.in_w = input_columns(width);
   sizes.out_h = output_rows(sizes.in_h);
@@ -162,7 +153,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
   __syncthreads();
 
-  const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
+  const int warp = warp_uniform(threadIdx.x / 32);
   const int lane = threadIdx.x % 32;
   if (warp == P::warps) {
     if (lane == 0) {
@@ -192,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         }
         ++turn;
       }
-      store_tile(acc, exchange, x, weight, bias, y, tile_of(index, sizes), sizes, first, lane);
+      store_tile(acc, exchange, x, weight, bias, y, tile_at(index, sizes), sizes, first, lane);
     }
   }
 }

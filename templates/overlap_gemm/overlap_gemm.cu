@@ -10,11 +10,11 @@
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/barrier.h"
-#include "device/call_sizes.h"
 #include "device/memory.h"
 #include "device/printed.h"
 #include "device/ring.h"
 #include "device/tensor_copy.h"
+#include "device/warp.h"
 #include "device/warpgroup.h"
 
 // ---- Elements ----
@@ -88,23 +88,15 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
 #include "epilogue.h"
 
 // ---- Kernel ----
-
-// Of a call: images, outputs and tiles of an image.
-struct Sizes {
-  int batch;
-  int out_h;
-  int out_w;
-  int tiles_h;
-  int tiles_w;
-};
+#include "device/tiles.h"
 
 // Tiles that have adjacent numbers have the same pixels.
-__device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
+__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
   const int place = index / kNTiles;
-  const int place_w = place % sizes.tiles_w;
-  const int place_h = place / sizes.tiles_w % sizes.tiles_h;
+  const int place_w = column_of_tile(place, sizes);
+  const int place_h = row_of_tile(place, sizes);
   Tile tile;
-  tile.image = place / sizes.tiles_w / sizes.tiles_h * P::tile_n;
+  tile.image = image_of_tile(place, sizes) * P::tile_n;
   tile.channel = index % kNTiles * P::block_c;
   tile.out_row = kWholeH ? 0 : (place_h * kStepH + kFirstH) * P::stride_h - P::padding_h;
   tile.out_column = kWholeW ? 0 : (place_w * kStepW + kFirstW) * P::stride_w - P::padding_w;
@@ -132,7 +124,7 @@ __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline&
                                               const TensorMap& weight_map, const Tile& tile, int number) {
   unsigned char* shared = pipeline.shared;
   const int thread = threadIdx.x;
-  const int warpgroup = __shfl_sync(0xffffffffu, thread / 128, 0);
+  const int warpgroup = warp_uniform(thread / 128);
   pin(acc);
 #pragma unroll 1
   for (int k_block = 0; k_block < kKBlocks; ++k_block) {
@@ -163,10 +155,10 @@ __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline&
 // Makes the outputs of a tile of its products.
 __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned char* shared, const Tile& tile,
                                            const Element* __restrict__ bias, Element* __restrict__ y,
-                                           const Sizes& sizes) {
+                                           const CallSizes& sizes) {
   const int thread = threadIdx.x;
   float* products = reinterpret_cast<float*>(shared + kProductsOffset);
-  put_products(products, acc, __shfl_sync(0xffffffffu, thread / 128, 0), thread);
+  put_products(products, acc, warp_uniform(thread / 128), thread);
   __syncthreads();
   if (!P::channels_last) {
     store_planes(y, products, bias, tile, sizes.batch, sizes.out_h, sizes.out_w);
@@ -183,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                  int batch, int height, int width) {
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
-  Sizes sizes;
+  CallSizes sizes;
   sizes.batch = batch;
   sizes.out_h = output_rows(in_h);
   sizes.out_w = output_columns(in_w);
@@ -211,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     for (int number = 0; number < kTilesAhead; ++number) {
       const unsigned int index = blockIdx.x + number * gridDim.x;
       if (kTilesAhead == 1 || index < static_cast<unsigned int>(tiles)) {
-        begin_tile(pipeline, x_map, weight_map, tile_of(static_cast<int>(index), sizes), number);
+        begin_tile(pipeline, x_map, weight_map, tile_at(static_cast<int>(index), sizes), number);
       }
     }
   }
@@ -229,19 +221,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   if (kLoops) {
     int number = 0;
     for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-      const Tile tile = tile_of(index, sizes);
+      const Tile tile = tile_at(index, sizes);
       Accumulators acc = {};
       multiply_tile(acc, pipeline, x_map, weight_map, tile, number);
       __syncthreads();  // all warpgroups have read the stages, and the products of the tile before
       const unsigned int next = index + kTilesAhead * gridDim.x;
       if (threadIdx.x == 0 && next < static_cast<unsigned int>(tiles)) {
-        begin_tile(pipeline, x_map, weight_map, tile_of(static_cast<int>(next), sizes), number + kTilesAhead);
+        begin_tile(pipeline, x_map, weight_map, tile_at(static_cast<int>(next), sizes), number + kTilesAhead);
       }
       store_tile(acc, pipeline.shared, tile, bias, y, sizes);
       ++number;
     }
   } else {
-    const Tile tile = tile_of(blockIdx.x, sizes);
+    const Tile tile = tile_at(blockIdx.x, sizes);
     Accumulators acc = {};
     multiply_tile(acc, pipeline, x_map, weight_map, tile, 0);
     __syncthreads();  // all warpgroups have read the stages

@@ -29,7 +29,7 @@ struct Vector {
 
 // The vector of a slot of a thread's position i of a tile's row. `own` is its first position.
 __device__ __forceinline__ Vector vector_of(const Tile& tile, int position_row, int own, int i, int slot, int quarter,
-                                            const Sizes& sizes) {
+                                            const CallSizes& sizes) {
   const int place = own + (i / 2 * (64 * P::warpgroups) + i % 2 * 8);
   const int position = P::tile_n > 1 ? place % kPitch : place;
   const int output = output_of_slot(slot, quarter);
@@ -43,7 +43,7 @@ __device__ __forceinline__ Vector vector_of(const Tile& tile, int position_row, 
                   vector.element >= 0 && vector.element < sizes.out_w * P::out_channels;
   return vector;
 }
-__device__ __forceinline__ Element* address_of(Element* __restrict__ y, const Vector& vector, const Sizes& sizes) {
+__device__ __forceinline__ Element* address_of(Element* __restrict__ y, const Vector& vector, const CallSizes& sizes) {
   return y + ((static_cast<long long>(vector.image) * sizes.out_h + vector.row) * sizes.out_w * P::out_channels +
               vector.element);
 }
@@ -61,7 +61,7 @@ __device__ __forceinline__ float check_finite(const RowSums& sums, int i, int sl
 // Stores a thread's outputs of a row of positions. Returns 0 where all sums are finite, else NaN.
 __device__ __forceinline__ float store_row(const RowSums& sums, const Biases& biases, Element* __restrict__ y,
                                            const Tile& tile, int position_row, int own, int quarter,
-                                           const Sizes& sizes) {
+                                           const CallSizes& sizes) {
   float finite = 0;
 #pragma unroll
   for (int i = 0; i < 2 * kMTiles; ++i) {
@@ -86,7 +86,7 @@ __device__ __forceinline__ float store_row(const RowSums& sums, const Biases& bi
 __device__ __forceinline__ void make_again(const RowSums& sums, const Element* __restrict__ x,
                                            const Element* __restrict__ weight, const Element* __restrict__ bias,
                                            Element* __restrict__ y, const Tile& tile, int position_row, int own,
-                                           int quarter, const Sizes& sizes) {
+                                           int quarter, const CallSizes& sizes) {
 #pragma unroll
   for (int i = 0; i < 2 * kMTiles; ++i) {
 #pragma unroll

@@ -15,7 +15,6 @@
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/barrier.h"
-#include "device/call_sizes.h"
 #include "device/memory.h"
 #include "device/printed.h"
 #include "device/tensor_copy.h"
@@ -31,17 +30,7 @@
 #include "forward_gemm/stage_tails.h"
 
 // ---- Tiles ----
-
-// Of a call: images, inputs, outputs, strips of an image, and segments of a strip.
-struct Sizes {
-  int batch;
-  int in_h;
-  int in_w;
-  int out_h;
-  int out_w;
-  int strips;
-  int segments;
-};
+#include "device/tiles.h"
 
 // A tile: its first image, its first position, the row of positions behind its last, and its first input row.
 struct Tile {
@@ -51,11 +40,11 @@ struct Tile {
   int end;
   int first_input;
 };
-__device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
+__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
   Tile tile;
-  tile.image = index / sizes.strips / sizes.segments * P::tile_n;
-  tile.row = index / sizes.strips % sizes.segments * P::rows + kFirstH;
-  tile.column = index % sizes.strips * P::tile_w + kFirstW;
+  tile.image = image_of_tile(index, sizes) * P::tile_n;
+  tile.row = row_of_tile(index, sizes) * P::rows + kFirstH;
+  tile.column = column_of_tile(index, sizes) * P::tile_w + kFirstW;
   tile.end = min(tile.row + P::rows, sizes.in_h + kBeyondH);
   tile.first_input = max(0, tile.row - (kReachH - 1));
   return tile;
@@ -65,12 +54,12 @@ __device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
 
 // The last warp's first lane: issues the copies of all stages of the block's tiles.
 __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map, int tiles,
-                                           const Sizes& sizes) {
+                                           const CallSizes& sizes) {
   int stage = 0;
   unsigned int parity = 1;  // the first time waits end at once
 #pragma unroll 1
   for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const Tile tile = tile_of(index, sizes);
+    const Tile tile = tile_at(index, sizes);
 #pragma unroll 1
     for (int row = tile.first_input; row < tile.end; ++row) {  // those behind the image's are zeros
 #pragma unroll 1
@@ -168,15 +157,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     phase_gemm(__grid_constant__ const TensorMap x_map, const Element* __restrict__ x,
                const Element* __restrict__ weight, const Element* __restrict__ bias, Element* __restrict__ y, int batch,
                int height, int width) {
-  Sizes sizes;
+  CallSizes sizes;
   sizes.batch = batch;
   sizes.in_h = input_rows(height);
   sizes.in_w = input_columns(width);
   sizes.out_h = output_rows(sizes.in_h);
   sizes.out_w = output_columns(sizes.in_w);
-  sizes.strips = (sizes.in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
-  sizes.segments = (sizes.in_h + (kBeyondH - kFirstH + P::rows - 1)) / P::rows;
-  const int tiles = ((batch - 1) / P::tile_n + 1) * sizes.segments * sizes.strips;
+  sizes.tiles_w = (sizes.in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
+  sizes.tiles_h = (sizes.in_h + (kBeyondH - kFirstH + P::rows - 1)) / P::rows;
+  const int tiles = ((batch - 1) / P::tile_n + 1) * sizes.tiles_h * sizes.tiles_w;
 
   Pipeline pipeline;
   pipeline.shared = shared_align(shared_memory(), 1024);
@@ -209,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     unsigned int parity = 0;
 #pragma unroll 1
     for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-      const Tile tile = tile_of(index, sizes);
+      const Tile tile = tile_at(index, sizes);
       Accumulators acc = {};
       RowSums sums = {};
       // Outputs of a row are stored during the products of the next one.

@@ -13,6 +13,7 @@
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/barrier.h"
+#include "device/call_sizes.h"
 #include "device/grid.h"
 #include "device/memory.h"
 #include "device/printed.h"
@@ -302,10 +303,10 @@ __device__ __forceinline__ void roll(Accumulators (&acc)[kMTiles]) {
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     roll_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,
               Element* __restrict__ y, int batch, int height, int width) {
-  const int in_h = P::height >= 0 ? P::height : height;
-  const int in_w = P::width >= 0 ? P::width : width;
-  const int out_h = in_h + (P::kernel_h - 1 + P::output_padding_h - 2 * P::padding_h);
-  const int out_w = in_w + (kReach + P::output_padding_w - 2 * P::padding_w);
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  const int out_h = output_rows(in_h);
+  const int out_w = output_columns(in_w);
   const int segments = (out_h + (P::rows - 1)) / P::rows;
   const int image_strips = (out_w + (kStrip - 1)) / kStrip;  // where they are not of the sequence
   const int strips = P::flat ? static_cast<int>((static_cast<long long>(batch) * kImagePitch + (kStrip - 1)) / kStrip)
