@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "58a6c53fb02bcdbf658625e5f6ed26305ae0788093f2dab4b8d0405c07551264")
+  (digest "1fe2abb7802ffa57fcf21b9ee251e7a6171c85de4db6d5e32b540a4bf7c1063e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -65,6 +65,23 @@
   (primitive @103 acts void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
   (primitive @118 acts void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
   (primitive @123 acts void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
+  (file "device/call_sizes.h")
+  (function @7 device int input_rows
+    (attributes "inline")
+    (argument int height)
+    (return @1 (? (>= P::height 0) P::height height)))
+  (function @10 device int input_columns
+    (attributes "inline")
+    (argument int width)
+    (return @1 (? (>= P::width 0) P::width width)))
+  (function @13 device int output_rows
+    (attributes "inline")
+    (argument int in_h)
+    (return @1 (+ (* (- in_h 1) P::stride_h) (- (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) (* 2 P::padding_h)))))
+  (function @17 device int output_columns
+    (attributes "inline")
+    (argument int in_w)
+    (return @1 (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w)))))
   (file "device/grid.h")
   (primitive @9 acts void grid_dependents_launch (uses) "// Lets the launch behind this one begin, as soon as all blocks have said so or ended.\n__device__ __forceinline__ void grid_dependents_launch() {\n  asm volatile(\"griddepcontrol.launch_dependents;\");\n}")
   (primitive @16 acts void grid_dependency_wait (uses) "// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.\n__device__ __forceinline__ void grid_dependency_wait() {\n  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n}")
@@ -114,7 +131,7 @@
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "f32x3_gemm.cu")
-  (section @16 "Elements")
+  (section @17 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -265,11 +282,11 @@
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
   (constant @85 bool kAllHaveTaps (call all_have_taps))
-  (function @88 constexpr int output_height
-    (comment "Rows and columns of the output.")
+  (function @88 constexpr int strided_output_rows
+    (comment "Rows and columns of the output, of layers with input strides too.")
     (argument int in_h)
     (return @1 (/ (+ (* (- in_h 1) P::stride_h) (- (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) P::input_stride_h) (* 2 P::padding_h))) P::input_stride_h)))
-  (function @93 constexpr int output_width
+  (function @93 constexpr int strided_output_columns
     (argument int in_w)
     (return @1 (/ (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) P::input_stride_w) (* 2 P::padding_w))) P::input_stride_w)))
   (file "element.h")
@@ -378,7 +395,7 @@
   (static_assert @161 (|| (! kConsumersSplit) P::prefetch) "consumers split what they load while products run")
   (static_assert @162 (|| (! kHoldsPairs) P::prefetch) "pairs of taps are loaded while products run")
   (file "f32x3_gemm.cu")
-  (section @20 "Packing")
+  (section @21 "Packing")
   (file "forward_gemm/weights.h")
   (alias @10 WeightIndex "long long")
   (file "device/weight_order.h")
@@ -561,7 +578,7 @@
                 (do @64 (= (at row (* half kInstructionN)) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
                 (do @65 (= (at row (* (+ half 2) kInstructionN)) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low)))))))))))
   (file "f32x3_gemm.cu")
-  (section @23 "Tiles and stages")
+  (section @24 "Tiles and stages")
   (file "device/ring.h")
   (record @15 Pipeline
     (comment "Shared memory from its first stage on, and the stages' barriers.")
@@ -654,7 +671,7 @@
     (argument (const int) tiles_x)
     (return @1 (init (* (/ index (* tiles_y tiles_x)) P::tile_n) (* (% (/ index tiles_x) tiles_y) P::tile_h) (* (% index tiles_x) P::tile_w))))
   (file "f32x3_gemm.cu")
-  (section @27 "Producer")
+  (section @28 "Producer")
   (file "device/async_copy.h")
   (primitive @13 acts void async_copy_4 (uses shared_address) "// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.\n__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
   (primitive @19 acts void async_copy_8 (uses shared_address) "// Copies `bytes` (0 to 8) from global to shared memory and writes zeros for the rest of 8; aligned to 8.\n__device__ __forceinline__ void async_copy_8(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 8, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
@@ -1079,7 +1096,7 @@
     (do @42 (= (. issued k_block) (? (== (. issued k_block) (- kKBlocks 1)) 0 (+ (. issued k_block) 1))))
     (do @43 (-- (. issued stages))))
   (file "f32x3_gemm.cu")
-  (section @32 "Products")
+  (section @33 "Products")
   (file "forward_gemm/taps.h")
   (function @9 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and how many offsets before it some tap reads.")
@@ -1762,7 +1779,7 @@
       (do @31 (call wgmma_wait 1))
       (do @32 (= operands (call moved operands kProductBytes)))))
   (file "f32x3_gemm.cu")
-  (section @39 "Epilogue")
+  (section @40 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -1913,8 +1930,8 @@
                             (do @51 (= (at values v) (call epilogue (? (|| kAllHaveTaps (call has_taps (call phase_at row (+ first v)))) (at (at (at acc (/ (call phase_at row (+ first v)) kFusedPhases)) (/ (/ (+ first v) P::stride_w) 2)) (+ (+ (+ (* (% (call phase_at row (+ first v)) kFusedPhases) (/ P::block_n 2)) (* (/ i 2) 4)) (* (% (/ (+ first v) P::stride_w) 2) 2)) (% i 2))) 0) (? kAddsBias (at bias i) 0)))))
                           (do @58 (call store_together (+ to (? kStoresFromCorner first ox)) values))))))))))))))
   (file "f32x3_gemm.cu")
-  (section @42 "Kernel")
-  (function @44 kernel void f32x3_gemm
+  (section @43 "Kernel")
+  (function @45 kernel void f32x3_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)
@@ -1923,10 +1940,10 @@
     (argument int batch)
     (argument int height)
     (argument int width)
-    (declare @3 (const int) in_h (? (>= P::height 0) P::height height))
-    (declare @4 (const int) in_w (? (>= P::width 0) P::width width))
-    (declare @5 (const int) out_h (call output_height in_h))
-    (declare @6 (const int) out_w (call output_width in_w))
+    (declare @3 (const int) in_h (call input_rows height))
+    (declare @4 (const int) in_w (call input_columns width))
+    (declare @5 (const int) out_h (call strided_output_rows in_h))
+    (declare @6 (const int) out_w (call strided_output_columns in_w))
     (declare @7 (const int) tiles_y (call tiles_down out_h))
     (declare @8 (const int) tiles_x (call tiles_across in_h in_w out_w))
     (declare @9 (const int) tiles (* (* (+ (/ (- batch 1) P::tile_n) 1) tiles_y) tiles_x))

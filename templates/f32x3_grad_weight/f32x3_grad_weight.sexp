@@ -1,5 +1,5 @@
 (program f32x3_grad_weight
-  (digest "fccdc84e82e3427bdffce1e5c996762b4a9edc17d78e64a6e5af866971245fd2")
+  (digest "498a27a136d5b74d387f356d7c8de503299f326de98af48d2092b3382a65183d")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -230,7 +230,7 @@
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "f32x3_grad_weight.cu")
-  (section @32 "Elements")
+  (section @33 "Elements")
   (file "columns.h")
   (constant @5 int kColumnRows 1)
   (file "grad_weight/problem.h")
@@ -336,7 +336,7 @@
     (argument (reference (array (const float) kVector)) sums)
     (do @1 (call store_floats to sums)))
   (file "f32x3_grad_weight.cu")
-  (section @35 "Tiles and stages")
+  (section @36 "Tiles and stages")
   (file "grad_weight/positions.h")
   (constant @8 int kInputPitch (? P::flat (+ P::width kHaloW) P::tile_columns))
   (constant @9 int kWindowPitch (+ P::tile_columns kHaloW))
@@ -494,7 +494,7 @@
   (constant @35 int kAlignment (? (|| P::channels_last kByRows) 16 4) (trail "of x and grad_y, in bytes"))
   (static_assert @37 (>= kStoredColumns 8) "the results of eight input channels fit the stages")
   (file "f32x3_grad_weight.cu")
-  (section @38 "Scales")
+  (section @39 "Scales")
   (file "grad_weight/scales.h")
   (constant @10 int kScanThreads 256)
   (constant @11 int kScanReads 8 (trail "of a thread, that are in flight together"))
@@ -638,7 +638,7 @@
       (for @8 (pragma "unroll") (declare @8 int i 0) (< i (/ P::block_in 2)) (++ i)
         (do @9 (= (at (at totals tile) i) (call scaled_by (at (at totals tile) i) (- (- (call exponent_of (at of_rows (* (% (/ i 2) 2) 8)))) (call exponent_of (at scales (+ (+ (* (/ i 4) 8) (* (% lane 4) 2)) (% i 2)))))))))))
   (file "f32x3_grad_weight.cu")
-  (section @41 "Producer")
+  (section @42 "Producer")
   (file "device/matrix_load.h")
   (primitive @13 acts void matrix_load_x1 (uses shared_address) "// Reads one matrix.\n__device__ __forceinline__ void matrix_load_x1(unsigned int& value, const void* row) {\n  asm volatile(\"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];\"\n               : \"=r\"(value)\n               : \"r\"(shared_address(row))\n               : \"memory\");\n}")
   (primitive @21 acts void matrix_load_x1_transposed (uses shared_address) "// Reads one matrix, transposed.\n__device__ __forceinline__ void matrix_load_x1_transposed(unsigned int& value, const void* row) {\n  asm volatile(\"ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];\"\n               : \"=r\"(value)\n               : \"r\"(shared_address(row))\n               : \"memory\");\n}")
@@ -1161,15 +1161,15 @@
       (do @28 (call fence_proxy_async))
       (do @29 (call mbarrier_arrive (& (at full stage))))))
   (file "grad_weight/row_staging.h")
-  (record @20 Origin
+  (record @21 Origin
     (comment "What a block reads: its first channels of x and grad_y, and the origin of its taps.")
     (field int in)
     (field int out)
     (field int h)
     (field int w))
-  (constant @27 int kOutside (- 1) (trail "in place of where a row begins"))
-  (section @29 "Copies")
-  (function @32 device void copy_rows
+  (constant @28 int kOutside (- 1) (trail "in place of where a row begins"))
+  (section @30 "Copies")
+  (function @33 device void copy_rows
     (comment "Asks for the rows of a tile, a row by each producer that has one. `first_column` is that of the window's first word.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") slot)
@@ -1216,21 +1216,21 @@
             (for @36 (pragma "unroll") (declare @36 int channel 0) (< channel kWindowPeriod) (++ channel)
               (declare @37 (const int) first (+ element (* channel (* kOutHeight kOutWidth))))
               (do @38 (call tensor_load_2d (+ slot (+ kWindowRowsOffset (* (+ (* own kWindowPeriod) channel) kWindowCopyPitch))) grad_y_map barrier (- first (call floor_mod first kCopyElements)) (+ (* (? exists image 0) (/ P::out_channels kWindowPeriod)) (/ (. origin out) kWindowPeriod))))))))))
-  (section @77 "Turns")
-  (constant @81 int kStripBlocks (? (< kInputStripBlocks kWindowStripBlocks) kWindowStripBlocks kInputStripBlocks))
-  (alias @82 Strip (array (array (array Word kLaneWords) 4) kStripBlocks))
-  (function @85 device int element_of_lane
+  (section @78 "Turns")
+  (constant @82 int kStripBlocks (? (< kInputStripBlocks kWindowStripBlocks) kWindowStripBlocks kInputStripBlocks))
+  (alias @83 Strip (array (array (array Word kLaneWords) 4) kStripBlocks))
+  (function @86 device int element_of_lane
     (comment "The element of a block that a lane writes: its own, or that whose row of a matrix it points at.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument (const int) position)
     (return @1 (? (! kByMatrices) (+ (% lane 4) (* position 4)) (? (== kWordElements 2) (% lane 8) (+ (/ (% lane 8) 2) (* (% lane 2) 4))))))
-  (record @90 Row
+  (record @91 Row
     (comment "Where a row lies: its copy, and its first word behind the copy's, of the first channel; and how many columns it has.")
     (field (pointer (const "unsigned char")) copy)
     (field int begin)
     (field int columns))
-  (function @96 device Row input_row
+  (function @97 device Row input_row
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) slot)
     (argument int row)
@@ -1240,7 +1240,7 @@
         (return @3 (init (+ slot (* (/ row kImageRows) kInputCopyPitch)) (/ (* iy P::width) kWordElements) (? (|| (== kHaloH 0) (< iy P::height)) P::width 0)))))
     (declare @6 (const int) skew (at (reinterpret_cast (pointer (const int)) (+ slot kSkewsOffset)) row))
     (return @7 (init (+ slot (* row (* kInputPeriod kInputCopyPitch))) (? kInputAligned 0 (call max skew 0)) (? (== skew kOutside) 0 P::width))))
-  (function @108 device Row window_row
+  (function @109 device Row window_row
     (comment "The same of a row of the window, whose first word is at this column.")
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) slot)
@@ -1256,7 +1256,7 @@
         (return @6 (init (+ (+ slot kWindowRowsOffset) (* (? exists image 0) kWindowCopyPitch)) (+ kCopyWords (call floor_div (+ (* (? exists oy 0) kOutWidth) first_column) kWordElements)) (? exists kOutWidth 0)))))
     (declare @10 (const int) skew (at (reinterpret_cast (pointer (const int)) (+ slot kSkewsOffset)) (+ kInputRows row)))
     (return @11 (init (+ (+ slot kWindowRowsOffset) (* row (* kWindowPeriod kWindowCopyPitch))) (call max skew 0) (? (== skew kOutside) 0 kOutWidth))))
-  (function @125 device (pointer (const "unsigned char")) first_word
+  (function @126 device (pointer (const "unsigned char")) first_word
     (comment "The first word that a lane loads of a strip. A row of each next channel begins `step` words later than that of the")
     (comment "one before, modulo those of a copy.")
     (attributes "__forceinline__")
@@ -1271,7 +1271,7 @@
     (declare @3 (const int) channel (/ lane 4))
     (declare @4 (const int) begin (? (== period 1) (. row begin) (& (+ (. row begin) (* (% channel period) step)) (- kCopyWords 1))))
     (return @5 (+ (. row copy) (+ (+ (* (+ (* octet (/ kBlockChannels period)) (/ channel period)) row_bytes) (* (% channel period) copy_pitch)) (* (+ (+ begin (* block kBlockWords)) (% lane 4)) 4)))))
-  (function @135 device void load_strip
+  (function @136 device void load_strip
     (comment "Loads a lane's words of a strip, of so many octets and blocks.")
     (attributes "__forceinline__")
     (argument (reference Strip) words)
@@ -1283,7 +1283,7 @@
       (for @5 (pragma "unroll") (declare @5 int octet 0) (< octet octets) (++ octet)
         (for @7 (pragma "unroll") (declare @7 int word 0) (< word kLaneWords) (++ word)
           (do @8 (= (at (at (at words block) octet) word) (* (reinterpret_cast (pointer (const Word)) (+ from (+ (* octet octet_pitch) (* (+ (* block kBlockWords) (* word 4)) 4)))))))))))
-  (function @151 device void keep_inside
+  (function @152 device void keep_inside
     (comment "Zeros in place of words that are not in a row of so many columns. The strip's first column is `first`.")
     (attributes "__forceinline__")
     (argument (reference Strip) words)
@@ -1301,7 +1301,7 @@
               (then
                 (for @10 (pragma "unroll") (declare @10 int octet 0) (< octet octets) (++ octet)
                   (do @11 (= (at (at (at words block) octet) word) 0))))))))))
-  (function @171 device void turn_input
+  (function @172 device void turn_input
     (comment "Writes the positions of x of a stage: zeros behind the end of the images and of a row. `first_column` is the tile's.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") input)
@@ -1327,7 +1327,7 @@
           (declare @21 (const int) element (+ (* (+ first_block block) kBlockColumns) (call element_of_lane lane i)))
           (do @22 (= (at positions i) (init (+ (* number kInputPitch) element) (|| (== (* (* kInputRowStrips kInputStripBlocks) kBlockColumns) kInputColumns) (< element kInputColumns))))))
         (do @26 (call store_input_block input spare (at words block) scales positions octet lane)))))
-  (function @204 device Position window_position
+  (function @205 device Position window_position
     (comment "The position of the window of an element that is so far behind its first one: where the plane wants it, which is the")
     (comment "only one that may, or this one. `row` and `plane_h` are the first position of its row and the first plane.")
     (attributes "__forceinline__")
@@ -1346,7 +1346,7 @@
     (declare @7 (const int) column (? (== (% kBlockColumns P::stride_w) 0) (+ (static_cast int (/ first P::stride_w)) (- (* block (/ kBlockColumns P::stride_w)) kBias)) (- (static_cast int (/ element P::stride_w)) kBias)))
     (declare @10 (const bool) is_wanted (&& (&& (&& (>= column 0) (< column kPlaneColumns)) (< plane kPlanesW)) (|| is_only_plane (== (% element P::stride_w) 0))))
     (return @12 (init (+ (+ (* (+ plane_h plane) kPlanePixels) row) column) is_wanted)))
-  (function @221 device void turn_window
+  (function @222 device void turn_window
     (comment "Writes the positions of grad_y of a stage: zeros where there is none. `first_column` is that of the window's first")
     (comment "word, `skew` elements before the taps' first, and `first_row` that of the taps' first.")
     (attributes "__forceinline__")
@@ -1377,8 +1377,8 @@
           (for @24 (pragma "unroll") (declare @24 int i 0) (< i kLanePositions) (++ i)
             (do @25 (= (at positions i) (call window_position (- (+ (* first_block kBlockColumns) (call element_of_lane lane i)) skew) block kOnlyPlane every (* (/ number kPlaneRows) kPlanesW) (* (% number kPlaneRows) kRowPitch)))))
           (do @29 (call store_window_block window spare (at words block) scales positions octet lane))))))
-  (section @256 "Stages")
-  (function @259 device void turn_stages
+  (section @257 "Stages")
+  (function @260 device void turn_stages
     (comment "All stages of a block's slice: `count` tiles from `first_tile` on, by one of the producers.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
@@ -1398,7 +1398,7 @@
     (declare @7 (pointer "unsigned long long") brought (reinterpret_cast (pointer "unsigned long long") (+ shared kRowsBarrierOffset)))
     (declare @8 (const Origin) origin (init (+ (* (. target group) kGroupIn) (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- (* (. target first_kh) P::dilation_h) P::padding_h) (- (* (. target first_kw) P::dilation_w) P::padding_w)))
     (declare @11 (pointer "unsigned char") spare (+ shared (+ kSpareOffset (* thread 16))))
-    (declare @12 (const int) warp (call __shfl_sync 0xffffffffu (/ thread 32) 0))
+    (declare @12 (const int) warp (call warp_uniform (/ thread 32)))
     (declare @13 (const int) lane (% thread 32))
     (declare @14 (const int) skew (? (== P::taps_w P::kernel_w) kWindowSkew (& (. origin w) (- kWordElements 1))))
     (if @15 P::flat
@@ -1595,7 +1595,7 @@
         (do @8 (= (at (at totals tile) (+ i 2)) (. four z)))
         (do @9 (= (at (at totals tile) (+ i 3)) (. four w))))))
   (file "f32x3_grad_weight.cu")
-  (alias @54 WeightIndex "long long")
+  (alias @55 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -1780,7 +1780,7 @@
           (then
             (do @21 (call promote_low totals own_totals low)))))))
   (file "f32x3_grad_weight.cu")
-  (section @59 "Kernels")
+  (section @60 "Kernels")
   (file "device/channel_sums.h")
   (constant @11 int kBiasThreads 256)
   (constant @13 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
@@ -1863,7 +1863,7 @@
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
   (file "f32x3_grad_weight.cu")
-  (function @64 kernel void f32x3_grad_weight
+  (function @65 kernel void f32x3_grad_weight
     (launch_bounds kThreads 1)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) grad_y_map grid_constant)
@@ -1904,7 +1904,7 @@
             (do @31 (call fence_mbarrier_init))))))
     (do @34 (call __syncthreads))
     (blank @34)
-    (declare @36 (const int) warpgroup (call __shfl_sync 0xffffffffu (/ (static_cast int (. threadIdx x)) 128) 0))
+    (declare @36 (const int) warpgroup (call warp_uniform (/ (static_cast int (. threadIdx x)) 128)))
     (if @37 (>= warpgroup P::consumer_groups)
       (then
         (if_constexpr @38 kByRows

@@ -1,5 +1,5 @@
 (program f32x3_grad_weight_pixels
-  (digest "6c8a458220a46c42caf77b2e7cccd6fe9483807f121d9c61d738d6303f6d9b4b")
+  (digest "3bca29ad755d354316fb494dede37050e784858839cdcac5004d61fff3f729fd")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -231,7 +231,7 @@
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "f32x3_grad_weight_pixels.cu")
-  (section @33 "Elements")
+  (section @34 "Elements")
   (file "columns.h")
   (constant @5 int kColumnRows 1)
   (file "grad_weight/problem.h")
@@ -337,7 +337,7 @@
     (argument (reference (array (const float) kVector)) sums)
     (do @1 (call store_floats to sums)))
   (file "f32x3_grad_weight_pixels.cu")
-  (section @36 "Tiles and stages")
+  (section @37 "Tiles and stages")
   (file "layout.h")
   (constant @6 int kParts 2 (trail "of a value: high and low"))
   (file "grad_weight/boxes.h")
@@ -390,7 +390,7 @@
   (static_assert @19 (&& (>= P::height 0) (>= P::width 0)) "the split copies have a known size")
   (static_assert @20 (>= kStoredColumns 8) "the results of eight input channels fit the stages")
   (file "f32x3_grad_weight_pixels.cu")
-  (section @39 "Scales")
+  (section @40 "Scales")
   (file "grad_weight/scales.h")
   (constant @10 int kScanThreads 256)
   (constant @11 int kScanReads 8 (trail "of a thread, that are in flight together"))
@@ -534,7 +534,7 @@
       (for @8 (pragma "unroll") (declare @8 int i 0) (< i (/ P::block_in 2)) (++ i)
         (do @9 (= (at (at totals tile) i) (call scaled_by (at (at totals tile) i) (- (- (call exponent_of (at of_rows (* (% (/ i 2) 2) 8)))) (call exponent_of (at scales (+ (+ (* (/ i 4) 8) (* (% lane 4) 2)) (% i 2)))))))))))
   (file "f32x3_grad_weight_pixels.cu")
-  (section @42 "Split copies")
+  (section @43 "Split copies")
   (file "grad_weight/channel_tile.h")
   (constant @8 int kCopyThreads 256)
   (constant @9 int kCopySide 64 (trail "positions and channels"))
@@ -932,7 +932,7 @@
         (do @8 (= (at (at totals tile) (+ i 2)) (. four z)))
         (do @9 (= (at (at totals tile) (+ i 3)) (. four w))))))
   (file "f32x3_grad_weight_pixels.cu")
-  (alias @51 WeightIndex "long long")
+  (alias @52 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -1117,7 +1117,7 @@
           (then
             (do @21 (call promote_low totals own_totals low)))))))
   (file "f32x3_grad_weight_pixels.cu")
-  (section @56 "Producer")
+  (section @57 "Producer")
   (file "grad_weight/box_copies.h")
   (record @12 Source
     (comment "What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.")
@@ -1220,7 +1220,7 @@
     (argument "long long" first_tile)
     (return @1 (init (+ (* (. target group) kGroupIn) (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- (* (. target first_kh) P::dilation_h) P::padding_h) (- (* (. target first_kw) P::dilation_w) P::padding_w) first_tile (. tiles row_tiles) (. tiles column_tiles))))
   (file "f32x3_grad_weight_pixels.cu")
-  (section @59 "Kernels")
+  (section @60 "Kernels")
   (file "device/channel_sums.h")
   (constant @11 int kBiasThreads 256)
   (constant @13 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
@@ -1303,7 +1303,7 @@
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
   (file "f32x3_grad_weight_pixels.cu")
-  (function @64 kernel void f32x3_grad_weight_pixels
+  (function @65 kernel void f32x3_grad_weight_pixels
     (launch_bounds kThreads 1)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) grad_y_map grid_constant)
@@ -1337,7 +1337,7 @@
     (blank @25)
     (declare @27 (const int) thread (. threadIdx x))
     (declare @28 (const int) lane (% thread 32))
-    (declare @29 (const int) warpgroup (call __shfl_sync 0xffffffffu (/ thread 128) 0))
+    (declare @29 (const int) warpgroup (call warp_uniform (/ thread 128)))
     (declare @30 (array Place kOwnTiles) places)
     (for @32 (pragma "unroll") (declare @32 int tile 0) (< tile kOwnTiles) (++ tile)
       (do @33 (= (at places tile) (call place_of_rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)) lane))))

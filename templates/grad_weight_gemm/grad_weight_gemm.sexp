@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "1b9d7d346754cc18c0160a4f7be6c4b02de1394ecc40f1105b1a277114d993eb")
+  (digest "5132a9aab5b80d7524c819e9b5cab64d8d41c84e10755207fa09e8984d56a46f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -147,6 +147,10 @@
   (primitive @201 acts void bulk_wait_read (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread have read their shared memory,\n// which may be written again then.\n__device__ __forceinline__ void bulk_wait_read(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group.read 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group.read 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group.read 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group.read 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group.read 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group.read 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group.read 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @234 acts void bulk_wait (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread are complete: their bytes are\n// written.\n__device__ __forceinline__ void bulk_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @266 acts void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
+  (file "device/warp.h")
+  (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
+  (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
+  (primitive @18 acts bool elect_one (uses) "// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.\n__device__ __forceinline__ bool elect_one() {\n  unsigned int elected;\n  asm volatile(\"{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }\" : \"=r\"(elected)::\"memory\");\n  return elected != 0;\n}")
   (file "device/warpgroup.h")
   (primitive @16 acts void wgmma_fence (uses) "// Orders earlier accesses of registers (accumulators, A) before the products that follow.\n__device__ __forceinline__ void wgmma_fence() {\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @21 acts void wgmma_commit (uses) "// Closes a group: all products of this warpgroup since the last one.\n__device__ __forceinline__ void wgmma_commit() {\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}")
@@ -157,7 +161,7 @@
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "grad_weight_gemm.cu")
-  (section @21 "Elements")
+  (section @22 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -273,7 +277,7 @@
               (else
                 (do @9 (= (* to) (* from))))))))))
   (file "grad_weight_gemm.cu")
-  (section @24 "Tiles and stages")
+  (section @25 "Tiles and stages")
   (file "columns.h")
   (constant @5 int kColumnRows 1)
   (file "grad_weight/problem.h")
@@ -503,7 +507,7 @@
   (constant @34 int kAlignment (? (|| P::channels_last kByRows) 16 kBytes) (trail "of x and grad_y, in bytes"))
   (static_assert @36 (>= kStoredColumns 8) "the results of eight input channels fit the stages")
   (file "grad_weight_gemm.cu")
-  (section @27 "Producer")
+  (section @28 "Producer")
   (file "device/matrix_load.h")
   (primitive @13 acts void matrix_load_x1 (uses shared_address) "// Reads one matrix.\n__device__ __forceinline__ void matrix_load_x1(unsigned int& value, const void* row) {\n  asm volatile(\"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];\"\n               : \"=r\"(value)\n               : \"r\"(shared_address(row))\n               : \"memory\");\n}")
   (primitive @21 acts void matrix_load_x1_transposed (uses shared_address) "// Reads one matrix, transposed.\n__device__ __forceinline__ void matrix_load_x1_transposed(unsigned int& value, const void* row) {\n  asm volatile(\"ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];\"\n               : \"=r\"(value)\n               : \"r\"(shared_address(row))\n               : \"memory\");\n}")
@@ -1017,15 +1021,15 @@
       (do @28 (call fence_proxy_async))
       (do @29 (call mbarrier_arrive (& (at full stage))))))
   (file "grad_weight/row_staging.h")
-  (record @20 Origin
+  (record @21 Origin
     (comment "What a block reads: its first channels of x and grad_y, and the origin of its taps.")
     (field int in)
     (field int out)
     (field int h)
     (field int w))
-  (constant @27 int kOutside (- 1) (trail "in place of where a row begins"))
-  (section @29 "Copies")
-  (function @32 device void copy_rows
+  (constant @28 int kOutside (- 1) (trail "in place of where a row begins"))
+  (section @30 "Copies")
+  (function @33 device void copy_rows
     (comment "Asks for the rows of a tile, a row by each producer that has one. `first_column` is that of the window's first word.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") slot)
@@ -1072,21 +1076,21 @@
             (for @36 (pragma "unroll") (declare @36 int channel 0) (< channel kWindowPeriod) (++ channel)
               (declare @37 (const int) first (+ element (* channel (* kOutHeight kOutWidth))))
               (do @38 (call tensor_load_2d (+ slot (+ kWindowRowsOffset (* (+ (* own kWindowPeriod) channel) kWindowCopyPitch))) grad_y_map barrier (- first (call floor_mod first kCopyElements)) (+ (* (? exists image 0) (/ P::out_channels kWindowPeriod)) (/ (. origin out) kWindowPeriod))))))))))
-  (section @77 "Turns")
-  (constant @81 int kStripBlocks (? (< kInputStripBlocks kWindowStripBlocks) kWindowStripBlocks kInputStripBlocks))
-  (alias @82 Strip (array (array (array Word kLaneWords) 4) kStripBlocks))
-  (function @85 device int element_of_lane
+  (section @78 "Turns")
+  (constant @82 int kStripBlocks (? (< kInputStripBlocks kWindowStripBlocks) kWindowStripBlocks kInputStripBlocks))
+  (alias @83 Strip (array (array (array Word kLaneWords) 4) kStripBlocks))
+  (function @86 device int element_of_lane
     (comment "The element of a block that a lane writes: its own, or that whose row of a matrix it points at.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument (const int) position)
     (return @1 (? (! kByMatrices) (+ (% lane 4) (* position 4)) (? (== kWordElements 2) (% lane 8) (+ (/ (% lane 8) 2) (* (% lane 2) 4))))))
-  (record @90 Row
+  (record @91 Row
     (comment "Where a row lies: its copy, and its first word behind the copy's, of the first channel; and how many columns it has.")
     (field (pointer (const "unsigned char")) copy)
     (field int begin)
     (field int columns))
-  (function @96 device Row input_row
+  (function @97 device Row input_row
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) slot)
     (argument int row)
@@ -1096,7 +1100,7 @@
         (return @3 (init (+ slot (* (/ row kImageRows) kInputCopyPitch)) (/ (* iy P::width) kWordElements) (? (|| (== kHaloH 0) (< iy P::height)) P::width 0)))))
     (declare @6 (const int) skew (at (reinterpret_cast (pointer (const int)) (+ slot kSkewsOffset)) row))
     (return @7 (init (+ slot (* row (* kInputPeriod kInputCopyPitch))) (? kInputAligned 0 (call max skew 0)) (? (== skew kOutside) 0 P::width))))
-  (function @108 device Row window_row
+  (function @109 device Row window_row
     (comment "The same of a row of the window, whose first word is at this column.")
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) slot)
@@ -1112,7 +1116,7 @@
         (return @6 (init (+ (+ slot kWindowRowsOffset) (* (? exists image 0) kWindowCopyPitch)) (+ kCopyWords (call floor_div (+ (* (? exists oy 0) kOutWidth) first_column) kWordElements)) (? exists kOutWidth 0)))))
     (declare @10 (const int) skew (at (reinterpret_cast (pointer (const int)) (+ slot kSkewsOffset)) (+ kInputRows row)))
     (return @11 (init (+ (+ slot kWindowRowsOffset) (* row (* kWindowPeriod kWindowCopyPitch))) (call max skew 0) (? (== skew kOutside) 0 kOutWidth))))
-  (function @125 device (pointer (const "unsigned char")) first_word
+  (function @126 device (pointer (const "unsigned char")) first_word
     (comment "The first word that a lane loads of a strip. A row of each next channel begins `step` words later than that of the")
     (comment "one before, modulo those of a copy.")
     (attributes "__forceinline__")
@@ -1127,7 +1131,7 @@
     (declare @3 (const int) channel (/ lane 4))
     (declare @4 (const int) begin (? (== period 1) (. row begin) (& (+ (. row begin) (* (% channel period) step)) (- kCopyWords 1))))
     (return @5 (+ (. row copy) (+ (+ (* (+ (* octet (/ kBlockChannels period)) (/ channel period)) row_bytes) (* (% channel period) copy_pitch)) (* (+ (+ begin (* block kBlockWords)) (% lane 4)) 4)))))
-  (function @135 device void load_strip
+  (function @136 device void load_strip
     (comment "Loads a lane's words of a strip, of so many octets and blocks.")
     (attributes "__forceinline__")
     (argument (reference Strip) words)
@@ -1139,7 +1143,7 @@
       (for @5 (pragma "unroll") (declare @5 int octet 0) (< octet octets) (++ octet)
         (for @7 (pragma "unroll") (declare @7 int word 0) (< word kLaneWords) (++ word)
           (do @8 (= (at (at (at words block) octet) word) (* (reinterpret_cast (pointer (const Word)) (+ from (+ (* octet octet_pitch) (* (+ (* block kBlockWords) (* word 4)) 4)))))))))))
-  (function @151 device void keep_inside
+  (function @152 device void keep_inside
     (comment "Zeros in place of words that are not in a row of so many columns. The strip's first column is `first`.")
     (attributes "__forceinline__")
     (argument (reference Strip) words)
@@ -1157,7 +1161,7 @@
               (then
                 (for @10 (pragma "unroll") (declare @10 int octet 0) (< octet octets) (++ octet)
                   (do @11 (= (at (at (at words block) octet) word) 0))))))))))
-  (function @171 device void turn_input
+  (function @172 device void turn_input
     (comment "Writes the positions of x of a stage: zeros behind the end of the images and of a row. `first_column` is the tile's.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") input)
@@ -1183,7 +1187,7 @@
           (declare @21 (const int) element (+ (* (+ first_block block) kBlockColumns) (call element_of_lane lane i)))
           (do @22 (= (at positions i) (init (+ (* number kInputPitch) element) (|| (== (* (* kInputRowStrips kInputStripBlocks) kBlockColumns) kInputColumns) (< element kInputColumns))))))
         (do @26 (call store_input_block input spare (at words block) scales positions octet lane)))))
-  (function @204 device Position window_position
+  (function @205 device Position window_position
     (comment "The position of the window of an element that is so far behind its first one: where the plane wants it, which is the")
     (comment "only one that may, or this one. `row` and `plane_h` are the first position of its row and the first plane.")
     (attributes "__forceinline__")
@@ -1202,7 +1206,7 @@
     (declare @7 (const int) column (? (== (% kBlockColumns P::stride_w) 0) (+ (static_cast int (/ first P::stride_w)) (- (* block (/ kBlockColumns P::stride_w)) kBias)) (- (static_cast int (/ element P::stride_w)) kBias)))
     (declare @10 (const bool) is_wanted (&& (&& (&& (>= column 0) (< column kPlaneColumns)) (< plane kPlanesW)) (|| is_only_plane (== (% element P::stride_w) 0))))
     (return @12 (init (+ (+ (* (+ plane_h plane) kPlanePixels) row) column) is_wanted)))
-  (function @221 device void turn_window
+  (function @222 device void turn_window
     (comment "Writes the positions of grad_y of a stage: zeros where there is none. `first_column` is that of the window's first")
     (comment "word, `skew` elements before the taps' first, and `first_row` that of the taps' first.")
     (attributes "__forceinline__")
@@ -1233,8 +1237,8 @@
           (for @24 (pragma "unroll") (declare @24 int i 0) (< i kLanePositions) (++ i)
             (do @25 (= (at positions i) (call window_position (- (+ (* first_block kBlockColumns) (call element_of_lane lane i)) skew) block kOnlyPlane every (* (/ number kPlaneRows) kPlanesW) (* (% number kPlaneRows) kRowPitch)))))
           (do @29 (call store_window_block window spare (at words block) scales positions octet lane))))))
-  (section @256 "Stages")
-  (function @259 device void turn_stages
+  (section @257 "Stages")
+  (function @260 device void turn_stages
     (comment "All stages of a block's slice: `count` tiles from `first_tile` on, by one of the producers.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
@@ -1254,7 +1258,7 @@
     (declare @7 (pointer "unsigned long long") brought (reinterpret_cast (pointer "unsigned long long") (+ shared kRowsBarrierOffset)))
     (declare @8 (const Origin) origin (init (+ (* (. target group) kGroupIn) (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- (* (. target first_kh) P::dilation_h) P::padding_h) (- (* (. target first_kw) P::dilation_w) P::padding_w)))
     (declare @11 (pointer "unsigned char") spare (+ shared (+ kSpareOffset (* thread 16))))
-    (declare @12 (const int) warp (call __shfl_sync 0xffffffffu (/ thread 32) 0))
+    (declare @12 (const int) warp (call warp_uniform (/ thread 32)))
     (declare @13 (const int) lane (% thread 32))
     (declare @14 (const int) skew (? (== P::taps_w P::kernel_w) kWindowSkew (& (. origin w) (- kWordElements 1))))
     (if @15 P::flat
@@ -1428,7 +1432,7 @@
                   (else
                     (do @11 (= (* to) (call narrow (at sums 0)))))))))))))
   (file "grad_weight_gemm.cu")
-  (alias @40 WeightIndex "long long")
+  (alias @41 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -1624,7 +1628,7 @@
         (do @4 (call add_totals acc totals))))
     (do @6 (call store_block acc columns target partial grad_weight false warpgroup thread)))
   (file "grad_weight_gemm.cu")
-  (section @45 "Kernels")
+  (section @46 "Kernels")
   (file "device/channel_sums.h")
   (constant @11 int kBiasThreads 256)
   (constant @13 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
@@ -1707,7 +1711,7 @@
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
   (file "grad_weight_gemm.cu")
-  (function @50 kernel void grad_weight_gemm
+  (function @51 kernel void grad_weight_gemm
     (launch_bounds kThreads 1)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) grad_y_map grid_constant)
@@ -1746,7 +1750,7 @@
             (do @27 (call fence_mbarrier_init))))))
     (do @30 (call __syncthreads))
     (blank @30)
-    (declare @32 (const int) warpgroup (call __shfl_sync 0xffffffffu (/ (static_cast int (. threadIdx x)) 128) 0))
+    (declare @32 (const int) warpgroup (call warp_uniform (/ (static_cast int (. threadIdx x)) 128)))
     (if @33 (>= warpgroup P::consumer_groups)
       (then
         (if_constexpr @34 kByRows

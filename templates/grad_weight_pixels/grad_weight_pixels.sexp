@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "5cf4cf0cf0f39b6b6bd6ba44eb5b10c1256fc46933310b3e5dac6b778b79006b")
+  (digest "80b6fa5007c09a42c9d6191ae91b76f66ae91d8eb3139c6e3b7ab54627fed03a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -146,6 +146,10 @@
   (primitive @201 acts void bulk_wait_read (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread have read their shared memory,\n// which may be written again then.\n__device__ __forceinline__ void bulk_wait_read(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group.read 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group.read 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group.read 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group.read 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group.read 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group.read 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group.read 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @234 acts void bulk_wait (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread are complete: their bytes are\n// written.\n__device__ __forceinline__ void bulk_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @266 acts void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
+  (file "device/warp.h")
+  (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
+  (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
+  (primitive @18 acts bool elect_one (uses) "// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.\n__device__ __forceinline__ bool elect_one() {\n  unsigned int elected;\n  asm volatile(\"{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }\" : \"=r\"(elected)::\"memory\");\n  return elected != 0;\n}")
   (file "device/warpgroup.h")
   (primitive @16 acts void wgmma_fence (uses) "// Orders earlier accesses of registers (accumulators, A) before the products that follow.\n__device__ __forceinline__ void wgmma_fence() {\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @21 acts void wgmma_commit (uses) "// Closes a group: all products of this warpgroup since the last one.\n__device__ __forceinline__ void wgmma_commit() {\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}")
@@ -156,7 +160,7 @@
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "grad_weight_pixels.cu")
-  (section @22 "Elements")
+  (section @23 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -272,7 +276,7 @@
               (else
                 (do @9 (= (* to) (* from))))))))))
   (file "grad_weight_pixels.cu")
-  (section @25 "Tiles and stages")
+  (section @26 "Tiles and stages")
   (file "layout.h")
   (constant @4 int kParts 1 (trail "of a value"))
   (file "columns.h")
@@ -627,7 +631,7 @@
                   (else
                     (do @11 (= (* to) (call narrow (at sums 0)))))))))))))
   (file "grad_weight_pixels.cu")
-  (alias @34 WeightIndex "long long")
+  (alias @35 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -823,7 +827,7 @@
         (do @4 (call add_totals acc totals))))
     (do @6 (call store_block acc columns target partial grad_weight false warpgroup thread)))
   (file "grad_weight_pixels.cu")
-  (section @39 "Producer")
+  (section @40 "Producer")
   (file "grad_weight/box_copies.h")
   (record @12 Source
     (comment "What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.")
@@ -926,7 +930,7 @@
     (argument "long long" first_tile)
     (return @1 (init (+ (* (. target group) kGroupIn) (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- (* (. target first_kh) P::dilation_h) P::padding_h) (- (* (. target first_kw) P::dilation_w) P::padding_w) first_tile (. tiles row_tiles) (. tiles column_tiles))))
   (file "grad_weight_pixels.cu")
-  (section @42 "Kernels")
+  (section @43 "Kernels")
   (file "grad_weight/channel_tile.h")
   (constant @8 int kCopyThreads 256)
   (constant @9 int kCopySide 64 (trail "positions and channels"))
@@ -1081,7 +1085,7 @@
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
   (file "grad_weight_pixels.cu")
-  (function @49 kernel void grad_weight_pixels
+  (function @50 kernel void grad_weight_pixels
     (launch_bounds kThreads 1)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) grad_y_map grid_constant)
@@ -1115,7 +1119,7 @@
         (do @24 (call copy_first shared x_map grad_y_map full source count))))
     (blank @23)
     (declare @27 (const int) thread (. threadIdx x))
-    (declare @28 (const int) warpgroup (call __shfl_sync 0xffffffffu (/ thread 128) 0))
+    (declare @28 (const int) warpgroup (call warp_uniform (/ thread 128)))
     (declare @29 (array Place kOwnTiles) places)
     (for @31 (pragma "unroll") (declare @31 int tile 0) (< tile kOwnTiles) (++ tile)
       (declare @32 (const int) rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)))

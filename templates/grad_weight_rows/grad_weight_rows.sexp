@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "569cbeab43658c3857731d5bff94741999c4ee334d6d81c38ae68494e9278d96")
+  (digest "6bac6dec368b658a8169281cc396967dfb93daaef08e97853d2973ccb99b88f9")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -149,6 +149,10 @@
   (primitive @201 acts void bulk_wait_read (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread have read their shared memory,\n// which may be written again then.\n__device__ __forceinline__ void bulk_wait_read(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group.read 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group.read 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group.read 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group.read 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group.read 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group.read 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group.read 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @234 acts void bulk_wait (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread are complete: their bytes are\n// written.\n__device__ __forceinline__ void bulk_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @266 acts void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
+  (file "device/warp.h")
+  (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
+  (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
+  (primitive @18 acts bool elect_one (uses) "// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.\n__device__ __forceinline__ bool elect_one() {\n  unsigned int elected;\n  asm volatile(\"{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }\" : \"=r\"(elected)::\"memory\");\n  return elected != 0;\n}")
   (file "device/warpgroup.h")
   (primitive @16 acts void wgmma_fence (uses) "// Orders earlier accesses of registers (accumulators, A) before the products that follow.\n__device__ __forceinline__ void wgmma_fence() {\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @21 acts void wgmma_commit (uses) "// Closes a group: all products of this warpgroup since the last one.\n__device__ __forceinline__ void wgmma_commit() {\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}")
@@ -159,7 +163,7 @@
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "grad_weight_rows.cu")
-  (section @23 "Elements")
+  (section @24 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -275,7 +279,7 @@
               (else
                 (do @9 (= (* to) (* from))))))))))
   (file "grad_weight_rows.cu")
-  (section @26 "Tiles and stages")
+  (section @27 "Tiles and stages")
   (file "columns.h")
   (constant @7 int kColumnRows (? P::rows_in_columns P::taps_h 1))
   (file "grad_weight/problem.h")
@@ -622,7 +626,7 @@
                   (else
                     (do @11 (= (* to) (call narrow (at sums 0)))))))))))))
   (file "grad_weight_rows.cu")
-  (alias @35 WeightIndex "long long")
+  (alias @36 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -818,7 +822,7 @@
         (do @4 (call add_totals acc totals))))
     (do @6 (call store_block acc columns target partial grad_weight false warpgroup thread)))
   (file "grad_weight_rows.cu")
-  (section @40 "Producer")
+  (section @41 "Producer")
   (file "staging.h")
   (record @12 Source
     (comment "What a block reads: its first channels of x and grad_y, how many there are, and where its taps begin. Positions are")
@@ -989,7 +993,7 @@
       (else
         (do @4 (call store_window (+ stage kInputBytes) words (- batch_index kInputBatches) thread)))))
   (file "grad_weight_rows.cu")
-  (section @43 "Kernels")
+  (section @44 "Kernels")
   (file "device/channel_sums.h")
   (constant @11 int kBiasThreads 256)
   (constant @13 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
@@ -1072,7 +1076,7 @@
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
   (file "grad_weight_rows.cu")
-  (function @48 kernel void grad_weight_rows
+  (function @49 kernel void grad_weight_rows
     (launch_bounds kThreads 1)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) grad_y_map grid_constant)
@@ -1106,7 +1110,7 @@
         (do @23 (call fence_mbarrier_init))))
     (do @25 (call __syncthreads))
     (blank @25)
-    (declare @27 (const int) warpgroup (call __shfl_sync 0xffffffffu (/ (static_cast int (. threadIdx x)) 128) 0))
+    (declare @27 (const int) warpgroup (call warp_uniform (/ (static_cast int (. threadIdx x)) 128)))
     (if @28 (>= warpgroup P::consumer_groups)
       (then
         (declare @29 (const int) thread (- (. threadIdx x) kConsumers))

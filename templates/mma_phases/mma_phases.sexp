@@ -1,5 +1,5 @@
 (program mma_phases
-  (digest "74c537f6e9d8bd5cab258b9eed14ef82e378be4de9eeb0e8fb3fad433a470d34")
+  (digest "64819914e447ea6beb55b48cf6b971e800a0c4df7379b897f2165c71b43e861c")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -56,23 +56,6 @@
   (primitive @103 acts void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
   (primitive @118 acts void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
   (primitive @123 acts void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
-  (file "device/call_sizes.h")
-  (function @7 device int input_rows
-    (attributes "inline")
-    (argument int height)
-    (return @1 (? (>= P::height 0) P::height height)))
-  (function @10 device int input_columns
-    (attributes "inline")
-    (argument int width)
-    (return @1 (? (>= P::width 0) P::width width)))
-  (function @13 device int output_rows
-    (attributes "inline")
-    (argument int in_h)
-    (return @1 (+ (* (- in_h 1) P::stride_h) (- (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) (* 2 P::padding_h)))))
-  (function @17 device int output_columns
-    (attributes "inline")
-    (argument int in_w)
-    (return @1 (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w)))))
   (file "device/mma.h")
   (primitive @15 acts void mma_k16_f16 (uses) "// K = 16, f16.\n__device__ __forceinline__ void mma_k16_f16(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {\n  asm volatile(\n      \"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, \"\n      \"{%0, %1, %2, %3};\"\n      : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n      : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n}")
   (primitive @24 acts void mma_k16_bf16 (uses) "// K = 16, bf16.\n__device__ __forceinline__ void mma_k16_bf16(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {\n  asm volatile(\n      \"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, \"\n      \"{%0, %1, %2, %3};\"\n      : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n      : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n}")
@@ -164,6 +147,10 @@
   (primitive @201 acts void bulk_wait_read (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread have read their shared memory,\n// which may be written again then.\n__device__ __forceinline__ void bulk_wait_read(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group.read 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group.read 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group.read 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group.read 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group.read 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group.read 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group.read 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @234 acts void bulk_wait (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread are complete: their bytes are\n// written.\n__device__ __forceinline__ void bulk_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @266 acts void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
+  (file "device/warp.h")
+  (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
+  (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
+  (primitive @18 acts bool elect_one (uses) "// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.\n__device__ __forceinline__ bool elect_one() {\n  unsigned int elected;\n  asm volatile(\"{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }\" : \"=r\"(elected)::\"memory\");\n  return elected != 0;\n}")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -482,27 +469,63 @@
       (do @2 (= (* (reinterpret_cast (pointer uint4) (+ (+ (+ shared (* (/ i (/ bytes 16)) kStageBytes)) first) (* (% i (/ bytes 16)) 16)))) (call make_uint4 0 0 0 0)))))
   (file "mma_phases.cu")
   (section @26 "Tiles")
-  (record @29 Sizes
-    (comment "Of a call: outputs, and tiles of an image.")
+  (file "device/call_sizes.h")
+  (function @7 device int input_rows
+    (attributes "inline")
+    (argument int height)
+    (return @1 (? (>= P::height 0) P::height height)))
+  (function @10 device int input_columns
+    (attributes "inline")
+    (argument int width)
+    (return @1 (? (>= P::width 0) P::width width)))
+  (function @13 device int output_rows
+    (attributes "inline")
+    (argument int in_h)
+    (return @1 (+ (* (- in_h 1) P::stride_h) (- (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) (* 2 P::padding_h)))))
+  (function @17 device int output_columns
+    (attributes "inline")
+    (argument int in_w)
+    (return @1 (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w)))))
+  (file "device/tiles.h")
+  (record @7 CallSizes
+    (comment "Images of a call, rows and columns of its inputs and outputs, and tiles of an image.")
+    (field int batch)
     (field int in_h)
     (field int in_w)
     (field int out_h)
     (field int out_w)
     (field int tiles_h)
     (field int tiles_w))
-  (record @39 Tile
+  (function @18 device int image_of_tile
+    (comment "Tile number i: its image, where a tile has one, and its row and column among the tiles of an image.")
+    (attributes "inline")
+    (argument int i)
+    (argument (reference (const CallSizes)) sizes)
+    (return @1 (/ (/ i (. sizes tiles_w)) (. sizes tiles_h))))
+  (function @21 device int row_of_tile
+    (attributes "inline")
+    (argument int i)
+    (argument (reference (const CallSizes)) sizes)
+    (return @1 (% (/ i (. sizes tiles_w)) (. sizes tiles_h))))
+  (function @24 device int column_of_tile
+    (attributes "inline")
+    (argument int i)
+    (argument (reference (const CallSizes)) sizes)
+    (return @1 (% i (. sizes tiles_w))))
+  (file "mma_phases.cu")
+  (record @30 Tile
     (comment "A tile: its image, and its first position.")
     (field int image)
     (field int row)
     (field int column))
-  (function @44 device Tile tile_of
+  (function @35 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
-    (argument (reference (const Sizes)) sizes)
-    (return @1 (init (/ (/ index (. sizes tiles_w)) (. sizes tiles_h)) (+ (* (% (/ index (. sizes tiles_w)) (. sizes tiles_h)) P::tile_h) kFirstH) (+ (* (% index (. sizes tiles_w)) kTileColumns) kOriginW))))
-  (section @49 "Products")
-  (alias @51 Accumulators (array (array (array (array float 4) kVector) kRowTiles) P::warp_chunks))
-  (function @53 device void multiply_add
+    (argument (reference (const CallSizes)) sizes)
+    (return @1 (init (call image_of_tile index sizes) (+ (* (call row_of_tile index sizes) P::tile_h) kFirstH) (+ (* (call column_of_tile index sizes) kTileColumns) kOriginW))))
+  (section @40 "Products")
+  (alias @42 Accumulators (array (array (array (array float 4) kVector) kRowTiles) P::warp_chunks))
+  (function @44 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -516,7 +539,7 @@
             (do @4 (call mma_k16_f16 acc a b)))
           (else
             (do @6 (call mma_k16_bf16 acc a b)))))))
-  (function @65 device "unsigned int" bits_of_all
+  (function @56 device "unsigned int" bits_of_all
     (comment "Bits that are there when all products are done, so all that was loaded for them. An arrival alone does not wait for")
     (comment "loads, and a copy would overtake them.")
     (attributes "__forceinline__")
@@ -525,7 +548,7 @@
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i (* (* P::warp_chunks kRowTiles) kVector)) (++ i)
       (do @4 (|= bits (call __float_as_uint (at (at (at (at acc (/ i (* kRowTiles kVector))) (% (/ i kVector) kRowTiles)) (% i kVector)) 0)))))
     (return @6 bits))
-  (function @75 device void multiply_stage
+  (function @66 device void multiply_stage
     (comment "The products of a stage. `stage` is the lane's own place in it, `weights` its own of the k-block.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -549,7 +572,7 @@
                 (declare @25 (array "unsigned int" 2) b)
                 (do @26 (call fragment_of b (at rows chunk) (+ tile shift_w)))
                 (do @27 (call multiply_add (at (at (at acc chunk) row_tile) tile) a b)))))))))
-  (section @111 "Epilogue")
+  (section @102 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -691,7 +714,7 @@
     (argument (restrict (pointer (const Element))) bias)
     (argument (restrict (pointer Element)) y)
     (argument (reference (const Tile)) tile)
-    (argument (reference (const Sizes)) sizes)
+    (argument (reference (const CallSizes)) sizes)
     (argument int first)
     (argument int lane)
     (for @5 (pragma "unroll") (declare @5 int chunk 0) (< chunk P::warp_chunks) (++ chunk)
@@ -736,18 +759,18 @@
       (do @59 (call __syncwarp)
         (trail "all lanes have read what is written next"))))
   (file "mma_phases.cu")
-  (section @114 "Kernel")
-  (function @117 device void copy_tiles
+  (section @105 "Kernel")
+  (function @108 device void copy_tiles
     (comment "The last warp's first lane: issues the copies of all stages of the block's tiles.")
     (attributes "__forceinline__")
     (argument (reference (const Pipeline)) pipeline)
     (argument (reference (const TensorMap)) x_map)
     (argument int tiles)
-    (argument (reference (const Sizes)) sizes)
+    (argument (reference (const CallSizes)) sizes)
     (do @2 (call tensor_prefetch x_map))
     (declare @3 int turn 0)
     (for @5 (pragma "unroll 1") (declare @5 int index (. blockIdx x)) (< index tiles) (+= index (. gridDim x))
-      (declare @6 (const Tile) tile (call tile_of index sizes))
+      (declare @6 (const Tile) tile (call tile_at index sizes))
       (for @8 (pragma "unroll 1") (declare @8 int k_block 0) (< k_block kKBlocks) (++ k_block)
         (declare @9 (const int) stage (call stage_of turn))
         (do @10 (call mbarrier_wait (& (at (. pipeline empty) stage)) (% (+ (/ turn P::stages) 1) 2))
@@ -757,7 +780,7 @@
         (declare @13 (const int) column (- (. tile column) (- kReachW 1)))
         (do @14 (call tensor_load_4d (+ (. pipeline shared) (* stage kStageBytes)) x_map (& (at (. pipeline full) stage)) column row (* k_block P::block_k) (. tile image)))
         (do @16 (++ turn)))))
-  (function @138 kernel void mma_phases
+  (function @129 kernel void mma_phases
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (const TensorMap) x_map grid_constant)
     (argument (restrict (pointer (const Element))) x)
@@ -767,7 +790,7 @@
     (argument int batch)
     (argument int height)
     (argument int width)
-    (declare @4 Sizes sizes)
+    (declare @4 CallSizes sizes)
     (do @5 (= (. sizes in_h) (call input_rows height)))
     (do @6 (= (. sizes in_w) (call input_columns width)))
     (do @7 (= (. sizes out_h) (call output_rows (. sizes in_h))))
@@ -790,7 +813,7 @@
         (do @23 (call zero_tails (. pipeline shared) kCopiedBytes kTailBytes kThreads))))
     (do @25 (call __syncthreads))
     (blank @25)
-    (declare @27 (const int) warp (call __shfl_sync 0xffffffffu (/ (. threadIdx x) 32) 0))
+    (declare @27 (const int) warp (call warp_uniform (/ (. threadIdx x) 32)))
     (declare @28 (const int) lane (% (. threadIdx x) 32))
     (if @29 (== warp P::warps)
       (then
@@ -819,4 +842,4 @@
               (then
                 (do @53 (call mbarrier_arrive (+ (& (at (. pipeline empty) stage)) (& (call bits_of_all acc) zero))))))
             (do @55 (++ turn)))
-          (do @57 (call store_tile acc exchange x weight bias y (call tile_of index sizes) sizes first lane)))))))
+          (do @57 (call store_tile acc exchange x weight bias y (call tile_at index sizes) sizes first lane)))))))

@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "2b9e1556d33a61f2572416c455606e1de30ab9e9d657bd50018f3b7dfaee8a13")
+  (digest "5e08e21c1d450f02d8d6e4cbca1432900726e8d094fa3e98ae0d3ddd2754ae53")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -59,23 +59,6 @@
   (primitive @103 acts void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
   (primitive @118 acts void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
   (primitive @123 acts void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
-  (file "device/call_sizes.h")
-  (function @7 device int input_rows
-    (attributes "inline")
-    (argument int height)
-    (return @1 (? (>= P::height 0) P::height height)))
-  (function @10 device int input_columns
-    (attributes "inline")
-    (argument int width)
-    (return @1 (? (>= P::width 0) P::width width)))
-  (function @13 device int output_rows
-    (attributes "inline")
-    (argument int in_h)
-    (return @1 (+ (* (- in_h 1) P::stride_h) (- (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) (* 2 P::padding_h)))))
-  (function @17 device int output_columns
-    (attributes "inline")
-    (argument int in_w)
-    (return @1 (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w)))))
   (file "device/printed.h")
   (enum @7 WgmmaType (kWgmmaF16 0) (kWgmmaBf16 1) (kWgmmaTf32 2))
   (enum @9 WgmmaMajor (kWgmmaMajorK 0) (kWgmmaMajorMn 1))
@@ -168,6 +151,10 @@
   (primitive @201 acts void bulk_wait_read (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread have read their shared memory,\n// which may be written again then.\n__device__ __forceinline__ void bulk_wait_read(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group.read 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group.read 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group.read 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group.read 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group.read 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group.read 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group.read 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @234 acts void bulk_wait (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread are complete: their bytes are\n// written.\n__device__ __forceinline__ void bulk_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @266 acts void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
+  (file "device/warp.h")
+  (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
+  (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
+  (primitive @18 acts bool elect_one (uses) "// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.\n__device__ __forceinline__ bool elect_one() {\n  unsigned int elected;\n  asm volatile(\"{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }\" : \"=r\"(elected)::\"memory\");\n  return elected != 0;\n}")
   (file "device/warpgroup.h")
   (primitive @16 acts void wgmma_fence (uses) "// Orders earlier accesses of registers (accumulators, A) before the products that follow.\n__device__ __forceinline__ void wgmma_fence() {\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @21 acts void wgmma_commit (uses) "// Closes a group: all products of this warpgroup since the last one.\n__device__ __forceinline__ void wgmma_commit() {\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}")
@@ -884,35 +871,72 @@
             (do @49 (+= to plane)))))))
   (file "overlap_gemm.cu")
   (section @90 "Kernel")
-  (record @93 Sizes
-    (comment "Of a call: images, outputs and tiles of an image.")
+  (file "device/call_sizes.h")
+  (function @7 device int input_rows
+    (attributes "inline")
+    (argument int height)
+    (return @1 (? (>= P::height 0) P::height height)))
+  (function @10 device int input_columns
+    (attributes "inline")
+    (argument int width)
+    (return @1 (? (>= P::width 0) P::width width)))
+  (function @13 device int output_rows
+    (attributes "inline")
+    (argument int in_h)
+    (return @1 (+ (* (- in_h 1) P::stride_h) (- (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) (* 2 P::padding_h)))))
+  (function @17 device int output_columns
+    (attributes "inline")
+    (argument int in_w)
+    (return @1 (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w)))))
+  (file "device/tiles.h")
+  (record @7 CallSizes
+    (comment "Images of a call, rows and columns of its inputs and outputs, and tiles of an image.")
     (field int batch)
+    (field int in_h)
+    (field int in_w)
     (field int out_h)
     (field int out_w)
     (field int tiles_h)
     (field int tiles_w))
-  (function @102 device Tile tile_of
+  (function @18 device int image_of_tile
+    (comment "Tile number i: its image, where a tile has one, and its row and column among the tiles of an image.")
+    (attributes "inline")
+    (argument int i)
+    (argument (reference (const CallSizes)) sizes)
+    (return @1 (/ (/ i (. sizes tiles_w)) (. sizes tiles_h))))
+  (function @21 device int row_of_tile
+    (attributes "inline")
+    (argument int i)
+    (argument (reference (const CallSizes)) sizes)
+    (return @1 (% (/ i (. sizes tiles_w)) (. sizes tiles_h))))
+  (function @24 device int column_of_tile
+    (attributes "inline")
+    (argument int i)
+    (argument (reference (const CallSizes)) sizes)
+    (return @1 (% i (. sizes tiles_w))))
+  (file "overlap_gemm.cu")
+  (function @94 device Tile tile_at
     (comment "Tiles that have adjacent numbers have the same pixels.")
     (attributes "__forceinline__")
     (argument int index)
-    (argument (reference (const Sizes)) sizes)
+    (argument (reference (const CallSizes)) sizes)
     (declare @1 (const int) place (/ index kNTiles))
-    (declare @2 (const int) place_w (% place (. sizes tiles_w)))
-    (declare @3 (const int) place_h (% (/ place (. sizes tiles_w)) (. sizes tiles_h)))
+    (declare @2 (const int) place_w (call column_of_tile place sizes))
+    (declare @3 (const int) place_h (call row_of_tile place sizes))
     (declare @4 Tile tile)
-    (do @5 (= (. tile image) (* (/ (/ place (. sizes tiles_w)) (. sizes tiles_h)) P::tile_n)))
+    (do @5 (= (. tile image) (* (call image_of_tile place sizes) P::tile_n)))
     (do @6 (= (. tile channel) (* (% index kNTiles) P::block_c)))
     (do @7 (= (. tile out_row) (? kWholeH 0 (- (* (+ (* place_h kStepH) kFirstH) P::stride_h) P::padding_h))))
     (do @8 (= (. tile out_column) (? kWholeW 0 (- (* (+ (* place_w kStepW) kFirstW) P::stride_w) P::padding_w))))
     (do @9 (= (. tile row) (? kWholeH 0 (+ (* place_h kStepH) (- kFirstH (- kReachH 1))))))
     (do @10 (= (. tile column) (? kWholeW 0 (+ (* place_w kStepW) (- kFirstW (- kReachW 1))))))
     (return @11 tile))
-  (function @117 device int first_stage
+  (function @109 device int first_stage
     (comment "The first stage of a block's tile of this number.")
     (attributes "__forceinline__")
     (argument int number)
     (return @1 (? kLoops (* (% number kTilesAhead) kKBlocks) 0)))
-  (function @122 device void begin_tile
+  (function @114 device void begin_tile
     (comment "Issues the first copies of a tile, by one thread.")
     (attributes "__forceinline__")
     (argument (reference (const Pipeline)) pipeline)
@@ -922,7 +946,7 @@
     (argument int number)
     (for @2 plain (declare @2 int k_block 0) (< k_block (? kUsesAgain P::stages kKBlocks)) (++ k_block)
       (do @3 (call copy_stage (. pipeline shared) x_map weight_map (. pipeline full) (. tile image) (. tile row) (. tile column) (. tile channel) k_block (+ (call first_stage number) k_block)))))
-  (function @131 device void multiply_tile
+  (function @123 device void multiply_tile
     (comment "The products of a tile whose first copies are issued: the block's tile of this number.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -933,7 +957,7 @@
     (argument int number)
     (declare @2 (pointer "unsigned char") shared (. pipeline shared))
     (declare @3 (const int) thread (. threadIdx x))
-    (declare @4 (const int) warpgroup (call __shfl_sync 0xffffffffu (/ thread 128) 0))
+    (declare @4 (const int) warpgroup (call warp_uniform (/ thread 128)))
     (do @5 (call pin acc))
     (for @7 (pragma "unroll 1") (declare @7 int k_block 0) (< k_block kKBlocks) (++ k_block)
       (if @8 kUsesAgain
@@ -954,7 +978,7 @@
           (do @25 (call mbarrier_arrive (& (at (. pipeline empty) (call stage_of (- k_block 1)))))))))
     (do @28 (call wgmma_wait 0))
     (do @29 (call pin acc)))
-  (function @164 device void store_tile
+  (function @156 device void store_tile
     (comment "Makes the outputs of a tile of its products.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -962,10 +986,10 @@
     (argument (reference (const Tile)) tile)
     (argument (restrict (pointer (const Element))) bias)
     (argument (restrict (pointer Element)) y)
-    (argument (reference (const Sizes)) sizes)
+    (argument (reference (const CallSizes)) sizes)
     (declare @3 (const int) thread (. threadIdx x))
     (declare @4 (pointer float) products (reinterpret_cast (pointer float) (+ shared kProductsOffset)))
-    (do @5 (call put_products products acc (call __shfl_sync 0xffffffffu (/ thread 128) 0) thread))
+    (do @5 (call put_products products acc (call warp_uniform (/ thread 128)) thread))
     (do @6 (call __syncthreads))
     (if @7 (! P::channels_last)
       (then
@@ -976,7 +1000,7 @@
             (do @10 (call store_pixels y products bias tile (. sizes batch) (. sizes out_h) (. sizes out_w))))
           (else
             (do @12 (call store_rows y products bias tile (. sizes batch) (. sizes out_h) (. sizes out_w))))))))
-  (function @180 kernel void overlap_gemm
+  (function @172 kernel void overlap_gemm
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) weight_map grid_constant)
@@ -988,7 +1012,7 @@
     (argument int width)
     (declare @4 (const int) in_h (call input_rows height))
     (declare @5 (const int) in_w (call input_columns width))
-    (declare @6 Sizes sizes)
+    (declare @6 CallSizes sizes)
     (do @7 (= (. sizes batch) batch))
     (do @8 (= (. sizes out_h) (call output_rows in_h)))
     (do @9 (= (. sizes out_w) (call output_columns in_w)))
@@ -1017,7 +1041,7 @@
           (declare @32 (const "unsigned int") index (+ (. blockIdx x) (* number (. gridDim x))))
           (if @33 (|| (== kTilesAhead 1) (< index (static_cast "unsigned int" tiles)))
             (then
-              (do @34 (call begin_tile pipeline x_map weight_map (call tile_of (static_cast int index) sizes) number)))))))
+              (do @34 (call begin_tile pipeline x_map weight_map (call tile_at (static_cast int index) sizes) number)))))))
     (if @38 (< kPixels kBlockM)
       (then
         (do @39 (call zero_tails (. pipeline shared) kCopiedInputBytes (* (- kBlockM kPixels) kPixelBytes) kThreads))
@@ -1033,7 +1057,7 @@
       (then
         (declare @50 int number 0)
         (for @51 plain (declare @51 int index (. blockIdx x)) (< index tiles) (+= index (. gridDim x))
-          (declare @52 (const Tile) tile (call tile_of index sizes))
+          (declare @52 (const Tile) tile (call tile_at index sizes))
           (declare @53 Accumulators acc (init))
           (do @54 (call multiply_tile acc pipeline x_map weight_map tile number))
           (do @55 (call __syncthreads)
@@ -1041,11 +1065,11 @@
           (declare @56 (const "unsigned int") next (+ index (* kTilesAhead (. gridDim x))))
           (if @57 (&& (== (. threadIdx x) 0) (< next (static_cast "unsigned int" tiles)))
             (then
-              (do @58 (call begin_tile pipeline x_map weight_map (call tile_of (static_cast int next) sizes) (+ number kTilesAhead)))))
+              (do @58 (call begin_tile pipeline x_map weight_map (call tile_at (static_cast int next) sizes) (+ number kTilesAhead)))))
           (do @60 (call store_tile acc (. pipeline shared) tile bias y sizes))
           (do @61 (++ number))))
       (else
-        (declare @64 (const Tile) tile (call tile_of (. blockIdx x) sizes))
+        (declare @64 (const Tile) tile (call tile_at (. blockIdx x) sizes))
         (declare @65 Accumulators acc (init))
         (do @66 (call multiply_tile acc pipeline x_map weight_map tile 0))
         (do @67 (call __syncthreads)

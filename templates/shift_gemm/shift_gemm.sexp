@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "543fb2b970e965dc4c4e874aa677fc0f31f2661a4f460e7c4a9b144d3de3837e")
+  (digest "a18327bfd692b5d24fdf204130626328e2f6ea1f5a60030a08b384baf870dc08")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -68,6 +68,23 @@
   (primitive @103 acts void mbarrier_wait_cluster (uses shared_address) "// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.\n__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  do {\n    asm volatile(\n        \"{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n        : \"=r\"(complete)\n        : \"r\"(shared_address(barrier)), \"r\"(parity)\n        : \"memory\");\n  } while (complete == 0);\n}")
   (primitive @118 acts void named_barrier_sync (uses) "// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.\n__device__ __forceinline__ void named_barrier_sync(int id, int threads) {\n  asm volatile(\"barrier.sync.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
   (primitive @123 acts void named_barrier_arrive (uses) "// Comes to barrier `id` without waiting; the `threads` of all who meet there must be equal.\n__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {\n  asm volatile(\"barrier.arrive.aligned %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n}")
+  (file "device/call_sizes.h")
+  (function @7 device int input_rows
+    (attributes "inline")
+    (argument int height)
+    (return @1 (? (>= P::height 0) P::height height)))
+  (function @10 device int input_columns
+    (attributes "inline")
+    (argument int width)
+    (return @1 (? (>= P::width 0) P::width width)))
+  (function @13 device int output_rows
+    (attributes "inline")
+    (argument int in_h)
+    (return @1 (+ (* (- in_h 1) P::stride_h) (- (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) 1) (* 2 P::padding_h)))))
+  (function @17 device int output_columns
+    (attributes "inline")
+    (argument int in_w)
+    (return @1 (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w)))))
   (file "device/grid.h")
   (primitive @9 acts void grid_dependents_launch (uses) "// Lets the launch behind this one begin, as soon as all blocks have said so or ended.\n__device__ __forceinline__ void grid_dependents_launch() {\n  asm volatile(\"griddepcontrol.launch_dependents;\");\n}")
   (primitive @16 acts void grid_dependency_wait (uses) "// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.\n__device__ __forceinline__ void grid_dependency_wait() {\n  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n}")
@@ -117,7 +134,7 @@
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "shift_gemm.cu")
-  (section @17 "Elements")
+  (section @18 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -313,11 +330,11 @@
       (do @3 (= all (&& all (call has_taps phase)))))
     (return @5 all))
   (constant @85 bool kAllHaveTaps (call all_have_taps))
-  (function @88 constexpr int output_height
-    (comment "Rows and columns of the output.")
+  (function @88 constexpr int strided_output_rows
+    (comment "Rows and columns of the output, of layers with input strides too.")
     (argument int in_h)
     (return @1 (/ (+ (* (- in_h 1) P::stride_h) (- (+ (+ (* P::dilation_h (- P::kernel_h 1)) P::output_padding_h) P::input_stride_h) (* 2 P::padding_h))) P::input_stride_h)))
-  (function @93 constexpr int output_width
+  (function @93 constexpr int strided_output_columns
     (argument int in_w)
     (return @1 (/ (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) P::input_stride_w) (* 2 P::padding_w))) P::input_stride_w)))
   (file "layout.h")
@@ -396,7 +413,7 @@
   (static_assert @134 (|| (== P::cluster 1) (&& (&& (! P::resident) (! P::staged_epilogue)) (! P::ping_pong))) "what blocks of a cluster have not")
   (static_assert @136 (|| (== P::cluster 1) (&& (&& (== (% kKBlocks P::cluster) 0) (== (% P::block_n (* 8 P::cluster)) 0)) (== (% kStoredChannels (* 4 P::adjacent_channels)) 0))) "blocks of a cluster have equal shares")
   (file "shift_gemm.cu")
-  (section @21 "Packing")
+  (section @22 "Packing")
   (file "forward_gemm/weights.h")
   (alias @10 WeightIndex "long long")
   (file "device/weight_order.h")
@@ -537,7 +554,7 @@
     (do @2 (call grid_dependents_launch))
     (do @3 (call pack weight packed (+ (* (. blockIdx x) 256) (. threadIdx x)))))
   (file "shift_gemm.cu")
-  (section @24 "Tiles and stages")
+  (section @25 "Tiles and stages")
   (file "device/ring.h")
   (record @15 Pipeline
     (comment "Shared memory from its first stage on, and the stages' barriers.")
@@ -630,7 +647,7 @@
     (argument (const int) tiles_x)
     (return @1 (init (* (/ index (* tiles_y tiles_x)) P::tile_n) (* (% (/ index tiles_x) tiles_y) P::tile_h) (* (% index tiles_x) P::tile_w))))
   (file "shift_gemm.cu")
-  (section @28 "Producer")
+  (section @29 "Producer")
   (file "bulk_pixels.h")
   (constant @9 int kCopyPixels (? (&& (== P::groups 1) (== P::block_k P::in_channels)) kThreadColumns 1))
   (constant @10 int kPixelCopies (/ kPlane kCopyPixels))
@@ -955,7 +972,7 @@
     (declare @3 (const "long long") plane (+ (* (static_cast "long long" (+ (. tile image) image)) kInChannels) channel))
     (return @4 (init (call place_in_vector x (+ (* (+ (+ (* plane in_h) (. tile m_y)) row) in_w) first_column)) (+ (+ first_column column) kLoadStart) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w)))))
   (file "shift_gemm.cu")
-  (section @34 "Products")
+  (section @35 "Products")
   (file "forward_gemm/taps.h")
   (function @9 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and how many offsets before it some tap reads.")
@@ -1290,7 +1307,7 @@
                 (then
                   (do @55 (call warp_arrive previous (== later 1)))))))))))
   (file "shift_gemm.cu")
-  (section @38 "Epilogue")
+  (section @39 "Epilogue")
   (file "device/cluster.h")
   (primitive @9 computes "unsigned int" cluster_rank (uses) "// This block's number in its cluster.\n__device__ __forceinline__ unsigned int cluster_rank() {\n  unsigned int rank;\n  asm(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\n  return rank;\n}")
   (primitive @16 computes "unsigned int" cluster_size (uses) "// How many blocks the cluster has.\n__device__ __forceinline__ unsigned int cluster_size() {\n  unsigned int size;\n  asm(\"mov.u32 %0, %%cluster_nctarank;\" : \"=r\"(size));\n  return size;\n}")
@@ -1548,9 +1565,9 @@
                   (then
                     (do @26 (call store_piece (+ (+ (+ y (* (+ (* (static_cast "long long" (+ (+ (+ co first) channel) own)) out_h) oy) out_w)) ox) further) (+ (+ (+ staged (* (+ channel own) kOutPitch)) place) further))))))))))))
   (file "shift_gemm.cu")
-  (section @43 "Kernel")
-  (constant @45 int kFullArrivals (? kByRows kRowArrivals (? P::bulk (/ kProducers 32) kProducers)))
-  (function @48 device void skip_tile
+  (section @44 "Kernel")
+  (constant @46 int kFullArrivals (? kByRows kRowArrivals (? P::bulk (/ kProducers 32) kProducers)))
+  (function @49 device void skip_tile
     (comment "Goes on to the stage after those of one tile.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
@@ -1561,7 +1578,7 @@
       (then
         (do @4 (-= stage P::stages))
         (do @5 (^= parity 1)))))
-  (function @57 kernel void shift_gemm
+  (function @58 kernel void shift_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)
@@ -1570,10 +1587,10 @@
     (argument int batch)
     (argument int height)
     (argument int width)
-    (declare @3 (const int) in_h (? (>= P::height 0) P::height height))
-    (declare @4 (const int) in_w (? (>= P::width 0) P::width width))
-    (declare @5 (const int) out_h (call output_height in_h))
-    (declare @6 (const int) out_w (call output_width in_w))
+    (declare @3 (const int) in_h (call input_rows height))
+    (declare @4 (const int) in_w (call input_columns width))
+    (declare @5 (const int) out_h (call strided_output_rows in_h))
+    (declare @6 (const int) out_w (call strided_output_columns in_w))
     (declare @7 (const int) tiles_y (call tiles_down out_h))
     (declare @8 (const int) tiles_x (call tiles_across in_h in_w out_w))
     (declare @9 (const int) tiles (* (* (+ (/ (- batch 1) P::tile_n) 1) tiles_y) tiles_x))

@@ -105,6 +105,11 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   return bits;
 }
 
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
 // The chip's form of a tensor map (generator/recipe/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
 struct __align__(64) TensorMap {
   unsigned long long words[16];
@@ -797,7 +802,7 @@ __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long
   const Origin origin = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
                          target.first_kh - 1, target.first_kw - 3};
   unsigned char* spare = shared + (kSpareOffset + thread * 16);
-  const int warp = __shfl_sync(0xffffffffu, thread / 32, 0);
+  const int warp = warp_uniform(thread / 32);
   const int lane = thread % 32;
   if (thread == 0) {
     for (int number = 0; number < min(count, 1); ++number) {
@@ -1096,7 +1101,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
   }
   __syncthreads();
 
-  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
+  const int warpgroup = warp_uniform(static_cast<int>(threadIdx.x) / 128);
   if (warpgroup >= 3) {
     turn_stages(shared, full, empty, x_map, grad_y_map, target, first_tile, count, row_tiles, threadIdx.x - kConsumers,
                 batch);

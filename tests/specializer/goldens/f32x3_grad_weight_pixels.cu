@@ -107,6 +107,11 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
   return bits;
 }
 
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
 // The chip's form of a tensor map (generator/recipe/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
 struct __align__(64) TensorMap {
   unsigned long long words[16];
@@ -918,7 +923,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int thread = threadIdx.x;
   const int lane = thread % 32;
-  const int warpgroup = __shfl_sync(0xffffffffu, thread / 128, 0);
+  const int warpgroup = warp_uniform(thread / 128);
   int places[1];
   places[0] = place_of_rows(warpgroup * 4 + thread / 32 % 4, lane);
   Accumulators high[1] = {};

@@ -109,6 +109,11 @@ __device__ __forceinline__ void tensor_load_4d(void* to, const TensorMap& map, u
       : "memory");
 }
 
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -600,7 +605,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 
   const int thread = threadIdx.x;
-  const int warpgroup = __shfl_sync(0xffffffffu, thread / 128, 0);
+  const int warpgroup = warp_uniform(thread / 128);
   int places[2];
   #pragma unroll
   for (int tile = 0; tile < 2; ++tile) {

@@ -103,6 +103,11 @@ __device__ __forceinline__ void tensor_load_4d(void* to, const TensorMap& map, u
       : "memory");
 }
 
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -485,7 +490,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
-  const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
+  const int warpgroup = warp_uniform(static_cast<int>(threadIdx.x) / 128);
   if (warpgroup >= 2) {
     const int thread = threadIdx.x - kConsumers;
     const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,

@@ -111,6 +111,11 @@ __device__ __forceinline__ void tensor_prefetch(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
 #endif
 
 // ---- Constants ----
@@ -250,8 +255,8 @@ __device__ __forceinline__ void zero_tails(unsigned char* shared) {
 
 // ---- Tiles ----
 
-// Of a call: outputs, and tiles of an image.
-struct Sizes {
+// Images of a call, rows and columns of its inputs and outputs, and tiles of an image.
+struct CallSizes {
   int in_h;
   int in_w;
   int out_h;
@@ -267,7 +272,7 @@ struct Tile {
   int column;
 };
 
-__device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
+__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
   return {index / sizes.tiles_w / sizes.tiles_h, index / sizes.tiles_w % sizes.tiles_h * 7 + 1,
           index % sizes.tiles_w * kTileColumns - 2};
 }
@@ -352,7 +357,7 @@ __device__ __forceinline__ float defined_sum(int padded_row, int padded_column, 
 // Stores a warp's outputs of a tile.
 __device__ __forceinline__ void store_tile(const Accumulators& acc, float* exchange, const float* __restrict__ x,
                                            const float* __restrict__ weight, const float* __restrict__ bias,
-                                           float* __restrict__ y, const Tile& tile, const Sizes& sizes, int first,
+                                           float* __restrict__ y, const Tile& tile, const CallSizes& sizes, int first,
                                            int lane) {
   #pragma unroll
   for (int chunk = 0; chunk < 2; ++chunk) {
@@ -407,12 +412,12 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* excha
 
 // The last warp's first lane: issues the copies of all stages of the block's tiles.
 __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map, int tiles,
-                                           const Sizes& sizes) {
+                                           const CallSizes& sizes) {
   tensor_prefetch(x_map);
   int turn = 0;
   #pragma unroll 1
   for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const Tile tile = tile_of(index, sizes);
+    const Tile tile = tile_at(index, sizes);
     #pragma unroll 1
     for (int k_block = 0; k_block < 7; ++k_block) {
       const int stage = turn % 5;
@@ -431,7 +436,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     convtgen_mma_phases_forward_5993bd8465ce33c0(__grid_constant__ const TensorMap x_map, const float* __restrict__ x,
                                                  const float* __restrict__ weight, const float* __restrict__ bias,
                                                  float* __restrict__ y, int batch) {
-  Sizes sizes;
+  CallSizes sizes;
   sizes.in_h = 540;
   sizes.in_w = 480;
   sizes.out_h = (sizes.in_h - 1) * 4 + 4;
@@ -452,7 +457,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   zero_tails(pipeline.shared);
   __syncthreads();
 
-  const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
+  const int warp = warp_uniform(threadIdx.x / 32);
   const int lane = threadIdx.x % 32;
   if (warp == 12) {
     if (lane == 0) {
@@ -482,7 +487,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
         ++turn;
       }
-      store_tile(acc, exchange, x, weight, bias, y, tile_of(index, sizes), sizes, first, lane);
+      store_tile(acc, exchange, x, weight, bias, y, tile_at(index, sizes), sizes, first, lane);
     }
   }
 }

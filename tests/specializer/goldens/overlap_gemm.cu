@@ -117,6 +117,11 @@ __device__ __forceinline__ void tensor_prefetch(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -394,8 +399,8 @@ __device__ __forceinline__ void store_pixels(unsigned short* __restrict__ y, con
 
 // ---- Kernel ----
 
-// Of a call: images, outputs and tiles of an image.
-struct Sizes {
+// Images of a call, rows and columns of its inputs and outputs, and tiles of an image.
+struct CallSizes {
   int batch;
   int out_h;
   int out_w;
@@ -404,7 +409,7 @@ struct Sizes {
 };
 
 // Tiles that have adjacent numbers have the same pixels.
-__device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
+__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
   const int place = index / 16;
   Tile tile;
   tile.image = place / sizes.tiles_w / sizes.tiles_h * 4;
@@ -435,7 +440,7 @@ __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline&
                                               const TensorMap& weight_map, const Tile& tile) {
   unsigned char* shared = pipeline.shared;
   const int thread = threadIdx.x;
-  const int warpgroup = __shfl_sync(0xffffffffu, thread / 128, 0);
+  const int warpgroup = warp_uniform(thread / 128);
   pin(acc);
   #pragma unroll 1
   for (int k_block = 0; k_block < kKBlocks; ++k_block) {
@@ -462,10 +467,10 @@ __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline&
 // Makes the outputs of a tile of its products.
 __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned char* shared, const Tile& tile,
                                            const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
-                                           const Sizes& sizes) {
+                                           const CallSizes& sizes) {
   const int thread = threadIdx.x;
   float* products = reinterpret_cast<float*>(shared);
-  put_products(products, acc, __shfl_sync(0xffffffffu, thread / 128, 0), thread);
+  put_products(products, acc, warp_uniform(thread / 128), thread);
   __syncthreads();
   store_pixels(y, products, bias, tile, sizes.batch, sizes.out_h, sizes.out_w);
 }
@@ -475,7 +480,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                                                    __grid_constant__ const TensorMap weight_map,
                                                    const unsigned short* __restrict__ bias,
                                                    unsigned short* __restrict__ y, int batch) {
-  Sizes sizes;
+  CallSizes sizes;
   sizes.batch = batch;
   sizes.out_h = 16;
   sizes.out_w = 12;
@@ -495,11 +500,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     fence_mbarrier_init();
     const unsigned int index = blockIdx.x;
-    begin_tile(pipeline, x_map, weight_map, tile_of(static_cast<int>(index), sizes));
+    begin_tile(pipeline, x_map, weight_map, tile_at(static_cast<int>(index), sizes));
   }
   __syncthreads();
 
-  const Tile tile = tile_of(blockIdx.x, sizes);
+  const Tile tile = tile_at(blockIdx.x, sizes);
   Accumulators acc = {};
   multiply_tile(acc, pipeline, x_map, weight_map, tile);
   __syncthreads();  // all warpgroups have read the stages

@@ -118,6 +118,11 @@ __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -403,8 +408,8 @@ __device__ __forceinline__ void store_rows(unsigned short* __restrict__ y, const
 
 // ---- Kernel ----
 
-// Of a call: images, outputs and tiles of an image.
-struct Sizes {
+// Images of a call, rows and columns of its inputs and outputs, and tiles of an image.
+struct CallSizes {
   int batch;
   int out_h;
   int out_w;
@@ -413,7 +418,7 @@ struct Sizes {
 };
 
 // Tiles that have adjacent numbers have the same pixels.
-__device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
+__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
   const int place_w = index % sizes.tiles_w;
   const int place_h = index / sizes.tiles_w % sizes.tiles_h;
   Tile tile;
@@ -440,7 +445,7 @@ __device__ __forceinline__ void begin_tile(const Pipeline& pipeline, const Tenso
 __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline& pipeline, int number) {
   unsigned char* shared = pipeline.shared;
   const int thread = threadIdx.x;
-  const int warpgroup = __shfl_sync(0xffffffffu, thread / 128, 0);
+  const int warpgroup = warp_uniform(thread / 128);
   pin(acc);
   __syncwarp();
   const int of_stage = first_stage();
@@ -454,10 +459,10 @@ __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline&
 // Makes the outputs of a tile of its products.
 __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned char* shared, const Tile& tile,
                                            const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
-                                           const Sizes& sizes) {
+                                           const CallSizes& sizes) {
   const int thread = threadIdx.x;
   float* products = reinterpret_cast<float*>(shared + kProductsOffset);
-  put_products(products, acc, __shfl_sync(0xffffffffu, thread / 128, 0), thread);
+  put_products(products, acc, warp_uniform(thread / 128), thread);
   __syncthreads();
   store_rows(y, products, bias, tile, sizes.out_h, sizes.out_w);
 }
@@ -467,7 +472,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
                                                    const unsigned short* __restrict__ weight,
                                                    const unsigned short* __restrict__ bias,
                                                    unsigned short* __restrict__ y, int batch) {
-  Sizes sizes;
+  CallSizes sizes;
   sizes.batch = batch;
   sizes.out_h = 1080;
   sizes.out_w = 1920;
@@ -484,20 +489,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     mbarrier_init(&pipeline.full[0], 1);
     fence_mbarrier_init();
     const unsigned int index = blockIdx.x;
-    begin_tile(pipeline, x_map, tile_of(static_cast<int>(index), sizes));
+    begin_tile(pipeline, x_map, tile_at(static_cast<int>(index), sizes));
   }
   load_weights(pipeline.shared + kResidentOffset, weight);
   __syncthreads();
 
   int number = 0;
   for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const Tile tile = tile_of(index, sizes);
+    const Tile tile = tile_at(index, sizes);
     Accumulators acc = {};
     multiply_tile(acc, pipeline, number);
     __syncthreads();  // all warpgroups have read the stages, and the products of the tile before
     const unsigned int next = index + gridDim.x;
     if (threadIdx.x == 0 && next < static_cast<unsigned int>(tiles)) {
-      begin_tile(pipeline, x_map, tile_of(static_cast<int>(next), sizes));
+      begin_tile(pipeline, x_map, tile_at(static_cast<int>(next), sizes));
     }
     store_tile(acc, pipeline.shared, tile, bias, y, sizes);
     ++number;

@@ -285,15 +285,15 @@ __device__ __forceinline__ void warp_arrive(unsigned long long* barrier) {
 
 // ---- Tiles ----
 
-// Of a call: images, inputs, outputs, strips of an image, and segments of a strip.
-struct Sizes {
+// Images of a call, rows and columns of its inputs and outputs, and tiles of an image.
+struct CallSizes {
   int batch;
   int in_h;
   int in_w;
   int out_h;
   int out_w;
-  int strips;
-  int segments;
+  int tiles_h;
+  int tiles_w;
 };
 
 // A tile: its first image, its first position, the row of positions behind its last, and its first input row.
@@ -305,11 +305,11 @@ struct Tile {
   int first_input;
 };
 
-__device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
+__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
   Tile tile;
-  tile.image = index / sizes.strips / sizes.segments;
-  tile.row = index / sizes.strips % sizes.segments * 17 + 1;
-  tile.column = index % sizes.strips * 128 + 1;
+  tile.image = index / sizes.tiles_w / sizes.tiles_h;
+  tile.row = index / sizes.tiles_w % sizes.tiles_h * 17 + 1;
+  tile.column = index % sizes.tiles_w * 128 + 1;
   tile.end = min(tile.row + 17, sizes.in_h + 1);
   tile.first_input = max(0, tile.row - 2);
   return tile;
@@ -319,12 +319,12 @@ __device__ __forceinline__ Tile tile_of(int index, const Sizes& sizes) {
 
 // The last warp's first lane: issues the copies of all stages of the block's tiles.
 __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map, int tiles,
-                                           const Sizes& sizes) {
+                                           const CallSizes& sizes) {
   int stage = 0;
   unsigned int parity = 1;  // the first time waits end at once
   #pragma unroll 1
   for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const Tile tile = tile_of(index, sizes);
+    const Tile tile = tile_at(index, sizes);
     #pragma unroll 1
     for (int row = tile.first_input; row < tile.end; ++row) {
       // those behind the image's are zeros
@@ -490,7 +490,7 @@ struct Vector {
 
 // The vector of a slot of a thread's position i of a tile's row. `own` is its first position.
 __device__ __forceinline__ Vector vector_of(const Tile& tile, int position_row, int own, int i, int quarter,
-                                            const Sizes& sizes) {
+                                            const CallSizes& sizes) {
   const int place = own + (i / 2 * 128 + i % 2 * 8);
   const int output = quarter * 4;
   Vector vector;
@@ -502,7 +502,7 @@ __device__ __forceinline__ Vector vector_of(const Tile& tile, int position_row, 
 }
 
 __device__ __forceinline__ unsigned short* address_of(unsigned short* __restrict__ y, const Vector& vector,
-                                                      const Sizes& sizes) {
+                                                      const CallSizes& sizes) {
   return y + ((static_cast<long long>(vector.image) * sizes.out_h + vector.row) * sizes.out_w + vector.element);
 }
 
@@ -519,7 +519,7 @@ __device__ __forceinline__ float check_finite(const RowSums& sums, int i) {
 // Stores a thread's outputs of a row of positions. Returns 0 where all sums are finite, else NaN.
 __device__ __forceinline__ float store_row(const RowSums& sums, const Biases& biases, unsigned short* __restrict__ y,
                                            const Tile& tile, int position_row, int own, int quarter,
-                                           const Sizes& sizes) {
+                                           const CallSizes& sizes) {
   float finite = 0;
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -542,7 +542,7 @@ __device__ __forceinline__ void make_again(const RowSums& sums, const unsigned s
                                            const unsigned short* __restrict__ weight,
                                            const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
                                            const Tile& tile, int position_row, int own, int quarter,
-                                           const Sizes& sizes) {
+                                           const CallSizes& sizes) {
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const Vector vector = vector_of(tile, position_row, own, i, quarter, sizes);
@@ -566,15 +566,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                                                  const unsigned short* __restrict__ weight,
                                                  const unsigned short* __restrict__ bias,
                                                  unsigned short* __restrict__ y, int batch) {
-  Sizes sizes;
+  CallSizes sizes;
   sizes.batch = batch;
   sizes.in_h = 540;
   sizes.in_w = 480;
   sizes.out_h = (sizes.in_h - 1) * 4 + 4;
   sizes.out_w = (sizes.in_w - 1) * 4 + 4;
-  sizes.strips = (sizes.in_w + 127) / 128;
-  sizes.segments = (sizes.in_h + 16) / 17;
-  const int tiles = batch * sizes.segments * sizes.strips;
+  sizes.tiles_w = (sizes.in_w + 127) / 128;
+  sizes.tiles_h = (sizes.in_h + 16) / 17;
+  const int tiles = batch * sizes.tiles_h * sizes.tiles_w;
 
   Pipeline pipeline;
   pipeline.shared = shared_align(shared_memory(), 1024);
@@ -604,7 +604,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     unsigned int parity = 0;
     #pragma unroll 1
     for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-      const Tile tile = tile_of(index, sizes);
+      const Tile tile = tile_at(index, sizes);
       Accumulators acc = {};
       RowSums sums = {};
       // Outputs of a row are stored during the products of the next one.
