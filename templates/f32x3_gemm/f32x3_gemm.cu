@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
-  if (warp >= kConsumers / 32) {
+  if (is_producer(warp)) {
     setmaxnreg_decrease(kProducerRegisters);
     const int thread = threadIdx.x - kConsumers;
     const long long plane = static_cast<long long>(in_h) * in_w;

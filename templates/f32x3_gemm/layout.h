@@ -4,9 +4,10 @@
 #include "element.h"
 #include "forward_gemm/problem.h"
 
-constexpr int kBytes = 4;          // of an element
-constexpr int kParts = 2;          // f16 operands that an element makes: high and low
-constexpr int kInstructionK = 16;  // channels of one product, which is of f16
+constexpr int kBytes = 4;             // of an element
+constexpr int kVector = 16 / kBytes;  // elements of a 16-byte vector
+constexpr int kParts = 2;             // f16 operands that an element makes: high and low
+constexpr int kInstructionK = 16;     // channels of one product, which is of f16
 constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kTileWarps = kConsumers / 32;  // consumer warps of a tile
 constexpr int kStoredChannels = P::block_n;
@@ -106,7 +107,7 @@ constexpr int kProducerRegisters = kTwoProducers ? (kFewRegisters && !(P::channe
                                    : kStrided         ? 88
                                                       : 72;
 constexpr int kConsumerRegisters = kTwoProducers ? 256 - kProducerRegisters : (504 - kProducerRegisters) / 2;
-constexpr int kThreads = kConsumers + kProducers;
+#include "device/roles.h"
 
 // Packed weights (forward_gemm/weights.h), in bytes: a product's B operand of a k-step, first of high parts, then of
 // low parts; a k-block's; an N tile's; all. After all k-blocks of an N tile come the exponents of the channels' scales,

@@ -11,7 +11,7 @@
 using Place = int;
 
 __device__ __forceinline__ Place place_of_rows(int rows, int lane) {
-  return (channel_of_rows(rows) / kPack + lane / 8 % 2) * kWindowUnitPitch +
+  return (channel_of_rows(rows) / kVector + lane / 8 % 2) * kWindowUnitPitch +
          (pixel_of_tap(tap_of_rows(rows)) + lane % 8 + lane / 16 * 8) * 16;
 }
 

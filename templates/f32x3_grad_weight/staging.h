@@ -18,7 +18,7 @@ __device__ __forceinline__ void load_unit(float (&words)[kWords], const Element*
     load_channels(words, from, is_inside && (is_whole || left > 0));
   } else {
 #pragma unroll
-    for (int c = 0; c < kPack; ++c) {
+    for (int c = 0; c < kVector; ++c) {
       words[c] = is_inside && (is_whole || c < left) ? from[c * plane] : 0;
     }
   }
@@ -36,12 +36,12 @@ __device__ __forceinline__ int window_place(int pixel, int unit) {
 __device__ __forceinline__ void store_input_unit(unsigned char* to, const float (&words)[kWords], int unit,
                                                  const int next, int) {
   const float* scales = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
-  store_split(to + next * kInputUnitPitch, kInputBytes, words, scales + (unit + next) * kPack);
+  store_split(to + next * kInputUnitPitch, kInputBytes, words, scales + (unit + next) * kVector);
 }
 __device__ __forceinline__ void store_window_unit(unsigned char* to, const float (&words)[kWords], int unit,
                                                   const int next, int) {
   const float* scales = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
-  store_split(to + next * kWindowUnitPitch, kWindowBytes, words, scales + (P::block_in + (unit + next) * kPack));
+  store_split(to + next * kWindowUnitPitch, kWindowBytes, words, scales + (P::block_in + (unit + next) * kVector));
 }
 
 // ---- Rows that are turned ----

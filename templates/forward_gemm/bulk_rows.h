@@ -4,7 +4,7 @@
 // all vectors that the row touches, and the staged row begins with up to three elements of what lies before it: its
 // skew. Its elements outside the image are read as zero.
 // Needs: ceil_div(), Element, kBytes, kChannelPitch, kConsumers, kInChannels, kProducers, kRowPitch, kRows, kSkewed,
-//   kStagedColumns, kStagedRows, P
+//   kStagedColumns, kStagedRows, kVector, P
 #pragma once
 
 #include "device/barrier.h"
@@ -12,11 +12,10 @@
 #include "layout.h"
 
 constexpr bool kByRows = P::bulk && !P::channels_last;
-constexpr int kVectorElements = 16 / kBytes;
 
 // Where in a 16-byte vector the element lies that is `offset` elements after `x`.
 __device__ __forceinline__ int place_in_vector(const Element* __restrict__ x, long long offset) {
-  return static_cast<int>((reinterpret_cast<unsigned long long>(x) / kBytes + offset) % kVectorElements);
+  return static_cast<int>((reinterpret_cast<unsigned long long>(x) / kBytes + offset) % kVector);
 }
 
 // A producer copies one row of an image in some channels, kRowChannels apart. Every fourth channel has the same skew,
@@ -80,14 +79,13 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
                           static_cast<long long>(iy) * in_w + first_column;
   const int skew =
       kSkewed ? place_in_vector(x, start + (P::groups == 1 ? channel : first_channel + channel) * plane) : 0;
-  const int head = kSkewed ? (skew + begin) / kVectorElements * kVectorElements : begin;
-  const int tail = kSkewed ? (skew + end + (kVectorElements - 1)) / kVectorElements * kVectorElements : end;
+  const int head = kSkewed ? (skew + begin) / kVector * kVector : begin;
+  const int tail = kSkewed ? (skew + end + (kVector - 1)) / kVector * kVector : end;
   const bool is_copied = (!kHasSpare || channel < kRowChannels) && (P::tile_n == 1 || first_image + image < batch) &&
                          iy >= 0 && iy < in_h && begin < end;
-  const bool at_end =
-      kSkewed && is_copied &&
-      (start + begin < kVectorElements - 1 || start + (kInChannels - 1) * plane + end + (kVectorElements - 1) >
-                                                  static_cast<long long>(batch) * kInChannels * plane);
+  const bool at_end = kSkewed && is_copied &&
+                      (start + begin < kVector - 1 || start + (kInChannels - 1) * plane + end + (kVector - 1) >
+                                                          static_cast<long long>(batch) * kInChannels * plane);
   const int rows =
       kWarpRows == 1 ? 1
       : is_copied ? (min(first_row + kStagedRows * P::input_stride_h, in_h) - iy + (kRowWarpsStep - 1)) / kRowWarpsStep
@@ -142,8 +140,8 @@ __device__ __forceinline__ void zero_pad(Element* to, int channels, int first_ro
     const bool is_copied = (P::in_channels % P::block_k == 0 || i / kImageRows < channels) &&
                            (P::tile_n == 1 || image < images) && iy >= 0 && iy < in_h;
     Element* staged = to + i / kImageRows * kChannelPitch + i % kImageRows * kRowPitch;
-    for (int column = kSkewed && is_copied ? kRowPitch : thread % kRowThreads * kVectorElements; column < kRowPitch;
-         column += kRowThreads * kVectorElements) {
+    for (int column = kSkewed && is_copied ? kRowPitch : thread % kRowThreads * kVector; column < kRowPitch;
+         column += kRowThreads * kVector) {
       const int ix = first_column + column;
       if (kSkewed || !is_copied || ix < 0 || ix >= in_w) {
         *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);

@@ -51,7 +51,7 @@ constexpr int kCopiedBytes =
     kParts * (kInBoxes * kInputPixels * kInSwizzle + kPlanes * kOutBoxes * kPlanePixels * kOutSwizzle);
 constexpr int kStageBytes = kInputBytes + kParts * kWindowPartBytes;
 
-static_assert(kGroupIn % kPack == 0 && kGroupOut % kPack == 0, "a group's channels begin at multiples of 16 bytes");
+static_assert(kGroupIn % kVector == 0 && kGroupOut % kVector == 0, "a group's channels begin at multiples of 16 bytes");
 static_assert(P::block_in % 16 == 0, "a box has a swizzle");
 static_assert(P::flat || P::tile_columns % kInstructionK == 0, "a row of a stage is whole products");
 static_assert(!P::flat || P::width >= 0, "the pitch of whole rows is known");

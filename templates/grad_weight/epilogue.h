@@ -38,7 +38,7 @@ __device__ __forceinline__ int place_in_column(int row, int i) {
   if (kChannelsTogether) {
     return row / P::block_out * kTapPitch + row % P::block_out + i;
   }
-  if (kTaps % kVector == 0) {
+  if (kTaps % kStoreVector == 0) {
     return (row % kTaps + i) * kTapPitch + row / kTaps;
   }
   return (row + i) % kTaps * kTapPitch + (row + i) / kTaps;
@@ -59,7 +59,7 @@ __device__ __forceinline__ void store_columns(const float* columns, int first_co
   const int place = thread / kVectorThreads;
   const int end = kConsumers % kVectorThreads == 0 || place < kColumnsAtOnce ? count : 0;
   for (int vector = thread % kVectorThreads; vector < kVectors; vector += kVectorThreads) {
-    const int row = vector * kVector;
+    const int row = vector * kStoreVector;
     const int tap = kChannelsTogether ? row / P::block_out : row % kTaps;
     const int channel = kChannelsTogether ? row % P::block_out : row / kTaps;
     const int kw = target.first_kw + tap % P::taps_w;
@@ -75,8 +75,8 @@ __device__ __forceinline__ void store_columns(const float* columns, int first_co
       if (is_inside && (P::kernel_h % P::taps_h == 0 || kh < P::kernel_h) &&
           (kGroupIn % P::block_in == 0 || ci < kGroupIn)) {
         const float* from = columns + column * kColumnPitch;
-        float sums[kVector];
-        if constexpr (kChannelsTogether && kVector == 4) {
+        float sums[kStoreVector];
+        if constexpr (kChannelsTogether && kStoreVector == 4) {
           const float4 together = *reinterpret_cast<const float4*>(from + place_in_column(row, 0));
           sums[0] = together.x;
           sums[1] = together.y;
@@ -84,7 +84,7 @@ __device__ __forceinline__ void store_columns(const float* columns, int first_co
           sums[3] = together.w;
         } else {
 #pragma unroll
-          for (int i = 0; i < kVector; ++i) {
+          for (int i = 0; i < kStoreVector; ++i) {
             sums[i] = from[place_in_column(row, i)];
           }
         }
@@ -93,7 +93,7 @@ __device__ __forceinline__ void store_columns(const float* columns, int first_co
         if constexpr (P::slices == 1) {
           if (adds) {  // to what is there
 #pragma unroll
-            for (int i = 0; i < kVector; ++i) {
+            for (int i = 0; i < kStoreVector; ++i) {
               sums[i] += widen(grad_weight[weight + i]);
             }
           }

@@ -9,6 +9,6 @@ __device__ __forceinline__ float widen(Element value) {
 __device__ __forceinline__ Element narrow(float value) {
   return value;
 }
-__device__ __forceinline__ void store_vector(Element* to, const float (&sums)[kVector]) {
+__device__ __forceinline__ void store_vector(Element* to, const float (&sums)[kStoreVector]) {
   store_floats(to, sums);
 }

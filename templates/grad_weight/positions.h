@@ -18,8 +18,8 @@ constexpr int kRunSteps = kRunPixels / kInstructionK;
 constexpr int kKSteps = kInputPixels / kInstructionK;
 
 // Units of channels that a block has of x and of grad_y.
-constexpr int kInputUnits = P::block_in / kPack;
-constexpr int kWindowUnits = P::block_out / kPack;
+constexpr int kInputUnits = P::block_in / kVector;
+constexpr int kWindowUnits = P::block_out / kVector;
 
 // From a unit of eight channels to the next one in shared memory, in bytes: odd multiples of 16 keep stores and loads
 // free of bank conflicts.
@@ -37,4 +37,5 @@ __device__ __forceinline__ int pixel_of_tap(int tap) {
 
 static_assert(P::flat || P::tile_columns % kInstructionK == 0, "a row of a stage is whole products");
 static_assert(!P::flat || P::width >= 0, "the pitch of whole rows is known");
-static_assert(!P::channels_last || (kGroupIn % kPack == 0 && kGroupOut % kPack == 0), "units are loaded as they lie");
+static_assert(!P::channels_last || (kGroupIn % kVector == 0 && kGroupOut % kVector == 0),
+              "units are loaded as they lie");

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "columns.h"
+#include "device/instruction.h"
 #include "device/printed.h"
 #include "device/static_parameters.h"
 #include "device/template.h"
@@ -24,10 +25,6 @@ __host__ __device__ constexpr int smaller(int a, int b) {
 }
 
 constexpr int kConsumers = 128 * P::consumer_groups;
-
-constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
-constexpr int kInstructionK = 32 / kBytes;             // positions of one product
-constexpr int kPack = 16 / kBytes;                     // channels of a unit: 16 bytes
 
 constexpr int kKernelTaps = P::kernel_h * P::kernel_w;
 constexpr int kGroupIn = P::in_channels / P::groups;
@@ -85,16 +82,16 @@ constexpr int kResultBytes = static_cast<int>(sizeof(Element));  // of a weight
 constexpr int kMostVector = P::slices > 1 || kAdjacent* kResultBytes < 32 ? 1
                             : kChannelsTogether                           ? 4
                                                                           : 16 / kResultBytes;
-constexpr int kVector = greatest_common_divisor(
+constexpr int kStoreVector = greatest_common_divisor(
     kAdjacent, kChannelsTogether || kTaps % 2 != 0 ? kMostVector : greatest_common_divisor(kMostVector, kTaps));
-constexpr int kWeightAlignment = kVector * kResultBytes;
+constexpr int kWeightAlignment = kStoreVector * kResultBytes;
 
 // On their way to memory they take the place of the stages: some columns at a time. Pitches keep stores to shared
 // memory free of bank conflicts, and loads where the number of taps is a power of two or channels lie together; others
 // take some two wavefronts. Single elements: a warp loads all taps of adjacent channels. Vectors: a thread's taps are
 // of one channel.
 constexpr int kTapPad = kChannelsTogether || kTaps == 1 ? 0
-                        : kVector > 1                   ? (kTaps < 8         ? 0
+                        : kStoreVector > 1              ? (kTaps < 8         ? 0
                                                            : 32 % kTaps == 0 ? 32 / kTaps
                                                                              : 2)
                         : kTaps == 2                    ? floor_mod(16 - P::block_out, 32)
@@ -104,7 +101,7 @@ constexpr int kColumnPitch = kTaps * kTapPitch + floor_mod(4 - kTaps * kTapPitch
 
 // Threads that store a column's vectors, and columns that the block stores at once. Where a warp stores two or four
 // columns, the banks of these are apart: by 16 with a distance of four columns, by 8 with two.
-constexpr int kVectors = kRows / kVector;  // of a column
+constexpr int kVectors = kRows / kStoreVector;  // of a column
 constexpr int kVectorThreads = smaller(kVectors, kConsumers);
 constexpr int kColumnsAtOnce = kConsumers / kVectorThreads;
 constexpr int kColumnDistance = kVectors == 16 || kVectors == 8 ? kVectors / 4 : 1;

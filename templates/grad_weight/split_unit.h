@@ -5,7 +5,7 @@
 #include "device/split.h"
 #include "grad_weight/problem.h"
 
-constexpr int kWords = kPack;  // of a unit
+constexpr int kWords = kVector;  // of a unit
 
 // Loads a unit that lies with channels last, or zeros.
 __device__ __forceinline__ void load_channels(float (&words)[kWords], const Element* __restrict__ from, bool is_there) {

@@ -61,14 +61,14 @@ __device__ __forceinline__ void load_input(Words& words, const Source& source, c
                          (kHaloH == 0 || iy < in_h) && ix < in_w;
   const long long plane = static_cast<long long>(in_h) * in_w;
   const Element* from = source.x + static_cast<long long>(image) * P::in_channels * plane;
-  from += P::channels_last ? (static_cast<long long>(iy) * in_w + ix) * P::in_channels + unit * kPack
-                           : unit * kPack * plane + static_cast<long long>(iy) * in_w + ix;
+  from += P::channels_last ? (static_cast<long long>(iy) * in_w + ix) * P::in_channels + unit * kVector
+                           : unit * kVector * plane + static_cast<long long>(iy) * in_w + ix;
 #pragma unroll
   for (int i = 0; i < kInputBatch; ++i) {
     const int next = i * kInputLanes;  // unit
-    load_unit(words[i], from + (P::channels_last ? next * kPack : next * kPack * plane),
+    load_unit(words[i], from + (P::channels_last ? next * kVector : next * kVector * plane),
               is_inside && (kInputUnits % (kInputLanes * kInputBatch) == 0 || unit + next < kInputUnits),
-              source.ins - (unit + next) * kPack, kGroupIn % P::block_in == 0, plane);
+              source.ins - (unit + next) * kVector, kGroupIn % P::block_in == 0, plane);
   }
 }
 
@@ -87,14 +87,14 @@ __device__ __forceinline__ void load_window(Words& words, const Source& source, 
   const bool is_inside = pixel < kWindowPixels && image < batch && oy >= 0 && oy < out_h && ox >= 0 && ox < out_w;
   const long long plane = static_cast<long long>(out_h) * out_w;
   const Element* from = source.grad_y + static_cast<long long>(image) * P::out_channels * plane;
-  from += P::channels_last ? (static_cast<long long>(oy) * out_w + ox) * P::out_channels + unit * kPack
-                           : unit * kPack * plane + static_cast<long long>(oy) * out_w + ox;
+  from += P::channels_last ? (static_cast<long long>(oy) * out_w + ox) * P::out_channels + unit * kVector
+                           : unit * kVector * plane + static_cast<long long>(oy) * out_w + ox;
 #pragma unroll
   for (int i = 0; i < kWindowBatch; ++i) {
     const int next = i * kWindowLanes;  // unit
-    load_unit(words[i], from + (P::channels_last ? next * kPack : next * kPack * plane),
+    load_unit(words[i], from + (P::channels_last ? next * kVector : next * kVector * plane),
               is_inside && (kWindowUnits % (kWindowLanes * kWindowBatch) == 0 || unit + next < kWindowUnits),
-              source.outs - (unit + next) * kPack, kGroupOut % P::block_out == 0, plane);
+              source.outs - (unit + next) * kVector, kGroupOut % P::block_out == 0, plane);
   }
 }
 

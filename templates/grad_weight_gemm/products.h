@@ -22,7 +22,7 @@ __device__ __forceinline__ Place place_of_rows(int rows, int lane) {
   if (P::type == kWgmmaTf32) {
     return (channel + lane / 4) * kChannelPitch + (pixel + lane % 4) * 4;
   }
-  return (channel / kPack + lane / 8 % 2) * kWindowUnitPitch + (pixel + lane % 8 + lane / 16 * 8) * 16;
+  return (channel / kVector + lane / 8 % 2) * kWindowUnitPitch + (pixel + lane % 8 + lane / 16 * 8) * 16;
 }
 
 // Loads an A fragment: 16 rows of the warp by the positions of a step.

@@ -5,8 +5,8 @@
 #include "grad_weight/matrices.h"
 #include "layout.h"
 
-constexpr int kWords = P::channels_last ? 4 : kPack;  // of a unit
-constexpr int kMostUnits = 32 / kWords;               // of a batch
+constexpr int kWords = P::channels_last ? 4 : kVector;  // of a unit
+constexpr int kMostUnits = 32 / kWords;                 // of a batch
 using Words = unsigned int[kMostUnits][kWords];
 
 // Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
@@ -24,7 +24,7 @@ __device__ __forceinline__ void load_unit(unsigned int (&words)[kWords], const E
     words[3] = loaded.w;
   } else {
 #pragma unroll
-    for (int c = 0; c < kPack; ++c) {
+    for (int c = 0; c < kVector; ++c) {
       words[c] = is_inside && (is_whole || c < left) ? bits_of(from[c * plane]) : 0;
     }
   }
@@ -45,11 +45,11 @@ __device__ __forceinline__ uint4 packed_unit(const unsigned int (&words)[kWords]
 
 // Where a unit lies, in bytes.
 __device__ __forceinline__ int input_place(int pixel, int unit) {
-  return P::type == kWgmmaTf32 ? pixel / 4 * kQuadPitch + unit * (kPack * 16) + pixel % 4 * 4
+  return P::type == kWgmmaTf32 ? pixel / 4 * kQuadPitch + unit * (kVector * 16) + pixel % 4 * 4
                                : unit * kInputUnitPitch + pixel * 16;
 }
 __device__ __forceinline__ int window_place(int pixel, int unit) {
-  return P::type == kWgmmaTf32 ? unit * (kPack * kChannelPitch) + pixel * 4 : unit * kWindowUnitPitch + pixel * 16;
+  return P::type == kWgmmaTf32 ? unit * (kVector * kChannelPitch) + pixel * 4 : unit * kWindowUnitPitch + pixel * 16;
 }
 
 // Writes the unit that is `next` units behind the one at `to`: in 16 bits that of the words' low or high halves.
@@ -57,8 +57,8 @@ __device__ __forceinline__ void store_input_unit(unsigned char* to, const unsign
                                                  const int next, const int half) {
   if constexpr (P::type == kWgmmaTf32) {
 #pragma unroll
-    for (int c = 0; c < kPack; ++c) {
-      *reinterpret_cast<unsigned int*>(to + (next * kPack + c) * 16) = operand(words[c]);
+    for (int c = 0; c < kVector; ++c) {
+      *reinterpret_cast<unsigned int*>(to + (next * kVector + c) * 16) = operand(words[c]);
     }
   } else {
     *reinterpret_cast<uint4*>(to + next * kInputUnitPitch) = packed_unit(words, half);
@@ -68,8 +68,8 @@ __device__ __forceinline__ void store_window_unit(unsigned char* to, const unsig
                                                   const int next, const int half) {
   if constexpr (P::type == kWgmmaTf32) {
 #pragma unroll
-    for (int c = 0; c < kPack; ++c) {
-      *reinterpret_cast<unsigned int*>(to + (next * kPack + c) * kChannelPitch) = operand(words[c]);
+    for (int c = 0; c < kVector; ++c) {
+      *reinterpret_cast<unsigned int*>(to + (next * kVector + c) * kChannelPitch) = operand(words[c]);
     }
   } else {
     *reinterpret_cast<uint4*>(to + next * kWindowUnitPitch) = packed_unit(words, half);

@@ -21,7 +21,7 @@ constexpr int kSkews = (P::window_copies ? 16 : 4) / kBytes;
 constexpr int kWindowRows = (P::tile_rows - 1) * P::stride_h + P::dilation_h * (kTapsH - 1) + 1;
 constexpr int kWindowColumns = (P::tile_columns - 1) * P::stride_w + P::dilation_w * (P::taps_w - 1) + 1 +
                                (P::taps_w == P::kernel_w ? floor_mod(-P::padding_w, kSkews) : kSkews - 1);
-constexpr int kWindowPitch = (ceil_div(kWindowColumns, kPack) / 2 * 2 + 1) * kPack;
+constexpr int kWindowPitch = (ceil_div(kWindowColumns, kVector) / 2 * 2 + 1) * kVector;
 constexpr int kPitchBytes = kWindowPitch * kBytes;     // of a channel's row
 constexpr int kRowBytes = P::block_out * kPitchBytes;  // of all channels' row
 constexpr int kWindowBytes = kWindowRows * kRowBytes;

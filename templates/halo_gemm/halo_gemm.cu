@@ -14,6 +14,7 @@
 #include "device/barrier.h"
 #include "device/call_sizes.h"
 #include "device/grid.h"
+#include "device/instruction.h"
 #include "device/memory.h"
 #include "device/printed.h"
 #include "device/ring.h"
@@ -36,14 +37,15 @@ __host__ __device__ constexpr int larger(int a, int b) {
 }
 
 constexpr int kConsumers = 256;
-constexpr int kThreads = kConsumers + P::producers;
+constexpr int kProducers = P::producers;
+constexpr int kProducerRegisters = kProducers == 128 ? 88 : 72;  // of a thread
+constexpr int kConsumerRegisters = kProducers == 128 ? 208 : 184;
+#include "device/roles.h"
+
 constexpr int kPackers = 256;  // threads of a block that packs weights
 
-constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
-constexpr int kInstructionK = 32 / kBytes;             // channels of one product
-constexpr int kPack = 16 / kBytes;                     // channels of a unit: 16 bytes
 constexpr int kKSteps = P::block_k / kInstructionK;
-constexpr int kUnits = P::block_k / kPack;
+constexpr int kUnits = P::block_k / kVector;  // of channels: 16 bytes
 constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
 
 // The largest divisor of n that is `most` at the most.
@@ -134,7 +136,7 @@ static_assert(!P::flat || kHaloH == 0 || P::width >= 0, "the pitch of rows in th
 static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
                   (kPixels % P::vector == 0 && (!P::flat || kPixels == kPositions)),
               "pixels that are loaded together are of one row");
-static_assert(!P::channels_last || P::vector == 1 || P::vector == kPack, "a unit is loaded as it lies");
+static_assert(!P::channels_last || P::vector == 1 || P::vector == kVector, "a unit is loaded as it lies");
 static_assert(!P::ping_pong || P::stages > kKBlocks,
               "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart");
 static_assert(P::stages >= P::prefetch_stages + 2,
@@ -175,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       unsigned int halves[2];
       CONVTGEN_UNROLL
       for (int half = 0; half < (P::type == kWgmmaTf32 ? 1 : 2); ++half) {
-        const int ci = unit * kPack + (P::type == kWgmmaTf32 ? word : 2 * word + half);
+        const int ci = unit * kVector + (P::type == kWgmmaTf32 ? word : 2 * word + half);
         Element value = 0;
         if (exists && (P::in_channels % P::block_k == 0 || ci < P::in_channels)) {
           value = weight[product_weight_offset(static_cast<WeightIndex>(ci), co / kPhaseBlocks, kh * P::kernel_w + kw,
@@ -495,8 +497,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
-  if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(P::producers == 128 ? 88 : 72);
+  if (is_producer(warp)) {
+    setmaxnreg_decrease(kProducerRegisters);
     const int thread = threadIdx.x - kConsumers;
     if (thread == 0) {
       grid_dependency_wait();  // the weights are packed
@@ -562,7 +564,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(P::producers == 128 ? 208 : 184);
+    setmaxnreg_increase(kConsumerRegisters);
     // The warpgroup's tiles and its parts of them; the thread's first row of a part, and its first channel.
     const int warpgroup = warp / 4;
     const int team = P::ping_pong ? warpgroup : 0;

@@ -20,9 +20,9 @@ __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
 constexpr int kCopyBytes = larger(P::copy_bytes, kBytes);                              // of one asynchronous copy
 constexpr int kCopy = kCopyBytes / kBytes;                                             // elements
 constexpr int kCopies = P::block_k / kCopy;                                            // of a pixel
-constexpr int kVector = P::channels_last ? 1 : P::vector;                              // pixels
+constexpr int kPlacePixels = P::channels_last ? 1 : P::vector;                         // pixels
 constexpr int kSharers = P::copy_bytes > 0 ? kCopies : P::channels_last ? kUnits : 1;  // of a place
-constexpr int kAllPlaces = kPixels / kVector;
+constexpr int kAllPlaces = kPixels / kPlacePixels;
 constexpr int kPlaceStep = P::producers / kSharers;        // from a place of a thread to its next
 constexpr int kPlaces = ceil_div(kAllPlaces, kPlaceStep);  // of a thread
 using Places = long long[kPlaces];
@@ -43,7 +43,7 @@ __device__ __forceinline__ void find_places(Places& places, const Tile& tile, in
                                             const int in_h, const int in_w) {
 #pragma unroll
   for (int i = 0; i < kPlaces; ++i) {
-    const int pixel = place_of(thread, i) * kVector;
+    const int pixel = place_of(thread, i) * kPlacePixels;
     const int at = P::flat ? tile.m_x + pixel : 0;  // in the sequence
     const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
     const int iy = P::flat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + pixel / kStagedColumns;
@@ -64,7 +64,7 @@ __device__ __forceinline__ int copied_channel(int thread) {
 }
 __device__ __forceinline__ int offset_of_copy(int thread, int i) {
   const int channel = copied_channel(thread);
-  return channel / kPack * kUnitPitch + place_of(thread, i) * 16 + channel % kPack * kBytes;
+  return channel / kVector * kUnitPitch + place_of(thread, i) * 16 + channel % kVector * kBytes;
 }
 
 // Issues the thread's copies of a k-block of input channels: zeros where the image or the channels end.
@@ -112,8 +112,8 @@ __device__ __forceinline__ void publish_stage(unsigned char* stages, unsigned lo
 // ---- Through registers ----
 
 // Input in registers, on its way to shared memory: units of channels, all of a place, or with channels last one.
-constexpr bool kWholeUnits = P::channels_last && P::vector == kPack;
-constexpr int kWords = kWholeUnits ? 4 : kPack;  // of a unit
+constexpr bool kWholeUnits = P::channels_last && P::vector == kVector;
+constexpr int kWords = kWholeUnits ? 4 : kVector;  // of a unit
 constexpr int kPlaceUnits = P::channels_last ? 1 : kUnits;
 constexpr int kItems = kPlaces * kPlaceUnits;
 constexpr int kBatch = 32 / kWords;  // units that a thread has in flight
@@ -134,7 +134,7 @@ __device__ __forceinline__ void load_batch(Words& words, const Element* __restri
     const int i = batch_index * kBatch + item;
     if (i < kItems) {
       const long long place = places[i / kPlaceUnits];
-      const int ci = first_channel + unit_of(thread, i) * kPack;
+      const int ci = first_channel + unit_of(thread, i) * kVector;
       const int left = P::in_channels - ci;
       const long long plane = static_cast<long long>(in_h) * in_w;
       const Element* pixel = x + place;
@@ -150,7 +150,7 @@ __device__ __forceinline__ void load_batch(Words& words, const Element* __restri
         words[item][3] = loaded.w;
       } else {
 #pragma unroll
-        for (int c = 0; c < kPack; ++c) {
+        for (int c = 0; c < kVector; ++c) {
           const Element* element = P::channels_last ? from + c : from + c * plane;
           words[item][c] = 0;
           if (place >= 0 && (P::in_channels % P::block_k == 0 || c < left)) {
@@ -170,7 +170,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
     const int i = batch_index * kBatch + item;
     if (i < kItems && is_place(thread, i / kPlaceUnits)) {
       uint4* place = reinterpret_cast<uint4*>(to + unit_of(thread, i) * kUnitPitch +
-                                              place_of(thread, i / kPlaceUnits) * (kVector * 16));
+                                              place_of(thread, i / kPlaceUnits) * (kPlacePixels * 16));
       if (P::type == kWgmmaTf32 || kWholeUnits) {
         *place = make_uint4(operand(words[item][0]), operand(words[item][1]), operand(words[item][2]),
                             operand(words[item][3]));
@@ -178,7 +178,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
         // Two channels in a word.
         *place = make_uint4(low_halves(words[item][0], words[item][1]), low_halves(words[item][2], words[item][3]),
                             low_halves(words[item][4], words[item][5]), low_halves(words[item][6], words[item][7]));
-        if (kVector == 2) {
+        if (kPlacePixels == 2) {
           place[1] =
               make_uint4(high_halves(words[item][0], words[item][1]), high_halves(words[item][2], words[item][3]),
                          high_halves(words[item][4], words[item][5]), high_halves(words[item][6], words[item][7]));

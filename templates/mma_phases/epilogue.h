@@ -25,7 +25,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* excha
     for (int i = 0; i < kRowTiles * 2; ++i) {
       const int row = i * 8 + lane / 4;  // of the products
       float* line = exchange + row / P::stride_w * kLinePitch;
-      if (kRows % kProductRows == 0 || row < kRows) {
+      if (kRows % kInstructionM == 0 || row < kRows) {
 #pragma unroll
         for (int j = 0; j < 2 * kVector; ++j) {
           const int element = (lane % 4 * (2 * kVector) + j) * P::stride_w + row % P::stride_w;

@@ -18,14 +18,14 @@ __device__ __forceinline__ int column_place(int column) {
   const int kw = tap % P::kernel_w;
   const int shift = (kReachH - 1 - kh / P::stride_h) * kReachW + (kReachW - 1 - kw / P::stride_w);
   const int row = (co * P::stride_h + kh % P::stride_h) * P::stride_w + kw % P::stride_w;
-  return (shift * kRowTiles + row / kProductRows) * kFragmentWords + row % 8 * 16 + row / 8 % 2;
+  return (shift * kRowTiles + row / kInstructionM) * kFragmentWords + row % 8 * 16 + row / 8 % 2;
 }
 
 // The word of an input channel's weights before those of its columns.
 __device__ __forceinline__ int channel_place(int ci) {
-  const int k = ci % kProductK;
-  return ci / kProductK * (kShifts * kRowTiles * kFragmentWords) + (kBytes == 4 ? k % 4 : k % 8 / 2) * 4 +
-         k / (kProductK / 2) * 2;
+  const int k = ci % kInstructionK;
+  return ci / kInstructionK * (kShifts * kRowTiles * kFragmentWords) + (kBytes == 4 ? k % 4 : k % 8 / 2) * 4 +
+         k / (kInstructionK / 2) * 2;
 }
 
 // Puts all weights to shared memory, with zeros where a phase has no tap of a shift. By the warps that multiply.

@@ -1,6 +1,7 @@
 // The layout of `mma_phases`: tiles, stages, and the weights in shared memory.
 #pragma once
 
+#include "device/instruction.h"
 #include "device/positions.h"
 #include "device/static_parameters.h"
 #include "device/template.h"
@@ -8,36 +9,33 @@
 using P = Parameters;
 using Element = P::Element;
 
-constexpr int kBytes = static_cast<int>(sizeof(Element));
 constexpr int kThreads = 32 * (P::warps + 1);  // the last warp copies
 
 constexpr int kShifts = kReachH * kReachW;  // of the input, each of the taps of all phases that read one neighbour
 
 // Rows of the products: the phases of each output channel.
-constexpr int kProductRows = 16;
-constexpr int kProductColumns = 8;
+constexpr int kInstructionM = 16;
+constexpr int kInstructionN = 8;
 constexpr int kPhases = P::stride_h * P::stride_w;
 constexpr int kRows = P::out_channels * kPhases;
-constexpr int kRowTiles = ceil_div(kRows, kProductRows);
+constexpr int kRowTiles = ceil_div(kRows, kInstructionM);
 
 // K: input channels.
-constexpr int kProductK = 32 / kBytes;
-constexpr int kKSteps = P::block_k / kProductK;
+constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
 
 // Columns of the products: positions of the tile, in rows as wide as those that are staged, so that every tap reads at
 // one distance. Those beyond kTileColumns of a row have no outputs. A chunk is what a warp loads at a time: each lane a
 // vector of positions of some channels.
-constexpr int kVector = 16 / kBytes;  // which copies begin at a multiple of
 constexpr int kTileColumns = (P::staged_columns - (kReachW - 1)) / kVector * kVector;
 constexpr int kStagedRows = P::tile_h + kReachH - 1;
 constexpr int kStagedPixels = kStagedRows * P::staged_columns;
-constexpr int kChunk = kVector * kProductColumns;
+constexpr int kChunk = kVector * kInstructionN;
 constexpr int kWarpPositions = kChunk * P::warp_chunks;
 constexpr int kPositions = (P::tile_h - 1) * P::staged_columns + kTileColumns;
 // Vectors of a lane: one, and those that taps to its right read.
 constexpr int kVectors = 1 + ceil_div(kReachW - 1, kVector);
-constexpr int kLaneChannels = kProductK / 4;
+constexpr int kLaneChannels = kInstructionK / 4;
 
 // The first position of the first tile: where its copies may begin.
 constexpr int kOriginW = floor_div(kFirstW - (kReachW - 1), kVector) * kVector + (kReachW - 1);
@@ -69,7 +67,7 @@ constexpr int kAlignment = 16;  // of x, in bytes
 
 static_assert(kTileColumns > 0, "a tile has positions");
 static_assert(kWarpPositions * P::warps >= kPositions, "warps have all positions");
-static_assert(P::block_k % kProductK == 0, "stages have whole products");
+static_assert(P::block_k % kInstructionK == 0, "stages have whole products");
 static_assert(!P::channels_last, "rows are vectors of positions");
 static_assert(P::staged_columns % kVector == 0, "rows are whole vectors");
 static_assert(kStagedPixels % 32 == 8 || kStagedPixels % 32 == 24, "lanes read channels from different banks");

@@ -75,7 +75,7 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const Element*
 #pragma unroll
       for (int chunk = 0; chunk < P::warp_chunks; ++chunk) {
         load_rows(rows[chunk],
-                  stage + k_step * kProductK * kStagedPixels + shift_h * P::staged_columns + chunk * kChunk);
+                  stage + k_step * kInstructionK * kStagedPixels + shift_h * P::staged_columns + chunk * kChunk);
       }
 #pragma unroll
       for (int shift_w = 0; shift_w < kReachW; ++shift_w) {
@@ -108,20 +108,20 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const Element*
 __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map, int tiles,
                                            const CallSizes& sizes) {
   tensor_prefetch(x_map);
-  int turn = 0;
+  int issued = 0;
 #pragma unroll 1
   for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
     const Tile tile = tile_at(index, sizes);
 #pragma unroll 1
     for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-      const int stage = stage_of(turn);
-      mbarrier_wait(&pipeline.empty[stage], (turn / P::stages + 1) % 2);  // the first time at once
+      const int stage = stage_of(issued);
+      mbarrier_wait(&pipeline.empty[stage], (issued / P::stages + 1) % 2);  // the first time at once
       mbarrier_arrive_expect(&pipeline.full[stage], kCopiedBytes);
       const int row = tile.row - (kReachH - 1);
       const int column = tile.column - (kReachW - 1);
       tensor_load_4d(pipeline.shared + stage * kStageBytes, x_map, &pipeline.full[stage], column, row,
                      k_block * P::block_k, tile.image);
-      ++turn;
+      ++issued;
     }
   }
 }
@@ -167,21 +167,21 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     const int lane_place = channel_of(lane, 0) * kStagedPixels + first + lane / 4 * kVector;
     float* exchange = reinterpret_cast<float*>(pipeline.shared + kExchangeOffset) + warp * kExchanged;
     const unsigned int zero = gridDim.x >> 31;  // which the compiler does not know
-    int turn = 0;
+    int consumed = 0;
 #pragma unroll 1
     for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
       Accumulators acc = {};
 #pragma unroll 1
       for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-        const int stage = stage_of(turn);
-        mbarrier_wait(&pipeline.full[stage], full_parity(turn));
+        const int stage = stage_of(consumed);
+        mbarrier_wait(&pipeline.full[stage], full_parity(consumed));
         multiply_stage(acc, reinterpret_cast<const Element*>(pipeline.shared + stage * kStageBytes) + lane_place,
                        weights + k_block * (kWeightWords / kKBlocks) + lane * 4);
         __syncwarp();  // all lanes have read the stage
         if (lane == 0) {
           mbarrier_arrive(&pipeline.empty[stage] + (bits_of_all(acc) & zero));
         }
-        ++turn;
+        ++consumed;
       }
       store_tile(acc, exchange, x, weight, bias, y, tile_at(index, sizes), sizes, first, lane);
     }

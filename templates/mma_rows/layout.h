@@ -10,8 +10,8 @@ using Sum = P::Sum;
 using Offset = P::Offset;
 using WeightIndex = P::Offset;
 
-constexpr int kProductRows = 16;    // positions of a product
-constexpr int kProductColumns = 8;  // output channels of a product
+constexpr int kInstructionM = 16;  // positions of a product
+constexpr int kInstructionN = 8;   // output channels of a product
 constexpr int kThreads = 32 * P::warps;
-constexpr int kTileColumns = kProductRows * P::column_tiles;
+constexpr int kTileColumns = kInstructionM * P::column_tiles;
 constexpr int kTileChannels = P::tile_channels;

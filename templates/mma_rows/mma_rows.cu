@@ -25,11 +25,11 @@ constexpr int kUnits = kGroupIn / kUnit;
 constexpr int kPairs = kUnits / 2;  // of units of a tap, each a K
 constexpr bool kLastUnit = kUnits % 2 == 1;
 constexpr int kInputUnits = kInputs / kUnit;
-constexpr int kTileProducts = kTileChannels / kProductColumns;
+constexpr int kTileProducts = kTileChannels / kInstructionN;
 constexpr int kBlocks = kTileProducts / P::products;  // of channels that are accumulated together
-static_assert(kGroupIn % kUnit == 0 && kGroupOut % kProductColumns == 0, "groups have whole products");
+static_assert(kGroupIn % kUnit == 0 && kGroupOut % kInstructionN == 0, "groups have whole products");
 static_assert(kWholeTiles && kTileProducts % P::products == 0, "tiles have whole products");
-static_assert(!kWholeGroups || kGroupOut / kProductColumns % P::products == 0, "products together are of one group");
+static_assert(!kWholeGroups || kGroupOut / kInstructionN % P::products == 0, "products together are of one group");
 static_assert(P::channels_last && sizeof(Element) == 2, "16-bit elements, channels last");
 
 // Kernel columns whose taps make the same column phase are so many apart, and read so many positions apart.
@@ -87,8 +87,8 @@ constexpr long long kWeightBytes = 4ll * P::kernel_h * kSteps * kStepWords;
 constexpr int kEmptyBytes = 2 * kTileChannels;
 // A position's channels are an odd number of vectors, so that positions lie in different banks.
 constexpr int kVectors = kTileChannels / 8;
-constexpr int kPixelPitch = (kVectors / 2 * 2 + 1) * 8;               // elements
-constexpr int kExchanged = P::stride_w * kProductRows * kPixelPitch;  // elements of a warp
+constexpr int kPixelPitch = (kVectors / 2 * 2 + 1) * 8;                // elements
+constexpr int kExchanged = P::stride_w * kInstructionM * kPixelPitch;  // elements of a warp
 constexpr long long kWeightOffset = kInputBytes;
 constexpr long long kEmptyOffset = kWeightOffset + kWeightBytes;
 constexpr long long kExchangeOffset = kEmptyOffset + kEmptyBytes;
@@ -129,8 +129,8 @@ __device__ __forceinline__ int weight_place(int ci, int channel, int tap) {
   const bool is_paired = kPairs > 0 && (!kLastUnit || unit < 2 * kPairs);
   const int step = is_paired ? unit / 2 * P::kernel_w + kw : kPairs * P::kernel_w + unit_step(kw);
   const int half = is_paired ? unit % 2 : kw / kColumnStep % 2;
-  const int lane = channel % kProductColumns * 4 + ci % kUnit / 2;
-  return ((kh * kSteps + step) * kStepWords + channel / kProductColumns * 64 + lane * 2 + half) * 2 + ci % 2;
+  const int lane = channel % kInstructionN * 4 + ci % kUnit / 2;
+  return ((kh * kSteps + step) * kStepWords + channel / kInstructionN * 64 + lane * 2 + half) * 2 + ci % 2;
 }
 
 // Copies the weights of a tile to shared memory. `weight` are those of the tile's first group, first_out the tile's
@@ -252,12 +252,12 @@ __device__ __forceinline__ void write_exchanged(const Accumulators& acc, Element
                                                 const Element* __restrict__ bias) {
 #pragma unroll
   for (int product = 0; product < P::products; ++product) {
-    const Sum low = P::has_bias ? widen(bias[product * kProductColumns]) : 0;
-    const Sum high = P::has_bias ? widen(bias[product * kProductColumns + 1]) : 0;
+    const Sum low = P::has_bias ? widen(bias[product * kInstructionN]) : 0;
+    const Sum high = P::has_bias ? widen(bias[product * kInstructionN + 1]) : 0;
     CONVTGEN_UNROLL
     for (int phase = 0; phase < P::stride_w; ++phase) {
       if (has_taps(phase)) {
-        Element* to = exchange + (phase * kProductRows * kPixelPitch + product * kProductColumns);
+        Element* to = exchange + (phase * kInstructionM * kPixelPitch + product * kInstructionN);
         *reinterpret_cast<unsigned int*>(to) =
             pair(epilogue(acc[phase][product][0], low), epilogue(acc[phase][product][1], high));
         *reinterpret_cast<unsigned int*>(to + 8 * kPixelPitch) =
@@ -274,8 +274,9 @@ __device__ __forceinline__ void write_empty(Element* __restrict__ exchange, cons
   for (int phase = 0; phase < P::stride_w; ++phase) {
     if (!has_taps(phase)) {
 #pragma unroll 1
-      for (int i = lane; i < kProductRows * kVectors; i += 32) {
-        *reinterpret_cast<uint4*>(exchange + ((phase * kProductRows + i / kVectors) * kPixelPitch + i % kVectors * 8)) =
+      for (int i = lane; i < kInstructionM * kVectors; i += 32) {
+        *reinterpret_cast<uint4*>(exchange +
+                                  ((phase * kInstructionM + i / kVectors) * kPixelPitch + i % kVectors * 8)) =
             *reinterpret_cast<const uint4*>(empty + i % kVectors * 8);
       }
     }
@@ -286,12 +287,12 @@ __device__ __forceinline__ void write_empty(Element* __restrict__ exchange, cons
 __device__ __forceinline__ void store_row(const Element* __restrict__ exchange, Element* __restrict__ y, int columns,
                                           const int lane) {
 #pragma unroll 4
-  for (int i = lane; i < P::stride_w * kProductRows * kVectors; i += 32) {
+  for (int i = lane; i < P::stride_w * kInstructionM * kVectors; i += 32) {
     const int column = i / kVectors;
     const int vector = i % kVectors;
     if (column < columns) {
       const Element* from =
-          exchange + ((column % P::stride_w * kProductRows + column / P::stride_w) * kPixelPitch + vector * 8);
+          exchange + ((column % P::stride_w * kInstructionM + column / P::stride_w) * kPixelPitch + vector * 8);
       store_global_16(y + (column * P::out_channels + vector * 8), *reinterpret_cast<const uint4*>(from));
     }
   }
@@ -301,7 +302,7 @@ __device__ __forceinline__ void store_row(const Element* __restrict__ exchange, 
 __device__ __forceinline__ void store_empty_row(const Element* __restrict__ empty, Element* __restrict__ y, int columns,
                                                 const int lane) {
 #pragma unroll 4
-  for (int i = lane; i < P::stride_w * kProductRows * kVectors; i += 32) {
+  for (int i = lane; i < P::stride_w * kInstructionM * kVectors; i += 32) {
     const int column = i / kVectors;
     const int vector = i % kVectors;
     if (column < columns) {
@@ -365,7 +366,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 #pragma unroll 1
   for (int item = warp; item < P::tile_rows * P::column_tiles; item += P::warps) {
     const int row = item / P::column_tiles;
-    const int column = item % P::column_tiles * kProductRows;
+    const int column = item % P::column_tiles * kInstructionM;
     const int first_column = (tile_x * kTileColumns + column) * P::stride_w;
     const int columns = out_w - first_column;
     const unsigned char* x_lane = shared + 16 * (row * kStagedColumns + column + lane % 16);
@@ -379,7 +380,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 #pragma unroll 1
           for (int part = 0; part < kBlocks; ++part) {
             const int product = part * P::products;
-            const int unit = kWholeGroups ? product * kProductColumns / kGroupOut * kUnits : 0;
+            const int unit = kWholeGroups ? product * kInstructionN / kGroupOut * kUnits : 0;
             Accumulators acc = {};
 #pragma unroll 1
             for (int kh = i; kh < P::kernel_h; kh += kTapStep) {
@@ -387,8 +388,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
               multiply_row(acc, x_lane + 16 * ((offset_h - kLeastOffsetH) * kStagedColumns + unit * kUnitPixels),
                            weight_lane + (kh * kSteps * kStepWords + product * 64), lane);
             }
-            write_exchanged(acc, exchange_lane + product * kProductColumns,
-                            bias + (first_out + product * kProductColumns + lane % 4 * 2));
+            write_exchanged(acc, exchange_lane + product * kInstructionN,
+                            bias + (first_out + product * kInstructionN + lane % 4 * 2));
           }
           __syncwarp();  // all lanes have written
           store_row(exchange, to, columns, lane);

@@ -1,6 +1,7 @@
 // The layout of `overlap_gemm`: tiles, stages, and the products in shared memory.
 #pragma once
 
+#include "device/instruction.h"
 #include "device/positions.h"
 #include "device/static_parameters.h"
 #include "device/template.h"
@@ -8,8 +9,6 @@
 using P = Parameters;
 using Element = P::Element;
 
-constexpr int kBytes = 2;  // of an element
-constexpr int kInstructionK = 16;
 constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
 constexpr int kThreads = 128 * P::warpgroups;

@@ -1,6 +1,7 @@
 // The layout of `patch_gemm`: weights and stages in shared memory, and the columns of products.
 #pragma once
 
+#include "device/instruction.h"
 #include "device/positions.h"
 #include "device/static_parameters.h"
 #include "device/template.h"
@@ -8,15 +9,16 @@
 using P = Parameters;
 using Element = P::Element;
 
-constexpr int kBytes = 2;  // of an element
-constexpr int kInstructionK = 16;
 constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
 
 // Two warpgroups multiply, each tiles of its own in turn with the other; a thread of a third one issues the copies.
 constexpr int kWarpgroups = 2;
 constexpr int kConsumers = 128 * kWarpgroups;
-constexpr int kThreads = kConsumers + 128;
+constexpr int kProducers = 128;
+constexpr int kProducerRegisters = 40;  // of a thread
+constexpr int kConsumerRegisters = 232;
+#include "device/roles.h"
 
 // A tile's products: rows are adjacent pixels of the input, of whatever rows and images; columns are the taps of the
 // block's output channels.

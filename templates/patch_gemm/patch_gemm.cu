@@ -173,13 +173,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
-  if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(40);
+  if (is_producer(warp)) {
+    setmaxnreg_decrease(kProducerRegisters);
     if (warp == kConsumers / 32 && elect_one()) {
       copy_tiles(pipeline, landed, x_map, weight_map, first_tile, next_tile, tiles, first_out);
     }
   } else {
-    setmaxnreg_increase(232);
+    setmaxnreg_increase(kConsumerRegisters);
     const int warpgroup = warp / 4;
     Biases biases;
     load_biases(biases, bias, first_out, threadIdx.x % 4);

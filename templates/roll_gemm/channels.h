@@ -5,8 +5,8 @@
 // reads 16 bytes of a pixel, for two k-steps; 8 for the last one of an odd number.
 __device__ __forceinline__ int in_channel_at(int k_step, int half, int word, int part) {
   const bool is_alone = kKSteps % 2 == 1 && k_step == kKSteps - 1;
-  const int from = is_alone ? k_step * kInstructionK + word * (kPack / 2)
-                            : k_step / 2 * (2 * kInstructionK) + word * kPack + k_step % 2 * (kPack / 2);
+  const int from = is_alone ? k_step * kInstructionK + word * (kVector / 2)
+                            : k_step / 2 * (2 * kInstructionK) + word * kVector + k_step % 2 * (kVector / 2);
   return from + half * (4 / kBytes) + part;
 }
 

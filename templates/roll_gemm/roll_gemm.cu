@@ -15,6 +15,7 @@
 #include "device/barrier.h"
 #include "device/call_sizes.h"
 #include "device/grid.h"
+#include "device/instruction.h"
 #include "device/memory.h"
 #include "device/printed.h"
 #include "device/ring.h"
@@ -35,17 +36,11 @@ using WeightIndex = long long;
 constexpr int kConsumers = 256;
 constexpr int kProducers = 128;
 constexpr int kProducerWarps = kProducers / 32;
-constexpr int kThreads = kConsumers + kProducers;
-// Registers of a thread. Together they may not exceed what the block starts with: 168 a thread. Copies of pixels need
-// fewer than copies of channels.
+// Registers of a thread. Copies of pixels need fewer than copies of channels.
 constexpr int kProducerRegisters = P::channels_last ? 56 : 88;
 constexpr int kConsumerRegisters = P::channels_last ? 224 : 208;
-static_assert(kProducers * kProducerRegisters + kConsumers * kConsumerRegisters <= 168 * kThreads,
-              "warps that ask for more wait forever");
+#include "device/roles.h"
 
-constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
-constexpr int kInstructionK = 32 / kBytes;             // channels of one product
-constexpr int kPack = 16 / kBytes;                     // elements of 16 bytes
 constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
 constexpr int kMTiles = P::thread_positions / 2;  // of 64 positions, that a warpgroup makes
@@ -58,8 +53,8 @@ constexpr int kAdjacentChannels = P::channels_last ? P::store : 2;  // adjacent 
 // The halo. Staged columns begin and end with whole 16 bytes; with channels last, which any pixel has, with pairs.
 constexpr int kReach = P::dilation_w * (P::kernel_w - 1);  // from a row's last tap to its first
 constexpr int kLeastOffsetW = P::padding_w - kReach;
-constexpr int kFirstColumn = P::channels_last ? kLeastOffsetW : floor_div(kLeastOffsetW, kPack) * kPack;
-constexpr int kColumnUnit = P::channels_last ? 2 : kPack;
+constexpr int kFirstColumn = P::channels_last ? kLeastOffsetW : floor_div(kLeastOffsetW, kVector) * kVector;
+constexpr int kColumnUnit = P::channels_last ? 2 : kVector;
 constexpr int kStagedColumns = ceil_div(kStrip + P::padding_w - kFirstColumn, kColumnUnit) * kColumnUnit;
 
 // In the sequence: the distance from an image's first position to the next image's. Behind an image's pixels there are
@@ -67,7 +62,7 @@ constexpr int kStagedColumns = ceil_div(kStrip + P::padding_w - kFirstColumn, kC
 // padding_w behind itself. The next image's first output reads kReach - padding_w positions before its image, at most
 // kBehind (output_padding_w is negative where padding is larger at the end). All outputs fit, as padding_w is not
 // negative. The pitch is rounded up, so that a thread's positions are of one image. A strip has up to kImages of them.
-constexpr int kPitchUnit = P::channels_last ? P::thread_positions : kPack;
+constexpr int kPitchUnit = P::channels_last ? P::thread_positions : kVector;
 constexpr int kBehind = kReach - P::padding_w + (P::output_padding_w > 0 ? P::output_padding_w : 0);
 constexpr int kImagePitch = ceil_div(P::width + (kBehind > 0 ? kBehind : 0), kPitchUnit) * kPitchUnit;
 constexpr int kImages = P::flat ? ceil_div(kImagePitch - kPitchUnit + kFirstColumn + kStagedColumns, kImagePitch) : 1;
@@ -88,7 +83,7 @@ constexpr int kEpilogueOffset = kWeightBytes + P::stages * kStageBytes;    // ea
 
 // The staged epilogue: a warpgroup's outputs of a row by channel, with a pitch that keeps its writes free of bank
 // conflicts.
-constexpr int kOutPitch = kStrip / 2 + kPack;
+constexpr int kOutPitch = kStrip / 2 + kVector;
 constexpr int kWarpgroupEpilogueBytes = P::staged_epilogue ? P::block_n * kOutPitch * kBytes : 0;  // a warpgroup's part
 constexpr int kBarrierOffset = kEpilogueOffset + 2 * kWarpgroupEpilogueBytes;                      // mbarriers
 constexpr int kSharedBytes = kBarrierOffset + (2 * P::stages + 1) * 8;
@@ -99,15 +94,16 @@ constexpr int kPieces = kStrip / 2 / P::store;  // that a warpgroup stores of a 
 
 // A thread's positions, with the halo of their row: whole vectors (pairs of pixels with channels last), of which
 // it uses the words from the first one on.
-constexpr int kVector = P::channels_last ? 2 : P::thread_positions;
-constexpr int kLoadStart = (kLeastOffsetW - kFirstColumn) / kVector * kVector;
+constexpr int kLoadVector = P::channels_last ? 2 : P::thread_positions;
+constexpr int kLoadStart = (kLeastOffsetW - kFirstColumn) / kLoadVector * kLoadVector;
 constexpr int kFirstWord = kLeastOffsetW - kFirstColumn - kLoadStart;
 constexpr int kLoadedColumns =
-    ceil_div(P::thread_positions + P::padding_w - kFirstColumn - kLoadStart, kVector) * kVector;
+    ceil_div(P::thread_positions + P::padding_w - kFirstColumn - kLoadStart, kLoadVector) * kLoadVector;
 
 static_assert(P::thread_positions == 2 || P::thread_positions == 4, "loads and stores are written for these");
 static_assert(P::stride_h == 1 && P::stride_w == 1 && P::dilation_h == 1, "rows follow one another");
-static_assert(P::channels_last ? P::in_channels % kPack == 0 && kKBlocks == 1 : P::width > 0 && P::width % kPack == 0,
+static_assert(P::channels_last ? P::in_channels % kVector == 0 && kKBlocks == 1
+                               : P::width > 0 && P::width % kVector == 0,
               "rows are whole bulk copies");
 static_assert(P::width > 0 || !P::flat, "the sequence has images of a known width");
 static_assert(!P::channels_last || (!P::staged_epilogue && P::block_n % (4 * P::store) == 0),
@@ -142,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
       for (int part = 0; part < 4 / kBytes; ++part) {
         const int ci = P::channels_last ? in_channel_at(k_step, half, word, part)
-                                        : k_step * kInstructionK + half * kPack + word * (4 / kBytes) + part;
+                                        : k_step * kInstructionK + half * kVector + word * (4 / kBytes) + part;
         Element value = 0;
         if ((P::in_channels % P::block_k == 0 || ci < P::in_channels) &&
             (P::out_channels % P::block_n == 0 || co < P::out_channels)) {
@@ -244,11 +240,11 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kMTiles], F
     } else if (k_step % 2 == 0 && (kKSteps % 2 == 0 || k_step < kKSteps - 1)) {
       load_pixels(words[0], words[1], k_step_row, turn,
                   kKSteps / 2 * 2 * kInstructionK <= P::in_channels ||
-                      k_step * kInstructionK + quarter * kPack < P::in_channels);
+                      k_step * kInstructionK + quarter * kVector < P::in_channels);
     } else if (kKSteps % 2 == 1 && k_step == kKSteps - 1) {
-      load_last_pixels(words[0], k_step_row - quarter * (kPack / 2), turn,
+      load_last_pixels(words[0], k_step_row - quarter * (kVector / 2), turn,
                        kKSteps * kInstructionK <= P::in_channels ||
-                           (kKSteps - 1) * kInstructionK + quarter * (kPack / 2) < P::in_channels);
+                           (kKSteps - 1) * kInstructionK + quarter * (kVector / 2) < P::in_channels);
     }
     if (P::channels_last) {
       if (kFragmentSets == 1) {
@@ -333,7 +329,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warp = warp_uniform(threadIdx.x / 32);
   int stage = 0;
   unsigned int parity = warp >= kConsumers / 32 ? 1 : 0;
-  if (warp >= kConsumers / 32) {
+  if (is_producer(warp)) {
     setmaxnreg_decrease(kProducerRegisters);
     const int thread = threadIdx.x - kConsumers;
     if (thread == 0) {
@@ -381,7 +377,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int column = (warp * 8 + lane / 4) * P::thread_positions;
     const int first = kCrossed ? column + lane / 4 % 2 : column;  // that it reads
     const int own =
-        P::channels_last ? first * P::in_channels + quarter * kPack : quarter * (4 / kBytes) * kChannelPitch + column;
+        P::channels_last ? first * P::in_channels + quarter * kVector : quarter * (4 / kBytes) * kChannelPitch + column;
     const int turn = kCrossed && lane / 4 % 2 == 1 ? -P::in_channels : P::in_channels;  // to its pair's other pixel
     const int co = n_tile * P::block_n + quarter * kAdjacentChannels;
     const int member = threadIdx.x % 128;  // what it stores: its own outputs, or a piece of a warpgroup's

@@ -26,10 +26,10 @@ __device__ __forceinline__ bool has_padding(const Tile& tile, int batch, const i
 // that the layer lacks.
 __device__ __forceinline__ void zero_pad(Element* to, const Tile& tile, int channels, int thread, int batch,
                                          const int in_w) {
-  constexpr int kUnits = (P::channels_last ? P::in_channels : kStagedColumns) / kPack;  // of a pixel or a channel
+  constexpr int kUnits = (P::channels_last ? P::in_channels : kStagedColumns) / kVector;  // of a pixel or a channel
   for (int i = thread; i < (P::channels_last ? kStagedColumns : P::block_k) * kUnits; i += kProducers) {
-    const int channel = P::channels_last ? i % kUnits * kPack : i / kUnits;
-    const int column = P::channels_last ? i / kUnits : i % kUnits * kPack;
+    const int channel = P::channels_last ? i % kUnits * kVector : i / kUnits;
+    const int column = P::channels_last ? i / kUnits : i % kUnits * kVector;
     bool is_copied = false;
     for (int image = 0; image < kImages; ++image) {
       is_copied = is_copied || (column >= first_of(tile, image) && column < last_of(tile, image, batch, in_w));

@@ -25,7 +25,7 @@ __device__ __forceinline__ unsigned int load_fragments(Fragments& fragments, con
   unsigned int words[2][kLoadedColumns];  // for the halves of a product's channels
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const Element* from = row + half * kPack * kChannelPitch;
+    const Element* from = row + half * kVector * kChannelPitch;
 #pragma unroll
     for (int i = 0; i < kLoadedColumns; i += P::thread_positions) {
       if (P::type == kWgmmaTf32 && P::thread_positions == 4) {

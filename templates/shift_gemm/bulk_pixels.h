@@ -15,7 +15,6 @@ constexpr int kPixelCopyBytes = kCopyPixels * P::block_k * kBytes;  // of one bu
 __device__ __forceinline__ void stage_bulk_pixels(Element* to, const Element* __restrict__ x, int first_channel,
                                                   int first_row, int first_column, int thread, int images,
                                                   unsigned long long* full, const int in_h, const int in_w) {
-  constexpr int kStore = 16 / kBytes;  // elements
   const int channels =
       P::in_channels % P::block_k == 0 ? P::block_k : min(P::in_channels - first_channel, static_cast<int>(P::block_k));
   // Lanes of a warp issue one after the other, so all warps take part.
@@ -45,7 +44,7 @@ __device__ __forceinline__ void stage_bulk_pixels(Element* to, const Element* __
                 full);
     }
     if (exists && !is_whole) {
-      for (int i = 0; i < kCopyPixels * P::block_k; i += kStore) {
+      for (int i = 0; i < kCopyPixels * P::block_k; i += kVector) {
         const int column = ix + i / P::block_k;
         if (column < begin || column >= end || i % P::block_k >= channels) {
           *reinterpret_cast<uint4*>(staged + i) = make_uint4(0, 0, 0, 0);

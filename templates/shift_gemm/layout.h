@@ -2,17 +2,18 @@
 #pragma once
 
 #include "device/element.h"
+#include "device/instruction.h"
 #include "forward_gemm/problem.h"
 
 using Element = P::Element;
 
-constexpr int kBytes = P::type == kWgmmaTf32 ? 4 : 2;  // of an element
-constexpr int kInstructionK = 32 / kBytes;             // channels of one product
 constexpr int kKSteps = P::block_k / kInstructionK;
 
 constexpr int kTileWarps = P::ping_pong ? 4 : 8;  // consumer warps of a tile
 constexpr int kProducers = 128;                   // threads
-constexpr int kThreads = kConsumers + kProducers;
+constexpr int kProducerRegisters = 88;            // of a thread
+constexpr int kConsumerRegisters = 208;
+#include "device/roles.h"
 
 // What each block of a cluster takes of a tile: k-blocks that it accumulates, output channels that it stores.
 constexpr int kOwnKBlocks = kKBlocks / P::cluster;
@@ -50,7 +51,7 @@ constexpr int kStagedColumns =
 // Pitches in elements. Reads of the consumers are free of bank conflicts: (thread in four) * pitch + 8 words each. With
 // input strides a bank is wanted twice where a thread's columns are 8 words, or more than 16.
 constexpr int kRowPitch =
-    kSkewed ? ceil_div(kStagedColumns + 16 / kBytes - kLoadVector, 16 / kBytes) * (16 / kBytes) : kStagedColumns;
+    kSkewed ? ceil_div(kStagedColumns + kVector - kLoadVector, kVector) * kVector : kStagedColumns;
 constexpr int kImagePlane = kStagedRows * kRowPitch;
 constexpr int kPlane = P::tile_n * kImagePlane;
 constexpr int kChannelPitch = kBytes == 4 ? kPlane + floor_mod((kThreadColumns % 16 == 0 ? 4 : 8) - kPlane, 32)
@@ -101,7 +102,7 @@ constexpr int kEpilogueOffset = kResidentBytes + P::stages * kStageBytes;       
 // The staged epilogue: a warp's adjacent outputs in a row, for eight channels. The pitch keeps writes free of bank
 // conflicts.
 constexpr int kWarpOutputs = 8 * P::thread_positions * P::stride_w;
-constexpr int kOutPitch = kWarpOutputs + floor_mod(16 / kBytes - kWarpOutputs, 64 / kBytes);
+constexpr int kOutPitch = kWarpOutputs + floor_mod(kVector - kWarpOutputs, 4 * kVector);
 constexpr int kWarpEpilogueBytes = P::staged_epilogue ? 8 * kOutPitch * kBytes : 0;  // a warp's part
 constexpr int kUsedBytes = kEpilogueOffset + kConsumers / 32 * kWarpEpilogueBytes;
 // What the blocks of a cluster send to one of them takes the stages' place.

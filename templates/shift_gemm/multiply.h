@@ -43,7 +43,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&
           const int at = kBatches > 1 ? batch : k_step % kFragmentSets;
           load_fragments(fragments[at],
                          step_rows + staged_row(0, offset) +
-                             (kSkewed ? (place.in_vector + offset * (in_w % kVectorElements)) % kVectorElements : 0),
+                             (kSkewed ? (place.in_vector + offset * (in_w % kVector)) % kVector : 0),
                          part, fragments[kFragmentSets - 1], kBatches > 1 ? k_step == 0 && batch == 1 : k_step == 1,
                          k_step == kKSteps - 1 && batch == kBatches - 1, zero, place, in_w);
           wgmma_fence();

@@ -118,8 +118,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
-  if (warp >= kConsumers / 32) {
-    setmaxnreg_decrease(88);
+  if (is_producer(warp)) {
+    setmaxnreg_decrease(kProducerRegisters);
     const int thread = threadIdx.x - kConsumers;
     const long long plane = static_cast<long long>(in_h) * in_w;
     const int rows = kFlat ? 1 : in_h;  // of an image, as they are copied
@@ -210,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   } else {
-    setmaxnreg_increase(208);
+    setmaxnreg_increase(kConsumerRegisters);
     // The thread's place in the tile: its first position, the first of its channels.
     const int lane = threadIdx.x % 32;
     const int quarter = lane % 4;

@@ -15,8 +15,8 @@ __device__ __forceinline__ void copy_end_rows(Element* to, const Copy& copy, con
     const Element* from = copy.from + channel * plane;
     Element* staged = to + copy.to + channel * kChannelPitch;
     const int count = copy.bytes / kBytes;
-    const int last = from + count > end ? count - kVectorElements : count;
-    const int first = from < x && last > 0 ? kVectorElements : 0;
+    const int last = from + count > end ? count - kVector : count;
+    const int first = from < x && last > 0 ? kVector : 0;
     if (first != last) {
       mbarrier_expect(full, (last - first) * kBytes);
       bulk_load(staged + first, from + first, (last - first) * kBytes, full);

@@ -20,7 +20,6 @@ __device__ __forceinline__ int operand_row(int tap, int k_step, int half, int n)
          tap % kFusedPhases * P::block_n + n;
 }
 
-constexpr int kRowElements = 16 / kBytes;
 constexpr int kPackedRows = greatest_common_divisor(kAllKSteps, 4);
 
 // Packs {kPackedRows} rows of 16 bytes, of successive k-steps, so that their loads are in flight together. Adjacent
@@ -45,7 +44,7 @@ __device__ __forceinline__ void pack(const Element* __restrict__ weight, unsigne
     }
 #pragma unroll
     for (int k_step = first; k_step < first + kPackedRows; ++k_step) {
-      const int ci = k_step * kInstructionK + (P::channels_last ? half * (kRowElements / 4) : half * kRowElements);
+      const int ci = k_step * kInstructionK + (P::channels_last ? half * (kVector / 4) : half * kVector);
       unsigned int words[4];
       CONVTGEN_UNROLL
       for (int word = 0; word < 4; ++word) {

@@ -1,14 +1,13 @@
 // The layout of `tap_gemm`: tiles, stages, packed weights.
 #pragma once
 
+#include "device/instruction.h"
 #include "device/static_parameters.h"
 #include "device/template.h"
 
 using P = Parameters;
 using Element = P::Element;
 
-constexpr int kBytes = 2;  // of an element
-constexpr int kInstructionK = 16;
 constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kConsumers = 256;  // threads: two warpgroups
 constexpr int kThreads = kConsumers + 32;

@@ -37,8 +37,8 @@ TemplateFacts facts_of_grad_weight_rows() {
       .fit = to_whole_rows,
       .changed = ChangedProgram{.layer = "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; dtype "
                                          "f16; directions grad_weight",
-                                .before = "(call ceil_div kWindowColumns kPack) 2) 2) 1)",
-                                .after = "(call ceil_div kWindowColumns kPack) 2) 2) 3)"},
+                                .before = "(call ceil_div kWindowColumns kVector) 2) 2) 1)",
+                                .after = "(call ceil_div kWindowColumns kVector) 2) 2) 3)"},
       .goldens =
           {
               {.name = "grad_weight_rows",

@@ -31,7 +31,7 @@ CONVTGEN_BLOCK(Block, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (blo
                (copy_bytes, 16), (vector, 1), (fused_phases, true), (resident, false), (ping_pong, false));
 
 /// The template's constants that are wanted, by their names there.
-CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kPack, kKSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH,
+CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH,
                    kBeyondW, kGapH, kGapW, kPhases, kPhaseColumns, kPhaseBlocks, kMadeChannels, kInstructionN, kTaps,
                    kKBlocks, kNTiles, kPositions, kInputBytes, kPixels, kPlaceStep, kKBlockWeightBytes, kThreads,
                    kSharedBytes, kPackedBytes, kAlignment);
@@ -75,7 +75,7 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
       out.push_back(b);
     }
   }
-  if (out.empty() || element == 4 || f.layer.in_channels % f.of(b)[kPack] == 0) {
+  if (out.empty() || element == 4 || f.layer.in_channels % f.of(b)[kVector] == 0) {
     b.copy_bytes = 0;
     out.push_back(b);
   }
@@ -85,7 +85,7 @@ std::vector<Block> with_copies(const Facts& f, Block b) {
 /// Elements that are loaded to registers together.
 std::int64_t vector_of(const Facts& f, const Block& b) {
   Constants& of_block = f.of(b);
-  const std::int64_t pack = of_block[kPack];
+  const std::int64_t pack = of_block[kVector];
   if (f.channels_last) {
     return b.copy_bytes == 0 && f.layer.in_channels % pack == 0 ? pack : 1;
   }
@@ -98,7 +98,7 @@ std::int64_t vector_of(const Facts& f, const Block& b) {
 }
 
 void choose_store(const Facts& f, Block& b) {
-  b.store = f.of(b)[kPack];
+  b.store = f.of(b)[kVector];
   const Layer& layer = f.layer;
   if (f.channels_last && f.of(b)[kPhaseBlocks] == 1) {
     while (b.store > 1 && (b.block_n % (4 * b.store) != 0 || layer.out_channels % b.store != 0)) {
@@ -139,7 +139,7 @@ double store_factor(const Facts& f, const Block& b, Constants& of_block) {
   const std::int64_t phases = of_block[kPhaseColumns];
   const auto adjacent = static_cast<double>((of_block[kPhaseBlocks] > 1 ? 2 : b.part_w == 8 ? 8 : 16) * phases * bytes);
   return std::max(1.0, 32 / adjacent) *
-         (b.store < std::min(phases, of_block[kPack]) ? f.factors.halo_narrow_stores : 1.0);
+         (b.store < std::min(phases, of_block[kVector]) ? f.factors.halo_narrow_stores : 1.0);
 }
 
 /// Whether each phase has as many taps as the others.
@@ -186,7 +186,7 @@ Result<void> check(const Problem& problem) {
 /// Output channels of a block: numbers that share all of them evenly.
 std::vector<std::int64_t> block_n_choices(const Facts& f, const Block& b) {
   const std::int64_t phases = f.of(b)[kPhases];
-  const std::int64_t vectors = 4 * f.of(b)[kPack];  // of a quad of threads
+  const std::int64_t vectors = 4 * f.of(b)[kVector];  // of a quad of threads
   const std::int64_t most = std::min(b.fused_phases ? kMostInstructionN / phases : kMostInstructionN,
                                      2 * f.of(b)[kMostAccumulators] / phases);
   std::vector<std::int64_t> out;

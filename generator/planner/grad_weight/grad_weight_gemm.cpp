@@ -23,7 +23,7 @@ constexpr std::int64_t kMostTurned = 256;     // of one of rows that are turned
 inline constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, producers, row_stages, promote_stages));
 
 /// The template's own constants that are wanted.
-CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, RowConstantCount, kPack, kInputPixels, kWindowPixels, kWords,
+CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, RowConstantCount, kVector, kInputPixels, kWindowPixels, kWords,
                         kInputBatches, kWindowBatches, kInputBatch, kWindowBatch, kStageBytes);
 inline constexpr auto kNames = joined(joined(kConstants, kRowNames), kOwnNames);
 
@@ -52,7 +52,7 @@ struct GradWeightGemm : Produced<GradWeightGemm, kMembers, kNames, check> {
   }
   static double stage_cycles(const Facts& f, const Block& b, Constants& c) {
     const SmRates& sm = f.target.sm;
-    const bool tf32 = c[kPack] == 4;
+    const bool tf32 = c[kVector] == 4;
     // Words that a thread brings. Each is loaded and stored alone, except where channels are adjacent in memory.
     const double words = c.number(kWords) * (c.number(kInputBatches) * c.number(kInputBatch) +
                                              c.number(kWindowBatches) * c.number(kWindowBatch));
