@@ -414,20 +414,20 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* excha
 __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map, int tiles,
                                            const CallSizes& sizes) {
   tensor_prefetch(x_map);
-  int turn = 0;
+  int issued = 0;
   #pragma unroll 1
   for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
     const Tile tile = tile_at(index, sizes);
     #pragma unroll 1
     for (int k_block = 0; k_block < 7; ++k_block) {
-      const int stage = turn % 5;
-      mbarrier_wait(&pipeline.empty[stage], (turn / 5 + 1) % 2);  // the first time at once
+      const int stage = issued % 5;
+      mbarrier_wait(&pipeline.empty[stage], (issued / 5 + 1) % 2);  // the first time at once
       mbarrier_arrive_expect(&pipeline.full[stage], kCopiedBytes);
       const int row = tile.row - 2;
       const int column = tile.column - 2;
       tensor_load_4d(pipeline.shared + stage * kStageBytes, x_map, &pipeline.full[stage], column, row, k_block * 8,
                      tile.image);
-      ++turn;
+      ++issued;
     }
   }
 }
@@ -471,21 +471,21 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int lane_place = channel_of(lane, 0) * kStagedPixels + first + lane / 4 * 4;
     float* exchange = reinterpret_cast<float*>(pipeline.shared + kExchangeOffset) + warp * kExchanged;
     const unsigned int zero = gridDim.x >> 31;  // which the compiler does not know
-    int turn = 0;
+    int consumed = 0;
     #pragma unroll 1
     for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
       Accumulators acc = {};
       #pragma unroll 1
       for (int k_block = 0; k_block < 7; ++k_block) {
-        const int stage = turn % 5;
-        mbarrier_wait(&pipeline.full[stage], turn / 5 % 2);
+        const int stage = consumed % 5;
+        mbarrier_wait(&pipeline.full[stage], consumed / 5 % 2);
         multiply_stage(acc, reinterpret_cast<const float*>(pipeline.shared + stage * kStageBytes) + lane_place,
                        weights + k_block * 1152 + lane * 4);
         __syncwarp();  // all lanes have read the stage
         if (lane == 0) {
           mbarrier_arrive(&pipeline.empty[stage] + (bits_of_all(acc) & zero));
         }
-        ++turn;
+        ++consumed;
       }
       store_tile(acc, exchange, x, weight, bias, y, tile_at(index, sizes), sizes, first, lane);
     }
