@@ -42,7 +42,11 @@ constexpr int kProducerRegisters = kProducers == 128 ? 88 : 72;  // of a thread
 constexpr int kConsumerRegisters = kProducers == 128 ? 208 : 184;
 #include "device/roles.h"
 
+constexpr int kStagers = P::producers;
+constexpr int kUnitSharers = 1;
 constexpr int kPackers = 256;  // threads of a block that packs weights
+
+constexpr int kGroupIn = P::in_channels;  // channels that are multiplied
 
 constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kUnits = P::block_k / kVector;  // of channels: 16 bytes
@@ -67,17 +71,6 @@ constexpr int kStepW = P::stride_w == 1 ? P::dilation_w : 1;
 constexpr int kHaloH = (kWindowH - 1) * kStepH;
 constexpr int kHaloW = (kWindowW - 1) * kStepW;
 
-// Positions that have outputs: from the first to some beyond the input's end.
-constexpr int kFirstH = P::padding_h / P::stride_h;
-constexpr int kFirstW = P::padding_w / P::stride_w;
-constexpr int kBeyondH = floor_div(P::dilation_h * (P::kernel_h - 1) + P::output_padding_h - P::padding_h, P::stride_h);
-constexpr int kBeyondW = floor_div(P::dilation_w * (P::kernel_w - 1) + P::output_padding_w - P::padding_w, P::stride_w);
-
-// Where all images' positions form one sequence, rows (and images) end with as many zeros as taps reach at their end or
-// before the next one's beginning.
-constexpr int kGapH = larger(0, larger(kBeyondH, kHaloH - kFirstH));
-constexpr int kGapW = larger(0, larger(kBeyondW, kHaloW - kFirstW));
-
 // Phases may be fused into one product: each tap of the window is one product for all of them, with weights of zero
 // where the kernel has no tap (its size is padded to a multiple of the stride). Else each kernel tap is a product of
 // its own, with its phase's accumulators.
@@ -95,14 +88,13 @@ constexpr int kTeams = P::ping_pong ? 2 : 1;            // of warpgroups, each w
 constexpr int kParts = kPositions / 64 / (2 / kTeams);  // that a warpgroup makes
 constexpr int kAcross = P::tile_w / P::part_w;
 
-// The staged input. Its rows begin where a load of adjacent pixels may.
-constexpr int kAlign = P::channels_last || P::flat ? 1 : P::vector;
-constexpr int kSkew = floor_mod(kFirstW - kHaloW, kAlign);
-constexpr int kStagedColumns = ceil_div(kSkew + P::tile_w + kHaloW, kAlign) * kAlign;
-constexpr int kRowPitch = P::flat ? P::width + kGapW : kStagedColumns;  // used only with a halo of rows
-constexpr int kPixels =
-    P::flat ? kPositions + (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW : (P::tile_h + kHaloH) * kStagedColumns;
-// The bytes of a unit, which keep copies of adjacent units free of bank conflicts.
+constexpr int kInterleave = 1;
+#include "window/geometry.h"
+
+// Where pixels and units lie. The bytes of a unit keep copies of adjacent units free of bank conflicts.
+__host__ __device__ constexpr int pixel_offset(int pixel) {
+  return pixel * 16;
+}
 constexpr int kUnitPitch = 16 * (kPixels + floor_mod((kUnits < 8 ? 8 / kUnits : 1) - kPixels, 8));
 constexpr int kInputBytes = kUnits * kUnitPitch;  // the input of a stage
 
@@ -211,49 +203,19 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 // ---- Tiles ----
 
-// A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
-struct Tile {
-  int image;
-  int m_y;
-  int m_x;
-};
-
-// Of the sequence, the place so many positions before the tile's.
-__device__ __forceinline__ Tile flat_tile(int index, int before, const int in_h, const int in_w) {
-  const int of_image = (in_h + kGapH) * (in_w + kGapW);
-  const long long at = static_cast<long long>(index) * kPositions - before;
-  const long long image = at < 0 ? -((of_image - 1 - at) / of_image) : at / of_image;
-  Tile tile;
-  tile.image = static_cast<int>(image);
-  tile.m_y = 0;
-  tile.m_x = static_cast<int>(at - image * of_image);
-  return tile;
-}
-
-__device__ __forceinline__ Tile square_tile(int index, const int tiles_y, const int tiles_x) {
-  Tile tile;
-  tile.image = index / (tiles_y * tiles_x);
-  tile.m_y = kFirstH + index / tiles_x % tiles_y * P::tile_h;
-  tile.m_x = kFirstW + index % tiles_x * P::tile_w;
-  return tile;
-}
-
-// The tile's first staged pixel, as a place of its own.
-__device__ __forceinline__ Tile staged_tile(int index, const int tiles_y, const int tiles_x, const int in_h,
-                                            const int in_w) {
-  Tile tile;
-  if (P::flat) {
-    tile = flat_tile(index, (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW, in_h, in_w);
-  } else {
-    tile = square_tile(index, tiles_y, tiles_x);
-    tile.m_y -= kHaloH;
-    tile.m_x -= kHaloW + kSkew;
-  }
-  return tile;
-}
+#include "window/tile.h"
 
 // ---- Producer ----
-#include "staging.h"
+#include "window/staging.h"
+
+// Arrives on the full barrier of a stage whose copies have completed.
+__device__ __forceinline__ void publish_stage(unsigned char* stages, unsigned long long* full, int stage, int thread) {
+  if (P::type == kWgmmaTf32) {
+    round_input(stages + stage * kStageBytes, thread);
+  }
+  fence_proxy_async();
+  mbarrier_arrive(&full[stage]);
+}
 
 // ---- Products ----
 

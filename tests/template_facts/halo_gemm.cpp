@@ -1,10 +1,9 @@
 // `halo_gemm`: products of a tile's input with its halo, in shared memory.
 #include "tests/template_facts/facts.h"
 
-#include "generator/layer/shape.h"
-#include "generator/planner/search/integers.h"
 #include "tests/planner/problems.h"
 #include "tests/template_facts/forward_gemm.h"
+#include "tests/template_facts/window.h"
 
 namespace convtgen::testing {
 namespace halo_gemm {
@@ -14,18 +13,6 @@ void strides_or_dilations(DrawnAxis& drawn, RandomNumbers& random) {
   if (axis.stride > 1 && axis.kernel > 1) {
     (random() % 2 == 0 ? axis.stride : axis.dilation) = 1;
   }
-}
-
-std::int64_t tiles(const Layer& layer, const Plan& plan, const Shape& shape) {
-  const auto positions = [](std::int64_t out, const Axis& axis) {
-    return (out - 1 + axis.padding.before) / axis.stride - axis.padding.before / axis.stride + 1;
-  };
-  return shape.batch * ceil_div(positions(shape.out[kHeight], layer.axes[kHeight]), integer(plan, "tile_h")) *
-         ceil_div(positions(shape.out[kWidth], layer.axes[kWidth]), integer(plan, "tile_w"));
-}
-
-std::int64_t tiles_of_sequence(const Layer& /*layer*/, const Plan& plan, const Shape& shape) {
-  return ceil_div(shape.batch * shape.out[kHeight] * shape.out[kWidth], integer(plan, "tile_w"));
 }
 
 bool parts_phases(const Layer& layer) {
@@ -127,8 +114,8 @@ TemplateFacts facts_of_halo_gemm() {
               .unseen = {"kernel: static_cast<long long>(n_tile)",  // of packed weights
                          "flat_tile: const long long image",        // the low 32 bits of its multiple count
                          "load_batch: * #ll"},                      // a few channels of a known size
-              .tiles = tiles,
-              .tiles_of_sequence = tiles_of_sequence},
+              .tiles = tiles_of_window,
+              .tiles_of_sequence = tiles_of_window_sequence},
       // Unseen: rows of images that have one, loads and stores of a batch's items that do not exist, and loads of a
       // block
       // without tiles, which no grid has here.

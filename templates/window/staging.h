@@ -1,5 +1,11 @@
-// Part of the template `halo_gemm`: producers load input to shared memory.
+// Threads load input to shared memory: each pixel has 16 bytes in each unit of channels.
+// Needs: Element, kBytes, kGroupIn, kStagers, kUnitPitch, kUnits, kUnitSharers, kVector, larger(), P, pixel_offset()
 #pragma once
+
+#include "device/async_copy.h"
+#include "device/element.h"
+#include "device/memory.h"
+#include "window/tile.h"
 
 // One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
 __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
@@ -16,21 +22,21 @@ __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
 
 // A thread brings the same pixels in all k-blocks of a tile: it finds them once. A place is `vector` adjacent pixels,
 // or with channels last one. Channels last: threads share a place, each with as many channels as it copies or loads at
-// a time; else a thread brings all channels of its places.
+// a time; else kUnitSharers threads share one, each with as many units.
 constexpr int kCopyBytes = larger(P::copy_bytes, kBytes);                              // of one asynchronous copy
 constexpr int kCopy = kCopyBytes / kBytes;                                             // elements
 constexpr int kCopies = P::block_k / kCopy;                                            // of a pixel
-constexpr int kPlacePixels = P::channels_last ? 1 : P::vector;                         // pixels
-constexpr int kSharers = P::copy_bytes > 0 ? kCopies : P::channels_last ? kUnits : 1;  // of a place
+constexpr int kPlacePixels = P::channels_last ? 1 : P::vector;                              // pixels
+constexpr int kSharers = P::copy_bytes > 0 ? kCopies : P::channels_last ? kUnits : kUnitSharers;  // of a place
 constexpr int kAllPlaces = kPixels / kPlacePixels;
-constexpr int kPlaceStep = P::producers / kSharers;        // from a place of a thread to its next
+constexpr int kPlaceStep = kStagers / kSharers;        // from a place of a thread to its next
 constexpr int kPlaces = ceil_div(kAllPlaces, kPlaceStep);  // of a thread
 using Places = long long[kPlaces];
 
-static_assert(P::producers % kSharers == 0, "a thread has the same channels of all its places");
+static_assert(kStagers % kSharers == 0, "a thread has the same channels of all its places");
 
 __device__ __forceinline__ int place_of(int thread, int i) {
-  return thread / kSharers + i * kPlaceStep;
+  return (P::channels_last ? thread / kSharers : kUnitSharers > 1 ? thread % kPlaceStep : thread) + i * kPlaceStep;
 }
 // Whether the thread's place is one of the tile's.
 __device__ __forceinline__ bool is_place(int thread, int i) {
@@ -64,14 +70,14 @@ __device__ __forceinline__ int copied_channel(int thread) {
 }
 __device__ __forceinline__ int offset_of_copy(int thread, int i) {
   const int channel = copied_channel(thread);
-  return channel / kVector * kUnitPitch + place_of(thread, i) * 16 + channel % kVector * kBytes;
+  return channel / kVector * kUnitPitch + pixel_offset(place_of(thread, i)) + channel % kVector * kBytes;
 }
 
 // Issues the thread's copies of a k-block of input channels: zeros where the image or the channels end.
 __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __restrict__ x, const Places& places,
                                             int first_channel, int thread) {
   const int ci = first_channel + copied_channel(thread);
-  const int left = P::in_channels % P::block_k == 0 ? kCopy : max(0, min(P::in_channels - ci, kCopy));
+  const int left = kGroupIn % P::block_k == 0 ? kCopy : max(0, min(kGroupIn - ci, kCopy));
 #pragma unroll
   for (int i = 0; i < kPlaces; ++i) {
     if (is_place(thread, i)) {
@@ -100,21 +106,12 @@ __device__ __forceinline__ void round_input(unsigned char* stage, int thread) {
   }
 }
 
-// Arrives on the full barrier of a stage whose copies have completed.
-__device__ __forceinline__ void publish_stage(unsigned char* stages, unsigned long long* full, int stage, int thread) {
-  if (P::type == kWgmmaTf32) {
-    round_input(stages + stage * kStageBytes, thread);
-  }
-  fence_proxy_async();
-  mbarrier_arrive(&full[stage]);
-}
-
 // ---- Through registers ----
 
 // Input in registers, on its way to shared memory: units of channels, all of a place, or with channels last one.
 constexpr bool kWholeUnits = P::channels_last && P::vector == kVector;
 constexpr int kWords = kWholeUnits ? 4 : kVector;  // of a unit
-constexpr int kPlaceUnits = P::channels_last ? 1 : kUnits;
+constexpr int kPlaceUnits = P::channels_last ? 1 : kUnits / kUnitSharers;
 constexpr int kItems = kPlaces * kPlaceUnits;
 constexpr int kBatch = 32 / kWords;  // units that a thread has in flight
 constexpr int kBatches = ceil_div(kItems, kBatch);
@@ -122,7 +119,9 @@ using Words = unsigned int[kBatch][kWords];
 
 // The unit of a k-block, of the thread's item.
 __device__ __forceinline__ int unit_of(int thread, int i) {
-  return P::channels_last ? thread % kUnits : i % kPlaceUnits;
+  return P::channels_last    ? thread % kUnits
+         : kUnitSharers == 1 ? i % kPlaceUnits
+                             : thread / kPlaceStep * kPlaceUnits + i % kPlaceUnits;
 }
 
 // Loads a batch of a k-block of input channels: zeros where the image or the channels end.
@@ -135,13 +134,13 @@ __device__ __forceinline__ void load_batch(Words& words, const Element* __restri
     if (i < kItems) {
       const long long place = places[i / kPlaceUnits];
       const int ci = first_channel + unit_of(thread, i) * kVector;
-      const int left = P::in_channels - ci;
+      const int left = kGroupIn - ci;
       const long long plane = static_cast<long long>(in_h) * in_w;
       const Element* pixel = x + place;
       const Element* from = P::channels_last ? pixel + ci : pixel + ci * plane;
       if (kWholeUnits) {
         uint4 loaded = make_uint4(0, 0, 0, 0);
-        if (place >= 0 && (P::in_channels % P::block_k == 0 || left > 0)) {
+        if (place >= 0 && (kGroupIn % P::block_k == 0 || left > 0)) {
           loaded = load_constant_16(from);
         }
         words[item][0] = loaded.x;
@@ -153,7 +152,7 @@ __device__ __forceinline__ void load_batch(Words& words, const Element* __restri
         for (int c = 0; c < kVector; ++c) {
           const Element* element = P::channels_last ? from + c : from + c * plane;
           words[item][c] = 0;
-          if (place >= 0 && (P::in_channels % P::block_k == 0 || c < left)) {
+          if (place >= 0 && (kGroupIn % P::block_k == 0 || c < left)) {
             words[item][c] =
                 P::vector * kBytes == 4 ? *reinterpret_cast<const unsigned int*>(element) : bits_of(*element);
           }
@@ -169,8 +168,9 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   for (int item = 0; item < kBatch; ++item) {
     const int i = batch_index * kBatch + item;
     if (i < kItems && is_place(thread, i / kPlaceUnits)) {
-      uint4* place = reinterpret_cast<uint4*>(to + unit_of(thread, i) * kUnitPitch +
-                                              place_of(thread, i / kPlaceUnits) * (kPlacePixels * 16));
+      unsigned char* pixel =
+          to + unit_of(thread, i) * kUnitPitch + pixel_offset(place_of(thread, i / kPlaceUnits) * kPlacePixels);
+      uint4* place = reinterpret_cast<uint4*>(pixel);
       if (P::type == kWgmmaTf32 || kWholeUnits) {
         *place = make_uint4(operand(words[item][0]), operand(words[item][1]), operand(words[item][2]),
                             operand(words[item][3]));
@@ -179,7 +179,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
         *place = make_uint4(low_halves(words[item][0], words[item][1]), low_halves(words[item][2], words[item][3]),
                             low_halves(words[item][4], words[item][5]), low_halves(words[item][6], words[item][7]));
         if (kPlacePixels == 2) {
-          place[1] =
+          *reinterpret_cast<uint4*>(pixel + pixel_offset(1)) =
               make_uint4(high_halves(words[item][0], words[item][1]), high_halves(words[item][2], words[item][3]),
                          high_halves(words[item][4], words[item][5]), high_halves(words[item][6], words[item][7]));
         }

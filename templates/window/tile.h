@@ -1,0 +1,46 @@
+// The places of tiles of positions, and of the pixels that they stage.
+// Needs: kHaloH, kHaloW, kPositions, P
+#pragma once
+
+#include "window/geometry.h"
+
+// A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
+struct Tile {
+  int image;
+  int m_y;
+  int m_x;
+};
+
+// Of the sequence, the place so many positions before the tile's.
+__device__ __forceinline__ Tile flat_tile(int index, int before, const int in_h, const int in_w) {
+  const int of_image = (in_h + kGapH) * (in_w + kGapW);
+  const long long at = static_cast<long long>(index) * kPositions - before;
+  const long long image = at < 0 ? -((of_image - 1 - at) / of_image) : at / of_image;
+  Tile tile;
+  tile.image = static_cast<int>(image);
+  tile.m_y = 0;
+  tile.m_x = static_cast<int>(at - image * of_image);
+  return tile;
+}
+
+__device__ __forceinline__ Tile square_tile(int index, const int tiles_y, const int tiles_x) {
+  Tile tile;
+  tile.image = index / (tiles_y * tiles_x);
+  tile.m_y = kFirstH + index / tiles_x % tiles_y * P::tile_h;
+  tile.m_x = kFirstW + index % tiles_x * P::tile_w;
+  return tile;
+}
+
+// The tile's first staged pixel, as a place of its own.
+__device__ __forceinline__ Tile staged_tile(int index, const int tiles_y, const int tiles_x, const int in_h,
+                                            const int in_w) {
+  Tile tile;
+  if (P::flat) {
+    tile = flat_tile(index, (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW, in_h, in_w);
+  } else {
+    tile = square_tile(index, tiles_y, tiles_x);
+    tile.m_y -= kHaloH;
+    tile.m_x -= kHaloW + kSkew;
+  }
+  return tile;
+}
