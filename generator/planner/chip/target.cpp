@@ -20,13 +20,13 @@ constexpr Features kTuring = {kLdmatrix, kMmaF16K8};
 constexpr Features kAmpere = kTuring + Features{kMmaF16, kMmaBf16, kMmaTf32, kPackedConvert, kCpAsync, kMbarrier};
 constexpr Features kHopper = kAmpere + Features{kStmatrix, kTma, kCluster, kPdl, kElect};
 
-// What mma_phases is predicted by. `multiply_adds` are an SM's by mma.sync of f16 in a cycle, where a product of 16 x 8
-// has 16 of depth. The rest is as the H200 has it: nobody measured these chips.
-constexpr SmRates blackwell_sm(double clock_hz, double multiply_adds) {
+// What templates of mma.sync are predicted by. `multiply_adds` are an SM's by mma.sync of f16 in a cycle, where a product
+// of 16 x 8 has 16 of depth. The rest is as the H200 has it: nobody measured these chips.
+constexpr SmRates sm_rates(double clock_hz, double multiply_adds, double shared_bytes_per_cycle = 128) {
   return {.clock_hz = clock_hz,
           .mma_cycles = 16 * 8 * 16 / multiply_adds,
           .l2_bytes_per_cycle = 24,
-          .shared_bytes_per_cycle = 128};
+          .shared_bytes_per_cycle = shared_bytes_per_cycle};
 }
 
 // Shared memory and threads: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Rates are
@@ -43,7 +43,8 @@ const std::array kTargets = {
            .bytes_per_second = 0.672e12,
            .f32_flops = 16.3e12,
            .f64_flops = 0.51e12,    // 1/32 of f32
-           .f16_flops = 130.5e12},  // the tensor cores take no tf32 and no bf16
+           .f16_flops = 130.5e12,  // the tensor cores take no tf32 and no bf16
+           .sm = sm_rates(1.77e9, 512, 64)},
     Target{.architecture = "sm_80",
            .capability = 80,
            .board = "A100 80 GB",
@@ -57,7 +58,8 @@ const std::array kTargets = {
            .f64_flops = 9.7e12,
            .tf32_flops = 156e12,
            .f16_flops = 312e12,
-           .bf16_flops = 312e12},
+           .bf16_flops = 312e12,
+           .sm = sm_rates(1.41e9, 1024)},
     // The memory and f32 of the RTX 3090, the SMs and tensor cores of the A40: those of a GeForce are half as fast.
     Target{.architecture = "sm_86",
            .capability = 86,
@@ -72,7 +74,8 @@ const std::array kTargets = {
            .f64_flops = 0.56e12,
            .tf32_flops = 74.8e12,
            .f16_flops = 149.7e12,
-           .bf16_flops = 149.7e12},
+           .bf16_flops = 149.7e12,
+           .sm = sm_rates(1.7e9, 512)},
     Target{.architecture = "sm_87",
            .capability = 87,
            .board = "Jetson AGX Orin",
@@ -86,7 +89,8 @@ const std::array kTargets = {
            .f64_flops = 0.083e12,  // 1/64 of f32
            .tf32_flops = 21.3e12,  // 512 multiply-adds of an SM in a cycle of 1.3 GHz
            .f16_flops = 42.6e12,   // 1024
-           .bf16_flops = 42.6e12},
+           .bf16_flops = 42.6e12,
+           .sm = sm_rates(1.3e9, 1024)},
     // No board has a data sheet: the rates are the AGX Orin's.
     Target{.architecture = "sm_88",
            .capability = 88,
@@ -101,7 +105,8 @@ const std::array kTargets = {
            .f64_flops = 0.083e12,
            .tf32_flops = 21.3e12,
            .f16_flops = 42.6e12,
-           .bf16_flops = 42.6e12},
+           .bf16_flops = 42.6e12,
+           .sm = sm_rates(1.3e9, 1024)},
     Target{.architecture = "sm_89",
            .capability = 89,
            .board = "L40S",
@@ -115,7 +120,8 @@ const std::array kTargets = {
            .f64_flops = 1.4e12,
            .tf32_flops = 183e12,
            .f16_flops = 362e12,
-           .bf16_flops = 362e12},
+           .bf16_flops = 362e12,
+           .sm = sm_rates(2.5e9, 512)},
     // Measured: a large copy, and fp32, tf32 and fp16 matrix products. f64 is the data sheet's, without tensor cores.
     Target{.architecture = "sm_90a",
            .capability = 90,
@@ -155,7 +161,7 @@ const std::array kTargets = {
            .tf32_flops = 1125e12,
            .f16_flops = 2250e12,
            .bf16_flops = 2250e12,
-           .sm = blackwell_sm(1.85e9, 1024)},
+           .sm = sm_rates(1.85e9, 1024)},
     Target{.architecture = "sm_103",
            .capability = 103,
            .board = "B300",
@@ -170,7 +176,7 @@ const std::array kTargets = {
            .tf32_flops = 1125e12,
            .f16_flops = 2250e12,
            .bf16_flops = 2250e12,
-           .sm = blackwell_sm(1.85e9, 1024)},
+           .sm = sm_rates(1.85e9, 1024)},
     Target{.architecture = "sm_110",
            .capability = 110,
            .board = "Jetson AGX Thor",
@@ -185,7 +191,7 @@ const std::array kTargets = {
            .tf32_flops = 129e12,  // half of f16
            .f16_flops = 258e12,   // an eighth of the 2070 TFLOP/s of sparse fp4
            .bf16_flops = 258e12,
-           .sm = blackwell_sm(1.57e9, 1024)},
+           .sm = sm_rates(1.57e9, 1024)},
     Target{.architecture = "sm_120",
            .capability = 120,
            .board = "RTX PRO 6000",
@@ -200,7 +206,7 @@ const std::array kTargets = {
            .tf32_flops = 250e12,
            .f16_flops = 500e12,  // 512 multiply-adds of an SM in a cycle of 2.6 GHz
            .bf16_flops = 500e12,
-           .sm = blackwell_sm(2.5e9, 512)},
+           .sm = sm_rates(2.5e9, 512)},
     Target{.architecture = "sm_121",
            .capability = 121,
            .board = "DGX Spark",
@@ -215,7 +221,7 @@ const std::array kTargets = {
            .tf32_flops = 59e12,
            .f16_flops = 118e12,  // 512
            .bf16_flops = 118e12,
-           .sm = blackwell_sm(2.4e9, 512)},
+           .sm = sm_rates(2.4e9, 512)},
 };
 
 // 87 of "sm_87" or, with that prefix, "compute_87".

@@ -13,8 +13,6 @@ namespace convtgen::gemm {
 namespace {
 
 // Groups of fewer channels make too little of a product.
-constexpr std::int64_t kLeastGroupIn = 16;
-constexpr std::int64_t kLeastGroupOut = 8;
 
 /// One group of a layer, as if it were all.
 Layer group_of(const Layer& layer) {
@@ -42,12 +40,8 @@ Facts::Facts(FactsOf facts) : FactsOf(std::move(facts)), instruction_k(of({})[kI
 
 Result<void> check(const Problem& problem) {
   const Layer& layer = problem.layer;
-  const std::int64_t group_in = layer.in_channels / layer.groups, group_out = layer.out_channels / layer.groups;
-  if (layer.groups > 1 && group_in < kLeastGroupIn) {
-    return fail(fmt::format("groups of {} input channels; tensor cores want {}", group_in, kLeastGroupIn));
-  }
-  if (layer.groups > 1 && group_out < kLeastGroupOut) {
-    return fail(fmt::format("groups of {} output channels; tensor cores want {}", group_out, kLeastGroupOut));
+  if (auto checked = check_group_channels(layer); !checked) {
+    return checked;
   }
   return {};
 }

@@ -52,6 +52,21 @@ Result<void> check_one_group(const Layer& layer) {
   return layer.groups == 1 ? Result<void>() : fail(fmt::format("{} groups; it takes 1", layer.groups));
 }
 
+// Of a group, that products are worth.
+constexpr std::int64_t kLeastGroupIn = 16;
+constexpr std::int64_t kLeastGroupOut = 8;
+
+Result<void> check_group_channels(const Layer& layer) {
+  const std::int64_t group_in = layer.in_channels / layer.groups, group_out = layer.out_channels / layer.groups;
+  if (layer.groups > 1 && group_in < kLeastGroupIn) {
+    return fail(fmt::format("groups of {} input channels; tensor cores want {}", group_in, kLeastGroupIn));
+  }
+  if (layer.groups > 1 && group_out < kLeastGroupOut) {
+    return fail(fmt::format("groups of {} output channels; tensor cores want {}", group_out, kLeastGroupOut));
+  }
+  return {};
+}
+
 Result<void> check_no_dilation(const Layer& layer) {
   for (const std::size_t axis : axes_of(layer)) {
     if (layer.axes[axis].dilation != 1 && layer.axes[axis].kernel != 1) {

@@ -24,6 +24,7 @@ constexpr std::array kTemplates = {
     &kPatchGemm,
     &kPhaseGemm,
     &kMmaPhases,
+    &kMmaGemm,
     &kDirectGradInput,
     &kTapGemm,
     &kDirectGradWeight,

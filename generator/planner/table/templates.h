@@ -10,7 +10,7 @@
 namespace convtgen {
 
 extern const Template kDirect, kDirectRows, kMmaRows, kShiftGemm, kF32x3Gemm, kRollGemm, kHaloGemm, kOverlapGemm,
-    kPatchGemm, kPhaseGemm, kMmaPhases;
+    kPatchGemm, kPhaseGemm, kMmaPhases, kMmaGemm;
 extern const Template kDirectGradInput, kTapGemm;
 extern const Template kDirectGradWeight, kGradWeightGemm, kGradWeightPixels, kGradWeightRows, kF32x3GradWeight,
     kF32x3GradWeightPixels;

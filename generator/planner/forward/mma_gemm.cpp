@@ -1,0 +1,347 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/integers.h"
+#include "generator/planner/search/planner.h"
+#include "generator/planner/search/roofline.h"
+#include "generator/planner/search/tensor_cores.h"
+
+namespace convtgen {
+namespace planners::mma_gemm {
+
+constexpr std::int64_t kMostStepProducts = 1024;  // of a warp, written out
+constexpr std::int64_t kMostShifts = 1024;        // of the input, which are unrolled
+constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
+constexpr std::int64_t kMostPlaces = 8;           // of a thread, which registers hold
+constexpr std::int64_t kMostBlockN = 256;
+constexpr std::int64_t kMostThreadsOfBlock = 512;
+constexpr std::int64_t kOtherRegisters = 64;  // of a thread, beside accumulators and what it loads of the input
+constexpr std::int64_t kRegistersOfSm = 65536;
+constexpr std::int64_t kReservedBytes = 1024;  // of a block's shared memory, by the chip
+constexpr std::int64_t kMostBlocksOfSm = 4;    // that are asked for
+
+/// The block, as the template's parameters of the same names.
+CONVTGEN_BLOCK(Block, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8), (adjacent_channels, 1),
+               (store, 1), (phase_rows, 1), (warps_m, 4), (warps_n, 1), (warp_tiles, 1), (blocks_per_sm, 1),
+               (block_k, 16), (stages, 2), (copy_bytes, 16), (vector, 1), (resident, false));
+
+/// The template's constants that are wanted, by their names there.
+CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH,
+                   kBeyondW, kGapH, kGapW, kPhases, kTaps, kKBlocks, kNTiles, kChannelTiles, kPositions, kInputBytes,
+                   kPixels, kPlaces, kBatches, kWarpChannels, kSpan, kLoads, kOuterHalo, kKBlockWeightBytes, kStepProducts, kThreads, kSharedBytes,
+                   kPackedBytes, kAlignment);
+
+/// What the choice depends on.
+struct Facts : FactsOf<Block> {
+  double written_bytes = static_cast<double>(shape.output_elements * bytes);  // that a call moves at the least
+  double read_bytes = cost.bytes - written_bytes;
+
+  /// Whether all positions of an image and the gap behind it are of a known number.
+  [[nodiscard]] bool can_be_flat() const {
+    const std::int64_t gap_h = of({})[kGapH], gap_w = of({})[kGapW];
+    const bool one_row = rows.extent && *rows.extent + gap_h == 1;
+    return one_row ||
+           (rows.extent && columns.extent && *rows.extent + gap_h <= kMostPositions / (*columns.extent + gap_w));
+  }
+};
+
+/// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers where
+/// they allow none, and where channels come first.
+std::int64_t copy_bytes_of(const Facts& f) {
+  for (std::int64_t bytes = 16; bytes >= 4 && f.channels_last; bytes /= 2) {
+    if (f.group_in * f.bytes % bytes == 0) {
+      return bytes;
+    }
+  }
+  return 0;
+}
+
+/// Elements that are loaded to registers together.
+std::int64_t vector_of(const Facts& f, const Block& b) {
+  if (f.channels_last || f.bytes == 4) {
+    return 1;
+  }
+  Constants& c = f.of(b);
+  const Size& width = f.layer.axes[kWidth].extent;
+  const bool dense = c[kHaloH] + c[kGapH] + c[kHaloW] + c[kGapW] == 0;
+  return width && *width % 2 == 0 && (!b.flat || dense) ? 2 : 1;
+}
+
+void choose_store(const Facts& f, Block& b) {
+  b.store = f.of(b)[kVector];
+  const Layer& layer = f.layer;
+  if (f.channels_last) {
+    while (b.store > 1 && (b.block_n / b.warps_n % (4 * b.store) != 0 || f.group_out % b.store != 0)) {
+      b.store /= 2;
+    }
+    b.adjacent_channels = b.store;
+    return;
+  }
+  // A thread's adjacent outputs are the phases of some positions. An open width allows no store of more than one.
+  b.adjacent_channels = 2;
+  const Axis& axis = layer.axes[kWidth];
+  const std::int64_t out = axis.extent ? output_extent(axis, *axis.extent) : 1;
+  const std::int64_t adjacent = axis.stride * f.of(b)[kSpan];
+  const auto starts = [&](std::int64_t store) { return f.of(b)[kSpan] > 1 || axis.padding.before % store == 0; };
+  while (b.store > 1 && (adjacent % b.store != 0 || out % b.store != 0 || !starts(b.store))) {
+    b.store /= 2;
+  }
+}
+
+/// Tiles of all images.
+std::int64_t tiles(const Facts& f, const Block& b, Constants& c) {
+  if (b.flat) {
+    return ceil_div(f.sizes.batch * (f.sizes.extents[kHeight] + c[kGapH]) * (f.sizes.extents[kWidth] + c[kGapW]),
+                    c[kPositions]);
+  }
+  return f.sizes.batch * ceil_div(f.sizes.extents[kHeight] + c[kBeyondH] - c[kFirstH], b.tile_h) *
+         ceil_div(f.sizes.extents[kWidth] + c[kBeyondW] - c[kFirstW], b.tile_w);
+}
+
+Result<void> check(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  if (auto checked = check_input_strides(layer); !checked) {
+    return checked;
+  }
+  if (auto checked = check_group_channels(layer); !checked) {
+    return checked;
+  }
+  for (const std::size_t axis : axes_of(layer)) {
+    const Axis& a = layer.axes[axis];
+    if (a.padding.before < 0) {  // of a gradient of the input: tiles begin at the padding
+      return fail(fmt::format("padding {} in {}; it takes 0 and more", a.padding.before, axis_name(layer, axis)));
+    }
+    if (const std::int64_t shifts = a.dilation * (a.kernel - 1) / a.stride + 1; shifts > kMostShifts) {
+      return fail(fmt::format("kernel {} with dilation {} in {} reads over {} positions; at most {}", a.kernel,
+                              a.dilation, axis_name(layer, axis), shifts, kMostShifts));
+    }
+  }
+  return check_numbers(layer);
+}
+
+/// Blocks with this one's warps and channels, of all shapes of tiles: parts of 64 positions, 8x8 or 1x64.
+std::vector<Block> with_tiles(const Facts& f, const Block& b) {
+  const std::int64_t parts = b.warps_m * b.warp_tiles / 4;
+  std::vector<Block> out;
+  const auto add = [&](bool flat, std::int64_t part_w, std::int64_t across) {
+    Block tiled = b;
+    tiled.flat = flat;
+    tiled.part_w = part_w;
+    tiled.tile_h = 64 / part_w * parts / across;
+    tiled.tile_w = part_w * across;
+    tiled.vector = vector_of(f, tiled);
+    out.push_back(tiled);
+  };
+  for (std::int64_t across = 1; across <= parts; across *= 2) {
+    add(false, 8, across);
+    add(false, 64, across);
+  }
+  if (f.can_be_flat()) {
+    add(true, 64, parts);
+  }
+  return out;
+}
+
+/// The least that any block needs, for the words of a refusal.
+struct Least {
+  std::int64_t accumulators = std::numeric_limits<std::int64_t>::max();
+  std::int64_t products = std::numeric_limits<std::int64_t>::max();
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
+};
+
+/// As many blocks of an SM as registers, threads and shared memory allow; false where none fits.
+bool choose_blocks(const Facts& f, Block& b) {
+  const std::int64_t threads = f.of(b)[kThreads];
+  const std::int64_t accumulators = b.warp_tiles * f.of(b)[kPhases] * f.of(b)[kWarpChannels] / 2;
+  const std::int64_t loaded = 4 * (b.warp_tiles + 2);  // of this step and of the next tap
+  const std::int64_t registers = std::min<std::int64_t>(255, round_up(accumulators + loaded + kOtherRegisters, 8));
+  const std::int64_t bytes = f.of(b)[kSharedBytes];
+  if (bytes > f.target.max_shared_bytes) {
+    return false;
+  }
+  b.blocks_per_sm = std::min({kRegistersOfSm / (registers * threads), f.target.max_threads_per_sm / threads,
+                              f.target.shared_bytes_per_sm / (bytes + kReservedBytes), kMostBlocksOfSm});
+  return b.blocks_per_sm >= 1;
+}
+
+/// Adds the pipelines of a block with a tile: all sizes of k-blocks, with weights resident or not.
+void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& least) {
+  for (const std::int64_t k_steps : {4, 2, 1}) {
+    b.block_k = k_steps * f.of(b)[kInstructionK];
+    if (k_steps > 1 && b.block_k >= 2 * f.group_in) {
+      continue;
+    }
+    least.products = std::min(least.products, f.of(b)[kStepProducts]);
+    if (f.of(b)[kStepProducts] > kMostStepProducts || f.of(b)[kPlaces] > kMostPlaces ||
+        (b.copy_bytes == 0 && f.of(b)[kBatches] > 1)) {
+      continue;
+    }
+    for (const bool resident : {false, true}) {
+      b.resident = resident;
+      for (b.stages = b.copy_bytes > 0 ? 4 : 2; b.stages >= 2; --b.stages) {
+        least.bytes = std::min(least.bytes, f.of(b)[kSharedBytes]);
+        if (choose_blocks(f, b)) {
+          out.push_back(b);
+        }
+      }
+    }
+  }
+}
+
+struct MmaGemm : Planner<Facts, kConstants, check> {
+  static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16,        Feature::kMmaBf16,
+                                      Feature::kMmaTf32,  Feature::kPackedConvert, Feature::kCpAsync};
+  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
+  static constexpr bool kServesGradInput = true;
+  static constexpr std::size_t kMostPlans = 10;
+
+  static Parameters parameters(const Problem& problem) {
+    Parameters p = with_product_types(product_parameters(problem.layer), problem.layer.dtype);
+    p.insert({"groups", problem.layer.groups});
+    return p;
+  }
+  static Blocks blocks(const Facts& f) {
+    std::vector<Block> out;
+    Least least;
+    const Axis& rows = f.layer.axes[kHeight];
+    Block b;
+    b.copy_bytes = copy_bytes_of(f);
+    std::vector<std::int64_t> phase_rows = {rows.stride};
+    if (rows.stride > 1 && rows.kernel % rows.stride == 0 && rows.dilation == 1) {
+      phase_rows.push_back(1);
+    }
+    for (const std::int64_t of_block : phase_rows) {
+      b.phase_rows = of_block;
+      for (const auto& [warps_m, warps_n] : {std::pair{4, 1}, {8, 1}, {2, 2}, {4, 2}, {8, 2}, {2, 4}, {4, 4}, {1, 4}}) {
+        b.warps_m = warps_m;
+        b.warps_n = warps_n;
+        for (const std::int64_t warp_tiles : {1, 2, 4}) {
+          b.warp_tiles = warp_tiles;
+          if (warps_m * warp_tiles % 4 != 0) {
+            continue;
+          }
+          for (const std::int64_t columns : {8, 16, 24, 32, 64}) {
+            b.block_n = columns * warps_n;
+            const std::int64_t accumulators = warp_tiles * f.of(b)[kPhases] * columns / 2;
+            least.accumulators = std::min(least.accumulators, accumulators);
+            if (accumulators > f.of(b)[kMostAccumulators] || b.block_n > kMostBlockN ||
+                b.block_n >= round_up(f.group_out, 8) + 8 * warps_n) {
+              continue;
+            }
+            for (Block& tiled : with_tiles(f, b)) {
+              choose_store(f, tiled);
+              add_pipelines(f, tiled, out, least);
+            }
+          }
+        }
+      }
+    }
+    return out.empty() ? Blocks(why_none(f, least)) : out;
+  }
+  static std::unexpected<Error> why_none(const Facts& f, const Least& least) {
+    const std::int64_t most = f.of({})[kMostAccumulators];
+    if (least.accumulators > most) {
+      return fail(fmt::format("stride {}: a thread has accumulators of all phases, {}; at most {}",
+                              axes_text(f.layer, &Axis::stride), least.accumulators, most));
+    }
+    if (least.products > kMostStepProducts) {
+      return fail(fmt::format("kernel {} takes {} products, each written out; at most {}",
+                              axes_text(f.layer, &Axis::kernel), least.products, kMostStepProducts));
+    }
+    return fail_shared_memory(
+        f.target,
+        fmt::format("kernel {}: stages of input with its halo and weights", axes_text(f.layer, &Axis::kernel)),
+        least.bytes);
+  }
+  static double seconds(const Facts& f, const Block& b, Constants& c) {
+    const SmRates& sm = f.target.sm;
+    const auto number = [&](Constant name) { return static_cast<double>(c[name]); };
+    const auto warps = static_cast<double>(b.warps_m * b.warps_n);
+    const double k_steps = number(kKSteps);
+    const double products = warps * k_steps * number(kStepProducts);
+    // Vectors of a warp: what it loads of the input for each outer tap, and of the weights.
+    const double pixels = warps * k_steps * (number(kOuterHalo) + 1) * number(kLoads) * 4;
+    const double columns = warps * k_steps * number(kTaps) * number(kWarpChannels) / 8 * 2;
+    const double input = number(kInputBytes);
+    const double weights = b.resident ? 0 : number(kKBlockWeightBytes);
+    const double copies = input / 16;  // or as many loads of vectors, which are put together in registers
+    const StageWork stage = {
+        .tensor_cycles = products * sm.mma_cycles,
+        .shared_wavefronts = (pixels * f.factors.mma_gemm_pixels + columns) * 128 / sm.shared_bytes_per_cycle +
+                             input / f.factors.mma_gemm_copied + weights / f.factors.mma_gemm_copied_weights,
+        .instructions = (products + (pixels + columns) / 2 +
+                         copies / 32 * (b.copy_bytes > 0 ? f.factors.mma_gemm_copy : f.factors.mma_gemm_turn)) /
+                        4,
+        .l2_bytes = input + weights};
+    const double stages = number(kKBlocks);
+    const auto blocks = static_cast<double>(tiles(f, b, c) * c[kNTiles]) / f.target.multiprocessors;  // of an SM
+    const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
+    const double outputs = number(kPositions) * number(kPhases) * static_cast<double>(b.block_n);
+    const double tile = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_gemm_wait / (warps * at_once)) +
+                                  f.factors.mma_gemm_stage / at_once) +
+                        outputs * f.factors.mma_gemm_output / 128;
+    const double kept = b.resident ? stages * number(kKBlockWeightBytes) * at_once : 0;
+    return seconds_of(f.target,
+                      {.packed_bytes = number(kPackedBytes),
+                       .first_cycles = f.factors.mma_gemm_begin + kept / sm.l2_bytes_per_cycle,
+                       .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
+                       .wave_cycles = tile,
+                       .memory_bytes = f.read_bytes + f.written_bytes * store_factor(f, b, c),
+                       .hidden_less = f.factors.hidden_less,
+                       .measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_gemm_beside_wgmma
+                                                                          : f.factors.mma_gemm_measured});
+  }
+  /// Of blocks that differ in their pipelines alone, the fastest will do.
+  static bool alike(const Block& one, const Block& other) {
+    const auto block = [](const Block& b) {
+      return std::tuple(b.flat, b.tile_h, b.tile_w, b.warps_m, b.warps_n, b.warp_tiles, b.block_n, b.phase_rows,
+                        b.resident);
+    };
+    return block(one) == block(other);
+  }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    const std::string outputs = b.flat ? fmt::format("{}", c[kPositions] * c[kPhases])
+                                       : fmt::format("{}x{}", b.tile_h * b.phase_rows, b.tile_w * f.columns.stride);
+    return {fmt::format("a block makes {} outputs of {} channels; {} taps", outputs, std::min(b.block_n, f.group_out),
+                        tap_count(f.layer)),
+            fmt::format("tensor cores: {} warps make products of {} positions x {} channels in {} phases; {} stages of "
+                        "{} input channels{}, weights {}",
+                        b.warps_m * b.warps_n, 16 * b.warp_tiles, c[kWarpChannels], c[kPhases], b.stages, b.block_k,
+                        b.copy_bytes > 0 ? "" : " through registers", b.resident ? "resident" : "with each stage")};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    // Tiles begin up to stride - 1 outputs before the first one.
+    return TileGrid{.stride_h = f.rows.stride,
+                    .stride_w = f.columns.stride,
+                    .tile_rows = f.rows.stride * (b.tile_h - 1) + 1,
+                    .tile_columns = f.columns.stride * (b.tile_w - 1) + 1,
+                    .blocks_per_tile = c[kNTiles],
+                    .most_tiles =
+                        std::max<std::int64_t>(1, f.target.multiprocessors * b.blocks_per_sm / c[kNTiles])}
+        .grid();
+  }
+
+ private:
+  /// Store cost relative to full sectors of 32 bytes. Adjacent are a warp's channels of a pixel, or what its lanes make of
+  /// a row.
+  static double store_factor(const Facts& f, const Block& b, Constants& c) {
+    const std::int64_t adjacent = f.channels_last ? std::min(c[kWarpChannels], f.group_out) * f.bytes
+                                                  : 8 * b.store * f.bytes;
+    return std::max(1.0, 32 / static_cast<double>(adjacent)) *
+           (!f.channels_last && b.store * f.bytes < 8 ? f.factors.mma_gemm_narrow_stores : 1);
+  }
+};
+
+}  // namespace planners::mma_gemm
+
+CONVTGEN_TEMPLATE(MmaGemm, mma_gemm);
+
+}  // namespace convtgen

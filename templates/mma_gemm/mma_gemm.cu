@@ -1,0 +1,444 @@
+// Forward transposed convolution on tensor cores by products of warps (mma.sync): input with its halo and packed
+// weights in shared memory, and for each kernel tap a product of the input, moved by the tap, with its weights.
+//
+// Along each axis an output has position m = (output + padding) / stride and phase (output + padding) % stride. Kernel
+// tap k makes phase dilation * k % stride and reads the input at m - dilation * k / stride. A warp has the accumulators
+// of all phases of its positions: what it loads of the input serves all taps that read there. A tap
+// moves an address by whole pixels, and eight adjacent pixels lie in different banks, whatever the tap. Another kernel has packed the weights in the order in which lanes hold them.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/async_copy.h"
+#include "device/call_sizes.h"
+#include "device/matrix_load.h"
+#include "device/memory.h"
+#include "device/mma.h"
+#include "device/printed.h"
+#include "device/template.h"
+#include "layout.h"
+
+// ---- Elements ----
+#include "device/element.h"
+
+using WeightIndex = long long;
+
+#include "device/exchanged_weights.h"
+
+// ---- Packing ----
+
+// The column of a warp's channels where one of them stands: a thread's columns are adjacent channels.
+__device__ __forceinline__ int column_of(int channel) {
+  // Its number among the thread's own.
+  const int i = channel / (4 * P::adjacent_channels) * P::adjacent_channels + channel % P::adjacent_channels;
+  const int thread = channel / P::adjacent_channels % 4;
+  return i / 2 * 8 + thread * 2 + i % 2;
+}
+
+// Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
+extern "C" __global__ void __launch_bounds__(kPackers)
+    pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
+  constexpr int kKernel = P::kernel_h * P::kernel_w;
+  constexpr int kOut = kChannelTiles * P::block_n;
+  // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
+  const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
+  if (i < static_cast<long long>(P::groups) * kKBlocks * kUnits * kOut * kKernel) {
+    const int tap = static_cast<int>(P::weight_channels_last ? i / kOut % kKernel : i % kKernel);
+    const int co = static_cast<int>(P::weight_channels_last ? i % kOut : i / kKernel % kOut);
+    const int unit = static_cast<int>(i / (kKernel * kOut) % (kKBlocks * kUnits));
+    const int group = static_cast<int>(i / (static_cast<long long>(kKernel) * kOut * kKBlocks * kUnits));
+    const int kh = tap / P::kernel_w;
+    const int kw = tap % P::kernel_w;
+    unsigned int words[4];
+    CONVTGEN_UNROLL
+    for (int word = 0; word < 4; ++word) {
+      unsigned int halves[2];
+      CONVTGEN_UNROLL
+      for (int half = 0; half < kVector / 4; ++half) {
+        const int ci = unit * kVector + (kVector == 4 ? word : 2 * word + half);
+        Element value = 0;
+        if ((kGroupOut % P::block_n == 0 || co < kGroupOut) && (kGroupIn % P::block_k == 0 || ci < kGroupIn)) {
+          value = weight[product_weight_offset(
+              static_cast<WeightIndex>(P::weights_exchanged ? ci : group * kGroupIn + ci),
+              P::weights_exchanged ? group * kGroupOut + co : co, tap, kGroupIn, kGroupOut, kKernel)];
+        }
+        if constexpr (P::type == kWgmmaTf32) {
+          halves[half] = operand(__float_as_uint(value));
+        } else {
+          halves[half] = value;
+        }
+      }
+      words[word] = kVector == 4 ? halves[0] : halves[0] | halves[1] << 16;
+    }
+    const int reach = P::dilation_h * kh;
+    const int phase_group = reach % P::stride_h / P::phase_rows;
+    const int row = kPhaseGroups == 1 ? kh : reach / P::stride_h * P::phase_rows + reach % P::stride_h % P::phase_rows;
+    const int of_warp = co % kWarpChannels;
+    const int column = co % P::block_n - of_warp + column_of(of_warp);
+    const int n_tile = (group * kPhaseGroups + phase_group) * kChannelTiles + co / P::block_n;
+    unsigned char* k_block = packed + (static_cast<long long>(n_tile) * kKBlocks + unit / kUnits) * kKBlockWeightBytes;
+    unsigned char* of_tap = k_block + (unit % kUnits / 2 * kTaps + row * P::kernel_w + kw) * kTapBytes;
+    // Lane 4 * g + t has word t of column g.
+    unsigned int* to = reinterpret_cast<unsigned int*>(of_tap + column / kFragmentColumns * (kFragmentColumns * 32)) +
+                       (column % 8 * 4 * kFragmentWords + column % kFragmentColumns / 8 * 2 + unit % 2);
+    CONVTGEN_UNROLL
+    for (int word = 0; word < 4; ++word) {
+      to[word * kFragmentWords] = words[word];
+    }
+  }
+}
+
+// ---- Tiles ----
+#include "window/tile.h"
+
+// ---- Staging ----
+#include "window/staging.h"
+
+// Copies so many bytes of packed weights.
+__device__ __forceinline__ void stage_weights(unsigned char* to, const unsigned char* from, const int bytes) {
+#pragma unroll
+  for (int i = 0; i < ceil_div(bytes, 16 * kThreads); ++i) {
+    const int at = (i * kThreads + threadIdx.x) * 16;
+    if ((i + 1) * kThreads * 16 <= bytes || at < bytes) {
+      async_copy_16(to + at, from + at, 16);
+    }
+  }
+}
+
+// ---- Products ----
+
+// One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp.
+using Accumulators = float[P::warp_tiles][kPhases][kWarpChannels / 8][4];
+
+__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
+  if (P::type == kWgmmaF16) {
+    mma_k16_f16(acc, a, b);
+  } else if (P::type == kWgmmaBf16) {
+    mma_k16_bf16(acc, a, b);
+  } else {
+    mma_k8_tf32(acc, a, b);
+  }
+}
+
+// Adds the products of one step of input channels. `input` is the lane's first pixel, in its half of the step's units;
+// `weights` are the lane's of its warp's first columns.
+__device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned char* input,
+                                              const unsigned char* weights) {
+  constexpr int kLastRow = P::kernel_h - 1;
+  constexpr int kLastColumn = P::kernel_w - 1;
+  // taps (0 to {kLastRow}, 0 to {kLastColumn})
+#pragma unroll
+  for (int outer = 0; outer <= kOuterHalo; ++outer) {
+    unsigned int a[kLoads][4];
+#pragma unroll
+    for (int inner = 0; inner <= kInnerHalo; ++inner) {
+      // The first tap's loads are those of all tiles; each next tap adds one.
+#pragma unroll
+      for (int load = kInnerHalo - inner; load < (inner == 0 ? kLoads : kInnerHalo - inner + 1); ++load) {
+        if (is_needed(outer, load)) {
+          matrix_load_x4(a[load], input + offset_of_load(outer, load));
+        }
+      }
+#pragma unroll
+      for (int phase = 0; phase < kPhases; ++phase) {
+        const int row = kernel_row(kAlongRow ? outer : inner, phase / P::stride_w);
+        const int column = kernel_column(kAlongRow ? inner : outer, phase % P::stride_w);
+        if (row >= 0 && column >= 0) {
+          const unsigned char* of_tap = weights + (row * P::kernel_w + column) * kTapBytes;
+          if (kFragmentWords == 4) {
+#pragma unroll
+            for (int two = 0; two < kWarpChannels / 16; ++two) {
+              const uint4 words = *reinterpret_cast<const uint4*>(of_tap + two * 512);
+              const unsigned int b[2] = {words.x, words.y};
+              const unsigned int next[2] = {words.z, words.w};
+#pragma unroll
+              for (int tile = 0; tile < P::warp_tiles; ++tile) {
+                multiply_add(acc[tile][phase][two * 2], a[tile + kInnerHalo - inner], b);
+                multiply_add(acc[tile][phase][two * 2 + 1], a[tile + kInnerHalo - inner], next);
+              }
+            }
+          } else {
+#pragma unroll
+            for (int one = 0; one < kWarpChannels / 8; ++one) {
+              const uint2 words = *reinterpret_cast<const uint2*>(of_tap + one * 256);
+              const unsigned int b[2] = {words.x, words.y};
+#pragma unroll
+              for (int tile = 0; tile < P::warp_tiles; ++tile) {
+                multiply_add(acc[tile][phase][one], a[tile + kInnerHalo - inner], b);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// The same of a k-block.
+__device__ __forceinline__ void multiply_k_block(Accumulators& acc, const unsigned char* input,
+                                                 const unsigned char* weights) {
+  if (kUnrolls) {
+#pragma unroll
+    for (int k_step = 0; k_step < kKSteps; ++k_step) {
+      multiply_step(acc, input + k_step * (2 * kUnitPitch), weights + k_step * (kTaps * kTapBytes));
+    }
+  } else {
+#pragma unroll 1
+    for (int k_step = 0; k_step < kKSteps; ++k_step) {
+      multiply_step(acc, input + k_step * (2 * kUnitPitch), weights + k_step * (kTaps * kTapBytes));
+    }
+  }
+}
+
+// ---- Epilogue ----
+#include "device/epilogue.h"
+
+// Whether any tap makes outputs of a phase of the block; the others are bias alone.
+__host__ __device__ constexpr bool is_made(int phase) {
+  bool made = false;
+  for (int y = 0; y <= kHaloH; ++y) {
+    for (int x = 0; x <= kHaloW; ++x) {
+      made = made || (kernel_row(y, phase / P::stride_w) >= 0 && kernel_column(x, phase % P::stride_w) >= 0);
+    }
+  }
+  return made;
+}
+
+// A thread's i-th channel of the block, whose first is `channel`.
+__device__ __forceinline__ int own_channel(int channel, int i) {
+  return channel + i / P::adjacent_channels * (4 * P::adjacent_channels) + i % P::adjacent_channels;
+}
+
+// The thread's i-th channel of a phase of a tile, for its row of that half.
+__device__ __forceinline__ float acc_of(const float (&acc)[kPhases][kWarpChannels / 8][4], int phase, int i, int half) {
+  return is_made(phase) ? acc[phase][i / 2][half * 2 + i % 2] : 0;
+}
+
+// Stores a thread's outputs, which are the `row`-th positions of its warp's tiles and the eighth behind. `place` is the
+// warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the block's first
+// channel of the first image, `left` how many channels there are from there on.
+__device__ __forceinline__ void store_tiles(const Accumulators& acc, Element* __restrict__ y, const float* bias,
+                                            const Tile& tile, int place, int row, int channel, int left,
+                                            const int phase_row, const int batch, const int in_h, const int in_w,
+                                            const int out_h, const int out_w) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int first = 0; first < P::warp_tiles; first += P::channels_last ? 1 : kSpan) {
+      // The first of the positions whose outputs are adjacent.
+      const int column = first_column(place) + columns_to(first, row + half * 8);
+      const int at = P::flat ? tile.m_x + column : 0;  // in the sequence
+      const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
+      const int m_y =
+          P::flat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + first_row(place) + rows_to(first, row + half * 8);
+      const int m_x = P::flat ? at % (in_w + kGapW) : tile.m_x + column;
+#pragma unroll
+      for (int phase_h = 0; phase_h < P::phase_rows; ++phase_h) {
+        const int oy = m_y * P::stride_h + phase_row + phase_h - P::padding_h;
+        const int first_x = m_x * P::stride_w - P::padding_w;
+        if (oy >= 0 && oy < out_h && (!P::flat || image < batch)) {
+          if (P::channels_last) {
+#pragma unroll
+            for (int phase_w = 0; phase_w < P::stride_w; ++phase_w) {
+              const int ox = first_x + phase_w;
+              if (ox >= 0 && ox < out_w) {
+                Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
+#pragma unroll
+                for (int i = 0; i < kWarpChannels / 4; i += P::store) {
+                  const int own = own_channel(channel, i);
+                  if (kGroupOut % P::block_n == 0 || own < left) {
+                    float values[P::store];
+#pragma unroll
+                    for (int v = 0; v < P::store; ++v) {
+                      values[v] = epilogue(acc_of(acc[first], phase_h * P::stride_w + phase_w, i + v, half),
+                                           P::has_bias ? bias[own + v] : 0);
+                    }
+                    store_together(to + own, values);
+                  }
+                }
+              }
+            }
+          } else {
+            Element* to = y + (static_cast<long long>(image) * P::out_channels * out_h + oy) * out_w + first_x;
+#pragma unroll
+            for (int i = 0; i < kWarpChannels / 4; ++i) {
+              const int own = own_channel(channel, i);
+              if (kGroupOut % P::block_n == 0 || own < left) {
+                Element* row_of_channel = to + static_cast<long long>(own) * out_h * out_w;
+#pragma unroll
+                for (int begin = kLead - P::store; begin < kSpan * P::stride_w; begin += P::store) {
+                  if (begin >= 0 && begin + P::store <= kSpan * P::stride_w) {
+                    if (first_x + begin >= 0 && first_x + begin < out_w) {
+                      float values[P::store];
+#pragma unroll
+                      for (int v = 0; v < P::store; ++v) {
+                        const int of_span = begin + v;
+                        values[v] = epilogue(acc_of(acc[first + of_span / P::stride_w],
+                                                    phase_h * P::stride_w + of_span % P::stride_w, i, half),
+                                             P::has_bias ? bias[own] : 0);
+                      }
+                      store_together(row_of_channel + begin, values);
+                    }
+                  } else {
+                    // A vector of which the thread has a part.
+#pragma unroll
+                    for (int of_span = larger(begin, 0); of_span < smaller(begin + P::store, kSpan * P::stride_w);
+                         ++of_span) {
+                      if (first_x + of_span >= 0 && first_x + of_span < out_w) {
+                        row_of_channel[of_span] =
+                            narrow(epilogue(acc_of(acc[first + of_span / P::stride_w],
+                                                   phase_h * P::stride_w + of_span % P::stride_w, i, half),
+                                            P::has_bias ? bias[own] : 0));
+                      }
+                    }
+                  }
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// ---- Kernel ----
+
+// What a block stages next.
+struct Next {
+  int index;    // of the tile
+  int k_block;  // of its input channels
+};
+
+extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
+    mma_gemm(const Element* __restrict__ x, const unsigned char* __restrict__ packed, const Element* __restrict__ bias,
+             Element* __restrict__ y, int batch, int height, int width) {
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  const int out_h = output_rows(in_h);
+  const int out_w = output_columns(in_w);
+  const int tiles_y = (in_h + (kBeyondH - kFirstH + P::tile_h - 1)) / P::tile_h;
+  const int tiles_x = (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
+  const int tiles =
+      P::flat ? static_cast<int>(
+                    (static_cast<long long>(batch) * ((in_h + kGapH) * (in_w + kGapW)) + (kPositions - 1)) / kPositions)
+              : batch * tiles_y * tiles_x;
+
+  // The block's group, phase rows and output channels. Blocks that read the same input have adjacent indices.
+  const int n_tile = blockIdx.x % kNTiles;
+  const int first_tile = blockIdx.x / kNTiles;
+  const int next_tile = gridDim.x / kNTiles;
+  const int group = P::groups == 1 ? 0 : n_tile / (kPhaseGroups * kChannelTiles);
+  const int phase_row = kPhaseGroups == 1 ? 0 : n_tile / kChannelTiles % kPhaseGroups * P::phase_rows;
+  const int first_out = n_tile % kChannelTiles * P::block_n;  // of the group's
+  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * (kKBlocks * kKBlockWeightBytes);
+  const Element* own_x =
+      P::groups == 1 ? x : x + static_cast<long long>(group * kGroupIn) * (P::channels_last ? 1 : in_h * in_w);
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* stages = shared + kResidentBytes;
+  float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
+  const int thread = threadIdx.x;
+  if (P::has_bias) {
+    for (int i = thread; i < P::block_n; i += kThreads) {
+      biases[i] = kGroupOut % P::block_n == 0 || first_out + i < kGroupOut
+                      ? widen(bias[group * kGroupOut + first_out + i])
+                      : 0;
+    }
+  }
+  if (P::resident) {
+    stage_weights(shared, own_weights, kResidentBytes);
+  }
+
+  // The lane's pixel of its warp's first tile, and its weights.
+  const int lane = thread % 32;
+  const int warp_m = thread / 32 % P::warps_m;
+  const int warp_n = thread / 32 / P::warps_m;
+  const int place = warp_m * kWarpRows;
+  const int pixel = (first_row(place) + rows_to(0, lane % 16)) * kStagedColumns + first_column(place) +
+                    columns_to(0, lane % 16);
+  const int input_offset = pixel_offset(pixel) + lane / 16 * kUnitPitch;
+  const int weight_offset = warp_n * (kWarpChannels * 32) + lane * (4 * kFragmentWords);
+
+  Next next;
+  next.index = first_tile;
+  next.k_block = 0;
+  Places places;
+  find_places(places, staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
+  Words words;
+  if (P::copy_bytes > 0) {
+#pragma unroll 1
+    for (int stage = 0; stage < P::stages - 1; ++stage) {
+      if (next.index < tiles) {
+        unsigned char* to = stages + stage * kStageBytes;
+        stage_input(to, own_x, places, next.k_block * P::block_k, thread);
+        if (!P::resident) {
+          stage_weights(to + kInputBytes, own_weights + next.k_block * kKBlockWeightBytes, kKBlockWeightBytes);
+        }
+        if (++next.k_block == kKBlocks) {
+          next.k_block = 0;
+          next.index += next_tile;
+          find_places(places, staged_tile(next.index, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
+        }
+      }
+      async_copy_commit();
+    }
+  } else if (first_tile < tiles) {
+    if (!P::resident) {
+      stage_weights(stages + kInputBytes, own_weights, kKBlockWeightBytes);
+    }
+    async_copy_commit();
+    load_batch(words, own_x, places, 0, 0, thread, in_h, in_w);
+    store_batch(stages, words, 0, thread);
+    if (++next.k_block == kKBlocks) {
+      next.k_block = 0;
+      next.index += next_tile;
+      find_places(places, staged_tile(next.index, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
+    }
+  }
+
+  int stage = 0;
+#pragma unroll 1
+  for (int index = first_tile; index < tiles; index += next_tile) {
+    Accumulators acc = {};
+#pragma unroll 1
+    for (int k_block = 0; k_block < kKBlocks; ++k_block) {
+      const unsigned char* from = stages + stage * kStageBytes;
+      async_copy_wait(P::copy_bytes > 0 ? P::stages - 2 : 0);
+      if (P::copy_bytes > 0 && P::type == kWgmmaTf32) {
+        round_input(stages + stage * kStageBytes, thread);
+      }
+      __syncthreads();  // the stage has come, and all have read the one that is staged now
+      const int staged = stage == 0 ? P::stages - 1 : stage - 1;
+      unsigned char* to = stages + staged * kStageBytes;
+      const bool more = next.index < tiles;
+      if (more) {
+        if (!P::resident) {
+          stage_weights(to + kInputBytes, own_weights + next.k_block * kKBlockWeightBytes, kKBlockWeightBytes);
+        }
+        if (P::copy_bytes > 0) {
+          stage_input(to, own_x, places, next.k_block * P::block_k, thread);
+        } else {
+          load_batch(words, own_x, places, next.k_block * P::block_k, 0, thread, in_h, in_w);
+        }
+        if (++next.k_block == kKBlocks) {
+          next.k_block = 0;
+          next.index += next_tile;
+          find_places(places, staged_tile(next.index, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
+        }
+      }
+      async_copy_commit();
+      multiply_k_block(acc, from + input_offset,
+                       (P::resident ? shared + k_block * kKBlockWeightBytes : from + kInputBytes) + weight_offset);
+      if (P::copy_bytes == 0 && more) {
+        store_batch(to, words, 0, thread);
+      }
+      stage = stage + 1 == P::stages ? 0 : stage + 1;
+    }
+    const Tile tile = P::flat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
+    const int channels = group * kGroupOut + first_out;
+    store_tiles(acc, P::channels_last ? y + channels : y + static_cast<long long>(channels) * out_h * out_w, biases,
+                tile, place, lane / 4, warp_n * kWarpChannels + lane % 4 * P::adjacent_channels, kGroupOut - first_out,
+                phase_row, batch, in_h, in_w, out_h, out_w);
+  }
+}

@@ -1,0 +1,68 @@
+#include "generator/planner/table/templates.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "generator/planner/candidates.h"
+#include "tests/planner/problems.h"
+
+namespace convtgen {
+namespace {
+
+/// Layers with phases, with few phases, of an open size, with groups and a dilation beside a stride, and of one axis.
+constexpr const char* kWindowLayers[] = {
+    "128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc",
+    "64 -> 64; kernel 3x7; padding 1x3; input 8x512x512; compute tf32",
+    "33 -> 20; kernel 5x5; stride 3x3; input ?x?x?; dtype bf16; bias",
+    "64 -> 48; kernel 3x3; stride 2x2; dilation 3x3; groups 2; input 2x40x52; dtype f16; layout nhwc",
+    "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; bias; compute tf32",
+};
+
+TEST(PlanMmaGemm, BlocksFitTheChipsAndAreTheBestFirst) {
+  for (const std::string layer : kWindowLayers) {
+    for (const Target& target : known_targets()) {
+      if (!target.features.has(Feature::kCpAsync)) {
+        continue;
+      }
+      const Problem problem = problem_of(layer, target.architecture);
+      double before = 0;
+      for (const Plan& each : kMmaGemm.plans(problem).value()) {
+        SCOPED_TRACE(target.architecture + ", " + layer + ": " + each.reason);
+        const std::int64_t blocks = integer(each, "blocks_per_sm");
+        const KernelPlan& main = each.launch.main();
+        EXPECT_LE(main.shared_bytes, target.max_shared_bytes);
+        EXPECT_LE((main.shared_bytes + 1024) * blocks, target.shared_bytes_per_sm);
+        EXPECT_LE(main.threads * blocks, target.max_threads_per_sm);
+        EXPECT_EQ(main.threads, 32 * integer(each, "warps_m") * integer(each, "warps_n"));
+        EXPECT_GE(each.predicted_seconds.value(), before);
+        before = each.predicted_seconds.value();
+        EXPECT_GT(each.launch.packed_bytes(), 0);
+      }
+    }
+  }
+}
+
+TEST(PlanMmaGemm, IsTheFirstChoiceWhereThereIsNoWgmma) {
+  for (const std::string layer : kWindowLayers) {
+    EXPECT_EQ(plan(problem_of(layer, "sm_80")).value().front().template_name, "mma_gemm") << layer;
+    EXPECT_EQ(plan(problem_of(layer, "sm_89")).value().front().template_name, "mma_gemm") << layer;
+  }
+  // There it is what is left where the others refuse.
+  EXPECT_NE(plan(problem_of(kWindowLayers[0])).value().front().template_name, "mma_gemm");
+  EXPECT_NE(plan(problem_of(kWindowLayers[1])).value().front().template_name, "mma_gemm");
+}
+
+// A thread of a row's parts has adjacent positions: the outputs of these are stored together.
+TEST(PlanMmaGemm, RowsOfNchwAreStoredByVectors) {
+  const Problem problem = problem_of("64 -> 64; kernel 3; padding 1; input 8x512x512; compute tf32", "sm_80");
+  const std::vector<Plan> plans = kMmaGemm.plans(problem).value();
+  EXPECT_TRUE(std::ranges::any_of(plans, [](const Plan& each) {
+    return integer(each, "part_w") == 64 && integer(each, "store") == integer(each, "warp_tiles");
+  }));
+}
+
+}  // namespace
+}  // namespace convtgen
