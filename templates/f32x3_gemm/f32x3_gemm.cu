@@ -201,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int position = (image * kStagedRows + row) * kRowPitch + column * P::input_stride_w;
     const int own = P::channels_last ? position * kPixelPitch + quarter * 4
                                      : quarter * (kPairsHalves ? 1 : 2) * kChannelPitch + position;
-    const int co = first_out + quarter * P::adjacent_channels;
+    const int co = first_out + quarter * kAdjacentChannels;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // which the compiler doesn't know to be 0
     Accumulators acc = {};
     ScaleState state = {0, 0, false, 0, reinterpret_cast<float4*>(shared + kTotalsOffset) + threadIdx.x};
@@ -252,8 +252,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       if (!P::resident && !kEndsIdle) {
         warp_arrive(&empty[stage == 0 ? P::stages - 1 : stage - 1], true);
       }
-      unscale(acc, state, scales + quarter * 2, biases + quarter * P::adjacent_channels, image);
-      load_bias(bias_registers, biases, quarter * P::adjacent_channels);  // no registers are free before
+      unscale(acc, state, scales + quarter * 2, biases + quarter * kAdjacentChannels, image);
+      load_bias(bias_registers, biases, quarter * kAdjacentChannels);  // no registers are free before
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       if (P::tile_n == 1 || tile.image + image < batch) {
         const int own_column = column + (static_cast<int>(zero) & index);  // opaque, so that no address is kept

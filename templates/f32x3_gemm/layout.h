@@ -10,7 +10,8 @@ constexpr int kParts = 2;             // f16 operands that an element makes: hig
 constexpr int kInstructionK = 16;     // channels of one product, which is of f16
 constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kTileWarps = kConsumers / 32;  // consumer warps of a tile
-constexpr int kStoredChannels = P::block_n;
+constexpr int kThreadChannels = P::block_n / 4;
+constexpr int kAdjacentChannels = P::adjacent_channels;  // of a thread
 
 // An image without a halo may be one row of positions. Other rows are whole 16-byte vectors.
 constexpr bool kFlat = P::bulk && !P::channels_last && P::tile_h == 1 && kRowOfKnownSize &&

@@ -109,7 +109,7 @@ __device__ __forceinline__ void promote(Accumulators& acc, ScaleState& state, in
   state.promoted = true;
 }
 
-constexpr int kThreadPairs = ceil_div(P::adjacent_channels, 2);  // of adjacent channels that a thread has
+constexpr int kThreadPairs = ceil_div(kAdjacentChannels, 2);  // of adjacent channels that a thread has
 // Makes a tile's results of its accumulators. `scales` undo those of the weights, in two factors each.
 //
 // `scales` begin at the thread's first column, `biases` at its first channel.
@@ -120,15 +120,15 @@ __device__ __forceinline__ void unscale(Accumulators& acc, ScaleState& state, co
   for (int eight = 0; eight < P::block_n / 8; ++eight) {
     const float4 two = *reinterpret_cast<const float4*>(scales + eight * 8);
     const float factors[2][2] = {{two.x * own.x, two.y * own.y}, {two.z * own.x, two.w * own.y}};
-    const float* bias = biases + (P::adjacent_channels == 1
-                                      ? eight * 8
-                                      : eight / kThreadPairs * (4 * P::adjacent_channels) + eight % kThreadPairs * 2);
+    const float* bias =
+        biases + (kAdjacentChannels == 1 ? eight * 8
+                                         : eight / kThreadPairs * (4 * kAdjacentChannels) + eight % kThreadPairs * 2);
 #pragma unroll
     for (int i = 0; i < 4 * kPhases * kMTiles; ++i) {
       float& value = acc_at(acc, i / 4 * (P::block_n / 2) + eight * 4 + i % 4);
-      value = P::has_bias && !kAddsBias ? fmaf(value * factors[i % 2][0], factors[i % 2][1],
-                                               bias[P::adjacent_channels == 1 ? i % 2 * 4 : i % 2])
-                                        : value * factors[i % 2][0] * factors[i % 2][1];
+      value = P::has_bias && !kAddsBias
+                  ? fmaf(value * factors[i % 2][0], factors[i % 2][1], bias[kAdjacentChannels == 1 ? i % 2 * 4 : i % 2])
+                  : value * factors[i % 2][0] * factors[i % 2][1];
     }
   }
   state.rows = 0;

@@ -8,7 +8,7 @@
 
 // The output channel of the block at column n of a product; pairs of adjacent channels stand in their order.
 __device__ inline int out_channel_at(int n) {
-  return P::adjacent_channels == 2 ? n : channel_of_column(n);
+  return kAdjacentChannels == 2 ? n : channel_of_column(n);
 }
 
 // A weight of the output channel whose weights begin at `from`, zero where there is none.

@@ -1,9 +1,10 @@
 // The epilogue: bias, fuse chain and stores of a thread's accumulators.
-// Needs: Element, has_taps(), kAddsBias, kAllHaveTaps, kFusedPhases, kOutChannels, kStoredChannels, kStoresFromCorner,
-//   P, store_together(), widen()
+// Needs: Element, has_taps(), kAddsBias, kAllHaveTaps, kFusedPhases, kOutChannels, kStoresFromCorner, kThreadChannels,
+//   P, store_together()
 #pragma once
 
 #include "device/activation.h"
+#include "device/bias_registers.h"
 #include "forward_gemm/accumulators.h"
 #include "forward_gemm/taps.h"
 #include "layout.h"
@@ -12,26 +13,6 @@
 __device__ __forceinline__ float epilogue(float acc, float bias) {
   const float value = kAddsBias ? acc + bias : acc;
   return P::fuse_count > 0 ? activate(value) : value;
-}
-
-// The thread's i-th channel, whose first is `co`; and how far that is from the first.
-__device__ __forceinline__ int own_channel(int co, int i) {
-  return co + i / P::adjacent_channels * (4 * P::adjacent_channels) + i % P::adjacent_channels;
-}
-__host__ __device__ constexpr int channels_before(int i) {
-  return i / P::adjacent_channels * (4 * P::adjacent_channels) + i % P::adjacent_channels;
-}
-
-// The biases of a thread's channels, loaded before a tile's products are done: after the first stores loads would wait.
-using BiasRegisters = float[kAddsBias ? kStoredChannels / 4 : 1];
-__device__ __forceinline__ void load_bias(BiasRegisters& registers, const Element* __restrict__ bias, int co) {
-  if (kAddsBias) {
-#pragma unroll
-    for (int i = 0; i < kStoredChannels / 4; ++i) {
-      const int channel = own_channel(co, i);
-      registers[i] = P::out_channels % P::block_n == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
-    }
-  }
 }
 
 // The phase of an output column in one of the phase rows.
@@ -50,7 +31,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, Element* __r
     if (oy < out_h) {
       if (P::channels_last) {
 #pragma unroll
-        for (int first = 0; first < kStoredChannels / 4; first += P::store) {
+        for (int first = 0; first < kThreadChannels; first += P::store) {
           const int channel = own_channel(co, first);
           if (P::out_channels % P::block_n == 0 || channel < P::out_channels) {
 #pragma unroll
@@ -78,7 +59,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, Element* __r
         }
       } else {
 #pragma unroll
-        for (int i = 0; i < kStoredChannels / 4; ++i) {
+        for (int i = 0; i < kThreadChannels; ++i) {
           const int channel = own_channel(co, i);
           if (P::out_channels % P::block_n == 0 || channel < P::out_channels) {
             Element* to = kStoresFromCorner

@@ -10,6 +10,7 @@
 using WeightIndex = long long;
 
 #include "device/exchanged_weights.h"
+#include "device/thread_channels.h"
 
 constexpr int kAllKSteps = kKBlocks / kRowBlocks * kKSteps;  // of a tap
 constexpr long long kGroupWeights = static_cast<long long>(P::in_channels) * P::out_channels * kTaps;
@@ -17,12 +18,4 @@ constexpr long long kGroupWeights = static_cast<long long>(P::in_channels) * P::
 // The k-block of a k-step, counted over all channels, and of a kernel row.
 __device__ inline int k_block_of(int k_step, int kh) {
   return kRowBlocks == 1 ? k_step / kKSteps : k_step / kKSteps * kRowBlocks + kh;
-}
-
-// The output channel of the block at column n of a product: a thread's accumulators are of adjacent channels.
-__device__ __forceinline__ int channel_of_column(int n) {
-  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
-  const int thread = n / 2 % 4;
-  return i / P::adjacent_channels * (4 * P::adjacent_channels) + thread * P::adjacent_channels +
-         i % P::adjacent_channels;
 }

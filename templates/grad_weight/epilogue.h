@@ -117,7 +117,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[kOwnTiles]
     named_barrier_sync(1, kConsumers);  // stages, or the columns before, have been read
 #pragma unroll
     for (int tile = 0; tile < kOwnTiles; ++tile) {
-      const int rows = (tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4;
+      const int rows = rows_of_tile(tile, warpgroup, thread);
       if (rows < kTaps * kBlocksOfRows) {
         float* to =
             columns + lane % 4 * 2 * kColumnPitch + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;

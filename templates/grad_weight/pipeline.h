@@ -28,3 +28,8 @@ __device__ __forceinline__ Target target_of(int block) {
   target.first_kw = tap_group % kTapGroupsW * P::taps_w;
   return target;
 }
+
+// The first tile of a slice, of so many in all.
+__device__ inline long long first_tile_of(int slice, long long tiles) {
+  return tiles * slice / P::slices;
+}

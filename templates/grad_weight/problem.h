@@ -116,6 +116,10 @@ using Accumulators = float[kColumns / 2];
 // The first of 16 rows' tap, of the block's, and output channel. Rows beyond the last repeat its tap; nobody stores
 // them.
 constexpr int kBlocksOfRows = P::block_out / 16;  // of a tap
+// A warp's 16 rows of its warpgroup's tile of this number.
+__device__ inline int rows_of_tile(int tile, int warpgroup, int thread) {
+  return (tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4;
+}
 __device__ __forceinline__ int tap_of_rows(int rows) {
   return min(rows / kBlocksOfRows, kTaps - 1);
 }

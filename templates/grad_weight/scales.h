@@ -1,5 +1,5 @@
 // The scales of channels, from the largest finite magnitudes in them, for gradients of weights whose values are split.
-// Needs: Accumulators, channel_of_rows(), Element, kOwnTiles, kThreads, P, smaller()
+// Needs: Accumulators, channel_of_rows(), Element, kOwnTiles, kThreads, P, rows_of_tile(), smaller()
 #pragma once
 
 #include "device/call_sizes.h"
@@ -157,7 +157,7 @@ __device__ __forceinline__ void unscale(Accumulators (&totals)[kOwnTiles], const
   const int lane = thread % 32;
 #pragma unroll
   for (int tile = 0; tile < kOwnTiles; ++tile) {
-    const int rows = (tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4;
+    const int rows = rows_of_tile(tile, warpgroup, thread);
     const float* of_rows = scales + (P::block_in + channel_of_rows(rows) + lane / 4);
 #pragma unroll
     for (int i = 0; i < P::block_in / 2; ++i) {

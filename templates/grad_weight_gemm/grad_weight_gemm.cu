@@ -62,8 +62,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int block = blockIdx.x;
   const Target target = target_of(block);
-  const long long first_tile = tiles * target.slice / P::slices;
-  const int count = static_cast<int>(tiles * (target.slice + 1) / P::slices - first_tile);
+  const long long first_tile = first_tile_of(target.slice, tiles);
+  const int count = static_cast<int>(first_tile_of(target.slice + 1, tiles) - first_tile);
 
   unsigned char* shared = shared_align(shared_memory(), kSharedAlignment);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     Place places[kOwnTiles];
 #pragma unroll
     for (int tile = 0; tile < kOwnTiles; ++tile) {
-      const int rows = (tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4;
+      const int rows = rows_of_tile(tile, warpgroup, thread);
       places[tile] = place_of_rows(rows, thread % 32);
     }
     float* own_totals = totals + block * kTotals + thread;

@@ -54,8 +54,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int block = blockIdx.x;
   const Target target = target_of(block);
   const Tiles tiles = tiles_of(batch, height, width);
-  const long long first_tile = tiles.all * target.slice / P::slices;
-  const int count = static_cast<int>(tiles.all * (target.slice + 1) / P::slices - first_tile);
+  const long long first_tile = first_tile_of(target.slice, tiles.all);
+  const int count = static_cast<int>(first_tile_of(target.slice + 1, tiles.all) - first_tile);
 
   unsigned char* shared = shared_align(shared_memory(), 1024);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   Place places[kOwnTiles];
 #pragma unroll
   for (int tile = 0; tile < kOwnTiles; ++tile) {
-    const int rows = (tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4;
+    const int rows = rows_of_tile(tile, warpgroup, thread);
     places[tile] = place_of_rows(rows, thread % 32);
   }
   float* own_totals = totals + block * kTotals + thread;

@@ -59,8 +59,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const int block = blockIdx.x;
   const Target target = target_of(block);
-  const long long first_tile = tiles * target.slice / P::slices;
-  const int count = static_cast<int>(tiles * (target.slice + 1) / P::slices - first_tile);
+  const long long first_tile = first_tile_of(target.slice, tiles);
+  const int count = static_cast<int>(first_tile_of(target.slice + 1, tiles) - first_tile);
   const int origin_w = target.first_kw * P::dilation_w - P::padding_w;
   const int skew = P::taps_w == P::kernel_w ? floor_mod(-P::padding_w, kSkews) : origin_w & (kSkews - 1);
 
@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     Place places[kOwnTiles];
 #pragma unroll
     for (int tile = 0; tile < kOwnTiles; ++tile) {
-      const int rows = (tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4;
+      const int rows = rows_of_tile(tile, warpgroup, thread);
       places[tile] = place_of_rows(rows, thread % 32, skew);
     }
     float* own_totals = totals + block * kTotals + thread;

@@ -304,10 +304,8 @@ constexpr bool kStoresChannels = P::channels_last && kPhaseBlocks == 1;
 // Whether one conversion rounds two channels of 16 bits, which are then stored one by one.
 constexpr bool kRoundsTwo = kStoresChannels && P::store == 1 && kBytes == 2;
 
-// The block's channel that is the thread's i-th, whose first is `channel`.
-__device__ __forceinline__ int own_channel(int channel, int i) {
-  return channel + i / P::adjacent_channels * (4 * P::adjacent_channels) + i % P::adjacent_channels;
-}
+constexpr int kAdjacentChannels = P::adjacent_channels;
+#include "device/thread_channels.h"
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
 // block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
@@ -434,18 +432,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int next_tile = gridDim.x / kNTiles;
   const int first_out = n_tile % kChannelTiles * P::block_n;
   const int phase_row = kPhaseGroups == 1 ? 0 : n_tile / kChannelTiles * P::phase_rows;
-  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * (kKBlocks * kKBlockWeightBytes);
+  const unsigned char* block_weights = packed + static_cast<long long>(n_tile) * (kKBlocks * kKBlockWeightBytes);
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
-  unsigned long long* weights_full = empty + P::stages;
+  unsigned long long* resident = empty + P::stages;  // of the weights, where they are
   if (threadIdx.x == 0) {
     init_stages(full, empty, P::producers, kConsumers / kTeams / 32);
     if (P::resident) {
-      mbarrier_init(weights_full, 1);
+      mbarrier_init(resident, 1);
     }
     fence_mbarrier_init();
   }
@@ -465,10 +463,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if (thread == 0) {
       grid_dependency_wait();  // the weights are packed
       if (P::resident) {
-        mbarrier_arrive_expect(weights_full, kResidentBytes);
+        mbarrier_arrive_expect(resident, kResidentBytes);
         for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-          bulk_load(shared + k_block * kKBlockWeightBytes, own_weights + k_block * kKBlockWeightBytes,
-                    kKBlockWeightBytes, weights_full);
+          bulk_load(shared + k_block * kKBlockWeightBytes, block_weights + k_block * kKBlockWeightBytes,
+                    kKBlockWeightBytes, resident);
         }
       }
     }
@@ -486,7 +484,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         unsigned char* to = stages + stage * kStageBytes;
         if (!P::resident && thread == 0) {
           mbarrier_expect(&full[stage], kKBlockWeightBytes);
-          bulk_load(to + kInputBytes, own_weights + k_block * kKBlockWeightBytes, kKBlockWeightBytes, &full[stage]);
+          bulk_load(to + kInputBytes, block_weights + k_block * kKBlockWeightBytes, kKBlockWeightBytes, &full[stage]);
         }
         ++issued;
         if (P::copy_bytes > 0) {
@@ -533,11 +531,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int first_part = P::ping_pong ? 0 : warpgroup * kParts;
     const int lane = threadIdx.x % 32;
     const int row = warp % 4 * 16 + lane / 4;
-    const int channel = lane % 4 * P::adjacent_channels;
+    const int channel = lane % 4 * kAdjacentChannels;
     Accumulators acc[kParts][kAccArrays] = {};
     int consumed = team * kKBlocks;  // stages
     if (P::resident) {
-      mbarrier_wait(weights_full, 0);
+      mbarrier_wait(resident, 0);
     }
     for (int index = first_tile + team * next_tile; index < tiles; index += kTeams * next_tile) {
       pin(acc);

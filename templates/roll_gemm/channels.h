@@ -1,6 +1,8 @@
 // Part of the template `roll_gemm`: which channels the places of products are, with channels last.
 #pragma once
 
+#include "device/thread_channels.h"
+
 // The input channel at a place of a k-step's channels: a half, a word of its 16 bytes, and a part of that. A thread
 // reads 16 bytes of a pixel, for two k-steps; 8 for the last one of an odd number.
 __device__ __forceinline__ int in_channel_at(int k_step, int half, int word, int part) {
@@ -8,11 +10,4 @@ __device__ __forceinline__ int in_channel_at(int k_step, int half, int word, int
   const int from = is_alone ? k_step * kInstructionK + word * (kVector / 2)
                             : k_step / 2 * (2 * kInstructionK) + word * kVector + k_step % 2 * (kVector / 2);
   return from + half * (4 / kBytes) + part;
-}
-
-// The output channel of the block that stands at column n of a kernel row: a thread's columns are adjacent channels.
-__device__ __forceinline__ int out_channel_at(int n) {
-  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
-  const int thread = n / 2 % 4;
-  return i / kAdjacentChannels * (4 * kAdjacentChannels) + thread * kAdjacentChannels + i % kAdjacentChannels;
 }

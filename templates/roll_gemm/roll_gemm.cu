@@ -48,7 +48,9 @@ constexpr int kStrip = 64 * P::thread_positions;
 constexpr int kInstructionN = P::kernel_h * P::block_n;  // of a product
 constexpr int kNTiles = ceil_div(P::out_channels, P::block_n);
 constexpr int kTaps = P::kernel_h * P::kernel_w;
-constexpr int kAdjacentChannels = P::channels_last ? P::store : 2;  // adjacent output channels that a thread makes
+constexpr int kThreadChannels = P::block_n / 4;                     // that a thread makes
+constexpr int kAdjacentChannels = P::channels_last ? P::store : 2;  // of these, adjacent ones
+constexpr bool kAddsBias = P::has_bias;
 
 // The halo. Staged columns begin and end with whole 16 bytes; with channels last, which any pixel has, with pairs.
 constexpr int kReach = P::dilation_w * (P::kernel_w - 1);  // from a row's last tap to its first
@@ -130,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(256)
   const int k_step = index / (kTaps * P::block_n * 2) % (kKSteps * kKBlocks);
   const int n_tile = index / (kTaps * P::block_n * 2 * kKSteps * kKBlocks);
   if (n_tile < kNTiles) {
-    const int co = n_tile * P::block_n + (P::channels_last ? out_channel_at(n) : n);
+    const int co = n_tile * P::block_n + (P::channels_last ? channel_of_column(n) : n);
     unsigned int words[4];
 #pragma unroll
     for (int word = 0; word < 4; ++word) {

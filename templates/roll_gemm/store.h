@@ -1,27 +1,17 @@
 // Part of the template `roll_gemm`: the epilogue.
 #pragma once
 
-// Bias registers of a thread's channels. All are loaded before the first store: later loads would wait for it.
-using Biases = float[P::has_bias ? P::block_n / 4 : 1];
-__device__ __forceinline__ void load_biases(Biases& biases, const Element* __restrict__ bias, int co) {
-  if (P::has_bias) {
-#pragma unroll
-    for (int i = 0; i < P::block_n / 4; ++i) {
-      const int channel = co + i / kAdjacentChannels * (4 * kAdjacentChannels) + i % kAdjacentChannels;
-      biases[i] = P::out_channels % P::block_n == 0 || channel < P::out_channels ? widen(bias[channel]) : 0;
-    }
-  }
-}
+#include "device/bias_registers.h"
 
 // Stores a thread's outputs of the complete row. `to` is its first position of its first channel, `co`; `left` counts
 // the positions from there to the row's end.
 __device__ __forceinline__ void store_row(const Accumulators (&acc)[kMTiles], Element* __restrict__ to,
                                           const Element* __restrict__ bias, int co, int left, const int out_h,
                                           const int out_w) {
-  Biases biases;
-  load_biases(biases, bias, co);
+  BiasRegisters biases;
+  load_bias(biases, bias, co);
 #pragma unroll
-  for (int i = 0; i < P::block_n / 4; ++i) {
+  for (int i = 0; i < kThreadChannels; ++i) {
     const int channel = i / 2 * 8 + i % 2;
     if (P::out_channels % P::block_n == 0 || co + channel < P::out_channels) {
       Element* row = to + channel * static_cast<long long>(out_h) * out_w;
@@ -44,12 +34,10 @@ __device__ __forceinline__ void store_row(const Accumulators (&acc)[kMTiles], El
 // The same with channels last: at each position the thread's channels, a vector of adjacent ones at a time.
 __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[kMTiles], Element* __restrict__ to,
                                              const Element* __restrict__ bias, int co, int left) {
-  Biases biases;
-  if (P::has_bias) {
-    load_biases(biases, bias, co);
-  }
+  BiasRegisters biases;
+  load_bias(biases, bias, co);
 #pragma unroll
-  for (int first = 0; first < P::block_n / 4; first += P::store) {
+  for (int first = 0; first < kThreadChannels; first += P::store) {
     const int channel = first * 4;
     if (P::out_channels % P::block_n == 0 || co + channel < P::out_channels) {
 #pragma unroll
@@ -72,10 +60,10 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[kMTiles],
 // first channel, `co`.
 __device__ __forceinline__ void put_row(const Accumulators (&acc)[kMTiles], Element* to,
                                         const Element* __restrict__ bias, int co) {
-  Biases biases;
-  load_biases(biases, bias, co);
+  BiasRegisters biases;
+  load_bias(biases, bias, co);
 #pragma unroll
-  for (int i = 0; i < P::block_n / 4; ++i) {
+  for (int i = 0; i < kThreadChannels; ++i) {
     float values[P::thread_positions];
 #pragma unroll
     for (int position = 0; position < P::thread_positions; ++position) {

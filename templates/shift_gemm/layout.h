@@ -18,6 +18,8 @@ constexpr int kConsumerRegisters = 208;
 // What each block of a cluster takes of a tile: k-blocks that it accumulates, output channels that it stores.
 constexpr int kOwnKBlocks = kKBlocks / P::cluster;
 constexpr int kStoredChannels = P::block_n / P::cluster;
+constexpr int kThreadChannels = kStoredChannels / 4;
+constexpr int kAdjacentChannels = P::adjacent_channels;  // of a thread
 
 // An image may be one row of positions, where its own rows are not whole 16-byte vectors.
 constexpr bool kFlat = P::bulk && !P::channels_last && P::width * kBytes % 16 != 0 && P::tile_h == 1 &&
@@ -128,12 +130,12 @@ static_assert(!P::bulk || kSkewed || P::channels_last || (P::copy_bytes == 16 &&
 static_assert(!kSkewed || P::type == kWgmmaTf32, "rows that begin anywhere are read word by word");
 static_assert(!kSkewed || P::input_stride_h * P::input_stride_w == 1, "rows that begin anywhere are adjacent");
 static_assert(!P::staged_epilogue ||
-                  (!P::channels_last && P::tile_w % (8 * P::thread_positions) == 0 && P::adjacent_channels == 2),
+                  (!P::channels_last && P::tile_w % (8 * P::thread_positions) == 0 && kAdjacentChannels == 2),
               "a warp's positions are adjacent");
 static_assert(!P::bulk || !P::channels_last || (P::copy_bytes == 16 && P::in_channels * kBytes % 16 == 0),
               "pixels are whole 16-byte vectors");
 static_assert(P::cluster == 1 || (!P::resident && !P::staged_epilogue && !P::ping_pong),
               "what blocks of a cluster have not");
 static_assert(P::cluster == 1 || (kKBlocks % P::cluster == 0 && P::block_n % (8 * P::cluster) == 0 &&
-                                  kStoredChannels % (4 * P::adjacent_channels) == 0),
+                                  kStoredChannels % (4 * kAdjacentChannels) == 0),
               "blocks of a cluster have equal shares");

@@ -223,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int own = kPixelGroups ? position / kThreadColumns * kPixelGroupPitch + quarter * (8 / kBytes)
                     : P::channels_last ? position * kPixelPitch + quarter * (8 / kBytes)
                                        : quarter * (4 / kBytes) * kChannelPitch + position;
-    const int co = first_out + rank * kStoredChannels + quarter * P::adjacent_channels;
+    const int co = first_out + rank * kStoredChannels + quarter * kAdjacentChannels;
     const unsigned int zero = static_cast<unsigned int>(batch) >> 31;  // which the compiler doesn't know to be 0
     Accumulators acc = {};
     if (P::resident) {
