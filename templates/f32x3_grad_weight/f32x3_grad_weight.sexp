@@ -1,5 +1,5 @@
 (program f32x3_grad_weight
-  (digest "93301c8867e9cc24bace0c02323a505737225881e61ad3d4af09fb43afeda7c6")
+  (digest "760ee7d8ea5885440a4652dff881079c352b64aa6fd980c0e9b42425c65083fd")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -292,15 +292,22 @@
   (alias @114 Accumulators (array float (/ kColumns 2))
     (comment "One thread's accumulators of one tile of 64 rows."))
   (constant @118 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
-  (function @119 device int tap_of_rows
+  (function @120 device int rows_of_tile
+    (comment "A warp's 16 rows of its warpgroup's tile of this number.")
+    (attributes "inline")
+    (argument int tile)
+    (argument int warpgroup)
+    (argument int thread)
+    (return @1 (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4))))
+  (function @123 device int tap_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (call min (/ rows kBlocksOfRows) (- kTaps 1))))
-  (function @122 device int channel_of_rows
+  (function @126 device int channel_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (* (% rows kBlocksOfRows) 16)))
-  (function @127 device void pin
+  (function @131 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -634,7 +641,7 @@
     (argument int thread)
     (declare @2 (const int) lane (% thread 32))
     (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kOwnTiles) (++ tile)
-      (declare @5 (const int) rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)))
+      (declare @5 (const int) rows (call rows_of_tile tile warpgroup thread))
       (declare @6 (pointer (const float)) of_rows (+ scales (+ (+ P::block_in (call channel_of_rows rows)) (/ lane 4))))
       (for @8 (pragma "unroll") (declare @8 int i 0) (< i (/ P::block_in 2)) (++ i)
         (do @9 (= (at (at totals tile) i) (call scaled_by (at (at totals tile) i) (- (- (call exponent_of (at of_rows (* (% (/ i 2) 2) 8)))) (call exponent_of (at scales (+ (+ (* (/ i 4) 8) (* (% lane 4) 2)) (% i 2)))))))))))
@@ -898,6 +905,12 @@
     (do @9 (= (. target first_kh) (* (/ tap_group kTapGroupsW) P::taps_h)))
     (do @10 (= (. target first_kw) (* (% tap_group kTapGroupsW) P::taps_w)))
     (return @11 target))
+  (function @33 device "long long" first_tile_of
+    (comment "The first tile of a slice, of so many in all.")
+    (attributes "inline")
+    (argument int slice)
+    (argument "long long" tiles)
+    (return @1 (/ (* tiles slice) P::slices)))
   (file "grad_weight/tiles.h")
   (record @9 Tile
     (comment "A stage's place: the image and row of its first row, and its first column; and how many tiles follow in its column of")
@@ -1730,7 +1743,7 @@
       (do @6 (call named_barrier_sync 1 kConsumers)
         (trail "stages, or the columns before, have been read"))
       (for @8 (pragma "unroll") (declare @8 int tile 0) (< tile kOwnTiles) (++ tile)
-        (declare @9 (const int) rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)))
+        (declare @9 (const int) rows (call rows_of_tile tile warpgroup thread))
         (if @10 (< rows (* kTaps kBlocksOfRows))
           (then
             (declare @11 (pointer float) to (+ (+ (+ (+ columns (* (* (% lane 4) 2) kColumnPitch)) (* (call tap_of_rows rows) kTapPitch)) (call channel_of_rows rows)) (/ lane 4)))
@@ -1886,8 +1899,8 @@
     (blank @11)
     (declare @13 (const int) block (. blockIdx x))
     (declare @14 (const Target) target (call target_of block))
-    (declare @15 (const "long long") first_tile (/ (* tiles (. target slice)) P::slices))
-    (declare @16 (const int) count (static_cast int (- (/ (* tiles (+ (. target slice) 1)) P::slices) first_tile)))
+    (declare @15 (const "long long") first_tile (call first_tile_of (. target slice) tiles))
+    (declare @16 (const int) count (static_cast int (- (call first_tile_of (+ (. target slice) 1) tiles) first_tile)))
     (blank @16)
     (declare @18 (pointer "unsigned char") shared (call shared_align (call shared_memory) kSharedAlignment))
     (declare @19 (pointer "unsigned long long") full (reinterpret_cast (pointer "unsigned long long") (+ shared kBarrierOffset)))

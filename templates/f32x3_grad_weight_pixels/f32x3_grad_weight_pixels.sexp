@@ -1,5 +1,5 @@
 (program f32x3_grad_weight_pixels
-  (digest "c362487c39aad15b2856cac0478260f637b6c58bfd2071f997a550cf4c67c709")
+  (digest "9fca7fc371db67014834e886eef4e78b9571fb219c8f7339e6dec2b1937faede")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -293,15 +293,22 @@
   (alias @114 Accumulators (array float (/ kColumns 2))
     (comment "One thread's accumulators of one tile of 64 rows."))
   (constant @118 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
-  (function @119 device int tap_of_rows
+  (function @120 device int rows_of_tile
+    (comment "A warp's 16 rows of its warpgroup's tile of this number.")
+    (attributes "inline")
+    (argument int tile)
+    (argument int warpgroup)
+    (argument int thread)
+    (return @1 (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4))))
+  (function @123 device int tap_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (call min (/ rows kBlocksOfRows) (- kTaps 1))))
-  (function @122 device int channel_of_rows
+  (function @126 device int channel_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (* (% rows kBlocksOfRows) 16)))
-  (function @127 device void pin
+  (function @131 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -530,7 +537,7 @@
     (argument int thread)
     (declare @2 (const int) lane (% thread 32))
     (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kOwnTiles) (++ tile)
-      (declare @5 (const int) rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)))
+      (declare @5 (const int) rows (call rows_of_tile tile warpgroup thread))
       (declare @6 (pointer (const float)) of_rows (+ scales (+ (+ P::block_in (call channel_of_rows rows)) (/ lane 4))))
       (for @8 (pragma "unroll") (declare @8 int i 0) (< i (/ P::block_in 2)) (++ i)
         (do @9 (= (at (at totals tile) i) (call scaled_by (at (at totals tile) i) (- (- (call exponent_of (at of_rows (* (% (/ i 2) 2) 8)))) (call exponent_of (at scales (+ (+ (* (/ i 4) 8) (* (% lane 4) 2)) (% i 2)))))))))))
@@ -756,6 +763,12 @@
     (do @9 (= (. target first_kh) (* (/ tap_group kTapGroupsW) P::taps_h)))
     (do @10 (= (. target first_kw) (* (% tap_group kTapGroupsW) P::taps_w)))
     (return @11 target))
+  (function @33 device "long long" first_tile_of
+    (comment "The first tile of a slice, of so many in all.")
+    (attributes "inline")
+    (argument int slice)
+    (argument "long long" tiles)
+    (return @1 (/ (* tiles slice) P::slices)))
   (file "products.h")
   (section @4 "Products")
   (file "device/matrix_load.h")
@@ -1067,7 +1080,7 @@
       (do @6 (call named_barrier_sync 1 kConsumers)
         (trail "stages, or the columns before, have been read"))
       (for @8 (pragma "unroll") (declare @8 int tile 0) (< tile kOwnTiles) (++ tile)
-        (declare @9 (const int) rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)))
+        (declare @9 (const int) rows (call rows_of_tile tile warpgroup thread))
         (if @10 (< rows (* kTaps kBlocksOfRows))
           (then
             (declare @11 (pointer float) to (+ (+ (+ (+ columns (* (* (% lane 4) 2) kColumnPitch)) (* (call tap_of_rows rows) kTapPitch)) (call channel_of_rows rows)) (/ lane 4)))
@@ -1317,8 +1330,8 @@
     (declare @4 (const int) block (. blockIdx x))
     (declare @5 (const Target) target (call target_of block))
     (declare @6 (const Tiles) tiles (call tiles_of P::chunk_images height width))
-    (declare @7 (const "long long") first_tile (/ (* (. tiles all) (. target slice)) P::slices))
-    (declare @8 (const int) count (static_cast int (- (/ (* (. tiles all) (+ (. target slice) 1)) P::slices) first_tile)))
+    (declare @7 (const "long long") first_tile (call first_tile_of (. target slice) (. tiles all)))
+    (declare @8 (const int) count (static_cast int (- (call first_tile_of (+ (. target slice) 1) (. tiles all)) first_tile)))
     (blank @8)
     (declare @10 (pointer "unsigned char") shared (call shared_align (call shared_memory) 1024))
     (declare @11 (pointer "unsigned long long") full (reinterpret_cast (pointer "unsigned long long") (+ shared kBarrierOffset)))
@@ -1341,7 +1354,7 @@
     (declare @29 (const int) warpgroup (call warp_uniform (/ thread 128)))
     (declare @30 (array Place kOwnTiles) places)
     (for @32 (pragma "unroll") (declare @32 int tile 0) (< tile kOwnTiles) (++ tile)
-      (do @33 (= (at places tile) (call place_of_rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)) lane))))
+      (do @33 (= (at places tile) (call place_of_rows (call rows_of_tile tile warpgroup thread) lane))))
     (declare @35 (array Accumulators kOwnTiles) high (init))
     (declare @36 (array Accumulators kOwnTiles) low (init))
     (declare @37 (array Accumulators kOwnTiles) sums (init)

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "c0a1ff4ca801b599f7b56dda588d396c3a47937ce4fcd0436c23b152d060d73a")
+  (digest "f5d95aa43bbbd91d1439c7bdcee6484c244ba09c7011ed8e54bec5c7d0fc1584")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -339,15 +339,22 @@
   (alias @114 Accumulators (array float (/ kColumns 2))
     (comment "One thread's accumulators of one tile of 64 rows."))
   (constant @118 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
-  (function @119 device int tap_of_rows
+  (function @120 device int rows_of_tile
+    (comment "A warp's 16 rows of its warpgroup's tile of this number.")
+    (attributes "inline")
+    (argument int tile)
+    (argument int warpgroup)
+    (argument int thread)
+    (return @1 (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4))))
+  (function @123 device int tap_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (call min (/ rows kBlocksOfRows) (- kTaps 1))))
-  (function @122 device int channel_of_rows
+  (function @126 device int channel_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (* (% rows kBlocksOfRows) 16)))
-  (function @127 device void pin
+  (function @131 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -758,6 +765,12 @@
     (do @9 (= (. target first_kh) (* (/ tap_group kTapGroupsW) P::taps_h)))
     (do @10 (= (. target first_kw) (* (% tap_group kTapGroupsW) P::taps_w)))
     (return @11 target))
+  (function @33 device "long long" first_tile_of
+    (comment "The first tile of a slice, of so many in all.")
+    (attributes "inline")
+    (argument int slice)
+    (argument "long long" tiles)
+    (return @1 (/ (* tiles slice) P::slices)))
   (file "grad_weight/tiles.h")
   (record @9 Tile
     (comment "A stage's place: the image and row of its first row, and its first column; and how many tiles follow in its column of")
@@ -1567,7 +1580,7 @@
       (do @6 (call named_barrier_sync 1 kConsumers)
         (trail "stages, or the columns before, have been read"))
       (for @8 (pragma "unroll") (declare @8 int tile 0) (< tile kOwnTiles) (++ tile)
-        (declare @9 (const int) rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)))
+        (declare @9 (const int) rows (call rows_of_tile tile warpgroup thread))
         (if @10 (< rows (* kTaps kBlocksOfRows))
           (then
             (declare @11 (pointer float) to (+ (+ (+ (+ columns (* (* (% lane 4) 2) kColumnPitch)) (* (call tap_of_rows rows) kTapPitch)) (call channel_of_rows rows)) (/ lane 4)))
@@ -1734,8 +1747,8 @@
     (blank @10)
     (declare @12 (const int) block (. blockIdx x))
     (declare @13 (const Target) target (call target_of block))
-    (declare @14 (const "long long") first_tile (/ (* tiles (. target slice)) P::slices))
-    (declare @15 (const int) count (static_cast int (- (/ (* tiles (+ (. target slice) 1)) P::slices) first_tile)))
+    (declare @14 (const "long long") first_tile (call first_tile_of (. target slice) tiles))
+    (declare @15 (const int) count (static_cast int (- (call first_tile_of (+ (. target slice) 1) tiles) first_tile)))
     (blank @15)
     (declare @17 (pointer "unsigned char") shared (call shared_align (call shared_memory) kSharedAlignment))
     (declare @18 (pointer "unsigned long long") full (reinterpret_cast (pointer "unsigned long long") (+ shared kBarrierOffset)))
@@ -1763,7 +1776,7 @@
         (declare @42 (const int) thread (. threadIdx x))
         (declare @43 (array Place kOwnTiles) places)
         (for @45 (pragma "unroll") (declare @45 int tile 0) (< tile kOwnTiles) (++ tile)
-          (declare @46 (const int) rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)))
+          (declare @46 (const int) rows (call rows_of_tile tile warpgroup thread))
           (do @47 (= (at places tile) (call place_of_rows rows (% thread 32)))))
         (declare @49 (pointer float) own_totals (+ (+ totals (* block kTotals)) thread))
         (declare @50 (array Accumulators kOwnTiles) acc (init))

@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "2897deefbe2076e85dade8ff747fe47baf30e81444557689d5049220a5996e0f")
+  (digest "71fcd34cba0eaf9cd8cf19f8e1d925d1f38985ef840be1921c9a9dbf0c3f4c85")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -340,15 +340,22 @@
   (alias @114 Accumulators (array float (/ kColumns 2))
     (comment "One thread's accumulators of one tile of 64 rows."))
   (constant @118 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
-  (function @119 device int tap_of_rows
+  (function @120 device int rows_of_tile
+    (comment "A warp's 16 rows of its warpgroup's tile of this number.")
+    (attributes "inline")
+    (argument int tile)
+    (argument int warpgroup)
+    (argument int thread)
+    (return @1 (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4))))
+  (function @123 device int tap_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (call min (/ rows kBlocksOfRows) (- kTaps 1))))
-  (function @122 device int channel_of_rows
+  (function @126 device int channel_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (* (% rows kBlocksOfRows) 16)))
-  (function @127 device void pin
+  (function @131 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -484,6 +491,12 @@
     (do @9 (= (. target first_kh) (* (/ tap_group kTapGroupsW) P::taps_h)))
     (do @10 (= (. target first_kw) (* (% tap_group kTapGroupsW) P::taps_w)))
     (return @11 target))
+  (function @33 device "long long" first_tile_of
+    (comment "The first tile of a slice, of so many in all.")
+    (attributes "inline")
+    (argument int slice)
+    (argument "long long" tiles)
+    (return @1 (/ (* tiles slice) P::slices)))
   (file "device/matrix_load.h")
   (primitive @13 acts void matrix_load_x1 (uses shared_address) "// Reads one matrix.\n__device__ __forceinline__ void matrix_load_x1(unsigned int& value, const void* row) {\n  asm volatile(\"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];\"\n               : \"=r\"(value)\n               : \"r\"(shared_address(row))\n               : \"memory\");\n}")
   (primitive @21 acts void matrix_load_x1_transposed (uses shared_address) "// Reads one matrix, transposed.\n__device__ __forceinline__ void matrix_load_x1_transposed(unsigned int& value, const void* row) {\n  asm volatile(\"ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];\"\n               : \"=r\"(value)\n               : \"r\"(shared_address(row))\n               : \"memory\");\n}")
@@ -766,7 +779,7 @@
       (do @6 (call named_barrier_sync 1 kConsumers)
         (trail "stages, or the columns before, have been read"))
       (for @8 (pragma "unroll") (declare @8 int tile 0) (< tile kOwnTiles) (++ tile)
-        (declare @9 (const int) rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)))
+        (declare @9 (const int) rows (call rows_of_tile tile warpgroup thread))
         (if @10 (< rows (* kTaps kBlocksOfRows))
           (then
             (declare @11 (pointer float) to (+ (+ (+ (+ columns (* (* (% lane 4) 2) kColumnPitch)) (* (call tap_of_rows rows) kTapPitch)) (call channel_of_rows rows)) (/ lane 4)))
@@ -1099,8 +1112,8 @@
     (declare @4 (const int) block (. blockIdx x))
     (declare @5 (const Target) target (call target_of block))
     (declare @6 (const Tiles) tiles (call tiles_of batch height width))
-    (declare @7 (const "long long") first_tile (/ (* (. tiles all) (. target slice)) P::slices))
-    (declare @8 (const int) count (static_cast int (- (/ (* (. tiles all) (+ (. target slice) 1)) P::slices) first_tile)))
+    (declare @7 (const "long long") first_tile (call first_tile_of (. target slice) (. tiles all)))
+    (declare @8 (const int) count (static_cast int (- (call first_tile_of (+ (. target slice) 1) (. tiles all)) first_tile)))
     (blank @8)
     (declare @10 (pointer "unsigned char") shared (call shared_align (call shared_memory) 1024))
     (declare @11 (pointer "unsigned long long") full (reinterpret_cast (pointer "unsigned long long") (+ shared kBarrierOffset)))
@@ -1123,7 +1136,7 @@
     (declare @28 (const int) warpgroup (call warp_uniform (/ thread 128)))
     (declare @29 (array Place kOwnTiles) places)
     (for @31 (pragma "unroll") (declare @31 int tile 0) (< tile kOwnTiles) (++ tile)
-      (declare @32 (const int) rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)))
+      (declare @32 (const int) rows (call rows_of_tile tile warpgroup thread))
       (do @33 (= (at places tile) (call place_of_rows rows (% thread 32)))))
     (declare @35 (pointer float) own_totals (+ (+ totals (* block kTotals)) thread))
     (declare @36 (array Accumulators kOwnTiles) acc (init))

@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "055f069b401cf058dd8f44bb5e992e1200ffb2c49d829345e623f6ef86bd48a0")
+  (digest "c9baa0ff3d5218fc93c44307f7a078b5b5bd06379199ccce434a56fa52d864d5")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -341,15 +341,22 @@
   (alias @114 Accumulators (array float (/ kColumns 2))
     (comment "One thread's accumulators of one tile of 64 rows."))
   (constant @118 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
-  (function @119 device int tap_of_rows
+  (function @120 device int rows_of_tile
+    (comment "A warp's 16 rows of its warpgroup's tile of this number.")
+    (attributes "inline")
+    (argument int tile)
+    (argument int warpgroup)
+    (argument int thread)
+    (return @1 (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4))))
+  (function @123 device int tap_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (call min (/ rows kBlocksOfRows) (- kTaps 1))))
-  (function @122 device int channel_of_rows
+  (function @126 device int channel_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (* (% rows kBlocksOfRows) 16)))
-  (function @127 device void pin
+  (function @131 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -470,6 +477,12 @@
     (do @9 (= (. target first_kh) (* (/ tap_group kTapGroupsW) P::taps_h)))
     (do @10 (= (. target first_kw) (* (% tap_group kTapGroupsW) P::taps_w)))
     (return @11 target))
+  (function @33 device "long long" first_tile_of
+    (comment "The first tile of a slice, of so many in all.")
+    (attributes "inline")
+    (argument int slice)
+    (argument "long long" tiles)
+    (return @1 (/ (* tiles slice) P::slices)))
   (file "products.h")
   (section @8 "Products")
   (constant @10 int kOtherRegisters 32 (trail "of a thread, beside accumulators and fragments"))
@@ -761,7 +774,7 @@
       (do @6 (call named_barrier_sync 1 kConsumers)
         (trail "stages, or the columns before, have been read"))
       (for @8 (pragma "unroll") (declare @8 int tile 0) (< tile kOwnTiles) (++ tile)
-        (declare @9 (const int) rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)))
+        (declare @9 (const int) rows (call rows_of_tile tile warpgroup thread))
         (if @10 (< rows (* kTaps kBlocksOfRows))
           (then
             (declare @11 (pointer float) to (+ (+ (+ (+ columns (* (* (% lane 4) 2) kColumnPitch)) (* (call tap_of_rows rows) kTapPitch)) (call channel_of_rows rows)) (/ lane 4)))
@@ -1097,8 +1110,8 @@
     (blank @9)
     (declare @11 (const int) block (. blockIdx x))
     (declare @12 (const Target) target (call target_of block))
-    (declare @13 (const "long long") first_tile (/ (* tiles (. target slice)) P::slices))
-    (declare @14 (const int) count (static_cast int (- (/ (* tiles (+ (. target slice) 1)) P::slices) first_tile)))
+    (declare @13 (const "long long") first_tile (call first_tile_of (. target slice) tiles))
+    (declare @14 (const int) count (static_cast int (- (call first_tile_of (+ (. target slice) 1) tiles) first_tile)))
     (declare @15 (const int) origin_w (- (* (. target first_kw) P::dilation_w) P::padding_w))
     (declare @16 (const int) skew (? (== P::taps_w P::kernel_w) (call floor_mod (- P::padding_w) kSkews) (& origin_w (- kSkews 1))))
     (blank @16)
@@ -1148,7 +1161,7 @@
         (declare @71 (const int) thread (. threadIdx x))
         (declare @72 (array Place kOwnTiles) places)
         (for @74 (pragma "unroll") (declare @74 int tile 0) (< tile kOwnTiles) (++ tile)
-          (declare @75 (const int) rows (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4)))
+          (declare @75 (const int) rows (call rows_of_tile tile warpgroup thread))
           (do @76 (= (at places tile) (call place_of_rows rows (% thread 32) skew))))
         (declare @78 (pointer float) own_totals (+ (+ totals (* block kTotals)) thread))
         (declare @79 (array Accumulators kOwnTiles) acc (init))

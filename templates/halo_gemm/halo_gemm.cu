@@ -32,6 +32,9 @@ using WeightIndex = long long;
 
 #include "device/exchanged_weights.h"
 
+constexpr int kAdjacentChannels = P::adjacent_channels;  // of a thread
+#include "device/thread_channels.h"
+
 __host__ __device__ constexpr int larger(int a, int b) {
   return a > b ? a : b;
 }
@@ -136,14 +139,6 @@ static_assert(P::stages >= P::prefetch_stages + 2,
 
 // ---- Packing ----
 
-// The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
-__device__ __forceinline__ int column_of(int channel) {
-  // Its number among the thread's own.
-  const int i = channel / (4 * P::adjacent_channels) * P::adjacent_channels + channel % P::adjacent_channels;
-  const int thread = channel / P::adjacent_channels % 4;
-  return i / 2 * 8 + thread * 2 + i % 2;
-}
-
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, product by product.
 extern "C" __global__ void __launch_bounds__(kPackers)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
@@ -186,7 +181,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     const int group = kh % P::stride_h / P::phase_rows;
     const int row = kh % P::stride_h % P::phase_rows;
     int place = 0;  // of the tap among the block's
-    int column = column_of(co % P::block_n);
+    int column = column_of_channel(co % P::block_n);
     if (P::fused_phases) {
       place = kh / P::stride_h * kWindowW + kw / P::stride_w;
       column += (row * kPhaseColumns + kw % kPhaseColumns) * P::block_n;
@@ -303,9 +298,6 @@ constexpr bool kStoresChannels = P::channels_last && kPhaseBlocks == 1;
 
 // Whether one conversion rounds two channels of 16 bits, which are then stored one by one.
 constexpr bool kRoundsTwo = kStoresChannels && P::store == 1 && kBytes == 2;
-
-constexpr int kAdjacentChannels = P::adjacent_channels;
-#include "device/thread_channels.h"
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
 // block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.

@@ -68,6 +68,7 @@ constexpr int kPositions = P::tile_h * P::tile_w;
 constexpr int kAcross = P::tile_w / P::part_w;
 constexpr int kWarpRows = 16 * P::warp_tiles;  // positions
 constexpr int kWarpChannels = P::block_n / P::warps_n;
+constexpr int kAdjacentChannels = P::adjacent_channels;  // of a thread
 constexpr bool kAlongRow = P::part_w == 64;
 constexpr int kInterleave = kAlongRow ? P::warp_tiles : 1;
 

@@ -24,16 +24,9 @@
 using WeightIndex = long long;
 
 #include "device/exchanged_weights.h"
+#include "device/thread_channels.h"
 
 // ---- Packing ----
-
-// The column of a warp's channels where one of them stands: a thread's columns are adjacent channels.
-__device__ __forceinline__ int column_of(int channel) {
-  // Its number among the thread's own.
-  const int i = channel / (4 * P::adjacent_channels) * P::adjacent_channels + channel % P::adjacent_channels;
-  const int thread = channel / P::adjacent_channels % 4;
-  return i / 2 * 8 + thread * 2 + i % 2;
-}
 
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
@@ -74,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     const int phase_group = reach % P::stride_h / P::phase_rows;
     const int row = kPhaseGroups == 1 ? kh : reach / P::stride_h * P::phase_rows + reach % P::stride_h % P::phase_rows;
     const int of_warp = co % kWarpChannels;
-    const int column = co % P::block_n - of_warp + column_of(of_warp);
+    const int column = co % P::block_n - of_warp + column_of_channel(of_warp);
     const int n_tile = (group * kPhaseGroups + phase_group) * kChannelTiles + co / P::block_n;
     unsigned char* k_block = packed + (static_cast<long long>(n_tile) * kKBlocks + unit / kUnits) * kKBlockWeightBytes;
     unsigned char* of_tap = k_block + (unit % kUnits / 2 * kTaps + row * P::kernel_w + kw) * kTapBytes;
@@ -202,11 +195,6 @@ __host__ __device__ constexpr bool is_made(int phase) {
     }
   }
   return made;
-}
-
-// A thread's i-th channel of the block, whose first is `channel`.
-__device__ __forceinline__ int own_channel(int channel, int i) {
-  return channel + i / P::adjacent_channels * (4 * P::adjacent_channels) + i % P::adjacent_channels;
 }
 
 // The thread's i-th channel of a phase of a tile, for its row of that half.
@@ -438,7 +426,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     const Tile tile = P::flat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
     const int channels = group * kGroupOut + first_out;
     store_tiles(acc, P::channels_last ? y + channels : y + static_cast<long long>(channels) * out_h * out_w, biases,
-                tile, place, lane / 4, warp_n * kWarpChannels + lane % 4 * P::adjacent_channels, kGroupOut - first_out,
+                tile, place, lane / 4, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels, kGroupOut - first_out,
                 phase_row, batch, in_h, in_w, out_h, out_w);
   }
 }

@@ -493,9 +493,9 @@ __device__ __forceinline__ float acc_of(const Accumulators (&acc)[1], int phase,
   return acc[0][phase * 16 + column];
 }
 
-// The block's channel that is the thread's i-th, whose first is `channel`.
-__device__ __forceinline__ int own_channel(int channel, int i) {
-  return channel + i / 8 * 32 + i % 8;
+// The thread's i-th channel, whose first is `co`.
+__device__ __forceinline__ int own_channel(int co, int i) {
+  return co + i / 8 * 32 + i % 8;
 }
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
@@ -550,17 +550,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int first_tile = blockIdx.x / 2;
   const int next_tile = gridDim.x / 2;
   const int first_out = n_tile % 2 * 32;
-  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * 131072;
+  const unsigned char* block_weights = packed + static_cast<long long>(n_tile) * 131072;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 6;
-  unsigned long long* weights_full = empty + 6;
+  unsigned long long* resident = empty + 6;  // of the weights, where they are
   if (threadIdx.x == 0) {
     init_stages(full, empty);
-    mbarrier_init(weights_full, 1);
+    mbarrier_init(resident, 1);
     fence_mbarrier_init();
   }
   for (int i = threadIdx.x; i < 32; i += kThreads) {
@@ -574,10 +574,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int thread = threadIdx.x - kConsumers;
     if (thread == 0) {
       grid_dependency_wait();  // the weights are packed
-      mbarrier_arrive_expect(weights_full, kResidentBytes);
+      mbarrier_arrive_expect(resident, kResidentBytes);
       for (int k_block = 0; k_block < 4; ++k_block) {
-        bulk_load(shared + k_block * kKBlockWeightBytes, own_weights + k_block * kKBlockWeightBytes, kKBlockWeightBytes,
-                  weights_full);
+        bulk_load(shared + k_block * kKBlockWeightBytes, block_weights + k_block * kKBlockWeightBytes,
+                  kKBlockWeightBytes, resident);
       }
     }
     int issued = 0;  // stages
@@ -615,7 +615,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int channel = lane % 4 * 8;
     Accumulators acc[2][1] = {};
     int consumed = warpgroup * 4;  // stages
-    mbarrier_wait(weights_full, 0);
+    mbarrier_wait(resident, 0);
     for (int index = first_tile + warpgroup * next_tile; index < tiles; index += 2 * next_tile) {
       pin(acc);
       for (int k_block = 0; k_block < 4; ++k_block) {

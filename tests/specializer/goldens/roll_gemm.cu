@@ -214,6 +214,11 @@ __device__ __forceinline__ unsigned int operand(unsigned int word) {
 
 // ---- Packing ----
 
+// The thread's i-th channel, whose first is `co`.
+__device__ __forceinline__ int own_channel(int co, int i) {
+  return co + i / 2 * 8 + i % 2;
+}
+
 // Puts the weights where the products look for them: for each block of output channels, k-block of input channels,
 // kernel column and k-step the two columns of a B operand, whose rows are the output channels of all kernel rows. A
 // thread makes 16 bytes, adjacent threads read adjacent weights.
@@ -427,14 +432,14 @@ __device__ __forceinline__ float epilogue(float acc, float bias) {
   return activate(value);
 }
 
-// Bias registers of a thread's channels. All are loaded before the first store: later loads would wait for it.
-using Biases = float[8];
+// The biases of a thread's channels. They are loaded before a tile's first store: later loads would wait for it.
+using BiasRegisters = float[8];
 
-__device__ __forceinline__ void load_biases(Biases& biases, const float* __restrict__ bias, int co) {
+__device__ __forceinline__ void load_bias(BiasRegisters& registers, const float* __restrict__ bias, int co) {
   #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    const int channel = co + i / 2 * 8 + i % 2;
-    biases[i] = bias[channel];
+    const int channel = own_channel(co, i);
+    registers[i] = bias[channel];
   }
 }
 
@@ -442,8 +447,8 @@ __device__ __forceinline__ void load_biases(Biases& biases, const float* __restr
 // the positions from there to the row's end.
 __device__ __forceinline__ void store_row(const Accumulators (&acc)[1], float* __restrict__ to,
                                           const float* __restrict__ bias, int co, int left) {
-  Biases biases;
-  load_biases(biases, bias, co);
+  BiasRegisters biases;
+  load_bias(biases, bias, co);
   #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const int channel = i / 2 * 8 + i % 2;

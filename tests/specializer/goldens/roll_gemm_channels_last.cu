@@ -230,18 +230,18 @@ __device__ __forceinline__ unsigned int low_halves(unsigned int a, unsigned int 
 
 // ---- Packing ----
 
+// The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
+__device__ __forceinline__ int channel_of_column(int n) {
+  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
+  const int thread = n / 2 % 4;
+  return i / 8 * 32 + thread * 8 + i % 8;
+}
+
 // The input channel at a place of a k-step's channels: a half, a word of its 16 bytes, and a part of that. A thread
 // reads 16 bytes of a pixel, for two k-steps; 8 for the last one of an odd number.
 __device__ __forceinline__ int in_channel_at(int k_step, int half, int word, int part) {
   const int from = k_step / 2 * 32 + word * 8 + k_step % 2 * 4;
   return from + half * 2 + part;
-}
-
-// The output channel of the block that stands at column n of a kernel row: a thread's columns are adjacent channels.
-__device__ __forceinline__ int out_channel_at(int n) {
-  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
-  const int thread = n / 2 % 4;
-  return i / 8 * 32 + thread * 8 + i % 8;
 }
 
 // Puts the weights where the products look for them: for each block of output channels, k-block of input channels,
@@ -258,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(256)
   const int k_step = index / 1344 % 2;
   const int n_tile = index / 2688;
   if (n_tile < 1) {
-    const int co = n_tile * 32 + out_channel_at(n);
+    const int co = n_tile * 32 + channel_of_column(n);
     unsigned int words[4];
     #pragma unroll
     for (int word = 0; word < 4; ++word) {

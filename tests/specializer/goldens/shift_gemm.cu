@@ -210,7 +210,12 @@ __device__ __forceinline__ unsigned int operand(unsigned int word) {
 
 // ---- Packing ----
 
-// The output channel of the block at column n of a product: a thread's accumulators are of adjacent channels.
+// The thread's i-th channel, whose first is `co`.
+__device__ __forceinline__ int own_channel(int co, int i) {
+  return co + i / 2 * 8 + i % 2;
+}
+
+// The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
 __device__ __forceinline__ int channel_of_column(int n) {
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
   const int thread = n / 2 % 4;
@@ -440,18 +445,7 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
-// A value as memory holds it, after the bias and the fuse chain where the layer has them.
-__device__ __forceinline__ float epilogue(float acc, float bias) {
-  const float value = acc + bias;
-  return activate(value);
-}
-
-// The thread's i-th channel, whose first is `co`; and how far that is from the first.
-__device__ __forceinline__ int own_channel(int co, int i) {
-  return co + i / 2 * 8 + i % 2;
-}
-
-// The biases of a thread's channels, loaded before a tile's products are done: after the first stores loads would wait.
+// The biases of a thread's channels. They are loaded before a tile's first store: later loads would wait for it.
 using BiasRegisters = float[16];
 
 __device__ __forceinline__ void load_bias(BiasRegisters& registers, const float* __restrict__ bias, int co) {
@@ -460,6 +454,12 @@ __device__ __forceinline__ void load_bias(BiasRegisters& registers, const float*
     const int channel = own_channel(co, i);
     registers[i] = bias[channel];
   }
+}
+
+// A value as memory holds it, after the bias and the fuse chain where the layer has them.
+__device__ __forceinline__ float epilogue(float acc, float bias) {
+  const float value = acc + bias;
+  return activate(value);
 }
 
 // Stores a thread's outputs: its positions in all phases, for its channels, from position (m_y, m_x), channel `co` on.

@@ -188,6 +188,7 @@ __device__ __forceinline__ void wgmma_m64n128k8_tf32_rs(float (&d)[64], const un
 constexpr int kConsumers = 256;  // threads: two warpgroups
 constexpr int kInstructionN = 128;
 constexpr int kThreads = 384;
+constexpr int kThreadChannels = 32;
 constexpr int kStagedColumns = 40;
 constexpr int kRowPitch = 40;
 constexpr int kChannelPitch = 328;
@@ -215,7 +216,7 @@ __device__ __forceinline__ unsigned int operand(unsigned int word) {
 
 // ---- Packing ----
 
-// The output channel of the block at column n of a product: a thread's accumulators are of adjacent channels.
+// The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
 __device__ __forceinline__ int channel_of_column(int n) {
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
   const int thread = n / 2 % 4;
@@ -479,7 +480,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* __res
   float* corner = y + (static_cast<long long>(co) * 16 + m_y) * 16 + m_x;
   if (m_y < 16) {
     #pragma unroll
-    for (int i = 0; i < 32; ++i) {
+    for (int i = 0; i < kThreadChannels; ++i) {
       float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 256;
       if (m_x < 16) {
         float values[2];
