@@ -1,5 +1,5 @@
 (program direct
-  (digest "9c8e528e495a75469f6ae76ec855695f5e9d5f349a516f0d63db0aa1b1ce5162")
+  (digest "f8ecf40b4c783f1f5515fd0bce4dbad992d04e66fb4991561c43e82429193204")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

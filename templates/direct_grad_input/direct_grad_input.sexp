@@ -1,5 +1,5 @@
 (program direct_grad_input
-  (digest "9a6031019f166e5c82e6d41d9a461826a52806a577ebe0db93910ce2017e9254")
+  (digest "4e605c63e7463b975b181526047e90e808ac21e43724cdabb243f1badf4276a6")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program direct_grad_weight
-  (digest "2c74bf34bf76c3d401fb728e89c58a6c3eb2ba026c039bb96997adff3e20466c")
+  (digest "15f00bc226399f7c8e29ab58050b6a8d85bb6608ef9c857770c8c090ebd7e01f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "dd27a631796d4959676877dd4c0259498b5f622e24e59628daa7fbdcae8d088f")
+  (digest "38c7cbec0d7f97355c177cff786032af6cce6f0d540a0ad86bc143cf828890d5")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)

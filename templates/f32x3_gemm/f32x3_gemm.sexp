@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "87cac248190cc11f8c372df2768ec0795a5f31113613f4d2ecd9870af1a7cc12")
+  (digest "b6f58221edd1021d80a894d809487603cb2e96c13ea6ca5ead1b19db386e352c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -485,6 +485,13 @@
       (trail "the place among the thread's own"))
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i kAdjacentChannels) (* 4 kAdjacentChannels)) (* thread kAdjacentChannels)) (% i kAdjacentChannels))))
+  (function @22 device int column_of_channel
+    (comment "The inverse: the column of a channel of the block.")
+    (attributes "__forceinline__")
+    (argument int channel)
+    (declare @1 (const int) i (+ (* (/ channel (* 4 kAdjacentChannels)) kAdjacentChannels) (% channel kAdjacentChannels)))
+    (declare @2 (const int) thread (% (/ channel kAdjacentChannels) 4))
+    (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
   (file "forward_gemm/weights.h")
   (constant @15 int kAllKSteps (* (/ kKBlocks kRowBlocks) kKSteps) (trail "of a tap"))
   (constant @16 "long long" kGroupWeights (* (* (static_cast "long long" P::in_channels) P::out_channels) kTaps))

@@ -1,5 +1,5 @@
 (program f32x3_grad_weight
-  (digest "760ee7d8ea5885440a4652dff881079c352b64aa6fd980c0e9b42425c65083fd")
+  (digest "7ff661a8827a2e3ba96ab85026cc98957e3f4a7beca0215ad79192f962033b6a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program f32x3_grad_weight_pixels
-  (digest "9fca7fc371db67014834e886eef4e78b9571fb219c8f7339e6dec2b1937faede")
+  (digest "e668b861cd846bbf7db6fca108b940f58f1f12b2c892a766ce4b70b7fb34ee06")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program grad_bias
-  (digest "fe9681051dc07cd57440a0a891d97f4d90c26cf53367da37611d4b2b7643fce1")
+  (digest "b6542653b379d6c2c43fee92449c37523da44bac5d5f4c0642ed4f829838dde2")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

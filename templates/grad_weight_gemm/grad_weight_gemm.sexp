@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "f5d95aa43bbbd91d1439c7bdcee6484c244ba09c7011ed8e54bec5c7d0fc1584")
+  (digest "9208d1015afedaf1d477ea0538caca15ae508ca4c1b441e99f422aa043eeec14")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "71fcd34cba0eaf9cd8cf19f8e1d925d1f38985ef840be1921c9a9dbf0c3f4c85")
+  (digest "efe477bd128f9beb98efd8527d80d2a49128772aaf4720b23e54e3b0e3b43528")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "c9baa0ff3d5218fc93c44307f7a078b5b5bd06379199ccce434a56fa52d864d5")
+  (digest "e6606a3db9a23baa86c5a5868c4724f1b455d40677c7da8a0ead8f185dc1b250")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

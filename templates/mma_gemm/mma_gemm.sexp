@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "575bb77111d2960b5a7b9d13f861a4e32dc5fa43e1435499df3a4cc70f0ee790")
+  (digest "bdf9d07de66db46f2f8d6102d0f89e670388f629c14b3f41372bd180f2d0210a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -197,8 +197,9 @@
   (constant @68 int kAcross (/ P::tile_w P::part_w))
   (constant @69 int kWarpRows (* 16 P::warp_tiles) (trail "positions"))
   (constant @70 int kWarpChannels (/ P::block_n P::warps_n))
-  (constant @71 bool kAlongRow (== P::part_w 64))
-  (constant @72 int kInterleave (? kAlongRow P::warp_tiles 1))
+  (constant @71 int kAdjacentChannels P::adjacent_channels (trail "of a thread"))
+  (constant @72 bool kAlongRow (== P::part_w 64))
+  (constant @73 int kInterleave (? kAlongRow P::warp_tiles 1))
   (file "window/geometry.h")
   (constant @12 int kFirstH (/ P::padding_h P::stride_h))
   (constant @13 int kFirstW (/ P::padding_w P::stride_w))
@@ -213,40 +214,40 @@
   (constant @27 int kRowPitch (? P::flat (+ P::width kGapW) kStagedColumns) (trail "used only with a halo of rows"))
   (constant @28 int kPixels (? P::flat (+ (+ kPositions (? (> kHaloH 0) (* kHaloH kRowPitch) 0)) kHaloW) (* (+ P::tile_h kHaloH) kStagedColumns)))
   (file "layout.h")
-  (constant @78 int kUnitPitch 16)
-  (constant @79 int kPixelPitch (* 16 (+ (* (/ kUnits 2) 2) 1)))
-  (function @80 constexpr int pixel_offset
+  (constant @79 int kUnitPitch 16)
+  (constant @80 int kPixelPitch (* 16 (+ (* (/ kUnits 2) 2) 1)))
+  (function @81 constexpr int pixel_offset
     (argument int pixel)
     (return @1 (+ (* pixel kPixelPitch) (? (> kInterleave 1) (* (/ pixel kInterleave) 16) 0))))
-  (constant @83 int kInputBytes (call pixel_offset (- (+ kPixels kInterleave) 1)) (trail "the input of a stage"))
-  (function @86 device int first_row
+  (constant @84 int kInputBytes (call pixel_offset (- (+ kPixels kInterleave) 1)) (trail "the input of a stage"))
+  (function @87 device int first_row
     (comment "The row and the column in the tile of its first position that a warp has, which is so many positions behind the first.")
     (attributes "__forceinline__")
     (argument int place)
     (return @1 (+ (* (/ (/ place 64) kAcross) (/ 64 P::part_w)) (/ (% place 64) P::part_w))))
-  (function @89 device int first_column
+  (function @90 device int first_column
     (attributes "__forceinline__")
     (argument int place)
     (return @1 (+ (* (% (/ place 64) kAcross) P::part_w) (? kAlongRow (% place 64) 0))))
-  (function @93 device int rows_to
+  (function @94 device int rows_to
     (comment "From there to the i-th position of a tile, in rows and columns.")
     (attributes "__forceinline__")
     (argument int tile)
     (argument int i)
     (return @1 (? kAlongRow 0 (+ (* (/ i 8) P::warp_tiles) tile))))
-  (function @96 device int columns_to
+  (function @97 device int columns_to
     (attributes "__forceinline__")
     (argument int tile)
     (argument int i)
     (return @1 (? kAlongRow (+ (* i P::warp_tiles) tile) (% i 8))))
-  (constant @101 int kOuterHalo (? kAlongRow kHaloH kHaloW))
-  (constant @102 int kInnerHalo (? kAlongRow kHaloW kHaloH))
-  (constant @103 int kLoads (+ P::warp_tiles kInnerHalo) (trail "of an outer tap"))
-  (function @104 constexpr bool has_taps_at
+  (constant @102 int kOuterHalo (? kAlongRow kHaloH kHaloW))
+  (constant @103 int kInnerHalo (? kAlongRow kHaloW kHaloH))
+  (constant @104 int kLoads (+ P::warp_tiles kInnerHalo) (trail "of an outer tap"))
+  (function @105 constexpr bool has_taps_at
     (argument int outer)
     (argument int inner)
     (return @1 (? kAlongRow (call has_taps outer inner) (call has_taps inner outer))))
-  (function @108 constexpr bool is_needed
+  (function @109 constexpr bool is_needed
     (comment "Whether a tap's products need that load: those of a tile and an inner tap need load tile + kInnerHalo - inner.")
     (argument int outer)
     (argument int load)
@@ -255,36 +256,36 @@
       (declare @3 (const int) inner (- (+ tile kInnerHalo) load))
       (do @4 (= needed (|| needed (&& (&& (>= inner 0) (<= inner kInnerHalo)) (call has_taps_at outer inner))))))
     (return @6 needed))
-  (function @117 constexpr int offset_of_load
+  (function @118 constexpr int offset_of_load
     (comment "From a lane's first pixel to that of a load.")
     (argument int outer)
     (argument int load)
     (return @1 (call pixel_offset (+ kSkew (? kAlongRow (+ (* (- kHaloH outer) kRowPitch) load) (- (+ (* load kRowPitch) kHaloW) outer))))))
-  (constant @123 int kFragmentColumns (? (== (% kWarpChannels 16) 0) 16 8))
-  (constant @124 int kFragmentWords (/ kFragmentColumns 4))
-  (constant @125 int kTapBytes (* P::block_n 32) (trail "of a step"))
-  (constant @126 int kKBlockWeightBytes (* (* kKSteps kTaps) kTapBytes) (trail "of a k-block"))
-  (constant @127 int kResidentBytes (? P::resident (* kKBlocks kKBlockWeightBytes) 0) (trail "the weights, at 0; the stages follow"))
-  (constant @128 int kStageBytes (+ kInputBytes (? P::resident 0 kKBlockWeightBytes)) (trail "input; weights if not resident"))
-  (constant @129 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)) (trail "one a channel"))
-  (constant @130 int kSharedBytes (+ kBiasOffset (? P::has_bias (* P::block_n 4) 0)))
-  (constant @131 "long long" kPackedBytes (* (* (static_cast "long long" kNTiles) kKBlocks) kKBlockWeightBytes) (trail "of the layer"))
-  (constant @134 int kSpan (? (&& kAlongRow (! P::flat)) P::warp_tiles 1))
-  (constant @135 int kLead (% (% P::padding_w P::stride_w) P::store))
-  (constant @137 int kAlignment (call larger P::copy_bytes (* (call larger P::vector P::store) kBytes)) (trail "of x and y, in bytes"))
-  (constant @140 int kStepProducts (/ (* (* kTaps P::warp_tiles) kWarpChannels) 8))
-  (constant @141 bool kUnrolls (<= (* kStepProducts kKSteps) 256))
-  (constant @143 int kMostAccumulators 128 (trail "of a thread"))
-  (static_assert @144 (<= (/ (* (* P::warp_tiles kPhases) kWarpChannels) 2) kMostAccumulators) "the accumulators fit the registers")
-  (static_assert @145 (== (% P::block_k kInstructionK) 0) "a k-block is whole products")
-  (static_assert @146 (&& (&& (&& (== kPositions (* P::warps_m kWarpRows)) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! P::flat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warps make the whole tile, which is whole parts")
-  (static_assert @149 (|| (|| (== P::warp_tiles 1) (== P::warp_tiles 2)) (== P::warp_tiles 4)) "a warp's positions are of one part")
-  (static_assert @150 (== (% P::block_n (* 8 P::warps_n)) 0) "warps make whole columns")
-  (static_assert @151 (|| (== kPhaseGroups 1) (&& (== (% P::kernel_h P::stride_h) 0) (== P::dilation_h 1))) "phase rows are parted only where each has as many kernel rows")
-  (static_assert @153 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
-  (static_assert @154 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
-  (static_assert @157 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kVector)) "a unit is loaded as it lies")
-  (static_assert @158 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
+  (constant @124 int kFragmentColumns (? (== (% kWarpChannels 16) 0) 16 8))
+  (constant @125 int kFragmentWords (/ kFragmentColumns 4))
+  (constant @126 int kTapBytes (* P::block_n 32) (trail "of a step"))
+  (constant @127 int kKBlockWeightBytes (* (* kKSteps kTaps) kTapBytes) (trail "of a k-block"))
+  (constant @128 int kResidentBytes (? P::resident (* kKBlocks kKBlockWeightBytes) 0) (trail "the weights, at 0; the stages follow"))
+  (constant @129 int kStageBytes (+ kInputBytes (? P::resident 0 kKBlockWeightBytes)) (trail "input; weights if not resident"))
+  (constant @130 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)) (trail "one a channel"))
+  (constant @131 int kSharedBytes (+ kBiasOffset (? P::has_bias (* P::block_n 4) 0)))
+  (constant @132 "long long" kPackedBytes (* (* (static_cast "long long" kNTiles) kKBlocks) kKBlockWeightBytes) (trail "of the layer"))
+  (constant @135 int kSpan (? (&& kAlongRow (! P::flat)) P::warp_tiles 1))
+  (constant @136 int kLead (% (% P::padding_w P::stride_w) P::store))
+  (constant @138 int kAlignment (call larger P::copy_bytes (* (call larger P::vector P::store) kBytes)) (trail "of x and y, in bytes"))
+  (constant @141 int kStepProducts (/ (* (* kTaps P::warp_tiles) kWarpChannels) 8))
+  (constant @142 bool kUnrolls (<= (* kStepProducts kKSteps) 256))
+  (constant @144 int kMostAccumulators 128 (trail "of a thread"))
+  (static_assert @145 (<= (/ (* (* P::warp_tiles kPhases) kWarpChannels) 2) kMostAccumulators) "the accumulators fit the registers")
+  (static_assert @146 (== (% P::block_k kInstructionK) 0) "a k-block is whole products")
+  (static_assert @147 (&& (&& (&& (== kPositions (* P::warps_m kWarpRows)) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! P::flat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warps make the whole tile, which is whole parts")
+  (static_assert @150 (|| (|| (== P::warp_tiles 1) (== P::warp_tiles 2)) (== P::warp_tiles 4)) "a warp's positions are of one part")
+  (static_assert @151 (== (% P::block_n (* 8 P::warps_n)) 0) "warps make whole columns")
+  (static_assert @152 (|| (== kPhaseGroups 1) (&& (== (% P::kernel_h P::stride_h) 0) (== P::dilation_h 1))) "phase rows are parted only where each has as many kernel rows")
+  (static_assert @154 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
+  (static_assert @155 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
+  (static_assert @158 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kVector)) "a unit is loaded as it lies")
+  (static_assert @159 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
   (file "mma_gemm.cu")
   (section @21 "Elements")
   (file "device/convert.h")
@@ -461,17 +462,35 @@
     (argument int ins)
     (argument int taps)
     (return @1 (? P::weights_exchanged (* (- taps 1) (call weight_tap_step ins)) 0)))
-  (file "mma_gemm.cu")
-  (section @28 "Packing")
-  (function @31 device int column_of
-    (comment "The column of a warp's channels where one of them stands: a thread's columns are adjacent channels.")
+  (file "device/thread_channels.h")
+  (function @7 device int own_channel
+    (comment "The thread's i-th channel, whose first is `co`.")
+    (attributes "__forceinline__")
+    (argument int co)
+    (argument int i)
+    (return @1 (+ (+ co (* (/ i kAdjacentChannels) (* 4 kAdjacentChannels))) (% i kAdjacentChannels))))
+  (function @11 constexpr int channels_before
+    (comment "How far it is from the first.")
+    (argument int i)
+    (return @1 (+ (* (/ i kAdjacentChannels) (* 4 kAdjacentChannels)) (% i kAdjacentChannels))))
+  (function @16 device int channel_of_column
+    (comment "The channel of the block whose weights stand at column n: the columns of a thread are its own channels.")
+    (attributes "__forceinline__")
+    (argument int n)
+    (declare @1 (const int) i (+ (* (/ n 8) 2) (% n 2))
+      (trail "the place among the thread's own"))
+    (declare @2 (const int) thread (% (/ n 2) 4))
+    (return @3 (+ (+ (* (/ i kAdjacentChannels) (* 4 kAdjacentChannels)) (* thread kAdjacentChannels)) (% i kAdjacentChannels))))
+  (function @22 device int column_of_channel
+    (comment "The inverse: the column of a channel of the block.")
     (attributes "__forceinline__")
     (argument int channel)
-    (comment @1 "Its number among the thread's own.")
-    (declare @2 (const int) i (+ (* (/ channel (* 4 P::adjacent_channels)) P::adjacent_channels) (% channel P::adjacent_channels)))
-    (declare @3 (const int) thread (% (/ channel P::adjacent_channels) 4))
-    (return @4 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
-  (function @39 kernel void pack_weights
+    (declare @1 (const int) i (+ (* (/ channel (* 4 kAdjacentChannels)) kAdjacentChannels) (% channel kAdjacentChannels)))
+    (declare @2 (const int) thread (% (/ channel kAdjacentChannels) 4))
+    (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
+  (file "mma_gemm.cu")
+  (section @29 "Packing")
+  (function @32 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.")
     (launch_bounds kPackers)
     (argument (restrict (pointer (const Element))) weight)
@@ -507,7 +526,7 @@
         (declare @35 (const int) phase_group (/ (% reach P::stride_h) P::phase_rows))
         (declare @36 (const int) row (? (== kPhaseGroups 1) kh (+ (* (/ reach P::stride_h) P::phase_rows) (% (% reach P::stride_h) P::phase_rows))))
         (declare @37 (const int) of_warp (% co kWarpChannels))
-        (declare @38 (const int) column (+ (- (% co P::block_n) of_warp) (call column_of of_warp)))
+        (declare @38 (const int) column (+ (- (% co P::block_n) of_warp) (call column_of_channel of_warp)))
         (declare @39 (const int) n_tile (+ (* (+ (* group kPhaseGroups) phase_group) kChannelTiles) (/ co P::block_n)))
         (declare @40 (pointer "unsigned char") k_block (+ packed (* (+ (* (static_cast "long long" n_tile) kKBlocks) (/ unit kUnits)) kKBlockWeightBytes)))
         (declare @41 (pointer "unsigned char") of_tap (+ k_block (* (+ (+ (* (/ (% unit kUnits) 2) kTaps) (* row P::kernel_w)) kw) kTapBytes)))
@@ -515,7 +534,7 @@
         (declare @43 (pointer "unsigned int") to (+ (reinterpret_cast (pointer "unsigned int") (+ of_tap (* (/ column kFragmentColumns) (* kFragmentColumns 32)))) (+ (+ (* (* (% column 8) 4) kFragmentWords) (* (/ (% column kFragmentColumns) 8) 2)) (% unit 2))))
         (for @46 unrolled (declare @46 int word 0) (< word 4) (++ word)
           (do @47 (= (at to (* word kFragmentWords)) (at words word)))))))
-  (section @91 "Tiles")
+  (section @84 "Tiles")
   (file "window/tile.h")
   (record @8 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
@@ -565,7 +584,7 @@
         (do @8 (-= (. tile m_x) (+ kHaloW kSkew)))))
     (return @10 tile))
   (file "mma_gemm.cu")
-  (section @94 "Staging")
+  (section @87 "Staging")
   (file "window/staging.h")
   (function @11 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
@@ -747,7 +766,7 @@
                 (then
                   (do @16 (= (* (reinterpret_cast (pointer uint4) (+ pixel (call pixel_offset 1)))) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
   (file "mma_gemm.cu")
-  (function @98 device void stage_weights
+  (function @91 device void stage_weights
     (comment "Copies so many bytes of packed weights.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -758,10 +777,10 @@
       (if @4 (|| (<= (* (* (+ i 1) kThreads) 16) bytes) (< at bytes))
         (then
           (do @5 (call async_copy_16 (+ to at) (+ from at) 16))))))
-  (section @108 "Products")
-  (alias @111 Accumulators (array (array (array (array float 4) (/ kWarpChannels 8)) kPhases) P::warp_tiles)
+  (section @101 "Products")
+  (alias @104 Accumulators (array (array (array (array float 4) (/ kWarpChannels 8)) kPhases) P::warp_tiles)
     (comment "One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp."))
-  (function @113 device void multiply_add
+  (function @106 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -775,7 +794,7 @@
             (do @4 (call mma_k16_bf16 acc a b)))
           (else
             (do @6 (call mma_k8_tf32 acc a b)))))))
-  (function @125 device void multiply_step
+  (function @118 device void multiply_step
     (comment "Adds the products of one step of input channels. `input` is the lane's first pixel, in its half of the step's units;")
     (comment "`weights` are the lane's of its warp's first columns.")
     (attributes "__forceinline__")
@@ -814,7 +833,7 @@
                     (declare @39 (array (const "unsigned int") 2) b (init (. words x) (. words y)))
                     (for @41 (pragma "unroll") (declare @41 int tile 0) (< tile P::warp_tiles) (++ tile)
                       (do @42 (call multiply_add (at (at (at acc tile) phase) one) (at a (- (+ tile kInnerHalo) inner)) b))))))))))))
-  (function @178 device void multiply_k_block
+  (function @171 device void multiply_k_block
     (comment "The same of a k-block.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -827,7 +846,7 @@
       (else
         (for @9 (pragma "unroll 1") (declare @9 int k_step 0) (< k_step kKSteps) (++ k_step)
           (do @10 (call multiply_step acc (+ input (* k_step (* 2 kUnitPitch))) (+ weights (* k_step (* kTaps kTapBytes)))))))))
-  (section @193 "Epilogue")
+  (section @186 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -904,7 +923,7 @@
     (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
   (file "mma_gemm.cu")
-  (function @197 constexpr bool is_made
+  (function @190 constexpr bool is_made
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool made false)
@@ -912,13 +931,7 @@
       (for @3 plain (declare @3 int x 0) (<= x kHaloW) (++ x)
         (do @4 (= made (|| made (&& (>= (call kernel_row y (/ phase P::stride_w)) 0) (>= (call kernel_column x (% phase P::stride_w)) 0)))))))
     (return @7 made))
-  (function @208 device int own_channel
-    (comment "A thread's i-th channel of the block, whose first is `channel`.")
-    (attributes "__forceinline__")
-    (argument int channel)
-    (argument int i)
-    (return @1 (+ (+ channel (* (/ i P::adjacent_channels) (* 4 P::adjacent_channels))) (% i P::adjacent_channels))))
-  (function @213 device float acc_of
+  (function @201 device float acc_of
     (comment "The thread's i-th channel of a phase of a tile, for its row of that half.")
     (attributes "__forceinline__")
     (argument (reference (array (array (array (const float) 4) (/ kWarpChannels 8)) kPhases)) acc)
@@ -926,7 +939,7 @@
     (argument int i)
     (argument int half)
     (return @1 (? (call is_made phase) (at (at (at acc phase) (/ i 2)) (+ (* half 2) (% i 2))) 0)))
-  (function @220 device void store_tiles
+  (function @208 device void store_tiles
     (comment "Stores a thread's outputs, which are the `row`-th positions of its warp's tiles and the eighth behind. `place` is the")
     (comment "warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the block's first")
     (comment "channel of the first image, `left` how many channels there are from there on.")
@@ -997,12 +1010,12 @@
                                 (if @67 (&& (>= (+ first_x of_span) 0) (< (+ first_x of_span) out_w))
                                   (then
                                     (do @68 (= (at row_of_channel of_span) (call narrow (call epilogue (call acc_of (at acc (+ first (/ of_span P::stride_w))) (+ (* phase_h P::stride_w) (% of_span P::stride_w)) i half) (? P::has_bias (at bias own) 0))))))))))))))))))))))
-  (section @305 "Kernel")
-  (record @308 Next
+  (section @293 "Kernel")
+  (record @296 Next
     (comment "What a block stages next.")
     (field int index (trail "of the tile"))
     (field int k_block (trail "of its input channels")))
-  (function @313 kernel void mma_gemm
+  (function @301 kernel void mma_gemm
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1125,4 +1138,4 @@
         (do @123 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1)))))
       (declare @125 (const Tile) tile (? P::flat (call flat_tile index 0 in_h in_w) (call square_tile index tiles_y tiles_x)))
       (declare @126 (const int) channels (+ (* group kGroupOut) first_out))
-      (do @127 (call store_tiles acc (? P::channels_last (+ y channels) (+ y (* (* (static_cast "long long" channels) out_h) out_w))) biases tile place (/ lane 4) (+ (* warp_n kWarpChannels) (* (% lane 4) P::adjacent_channels)) (- kGroupOut first_out) phase_row batch in_h in_w out_h out_w)))))
+      (do @127 (call store_tiles acc (? P::channels_last (+ y channels) (+ y (* (* (static_cast "long long" channels) out_h) out_w))) biases tile place (/ lane 4) (+ (* warp_n kWarpChannels) (* (% lane 4) kAdjacentChannels)) (- kGroupOut first_out) phase_row batch in_h in_w out_h out_w)))))

@@ -1,5 +1,5 @@
 (program mma_phases
-  (digest "0cfafa5e756ebe043dd58f13b42ae8f9df43aa802e8659ea0bffbda4d162b696")
+  (digest "f027909457b86ed0676a1df6c934f69bdc1008262b231670e0099d77e33d5ee3")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)

@@ -1,5 +1,5 @@
 (program mma_rows
-  (digest "dd1a9758b7526ae4b589b5bc18073f1eadaba43d1a8381d13e3875ab37091a63")
+  (digest "31ea17cf9677ba2971d954b5ba4241392b0cd32401faf4f81d173ad6973168c2")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "e761633519515aa5270a1c2567923b1a1b93f4cab704cb9041dda191f180ed09")
+  (digest "6232b3459621a0ea9ef11a138edee2536ccc3ff6c6f3f1f179276a6d3e6b6d76")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

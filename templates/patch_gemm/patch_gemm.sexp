@@ -1,5 +1,5 @@
 (program patch_gemm
-  (digest "e97e5869ab68421b15ffecea4835add6227eeb8ab6559b14d1d508367bc8e7b1")
+  (digest "1586d9230456604702d03e8d26de59ebc4b727a761de9224de4d19d23eb0cd6f")
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program phase_gemm
-  (digest "83ad3c8ad3bafa2d8a50c8a28e1c35952886b2cd55396f1ec4c66fd1c11c68ce")
+  (digest "4f73f435fda2f843fc0331b124d89b2944aaad1fec2f2a77bb0bda03e038689c")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)

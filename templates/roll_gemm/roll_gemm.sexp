@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "7496684290b93276d2fd0f81a9675d33d492b73377eddd4c713e8986ac70334e")
+  (digest "58495b7ea2c64e8528422ad6874f8be98d14496846976b610879f5c0b8bff155")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -483,6 +483,13 @@
       (trail "the place among the thread's own"))
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i kAdjacentChannels) (* 4 kAdjacentChannels)) (* thread kAdjacentChannels)) (% i kAdjacentChannels))))
+  (function @22 device int column_of_channel
+    (comment "The inverse: the column of a channel of the block.")
+    (attributes "__forceinline__")
+    (argument int channel)
+    (declare @1 (const int) i (+ (* (/ channel (* 4 kAdjacentChannels)) kAdjacentChannels) (% channel kAdjacentChannels)))
+    (declare @2 (const int) thread (% (/ channel kAdjacentChannels) 4))
+    (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
   (file "channels.h")
   (function @8 device int in_channel_at
     (comment "The input channel at a place of a k-step's channels: a half, a word of its 16 bytes, and a part of that. A thread")

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "0172d09b13180515f277c1b36d860a268ecf4140271fbf63bd58dd6bdfb88fbc")
+  (digest "2a0cf29b744cfb07e10333321b4abc41bac7f41cab84e9a9d30e153d5da7e240")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -507,6 +507,13 @@
       (trail "the place among the thread's own"))
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i kAdjacentChannels) (* 4 kAdjacentChannels)) (* thread kAdjacentChannels)) (% i kAdjacentChannels))))
+  (function @22 device int column_of_channel
+    (comment "The inverse: the column of a channel of the block.")
+    (attributes "__forceinline__")
+    (argument int channel)
+    (declare @1 (const int) i (+ (* (/ channel (* 4 kAdjacentChannels)) kAdjacentChannels) (% channel kAdjacentChannels)))
+    (declare @2 (const int) thread (% (/ channel kAdjacentChannels) 4))
+    (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
   (file "forward_gemm/weights.h")
   (constant @15 int kAllKSteps (* (/ kKBlocks kRowBlocks) kKSteps) (trail "of a tap"))
   (constant @16 "long long" kGroupWeights (* (* (static_cast "long long" P::in_channels) P::out_channels) kTaps))

@@ -1,5 +1,5 @@
 (program tap_gemm
-  (digest "32690e206519352ab8ea7f6a22237603c80443642f5b74c7b1d626e9d2000fee")
+  (digest "503023b92a2b8aca9a917699b4ca10d6ccc39e93f792d0754cf7cc1c268a293b")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
