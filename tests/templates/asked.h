@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/planner.h"
 
 namespace convtgen::planners {
@@ -24,21 +25,16 @@ inline constexpr std::array<std::string_view, 0> kNoConstants = {};
     }
     return fail(fmt::format("no 'fuse {}', by which tests ask for it", chain));
   }
-  if (layer.dtype != Dtype::kF32) {
-    return fail(fmt::format("dtype {}; it takes f32", name_of(layer.dtype)));
-  }
-  if (layer.layout != Layout::kNchw) {
-    return fail(fmt::format("layout {}; it takes nchw", name_of(layer.layout)));
-  }
-  if (layer.groups != 1) {
-    return fail(fmt::format("{} groups; it takes 1", layer.groups));
-  }
-  return {};
+  return first_error({require(layer.dtype == Dtype::kF32, "dtype {}; it takes f32", name_of(layer.dtype)),
+                      require(layer.layout == Layout::kNchw, "layout {}; it takes nchw", name_of(layer.layout)),
+                      check_one_group(layer)});
 }
 
-/// What such a planner is unless it says otherwise. Nothing is predicted of its plans.
-template <typename F, Result<void> (*kCheck)(const Problem&)>
-struct AskedPlanner : Planner<F, kNoConstants, kCheck> {
+/// What the planner of a template is that so many scales ask for, unless it says otherwise. Nothing is predicted of its
+/// plans.
+template <typename F, std::size_t scales>
+struct AskedPlanner : Planner<F, kNoConstants> {
+  static Checks checks(const Layer& layer) { return {check_asked(layer, scales)}; }
   static Parameters parameters(const Problem& problem) {
     Parameters p = layer_parameters(problem.layer);
     for (const char* other : {"channels_last", "fuse_count", "fuse_kind", "fuse_a", "fuse_b"}) {

@@ -6,6 +6,7 @@
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/forward/direct_block.h"
 #include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/scalar.h"
 
@@ -14,38 +15,16 @@ namespace planners::direct {
 
 using namespace convtgen::direct;
 
-/// The kernel's coordinates on one axis, up to the end of the last tile of `tile` outputs.
-Result<void> check_extents(std::string_view axis, std::int64_t in, std::int64_t out, std::int64_t stride,
-                           std::int64_t tile) {
-  if (out > kIntMax - tile) {
-    return fail(fmt::format("output {} {} is too large for the kernel's 32-bit coordinates; at most {}", axis, out,
-                            kIntMax - tile));
-  }
-  if (in - 1 > (kIntMax - tile) / stride) {  // also where the padding takes it away again
-    return fail(fmt::format("input {} {} is too large for the kernel's 32-bit coordinates; at most {}", axis, in,
-                            (kIntMax - tile) / stride + 1));
-  }
-  return {};
-}
-
-/// The block's own limits: the kernel's coordinates to the end of its last tile, and the grid.
-Result<void> check_block(const Facts& f, const Block& block) {
-  const auto check = [](std::string_view name, const Axis& axis, std::int64_t tile) -> Result<void> {
-    return axis.extent
-               ? check_extents(name, *axis.extent, output_extent(axis, *axis.extent), axis.stride, axis.stride * tile)
-               : Result<void>();
-  };
-  if (auto checked = check("height", f.rows, f.of(block)[kTileRows]); !checked) {
-    return checked;
-  }
-  if (auto checked = check("width", f.columns, f.of(block)[kTileColumns]); !checked) {
-    return checked;
-  }
-  if (f.layer.groups * f.of(block)[kChannelTiles] > kIntMax / f.of(block)[kPhaseGroups]) {
-    return fail(fmt::format("{} output channels and a stride of {}x{} need more blocks than a grid can have (2^31 - 1)",
-                            f.layer.out_channels, f.rows.stride, f.columns.stride));
-  }
-  return {};
+/// The kernel's coordinates on one axis of a known size, up to the end of the last tile of so many positions.
+Result<void> check_extents(std::string_view name, const Axis& axis, std::int64_t positions) {
+  const std::int64_t tile = axis.stride * positions, in = axis.extent.value_or(0);
+  const std::int64_t out = axis.extent ? output_extent(axis, in) : 0, most_in = (kIntMax - tile) / axis.stride;
+  return first_error(
+      {require(out <= kIntMax - tile, "output {} {} is too large for the kernel's 32-bit coordinates; at most {}", name,
+               out, kIntMax - tile),
+       // Also where the padding takes it away again.
+       require(in - 1 <= most_in, "input {} {} is too large for the kernel's 32-bit coordinates; at most {}", name, in,
+               most_in + 1)});
 }
 
 /// What is tried, the first choice first.
@@ -72,10 +51,16 @@ std::vector<Aim> aims_of(const Facts& facts) {
 
 inline constexpr auto kForwardConstants = joined(kConstants, kForwardNames);
 
-struct Direct : ScalarPlanner<Facts, kForwardConstants> {
-  static constexpr bool kIsRanked = false;
-
-  static Blocks blocks(const Facts& f) { return blocks_of(f, aims_of(f), planners::direct::check_block); }
+struct Direct : GeneralPlanner<Direct, Facts, kForwardConstants> {
+  static Blocks blocks(const Facts& f) { return blocks_of(f, aims_of(f)); }
+  /// The kernel's coordinates to the end of the last tile, and the grid.
+  static Result<void> check_block(const Facts& f, const Block&, Constants& c) {
+    return first_error(
+        {check_extents("height", f.rows, c[kTileRows]), check_extents("width", f.columns, c[kTileColumns]),
+         require(f.layer.groups * c[kChannelTiles] <= kIntMax / c[kPhaseGroups],
+                 "{} output channels and a stride of {}x{} need more blocks than a grid can have (2^31 - 1)",
+                 f.layer.out_channels, f.rows.stride, f.columns.stride)});
+  }
   /// Of all that tensor cores have no part in.
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     const auto blocks = grid(f, b, c).checked_blocks(quantities_of(f.shape));

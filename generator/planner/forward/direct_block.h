@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/planner.h"
 
 namespace convtgen::direct {
@@ -70,23 +73,12 @@ struct Facts : FactsOf<Block> {
 
 [[nodiscard]] Block choose_block(const Facts& facts, const Aim& aim);
 
-/// The block for each aim, of those that are different. `check` says why a block is not legal: the first one's refuses
-/// the problem.
-template <typename Aims, typename Check>
-[[nodiscard]] Result<std::vector<Block>> blocks_of(const Facts& facts, const Aims& aims, const Check& check) {
-  std::vector<Block> blocks;
-  for (const Aim& aim : aims) {
-    const Block block = choose_block(facts, aim);
-    if (std::ranges::find(blocks, block) != blocks.end()) {
-      continue;
-    }
-    if (auto checked = check(facts, block); checked) {
-      blocks.push_back(block);
-    } else if (blocks.empty()) {
-      return std::unexpected(checked.error());
-    }
-  }
-  return blocks;
+/// The block for each aim, of those that are different.
+template <typename Aims>
+[[nodiscard]] std::vector<Block> blocks_of(const Facts& facts, const Aims& aims) {
+  std::vector<Block> found;
+  std::ranges::transform(aims, std::back_inserter(found), [&](const Aim& aim) { return choose_block(facts, aim); });
+  return BlockChoices(std::move(found)).distinct();
 }
 
 /// The most threads of an SM, one after another: those of the blocks that the last SM gets. 0 where sizes are open.

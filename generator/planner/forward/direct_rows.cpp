@@ -7,18 +7,17 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/layer/phases.h"
+#include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/scalar.h"
-#include "generator/planner/search/tensor_cores.h"
 
 namespace convtgen {
 namespace planners::direct_rows {
 
 constexpr std::int64_t kMostAccumulators = 96;  // of a thread; half as many in fp64
-constexpr std::int64_t kMostChannels = 8;       // of a thread
-constexpr std::int64_t kMostColumns = 8;        // of a thread
 constexpr std::int64_t kMostOutputs = 128;      // of a thread in a row, those of phases without taps too
 constexpr std::int64_t kMostUnrolled = 1024;    // multiply-adds in the unrolled body
 constexpr std::int64_t kMostWarps = 8;
@@ -48,8 +47,7 @@ std::int64_t outputs_of_thread(const Facts& f, const Block& b) {
 }
 
 /// Instructions and wavefronts of shared memory, of all lanes of a call, at the rate of instructions.
-double lane_work(const Facts& f, const Block& b) {
-  Constants& of_block = f.of(b);
+double lane_work(const Facts& f, const Block& b, Constants& of_block) {
   const auto threads = static_cast<double>(of_block[kThreads]);
   const double f64_factor = f.layer.dtype == Dtype::kF64 ? f.target.f32_flops / f.target.f64_flops : 1;
   // Of a thread, for a row of positions.
@@ -137,16 +135,14 @@ void choose_blocks(const Facts& f, Block& b) {
   const std::int64_t accumulators =
       b.channels_per_thread * b.columns_per_thread * f.phases * (f.layer.dtype == Dtype::kF64 ? 2 : 1);
   const std::int64_t registers = std::min<std::int64_t>(255, ceil_div(accumulators + kOthers, 8) * 8);
-  const std::int64_t threads = f.of(b)[kThreads];
-  const std::int64_t by_registers = 65536 / (registers * threads);
-  const std::int64_t by_shared = f.target.shared_bytes_per_sm / (f.of(b)[kSharedBytes] + 1024);
-  b.blocks_per_sm =
-      std::max<std::int64_t>(1, std::min({by_registers, by_shared, kMostThreadsOfSm / threads, kMostBlocksOfSm}));
+  const BlockNeeds needs = {
+      .threads = f.of(b)[kThreads], .registers = registers, .shared_bytes = f.of(b)[kSharedBytes]};
+  b.blocks_per_sm = std::min(kMostBlocksOfSm, blocks_of_sm(f.target, needs, kMostThreadsOfSm));
 }
 
 /// The block with each number of rows that fits shared memory, which is less for large ones; none where not one row
 /// does. `least_bytes` gets the shared memory of the smallest that was tried.
-void add_blocks(const Facts& f, Block b, std::vector<Block>& out, std::int64_t& least_bytes) {
+void add_rows(const Facts& f, Block b, std::vector<Block>& out, std::int64_t& least_bytes) {
   const std::int64_t rows = positions(f, kHeight);
   for (const std::int64_t of_warp : {1, 2, 4, 8}) {
     b.tile_rows = b.warps_y * of_warp;
@@ -155,9 +151,7 @@ void add_blocks(const Facts& f, Block b, std::vector<Block>& out, std::int64_t& 
       return;
     }
     choose_blocks(f, b);
-    if (std::ranges::find(out, b) == out.end()) {
-      out.push_back(b);
-    }
+    out.push_back(b);
   }
 }
 
@@ -180,81 +174,68 @@ std::int64_t most_accumulators(const Layer& layer) {
   return layer.dtype == Dtype::kF64 ? kMostAccumulators / 2 : kMostAccumulators;
 }
 
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check_numbers(layer); !checked) {
-    return checked;
-  }
-  if (const std::int64_t stride = layer.axes[kWidth].stride; stride > kMostOutputs) {
-    return fail(fmt::format("stride {} along columns; at most {}, the phases of a thread", stride, kMostOutputs));
-  }
-  if (const std::int64_t kernel = layer.axes[kWidth].kernel; kernel > kMostUnrolled) {
-    return fail(fmt::format("{} kernel columns; at most {}, which are unrolled", kernel, kMostUnrolled));
-  }
-  return {};
-}
-
-struct DirectRows : ScalarPlanner<Facts, kConstants, check> {
+struct DirectRows : ScalarPlanner<Facts, kConstants> {
   static constexpr bool kNeedsShape = true;
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
 
-  static Blocks blocks(const Facts& f) {
+  static Checks checks(const Layer& layer) {
+    const Axis& columns = layer.axes[kWidth];
+    return {require(columns.stride <= kMostOutputs, "stride {} along columns; at most {}, the phases of a thread",
+                    columns.stride, kMostOutputs),
+            require(columns.kernel <= kMostUnrolled, "{} kernel columns; at most {}, which are unrolled",
+                    columns.kernel, kMostUnrolled)};
+  }
+  static Checks size_checks(const Facts& f) {
     const double arithmetic = f.cost.flops / f.target.f32_flops, memory = f.cost.bytes / f.target.bytes_per_second;
-    if (arithmetic > kMostArithmetic * memory) {
-      return fail(
-          fmt::format("arithmetic takes {:.1f} times as long as the memory; it takes up to {}, since it speeds up "
-                      "stores alone",
-                      arithmetic / memory, kMostArithmetic));
-    }
-    std::vector<Block> out;
+    return {require(arithmetic <= kMostArithmetic * memory,
+                    "arithmetic takes {:.1f} times as long as the memory; it takes up to {}, since it speeds up stores "
+                    "alone",
+                    arithmetic / memory, kMostArithmetic)};
+  }
+  static Blocks blocks(const Facts& f) {
     std::int64_t least_bytes = kNone;
     const std::int64_t most_acc = most_accumulators(f.layer);
-    for (std::int64_t channels = kMostChannels; channels >= 1; --channels) {
-      const bool is_wanted = channels == 8 || channels == 4 || channels <= 2 || channels == f.group_out;
-      if (f.group_out % channels != 0 || !is_wanted || (channels == 1 && f.group_out % 4 == 0)) {
-        continue;
-      }
-      for (std::int64_t columns = kMostColumns; columns >= 1; columns /= 2) {
-        for (const std::int64_t warps : {kMostWarps, kMostWarps / 2}) {
-          Block b{.channels_per_thread = channels,
-                  .columns_per_thread = columns,
-                  .vector = vector_of(f, channels),
-                  .asynchronous = f.target.features.has(Feature::kCpAsync) && f.bytes >= 4};
-          const std::int64_t accumulators = channels * columns * f.phases;
-          if (accumulators > most_acc || outputs_of_thread(f, b) > kMostOutputs ||
-              channels * columns * f.columns.kernel > kMostUnrolled ||
-              (columns > 1 && columns > positions(f, kWidth))) {
-            continue;
+    return BlockChoices(Block{.asynchronous = f.target.features.has(Feature::kCpAsync) && f.bytes >= 4})
+        .each(&Block::channels_per_thread, {8, 7, 6, 5, 4, 3, 2, 1})
+        .keep([&](const Block& b) {
+          const std::int64_t channels = b.channels_per_thread;
+          const bool is_wanted = channels == 8 || channels == 4 || channels <= 2 || channels == f.group_out;
+          return f.group_out % channels == 0 && is_wanted && (channels > 1 || f.group_out % 4 != 0);
+        })
+        .each(&Block::columns_per_thread, {8, 4, 2, 1})
+        .keep([&](Block& b) {
+          const std::int64_t products = b.channels_per_thread * b.columns_per_thread;
+          b.vector = vector_of(f, b.channels_per_thread);
+          return products * f.phases <= most_acc && outputs_of_thread(f, b) <= kMostOutputs &&
+                 products * f.columns.kernel <= kMostUnrolled &&
+                 (b.columns_per_thread == 1 || b.columns_per_thread <= positions(f, kWidth)) && choose_lanes(f, b);
+        })
+        .into([&](Block b, std::vector<Block>& out) {
+          for (const std::int64_t warps : {kMostWarps, kMostWarps / 2}) {
+            choose_warps(f, warps, b);
+            add_rows(f, b, out, least_bytes);
           }
-          if (!choose_lanes(f, b)) {
-            continue;
-          }
-          choose_warps(f, warps, b);
-          add_blocks(f, b, out, least_bytes);
-        }
-      }
-    }
-    if (out.empty() && least_bytes == kNone) {
-      return fail(
-          fmt::format("{} column phases, {} of them with taps; a thread makes at most {} outputs of a row, of {} "
-                      "accumulators",
-                      f.columns.stride, f.phases, kMostOutputs, most_acc));
-    }
-    if (out.empty()) {
-      return fail_shared_memory(f.target,
-                                fmt::format("{} input channels and {} taps of a tile", f.group_in, tap_count(f.layer)),
-                                least_bytes);
-    }
-    return out;
+        })
+        .distinct()
+        .or_fail([&] {
+          return least_bytes == kNone
+                     ? fail(fmt::format("{} column phases, {} of them with taps; a thread makes at most {} outputs "
+                                        "of a row, of {} accumulators",
+                                        f.columns.stride, f.phases, kMostOutputs, most_acc))
+                     : fail_shared_memory(
+                           f.target,
+                           fmt::format("{} input channels and {} taps of a tile", f.group_in, tap_count(f.layer)),
+                           least_bytes);
+        });
   }
-  static double seconds(const Facts& f, const Block& b, Constants&) {
-    const double arithmetic = 2 * lane_work(f, b) / f.target.f32_flops;
+  static double seconds(const Facts& f, const Block& b, Constants& c) {
+    const double arithmetic = 2 * lane_work(f, b, c) / f.target.f32_flops;
     const double memory = f.cost.bytes / f.target.bytes_per_second;
     return f.target.launch_seconds + std::max(arithmetic, memory) +
            f.factors.hidden_less * std::min(arithmetic, memory);
   }
-  static Result<void> check_block(const Facts& f, const Block& b) {
-    return check_staged_grid(f.layer, b.tile_rows, f.of(b)[kTileColumns], f.of(b)[kChannelTiles]);
+  static Result<void> check_block(const Facts& f, const Block& b, Constants& c) {
+    return check_staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]);
   }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     return {

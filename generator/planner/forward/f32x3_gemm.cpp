@@ -5,6 +5,7 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/forward/f32x3_gemm_block.h"
+#include "generator/planner/search/checks.h"
 
 namespace convtgen {
 namespace planners::f32x3_gemm {
@@ -13,16 +14,13 @@ using convtgen::f32x3_gemm::kConstants;
 using gemm::Block;
 using gemm::Facts;
 
-struct F32x3Gemm : Planner<Facts, kConstants, gemm::check> {
-  static constexpr Features kNeeds = kWarpgroups;
+struct F32x3Gemm : ExchangingPlanner<Facts, kConstants> {
   static constexpr std::array kComputes = {Compute::kF32x3};
-  static constexpr bool kServesGradInput = true;
   static constexpr auto kMembers = std::span(gemm::kAllMembers).first<gemm::kAllMembers.size() - gemm::kShiftMembers>();
 
+  static Checks checks(const Layer& layer) { return {check_group_channels(layer)}; }
   static Parameters parameters(const Problem& problem) {
-    Parameters p = gemm::group_parameters(problem.layer);
-    p.insert({"Sum", TypeName{"float"}});
-    return p;
+    return with(gemm::group_parameters(problem.layer), {{"Sum", TypeName{"float"}}});
   }
   static Blocks blocks(const Facts& f) {
     std::vector<Block> out = convtgen::f32x3_gemm::blocks(f);

@@ -7,7 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "generator/planner/search/tensor_cores.h"
+#include "generator/planner/search/checks.h"
+#include "generator/planner/search/integers.h"
 
 namespace convtgen::f32x3_gemm {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "generator/planner/forward/f32x3_gemm_block.h"
 #include "generator/planner/forward/gemm_cost.h"
+#include "generator/planner/search/integers.h"
 #include "generator/planner/search/roofline.h"
 
 namespace convtgen::f32x3_gemm {

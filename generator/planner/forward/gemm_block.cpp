@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "generator/planner/plan/layer_parameters.h"
-#include "generator/planner/search/tensor_cores.h"
+#include "generator/planner/search/checks.h"
+#include "generator/planner/search/integers.h"
 
 namespace convtgen::gemm {
 namespace {
@@ -26,24 +27,14 @@ Layer group_of(const Layer& layer) {
 }  // namespace
 
 Parameters group_parameters(const Layer& layer) {
-  Parameters p = product_parameters(group_of(layer));
-  p.insert({{"groups", layer.groups},
-            {"input_stride_h", layer.axes[kHeight].input_stride},
-            {"input_stride_w", layer.axes[kWidth].input_stride}});
-  return p;
+  return with(product_parameters(group_of(layer)), {{"groups", layer.groups},
+                                                    {"input_stride_h", layer.axes[kHeight].input_stride},
+                                                    {"input_stride_w", layer.axes[kWidth].input_stride}});
 }
 
 Facts::Facts(FactsOf facts) : FactsOf(std::move(facts)), instruction_k(of({})[kInstructionK]) {
   layer = group_of(problem.layer);
   shape = shape_of(layer, sizes).value_or(Shape{});
-}
-
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check_group_channels(layer); !checked) {
-    return checked;
-  }
-  return {};
 }
 
 bool has_input_strides(const Facts& f) {
@@ -105,20 +96,15 @@ std::optional<std::int64_t> widest_copy(const Facts& f) {
 }
 
 void choose_store(const Facts& f, Block& b, std::int64_t channels, std::int64_t outputs) {
-  b.store = f.vector;
   if (f.channels_last) {
-    while (b.store > 1 && (channels % (4 * b.store) != 0 || f.layer.out_channels % b.store != 0)) {
-      b.store /= 2;
-    }
-    b.adjacent_channels = b.store;
+    b.store = b.adjacent_channels = halved_until(
+        f.vector, [&](std::int64_t store) { return channels % (4 * store) == 0 && f.layer.out_channels % store == 0; });
     return;
   }
   b.adjacent_channels = 2;
   // An open width allows no store of more than one element.
   const std::int64_t out = f.columns.extent ? output_extent(f.columns, *f.columns.extent) : 1;
-  while (b.store > 1 && (outputs % b.store != 0 || out % b.store != 0)) {
-    b.store /= 2;
-  }
+  b.store = halved_until(f.vector, [&](std::int64_t store) { return outputs % store == 0 && out % store == 0; });
 }
 
 bool choose_stages(const Facts& f, Block& b, bool may_be_resident) {

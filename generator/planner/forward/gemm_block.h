@@ -47,9 +47,6 @@ struct Facts : FactsOf<Block> {
 /// The layer's parameters of both templates: their channels are those of a group.
 [[nodiscard]] Parameters group_parameters(const Layer& layer);
 
-/// Errors: groups with too few channels.
-[[nodiscard]] Result<void> check(const Problem& problem);
-
 /// Whether it is a gradient of the input of a layer with strides.
 [[nodiscard]] bool has_input_strides(const Facts& facts);
 /// The numbers of phase rows that a block may have.

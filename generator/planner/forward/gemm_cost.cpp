@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "generator/planner/search/integers.h"
 #include "generator/planner/search/roofline.h"
 
 namespace convtgen::gemm {

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 #include "convtgen_template_programs_embedded.h"
+#include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/roofline.h"
@@ -17,9 +20,9 @@
 namespace convtgen {
 namespace planners::halo_gemm {
 
-constexpr std::int64_t kMostInstructionN = 256;   // of a product
-constexpr std::int64_t kMostPhaseColumns = 32;    // of a product
-constexpr std::int64_t kMostProducts = 256;       // in the unrolled body
+constexpr std::int64_t kMostPhaseColumns = 32;  // of a product
+constexpr std::int64_t kMostProducts = 256;     // in the unrolled body
+constexpr std::int64_t kMostStages = 6;
 constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
 // Places of a thread, which registers hold: beside loaded words, or with asynchronous copies alone.
 constexpr std::int64_t kMostPlaces = 8;
@@ -50,36 +53,25 @@ struct Facts : FactsOf<Block> {
   }
 };
 
-/// As many stages as fit, of at most six; false where too few do. Ping-pong warpgroups need more of them than a tile
+/// As many stages as fit; false where too few do. Ping-pong warpgroups need more of them than a tile
 /// has k-blocks (the template has the reason).
 bool choose_stages(const Facts& f, Block& b) {
   const std::int64_t least = std::max<std::int64_t>(b.copy_bytes > 0 ? 3 : 2, b.ping_pong ? f.of(b)[kKBlocks] + 1 : 0);
-  for (b.stages = 6; b.stages >= least; --b.stages) {
-    if (f.of(b)[kSharedBytes] <= f.target.max_shared_bytes) {
-      b.prefetch_stages = b.copy_bytes > 0 ? std::min<std::int64_t>(b.stages - 2, 2) : 0;
-      return true;
-    }
+  const bool fits = fit_stages(f, b, least, kMostStages, kSharedBytes, f.target.max_shared_bytes);
+  if (fits) {
+    b.prefetch_stages = b.copy_bytes > 0 ? std::min<std::int64_t>(b.stages - 2, 2) : 0;
   }
-  return false;
+  return fits;
 }
 
-/// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers where
-/// they allow none, where channels come first, for tf32, which they round on the way, and by whole units, which shared
-/// memory takes eight times as fast as asynchronous copies.
-std::vector<Block> with_copies(const Facts& f, Block b) {
-  std::vector<Block> out;
-  const std::int64_t element = f.bytes;
-  for (std::int64_t bytes = 16; bytes >= 4 && f.channels_last && out.empty(); bytes /= 2) {
-    if (f.layer.in_channels * element % bytes == 0) {
-      b.copy_bytes = bytes;
-      out.push_back(b);
-    }
-  }
-  if (out.empty() || element == 4 || f.layer.in_channels % f.of(b)[kVector] == 0) {
-    b.copy_bytes = 0;
-    out.push_back(b);
-  }
-  return out;
+/// Whether input is brought by copies of so many bytes: by the largest asynchronous copies that the pixels' channels
+/// allow, or through registers where they allow none, where channels come first, for tf32, which they round on the way,
+/// and by whole units, which shared memory takes eight times as fast as asynchronous copies.
+bool may_copy(const Facts& f, const Block& b) {
+  const std::int64_t widest = std::gcd(f.layer.in_channels * f.bytes, 16);
+  const bool has_copies = f.channels_last && widest >= 4;
+  return b.copy_bytes > 0 ? has_copies && b.copy_bytes == widest
+                          : !has_copies || f.bytes == 4 || f.layer.in_channels % f.of(b)[kVector] == 0;
 }
 
 /// Elements that are loaded to registers together.
@@ -98,23 +90,20 @@ std::int64_t vector_of(const Facts& f, const Block& b) {
 }
 
 void choose_store(const Facts& f, Block& b) {
-  b.store = f.of(b)[kVector];
   const Layer& layer = f.layer;
+  const std::int64_t pack = f.of(b)[kVector];
   if (f.channels_last && f.of(b)[kPhaseBlocks] == 1) {
-    while (b.store > 1 && (b.block_n % (4 * b.store) != 0 || layer.out_channels % b.store != 0)) {
-      b.store /= 2;
-    }
-    b.adjacent_channels = b.store;
+    b.store = b.adjacent_channels = halved_until(
+        pack, [&](std::int64_t store) { return b.block_n % (4 * store) == 0 && layer.out_channels % store == 0; });
     return;
   }
   // A thread's adjacent outputs are the phases of one position. An open width allows no store of more than one.
   b.adjacent_channels = 2;
   const Axis& axis = layer.axes[kWidth];
   const std::int64_t out = axis.extent ? output_extent(axis, *axis.extent) : 1;
-  while (b.store > 1 &&
-         (f.of(b)[kPhaseColumns] % b.store != 0 || axis.padding.before % b.store != 0 || out % b.store != 0)) {
-    b.store /= 2;
-  }
+  b.store = halved_until(pack, [&](std::int64_t store) {
+    return f.of(b)[kPhaseColumns] % store == 0 && axis.padding.before % store == 0 && out % store == 0;
+  });
 }
 
 /// Tiles of all images.
@@ -148,75 +137,47 @@ bool divides(const Layer& layer) {
   return divides_axis(layer.axes[kHeight]) && divides_axis(layer.axes[kWidth]);
 }
 
-/// What the template asks of a problem, whatever its sizes.
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check_input_strides(layer); !checked) {
-    return checked;
-  }
-  if (auto checked = check_one_group(layer); !checked) {
-    return checked;
-  }
-  const Axis& columns = layer.axes[kWidth];
-  if (columns.stride > kMostPhaseColumns) {
-    if (layer.layout == Layout::kNhwc && layer.out_channels > 1) {
-      return fail(
-          fmt::format("stride {} in width and {} output channels in nhwc: a product makes that many phases; "
-                      "at most {}",
-                      columns.stride, layer.out_channels, kMostPhaseColumns));
-    }
-    if (layer.out_channels > kIntMax / columns.stride) {
-      return fail(fmt::format("{} output channels of {} phases in width are too many for 32 bits", layer.out_channels,
-                              columns.stride));
-    }
-  }
-  for (const std::size_t axis : axes_of(layer)) {
-    const Axis& a = layer.axes[axis];
-    if (a.stride != 1 && a.dilation != 1 && a.kernel != 1) {
-      return fail(fmt::format("stride {} and dilation {} in {}; one of them must be 1", a.stride, a.dilation,
-                              axis_name(layer, axis)));
-    }
-    if (a.padding.before < 0) {  // of a gradient of the input: tiles begin at the padding
-      return fail(fmt::format("padding {} in {}; it takes 0 and more", a.padding.before, axis_name(layer, axis)));
-    }
-  }
-  return {};
+/// What the template asks of an axis.
+Result<void> check_axis(const Layer& layer, std::size_t number) {
+  const Axis& axis = layer.axes[number];
+  const std::string_view name = axis_name(layer, number);
+  return first_error(
+      {require(axis.stride == 1 || axis.dilation == 1 || axis.kernel == 1,
+               "stride {} and dilation {} in {}; one of them must be 1", axis.stride, axis.dilation, name),
+       // Of a gradient of the input: tiles begin at the padding.
+       require(axis.padding.before >= 0, "padding {} in {}; it takes 0 and more", axis.padding.before, name)});
 }
 
 /// Output channels of a block: numbers that share all of them evenly.
 std::vector<std::int64_t> block_n_choices(const Facts& f, const Block& b) {
   const std::int64_t phases = f.of(b)[kPhases];
   const std::int64_t vectors = 4 * f.of(b)[kVector];  // of a quad of threads
-  const std::int64_t most = std::min(b.fused_phases ? kMostInstructionN / phases : kMostInstructionN,
+  const std::int64_t most = std::min(b.fused_phases ? kMostProductColumns / phases : kMostProductColumns,
                                      2 * f.of(b)[kMostAccumulators] / phases);
-  std::vector<std::int64_t> out;
+  std::vector<std::int64_t> choices;
   const std::int64_t made = f.of(b)[kMadeChannels];
-  if (most < 8) {
-    return {};
-  }
-  for (std::int64_t parts = ceil_div(made, most); parts <= ceil_div(made, 8) && out.size() < 4; ++parts) {
+  for (std::int64_t parts = ceil_div(made, std::max<std::int64_t>(1, most));
+       parts <= ceil_div(made, 8) && choices.size() < 4; ++parts) {
     std::int64_t block_n = round_up(ceil_div(made, parts), 8);
     if (block_n > 16 && round_up(block_n, vectors) <= most) {
       block_n = round_up(block_n, vectors);  // stored in whole vectors
     }
-    if (block_n <= most && (out.empty() || out.back() != block_n)) {
-      out.push_back(block_n);
+    if (block_n <= most && (choices.empty() || choices.back() != block_n)) {
+      choices.push_back(block_n);
     }
   }
-  return out;
+  return choices;
 }
 
-/// Tiles of this many parts of 64 positions: 8x8 each or, so that NCHW is stored in longer vectors, 1x64.
-std::vector<Block> with_tiles(const Facts& f, const Block& b, std::int64_t parts) {
-  std::vector<Block> out;
+/// Adds tiles of this many parts of 64 positions: 8x8 each or, so that NCHW is stored in longer vectors, 1x64.
+void add_tiles(const Facts& f, const Block& b, std::int64_t parts, std::vector<Block>& out) {
   const auto add = [&](bool flat, std::int64_t part_w, std::int64_t across) {
-    Block tiled = b;
+    Block& tiled = out.emplace_back(b);
     tiled.flat = flat;
     tiled.part_w = part_w;
     tiled.tile_h = 64 / part_w * parts / across;
     tiled.tile_w = part_w * across;
     tiled.vector = vector_of(f, tiled);
-    out.push_back(tiled);
   };
   for (std::int64_t across = 1; across <= parts; across *= 2) {
     add(false, 8, across);
@@ -227,7 +188,6 @@ std::vector<Block> with_tiles(const Facts& f, const Block& b, std::int64_t parts
   if (f.can_be_flat()) {
     add(true, 64, parts);
   }
-  return out;
 }
 
 /// The least that any block needs. Where there are none it is above the limit.
@@ -271,24 +231,36 @@ void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& leas
   }
 }
 
-/// Which phases a block makes, and whether products serve all of them.
-std::vector<Block> with_phases(const Layer& layer, const Block& b) {
-  const bool divides_h = layer.axes[kHeight].kernel % layer.axes[kHeight].stride == 0;
-  std::vector<Block> out;
-  for (const std::int64_t phase_rows : {layer.axes[kHeight].stride, std::int64_t{1}}) {
-    for (const bool fused_phases : {true, false}) {
-      if ((fused_phases || (!divides(layer) && layer.axes[kWidth].stride <= kMostPhaseColumns)) &&
-          (fused_phases || divides_h || phase_rows == layer.axes[kHeight].stride)) {
-        out.push_back(b);
-        out.back().phase_rows = phase_rows;
-        out.back().fused_phases = fused_phases;
+/// Adds a block's tiles of one, two or four parts of a warpgroup.
+void add_parts(const Facts& f, Block b, std::vector<Block>& out, Least& least) {
+  choose_store(f, b);
+  for (const std::int64_t parts : {1, 2, 4}) {
+    if (parts * f.of(b)[kPhases] * b.block_n / 2 <= f.of(b)[kMostAccumulators]) {
+      const std::vector<Block> tiles = BlockChoices(b)
+                                           .each(&Block::ping_pong, {false, true})
+                                           .each(&Block::copy_bytes, {16, 8, 4, 0})
+                                           .keep([&](const Block& each) { return may_copy(f, each); })
+                                           .into([&](const Block& each, std::vector<Block>& tiled) {
+                                             add_tiles(f, each, each.ping_pong ? parts : 2 * parts, tiled);
+                                           });
+      for (const Block& each : tiles) {
+        add_pipelines(f, each, out, least);
       }
     }
-    if (layer.axes[kHeight].stride == 1) {
-      break;
-    }
   }
-  return out;
+}
+
+/// Which phases a block makes, and whether products serve all of them.
+std::vector<Block> phase_choices(const Layer& layer) {
+  const std::int64_t stride = layer.axes[kHeight].stride;
+  const bool divides_h = layer.axes[kHeight].kernel % stride == 0;
+  return BlockChoices(Block())
+      .each(&Block::phase_rows, stride == 1 ? std::vector{stride} : std::vector{stride, std::int64_t{1}})
+      .each(&Block::fused_phases, {true, false})
+      .keep([&](const Block& b) {
+        return b.fused_phases || (!divides(layer) && layer.axes[kWidth].stride <= kMostPhaseColumns &&
+                                  (divides_h || b.phase_rows == stride));
+      });
 }
 
 /// Why there are no blocks: which limit even the smallest block breaks.
@@ -297,7 +269,7 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
   constexpr auto kNone = std::numeric_limits<std::int64_t>::max();
   if (least.products == kNone) {  // of eight channels
     return fail(fmt::format("stride {} in width: a product makes that many phases; at most {}",
-                            layer.axes[kWidth].stride, kMostInstructionN / 8));
+                            layer.axes[kWidth].stride, kMostProductColumns / 8));
   }
   if (least.products > kMostProducts) {
     return fail(fmt::format("kernel {} takes {} products, each written out; at most {}",
@@ -313,38 +285,28 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
       least.bytes);
 }
 
-struct HaloGemm : Planner<Facts, kConstants, check> {
-  static constexpr Features kNeeds = kWarpgroups;
-  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
-  static constexpr bool kServesGradInput = true;
+struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
   static constexpr std::size_t kMostPlans = 8;
 
-  static Parameters parameters(const Problem& problem) {
-    return with_product_types(product_parameters(problem.layer), problem.layer.dtype);
+  static Checks checks(const Layer& layer) {
+    const std::int64_t stride = layer.axes[kWidth].stride;
+    const bool is_wide = stride > kMostPhaseColumns;
+    return {check_input_strides(layer),
+            check_one_group(layer),
+            require(!is_wide || layer.layout != Layout::kNhwc || layer.out_channels == 1,
+                    "stride {} in width and {} output channels in nhwc: a product makes that many phases; at most {}",
+                    stride, layer.out_channels, kMostPhaseColumns),
+            require(!is_wide || layer.out_channels <= kIntMax / stride,
+                    "{} output channels of {} phases in width are too many for 32 bits", layer.out_channels, stride),
+            check_axis(layer, kHeight),
+            check_axis(layer, kWidth)};
   }
   static Blocks blocks(const Facts& f) {
-    std::vector<Block> out;
     Least least;
-    for (Block& phased : with_phases(f.layer, Block())) {
-      for (const std::int64_t block_n : block_n_choices(f, phased)) {
-        phased.block_n = block_n;
-        choose_store(f, phased);
-        for (const std::int64_t parts : {1, 2, 4}) {  // of a warpgroup
-          if (parts * f.of(phased)[kPhases] * block_n / 2 > f.of(phased)[kMostAccumulators]) {
-            continue;
-          }
-          for (const bool ping_pong : {false, true}) {
-            phased.ping_pong = ping_pong;
-            for (const Block& copied : with_copies(f, phased)) {
-              for (const Block& tiled : with_tiles(f, copied, ping_pong ? parts : 2 * parts)) {
-                add_pipelines(f, tiled, out, least);
-              }
-            }
-          }
-        }
-      }
-    }
-    return out.empty() ? Blocks(why_none(f, least)) : out;
+    return BlockChoices(phase_choices(f.layer))
+        .each(&Block::block_n, [&](const Block& b) { return block_n_choices(f, b); })
+        .into([&](const Block& b, std::vector<Block>& out) { add_parts(f, b, out, least); })
+        .or_fail([&] { return why_none(f, least); });
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     // Shared memory gives both operands of products and takes what is staged; weights and input come from L2 beside

@@ -4,11 +4,13 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/block_choices.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/roofline.h"
@@ -22,11 +24,9 @@ constexpr std::int64_t kMostShifts = 1024;        // of the input, which are unr
 constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
 constexpr std::int64_t kMostPlaces = 8;           // of a thread, which registers hold
 constexpr std::int64_t kMostBlockN = 256;
-constexpr std::int64_t kMostThreadsOfBlock = 512;
 constexpr std::int64_t kOtherRegisters = 64;  // of a thread, beside accumulators and what it loads of the input
-constexpr std::int64_t kRegistersOfSm = 65536;
-constexpr std::int64_t kReservedBytes = 1024;  // of a block's shared memory, by the chip
-constexpr std::int64_t kMostBlocksOfSm = 4;    // that are asked for
+constexpr std::int64_t kMostBlocksOfSm = 4;   // that are asked for
+constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK(Block, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8), (adjacent_channels, 1),
@@ -36,8 +36,8 @@ CONVTGEN_BLOCK(Block, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (blo
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH,
                    kBeyondW, kGapH, kGapW, kPhases, kTaps, kKBlocks, kNTiles, kChannelTiles, kPositions, kInputBytes,
-                   kPixels, kPlaces, kBatches, kWarpChannels, kSpan, kLoads, kOuterHalo, kKBlockWeightBytes, kStepProducts, kThreads, kSharedBytes,
-                   kPackedBytes, kAlignment);
+                   kPixels, kPlaces, kBatches, kWarpChannels, kSpan, kLoads, kOuterHalo, kKBlockWeightBytes,
+                   kStepProducts, kThreads, kSharedBytes, kPackedBytes, kAlignment);
 
 /// What the choice depends on.
 struct Facts : FactsOf<Block> {
@@ -56,12 +56,8 @@ struct Facts : FactsOf<Block> {
 /// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers where
 /// they allow none, and where channels come first.
 std::int64_t copy_bytes_of(const Facts& f) {
-  for (std::int64_t bytes = 16; bytes >= 4 && f.channels_last; bytes /= 2) {
-    if (f.group_in * f.bytes % bytes == 0) {
-      return bytes;
-    }
-  }
-  return 0;
+  const std::int64_t widest = std::gcd(f.group_in * f.bytes, 16);
+  return f.channels_last && widest >= 4 ? widest : 0;
 }
 
 /// Elements that are loaded to registers together.
@@ -76,24 +72,22 @@ std::int64_t vector_of(const Facts& f, const Block& b) {
 }
 
 void choose_store(const Facts& f, Block& b) {
-  b.store = f.of(b)[kVector];
-  const Layer& layer = f.layer;
+  Constants& c = f.of(b);
   if (f.channels_last) {
-    while (b.store > 1 && (b.block_n / b.warps_n % (4 * b.store) != 0 || f.group_out % b.store != 0)) {
-      b.store /= 2;
-    }
-    b.adjacent_channels = b.store;
+    b.store = b.adjacent_channels = halved_until(c[kVector], [&](std::int64_t store) {
+      return b.block_n / b.warps_n % (4 * store) == 0 && f.group_out % store == 0;
+    });
     return;
   }
   // A thread's adjacent outputs are the phases of some positions. An open width allows no store of more than one.
   b.adjacent_channels = 2;
-  const Axis& axis = layer.axes[kWidth];
+  const Axis& axis = f.layer.axes[kWidth];
   const std::int64_t out = axis.extent ? output_extent(axis, *axis.extent) : 1;
-  const std::int64_t adjacent = axis.stride * f.of(b)[kSpan];
-  const auto starts = [&](std::int64_t store) { return f.of(b)[kSpan] > 1 || axis.padding.before % store == 0; };
-  while (b.store > 1 && (adjacent % b.store != 0 || out % b.store != 0 || !starts(b.store))) {
-    b.store /= 2;
-  }
+  const std::int64_t adjacent = axis.stride * c[kSpan];
+  const bool begins_anywhere = c[kSpan] > 1;
+  b.store = halved_until(c[kVector], [&](std::int64_t store) {
+    return adjacent % store == 0 && out % store == 0 && (begins_anywhere || axis.padding.before % store == 0);
+  });
 }
 
 /// Tiles of all images.
@@ -106,39 +100,29 @@ std::int64_t tiles(const Facts& f, const Block& b, Constants& c) {
          ceil_div(f.sizes.extents[kWidth] + c[kBeyondW] - c[kFirstW], b.tile_w);
 }
 
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check_input_strides(layer); !checked) {
-    return checked;
-  }
-  if (auto checked = check_group_channels(layer); !checked) {
-    return checked;
-  }
-  for (const std::size_t axis : axes_of(layer)) {
-    const Axis& a = layer.axes[axis];
-    if (a.padding.before < 0) {  // of a gradient of the input: tiles begin at the padding
-      return fail(fmt::format("padding {} in {}; it takes 0 and more", a.padding.before, axis_name(layer, axis)));
-    }
-    if (const std::int64_t shifts = a.dilation * (a.kernel - 1) / a.stride + 1; shifts > kMostShifts) {
-      return fail(fmt::format("kernel {} with dilation {} in {} reads over {} positions; at most {}", a.kernel,
-                              a.dilation, axis_name(layer, axis), shifts, kMostShifts));
-    }
-  }
-  return check_numbers(layer);
+/// What the template asks of an axis.
+Result<void> check_axis(const Layer& layer, std::size_t number) {
+  const Axis& axis = layer.axes[number];
+  const std::string_view name = axis_name(layer, number);
+  const std::int64_t shifts = axis.dilation * (axis.kernel - 1) / axis.stride + 1;
+  return first_error(
+      {// Of a gradient of the input: tiles begin at the padding.
+       require(axis.padding.before >= 0, "padding {} in {}; it takes 0 and more", axis.padding.before, name),
+       require(shifts <= kMostShifts, "kernel {} with dilation {} in {} reads over {} positions; at most {}",
+               axis.kernel, axis.dilation, name, shifts, kMostShifts)});
 }
 
-/// Blocks with this one's warps and channels, of all shapes of tiles: parts of 64 positions, 8x8 or 1x64.
-std::vector<Block> with_tiles(const Facts& f, const Block& b) {
+/// Adds a block's tiles of all shapes: parts of 64 positions, 8x8 or 1x64.
+void add_tiles(const Facts& f, const Block& b, std::vector<Block>& out) {
   const std::int64_t parts = b.warps_m * b.warp_tiles / 4;
-  std::vector<Block> out;
   const auto add = [&](bool flat, std::int64_t part_w, std::int64_t across) {
-    Block tiled = b;
+    Block& tiled = out.emplace_back(b);
     tiled.flat = flat;
     tiled.part_w = part_w;
     tiled.tile_h = 64 / part_w * parts / across;
     tiled.tile_w = part_w * across;
     tiled.vector = vector_of(f, tiled);
-    out.push_back(tiled);
+    choose_store(f, tiled);
   };
   for (std::int64_t across = 1; across <= parts; across *= 2) {
     add(false, 8, across);
@@ -147,7 +131,6 @@ std::vector<Block> with_tiles(const Facts& f, const Block& b) {
   if (f.can_be_flat()) {
     add(true, 64, parts);
   }
-  return out;
 }
 
 /// The least that any block needs, for the words of a refusal.
@@ -157,36 +140,31 @@ struct Least {
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
 };
 
-/// As many blocks of an SM as registers, threads and shared memory allow; false where none fits.
+/// Whether a block fits an SM; chooses how many do.
 bool choose_blocks(const Facts& f, Block& b) {
-  const std::int64_t threads = f.of(b)[kThreads];
-  const std::int64_t accumulators = b.warp_tiles * f.of(b)[kPhases] * f.of(b)[kWarpChannels] / 2;
+  Constants& c = f.of(b);
+  const std::int64_t accumulators = b.warp_tiles * c[kPhases] * c[kWarpChannels] / 2;
   const std::int64_t loaded = 4 * (b.warp_tiles + 2);  // of this step and of the next tap
-  const std::int64_t registers = std::min<std::int64_t>(255, round_up(accumulators + loaded + kOtherRegisters, 8));
-  const std::int64_t bytes = f.of(b)[kSharedBytes];
-  if (bytes > f.target.max_shared_bytes) {
-    return false;
-  }
-  b.blocks_per_sm = std::min({kRegistersOfSm / (registers * threads), f.target.max_threads_per_sm / threads,
-                              f.target.shared_bytes_per_sm / (bytes + kReservedBytes), kMostBlocksOfSm});
-  return b.blocks_per_sm >= 1;
+  const BlockNeeds needs = {
+      .threads = c[kThreads],
+      .registers = std::min<std::int64_t>(255, round_up(accumulators + loaded + kOtherRegisters, 8)),
+      .shared_bytes = c[kSharedBytes]};
+  b.blocks_per_sm = std::min(kMostBlocksOfSm, blocks_of_sm(f.target, needs, f.target.max_threads_per_sm));
+  return needs.shared_bytes <= f.target.max_shared_bytes && needs.registers * needs.threads <= kRegistersOfSm;
 }
 
 /// Adds the pipelines of a block with a tile: all sizes of k-blocks, with weights resident or not.
 void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& least) {
   for (const std::int64_t k_steps : {4, 2, 1}) {
     b.block_k = k_steps * f.of(b)[kInstructionK];
-    if (k_steps > 1 && b.block_k >= 2 * f.group_in) {
-      continue;
-    }
     least.products = std::min(least.products, f.of(b)[kStepProducts]);
-    if (f.of(b)[kStepProducts] > kMostStepProducts || f.of(b)[kPlaces] > kMostPlaces ||
-        (b.copy_bytes == 0 && f.of(b)[kBatches] > 1)) {
+    if ((k_steps > 1 && b.block_k >= 2 * f.group_in) || f.of(b)[kStepProducts] > kMostStepProducts ||
+        f.of(b)[kPlaces] > kMostPlaces || (b.copy_bytes == 0 && f.of(b)[kBatches] > 1)) {
       continue;
     }
     for (const bool resident : {false, true}) {
       b.resident = resident;
-      for (b.stages = b.copy_bytes > 0 ? 4 : 2; b.stages >= 2; --b.stages) {
+      for (b.stages = b.copy_bytes > 0 ? kMostStages : kLeastStages; b.stages >= kLeastStages; --b.stages) {
         least.bytes = std::min(least.bytes, f.of(b)[kSharedBytes]);
         if (choose_blocks(f, b)) {
           out.push_back(b);
@@ -196,82 +174,64 @@ void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& leas
   }
 }
 
-struct MmaGemm : Planner<Facts, kConstants, check> {
+/// Why there are no blocks: which limit even the smallest block breaks.
+std::unexpected<Error> why_none(const Facts& f, const Least& least) {
+  const std::int64_t most = f.of({})[kMostAccumulators];
+  if (least.accumulators > most) {
+    return fail(fmt::format("stride {}: a thread has accumulators of all phases, {}; at most {}",
+                            axes_text(f.layer, &Axis::stride), least.accumulators, most));
+  }
+  if (least.products > kMostStepProducts) {
+    return fail(fmt::format("kernel {} takes {} products, each written out; at most {}",
+                            axes_text(f.layer, &Axis::kernel), least.products, kMostStepProducts));
+  }
+  return fail_shared_memory(
+      f.target, fmt::format("kernel {}: stages of input with its halo and weights", axes_text(f.layer, &Axis::kernel)),
+      least.bytes);
+}
+
+struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16,        Feature::kMmaBf16,
                                       Feature::kMmaTf32,  Feature::kPackedConvert, Feature::kCpAsync};
-  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
-  static constexpr bool kServesGradInput = true;
   static constexpr std::size_t kMostPlans = 10;
 
+  static Checks checks(const Layer& layer) {
+    return {check_input_strides(layer), check_group_channels(layer), check_axis(layer, kHeight),
+            check_axis(layer, kWidth)};
+  }
   static Parameters parameters(const Problem& problem) {
-    Parameters p = with_product_types(product_parameters(problem.layer), problem.layer.dtype);
-    p.insert({"groups", problem.layer.groups});
-    return p;
+    return with(ExchangingPlanner::parameters(problem), {{"groups", problem.layer.groups}});
   }
   static Blocks blocks(const Facts& f) {
-    std::vector<Block> out;
     Least least;
     const Axis& rows = f.layer.axes[kHeight];
-    Block b;
-    b.copy_bytes = copy_bytes_of(f);
-    std::vector<std::int64_t> phase_rows = {rows.stride};
-    if (rows.stride > 1 && rows.kernel % rows.stride == 0 && rows.dilation == 1) {
-      phase_rows.push_back(1);
-    }
-    for (const std::int64_t of_block : phase_rows) {
-      b.phase_rows = of_block;
-      for (const auto& [warps_m, warps_n] : {std::pair{4, 1}, {8, 1}, {2, 2}, {4, 2}, {8, 2}, {2, 4}, {4, 4}, {1, 4}}) {
-        b.warps_m = warps_m;
-        b.warps_n = warps_n;
-        for (const std::int64_t warp_tiles : {1, 2, 4}) {
-          b.warp_tiles = warp_tiles;
-          if (warps_m * warp_tiles % 4 != 0) {
-            continue;
-          }
-          for (const std::int64_t columns : {8, 16, 24, 32, 64}) {
-            b.block_n = columns * warps_n;
-            const std::int64_t accumulators = warp_tiles * f.of(b)[kPhases] * columns / 2;
-            least.accumulators = std::min(least.accumulators, accumulators);
-            if (accumulators > f.of(b)[kMostAccumulators] || b.block_n > kMostBlockN ||
-                b.block_n >= round_up(f.group_out, 8) + 8 * warps_n) {
-              continue;
-            }
-            for (Block& tiled : with_tiles(f, b)) {
-              choose_store(f, tiled);
-              add_pipelines(f, tiled, out, least);
-            }
-          }
-        }
-      }
-    }
-    return out.empty() ? Blocks(why_none(f, least)) : out;
-  }
-  static std::unexpected<Error> why_none(const Facts& f, const Least& least) {
-    const std::int64_t most = f.of({})[kMostAccumulators];
-    if (least.accumulators > most) {
-      return fail(fmt::format("stride {}: a thread has accumulators of all phases, {}; at most {}",
-                              axes_text(f.layer, &Axis::stride), least.accumulators, most));
-    }
-    if (least.products > kMostStepProducts) {
-      return fail(fmt::format("kernel {} takes {} products, each written out; at most {}",
-                              axes_text(f.layer, &Axis::kernel), least.products, kMostStepProducts));
-    }
-    return fail_shared_memory(
-        f.target,
-        fmt::format("kernel {}: stages of input with its halo and weights", axes_text(f.layer, &Axis::kernel)),
-        least.bytes);
+    const bool may_part = rows.stride > 1 && rows.kernel % rows.stride == 0 && rows.dilation == 1;
+    return BlockChoices(Block{.copy_bytes = copy_bytes_of(f)})
+        .each(&Block::phase_rows, may_part ? std::vector{rows.stride, std::int64_t{1}} : std::vector{rows.stride})
+        .each(&Block::warps_m, &Block::warps_n, {{4, 1}, {8, 1}, {2, 2}, {4, 2}, {8, 2}, {2, 4}, {4, 4}, {1, 4}})
+        .each(&Block::warp_tiles, {1, 2, 4})
+        .each(&Block::block_n, {8, 16, 24, 32, 64})
+        .keep([&](Block& b) {
+          b.block_n *= b.warps_n;
+          const std::int64_t accumulators = b.warp_tiles * f.of(b)[kPhases] * b.block_n / b.warps_n / 2;
+          least.accumulators = std::min(least.accumulators, accumulators);
+          return b.warps_m * b.warp_tiles % 4 == 0 && accumulators <= f.of(b)[kMostAccumulators] &&
+                 b.block_n <= kMostBlockN && b.block_n < round_up(f.group_out, 8) + 8 * b.warps_n;
+        })
+        .into([&](const Block& b, std::vector<Block>& out) { add_tiles(f, b, out); })
+        .into([&](const Block& b, std::vector<Block>& out) { add_pipelines(f, b, out, least); })
+        .or_fail([&] { return why_none(f, least); });
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     const SmRates& sm = f.target.sm;
-    const auto number = [&](Constant name) { return static_cast<double>(c[name]); };
     const auto warps = static_cast<double>(b.warps_m * b.warps_n);
-    const double k_steps = number(kKSteps);
-    const double products = warps * k_steps * number(kStepProducts);
+    const double k_steps = c.number(kKSteps);
+    const double products = warps * k_steps * c.number(kStepProducts);
     // Vectors of a warp: what it loads of the input for each outer tap, and of the weights.
-    const double pixels = warps * k_steps * (number(kOuterHalo) + 1) * number(kLoads) * 4;
-    const double columns = warps * k_steps * number(kTaps) * number(kWarpChannels) / 8 * 2;
-    const double input = number(kInputBytes);
-    const double weights = b.resident ? 0 : number(kKBlockWeightBytes);
+    const double pixels = warps * k_steps * (c.number(kOuterHalo) + 1) * c.number(kLoads) * 4;
+    const double columns = warps * k_steps * c.number(kTaps) * c.number(kWarpChannels) / 8 * 2;
+    const double input = c.number(kInputBytes);
+    const double weights = b.resident ? 0 : c.number(kKBlockWeightBytes);
     const double copies = input / 16;  // or as many loads of vectors, which are put together in registers
     const StageWork stage = {
         .tensor_cycles = products * sm.mma_cycles,
@@ -281,23 +241,22 @@ struct MmaGemm : Planner<Facts, kConstants, check> {
                          copies / 32 * (b.copy_bytes > 0 ? f.factors.mma_gemm_copy : f.factors.mma_gemm_turn)) /
                         4,
         .l2_bytes = input + weights};
-    const double stages = number(kKBlocks);
+    const double stages = c.number(kKBlocks);
     const auto blocks = static_cast<double>(tiles(f, b, c) * c[kNTiles]) / f.target.multiprocessors;  // of an SM
     const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
-    const double outputs = number(kPositions) * number(kPhases) * static_cast<double>(b.block_n);
+    const double outputs = c.number(kPositions) * c.number(kPhases) * static_cast<double>(b.block_n);
     const double tile = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_gemm_wait / (warps * at_once)) +
                                   f.factors.mma_gemm_stage / at_once) +
                         outputs * f.factors.mma_gemm_output / 128;
-    const double kept = b.resident ? stages * number(kKBlockWeightBytes) * at_once : 0;
-    return seconds_of(f.target,
-                      {.packed_bytes = number(kPackedBytes),
-                       .first_cycles = f.factors.mma_gemm_begin + kept / sm.l2_bytes_per_cycle,
-                       .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
-                       .wave_cycles = tile,
-                       .memory_bytes = f.read_bytes + f.written_bytes * store_factor(f, b, c),
-                       .hidden_less = f.factors.hidden_less,
-                       .measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_gemm_beside_wgmma
-                                                                          : f.factors.mma_gemm_measured});
+    const double kept = b.resident ? stages * c.number(kKBlockWeightBytes) * at_once : 0;
+    return seconds_of(f.target, {.packed_bytes = c.number(kPackedBytes),
+                                 .first_cycles = f.factors.mma_gemm_begin + kept / sm.l2_bytes_per_cycle,
+                                 .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
+                                 .wave_cycles = tile,
+                                 .memory_bytes = f.read_bytes + f.written_bytes * store_factor(f, b, c),
+                                 .hidden_less = f.factors.hidden_less,
+                                 .measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_gemm_beside_wgmma
+                                                                                    : f.factors.mma_gemm_measured});
   }
   /// Of blocks that differ in their pipelines alone, the fastest will do.
   static bool alike(const Block& one, const Block& other) {
@@ -324,17 +283,16 @@ struct MmaGemm : Planner<Facts, kConstants, check> {
                     .tile_rows = f.rows.stride * (b.tile_h - 1) + 1,
                     .tile_columns = f.columns.stride * (b.tile_w - 1) + 1,
                     .blocks_per_tile = c[kNTiles],
-                    .most_tiles =
-                        std::max<std::int64_t>(1, f.target.multiprocessors * b.blocks_per_sm / c[kNTiles])}
+                    .most_tiles = std::max<std::int64_t>(1, f.target.multiprocessors * b.blocks_per_sm / c[kNTiles])}
         .grid();
   }
 
  private:
-  /// Store cost relative to full sectors of 32 bytes. Adjacent are a warp's channels of a pixel, or what its lanes make of
-  /// a row.
+  /// Store cost relative to full sectors of 32 bytes. Adjacent are a warp's channels of a pixel, or what its lanes make
+  /// of a row.
   static double store_factor(const Facts& f, const Block& b, Constants& c) {
-    const std::int64_t adjacent = f.channels_last ? std::min(c[kWarpChannels], f.group_out) * f.bytes
-                                                  : 8 * b.store * f.bytes;
+    const std::int64_t adjacent =
+        f.channels_last ? std::min(c[kWarpChannels], f.group_out) * f.bytes : 8 * b.store * f.bytes;
     return std::max(1.0, 32 / static_cast<double>(adjacent)) *
            (!f.channels_last && b.store * f.bytes < 8 ? f.factors.mma_gemm_narrow_stores : 1);
   }

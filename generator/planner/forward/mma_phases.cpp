@@ -7,7 +7,9 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/plan/tensor_maps.h"
+#include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/roofline.h"
@@ -23,11 +25,10 @@ constexpr std::int64_t kMostProducts = 1024;    // of a warp in a stage, which a
 constexpr std::int64_t kMostBlockK = 32;        // input channels of a stage
 constexpr std::int64_t kMostAccumulators = 96;  // of a thread
 constexpr std::int64_t kOtherRegisters = 56;    // of a thread, beside accumulators and what it has loaded
-constexpr std::int64_t kLeastWarps = 1, kMostWarps = 16;
+constexpr std::int64_t kLeastWarps = 1, kMostWarps = 16, kMostWarpChunks = 3;
 constexpr std::int64_t kLeastStages = 2, kMostStages = 6;
 constexpr std::int64_t kMostBlocksOfSm = 3;    // that are asked for
 constexpr std::int64_t kMostColumnTiles = 32;  // of an image, of which each width is tried
-constexpr std::int64_t kRegistersOfSm = 65536;
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK(Block, (tile_h, 1), (staged_columns, 8), (warps, 1), (warp_chunks, 1), (block_k, 32),
@@ -64,40 +65,33 @@ std::int64_t wanted_registers(const Facts& f, const Block& b) {
 /// Widths of staged rows that make all columns by different numbers of tiles, and lie in banks as lanes read them.
 std::set<std::int64_t> widths(const Facts& f, Block b) {
   const std::int64_t step = f.of(b)[kVector];
-  std::set<std::int64_t> out;
+  std::set<std::int64_t> found;
   for (std::int64_t tiles_w = 1; tiles_w <= kMostColumnTiles; ++tiles_w) {
     const std::int64_t columns = ceil_div(positions_w(f, b), tiles_w);
     for (b.staged_columns = round_up(columns + f.of(b)[kReachW] - 1, step); b.staged_columns <= kMostBox;
          b.staged_columns += step) {
       const std::int64_t banks = f.of(b)[kStagedPixels] % 32;
       if (f.of(b)[kTileColumns] >= columns && (banks == 8 || banks == 24)) {
-        out.insert(b.staged_columns);
+        found.insert(b.staged_columns);
         break;
       }
     }
   }
-  return out;
+  return found;
 }
 
-/// The block with each number of blocks of an SM, and as many stages as fit; `least_bytes`: of what did not.
-void add_blocks(const Facts& f, Block b, std::vector<Block>& out, std::int64_t& least_bytes) {
-  for (b.blocks_per_sm = 1; b.blocks_per_sm <= kMostBlocksOfSm; ++b.blocks_per_sm) {
-    const std::int64_t registers = kRegistersOfSm / (f.of(b)[kThreads] * b.blocks_per_sm) / 8 * 8;
-    if (wanted_registers(f, b) > std::min<std::int64_t>(255, registers) ||
-        f.of(b)[kThreads] * b.blocks_per_sm > f.target.max_threads_per_sm) {
-      return;
-    }
-    const std::int64_t most = shared_of_block(f.target, b.blocks_per_sm);
-    b.stages = kMostStages;
-    while (b.stages >= kLeastStages && f.of(b)[kSharedBytes] > most) {
-      least_bytes = std::min(least_bytes, f.of(b)[kSharedBytes]);
-      --b.stages;
-    }
-    if (b.stages < kLeastStages) {
-      return;
-    }
-    out.push_back(b);
+/// Whether so many blocks of an SM have registers, and shared memory for stages, as many as fit; `least_bytes`: of what
+/// did not.
+bool fits_sm(const Facts& f, Block& b, std::int64_t& least_bytes) {
+  const std::int64_t threads = f.of(b)[kThreads] * b.blocks_per_sm;
+  if (wanted_registers(f, b) > registers_of_thread(threads) || threads > f.target.max_threads_per_sm) {
+    return false;
   }
+  const bool fits =
+      fit_stages(f, b, kLeastStages, kMostStages, kSharedBytes, shared_of_block(f.target, b.blocks_per_sm));
+  b.stages = std::max(b.stages, kLeastStages);
+  least_bytes = fits ? least_bytes : std::min(least_bytes, f.of(b)[kSharedBytes]);
+  return fits;
 }
 
 /// What tensor copies want of the layout: rows that are whole pieces.
@@ -115,94 +109,68 @@ Result<void> check_layout(const Layer& layer) {
   return {};
 }
 
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check_one_group(layer); !checked) {
-    return checked;
-  }
-  if (auto checked = check_no_dilation(layer); !checked) {
-    return checked;
-  }
-  const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
-  if (const std::int64_t phases = rows.stride * columns.stride; phases > kMostRows) {
-    return fail(fmt::format("{} phases; at most {}, which are rows of products", phases, kMostRows));
-  } else if (const std::int64_t all = layer.out_channels * phases; all > kMostRows) {
-    return fail(fmt::format("{} output channels in {} phases, {} rows of products; at most {}", layer.out_channels,
-                            phases, all, kMostRows));
-  }
-  const std::int64_t shifts = ceil_div(rows.kernel, rows.stride) * ceil_div(columns.kernel, columns.stride);
-  if (shifts > kMostShifts) {
-    return fail(fmt::format("{} taps of an output; at most {}, which are unrolled", shifts, kMostShifts));
-  }
-  if (auto checked = check_layout(layer); !checked) {
-    return checked;
-  }
-  return check_numbers(layer);
-}
-
 /// The map of x: columns, rows, channels, images.
-MapRecipe plane_map(const Layer& layer, const Block& b, std::int64_t rows) {
-  const std::int64_t bytes = bytes_of(layer.dtype);
-  MapRecipe recipe{.name = "x_map", .role = Role::kX};
-  recipe.form = map_form(layer.dtype, {b.staged_columns, rows, b.block_k, 1}, 0);
-  recipe.sizes = {Amount{.factor = 1, .per = Quantity::kInWidth}, Amount{.factor = 1, .per = Quantity::kInHeight},
-                  Amount{.constant = layer.in_channels}, Amount{.factor = 1, .per = Quantity::kBatch}};
-  recipe.pitches = {Amount{}, Amount{.factor = bytes, .per = Quantity::kInWidth},
-                    Amount{.factor = bytes, .per = Quantity::kInImage},
-                    Amount{.factor = layer.in_channels * bytes, .per = Quantity::kInImage}};
-  return recipe;
+MapRecipe plane_map(const Facts& f, const Block& b, std::int64_t rows) {
+  return {.name = "x_map",
+          .role = Role::kX,
+          .form = map_form(f.layer.dtype, {b.staged_columns, rows, b.block_k, 1}, 0),
+          .sizes = {per(Quantity::kInWidth), per(Quantity::kInHeight), Amount{.constant = f.layer.in_channels},
+                    per(Quantity::kBatch)},
+          .pitches = {Amount{}, Amount{.factor = f.bytes, .per = Quantity::kInWidth},
+                      Amount{.factor = f.bytes, .per = Quantity::kInImage},
+                      Amount{.factor = f.layer.in_channels * f.bytes, .per = Quantity::kInImage}}};
 }
 
-struct MmaPhases : Planner<Facts, kConstants, check> {
+struct MmaPhases : Planner<Facts, kConstants> {
   static constexpr Features kNeeds = {Feature::kMmaF16, Feature::kMmaBf16, Feature::kMmaTf32, Feature::kTma};
-  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
-  static constexpr bool kChecksBounds = true;
+  static constexpr auto& kComputes = kProductModes;
 
+  static Checks checks(const Layer& layer) {
+    const Axis &rows = layer.axes[kHeight], &columns = layer.axes[kWidth];
+    const std::int64_t phases = rows.stride * columns.stride;
+    const std::int64_t shifts = ceil_div(rows.kernel, rows.stride) * ceil_div(columns.kernel, columns.stride);
+    return {check_one_group(layer),
+            check_no_dilation(layer),
+            require(phases <= kMostRows, "{} phases; at most {}, which are rows of products", phases, kMostRows),
+            require(layer.out_channels <= kMostRows / phases,
+                    "{} output channels in {} phases, {} rows of products; at most {}", layer.out_channels, phases,
+                    layer.out_channels * phases, kMostRows),
+            require(shifts <= kMostShifts, "{} taps of an output; at most {}, which are unrolled", shifts, kMostShifts),
+            check_layout(layer)};
+  }
   static Parameters parameters(const Problem& problem) {
-    Parameters p = with_product_types(layer_parameters(problem.layer), problem.layer.dtype);
-    p.insert({"store", std::int64_t{1}});
-    return p;
+    return with(Planner::parameters(problem), {{"store", std::int64_t{1}}});
   }
   static Blocks blocks(const Facts& f) {
-    std::vector<Block> out;
     std::int64_t least_bytes = kIntMax;
-    const std::int64_t product_k = 32 / bytes_of(f.layer.dtype);
-    for (std::int64_t block_k = product_k; block_k <= kMostBlockK; block_k *= 2) {
-      if (block_k > product_k && block_k >= 2 * f.layer.in_channels) {
-        break;
-      }
-      for (const std::int64_t tile_h : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 24, 25, 32}) {
-        Block b{.tile_h = tile_h, .block_k = block_k};
-        if (tile_h > 1 && tile_h >= 2 * positions_h(f, b)) {
-          break;
-        }
-        if (f.of(b)[kStagedRows] > kMostBox) {
-          continue;
-        }
-        for (const std::int64_t width : widths(f, b)) {
-          b.staged_columns = width;
-          const std::int64_t chunks = ceil_div(f.of(b)[kPositions], f.of(b)[kChunk]);
-          for (b.warp_chunks = 1; b.warp_chunks <= 3; ++b.warp_chunks) {
-            b.warps = ceil_div(chunks, b.warp_chunks);
-            const std::int64_t products =
-                f.of(b)[kKSteps] * f.of(b)[kShifts] * f.of(b)[kRowTiles] * b.warp_chunks * f.of(b)[kVector];
-            if (b.warps >= kLeastWarps && b.warps <= kMostWarps && products <= kMostProducts &&
-                accumulators(f, b) <= kMostAccumulators) {
-              add_blocks(f, b, out, least_bytes);
-            }
-          }
-        }
-      }
-    }
-    if (out.empty() && least_bytes < kIntMax) {
-      const std::int64_t weights = tap_count(f.layer) * f.layer.in_channels * f.layer.out_channels;
-      return fail_shared_memory(f.target, fmt::format("{} weights and two stages", weights), least_bytes);
-    }
-    if (out.empty()) {
-      return fail(fmt::format("{} rows of products take {} accumulators of a thread at the least; at most {}",
-                              f.of({})[kRows], accumulators(f, {}), kMostAccumulators));
-    }
-    return out;
+    const std::int64_t product_k = 32 / f.bytes;
+    return BlockChoices(Block())
+        .each(&Block::block_k, {product_k, 2 * product_k, 4 * product_k})
+        .keep([&](const Block& b) {
+          return b.block_k == product_k || (b.block_k <= kMostBlockK && b.block_k < 2 * f.layer.in_channels);
+        })
+        .each(&Block::tile_h, {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 24, 25, 32})
+        .keep([&](const Block& b) {
+          return (b.tile_h == 1 || b.tile_h < 2 * positions_h(f, b)) && f.of(b)[kStagedRows] <= kMostBox;
+        })
+        .each(&Block::staged_columns, [&](const Block& b) { return widths(f, b); })
+        .up_to(&Block::warp_chunks, kMostWarpChunks)
+        .keep([&](Block& b) {
+          Constants& c = f.of(b);
+          b.warps = ceil_div(ceil_div(c[kPositions], c[kChunk]), b.warp_chunks);
+          const std::int64_t products = c[kKSteps] * c[kShifts] * c[kRowTiles] * b.warp_chunks * c[kVector];
+          return b.warps >= kLeastWarps && b.warps <= kMostWarps && products <= kMostProducts &&
+                 accumulators(f, b) <= kMostAccumulators;
+        })
+        .up_to(&Block::blocks_per_sm, kMostBlocksOfSm)
+        .keep([&](Block& b) { return fits_sm(f, b, least_bytes); })
+        .or_fail([&] {
+          const std::int64_t weights = tap_count(f.layer) * f.layer.in_channels * f.layer.out_channels;
+          return least_bytes < kIntMax
+                     ? fail_shared_memory(f.target, fmt::format("{} weights and two stages", weights), least_bytes)
+                     : fail(fmt::format("{} rows of products take {} accumulators of a thread at the least; at most {}",
+                                        f.of({})[kRows], accumulators(f, {}), kMostAccumulators));
+        });
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     const double steps = c.number(kKBlocks) * c.number(kKSteps);
@@ -246,7 +214,7 @@ struct MmaPhases : Planner<Facts, kConstants, check> {
             .bounds = staged_bounds(f.layer, b.tile_h, c[kTileColumns])};
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
-    launch.maps = {plane_map(f.layer, b, c[kStagedRows])};
+    launch.maps = {plane_map(f, b, c[kStagedRows])};
   }
 };
 

@@ -7,7 +7,9 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/layer/phases.h"
+#include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/scalar.h"
@@ -47,8 +49,7 @@ struct Facts : FactsOf<Block> {
 };
 
 /// Cycles of the chip's SMs, one after the other, of all blocks of a call.
-double sm_cycles(const Facts& f, const Block& b) {
-  Constants& of_block = f.of(b);
+double sm_cycles(const Facts& f, const Block& b, Constants& of_block) {
   // Of a warp, for 16 positions of all row phases: instructions, and wavefronts of shared memory.
   const auto products = static_cast<double>(f.rows.kernel * of_block[kSteps] * of_block[kTileProducts]);
   const double loads = static_cast<double>(f.rows.kernel * f.offsets * ceil_div(f.group_in, 2 * kUnit) *
@@ -79,11 +80,9 @@ double sm_cycles(const Facts& f, const Block& b) {
 void choose_blocks(const Facts& f, Block& b) {
   constexpr std::int64_t kOthers = 52;  // registers beside accumulators
   const std::int64_t registers = ceil_div(f.phases * b.products * 4 + kOthers, 8) * 8;
-  const std::int64_t threads = f.of(b)[kThreads];
-  const std::int64_t by_registers = 65536 / (registers * threads);
-  const std::int64_t by_shared = f.target.shared_bytes_per_sm / (f.of(b)[kSharedBytes] + 1024);
-  b.blocks_per_sm =
-      std::max<std::int64_t>(1, std::min({by_registers, by_shared, kMostThreadsOfSm / threads, kMostBlocksOfSm}));
+  const BlockNeeds needs = {
+      .threads = f.of(b)[kThreads], .registers = registers, .shared_bytes = f.of(b)[kSharedBytes]};
+  b.blocks_per_sm = std::min(kMostBlocksOfSm, blocks_of_sm(f.target, needs, kMostThreadsOfSm));
 }
 
 /// Channels of a tile: all, or as many as fill some lines of memory, in whole groups or even parts of one. A pixel's
@@ -114,98 +113,85 @@ std::int64_t products_of(const Facts& f, std::int64_t tile_channels) {
   return products;
 }
 
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (layer.layout != Layout::kNhwc) {
-    return fail("layout nchw; it takes nhwc, whose channels of a pixel are vectors");
-  }
-  for (const auto& [name, channels] :
-       {std::pair{"input", layer.in_channels}, std::pair{"output", layer.out_channels}}) {
-    if (channels / layer.groups % kUnit != 0) {
-      return fail(
-          fmt::format("groups of {} {} channels; products take multiples of {}", channels / layer.groups, name, kUnit));
-    }
-  }
-  if (auto checked = check_numbers(layer); !checked) {
-    return checked;
-  }
-  if (const std::int64_t stride = layer.axes[kWidth].stride; stride > kMostStride) {
-    return fail(
-        fmt::format("stride {} along columns; at most {}, the phases that are written out", stride, kMostStride));
-  }
-  if (const std::int64_t kernel = layer.axes[kWidth].kernel; kernel > kMostColumns) {
-    return fail(fmt::format("{} kernel columns; at most {}, which are written out", kernel, kMostColumns));
-  }
-  return {};
-}
-
-struct MmaRows : ScalarPlanner<Facts, kConstants, check> {
-  static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16, Feature::kMmaBf16, Feature::kPackedConvert,
-                                      Feature::kCpAsync};
-  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-  static constexpr bool kNeedsShape = true;
-
-  static Blocks blocks(const Facts& f) {
-    if (4 * f.phases > kMostAccumulators) {
-      return fail(fmt::format("{} column phases with taps; a thread holds the accumulators of at most {}", f.phases,
-                              kMostAccumulators / 4));
-    }
-    const double arithmetic = f.cost.flops / (kProductRate * f.target.f32_flops);
-    const double memory = f.cost.bytes / f.target.bytes_per_second;
-    if (arithmetic > kMostArithmetic * memory) {
-      return fail(
-          fmt::format("products take {:.1f} times as long as the memory; it takes up to {}, since it speeds up "
-                      "stores alone",
-                      arithmetic / memory, kMostArithmetic));
-    }
-    std::int64_t least_bytes = std::numeric_limits<std::int64_t>::max();
-    const std::int64_t most_column_tiles = f.positions(kHeight) == 1 ? 64 : 8;
-    const std::int64_t across = power_of_two_at_least(ceil_div(f.positions(kWidth), kPositions));
-    std::vector<Block> out;
-    for (const std::int64_t channels : channel_choices(f)) {
-      for (const std::int64_t warps : {8, 4, 2, 1}) {
-        for (std::int64_t tiles = std::min(across, most_column_tiles); tiles >= 1; tiles /= 2) {
-          for (const std::int64_t of_warp : {1, 2, 4, 8}) {
-            Block b{.warps = warps,
-                    .tile_rows = of_warp * warps / tiles,
-                    .column_tiles = tiles,
-                    .tile_channels = channels,
-                    .products = products_of(f, channels)};
-            // Each warp has work, and less than half of a tile lies beyond the image.
-            if (of_warp * warps % tiles != 0 || b.tile_rows >= 2 * f.positions(kHeight)) {
-              continue;
-            }
-            const std::int64_t bytes = f.of(b)[kSharedBytes];
-            least_bytes = std::min(least_bytes, bytes);
-            if (bytes <= f.target.max_shared_bytes) {
-              choose_blocks(f, b);
-              out.push_back(b);
-            }
-          }
-        }
-        // Fewer warps only where more don't fit.
-        if (warps <= 4 && !out.empty()) {
-          break;
+/// Adds the tiles of a block that fit: each warp has work, and less than half of a tile lies beyond the image.
+void add_tiles(const Facts& f, Block b, std::vector<Block>& out, std::int64_t& least_bytes) {
+  const std::int64_t most_column_tiles = f.positions(kHeight) == 1 ? 64 : 8;
+  const std::int64_t across = power_of_two_at_least(ceil_div(f.positions(kWidth), kPositions));
+  b.products = products_of(f, b.tile_channels);
+  for (b.column_tiles = std::min(across, most_column_tiles); b.column_tiles >= 1; b.column_tiles /= 2) {
+    for (const std::int64_t of_warp : {1, 2, 4, 8}) {
+      b.tile_rows = of_warp * b.warps / b.column_tiles;
+      if (of_warp * b.warps % b.column_tiles == 0 && b.tile_rows < 2 * f.positions(kHeight)) {
+        const std::int64_t bytes = f.of(b)[kSharedBytes];
+        least_bytes = std::min(least_bytes, bytes);
+        if (bytes <= f.target.max_shared_bytes) {
+          choose_blocks(f, b);
+          out.push_back(b);
         }
       }
     }
-    if (out.empty()) {
-      return fail_shared_memory(f.target,
-                                fmt::format("{} input channels and {} taps of a tile", f.group_in, tap_count(f.layer)),
-                                least_bytes);
-    }
-    return out;
   }
-  static double seconds(const Facts& f, const Block& b, Constants&) {
+}
+
+Result<void> check_units(std::string_view name, std::int64_t channels) {
+  return require(channels % kUnit == 0, "groups of {} {} channels; products take multiples of {}", channels, name,
+                 kUnit);
+}
+
+struct MmaRows : ScalarPlanner<Facts, kConstants> {
+  static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16, Feature::kMmaBf16, Feature::kPackedConvert,
+                                      Feature::kCpAsync};
+  static constexpr auto& kComputes = kHalfModes;
+  static constexpr bool kNeedsShape = true;
+
+  static Checks checks(const Layer& layer) {
+    const Axis& columns = layer.axes[kWidth];
+    return {
+        require(layer.layout == Layout::kNhwc, "layout nchw; it takes nhwc, whose channels of a pixel are vectors"),
+        check_units("input", layer.in_channels / layer.groups),
+        check_units("output", layer.out_channels / layer.groups),
+        require(columns.stride <= kMostStride, "stride {} along columns; at most {}, the phases that are written out",
+                columns.stride, kMostStride),
+        require(columns.kernel <= kMostColumns, "{} kernel columns; at most {}, which are written out", columns.kernel,
+                kMostColumns)};
+  }
+  static Checks size_checks(const Facts& f) {
+    const double arithmetic = f.cost.flops / (kProductRate * f.target.f32_flops);
+    const double memory = f.cost.bytes / f.target.bytes_per_second;
+    return {require(4 * f.phases <= kMostAccumulators,
+                    "{} column phases with taps; a thread holds the accumulators of at most {}", f.phases,
+                    kMostAccumulators / 4),
+            require(arithmetic <= kMostArithmetic * memory,
+                    "products take {:.1f} times as long as the memory; it takes up to {}, since it speeds up stores "
+                    "alone",
+                    arithmetic / memory, kMostArithmetic)};
+  }
+  static Blocks blocks(const Facts& f) {
+    std::int64_t least_bytes = std::numeric_limits<std::int64_t>::max();
+    return BlockChoices(Block())
+        .each(&Block::tile_channels, channel_choices(f))
+        .each(&Block::warps, {8, 4, 2, 1})
+        .into([&](const Block& b, std::vector<Block>& out) {
+          if (b.warps >= 4 || out.empty()) {  // fewer only where more don't fit
+            add_tiles(f, b, out, least_bytes);
+          }
+        })
+        .or_fail([&] {
+          return fail_shared_memory(
+              f.target, fmt::format("{} input channels and {} taps of a tile", f.group_in, tap_count(f.layer)),
+              least_bytes);
+        });
+  }
+  static double seconds(const Facts& f, const Block& b, Constants& c) {
     // An SM issues 128 multiply-adds a cycle.
-    const double work = 256 * sm_cycles(f, b) / f.target.f32_flops;
+    const double work = 256 * sm_cycles(f, b, c) / f.target.f32_flops;
     const bool has_part_lines = b.tile_channels < f.layer.out_channels && b.tile_channels % kLine != 0;
     const double memory =
         (has_part_lines ? f.factors.mma_rows_part_lines : 1) * f.cost.bytes / f.target.bytes_per_second;
     return f.target.launch_seconds + std::max(work, memory) + f.factors.hidden_less * std::min(work, memory);
   }
-  static Result<void> check_block(const Facts& f, const Block& b) {
-    return check_staged_grid(f.layer, b.tile_rows, f.of(b)[kTileColumns], f.of(b)[kChannelTiles]);
+  static Result<void> check_block(const Facts& f, const Block& b, Constants& c) {
+    return check_staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]);
   }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.tile_rows * f.rows.stride,

@@ -7,7 +7,9 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/plan/tensor_maps.h"
+#include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/roofline.h"
@@ -18,7 +20,6 @@ namespace planners::overlap_gemm {
 
 constexpr std::int64_t kPixelMultiple = 8;    // of an image in NCHW: 16 bytes
 constexpr std::int64_t kMostPixels = 256;     // of a tile
-constexpr std::int64_t kMostColumns = 256;    // of a product: taps by output channels
 constexpr std::int64_t kOtherRegisters = 36;  // of a thread, beside accumulators
 constexpr std::int64_t kLeastRegisters = 64;  // of a thread, for its outputs
 constexpr std::int64_t kMostOverlap = 16;     // taps that an output adds up, which are unrolled
@@ -26,7 +27,7 @@ constexpr std::int64_t kTriedRows = 8;        // of tiles in NCHW: one of eight 
 constexpr std::int64_t kLeastStages = 3, kMostStages = 6;
 constexpr std::int64_t kMostAhead = 3;       // tiles of a block that have stages at a time
 constexpr std::int64_t kMostBlocksOfSm = 3;  // that are asked for
-constexpr std::int64_t kRegistersOfSm = 65536, kThreadsOfSm = 2048;
+constexpr std::int64_t kThreadsOfSm = 2048;
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK(Block, (tile_n, 1), (tile_h, 1), (tile_w, 1), (warpgroups, 1), (thread_tiles, 1), (block_c, 8),
@@ -77,11 +78,11 @@ std::int64_t blocks_at_once(const Facts& f, const Block& b) {
   if (f.of(b)[kLoops] != 0) {
     return b.blocks_per_sm;
   }
-  const std::int64_t threads = f.of(b)[kThreads];
-  return std::max<std::int64_t>(
-      1, std::min({f.target.shared_bytes_per_sm / (f.of(b)[kSharedBytes] + 1024),
-                   kRegistersOfSm / (threads * std::max(kLeastRegisters, wanted_registers(f, b))),
-                   kThreadsOfSm / threads}));
+  return blocks_of_sm(f.target,
+                      {.threads = f.of(b)[kThreads],
+                       .registers = std::max(kLeastRegisters, wanted_registers(f, b)),
+                       .shared_bytes = f.of(b)[kSharedBytes]},
+                      kThreadsOfSm);
 }
 
 /// NCHW: columns that are stored together, of rows that all exist. As many as a position has make adjacent threads read
@@ -89,11 +90,8 @@ std::int64_t blocks_at_once(const Facts& f, const Block& b) {
 std::int64_t columns_stored(const Facts& f, const Block& b) {
   const std::int64_t run = output_extent(f.columns, *f.columns.extent) *
                            (is_whole(f.rows, b.tile_h) ? output_extent(f.rows, *f.rows.extent) : 1);
-  std::int64_t store = std::clamp<std::int64_t>(power_of_two_at_most(f.columns.stride), 2, 8);
-  while (run % store != 0) {
-    store /= 2;
-  }
-  return store;
+  return halved_until(std::clamp<std::int64_t>(power_of_two_at_most(f.columns.stride), 2, 8),
+                      [&](std::int64_t store) { return run % store == 0; });
 }
 
 /// Elements that are stored together: channels of a pixel, or where a tile has all channels adjacent elements of a row.
@@ -102,22 +100,17 @@ std::int64_t store_of(const Facts& f, const Block& b) {
     return columns_stored(f, b);
   }
   const std::int64_t channels = f.layer.out_channels;
+  const auto is_of_row = [&](std::int64_t store) {
+    const std::int64_t row = output_extent(f.layer.axes[kWidth], *f.columns.extent) * channels;
+    const std::int64_t first = (f.of(b)[kFirstW] * f.columns.stride - f.columns.padding.before) * channels;
+    const std::int64_t step = f.of(b)[kStepW] * f.columns.stride * channels;
+    return row % store == 0 && (is_whole(f.columns, b.tile_w) || (first % store == 0 && step % store == 0));
+  };
   // Threads that have the phases of one position read products of adjacent ones.
-  const std::int64_t most = channels == 1 && f.columns.stride == 4 ? 4 : 8;
-  for (std::int64_t store = most; store > 1; store /= 2) {
-    if (b.block_c % store == 0 && channels % store == 0) {
-      return store;
-    }
-    if (b.block_c == channels && f.columns.extent) {
-      const std::int64_t row = output_extent(f.layer.axes[kWidth], *f.columns.extent) * channels;
-      const std::int64_t first = (f.of(b)[kFirstW] * f.columns.stride - f.columns.padding.before) * channels;
-      const std::int64_t step = f.of(b)[kStepW] * f.columns.stride * channels;
-      if (row % store == 0 && (is_whole(f.columns, b.tile_w) || (first % store == 0 && step % store == 0))) {
-        return store;
-      }
-    }
-  }
-  return 1;
+  return halved_until(channels == 1 && f.columns.stride == 4 ? 4 : 8, [&](std::int64_t store) {
+    return (b.block_c % store == 0 && channels % store == 0) ||
+           (b.block_c == channels && f.columns.extent && is_of_row(store));
+  });
 }
 
 /// Rows and columns of tiles of at most so many pixels. NCHW: whole rows, in multiples of what tensor copies bring.
@@ -145,10 +138,8 @@ bool is_tile(const Facts& f, const Block& b) {
   const bool whole_h = is_whole(f.rows, b.tile_h);
   const bool has_rows = whole_h || b.tile_h >= ceil_div(f.rows.kernel, f.rows.stride);
   const bool has_columns = is_whole(f.columns, b.tile_w) || b.tile_w >= ceil_div(f.columns.kernel, f.columns.stride);
-  if (!has_rows || !has_columns || b.tile_w > kMostBox) {
-    return false;
-  }
-  return f.channels_last || f.of(b)[kCommonRows] * b.tile_w % f.of(b)[kRowPixels] == 0;
+  return has_rows && has_columns && b.tile_w <= kMostBox &&
+         (f.channels_last || f.of(b)[kCommonRows] * b.tile_w % f.of(b)[kRowPixels] == 0);
 }
 
 /// The tile of at most so many pixels that makes all outputs by the fewest blocks, of these the one whose pixels take
@@ -186,21 +177,12 @@ bool choose_tile(const Facts& f, std::int64_t pixels, Block& b) {
 bool choose_stages(const Facts& f, Block& b) {
   const std::int64_t all = f.of(b)[kKBlocks];
   const std::int64_t most = shared_of_block(f.target, b.blocks_per_sm);
-  const auto fits = [&](std::int64_t stages) {
-    b.stages = stages;
-    return f.of(b)[kSharedBytes] <= most;
-  };
   for (std::int64_t ahead = b.copied_weights ? 0 : kMostAhead; ahead > 0; --ahead) {
-    if (fits(ahead * all)) {
+    if (fit_stages(f, b, ahead * all, ahead * all, kSharedBytes, most)) {
       return true;
     }
   }
-  for (std::int64_t stages = std::min(all, kMostStages); stages >= std::min(all, kLeastStages); --stages) {
-    if (fits(stages)) {
-      return true;
-    }
-  }
-  return false;
+  return fit_stages(f, b, std::min(all, kLeastStages), std::min(all, kMostStages), kSharedBytes, most);
 }
 
 /// Output channels of a tile: all, or as many whole vectors of them as a product has columns for, or fewer that share
@@ -208,11 +190,11 @@ bool choose_stages(const Facts& f, Block& b) {
 std::vector<std::int64_t> channel_choices(const Facts& f) {
   const std::int64_t all = f.layer.out_channels;
   std::vector<std::int64_t> out;
-  if (all * tap_count(f.layer) <= kMostColumns) {
+  if (all * tap_count(f.layer) <= kMostProductColumns) {
     out.push_back(all);
   }
   const bool boxes = has_turned_weights(f.layer);
-  for (std::int64_t channels = kMostColumns / tap_count(f.layer) / 8 * 8; channels >= 8 && out.size() < 3;
+  for (std::int64_t channels = kMostProductColumns / tap_count(f.layer) / 8 * 8; channels >= 8 && out.size() < 3;
        channels -= 8) {
     const bool is_box = channels == 8 || channels == 16 || channels == 32 || channels == 64;
     const bool is_even = all % channels == 0 || out.empty();
@@ -229,115 +211,74 @@ bool may_copy(const Facts& f, std::int64_t channels) {
          (channels == f.layer.out_channels || channels * tap_count(f.layer) % 8 == 0);
 }
 
-/// The block with each number of blocks of an SM.
-void add_blocks(const Facts& f, Block b, std::vector<Block>& out) {
-  for (b.blocks_per_sm = 1; b.blocks_per_sm <= kMostBlocksOfSm; ++b.blocks_per_sm) {
-    const std::int64_t registers = kRegistersOfSm / (128 * b.warpgroups * b.blocks_per_sm) / 8 * 8;
-    if (wanted_registers(f, b) > std::min<std::int64_t>(255, registers) || !choose_stages(f, b)) {
-      return;
-    }
-    out.push_back(b);
-  }
-}
-
 /// What tensor copies of NCHW want: rows of pixels that are whole vectors.
 Result<void> check_planes(const Axis& rows, const Axis& columns) {
   if (!rows.extent || !columns.extent) {
     return fail("NCHW of a size that the layer leaves open; copies of adjacent pixels want to know it");
   }
-  if (*columns.extent > kMostPixels) {
-    return fail(
-        fmt::format("NCHW with {} columns; at most {}, since a tile has whole rows", *columns.extent, kMostPixels));
-  }
-  if (*rows.extent * *columns.extent % kPixelMultiple != 0) {
-    return fail(fmt::format("NCHW with images of {}x{} pixels; tensor copies want whole 16 bytes, multiples of {}",
-                            *rows.extent, *columns.extent, kPixelMultiple));
-  }
-  const std::int64_t out_width = std::max<std::int64_t>(1, output_extent(columns, *columns.extent));
-  if (output_extent(rows, *rows.extent) > kIntMax / out_width || *rows.extent > kIntMax / kMostPixels) {
-    return fail(fmt::format("NCHW with {} rows; at most {} outputs of an image and {} rows of its input", *rows.extent,
-                            kIntMax, kIntMax / kMostPixels));
-  }
-  return {};
-}
-
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check_one_group(layer); !checked) {
-    return checked;
-  }
-  if (is_nhwc(layer) && layer.in_channels % kChannelMultiple != 0) {
-    return fail(fmt::format("{} input channels; tensor copies want whole 16 bytes, multiples of {}", layer.in_channels,
-                            kChannelMultiple));
-  }
-  if (auto checked = check_no_dilation(layer); !checked) {
-    return checked;
-  }
-  const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
-  if (auto checked = is_nhwc(layer) ? Result<void>() : check_planes(rows, columns); !checked) {
-    return checked;
-  }
-  const std::int64_t overlap = ceil_div(rows.kernel, rows.stride) * ceil_div(columns.kernel, columns.stride);
-  if (overlap > kMostOverlap) {
-    return fail(fmt::format("{} taps of an output; at most {}, which are unrolled", overlap, kMostOverlap));
-  }
-  const std::int64_t least = layer.out_channels % 8 == 0 ? 8 : layer.out_channels;
-  if (tap_count(layer) > kMostColumns / least) {
-    return fail(fmt::format("{} taps of {} output channels; a product has at most {} columns", tap_count(layer), least,
-                            kMostColumns));
-  }
-  if (layer.out_channels > kIntMax / tap_count(layer)) {
-    return fail(fmt::format("{} output channels of {} taps; at most {} weights of an input channel", layer.out_channels,
-                            tap_count(layer), kIntMax));
-  }
-  if (layer.in_channels * layer.out_channels * tap_count(layer) % 8 != 0) {
-    return fail(fmt::format("{} weights; they are read as whole 16 bytes, multiples of 8",
-                            layer.in_channels * layer.out_channels * tap_count(layer)));
-  }
-  return check_numbers(layer);
+  const std::int64_t height = *rows.extent, width = *columns.extent;
+  const std::int64_t out_width = std::max<std::int64_t>(1, output_extent(columns, width));
+  return first_error({require(width <= kMostPixels, "NCHW with {} columns; at most {}, since a tile has whole rows",
+                              width, kMostPixels),
+                      require(height * width % kPixelMultiple == 0,
+                              "NCHW with images of {}x{} pixels; tensor copies want whole 16 bytes, multiples of {}",
+                              height, width, kPixelMultiple),
+                      require(output_extent(rows, height) <= kIntMax / out_width && height <= kIntMax / kMostPixels,
+                              "NCHW with {} rows; at most {} outputs of an image and {} rows of its input", height,
+                              kIntMax, kIntMax / kMostPixels)});
 }
 
 /// The map of x in NCHW: runs of adjacent pixels, by input channels, by what follows in an image, by images.
-MapRecipe plane_map(const Layer& layer, const Block& b, std::int64_t run) {
-  const std::int64_t bytes = bytes_of(layer.dtype);
-  const std::int64_t plane = *symmetric(layer.axes[kHeight]).extent * *symmetric(layer.axes[kWidth]).extent;
-  MapRecipe recipe{.name = "x_map", .role = Role::kX};
-  recipe.form = map_form(layer.dtype, {run, b.block_k, b.tile_h * b.tile_w / run, b.tile_n}, run > 8 ? run * bytes : 0);
-  recipe.sizes = {Amount{.constant = run}, Amount{.constant = layer.in_channels}, Amount{.constant = plane / run},
-                  Amount{.factor = 1, .per = Quantity::kBatch}};
-  recipe.pitches = {Amount{}, Amount{.constant = plane * bytes}, Amount{.constant = run * bytes},
-                    Amount{.constant = layer.in_channels * plane * bytes}};
-  return recipe;
+MapRecipe plane_map(const Facts& f, const Block& b, std::int64_t run) {
+  const std::int64_t plane = *f.rows.extent * *f.columns.extent;
+  return {.name = "x_map",
+          .role = Role::kX,
+          .form = map_form(f.layer.dtype, {run, b.block_k, b.tile_h * b.tile_w / run, b.tile_n},
+                           run > 8 ? run * f.bytes : 0),
+          .sizes = {Amount{.constant = run}, Amount{.constant = f.layer.in_channels}, Amount{.constant = plane / run},
+                    per(Quantity::kBatch)},
+          .pitches = {Amount{}, Amount{.constant = plane * f.bytes}, Amount{.constant = run * f.bytes},
+                      Amount{.constant = f.layer.in_channels * plane * f.bytes}}};
 }
 
-struct OverlapGemm : Planner<Facts, kConstants, check> {
-  static constexpr Features kNeeds = kWarpgroups;
-  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-  static constexpr bool kChecksBounds = true;
-
+struct OverlapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
+  static Checks checks(const Layer& layer) {
+    const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
+    const std::int64_t taps = tap_count(layer), weights = layer.in_channels * layer.out_channels * taps;
+    const std::int64_t overlap = ceil_div(rows.kernel, rows.stride) * ceil_div(columns.kernel, columns.stride);
+    const std::int64_t least = layer.out_channels % 8 == 0 ? 8 : layer.out_channels;
+    return {
+        check_one_group(layer),
+        require(!is_nhwc(layer) || layer.in_channels % kChannelMultiple == 0,
+                "{} input channels; tensor copies want whole 16 bytes, multiples of {}", layer.in_channels,
+                kChannelMultiple),
+        check_no_dilation(layer),
+        is_nhwc(layer) ? Result<void>() : check_planes(rows, columns),
+        require(overlap <= kMostOverlap, "{} taps of an output; at most {}, which are unrolled", overlap, kMostOverlap),
+        require(taps <= kMostProductColumns / least, "{} taps of {} output channels; a product has at most {} columns",
+                taps, least, kMostProductColumns),
+        require(layer.out_channels <= kIntMax / taps,
+                "{} output channels of {} taps; at most {} weights of an input channel", layer.out_channels, taps,
+                kIntMax),
+        require(weights % 8 == 0, "{} weights; they are read as whole 16 bytes, multiples of 8", weights)};
+  }
   static Blocks blocks(const Facts& f) {
-    std::vector<Block> out;
-    for (const std::int64_t channels : channel_choices(f)) {
-      for (const auto& [warpgroups, thread_tiles] : {std::pair{1, 1}, {2, 1}, {3, 1}, {4, 1}, {2, 2}}) {
-        Block b{.warpgroups = warpgroups,
-                .thread_tiles = thread_tiles,
-                .block_c = channels,
-                .block_k = row_channels(f.layer),
-                .copied_weights = may_copy(f, channels)};
-        if (thread_tiles * f.of(b)[kInstructionN] / 2 > f.of(b)[kMostAccumulators] ||
-            !choose_tile(f, 64 * warpgroups * thread_tiles, b)) {
-          continue;
-        }
-        add_blocks(f, b, out);
-      }
-    }
-    if (out.empty()) {
-      return fail(
-          fmt::format("{} taps, {}x{} for an output, and {} input channels: no tile fits registers and shared memory",
-                      tap_count(f.layer), ceil_div(f.rows.kernel, f.rows.stride),
-                      ceil_div(f.columns.kernel, f.columns.stride), f.layer.in_channels));
-    }
-    return out;
+    return BlockChoices(Block{.block_k = row_channels(f.layer)})
+        .each(&Block::block_c, channel_choices(f))
+        .each(&Block::warpgroups, &Block::thread_tiles, {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {2, 2}})
+        .keep([&](Block& b) {
+          b.copied_weights = may_copy(f, b.block_c);
+          return b.thread_tiles * f.of(b)[kInstructionN] / 2 <= f.of(b)[kMostAccumulators] &&
+                 choose_tile(f, 64 * b.warpgroups * b.thread_tiles, b);
+        })
+        .up_to(&Block::blocks_per_sm, kMostBlocksOfSm)
+        .keep([&](Block& b) {
+          const std::int64_t registers = registers_of_thread(128 * b.warpgroups * b.blocks_per_sm);
+          return wanted_registers(f, b) <= registers && choose_stages(f, b);
+        })
+        .or_fail("{} taps, {}x{} for an output, and {} input channels: no tile fits registers and shared memory",
+                 tap_count(f.layer), ceil_div(f.rows.kernel, f.rows.stride),
+                 ceil_div(f.columns.kernel, f.columns.stride), f.layer.in_channels);
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     const double products = c.number(kKSteps) * c.number(kBlockM) / 64;
@@ -391,7 +332,7 @@ struct OverlapGemm : Planner<Facts, kConstants, check> {
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     align(launch, Role::kWeight, c[kAlignment]);
     launch.maps = {f.channels_last ? pixel_map(f.layer, Role::kX, {b.block_k, b.tile_w, b.tile_h, b.tile_n}, {1, 1})
-                                   : plane_map(f.layer, b, c[kRowPixels])};
+                                   : plane_map(f, b, c[kRowPixels])};
     if (b.copied_weights) {
       const bool by_taps = has_turned_weights(f.layer) && b.block_c < f.layer.out_channels;
       launch.maps.push_back(weight_map(f.layer, by_taps, c[kBoxColumns], b.block_k));

@@ -6,7 +6,9 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/plan/tensor_maps.h"
+#include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/roofline.h"
@@ -15,7 +17,6 @@
 namespace convtgen {
 namespace planners::patch_gemm {
 
-constexpr std::int64_t kMostColumns = 256;                             // of a product: taps by output channels
 constexpr std::array<std::int64_t, 3> kChannelChoices = {64, 32, 16};  // of a block
 constexpr double kWavefront = 128;                                     // bytes
 constexpr std::int64_t kLeastStages = 2, kMostStages = 8;
@@ -55,77 +56,49 @@ Result<void> check_patches(const Layer& layer) {
   return {};
 }
 
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (layer.layout != Layout::kNhwc) {
-    return fail("layout nchw; it takes nhwc, whose pixels are rows of channels");
-  }
-  if (auto checked = check_one_group(layer); !checked) {
-    return checked;
-  }
-  if (auto checked = check_no_dilation(layer); !checked) {
-    return checked;
-  }
-  if (auto checked = check_patches(layer); !checked) {
-    return checked;
-  }
-  if (layer.in_channels % kChannelMultiple != 0 || layer.out_channels % kChannelMultiple != 0) {
-    return fail(
-        fmt::format("{} input and {} output channels; tensor copies and stores want whole 16 bytes, multiples "
-                    "of {}",
-                    layer.in_channels, layer.out_channels, kChannelMultiple));
-  }
-  const std::int64_t taps = tap_count(layer);
-  if (taps > kMostColumns / kChannelChoices.back()) {
-    return fail(fmt::format("{} taps; a product has at most {} columns, {} channels of {} taps", taps, kMostColumns,
-                            kChannelChoices.back(), kMostColumns / kChannelChoices.back()));
-  }
-  if (!has_turned_weights(layer) && taps != 4 && taps != 8 && taps != 16) {
-    return fail(
-        fmt::format("{} taps of contiguous weights; it takes 4, 8 and 16, and others where the channels of a "
-                    "tap follow one another",
-                    taps));
-  }
-  if (layer.out_channels > kIntMax / taps) {
-    return fail(fmt::format("{} output channels of {} taps; at most {} weights of an input channel", layer.out_channels,
-                            taps, kIntMax));
-  }
-  return check_numbers(layer);
-}
-
 /// The map of x: the pixels of all images, rows of input channels.
-MapRecipe pixel_rows(const Layer& layer, const Block& b, std::int64_t tile_pixels) {
-  const std::int64_t bytes = bytes_of(layer.dtype);
-  MapRecipe recipe{.name = "x_map", .role = Role::kX};
-  recipe.form = map_form(layer.dtype, {b.block_k, tile_pixels}, b.block_k * bytes);
-  recipe.sizes = {Amount{.constant = layer.in_channels}, Amount{.factor = 1, .per = Quantity::kInPixels}};
-  recipe.pitches = {Amount{}, Amount{.constant = layer.in_channels * bytes}};
-  return recipe;
+MapRecipe pixel_rows(const Facts& f, const Block& b, std::int64_t tile_pixels) {
+  return {.name = "x_map",
+          .role = Role::kX,
+          .form = map_form(f.layer.dtype, {b.block_k, tile_pixels}, b.block_k * f.bytes),
+          .sizes = {Amount{.constant = f.layer.in_channels}, per(Quantity::kInPixels)},
+          .pitches = {Amount{}, Amount{.constant = f.layer.in_channels * f.bytes}}};
 }
 
-struct PatchGemm : Planner<Facts, kConstants, check> {
-  static constexpr Features kNeeds = kWarpgroups;
-  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-  static constexpr bool kChecksBounds = true;
-
+struct PatchGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
+  static Checks checks(const Layer& layer) {
+    const std::int64_t taps = tap_count(layer);
+    return {
+        require(layer.layout == Layout::kNhwc, "layout nchw; it takes nhwc, whose pixels are rows of channels"),
+        check_one_group(layer),
+        check_no_dilation(layer),
+        check_patches(layer),
+        require(layer.in_channels % kChannelMultiple == 0 && layer.out_channels % kChannelMultiple == 0,
+                "{} input and {} output channels; tensor copies and stores want whole 16 bytes, multiples of {}",
+                layer.in_channels, layer.out_channels, kChannelMultiple),
+        require(taps <= kMostProductColumns / kChannelChoices.back(),
+                "{} taps; a product has at most {} columns, {} channels of {} taps", taps, kMostProductColumns,
+                kChannelChoices.back(), kMostProductColumns / kChannelChoices.back()),
+        require(has_turned_weights(layer) || taps == 4 || taps == 8 || taps == 16,
+                "{} taps of contiguous weights; it takes 4, 8 and 16, and others where the channels of a tap follow "
+                "one another",
+                taps),
+        require(layer.out_channels <= kIntMax / taps,
+                "{} output channels of {} taps; at most {} weights of an input channel", layer.out_channels, taps,
+                kIntMax)};
+  }
   static Blocks blocks(const Facts& f) {
-    std::vector<Block> out;
-    for (const std::int64_t channels : kChannelChoices) {
-      const bool is_more_than_all = channels > kChannelChoices.back() && channels / 2 >= f.layer.out_channels;
-      if (channels * tap_count(f.layer) > kMostColumns || is_more_than_all) {
-        continue;
-      }
-      Block b{
-          .block_c = channels, .store = channels == kChannelChoices.back() ? 4 : 8, .block_k = row_channels(f.layer)};
-      if (fit_stages(f, b, kLeastStages, kMostStages, kSharedBytes, f.target.max_shared_bytes)) {
-        out.push_back(b);
-      }
-    }
-    if (out.empty()) {
-      return fail(fmt::format("{} input channels; the weights of {} channels of {} taps do not fit shared memory",
-                              f.layer.in_channels, kChannelChoices.back(), tap_count(f.layer)));
-    }
-    return out;
+    return BlockChoices(Block{.block_k = row_channels(f.layer)})
+        .each(&Block::block_c, kChannelChoices)
+        .keep([&](Block& b) {
+          const bool is_least = b.block_c == kChannelChoices.back();
+          b.store = is_least ? 4 : 8;
+          return b.block_c * tap_count(f.layer) <= kMostProductColumns &&
+                 (is_least || b.block_c / 2 < f.layer.out_channels) &&
+                 fit_stages(f, b, kLeastStages, kMostStages, kSharedBytes, f.target.max_shared_bytes);
+        })
+        .or_fail("{} input channels; the weights of {} channels of {} taps do not fit shared memory",
+                 f.layer.in_channels, kChannelChoices.back(), tap_count(f.layer));
   }
   static double seconds(const Facts& f, const Block&, Constants& c) {
     const double pixels =
@@ -162,7 +135,7 @@ struct PatchGemm : Planner<Facts, kConstants, check> {
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     align(launch, Role::kWeight, c[kAlignment]);
-    launch.maps = {pixel_rows(f.layer, b, c[kTilePixels]),
+    launch.maps = {pixel_rows(f, b, c[kTilePixels]),
                    weight_map(f.layer, has_turned_weights(f.layer), c[kBoxColumns], b.block_k)};
   }
 };

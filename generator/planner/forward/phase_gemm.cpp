@@ -5,7 +5,9 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/plan/tensor_maps.h"
+#include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/roofline.h"
@@ -24,7 +26,6 @@ constexpr std::int64_t kLeastStages = 2, kMostStages = 8;
 constexpr std::int64_t kMostBlocksOfSm = 4;   // that are asked for
 constexpr std::int64_t kMostSegments = 1024;  // of a strip, of which each number that gives other rows is tried
 constexpr std::int64_t kTriedRows = 12;
-constexpr std::int64_t kRegistersOfSm = 65536;
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK(Block, (tile_n, 1), (tile_w, 64), (rows, 1), (warpgroups, 1), (thread_tiles, 1), (store, 1),
@@ -49,8 +50,7 @@ std::int64_t tiles(const Facts& f, const Block& b) {
          ceil_div(positions_w(f, b), b.tile_w);
 }
 
-double predicted_seconds(const Facts& f, const Block& b) {
-  Constants& c = f.of(b);
+double predicted_seconds(const Facts& f, const Block& b, Constants& c) {
   const double row_tiles = static_cast<double>(b.warpgroups * b.thread_tiles);  // of 64 positions
   const double products = c.number(kKBlocks) * c.number(kKSteps) * c.number(kReachW) * row_tiles;
   const double stores = row_tiles * 2 * c.number(kRowColumns) * 8 / static_cast<double>(b.store) / 4;  // of a warp
@@ -86,13 +86,10 @@ std::int64_t store_of(const Facts& f) {
   // An output row is a multiple of its inputs' lines, and this.
   const std::int64_t more =
       (f.columns.kernel + f.columns.output_padding - 2 * f.columns.padding.before - f.columns.stride) * channels;
-  for (std::int64_t store = 8; store > 1; store /= 2) {
-    if (line % store == 0 && f.columns.padding.before * channels % store == 0 && more % store == 0 &&
-        round_up(all, 4 * store) <= round_up(all, 8)) {
-      return store;
-    }
-  }
-  return 1;
+  return halved_until(8, [&](std::int64_t store) {
+    return line % store == 0 && f.columns.padding.before * channels % store == 0 && more % store == 0 &&
+           round_up(all, 4 * store) <= round_up(all, 8);
+  });
 }
 
 /// Adds the block with numbers of rows that make rounds of all SMs full.
@@ -104,7 +101,7 @@ void add_rows(const Facts& f, Block b, std::vector<Block>& out) {
     const std::int64_t rows = ceil_div(all, segments);
     if (rows != tried) {
       tried = b.rows = rows;
-      found.emplace_back(predicted_seconds(f, b), b);
+      found.emplace_back(predicted_seconds(f, b, f.of(b)), b);
     }
   }
   const std::size_t kept = std::min<std::size_t>(found.size(), kTriedRows);
@@ -115,104 +112,80 @@ void add_rows(const Facts& f, Block b, std::vector<Block>& out) {
   }
 }
 
-/// Adds the block with each number of blocks of an SM that fit.
-void add_blocks(const Facts& f, Block b, std::vector<Block>& out) {
-  for (b.blocks_per_sm = 1; b.blocks_per_sm <= kMostBlocksOfSm; ++b.blocks_per_sm) {
-    const std::int64_t registers = kRegistersOfSm / (f.of(b)[kThreads] * b.blocks_per_sm) / 8 * 8;
-    if (wanted_registers(f, b) > std::min<std::int64_t>(255, registers) ||
-        !fit_stages(f, b, kLeastStages, kMostStages, kSharedBytes, shared_of_block(f.target, b.blocks_per_sm))) {
-      return;
+/// Adds the block with whole rows of positions of an image, and with parts of rows of several images, which fill the
+/// rows of products better where a width is known.
+void add_widths(const Facts& f, Block b, std::vector<Block>& out) {
+  b.tile_w = f.of(b)[kProductRows];
+  if (f.of(b)[kPitch] <= kMostBox) {
+    out.push_back(b);
+  }
+  const std::int64_t all = positions_w(f, b);
+  for (std::int64_t strips = 1; f.columns.extent && strips <= kMostStrips; ++strips) {
+    b.tile_n = 1;
+    b.tile_w = ceil_div(all, strips);
+    if (f.of(b)[kPitch] <= kMostBox && f.of(b)[kPositions] <= f.of(b)[kProductRows]) {
+      b.tile_n = std::min({(f.of(b)[kProductRows] - b.tile_w) / f.of(b)[kPitch] + 1, f.sizes.batch, kMostBox});
+      if (b.tile_n > 1) {
+        out.push_back(b);
+      }
     }
-    add_rows(f, b, out);
   }
 }
 
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (layer.layout != Layout::kNhwc) {
-    return fail("layout nchw; it takes nhwc, whose pixels are rows of channels");
-  }
-  if (auto checked = check_one_group(layer); !checked) {
-    return checked;
-  }
-  if (auto checked = check_no_dilation(layer); !checked) {
-    return checked;
-  }
-  if (layer.in_channels % kChannelMultiple != 0) {
-    return fail(fmt::format("{} input channels; tensor copies want whole 16 bytes, multiples of {}", layer.in_channels,
-                            kChannelMultiple));
-  }
-  const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
-  const std::int64_t phases = rows.stride * columns.stride, reach = ceil_div(rows.kernel, rows.stride);
-  if (phases > kMostRowColumns / layer.out_channels) {
-    return fail(
-        fmt::format("{} phases of {} output channels; a position has at most {} outputs, whose stores are unrolled",
-                    phases, layer.out_channels, kMostRowColumns));
-  }
-  if (reach > kMostColumns / round_up(phases * layer.out_channels, 8)) {
-    return fail(fmt::format(
-        "{} phases of {} output channels, which an input row adds to in {} rows of positions; a product has "
-        "at most {} columns",
-        phases, layer.out_channels, reach, kMostColumns));
-  }
-  if (const std::int64_t shifts = ceil_div(columns.kernel, columns.stride); shifts > kMostShifts) {
-    return fail(fmt::format("{} taps of an output along a row; at most {}, which are unrolled", shifts, kMostShifts));
-  }
-  return check_numbers(layer);
+/// Whether so many blocks of an SM have registers, and shared memory for stages, as many as fit.
+bool fits_sm(const Facts& f, Block& b) {
+  return wanted_registers(f, b) <= registers_of_thread(f.of(b)[kThreads] * b.blocks_per_sm) &&
+         fit_stages(f, b, kLeastStages, kMostStages, kSharedBytes, shared_of_block(f.target, b.blocks_per_sm));
 }
 
 /// Elements of a row of outputs are counted in an int too.
-std::vector<Grid::Bound> bounds_of(const Layer& layer, const Block& b) {
-  std::vector<Grid::Bound> bounds = staged_bounds(layer, b.rows, b.tile_w);
-  const Axis columns = symmetric(layer.axes[kWidth]);
-  const std::int64_t elements = columns.stride * layer.out_channels;
-  const std::int64_t reach = columns.kernel + columns.output_padding + columns.padding.before;
+std::vector<Grid::Bound> bounds_of(const Facts& f, const Block& b) {
+  std::vector<Grid::Bound> bounds = staged_bounds(f.layer, b.rows, b.tile_w);
+  const std::int64_t elements = f.columns.stride * f.layer.out_channels;
+  const std::int64_t reach = f.columns.kernel + f.columns.output_padding + f.columns.padding.before;
   bounds.back().most = std::min(bounds.back().most, std::max<std::int64_t>(0, kIntMax / elements - b.tile_w - reach));
   return bounds;
 }
 
-struct PhaseGemm : Planner<Facts, kConstants, check> {
-  static constexpr Features kNeeds = kWarpgroups;
-  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
-  static constexpr bool kChecksBounds = true;
-
-  static Blocks blocks(const Facts& f) {
-    std::vector<Block> out;
-    for (const auto& [warpgroups, thread_tiles] : {std::pair{1, 1}, {2, 1}, {3, 1}, {1, 2}, {1, 3}}) {
-      Block b{.warpgroups = warpgroups,
-              .thread_tiles = thread_tiles,
-              .store = store_of(f),
-              .block_k = row_channels(f.layer)};
-      if (thread_tiles * f.of(b)[kInstructionN] / 2 > kMostAccumulators ||
-          thread_tiles * f.of(b)[kRowColumns] > kMostRowColumns) {
-        continue;
-      }
-      b.tile_w = f.of(b)[kProductRows];
-      if (f.of(b)[kPitch] <= kMostBox) {
-        add_blocks(f, b, out);
-      }
-      // Parts of rows of several images, which fill the rows of products better where a width is known.
-      const std::int64_t all = positions_w(f, b);
-      for (std::int64_t strips = 1; f.columns.extent && strips <= kMostStrips; ++strips) {
-        b.tile_n = 1;
-        b.tile_w = ceil_div(all, strips);
-        if (f.of(b)[kPitch] <= kMostBox && f.of(b)[kPositions] <= f.of(b)[kProductRows]) {
-          b.tile_n = std::min({(f.of(b)[kProductRows] - b.tile_w) / f.of(b)[kPitch] + 1, f.sizes.batch, kMostBox});
-          if (b.tile_n > 1) {
-            add_blocks(f, b, out);
-          }
-        }
-      }
-    }
-    if (out.empty()) {
-      return fail(
-          fmt::format("{} input channels of {} taps and {} output channels: their weights and two stages do not "
-                      "fit shared memory",
-                      f.layer.in_channels, tap_count(f.layer), f.layer.out_channels));
-    }
-    return out;
+struct PhaseGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
+  static Checks checks(const Layer& layer) {
+    const Axis &rows = layer.axes[kHeight], &columns = layer.axes[kWidth];
+    const std::int64_t phases = rows.stride * columns.stride, reach = ceil_div(rows.kernel, rows.stride);
+    const std::int64_t shifts = ceil_div(columns.kernel, columns.stride);
+    return {
+        require(layer.layout == Layout::kNhwc, "layout nchw; it takes nhwc, whose pixels are rows of channels"),
+        check_one_group(layer),
+        check_no_dilation(layer),
+        require(layer.in_channels % kChannelMultiple == 0,
+                "{} input channels; tensor copies want whole 16 bytes, multiples of {}", layer.in_channels,
+                kChannelMultiple),
+        require(phases <= kMostRowColumns / layer.out_channels,
+                "{} phases of {} output channels; a position has at most {} outputs, whose stores are unrolled", phases,
+                layer.out_channels, kMostRowColumns),
+        require(reach <= kMostColumns / round_up(phases * layer.out_channels, 8),
+                "{} phases of {} output channels, which an input row adds to in {} rows of positions; a product has at "
+                "most {} columns",
+                phases, layer.out_channels, reach, kMostColumns),
+        require(shifts <= kMostShifts, "{} taps of an output along a row; at most {}, which are unrolled", shifts,
+                kMostShifts)};
   }
-  static double seconds(const Facts& f, const Block& b, Constants&) { return predicted_seconds(f, b); }
+  static Blocks blocks(const Facts& f) {
+    return BlockChoices(Block{.store = store_of(f), .block_k = row_channels(f.layer)})
+        .each(&Block::warpgroups, &Block::thread_tiles, {{1, 1}, {2, 1}, {3, 1}, {1, 2}, {1, 3}})
+        .keep([&](const Block& b) {
+          return b.thread_tiles * f.of(b)[kInstructionN] / 2 <= kMostAccumulators &&
+                 b.thread_tiles * f.of(b)[kRowColumns] <= kMostRowColumns;
+        })
+        .into([&](const Block& b, std::vector<Block>& out) { add_widths(f, b, out); })
+        .up_to(&Block::blocks_per_sm, kMostBlocksOfSm)
+        .keep([&](Block& b) { return fits_sm(f, b); })
+        .into([&](const Block& b, std::vector<Block>& out) { add_rows(f, b, out); })
+        .or_fail(
+            "{} input channels of {} taps and {} output channels: their weights and two stages do not fit shared "
+            "memory",
+            f.layer.in_channels, tap_count(f.layer), f.layer.out_channels);
+  }
+  static double seconds(const Facts& f, const Block& b, Constants& c) { return predicted_seconds(f, b, c); }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} outputs of {} channels{}; {} taps", b.rows * f.rows.stride,
                         b.tile_w * f.columns.stride, f.layer.out_channels,
@@ -228,7 +201,7 @@ struct PhaseGemm : Planner<Facts, kConstants, check> {
                      {per(Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), b.rows},
                      {per(Quantity::kInWidth, c[kBeyondW] - c[kFirstW]), b.tile_w}},
             .most_tiles = f.target.multiprocessors * b.blocks_per_sm,
-            .bounds = bounds_of(f.layer, b)};
+            .bounds = bounds_of(f, b)};
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     align(launch, Role::kWeight, c[kAlignment]);

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "convtgen_template_programs_embedded.h"
+#include "generator/planner/search/block_choices.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/roofline.h"
@@ -15,7 +17,6 @@
 namespace convtgen {
 namespace planners::roll_gemm {
 
-constexpr std::int64_t kMostInstructionN = 256;  // of a product
 constexpr std::int64_t kMostRegisters = 152;  // of accumulators and fragments: beyond, products are serialised (C7512)
 constexpr std::int64_t kMostPixelRegisters = 160;    // with channels last
 constexpr std::int64_t kMostRoundedRegisters = 120;  // the same of tf32, whose words are rounded
@@ -160,12 +161,7 @@ double predicted_seconds(const Facts& f, const Block& b) {
 /// stage.
 bool choose_stages(const Facts& f, Block& b) {
   const std::int64_t unit = f.channels_last || f.layer.in_channels % b.block_k == 0 ? 1 : f.of(b)[kKBlocks];
-  for (b.stages = kMostStages; b.stages >= 2; --b.stages) {
-    if (b.stages % unit == 0 && f.of(b)[kSharedBytes] <= f.target.max_shared_bytes) {
-      return true;
-    }
-  }
-  return false;
+  return fit_stages(f, b, 2, round_down(kMostStages, unit), kSharedBytes, f.target.max_shared_bytes, unit);
 }
 
 /// The rows of a tile for which the whole takes least.
@@ -190,7 +186,7 @@ std::vector<std::int64_t> block_n_choices(const Facts& f) {
     Block least;
     least.block_n = block_n;
     least.block_k = f.channels_last ? round_up(f.layer.in_channels, f.instruction_k) : f.instruction_k;
-    return f.of(least)[kInstructionN] <= kMostInstructionN && f.of(least)[kSharedBytes] <= f.target.max_shared_bytes;
+    return f.of(least)[kInstructionN] <= kMostProductColumns && f.of(least)[kSharedBytes] <= f.target.max_shared_bytes;
   };
   std::vector<std::int64_t> choices;
   for (std::int64_t parts = 1; parts <= ceil_div(out, 8) && choices.size() < 3; ++parts) {
@@ -220,49 +216,36 @@ bool registers_suffice(const Facts& f, const Block& b) {
   return acc_registers(f, b) <= f.of(b)[kMostAccumulators] && registers.wanted <= registers.most;
 }
 
-/// The block with the stages that are predicted to take least; nothing where none fits.
-std::optional<Block> with_pipeline(const Facts& f, const Block& b) {
-  if (f.channels_last) {  // which has all channels in a stage
-    Block whole = b;
-    whole.block_k = round_up(f.layer.in_channels, f.instruction_k);
-    if (f.of(whole)[kKSteps] * f.columns.kernel * b.thread_positions / 2 > kMostPixelProducts ||
-        !choose_stages(f, whole)) {
-      return std::nullopt;
-    }
-    choose_rows(f, whole);
-    return whole;
-  }
-  std::optional<Block> best;
-  double least = std::numeric_limits<double>::infinity();
-  for (const std::int64_t k_steps : {4, 2, 1}) {
-    Block tried = b;
-    tried.block_k = k_steps * f.instruction_k;
+/// The stages that are predicted to take least; false where none fit.
+bool choose_pipeline(const Facts& f, Block& b) {
+  const std::int64_t k = f.instruction_k;
+  // With channels last a stage has all channels.
+  const auto sizes = f.channels_last ? std::vector{round_up(f.layer.in_channels, k)} : std::vector{4 * k, 2 * k, k};
+  const std::int64_t most = f.channels_last ? kMostPixelProducts : kMostProducts;
+  const std::vector<Block> pipelines = BlockChoices(b).each(&Block::block_k, sizes).keep([&](Block& tried) {
+    const std::int64_t k_steps = f.of(tried)[kKSteps];
     const bool is_wider = k_steps > 1 && tried.block_k >= 2 * f.layer.in_channels;
     const bool is_odd = k_steps == 1 && f.of(tried)[kKBlocks] > 1;
-    if (is_wider || is_odd || k_steps * f.columns.kernel * b.thread_positions / 2 > kMostProducts ||
-        !choose_stages(f, tried)) {
-      continue;
-    }
+    return !is_wider && !is_odd && k_steps * f.columns.kernel * b.thread_positions / 2 <= most &&
+           choose_stages(f, tried);
+  });
+  double least = std::numeric_limits<double>::infinity();
+  for (Block tried : pipelines) {
     choose_rows(f, tried);
     if (const double seconds = predicted_seconds(f, tried); seconds < least) {
       least = seconds;
-      best = tried;
+      b = tried;
     }
   }
-  return best;
+  return !pipelines.empty();
 }
 
 /// How outputs are stored.
 void choose_store(const Facts& f, Block& b) {
-  const Layer& layer = f.layer;
-  b.store = f.channels_last || b.staged_epilogue ? f.vector : b.thread_positions;
-  const auto fits = [&] {
-    return f.channels_last ? b.block_n % (4 * b.store) == 0 && layer.out_channels % b.store == 0
-                           : f.shape.out[kWidth] % b.store == 0;
-  };
-  while (!fits()) {
-    b.store /= 2;
-  }
+  b.store = halved_until(f.channels_last || b.staged_epilogue ? f.vector : b.thread_positions, [&](std::int64_t store) {
+    return f.channels_last ? b.block_n % (4 * store) == 0 && f.layer.out_channels % store == 0
+                           : f.shape.out[kWidth] % store == 0;
+  });
 }
 
 /// Why blocks() has none: which limit the smallest block that it tries breaks.
@@ -271,8 +254,8 @@ std::unexpected<Error> why_none(const Facts& f) {
   Block least;
   least.block_k = f.channels_last ? round_up(layer.in_channels, f.instruction_k)
                                   : (layer.in_channels > f.instruction_k ? 2 : 1) * f.instruction_k;
-  if (8 * layer.axes[kHeight].kernel > kMostInstructionN) {
-    return fail(fmt::format("kernel height {}; at most {}", layer.axes[kHeight].kernel, kMostInstructionN / 8));
+  if (8 * layer.axes[kHeight].kernel > kMostProductColumns) {
+    return fail(fmt::format("kernel height {}; at most {}", layer.axes[kHeight].kernel, kMostProductColumns / 8));
   }
   const std::vector<std::int64_t> choices = block_n_choices(f);
   least.block_n = choices.empty() ? 8 : choices.back();
@@ -300,80 +283,42 @@ std::unexpected<Error> why_none(const Facts& f) {
   return fail_shared_memory(f.target, words, f.of(least)[kSharedBytes]);
 }
 
-/// What the template asks of the layer, whatever its sizes.
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check_input_strides(layer); !checked) {
-    return checked;
-  }
-  const std::int64_t bytes = bytes_of(layer.dtype);
-  const bool channels_last = layer.layout == Layout::kNhwc;
-  if (auto checked = check_one_group(layer); !checked) {
-    return checked;
-  }
-  const Axis& rows = layer.axes[kHeight];
-  const Axis& columns = layer.axes[kWidth];
-  if (rows.stride != 1 || columns.stride != 1) {
-    return fail(fmt::format("stride {}; it takes 1", axes_text(layer, &Axis::stride)));
-  }
-  if (rows.dilation != 1) {
-    return fail(fmt::format("dilation {} in height; it takes 1", rows.dilation));
-  }
-  if (rows.kernel < 2 && !channels_last) {
-    return fail("kernel height 1; in nchw it takes 2 and more");
-  }
-  if (const std::int64_t reach = columns.dilation * (columns.kernel - 1); reach > kMostReach) {
-    return fail(fmt::format("dilation * (kernel - 1) is {} in width; at most {}", reach, kMostReach));
-  }
-  if (columns.padding.before > kMostReach) {
-    return fail(fmt::format("padding {} in width; at most {}", columns.padding.before, kMostReach));
-  }
-  const Size extent = channels_last ? Size(layer.in_channels) : columns.extent;
-  if (!extent || *extent * bytes % 16 != 0) {
-    return fail_extent(layer, 16 / bytes, 16);
-  }
-  return {};
-}
-
-struct RollGemm : Planner<Facts, kConstants, check> {
-  static constexpr Features kNeeds = kWarpgroups;
-  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
-  static constexpr bool kServesGradInput = true;
+struct RollGemm : ExchangingPlanner<Facts, kConstants> {
   static constexpr std::size_t kMostPlans = 8;
   static constexpr bool kNeedsShape = true;
 
-  static Parameters parameters(const Problem& problem) {
-    return with_product_types(product_parameters(problem.layer), problem.layer.dtype);
+  static Checks checks(const Layer& layer) {
+    const std::int64_t bytes = bytes_of(layer.dtype);
+    const bool channels_last = layer.layout == Layout::kNhwc;
+    const Axis& rows = layer.axes[kHeight];
+    const Axis& columns = layer.axes[kWidth];
+    const std::int64_t reach = columns.dilation * (columns.kernel - 1);
+    const Size extent = channels_last ? Size(layer.in_channels) : columns.extent;
+    return {check_input_strides(layer),
+            check_one_group(layer),
+            require(rows.stride == 1 && columns.stride == 1, "stride {}; it takes 1", axes_text(layer, &Axis::stride)),
+            require(rows.dilation == 1, "dilation {} in height; it takes 1", rows.dilation),
+            require(rows.kernel >= 2 || channels_last, "kernel height 1; in nchw it takes 2 and more"),
+            require(reach <= kMostReach, "dilation * (kernel - 1) is {} in width; at most {}", reach, kMostReach),
+            require(columns.padding.before <= kMostReach, "padding {} in width; at most {}", columns.padding.before,
+                    kMostReach),
+            extent && *extent * bytes % 16 == 0 ? Result<void>() : fail_extent(layer, 16 / bytes, 16)};
+  }
+  static Checks size_checks(const Facts& f) {
+    return {require(f.shape.output_elements > 0, "a batch of 0; there is nothing to compute")};
   }
   static Blocks blocks(const Facts& f) {
-    if (f.shape.output_elements == 0) {
-      return fail("a batch of 0; there is nothing to compute");
-    }
-    std::vector<Block> out;
-    for (const std::int64_t positions : {2, 4}) {
-      for (const std::int64_t block_n : block_n_choices(f)) {
-        for (const bool flat : {false, true}) {
-          for (const bool staged_epilogue : {false, true}) {
-            if ((f.channels_last && staged_epilogue) || (flat && !f.columns.extent)) {
-              continue;
-            }
-            Block block;
-            block.thread_positions = positions;
-            block.block_n = block_n;
-            block.flat = flat;
-            block.staged_epilogue = staged_epilogue;
-            choose_store(f, block);
-            if (!registers_suffice(f, block)) {
-              continue;
-            }
-            if (const std::optional<Block> whole = with_pipeline(f, block)) {
-              out.push_back(*whole);
-            }
-          }
-        }
-      }
-    }
-    return out.empty() ? Blocks(why_none(f)) : out;
+    return BlockChoices(Block())
+        .each(&Block::thread_positions, {2, 4})
+        .each(&Block::block_n, block_n_choices(f))
+        .each(&Block::flat, {false, true})
+        .each(&Block::staged_epilogue, {false, true})
+        .keep([&](const Block& b) { return (!f.channels_last || !b.staged_epilogue) && (!b.flat || f.columns.extent); })
+        .keep([&](Block& b) {
+          choose_store(f, b);
+          return registers_suffice(f, b) && choose_pipeline(f, b);
+        })
+        .or_fail([&] { return why_none(f); });
   }
   static double seconds(const Facts& f, const Block& b, Constants&) { return predicted_seconds(f, b); }
   static Words words(const Facts& f, const Block& b, Constants& c) {

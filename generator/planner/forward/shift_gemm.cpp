@@ -5,6 +5,8 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/forward/shift_gemm_block.h"
+#include "generator/planner/search/checks.h"
+#include "generator/planner/search/tensor_cores.h"
 
 namespace convtgen {
 namespace planners::shift_gemm {
@@ -13,12 +15,10 @@ using convtgen::shift_gemm::kConstants;
 using gemm::Block;
 using gemm::Facts;
 
-struct ShiftGemm : Planner<Facts, kConstants, gemm::check> {
-  static constexpr Features kNeeds = kWarpgroups;
-  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
-  static constexpr bool kServesGradInput = true;
+struct ShiftGemm : ExchangingPlanner<Facts, kConstants> {
   static constexpr auto kMembers = std::span(gemm::kAllMembers).last<gemm::kAllMembers.size() - gemm::kF32x3Members>();
 
+  static Checks checks(const Layer& layer) { return {check_group_channels(layer)}; }
   static Parameters parameters(const Problem& problem) {
     return with_product_types(gemm::group_parameters(problem.layer), problem.layer.dtype);
   }

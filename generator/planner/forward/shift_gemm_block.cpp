@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "generator/planner/search/tensor_cores.h"
+#include "generator/planner/search/checks.h"
 
 namespace convtgen::shift_gemm {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "generator/planner/forward/gemm_cost.h"
 #include "generator/planner/forward/shift_gemm_block.h"
+#include "generator/planner/search/integers.h"
 #include "generator/planner/search/roofline.h"
 
 namespace convtgen::shift_gemm {

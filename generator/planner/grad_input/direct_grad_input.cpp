@@ -6,6 +6,7 @@
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/forward/direct_block.h"
 #include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/scalar.h"
 
 namespace convtgen {
@@ -13,26 +14,16 @@ namespace planners::direct_grad_input {
 
 using namespace convtgen::direct;
 
-/// The block's own limits: the kernel's coordinates to the end of its last tile, and the grid.
-Result<void> check_block(const Facts& f, const Block& block) {
-  const auto bounds = staged_bounds(f.layer, f.of(block)[kTileRows], f.of(block)[kTileColumns]);
-  if (auto checked = check_bounds(f.layer, bounds); !checked) {
-    return checked;
-  }
-  if (f.layer.groups > kIntMax / f.of(block)[kChannelTiles]) {
-    return fail(fmt::format("{} input channels need more blocks than a grid can have (2^31 - 1)", f.layer.in_channels));
-  }
-  return {};
-}
-
-struct DirectGradInput : ScalarPlanner<Facts, kConstants> {
+struct DirectGradInput : GeneralPlanner<DirectGradInput, Facts, kConstants> {
   static constexpr Direction kDirection = Direction::kGradInput;
   static constexpr auto kAllMembers = Block::members();
   static constexpr auto kMembers = std::span(kAllMembers).first<kAllMembers.size() - kForwardMembers>();
-  static constexpr bool kIsRanked = false;
 
-  static Blocks blocks(const Facts& f) { return blocks_of(f, kAims, planners::direct_grad_input::check_block); }
-  static double seconds(const Facts& f, const Block& b, Constants& c) { return scalar_seconds(f, grid(f, b, c)); }
+  static Blocks blocks(const Facts& f) { return blocks_of(f, kAims); }
+  static Result<void> check_block(const Facts& f, const Block&, Constants& c) {
+    return require(f.layer.groups <= kIntMax / c[kChannelTiles],
+                   "{} input channels need more blocks than a grid can have (2^31 - 1)", f.layer.in_channels);
+  }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} inputs of {} channels; {} taps", c[kTileRows], c[kTileColumns],
                         std::min(c[kTileChannels], f.made), f.taps),

@@ -7,7 +7,9 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/plan/tensor_maps.h"
+#include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/roofline.h"
@@ -18,7 +20,6 @@ namespace convtgen {
 namespace planners::tap_gemm {
 
 constexpr std::int64_t kColumnMultiple = 32;    // of a tile's input channels
-constexpr std::int64_t kMostColumns = 256;      // of a product
 constexpr std::int64_t kOpenAccumulators = 96;  // the same, with places to find among open sizes for two tiles of rows
 constexpr std::int64_t kLeastStages = 3, kMostStages = 8;
 constexpr std::int64_t kLeastBox = 8;                            // positions: the rows of a swizzle pattern
@@ -77,7 +78,8 @@ std::int64_t most_accumulators(const Facts& f, std::int64_t block_m) {
 }
 
 /// The least input channels of a tile for each number of tiles that have all.
-std::set<std::int64_t> block_n_sizes(const Facts& f, std::int64_t most) {
+std::set<std::int64_t> block_n_sizes(const Facts& f, std::int64_t block_m) {
+  const std::int64_t most = std::min(kMostProductColumns, most_accumulators(f, block_m) * 256 / block_m);
   std::set<std::int64_t> sizes;
   for (std::int64_t size = kColumnMultiple; size <= most; size += kColumnMultiple) {
     sizes.insert(round_up(ceil_div(f.layer.in_channels, ceil_div(f.layer.in_channels, size)), kColumnMultiple));
@@ -85,36 +87,25 @@ std::set<std::int64_t> block_n_sizes(const Facts& f, std::int64_t most) {
   return sizes;
 }
 
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (layer.layout != Layout::kNhwc) {
-    return fail("NCHW; tensor copies of a pixel's channels want channels last");
-  }
-  if (auto checked = check_one_group(layer); !checked) {
-    return checked;
-  }
-  for (const auto& [name, channels] :
-       {std::pair{"input", layer.in_channels}, std::pair{"output", layer.out_channels}}) {
-    if (channels % 8 != 0) {
-      return fail(
-          fmt::format("{} {} channels; tensor copies and stores want whole 16 bytes, multiples of 8", channels, name));
-    }
-  }
-  const std::int64_t rows = layer.axes[kHeight].stride, columns = layer.axes[kWidth].stride;
-  if (rows == 1 && columns == 1) {
-    return fail("stride 1; the gradient is a forward layer, whose templates read the input once for all taps");
-  }
-  if (const std::int64_t stride = std::max(rows, columns); stride > kMostStep) {
-    return fail(fmt::format("stride {}; at most {}, which the elements of a tensor copy are apart", stride, kMostStep));
-  }
-  return check_numbers(layer);
+Result<void> check_whole_vectors(std::string_view name, std::int64_t channels) {
+  return require(channels % 8 == 0, "{} {} channels; tensor copies and stores want whole 16 bytes, multiples of 8",
+                 channels, name);
 }
 
-struct TapGemm : Planner<Facts, kConstants, check> {
-  static constexpr Features kNeeds = kWarpgroups;
-  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
+struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
   static constexpr Direction kDirection = Direction::kGradInput;
 
+  static Checks checks(const Layer& layer) {
+    const std::int64_t stride = std::max(layer.axes[kHeight].stride, layer.axes[kWidth].stride);
+    return {require(layer.layout == Layout::kNhwc, "NCHW; tensor copies of a pixel's channels want channels last"),
+            check_one_group(layer),
+            check_whole_vectors("input", layer.in_channels),
+            check_whole_vectors("output", layer.out_channels),
+            require(stride > 1,
+                    "stride 1; the gradient is a forward layer, whose templates read the input once for all taps"),
+            require(stride <= kMostStep, "stride {}; at most {}, which the elements of a tensor copy are apart", stride,
+                    kMostStep)};
+  }
   static Parameters parameters(const Problem& problem) {
     Parameters p = scalar_parameters(problem.layer, Direction::kGradInput);
     for (const std::string_view name : {"Sum", "Offset", "element_kind"}) {
@@ -124,35 +115,19 @@ struct TapGemm : Planner<Facts, kConstants, check> {
     return p;
   }
   static Blocks blocks(const Facts& f) {
-    std::vector<Block> out;
-    for (const std::int64_t block_k : {64, 32}) {
-      // Half of a row is worth it where the other half would be zeros.
-      if (block_k == 32 && round_up(f.layer.out_channels, 64) == round_up(f.layer.out_channels, 32)) {
-        continue;
-      }
-      for (const std::int64_t block_m : {128, 256}) {
-        const std::int64_t most = std::min(kMostColumns, most_accumulators(f, block_m) * 256 / block_m);
-        for (const std::int64_t block_n : block_n_sizes(f, most)) {
-          for (const std::int64_t cluster : {1, 2, 4}) {
-            Block b{.block_m = block_m, .block_n = block_n, .block_k = block_k, .cluster = cluster};
-            choose_box(f, b);
-            if (fit_stages(f, b, kLeastStages, kMostStages, kSharedBytes, f.target.max_shared_bytes)) {
-              out.push_back(b);
-            }
-          }
-        }
-      }
-    }
-    for (const Block& b : out) {
-      if (auto checked = check_bounds(f.layer, staged_bounds(f.layer, b.box_h, b.box_w)); !checked) {
-        return std::unexpected(checked.error());
-      }
-    }
-    if (std::erase_if(out, [&](const Block& b) { return f.of(b)[kPackedTileBytes] > kMostBlockBytes; }) > 0 &&
-        out.empty()) {
-      return fail(fmt::format("packed weights of more than {} MiB of a block", kMostBlockBytes >> 20));
-    }
-    return out;
+    // Half of a row is worth it where the other half would be zeros.
+    const bool is_half = round_up(f.layer.out_channels, 64) != round_up(f.layer.out_channels, 32);
+    return BlockChoices(Block())
+        .each(&Block::block_k, is_half ? std::vector{64, 32} : std::vector{64})
+        .each(&Block::block_m, {128, 256})
+        .each(&Block::block_n, [&](const Block& b) { return block_n_sizes(f, b.block_m); })
+        .each(&Block::cluster, {1, 2, 4})
+        .keep([&](Block& b) {
+          choose_box(f, b);
+          return fit_stages(f, b, kLeastStages, kMostStages, kSharedBytes, f.target.max_shared_bytes) &&
+                 f.of(b)[kPackedTileBytes] <= kMostBlockBytes;
+        })
+        .or_fail("packed weights of more than {} MiB of a block", kMostBlockBytes >> 20);
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     const std::int64_t tiles = ceil_div(all_boxes(f, b), c[kBoxes] * b.cluster) * c[kNTiles];

@@ -8,6 +8,7 @@
 #include "generator/planner/grad_weight/launch.h"
 #include "generator/planner/plan/tensor_maps.h"
 #include "generator/planner/search/integers.h"
+#include "generator/planner/search/roofline.h"
 
 namespace convtgen::grad_weight {
 namespace {
@@ -99,8 +100,8 @@ double box_positions_copied(const Facts& f, const Block& b) {
   return static_cast<double>(of[kInBoxes] * of[kInputPixels] + of[kPlanes] * of[kOutBoxes] * of[kPlanePixels]);
 }
 
-double box_stage_cycles(const Facts& f, const Block& b, double cycles) {
-  return std::max(cycles + f.factors.grad_weight_stage,
+double box_stage_cycles(const Facts& f, const Block& b, const StageWork& work) {
+  return std::max(cycles_of(f.target, work) + f.factors.grad_weight_stage,
                   f.factors.grad_weight_latency / static_cast<double>(b.stages - kIssueLag));
 }
 
@@ -161,6 +162,11 @@ Result<Chunks> chunks_of_copies(const Layer& layer, std::string_view what, std::
       static_cast<double>(bytes / *layer.batch * chunks.images) / (1 << 20),
       most == 1 ? "" : fmt::format(" for {} image{} at a time", chunks.images, chunks.images == 1 ? "" : "s"),
       most_bytes >> 20));
+}
+
+Result<void> check_copies(const Layer& layer, std::string_view what, std::int64_t most) {
+  const auto chunks = chunks_of_copies(layer, what, most);
+  return chunks ? Result<void>() : std::unexpected(chunks.error());
 }
 
 void add_box_maps(LaunchPlan& launch, const Facts& f, const Block& b, std::int64_t parts, Dtype dtype) {

@@ -31,7 +31,7 @@ inline constexpr std::int64_t kIssueLag = 2;  // stages from a stage's last read
 /// Positions of boxes that copies bring to a stage, one at a time, however few channels a box has.
 [[nodiscard]] double box_positions_copied(const Facts& f, const Block& b);
 /// The cycles of a stage that has this work: its copies have the time of the stages before it.
-[[nodiscard]] double box_stage_cycles(const Facts& f, const Block& b, double cycles);
+[[nodiscard]] double box_stage_cycles(const Facts& f, const Block& b, const StageWork& work);
 
 /// Errors: channels that are no whole 16 bytes in 16 bits, or a stride that tensor copies don't have.
 [[nodiscard]] Result<void> check_boxes(const Layer& layer);
@@ -48,6 +48,9 @@ struct Chunks {
 /// Errors: copies of an open size, or too many. `what` is what is copied: "NCHW".
 [[nodiscard]] Result<Chunks> chunks_of_copies(const Layer& layer, std::string_view what, std::int64_t most);
 
+/// Errors: those of chunks_of_copies().
+[[nodiscard]] Result<void> check_copies(const Layer& layer, std::string_view what, std::int64_t most);
+
 /// Adds the tensor maps of x and grad_y, whose positions have so many channels of a type for each of the layer's.
 void add_box_maps(LaunchPlan& launch, const Facts& f, const Block& b, std::int64_t parts, Dtype dtype);
 
@@ -61,8 +64,8 @@ struct CopyKernel {
 void add_copies(LaunchPlan& launch, const Facts& f, const Block& b, const CopyKernel& kernel, const Chunks& chunks);
 
 /// A planner of such a template.
-template <typename T, const auto& kMembersOf, const auto& kWanted, Result<void> (*kCheck)(const Problem&)>
-struct Boxes : Search<T, kMembersOf, kWanted, kCheck> {
+template <typename T, const auto& kMembersOf, const auto& kWanted>
+struct Boxes : Search<T, kMembersOf, kWanted> {
   static constexpr Block kSmallest = {.block_in = 16, .stages = 3};
   static constexpr std::string_view kSmallestStages = "three stages of 16 positions";
   static constexpr std::int64_t kInMultiple = 16, kLeastStages = 3, kMostStages = 8;

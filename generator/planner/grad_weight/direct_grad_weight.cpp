@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/grad_weight/grad_bias.h"
 #include "generator/planner/grad_weight/launch.h"
+#include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/scalar.h"
@@ -121,27 +124,18 @@ Block choose_block(const Facts& facts, const Aim& aim) {
   return block;
 }
 
-struct DirectGradWeight : ScalarPlanner<Facts, kConstants> {
+struct DirectGradWeight : GeneralPlanner<DirectGradWeight, Facts, kConstants> {
   static constexpr Direction kDirection = Direction::kGradWeight;
-  static constexpr bool kIsRanked = false;
 
   static Blocks blocks(const Facts& f) {
-    std::vector<Block> out;
-    for (const Aim& aim : kAims) {
-      const Block block = choose_block(f, aim);
-      if (std::ranges::find(out, block) == out.end()) {
-        out.push_back(block);
-      }
-    }
-    return out;
+    std::vector<Block> found;
+    std::ranges::transform(kAims, std::back_inserter(found), [&](const Aim& aim) { return choose_block(f, aim); });
+    return BlockChoices(std::move(found)).distinct();
   }
-  static double seconds(const Facts& f, const Block& b, Constants& c) { return scalar_seconds(f, grid(f, b, c)); }
-  static Result<void> check_block(const Facts& f, const Block& b) {
-    if (f.of(b)[kSliceBlocks] > kIntMax / b.slices) {
-      return fail(fmt::format("{} by {} channels need more blocks than a grid can have (2^31 - 1)", f.layer.in_channels,
-                              f.layer.out_channels));
-    }
-    return check_bounds(f.layer, staged_bounds(f.layer, b.tile_rows, b.tile_columns));
+  static Result<void> check_block(const Facts& f, const Block& b, Constants& c) {
+    return require(c[kSliceBlocks] <= kIntMax / b.slices,
+                   "{} by {} channels need more blocks than a grid can have (2^31 - 1)", f.layer.in_channels,
+                   f.layer.out_channels);
   }
   static Words words(const Facts& f, const Block& b, Constants&) {
     return {fmt::format("a block makes {}x{} taps of {} by {} channels from {}x{} positions at a time; {} slices",

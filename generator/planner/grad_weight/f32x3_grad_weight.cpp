@@ -9,9 +9,9 @@
 #include "generator/planner/grad_weight/search.h"
 #include "generator/planner/grad_weight/split_scales.h"
 #include "generator/planner/grad_weight/staging.h"
-#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
+#include "generator/planner/search/integers.h"
 #include "generator/planner/search/roofline.h"
-#include "generator/planner/search/tensor_cores.h"
 
 namespace convtgen {
 namespace planners::f32x3_grad_weight {
@@ -31,19 +31,12 @@ CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, RowConstantCount, kPromoteStages
                         kScanSharedBytes, kScannedChannels);
 inline constexpr auto kNames = joined(joined(kConstants, kRowNames), kOwnNames);
 
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check_channels_last(layer, kPack); !checked) {
-    return checked;
-  }
-  return check_numbers(layer);
-}
-
-struct F32x3GradWeight : Produced<F32x3GradWeight, kMembers, kNames, check> {
+struct F32x3GradWeight : Produced<F32x3GradWeight, kMembers, kNames> {
   static constexpr std::array kComputes = {Compute::kF32x3};
   static constexpr std::int64_t kMostIn = 96;
   static constexpr bool kSplits = true;
 
+  static Checks checks(const Layer& layer) { return {check_channels_last(layer, kPack)}; }
   static std::vector<Block> warpgroups(const Facts& f, Block b) {
     std::vector<Block> out = producing_warpgroups(f, b);
     for (Block& each : out) {
@@ -57,13 +50,13 @@ struct F32x3GradWeight : Produced<F32x3GradWeight, kMembers, kNames, check> {
   }
   /// Two sets of accumulators, totals, a step's A fragments of both parts, and 48 for the rest.
   static bool fits_registers(const Facts&, const Block& b, Constants& c) {
-    return (b.shared_totals ? 2 : 3) * c[kAccumulators] + 8 * c[kOwnTiles] + 48 <= thread_registers(c[kThreads]);
+    return (b.shared_totals ? 2 : 3) * c[kAccumulators] + 8 * c[kOwnTiles] + 48 <=
+           registers_of_thread(round_up(c[kThreads], 128));
   }
   static bool fits_stage(const Facts& f, const Block& b, Constants& c) {
     return c[kKSteps] <= kMostSteps && fits_rows(f, b);
   }
   static double stage_cycles(const Facts& f, const Block& b, Constants& c) {
-    const SmRates& sm = f.target.sm;
     // Values that a thread brings: each is loaded, scaled and split.
     const double values = static_cast<double>(kPack) * (c.number(kInputBatches) * c.number(kInputBatch) +
                                                         c.number(kWindowBatches) * c.number(kWindowBatch));
@@ -74,21 +67,21 @@ struct F32x3GradWeight : Produced<F32x3GradWeight, kMembers, kNames, check> {
                             .elements = c.number(kInputPixels) * static_cast<double>(b.block_in) +
                                         elements_read(f) * c.number(kWindowPixels) * static_cast<double>(b.block_out),
                             .turn_instructions = f.factors.f32x3_grad_weight_turn});
-    const double warps = static_cast<double>(b.consumer_groups);                     // of a scheduler
     const double promoted = 2 * c.number(kAccumulators) / c.number(kPromoteStages);  // instructions of a warp
     // Totals in shared memory are read and written.
     const double total_wavefronts =
-        b.shared_totals ? 2 * 4 * warps * c.number(kAccumulators) / c.number(kPromoteStages) : 0;
-    const StageWork work = {
-        .tensor_cycles = kSplitProducts * products(c) * product_cycles(f.target, b.block_in),
-        // Fragments of 64 rows are read of both parts; each product reads block_in columns of 32 bytes.
-        .shared_wavefronts = products(c) * (32 + kSplitProducts * static_cast<double>(b.block_in) / 4) +
-                             (c.number(kStageBytes) + brought.shared_bytes) / sm.shared_bytes_per_cycle +
-                             total_wavefronts,
-        .instructions = brought.instructions +
-                        warps * (steps(c) * c.number(kOwnTiles) * 2 * f.factors.grad_weight_fragment + promoted),
-        .l2_bytes = brought.l2_bytes};
-    return std::max(cycles_of(f.target, work), brought.cycles) + f.factors.grad_weight_stage;
+        b.shared_totals ? 2 * 4 * consumer_warps(b) * c.number(kAccumulators) / c.number(kPromoteStages) : 0;
+    return produced_stage_cycles(
+        f, brought,
+        {.tensor_cycles = kSplitProducts * products(c) * product_cycles(f.target, b.block_in),
+         // Fragments of 64 rows are read of both parts; each product reads block_in columns of 32 bytes.
+         .shared_wavefronts = products(c) * (32 + kSplitProducts * static_cast<double>(b.block_in) / 4) +
+                              (c.number(kStageBytes) + brought.shared_bytes) / f.target.sm.shared_bytes_per_cycle +
+                              total_wavefronts,
+         .instructions =
+             brought.instructions +
+             consumer_warps(b) * (steps(c) * c.number(kOwnTiles) * 2 * f.factors.grad_weight_fragment + promoted),
+         .l2_bytes = brought.l2_bytes});
   }
   static void bring(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     add_row_copies(launch, f, b);

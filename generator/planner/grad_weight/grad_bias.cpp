@@ -29,12 +29,10 @@ std::vector<std::int64_t> channel_sums(const Layer& layer) {
   return constants_of(program, scalar_parameters(layer, Direction::kGradBias), kConstants).value();
 }
 
-struct GradBias : ScalarPlanner<Facts, kConstants> {
+struct GradBias : GeneralPlanner<GradBias, Facts, kConstants> {
   static constexpr Direction kDirection = Direction::kGradBias;
-  static constexpr bool kIsRanked = false;
 
   static Blocks blocks(const Facts& f) { return std::vector{Block{.bias_slices = bias_slices(f.problem)}}; }
-  static double seconds(const Facts& f, const Block& b, Constants& c) { return scalar_seconds(f, grid(f, b, c)); }
   static Words words(const Facts&, const Block& b, Constants& c) {
     return {fmt::format("{} slices of the positions, {} blocks each", b.bias_slices, c[kBiasTiles]),
             "grad_bias takes every layer with a bias; it reads grad_y once"};

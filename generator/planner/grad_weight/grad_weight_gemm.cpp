@@ -8,9 +8,8 @@
 #include "generator/planner/grad_weight/choices.h"
 #include "generator/planner/grad_weight/search.h"
 #include "generator/planner/grad_weight/staging.h"
-#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/roofline.h"
-#include "generator/planner/search/tensor_cores.h"
 
 namespace convtgen {
 namespace planners::grad_weight_gemm {
@@ -27,16 +26,8 @@ CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, RowConstantCount, kVector, kInpu
                         kInputBatches, kWindowBatches, kInputBatch, kWindowBatch, kStageBytes);
 inline constexpr auto kNames = joined(joined(kConstants, kRowNames), kOwnNames);
 
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check_channels_last(layer, layer.dtype == Dtype::kF32 ? 4 : 8); !checked) {
-    return checked;
-  }
-  return check_numbers(layer);
-}
-
-struct GradWeightGemm : Produced<GradWeightGemm, kMembers, kNames, check> {
-  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
+struct GradWeightGemm : Produced<GradWeightGemm, kMembers, kNames> {
+  static Checks checks(const Layer& layer) { return {check_channels_last(layer, layer.dtype == Dtype::kF32 ? 4 : 8)}; }
   static std::vector<Block> positions(const Facts& f, Block b) {
     return produced_positions(f, b, b.row_stages > 0 ? kMostTurned : kMostPositions);
   }
@@ -51,7 +42,6 @@ struct GradWeightGemm : Produced<GradWeightGemm, kMembers, kNames, check> {
     return c[kKSteps] * c[kOwnTiles] <= kMostProducts && fits_rows(f, b);
   }
   static double stage_cycles(const Facts& f, const Block& b, Constants& c) {
-    const SmRates& sm = f.target.sm;
     const bool tf32 = c[kVector] == 4;
     // Words that a thread brings. Each is loaded and stored alone, except where channels are adjacent in memory.
     const double words = c.number(kWords) * (c.number(kInputBatches) * c.number(kInputBatch) +
@@ -63,15 +53,15 @@ struct GradWeightGemm : Produced<GradWeightGemm, kMembers, kNames, check> {
          .elements = c.number(kInputPixels) * static_cast<double>(b.block_in) +
                      elements_read(f) * c.number(kWindowPixels) * static_cast<double>(b.block_out),
          .turn_instructions = tf32 ? f.factors.grad_weight_turn_tf32 : f.factors.grad_weight_turn});
-    const double warps = static_cast<double>(b.consumer_groups);  // of a scheduler
-    const StageWork work = {
-        .tensor_cycles = products(c) * product_cycles(f.target, b.block_in),
-        // A product reads fragments of 64 rows, and block_in columns of 32 bytes.
-        .shared_wavefronts = products(c) * (16 + static_cast<double>(b.block_in) / 4) +
-                             (c.number(kStageBytes) + brought.shared_bytes) / sm.shared_bytes_per_cycle,
-        .instructions = brought.instructions + steps(c) * c.number(kOwnTiles) * warps * f.factors.grad_weight_fragment,
-        .l2_bytes = brought.l2_bytes};
-    return std::max(cycles_of(f.target, work), brought.cycles) + f.factors.grad_weight_stage;
+    return produced_stage_cycles(
+        f, brought,
+        {.tensor_cycles = products(c) * product_cycles(f.target, b.block_in),
+         // A product reads fragments of 64 rows, and block_in columns of 32 bytes.
+         .shared_wavefronts = products(c) * (16 + static_cast<double>(b.block_in) / 4) +
+                              (c.number(kStageBytes) + brought.shared_bytes) / f.target.sm.shared_bytes_per_cycle,
+         .instructions =
+             brought.instructions + steps(c) * c.number(kOwnTiles) * consumer_warps(b) * f.factors.grad_weight_fragment,
+         .l2_bytes = brought.l2_bytes});
   }
 };
 

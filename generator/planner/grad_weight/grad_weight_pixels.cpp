@@ -8,7 +8,7 @@
 #include "generator/planner/grad_weight/boxes.h"
 #include "generator/planner/grad_weight/choices.h"
 #include "generator/planner/grad_weight/search.h"
-#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/roofline.h"
 #include "generator/planner/search/tensor_cores.h"
 
@@ -20,21 +20,12 @@ using namespace convtgen::grad_weight;
 inline constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, tile_images, promote_stages));
 inline constexpr auto kNames = joined(kConstants, kBoxNames);
 
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check_boxes(layer); !checked) {
-    return checked;
-  }
-  if (layer.layout != Layout::kNhwc) {
-    if (auto chunks = chunks_of_copies(layer, "NCHW", 1); !chunks) {
-      return std::unexpected(chunks.error());
-    }
-  }
-  return check_numbers(layer);
-}
+struct GradWeightPixels : Boxes<GradWeightPixels, kMembers, kNames> {
+  static constexpr auto& kComputes = kHalfModes;
 
-struct GradWeightPixels : Boxes<GradWeightPixels, kMembers, kNames, check> {
-  static constexpr std::array kComputes = {Compute::kF16, Compute::kBf16};
+  static Checks checks(const Layer& layer) {
+    return {check_boxes(layer), layer.layout == Layout::kNhwc ? Result<void>() : check_copies(layer, "NCHW", 1)};
+  }
   static std::int64_t copied_bytes(const Layer& layer) {
     return layer.layout != Layout::kNhwc ? bytes_of_copies(layer) : 0;
   }
@@ -47,14 +38,13 @@ struct GradWeightPixels : Boxes<GradWeightPixels, kMembers, kNames, check> {
     return c[kKSteps] * c[kOwnTiles] <= kMostProducts && fits_boxes(f, b);
   }
   static double stage_cycles(const Facts& f, const Block& b, Constants& c) {
-    const StageWork work = {
-        .tensor_cycles = products(c) * product_cycles(f.target, b.block_in),
-        // A product reads fragments of 64 rows, and block_in columns of 32 bytes.
-        .shared_wavefronts = products(c) * (16 + static_cast<double>(b.block_in) / 4) + box_positions_copied(f, b),
-        .instructions =
-            steps(c) * c.number(kOwnTiles) * static_cast<double>(b.consumer_groups) * f.factors.grad_weight_fragment,
-        .l2_bytes = c.number(kCopiedBytes)};
-    return box_stage_cycles(f, b, cycles_of(f.target, work));
+    return box_stage_cycles(
+        f, b,
+        {.tensor_cycles = products(c) * product_cycles(f.target, b.block_in),
+         // A product reads fragments of 64 rows, and block_in columns of 32 bytes.
+         .shared_wavefronts = products(c) * (16 + static_cast<double>(b.block_in) / 4) + box_positions_copied(f, b),
+         .instructions = steps(c) * c.number(kOwnTiles) * consumer_warps(b) * f.factors.grad_weight_fragment,
+         .l2_bytes = c.number(kCopiedBytes)});
   }
   static void bring(LaunchPlan& launch, const Facts& f, const Block& b, Constants&) {
     add_box_maps(launch, f, b, 1, f.layer.dtype);

@@ -10,7 +10,8 @@
 #include "generator/planner/grad_weight/search.h"
 #include "generator/planner/grad_weight/staging.h"
 #include "generator/planner/plan/tensor_maps.h"
-#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/block_choices.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/roofline.h"
 #include "generator/planner/search/tensor_cores.h"
@@ -22,7 +23,6 @@ using namespace convtgen::grad_weight;
 
 constexpr std::int64_t kMostPositions = 256;     // of a stage
 constexpr std::int64_t kMostRowPositions = 128;  // of a row of them
-constexpr std::int64_t kMostColumns = 256;       // of a product
 
 inline constexpr auto kMembers = joined(
     kCommonMembers, CONVTGEN_MEMBERS(rows_in_columns, swizzle, producers, input_copies, window_copies, promote_stages));
@@ -33,33 +33,36 @@ CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kBoxRows, kInput
 inline constexpr auto kNames = joined(kConstants, kOwnNames);
 
 /// Rows of all positions, of which a stage has tile_rows.
-std::int64_t rows_of_positions(const Facts& f, const Block& b) {
+std::int64_t rows_of_positions(const Facts& f, Block b) {
   return b.rows_in_columns ? output_extent(f.rows, f.sizes.extents[kHeight]) : f.sizes.extents[kHeight];
 }
 
-Result<void> check(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (layer.layout != Layout::kNchw) {
-    return fail("channels last; it takes NCHW");
+/// Positions of a row in whole boxes of a swizzle. A wider one does as well where it divides the row.
+std::vector<std::int64_t> row_choices(const Facts& f, std::int64_t swizzle) {
+  const std::int64_t box = swizzle / f.bytes;
+  std::vector<std::int64_t> choices;
+  for (std::int64_t boxes = 1; boxes * box <= kMostRowPositions && (boxes - 1) * box < f.sizes.extents[kWidth];
+       boxes += swizzle < 128 ? 2 : 1) {
+    choices.push_back(boxes * box);
   }
-  const Axis columns = symmetric(layer.axes[kWidth]);
-  if (!columns.extent) {
-    return fail("an open width; it takes rows of a known size");
-  }
-  for (const auto& [name, width] :
-       {std::pair{"width", *columns.extent}, std::pair{"output width", output_extent(columns, *columns.extent)}}) {
-    if (width * bytes_of(layer.dtype) % 4 != 0) {
-      return fail(fmt::format("{} {}; it takes rows of whole words, of even widths", name, width));
-    }
-  }
-  return check_numbers(layer);
+  return choices;
 }
 
-struct GradWeightRows : Search<GradWeightRows, kMembers, kNames, check> {
-  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
+Result<void> check_words(std::string_view name, std::int64_t width, std::int64_t bytes) {
+  return require(width * bytes % 4 == 0, "{} {}; it takes rows of whole words, of even widths", name, width);
+}
+
+struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
   static constexpr Block kSmallest = {.producers = 32, .tile_columns = 16, .swizzle = 32};
   static constexpr std::int64_t kMostStages = 8;
 
+  static Checks checks(const Layer& layer) {
+    const Axis columns = symmetric(layer.axes[kWidth]);
+    const std::int64_t width = columns.extent.value_or(0), bytes = bytes_of(layer.dtype);
+    return {require(layer.layout == Layout::kNchw, "channels last; it takes NCHW"),
+            require(columns.extent.has_value(), "an open width; it takes rows of a known size"),
+            check_words("width", width, bytes), check_words("output width", output_extent(columns, width), bytes)};
+  }
   /// Tensor copies bring rows that are whole 16 bytes; a warpgroup brings others. Kernel rows are in the rows of the
   /// products or in their columns.
   static std::vector<Block> warpgroups(const Facts& f, Block b) {
@@ -67,40 +70,24 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames, check> {
     b.input_copies = *f.columns.extent * bytes % 16 == 0;
     b.window_copies = output_extent(f.columns, *f.columns.extent) * bytes % 16 == 0;
     b.producers = b.input_copies && b.window_copies ? 32 : 128;
-    const bool has_successive_rows = f.rows.stride == 1 && f.rows.dilation == 1;
-    std::vector<Block> out;
-    for (const bool in_columns : {false, true}) {
-      if (in_columns && (!has_successive_rows || b.taps_h == 1 || b.taps_h * b.block_in > kMostColumns)) {
-        break;
-      }
-      b.rows_in_columns = in_columns;
-      for (const std::int64_t groups : {2, 3}) {
-        b.consumer_groups = groups;
-        out.push_back(b);
-      }
-    }
-    return out;
+    const bool may_be_columns =
+        f.rows.stride == 1 && f.rows.dilation == 1 && b.taps_h > 1 && b.taps_h * b.block_in <= kMostProductColumns;
+    return BlockChoices(b)
+        .each(&Block::rows_in_columns, {false, true})
+        .keep([&](const Block& each) { return !each.rows_in_columns || may_be_columns; })
+        .each(&Block::consumer_groups, {2, 3});
   }
   static std::vector<Block> positions(const Facts& f, Block b) {
-    std::vector<Block> out;
     const std::int64_t all_rows = rows_of_positions(f, b);
-    for (const std::int64_t swizzle : {128, 64, 32}) {
-      const std::int64_t box = swizzle / f.bytes;
-      for (std::int64_t boxes = 1; boxes * box <= kMostRowPositions && (boxes - 1) * box < f.sizes.extents[kWidth];
-           ++boxes) {
-        // A wider swizzle does as well where it divides the row.
-        if (swizzle < 128 && boxes % 2 == 0) {
-          continue;
-        }
-        for (std::int64_t rows = 1; rows * boxes * box <= kMostPositions && rows < 2 * all_rows; rows *= 2) {
-          b.swizzle = swizzle;
-          b.tile_columns = boxes * box;
-          b.tile_rows = std::min(rows, all_rows);
-          out.push_back(b);
-        }
-      }
-    }
-    return out;
+    return BlockChoices(b)
+        .each(&Block::swizzle, {128, 64, 32})
+        .each(&Block::tile_columns, [&](const Block& each) { return row_choices(f, each.swizzle); })
+        .each(&Block::tile_rows, {1, 2, 4, 8, 16, 32})
+        .keep([&](Block& each) {
+          const bool is_kept = each.tile_rows * each.tile_columns <= kMostPositions && each.tile_rows < 2 * all_rows;
+          each.tile_rows = std::min(each.tile_rows, all_rows);
+          return is_kept;
+        });
   }
   /// Whether a thread has registers for its accumulators, fragments and places. The assembler counts those that each
   /// thread has when the block starts: 168 of up to 384 threads, 128 of up to 512. There products with 96 accumulators
@@ -131,7 +118,7 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames, check> {
         .tensor_cycles = products(c) * product_cycles(f.target, c[kColumns]),
         .shared_wavefronts = products(c) * (4 * loads + c.number(kColumns) / 4) +
                              (c.number(kInputBytes) + c.number(kWindowBytes)) / f.target.sm.shared_bytes_per_cycle,
-        .instructions = steps(c) * c.number(kOwnTiles) * static_cast<double>(b.consumer_groups) *
+        .instructions = steps(c) * c.number(kOwnTiles) * consumer_warps(b) *
                         (half ? f.factors.grad_weight_half_fragment : f.factors.grad_weight_fragment),
         .l2_bytes = c.number(kInputBytes) + c.number(kWindowBytes)};
     // Words that come through registers: each takes as long as a thread needs for it.

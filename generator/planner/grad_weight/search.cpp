@@ -9,6 +9,7 @@
 #include "generator/planner/grad_weight/grad_bias.h"
 #include "generator/planner/grad_weight/launch.h"
 #include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/roofline.h"
 #include "generator/planner/search/scalar.h"
@@ -115,10 +116,6 @@ std::vector<Block> all_blocks(const Traits& of, const Facts& f) {
 }
 
 }  // namespace
-
-std::int64_t thread_registers(std::int64_t threads) {
-  return std::min<std::int64_t>(255, round_down(65536 / round_up(threads, 128), 8));
-}
 
 std::vector<Grid::Bound> stage_bounds(const Layer& layer, const Block& b) {
   return staged_bounds(layer, b.tile_rows, b.tile_columns);

@@ -22,9 +22,8 @@ CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_out, 16), (block_in, 8), 
                (scan_slices, 1), (bias_slices, 1));
 
 /// The members that each template has.
-inline constexpr auto kCommonMembers =
-    CONVTGEN_MEMBERS(taps_h, taps_w, block_out, block_in, consumer_groups, tile_rows, tile_columns, stages, slices,
-                     bias_slices);
+inline constexpr auto kCommonMembers = CONVTGEN_MEMBERS(taps_h, taps_w, block_out, block_in, consumer_groups, tile_rows,
+                                                        tile_columns, stages, slices, bias_slices);
 
 /// The constants that are wanted of each template, by their names there. A template's own follow.
 CONVTGEN_CONSTANTS(kThreads, kInstructionK, kGroupIn, kGroupOut, kWeights, kSliceBlocks, kHaloH, kHaloW, kRows,
@@ -66,8 +65,10 @@ inline constexpr std::int64_t kMostProducts = 96;
   return steps(c) * c.number(kMTiles);
 }
 
-/// Registers of each thread when the block starts: 65,536 shared evenly, by warpgroups.
-[[nodiscard]] std::int64_t thread_registers(std::int64_t threads);
+/// Warps of a scheduler that multiply.
+[[nodiscard]] inline double consumer_warps(const Block& b) {
+  return static_cast<double>(b.consumer_groups);
+}
 
 /// The functions of a planner.
 [[nodiscard]] Parameters parameters_of(const Problem& problem, bool splits);
@@ -84,13 +85,12 @@ inline constexpr std::int64_t kMostProducts = 96;
 ///   std::int64_t tiles(const Facts&, const Block&)           stages of all positions, or of a chunk's
 ///   double stage_cycles(const Facts&, const Block&, Constants&)
 ///   std::string positions_text(const Block&)                 of a stage, in words
-template <typename T, const auto& kMembersOf, const auto& kWanted, Result<void> (*kCheck)(const Problem&)>
-struct Search : Planner<Facts, kWanted, kCheck> {
-  using typename Planner<Facts, kWanted, kCheck>::Blocks;
+template <typename T, const auto& kMembersOf, const auto& kWanted>
+struct Search : WarpgroupPlanner<Facts, kWanted> {
+  using typename Planner<Facts, kWanted>::Blocks;
 
   static constexpr auto& kMembers = kMembersOf;
   static constexpr Direction kDirection = Direction::kGradWeight;
-  static constexpr Features kNeeds = kWarpgroups;
   static constexpr Block kSmallest = {};
   static constexpr std::string_view kSmallestStages = "two stages of one row of products";
   static constexpr std::int64_t kInMultiple = 8, kMostIn = 256;  // channels of block_in

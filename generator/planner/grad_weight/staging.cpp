@@ -10,6 +10,7 @@
 #include "generator/planner/plan/tensor_maps.h"
 #include "generator/planner/search/bounds.h"
 #include "generator/planner/search/integers.h"
+#include "generator/planner/search/roofline.h"
 
 namespace convtgen::grad_weight {
 
@@ -132,6 +133,10 @@ Brought brought_by_threads(const Facts& f, const Block& b, const Bringing& bring
                         f.factors.grad_weight_row_copy * c.number(kCopies) / static_cast<double>(b.producers / 32);
   out.cycles = std::max(turned, (turned + f.factors.grad_weight_row_latency) / static_cast<double>(b.row_stages));
   return out;
+}
+
+double produced_stage_cycles(const Facts& f, const Brought& brought, const StageWork& work) {
+  return std::max(cycles_of(f.target, work), brought.cycles) + f.factors.grad_weight_stage;
 }
 
 double elements_read(const Facts& f) {

@@ -47,6 +47,8 @@ struct Brought {
   double cycles = 0;
 };
 [[nodiscard]] Brought brought_by_threads(const Facts& f, const Block& b, const Bringing& bringing);
+/// The cycles of a stage that has this work, in which threads bring the next one.
+[[nodiscard]] double produced_stage_cycles(const Facts& f, const Brought& brought, const StageWork& work);
 
 /// Elements of grad_y that are read for each one that is needed: sectors of memory hold those between two of a stride.
 [[nodiscard]] double elements_read(const Facts& f);
@@ -55,8 +57,8 @@ struct Brought {
 [[nodiscard]] Result<void> check_channels_last(const Layer& layer, std::int64_t pack);
 
 /// A planner of such a template.
-template <typename T, const auto& kMembersOf, const auto& kWanted, Result<void> (*kCheck)(const Problem&)>
-struct Produced : Search<T, kMembersOf, kWanted, kCheck> {
+template <typename T, const auto& kMembersOf, const auto& kWanted>
+struct Produced : Search<T, kMembersOf, kWanted> {
   static std::vector<Block> warpgroups(const Facts& f, Block b) { return producing_warpgroups(f, b); }
   static std::int64_t tiles(const Facts& f, const Block& b) { return produced_tiles(f, b); }
   static std::string positions_text(const Block& b) { return produced_text(b); }

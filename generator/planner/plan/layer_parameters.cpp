@@ -40,10 +40,13 @@ Parameters layer_parameters(const Layer& l) {
   };
 }
 
+Parameters with(Parameters parameters, std::initializer_list<Parameters::value_type> more) {
+  parameters.insert(more);
+  return parameters;
+}
+
 Parameters product_parameters(const Layer& layer) {
-  Parameters p = layer_parameters(layer);
-  p.insert({"weights_exchanged", false});
-  return p;
+  return with(layer_parameters(layer), {{"weights_exchanged", false}});
 }
 
 bool is_forward_value(std::string_view name, const ParameterValue& value) {

@@ -1,6 +1,9 @@
 // The static parameters that say what the layer is, which all templates have.
 #pragma once
 
+#include <initializer_list>
+#include <string_view>
+
 #include "generator/planner/plan/plan.h"
 
 namespace convtgen {
@@ -10,6 +13,9 @@ namespace convtgen {
 [[nodiscard]] Parameters layer_parameters(const Layer& layer);
 /// The same and `weights_exchanged`, which is false: what templates of products on tensor cores have.
 [[nodiscard]] Parameters product_parameters(const Layer& layer);
+
+/// Parameters with more of them.
+[[nodiscard]] Parameters with(Parameters parameters, std::initializer_list<Parameters::value_type> more);
 
 /// Whether it is a parameter of gradients of the input alone, with the value that all forward layers have.
 [[nodiscard]] bool is_forward_value(std::string_view name, const ParameterValue& value);

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "generator/planner/search/checks.h"
+
 namespace convtgen {
 namespace {
 
@@ -40,10 +42,7 @@ std::int64_t most_inputs(const Axis& axis, std::int64_t tile) {
 Result<void> check_numbers(const Layer& layer) {
   const Axis& rows = layer.axes[kHeight];
   const Axis& columns = layer.axes[kWidth];
-  if (auto checked = check_axis("height", rows); !checked) {
-    return checked;
-  }
-  if (auto checked = check_axis("width", columns); !checked) {
+  if (auto checked = first_error({check_axis("height", rows), check_axis("width", columns)}); !checked) {
     return checked;
   }
   if (rows.stride > kMaxPhases / columns.stride) {
@@ -80,10 +79,6 @@ Result<void> check_staged_grid(const Layer& layer, std::int64_t tile_rows, std::
     return fail("more channel tiles than a grid can have");
   }
   return check_bounds(layer, staged_bounds(layer, tile_rows, tile_columns));
-}
-
-Result<void> check_numbers_alone(const Problem& problem) {
-  return check_numbers(problem.layer);
 }
 
 }  // namespace convtgen

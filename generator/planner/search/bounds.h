@@ -15,9 +15,6 @@ inline constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
 /// Errors: one of them can't, with the most that is supported.
 [[nodiscard]] Result<void> check_numbers(const Layer& layer);
 
-/// Planner::check where the template asks for nothing else.
-[[nodiscard]] Result<void> check_numbers_alone(const Problem& problem);
-
 /// Up to which sizes of the input the coordinates of a kernel fit an int that stages tiles of so many input positions
 /// with what their taps reach of the output.
 [[nodiscard]] std::vector<Grid::Bound> staged_bounds(const Layer& layer, std::int64_t tile_rows,

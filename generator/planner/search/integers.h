@@ -36,5 +36,13 @@ namespace convtgen {
 [[nodiscard]] constexpr std::int64_t power_of_two_at_most(std::int64_t n) {
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
 }
+/// `most` or, where it does not hold for that, the first of its halves for which it does; 1 where it holds for none.
+template <typename F>
+[[nodiscard]] constexpr std::int64_t halved_until(std::int64_t most, F holds) {
+  while (most > 1 && !holds(most)) {
+    most /= 2;
+  }
+  return most;
+}
 
 }  // namespace convtgen

@@ -2,7 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "generator/planner/search/integers.h"
+
 namespace convtgen {
+namespace {
+
+constexpr std::int64_t kReservedBytes = 1024;  // of shared memory, of each block
+
+}  // namespace
 
 LayerFacts::LayerFacts(const Problem& of, const InputSizes& at)
     : problem(of),
@@ -26,8 +33,17 @@ LayerFacts::LayerFacts(const Problem& of, const InputSizes& at)
 }
 
 std::int64_t shared_of_block(const Target& target, std::int64_t blocks_per_sm) {
-  constexpr std::int64_t kReserved = 1024;  // of each block
-  return blocks_per_sm == 1 ? target.max_shared_bytes : target.shared_bytes_per_sm / blocks_per_sm - kReserved;
+  return blocks_per_sm == 1 ? target.max_shared_bytes : target.shared_bytes_per_sm / blocks_per_sm - kReservedBytes;
+}
+
+std::int64_t blocks_of_sm(const Target& target, const BlockNeeds& block, std::int64_t most_threads) {
+  return std::max<std::int64_t>(
+      1, std::min({target.shared_bytes_per_sm / (block.shared_bytes + kReservedBytes),
+                   kRegistersOfSm / (block.registers * block.threads), most_threads / block.threads}));
+}
+
+std::int64_t registers_of_thread(std::int64_t threads) {
+  return std::min<std::int64_t>(255, round_down(kRegistersOfSm / threads, 8));
 }
 
 double call_seconds(const LayerFacts& f, CallWork work) {

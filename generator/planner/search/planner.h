@@ -16,6 +16,8 @@
 #include "generator/layer/shape.h"
 #include "generator/planner/plan/layer_parameters.h"
 #include "generator/planner/search/block_constants.h"
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/cost.h"
 #include "generator/planner/search/names.h"
 #include "generator/planner/search/roofline.h"
@@ -59,11 +61,12 @@ struct FactsOf : LayerFacts {
   mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
 };
 
-/// As many stages as fit into so many bytes of shared memory, of a block's constant; false where too few do.
+/// As many stages as fit into so many bytes of shared memory, of a block's constant, by steps down from `most`; false
+/// where fewer than `least` do.
 template <typename F>
 [[nodiscard]] bool fit_stages(const F& f, typename F::Block& b, std::int64_t least, std::int64_t most,
-                              std::size_t shared_bytes, std::int64_t bytes) {
-  for (b.stages = most; b.stages >= least; --b.stages) {
+                              std::size_t shared_bytes, std::int64_t bytes, std::int64_t step = 1) {
+  for (b.stages = most; b.stages >= least; b.stages -= step) {
     if (f.of(b)[shared_bytes] <= bytes) {
       return true;
     }
@@ -72,6 +75,16 @@ template <typename F>
 }
 /// Shared memory of a block where an SM has so many.
 [[nodiscard]] std::int64_t shared_of_block(const Target& target, std::int64_t blocks_per_sm);
+
+/// Registers that each thread may have where an SM has so many threads.
+inline constexpr std::int64_t kRegistersOfSm = 65536;
+[[nodiscard]] std::int64_t registers_of_thread(std::int64_t threads);
+
+struct BlockNeeds {
+  std::int64_t threads = 0, registers = 0, shared_bytes = 0;  // registers: of a thread
+};
+/// Blocks that an SM has room for at a time, one at the least, of at most so many threads.
+[[nodiscard]] std::int64_t blocks_of_sm(const Target& target, const BlockNeeds& block, std::int64_t most_threads);
 
 /// Seconds of a call that moves its tensors once.
 [[nodiscard]] double call_seconds(const LayerFacts& f, CallWork work);
@@ -84,8 +97,7 @@ struct Words {
 
 /// What a planner is unless it says otherwise. F is a FactsOf. kWanted lists the constants that are wanted
 /// (CONVTGEN_CONSTANTS); of those the driver takes kThreads, kSharedBytes, kAlignment, kPackedBytes and kPackedRows
-/// where they are among them. kCheck is what the template asks of a problem, whatever its sizes. A block's member
-/// `cluster` is that of its launch.
+/// where they are among them. A block's member `cluster` is that of its launch.
 ///
 /// A planner supplies, as static functions:
 ///   Result<std::vector<Block>> blocks(const F&)            blocks worth ranking. Errors: the limit that none meets
@@ -93,7 +105,7 @@ struct Words {
 ///   Words words(const F&, const Block&, Constants&)
 ///   Grid grid(const F&, const Block&, Constants&)          of the main kernel, which has the template's name
 /// These Constants are those of the block.
-template <typename F, const auto& kWanted, Result<void> (*kCheck)(const Problem&)>
+template <typename F, const auto& kWanted>
 struct Planner {
   using Facts = F;
   using Block = typename F::Block;
@@ -107,20 +119,41 @@ struct Planner {
   static constexpr bool kServesGradInput = false;          // Template::serves_grad_input
   static constexpr bool kIsRanked = true;                  // Template::is_ranked
   static constexpr bool kNeedsShape = false;               // refuses problems whose planned sizes have no shape
-  static constexpr bool kChecksBounds = false;             // refuses known sizes that a block's grid can't count
   static constexpr std::size_t kMostPlans = 16;            // of the fastest blocks
 
-  static Result<void> check(const Problem& problem) { return kCheck(problem); }
+  /// What the template asks of a layer, whatever its sizes. The driver has checked the target, the compute mode, and
+  /// that ints hold the layer's numbers (bounds.h).
+  static Checks checks(const Layer&) { return {}; }
+  /// The same at the sizes that are planned for.
+  static Checks size_checks(const F&) { return {}; }
   /// All parameters except the block's.
   static Parameters parameters(const Problem& problem) {
     return with_product_types(layer_parameters(problem.layer), problem.layer.dtype);
   }
-  /// Errors: why a problem that has this block among its blocks is refused.
-  static Result<void> check_block(const F&, const Block&) { return {}; }
+  /// Errors: why a block is left out, as one is whose grid can't count the layer's sizes. Where none is left, that of
+  /// the fastest refuses the problem.
+  static Result<void> check_block(const F&, const Block&, Constants&) { return {}; }
   /// Whether of two blocks the slower one is left out.
   static bool alike(const Block&, const Block&) { return false; }
   /// Adds to a launch that has the main kernel and, where there are kPackedBytes, before it the packing of the weights.
   static void add(LaunchPlan&, const F&, const Block&, Constants&) {}
+};
+
+/// A planner of a template whose warpgroups make products, and others bring their operands.
+template <typename F, const auto& kWanted, const auto& kModes = kProductModes>
+struct WarpgroupPlanner : Planner<F, kWanted> {
+  static constexpr Features kNeeds = kWarpgroups;
+  static constexpr auto& kComputes = kModes;
+};
+
+/// One that plans gradients of the input too, as forward layers (exchange.h).
+template <typename F, const auto& kWanted>
+struct ExchangingPlanner : WarpgroupPlanner<F, kWanted> {
+  static constexpr bool kServesGradInput = true;
+
+  static Parameters parameters(const Problem& problem) {
+    return with_product_types(product_parameters(problem.layer), problem.layer.dtype);
+  }
 };
 
 namespace driver {
@@ -193,10 +226,12 @@ template <typename T>
                                                  const ConstantProgram* other) {
   using Block = typename T::Block;
   // Before the program is read.
-  if (auto checked = check_target_and_compute(problem, T::kNeeds, T::kComputes); !checked) {
-    return std::unexpected(std::move(checked.error()));
+  auto checked =
+      first_error({check_target_and_compute(problem, T::kNeeds, T::kComputes), check_numbers(problem.layer)});
+  if (checked) {
+    checked = first_error(T::checks(problem.layer));
   }
-  if (auto checked = T::check(problem); !checked) {
+  if (!checked) {
     return std::unexpected(std::move(checked.error()));
   }
   const Parameters parameters = T::parameters(problem);
@@ -205,21 +240,15 @@ template <typename T>
   if (!facts) {
     return std::unexpected(facts.error());
   }
+  if (checked = first_error(T::size_checks(*facts)); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
   const Result<std::vector<Block>> blocks = T::blocks(*facts);
   if (!blocks) {
     return std::unexpected(blocks.error());
   }
   std::vector<std::pair<std::optional<double>, Block>> found;
   for (const Block& block : *blocks) {
-    if (auto checked = T::check_block(*facts, block); !checked) {
-      return std::unexpected(std::move(checked.error()));
-    }
-    if (T::kChecksBounds) {
-      const Grid grid = T::grid(*facts, block, facts->of(block));
-      if (auto checked = check_bounds(problem.layer, grid.bounds); !checked) {
-        return std::unexpected(std::move(checked.error()));
-      }
-    }
     found.emplace_back(std::nullopt, block);
     if (T::kIsRanked) {
       found.back().first = T::seconds(*facts, block, facts->of(block));
@@ -228,11 +257,20 @@ template <typename T>
   std::ranges::stable_sort(found, {}, [](const auto& each) { return each.first; });
   std::vector<Plan> plans;
   for (auto each = found.begin(); each != found.end() && plans.size() < T::kMostPlans; ++each) {
-    if (std::none_of(found.begin(), each, [&](const auto& faster) { return T::alike(faster.second, each->second); })) {
-      plans.push_back(plan_of<T>(of, parameters, *facts, each->second, each->first));
+    const auto& [seconds, block] = *each;
+    if (std::any_of(found.begin(), each, [&](const auto& faster) { return T::alike(faster.second, block); })) {
+      continue;
+    }
+    Constants& c = facts->of(block);
+    const auto counted =
+        first_error({T::check_block(*facts, block, c), check_bounds(problem.layer, T::grid(*facts, block, c).bounds)});
+    if (counted) {
+      plans.push_back(plan_of<T>(of, parameters, *facts, block, seconds));
+    } else if (checked) {
+      checked = counted;
     }
   }
-  return plans;
+  return plans.empty() && !checked ? Result<std::vector<Plan>>(std::unexpected(checked.error())) : plans;
 }
 
 /// Template::relaunch.

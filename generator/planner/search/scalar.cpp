@@ -8,6 +8,7 @@
 
 #include "generator/layer/phases.h"
 #include "generator/planner/plan/layer_parameters.h"
+#include "generator/planner/search/bounds.h"
 
 namespace convtgen {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "generator/planner/search/bounds.h"
 #include "generator/planner/search/planner.h"
 
 namespace convtgen {
@@ -22,9 +21,19 @@ namespace convtgen {
 [[nodiscard]] double scalar_seconds(const LayerFacts& facts, const Grid& grid);
 
 /// A planner of such a template.
-template <typename F, const auto& kWanted, Result<void> (*kCheck)(const Problem&) = check_numbers_alone>
-struct ScalarPlanner : Planner<F, kWanted, kCheck> {
+template <typename F, const auto& kWanted>
+struct ScalarPlanner : Planner<F, kWanted> {
   static Parameters parameters(const Problem& problem) { return scalar_parameters(problem.layer, problem.direction); }
+};
+
+/// The planner T of a template that takes all layers of its direction. It has its blocks in their order.
+template <typename T, typename F, const auto& kWanted>
+struct GeneralPlanner : ScalarPlanner<F, kWanted> {
+  static constexpr bool kIsRanked = false;
+
+  static double seconds(const F& f, const typename F::Block& b, Constants& c) {
+    return scalar_seconds(f, T::grid(f, b, c));
+  }
 };
 
 }  // namespace convtgen

@@ -2,12 +2,21 @@
 // refuse.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
 #include "generator/planner/plan/plan.h"
 
 namespace convtgen {
+
+/// The modes of products of elements of the layer's type, and those of 16 bits.
+inline constexpr std::array kProductModes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
+inline constexpr std::array kHalfModes = {Compute::kF16, Compute::kBf16};
+
+/// Of one product: what 64 positions are multiplied by.
+inline constexpr std::int64_t kMostProductColumns = 256;
 
 /// What the templates need whose warpgroups make products, and others bring their operands.
 inline constexpr Features kWarpgroups = {Feature::kTma, Feature::kSetmaxnreg, Feature::kWgmma};
@@ -26,24 +35,9 @@ inline constexpr Features kWarpgroups = {Feature::kTma, Feature::kSetmaxnreg, Fe
 /// Input channels of a stage whose pixels are rows of at most 128 bytes, in 16 bits: as few as have all, or 64.
 [[nodiscard]] std::int64_t row_channels(const Layer& layer);
 
-/// Errors: the layer has an input stride, which is the stride of a layer whose gradient is wanted.
-[[nodiscard]] Result<void> check_input_strides(const Layer& layer);
-
-/// Errors: the layer has groups, or a kernel of several taps with dilation.
-[[nodiscard]] Result<void> check_one_group(const Layer& layer);
-[[nodiscard]] Result<void> check_no_dilation(const Layer& layer);
-
 /// The template's parameter `type`, a WgmmaType (templates/device/printed.h), of products of elements of this type.
 [[nodiscard]] std::int64_t product_type(Dtype dtype);
 /// Parameters with those of such products, which are added in fp32, beside them.
 [[nodiscard]] Parameters with_product_types(Parameters parameters, Dtype dtype);
-
-/// Error: pixels with channels last, or else rows, are no whole copies of that many bytes: what is adjacent is to be a
-/// multiple of that many elements.
-[[nodiscard]] std::unexpected<Error> fail_extent(const Layer& layer, std::int64_t multiple, std::int64_t bytes);
-
-/// Error: a block takes more shared memory than the target has. `what` it takes it for.
-[[nodiscard]] std::unexpected<Error> fail_shared_memory(const Target& target, std::string_view what,
-                                                        std::int64_t bytes);
 
 }  // namespace convtgen

@@ -10,11 +10,7 @@ namespace planners::gather {
 CONVTGEN_BLOCK(GatherBlock, (threads, 64));
 using GatherFacts = FactsOf<GatherBlock>;
 
-Result<void> check_gather(const Problem& problem) {
-  return check_asked(problem.layer, 1);
-}
-
-struct Gather : AskedPlanner<GatherFacts, check_gather> {
+struct Gather : AskedPlanner<GatherFacts, 1> {
   static Blocks blocks(const Facts&) { return std::vector{Block()}; }
   static Words words(const Facts&, const Block& b, Constants&) {
     return {fmt::format("a block makes {} outputs of a row", b.threads), "the layer asks for it"};

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "convtgen_template_programs_embedded.h"
+#include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "tests/templates/asked.h"
 #include "tests/templates/table.h"
@@ -24,21 +25,13 @@ std::int64_t slice_of(const Layer& layer) {
 CONVTGEN_BLOCK(SplitBlock, (columns, 4), (slice, 1), (threads, 64), (mapped, false));
 using SplitFacts = FactsOf<SplitBlock>;
 
-Result<void> check_split(const Problem& problem) {
-  const Layer& layer = problem.layer;
-  if (auto checked = check_asked(layer, 2); !checked) {
-    return checked;
+struct Split : AskedPlanner<SplitFacts, 2> {
+  static Checks checks(const Layer& layer) {
+    return {check_asked(layer, 2),
+            require(layer.out_channels <= kMostSplitColumns, "{} output channels; at most {}", layer.out_channels,
+                    kMostSplitColumns),
+            require(tap_count(layer) <= kMostSliceRows, "{} taps; at most {}", tap_count(layer), kMostSliceRows)};
   }
-  if (layer.out_channels > kMostSplitColumns) {
-    return fail(fmt::format("{} output channels; at most {}", layer.out_channels, kMostSplitColumns));
-  }
-  if (tap_count(layer) > kMostSliceRows) {
-    return fail(fmt::format("{} taps; at most {}", tap_count(layer), kMostSliceRows));
-  }
-  return {};
-}
-
-struct Split : AskedPlanner<SplitFacts, check_split> {
   static Blocks blocks(const Facts& f) {
     return std::vector{Block{
         .columns = round_up(f.layer.out_channels, 4), .slice = slice_of(f.layer), .mapped = f.target.capability >= 90}};

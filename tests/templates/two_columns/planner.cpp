@@ -11,11 +11,7 @@ CONVTGEN_BLOCK(TwoColumnsBlock, (threads, 64));
 constexpr std::int64_t kOutputs = 2;  // of a thread
 using TwoColumnsFacts = FactsOf<TwoColumnsBlock>;
 
-Result<void> check_two_columns(const Problem& problem) {
-  return check_asked(problem.layer, 3);
-}
-
-struct TwoColumns : AskedPlanner<TwoColumnsFacts, check_two_columns> {
+struct TwoColumns : AskedPlanner<TwoColumnsFacts, 3> {
   static Blocks blocks(const Facts&) { return std::vector{Block()}; }
   static Words words(const Facts&, const Block& b, Constants&) {
     return {fmt::format("a block makes {} outputs of a row", kOutputs * b.threads), "the layer asks for it"};

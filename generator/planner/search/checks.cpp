@@ -1,0 +1,64 @@
+#include "generator/planner/search/checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace convtgen {
+
+Result<void> first_error(const Checks& checks) {
+  const auto failed = std::ranges::find(checks, false, &Result<void>::has_value);
+  return failed == checks.end() ? Result<void>() : *failed;
+}
+
+Result<void> check_input_strides(const Layer& layer) {
+  for (const std::size_t axis : axes_of(layer)) {
+    if (layer.axes[axis].input_stride != 1) {
+      return fail(fmt::format("stride {} in {}; as a gradient of the input it takes 1", layer.axes[axis].input_stride,
+                              axis_name(layer, axis)));
+    }
+  }
+  return {};
+}
+
+Result<void> check_one_group(const Layer& layer) {
+  return require(layer.groups == 1, "{} groups; it takes 1", layer.groups);
+}
+
+// Of a group, that products are worth.
+constexpr std::int64_t kLeastGroupIn = 16;
+constexpr std::int64_t kLeastGroupOut = 8;
+
+Result<void> check_group_channels(const Layer& layer) {
+  const std::int64_t group_in = layer.in_channels / layer.groups, group_out = layer.out_channels / layer.groups;
+  return first_error({require(layer.groups == 1 || group_in >= kLeastGroupIn,
+                              "groups of {} input channels; tensor cores want {}", group_in, kLeastGroupIn),
+                      require(layer.groups == 1 || group_out >= kLeastGroupOut,
+                              "groups of {} output channels; tensor cores want {}", group_out, kLeastGroupOut)});
+}
+
+Result<void> check_no_dilation(const Layer& layer) {
+  for (const std::size_t axis : axes_of(layer)) {
+    if (layer.axes[axis].dilation != 1 && layer.axes[axis].kernel != 1) {
+      return fail(fmt::format("dilation {} in {}; it takes 1", layer.axes[axis].dilation, axis_name(layer, axis)));
+    }
+  }
+  return {};
+}
+
+std::unexpected<Error> fail_extent(const Layer& layer, std::int64_t multiple, std::int64_t bytes) {
+  const bool channels_last = layer.layout == Layout::kNhwc;
+  const std::string copies = fmt::format("copies of {} bytes take multiples of {}", bytes, multiple);
+  return channels_last               ? fail(fmt::format("{} input channels; {}", layer.in_channels, copies))
+         : layer.axes[kWidth].extent ? fail(fmt::format("a width of {}; {}", *layer.axes[kWidth].extent, copies))
+                                     : fail(fmt::format("an open width; {}", copies));
+}
+
+std::unexpected<Error> fail_shared_memory(const Target& target, std::string_view what, std::int64_t bytes) {
+  return fail(fmt::format("{} take {:.1f} KiB of shared memory at the least; a block of {} has {:.1f} KiB", what,
+                          static_cast<double>(bytes) / 1024, target.architecture,
+                          static_cast<double>(target.max_shared_bytes) / 1024));
+}
+
+}  // namespace convtgen

@@ -1,0 +1,45 @@
+// What templates ask of a layer, whatever its sizes: conditions, each with the words that refuse a layer without it.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "generator/planner/plan/plan.h"
+
+namespace convtgen {
+
+/// Errors: the condition does not hold; the words say what the layer has, and what would be taken.
+template <typename... Args>
+[[nodiscard]] Result<void> require(bool condition, fmt::format_string<Args...> words, Args&&... args) {
+  return condition ? Result<void>() : fail(fmt::format(words, std::forward<Args>(args)...));
+}
+
+/// What is checked one after the other. All of it is evaluated: what can be asked only after another check is a
+/// function of its own.
+using Checks = std::vector<Result<void>>;
+/// Errors: the first of these.
+[[nodiscard]] Result<void> first_error(const Checks& checks);
+
+/// Errors: the layer has an input stride, which is the stride of a layer whose gradient is wanted.
+[[nodiscard]] Result<void> check_input_strides(const Layer& layer);
+
+/// Errors: the layer has groups, or a kernel of several taps with dilation.
+[[nodiscard]] Result<void> check_one_group(const Layer& layer);
+[[nodiscard]] Result<void> check_no_dilation(const Layer& layer);
+
+/// Errors: the layer has groups of fewer channels than products are worth.
+[[nodiscard]] Result<void> check_group_channels(const Layer& layer);
+
+/// Error: pixels with channels last, or else rows, are no whole copies of that many bytes: what is adjacent is to be a
+/// multiple of that many elements.
+[[nodiscard]] std::unexpected<Error> fail_extent(const Layer& layer, std::int64_t multiple, std::int64_t bytes);
+
+/// Error: a block takes more shared memory than the target has. `what` it takes it for.
+[[nodiscard]] std::unexpected<Error> fail_shared_memory(const Target& target, std::string_view what,
+                                                        std::int64_t bytes);
+
+}  // namespace convtgen
