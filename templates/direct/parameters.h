@@ -1,5 +1,5 @@
 // Static parameters of the template `direct`, with the values that it has when compiled as it stands: DCGAN's last
-// layer. A plan names a value for each of them (generator/planner/direct.cpp says how they are chosen).
+// layer. A plan names a value for each of them (its planner says how they are chosen).
 #pragma once
 
 struct Parameters {

@@ -1,6 +1,5 @@
 // Static parameters of the template `f32x3_grad_weight`, with the values that it has when compiled as it stands:
-// DCGAN's fourth layer. A plan names a value for each of them (generator/planner/f32x3_grad_weight.cpp says how they
-// are chosen).
+// DCGAN's fourth layer. A plan names a value for each of them (its planner says how they are chosen).
 #pragma once
 
 struct Parameters {

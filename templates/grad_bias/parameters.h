@@ -1,5 +1,5 @@
-// Static parameters of the template `grad_bias`. A plan names a value for each of them
-// (generator/planner/direct_grad_weight.cpp says how they are chosen).
+// Static parameters of the template `grad_bias`. A plan names a value for each of them (its planner says how they are
+// chosen).
 #pragma once
 
 struct Parameters {

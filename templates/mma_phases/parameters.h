@@ -1,6 +1,5 @@
 // Static parameters of the template `mma_phases`, with the values that it has when compiled as it stands: the last
-// layer of FSRCNN x4 in tf32. A plan names a value for each of them (generator/planner/mma_phases.cpp says how they are
-// chosen).
+// layer of FSRCNN x4 in tf32. A plan names a value for each of them (its planner says how they are chosen).
 #pragma once
 
 struct Parameters {

@@ -1,6 +1,6 @@
-// Static parameters of the template `mma_rows`, with the values that it has when compiled as it stands:
-// KernelBench's transposed convolution with strides 2x3, groups and dilation. A plan names a value for each of them
-// (generator/planner/mma_rows.cpp says how they are chosen).
+// Static parameters of the template `mma_rows`, with the values that it has when compiled as it stands: KernelBench's
+// transposed convolution with strides 2x3, groups and dilation. A plan names a value for each of them (its planner
+// says how they are chosen).
 #pragma once
 
 struct Parameters {

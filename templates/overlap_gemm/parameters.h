@@ -1,6 +1,6 @@
 // Static parameters of the template `overlap_gemm`, with the values that it has when compiled as it stands: the first
-// deconvolution of SimpleBaseline in f16. A plan names a value for each of them (generator/planner/overlap_gemm.cpp
-// says how they are chosen).
+// deconvolution of SimpleBaseline in f16. A plan names a value for each of them (its planner says how they are
+// chosen).
 #pragma once
 
 struct Parameters {

@@ -1,6 +1,5 @@
-// Static parameters of the template `patch_gemm`, with the values that it has when compiled as it stands: the mask head
-// of Mask R-CNN in f16. A plan names a value for each of them (generator/planner/patch_gemm.cpp says how they are
-// chosen).
+// Static parameters of the template `patch_gemm`, with the values that it has when compiled as it stands: the mask
+// head of Mask R-CNN in f16. A plan names a value for each of them (its planner says how they are chosen).
 #pragma once
 
 struct Parameters {

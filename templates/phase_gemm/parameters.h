@@ -1,6 +1,5 @@
 // Static parameters of the template `phase_gemm`, with the values that it has when compiled as it stands: the last
-// layer of FSRCNN in f16. A plan names a value for each of them (generator/planner/phase_gemm.cpp says how they are
-// chosen).
+// layer of FSRCNN in f16. A plan names a value for each of them (its planner says how they are chosen).
 #pragma once
 
 struct Parameters {

@@ -1,6 +1,6 @@
-// Static parameters of the template `roll_gemm`, with the values that it has when compiled as it stands: the 3x7 kernel
-// of KernelBench's layer 78 in tf32. A plan names a value for each of them (generator/planner/roll_gemm.cpp says how
-// they are chosen).
+// Static parameters of the template `roll_gemm`, with the values that it has when compiled as it stands: the 3x7
+// kernel of KernelBench's layer 78 in tf32. A plan names a value for each of them (its planner says how they are
+// chosen).
 #pragma once
 
 struct Parameters {

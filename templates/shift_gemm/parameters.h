@@ -1,6 +1,5 @@
 // Static parameters of the template `shift_gemm`, with the values that it has when compiled as it stands: DCGAN's
-// fourth layer in tf32. A plan names a value for each of them (generator/planner/shift_gemm.cpp says how they are
-// chosen).
+// fourth layer in tf32. A plan names a value for each of them (its planner says how they are chosen).
 #pragma once
 
 struct Parameters {

@@ -1,5 +1,5 @@
 // Static parameters of the template `tap_gemm`, with the values that it has when compiled as it stands: DCGAN's third
-// layer in f16. A plan names a value for each of them (generator/planner/tap_gemm.cpp says how they are chosen).
+// layer in f16. A plan names a value for each of them (its planner says how they are chosen).
 #pragma once
 
 struct Parameters {
