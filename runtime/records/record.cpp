@@ -57,12 +57,8 @@ std::string stored_record(Store& store, const Problem& problem, std::string_view
 
 std::vector<TuningRecord> stored_records(Store& store) {
   std::vector<TuningRecord> records;
-  for (const Store::Listed& listed : store.list()) {
-    const Key key(listed.head.fields);
-    if (key.field("kind") != name_of(EntryKind::kTuningRecord)) {
-      continue;
-    }
-    if (auto record = parse_record(stored_record(store, key))) {
+  for (const Store::Listed& listed : store.list(EntryKind::kTuningRecord)) {
+    if (auto record = parse_record(stored_record(store, Key(listed.head.fields)))) {
       records.push_back(*std::move(record));
     }
   }

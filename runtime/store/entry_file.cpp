@@ -58,6 +58,16 @@ class Reader {
   std::string_view rest_;
 };
 
+struct Field {
+  std::string_view name, value;
+};
+
+std::optional<Field> next_field(Reader& reader) {
+  const auto name = reader.text();
+  const auto value = name ? reader.text() : std::nullopt;
+  return value ? std::optional(Field{*name, *value}) : std::nullopt;
+}
+
 Result<Entry> decode_fields(Reader& reader) {
   const auto label = reader.text();
   const auto count = reader.number();
@@ -67,12 +77,11 @@ Result<Entry> decode_fields(Reader& reader) {
   Entry entry;
   entry.label = *label;
   for (std::uint64_t i = 0; i < *count; ++i) {
-    const auto name = reader.text();
-    const auto value = name ? reader.text() : std::nullopt;
-    if (!value) {
+    const std::optional<Field> field = next_field(reader);
+    if (!field) {
       return fail("it is cut short");
     }
-    entry.fields.push_back({std::string(*name), std::string(*value)});
+    entry.fields.push_back({std::string(field->name), std::string(field->value)});
   }
   return entry;
 }
@@ -132,6 +141,19 @@ Result<Entry> decode_head(std::string_view file) {
     return std::unexpected(reader.error());
   }
   return decode_fields(*reader);
+}
+
+std::optional<std::string> decode_kind(std::string_view beginning) {
+  Result<Reader> reader = after_head(beginning);
+  if (!reader || !reader->text() || !reader->number()) {
+    return std::nullopt;
+  }
+  while (const std::optional<Field> field = next_field(*reader)) {
+    if (field->name == "kind") {
+      return std::string(field->value);
+    }
+  }
+  return std::nullopt;
 }
 
 bool is_foreign_entry(std::string_view file) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,9 @@ struct Entry {
 [[nodiscard]] Result<Entry> decode_entry(std::string_view file);
 /// Decodes the fields alone: the bytes stay empty and the checksum is not verified.
 [[nodiscard]] Result<Entry> decode_head(std::string_view file);
+
+/// The field "kind", from a file's beginning. Nothing where that does not hold it.
+[[nodiscard]] std::optional<std::string> decode_kind(std::string_view beginning);
 
 /// Whether another version of this program may have written it: not for this one to judge or use. The file's first
 /// kHeadBytes are enough.

@@ -24,6 +24,14 @@ std::string problem_of(const std::string& name, std::string_view bytes) {
   return Key(entry->fields).name() == name ? "" : "it is the entry of another key";
 }
 
+// So much of a file holds its kind, unless its label is long.
+constexpr std::size_t kKindBytes = 1024;
+
+bool may_be_of(EntryKind kind, std::string_view beginning) {
+  const std::optional<std::string> kind_in_file = decode_kind(beginning);
+  return !kind_in_file || *kind_in_file == name_of(kind);
+}
+
 constexpr std::size_t kMostAlike = std::numeric_limits<std::size_t>::max();
 
 // How many bytes two texts begin with alike.
@@ -38,15 +46,30 @@ Result<Folder> open_to_look(const std::string& folder) {
 }  // namespace
 
 std::vector<Store::Listed> Store::list() const {
+  return list_of(std::nullopt);
+}
+
+std::vector<Store::Listed> Store::list(EntryKind kind) const {
+  return list_of(kind);
+}
+
+std::vector<Store::Listed> Store::list_of(std::optional<EntryKind> kind) const {
   std::vector<Listed> found;
   const Result<Folder> folder = open_to_look(this->folder());
   if (!folder) {
     return found;
   }
   for (const Folder::File& file : folder->files(kEntryEnding)) {
+    if (kind && !may_be_of(*kind, folder->read_begin(file.name, kKindBytes).value_or(""))) {
+      continue;
+    }
     const std::optional<std::string> bytes = folder->read(file.name, false);
     Result<Entry> head = bytes ? decode_head(*bytes) : fail("it is gone");
-    if (head && Key(head->fields).name() == without_ending(file.name)) {
+    if (!head) {
+      continue;
+    }
+    const Key key(head->fields);
+    if (key.name() == without_ending(file.name) && (!kind || key.field("kind") == name_of(*kind))) {
       found.push_back({without_ending(file.name), std::move(*head), file.bytes, file.used});
     }
   }

@@ -78,6 +78,8 @@ class Store {
   };
   /// The entries on disk, most recently used first; files that are no entries of this version are left out.
   [[nodiscard]] std::vector<Listed> list() const;
+  /// Those of one kind. Of all other files only the beginning is read.
+  [[nodiscard]] std::vector<Listed> list(EntryKind kind) const;
 
   struct BadFile {
     std::string name;  // of the file
@@ -110,6 +112,7 @@ class Store {
 
  private:
   struct State;
+  [[nodiscard]] std::vector<Listed> list_of(std::optional<EntryKind> kind) const;
   std::unique_ptr<State> state_;
 };
 

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "runtime/store/folder.h"
@@ -328,6 +330,25 @@ TEST_F(StoreTest, ListsVerifiesAndClears) {
   EXPECT_EQ(store.clear(), 2u);
   EXPECT_EQ(files_in(folder_), std::vector{folder_ / "notes.txt"});
   EXPECT_FALSE(store.find(key_of("one")));
+}
+
+TEST_F(StoreTest, ListsOneKindAlone) {
+  Store store(options());
+  const Key record(EntryKind::kTuningRecord, {{"layer", "one"}});
+  const Key other(EntryKind::kTuningRecord, {{"layer", "two"}});
+  store.insert(key_of("one"), "bytes", "layer one");
+  store.insert(key_of("two"), "bytes", std::string(5000, 'l'));  // its kind stands far from the file's beginning
+  store.insert(record, "a record", "layer one");
+  store.insert(other, "a record", std::string(5000, 'l'));
+  std::set<std::string> found;
+  for (const Store::Listed& listed : store.list(EntryKind::kTuningRecord)) {
+    found.insert(listed.name);
+  }
+  EXPECT_EQ(found, (std::set{record.name(), other.name()}));
+  EXPECT_TRUE(store.list(EntryKind::kChoice).empty());
+
+  write_whole(file_of(other), read_whole(file_of(record)));
+  ASSERT_EQ(store.list(EntryKind::kTuningRecord).size(), 1u);
 }
 
 TEST_F(StoreTest, SaysWhyAKeyMisses) {
