@@ -77,7 +77,7 @@ python=OFF
 if cmake/install_dependencies.sh python; then
   python=ON
 fi
-# These wait for the network, each for itself.
+# These wait for the network, each for itself, and for nothing that the build makes.
 mkdir -p "$build"
 loading=()
 # load <name> <command>...: its output is in $build/<name>.path; there is none where it failed.
@@ -100,6 +100,22 @@ fi
 if [[ $python == ON ]]; then
   load python cmake/install_python.sh build/python
 fi
+# The compiler is most of what this script waits for. Nobody debugs these builds: without debug information, or with line numbers
+# alone, they take three quarters of the time, and with several files of a target compiled as one (CMAKE_UNITY_BUILD) two thirds of that.
+unity=ON sample=$CONVTGEN_TEST_SEED
+[[ -z "$all" ]] || unity=OFF sample=
+step "build"
+# configure <option>...
+configure() {
+  cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" -DCMAKE_UNITY_BUILD=$unity -DCONVTGEN_WERROR=ON \
+    -DCONVTGEN_REGENERATE=$regenerate -DCONVTGEN_TEST_TEMPLATES=ON -DCONVTGEN_TEST_SAMPLE="$sample" "${compiler[@]}" "$@" >/dev/null
+}
+export CONVTGEN_CACHE_DIR="$PWD/$build/cache"
+# In a new folder all but the Python package is built while the rest is still loading: only that and the tests need it.
+if [[ ! -f "$build/CMakeCache.txt" ]]; then
+  configure -DCONVTGEN_PYTHON=OFF
+  cmake --build "$build" -j "$jobs"
+fi
 for process in "${loading[@]}"; do
   wait "$process" || true  # what it says is printed, and what needs it is not tested
 done
@@ -114,19 +130,11 @@ if [[ -f "$build/nvcc.path" ]]; then
   CUDACXX="$PWD/$(<"$build/nvcc.path")"
   export CUDACXX
 fi
-export CONVTGEN_CACHE_DIR="$PWD/$build/cache"
 python=(-DCONVTGEN_PYTHON=OFF)
 if [[ -f "$build/python.path" ]]; then
   python=(-DCONVTGEN_PYTHON=ON -DPython_EXECUTABLE="$(<"$build/python.path")")
 fi
-
-# The compiler is most of what this script waits for. Nobody debugs these builds: without debug information, or with line numbers
-# alone, they take three quarters of the time, and with several files of a target compiled as one (CMAKE_UNITY_BUILD) two thirds of that.
-unity=ON sample=$CONVTGEN_TEST_SEED
-[[ -z "$all" ]] || unity=OFF sample=
-step "build"
-cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" -DCMAKE_UNITY_BUILD=$unity -DCONVTGEN_WERROR=ON \
-  -DCONVTGEN_REGENERATE=$regenerate -DCONVTGEN_TEST_TEMPLATES=ON -DCONVTGEN_TEST_SAMPLE="$sample" "${python[@]}" "${compiler[@]}" >/dev/null
+configure "${python[@]}"
 cmake --build "$build" -j "$jobs"
 step "tests"
 if [[ -n "$all" ]]; then

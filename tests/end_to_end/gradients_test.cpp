@@ -24,7 +24,7 @@
 namespace convtgen::testing {
 namespace {
 
-constexpr std::size_t kRun = 3;        // layers of a direction and template
+constexpr std::size_t kRun = 1;        // layers of a direction and template
 constexpr std::size_t kMost = 400;     // of all
 constexpr std::size_t kPatience = 60;  // drawn layers one after the other that show nothing new
 
