@@ -28,11 +28,11 @@ void* address(std::uint64_t number) {
 }
 const Arrays kArrays = forward_arrays(address(0x1000), address(0x2000), nullptr, address(0x8000));
 
-class JitDeviceTest : public testing::Test {
+class JitDeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {
     static int count = 0;
-    folder_ = std::filesystem::path(testing::TempDir()) /
+    folder_ = std::filesystem::path(::testing::TempDir()) /
               ("convtgen_jit_" + std::to_string(getpid()) + "_" + std::to_string(count++));
     setenv("CONVTGEN_CUDA_DRIVER", CONVTGEN_FAKE_DRIVER, 1);
     setenv("CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC, 1);
@@ -254,7 +254,7 @@ TEST_F(CubinMakerTest, PtxForAnOlderChipIsNotTakenWhereItMustBeTheTargets) {
   EXPECT_EQ(again.architecture, "compute_120");
 }
 
-class FirstKernelTest : public testing::Test {
+class FirstKernelTest : public ::testing::Test {
  protected:
   void SetUp() override {
     set_log_sink([this](LogLevel, std::string_view message) { log_ += std::string(message) + "\n"; },

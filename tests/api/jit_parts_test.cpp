@@ -51,16 +51,16 @@ TEST(LogTest, LevelsDecideWhatIsHeard) {
   EXPECT_EQ(heard_here, (std::vector<std::string>{"info", "error"}));
 
   setenv("CONVTGEN_LOG", "error", 1);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   set_log_sink({}, LogLevel::kOff);
   log(LogLevel::kWarning, "a warning");
   log(LogLevel::kError, "an error");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "convtgen: error: an error\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "convtgen: error: an error\n");
   setenv("CONVTGEN_LOG", "loud", 1);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   set_log_sink({}, LogLevel::kOff);
   log(LogLevel::kWarning, "a warning");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "convtgen: warning: $CONVTGEN_LOG is 'loud'; legal are off, error, warning, info, debug\n"
             "convtgen: warning: a warning\n");
   unsetenv("CONVTGEN_LOG");

@@ -24,11 +24,11 @@ namespace {
 using convtgen::testing::packed_layer;
 using convtgen::testing::PackedLayer;
 
-void* address(std::uint64_t number) {
+void* made_up(std::uint64_t number) {
   return reinterpret_cast<void*>(number);
 }
-const Arrays kArrays =
-    forward_arrays(address(0x10000), address(0x20000), address(0x30000), address(0x40000), address(0x50000));
+const Arrays kAllArrays =
+    forward_arrays(made_up(0x10000), made_up(0x20000), made_up(0x30000), made_up(0x40000), made_up(0x50000));
 constexpr InputSizes kSizes{2, {3, 4}};
 
 KernelFacts facts_of(PackedLayer layer) {
@@ -47,7 +47,7 @@ TEST(PackedCallTest, WeightsDecideWhatIsLaunched) {
   const CallForm form = facts_of(packed_layer()).form;
   EXPECT_EQ(form.workspace_bytes(form.shape(kSizes).value()).value(), 80);
   EXPECT_EQ(form.kept_bytes(), 80);
-  const auto both = form.call(kArrays, kSizes);
+  const auto both = form.call(kAllArrays, kSizes);
   ASSERT_TRUE(both) << both.error().message;
   const auto slots = [](const KernelCall& call, std::size_t count) {
     return std::vector<std::uint64_t>(call.slots.begin(), call.slots.begin() + static_cast<std::ptrdiff_t>(count));
@@ -56,7 +56,7 @@ TEST(PackedCallTest, WeightsDecideWhatIsLaunched) {
   EXPECT_EQ(slots(both->kernels[0], 2), (std::vector<std::uint64_t>{0x20000, 0x50000}));
   EXPECT_GT(both->kernels[1].blocks, 0);
   EXPECT_EQ(slots(both->kernels[1], 7), (std::vector<std::uint64_t>{0x10000, 0x50000, 0x30000, 0x40000, 2, 3, 4}));
-  Arrays packed_before = kArrays;
+  Arrays packed_before = kAllArrays;
   packed_before.set(Role::kWeight, nullptr);
   const auto alone = form.call(packed_before, kSizes);
   ASSERT_TRUE(alone) << alone.error().message;
@@ -70,7 +70,7 @@ TEST(PackedCallTest, WeightsDecideWhatIsLaunched) {
 TEST(PackedCallTest, WrongWorkspacesAreNamedWithTheirBytes) {
   const CallForm form = facts_of(packed_layer()).form;
   const auto refusal = [&](void* workspace, bool with_weight = true) {
-    Arrays arrays = kArrays;
+    Arrays arrays = kAllArrays;
     arrays.workspace = workspace;
     arrays.set(Role::kWeight, with_weight ? arrays.of(Role::kWeight) : nullptr);
     const auto call = form.call(arrays, kSizes);
@@ -79,14 +79,14 @@ TEST(PackedCallTest, WrongWorkspacesAreNamedWithTheirBytes) {
   constexpr const char* kNull = "workspace is null: the kernel needs 80 bytes there, for a packed copy of the weights";
   EXPECT_EQ(refusal(nullptr), kNull);
   EXPECT_EQ(refusal(nullptr, false), kNull);
-  EXPECT_EQ(refusal(address(0x50040)),
+  EXPECT_EQ(refusal(made_up(0x50040)),
             "workspace (0x50040) is misaligned: its 80 bytes must begin at a multiple of 128");
-  EXPECT_EQ(refusal(kArrays.of(Role::kY)), "workspace (80 bytes) overlaps y");
-  EXPECT_EQ(refusal(address(0x10080)), "workspace (80 bytes) overlaps x");  // 288 bytes
-  EXPECT_EQ(refusal(address(0x20000)), "workspace (80 bytes) overlaps weight");
-  EXPECT_EQ(refusal(address(0x20000), false), "");
-  EXPECT_EQ(refusal(address(0x30000)), "workspace (80 bytes) overlaps bias");
-  EXPECT_EQ(refusal(address(0x10180)), "");
+  EXPECT_EQ(refusal(kAllArrays.of(Role::kY)), "workspace (80 bytes) overlaps y");
+  EXPECT_EQ(refusal(made_up(0x10080)), "workspace (80 bytes) overlaps x");  // 288 bytes
+  EXPECT_EQ(refusal(made_up(0x20000)), "workspace (80 bytes) overlaps weight");
+  EXPECT_EQ(refusal(made_up(0x20000), false), "");
+  EXPECT_EQ(refusal(made_up(0x30000)), "workspace (80 bytes) overlaps bias");
+  EXPECT_EQ(refusal(made_up(0x10180)), "");
 }
 
 TEST(PackedCallTest, WeightsThatTheOtherKernelReadsTooAreNeverLeftOut) {
@@ -95,8 +95,8 @@ TEST(PackedCallTest, WeightsThatTheOtherKernelReadsTooAreNeverLeftOut) {
   parameters.insert(parameters.begin(), {"weight", "const float*"});
   ASSERT_TRUE(bind_arguments(layer.source.recipe));
   const CallForm form = facts_of(layer).form;
-  EXPECT_TRUE(form.call(kArrays, kSizes));
-  Arrays without = kArrays;
+  EXPECT_TRUE(form.call(kAllArrays, kSizes));
+  Arrays without = kAllArrays;
   without.set(Role::kWeight, nullptr);
   const auto call = form.call(without, kSizes);
   ASSERT_FALSE(call);
@@ -223,10 +223,10 @@ TEST_F(PackedOnGpu, PacksOnTheSameStreamBeforehand) {
   const auto kernel = load(kImage).value();
   EXPECT_EQ(state_->live_modules, 1);
   state_->calls.clear();
-  ASSERT_TRUE(kernel->launch(kArrays, kSizes, address(0x77)));
-  Arrays packed_before = kArrays;
+  ASSERT_TRUE(kernel->launch(kAllArrays, kSizes, made_up(0x77)));
+  Arrays packed_before = kAllArrays;
   packed_before.set(Role::kWeight, nullptr);
-  ASSERT_TRUE(kernel->launch(packed_before, kSizes, address(0x78)));
+  ASSERT_TRUE(kernel->launch(packed_before, kSizes, made_up(0x78)));
   ASSERT_TRUE(kernel->launch({}, {0, {3, 4}}, nullptr));
   ASSERT_EQ(state_->launches.size(), 3u);
   const fake::SeenLaunch& packing = state_->launches[0];
@@ -251,7 +251,7 @@ TEST_F(PackedOnGpu, PacksOnTheSameStreamBeforehand) {
 
 TEST_F(PackedOnGpu, OverlapsNothingThatIsNotItsOwn) {
   const auto kernel = load(kImage).value();
-  Arrays packed_before = kArrays;
+  Arrays packed_before = kAllArrays;
   packed_before.set(Role::kWeight, nullptr);
   const auto overlaps = [&] {
     std::vector<bool> each;
@@ -266,11 +266,11 @@ TEST_F(PackedOnGpu, OverlapsNothingThatIsNotItsOwn) {
       state_->capturing.insert(0x77);
     }
     // Before each call the stream may have a launch of others that still writes x, or reads y.
-    ASSERT_TRUE(kernel->launch(packed_before, kSizes, address(0x77)));
+    ASSERT_TRUE(kernel->launch(packed_before, kSizes, made_up(0x77)));
     EXPECT_EQ(overlaps(), (std::vector<bool>{false})) << captured;
-    ASSERT_TRUE(kernel->launch(kArrays, kSizes, address(0x77)));
-    ASSERT_TRUE(kernel->launch(packed_before, kSizes, address(0x77)));
-    ASSERT_TRUE(kernel->launch(kArrays, kSizes, address(0x77)));
+    ASSERT_TRUE(kernel->launch(kAllArrays, kSizes, made_up(0x77)));
+    ASSERT_TRUE(kernel->launch(packed_before, kSizes, made_up(0x77)));
+    ASSERT_TRUE(kernel->launch(kAllArrays, kSizes, made_up(0x77)));
     EXPECT_EQ(overlaps(), (std::vector<bool>{false, true, false, false, true})) << captured;
   }
   EXPECT_EQ(state_->spoiled_captures, 0);
@@ -279,7 +279,7 @@ TEST_F(PackedOnGpu, OverlapsNothingThatIsNotItsOwn) {
 TEST_F(PackedOnGpu, OverlapsWhereKernelDriverAndChipCan) {
   const auto overlaps = [&] {
     gpu_ = Gpu::open(0).value();
-    EXPECT_TRUE(load(kImage).value()->launch(kArrays, kSizes, nullptr));
+    EXPECT_TRUE(load(kImage).value()->launch(kAllArrays, kSizes, nullptr));
     EXPECT_EQ(state_->launches.back().symbol, "convolve");
     return state_->launches.back().overlaps;
   };
@@ -307,7 +307,7 @@ TEST_F(PackedOnGpu, ABinaryWithoutItsPackingKernelIsRefused) {
 TEST_F(PackedOnGpu, WhatTheDriverSaysOfPackingIsTold) {
   const auto kernel = load(kImage).value();
   state_->failures["cuLaunchKernel"] = 700;
-  const auto launched = kernel->launch(kArrays, kSizes, nullptr);
+  const auto launched = kernel->launch(kAllArrays, kSizes, nullptr);
   ASSERT_FALSE(launched);
   EXPECT_NE(launched.error().message.find("launching pack_weights (2 blocks of 16 threads)"), std::string::npos)
       << launched.error().message;
