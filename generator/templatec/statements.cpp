@@ -12,7 +12,7 @@
 namespace convtgen::templatec {
 namespace {
 
-using Kind = Statement::Kind;
+using StatementKind = Statement::Kind;
 
 class BodyBuilder {
  public:
@@ -43,7 +43,7 @@ class BodyBuilder {
         }
       }
       gap(at, position_of(context_.sources, compound->getRBracLoc()), out);
-      while (!out.empty() && out.back().kind == Kind::kBlank) {
+      while (!out.empty() && out.back().kind == StatementKind::kBlank) {
         out.pop_back();
       }
     }
@@ -89,15 +89,15 @@ class BodyBuilder {
   }
 
   static void blank(std::vector<Statement>& out) {
-    if (!out.empty() && out.back().kind != Kind::kBlank) {
-      out.push_back({.kind = Kind::kBlank, .line = out.back().line});
+    if (!out.empty() && out.back().kind != StatementKind::kBlank) {
+      out.push_back({.kind = StatementKind::kBlank, .line = out.back().line});
     }
   }
 
   void comment_lines(const Comment& comment, std::vector<Statement>& out) const {
     int line = context_.layout.line_of(comment.begin) - function_line_;
     for (std::string& text : lines_of(comment)) {
-      out.push_back({.kind = Kind::kComment, .line = line++, .text = std::move(text)});
+      out.push_back({.kind = StatementKind::kComment, .line = line++, .text = std::move(text)});
     }
   }
 
@@ -150,7 +150,7 @@ class BodyBuilder {
     inner_comments(statement, out);
     switch (statement.getStmtClass()) {
       case clang::Stmt::CompoundStmtClass:
-        out.push_back({.kind = Kind::kBlock, .line = line, .body = body(statement)});
+        out.push_back({.kind = StatementKind::kBlock, .line = line, .body = body(statement)});
         return;
       case clang::Stmt::DeclStmtClass:
         for (const clang::Decl* declaration : llvm::cast<clang::DeclStmt>(statement).decls()) {
@@ -158,7 +158,7 @@ class BodyBuilder {
         }
         return;
       case clang::Stmt::ReturnStmtClass: {
-        Statement result{.kind = Kind::kReturn, .line = line};
+        Statement result{.kind = StatementKind::kReturn, .line = line};
         if (const clang::Expr* value = llvm::cast<clang::ReturnStmt>(statement).getRetValue()) {
           result.expressions.push_back(build_expression(context_, *value));
         }
@@ -177,7 +177,7 @@ class BodyBuilder {
           unsupported(statement, "a variable declared in a condition");
           return;
         }
-        out.push_back({.kind = Kind::kWhile,
+        out.push_back({.kind = StatementKind::kWhile,
                        .line = line,
                        .condition = {build_expression(context_, *loop.getCond())},
                        .body = body(*loop.getBody())});
@@ -187,13 +187,14 @@ class BodyBuilder {
         attributed(llvm::cast<clang::AttributedStmt>(statement), out);
         return;
       case clang::Stmt::BreakStmtClass:
-        out.push_back({.kind = Kind::kBreak, .line = line});
+        out.push_back({.kind = StatementKind::kBreak, .line = line});
         return;
       case clang::Stmt::ContinueStmtClass:
-        out.push_back({.kind = Kind::kContinue, .line = line});
+        out.push_back({.kind = StatementKind::kContinue, .line = line});
         return;
       case clang::Stmt::GCCAsmStmtClass:
-        out.push_back({.kind = Kind::kAsm, .line = line, .text = context_.text_of(statement.getSourceRange()) + ";"});
+        out.push_back(
+            {.kind = StatementKind::kAsm, .line = line, .text = context_.text_of(statement.getSourceRange()) + ";"});
         return;
       case clang::Stmt::GotoStmtClass:
         unsupported(statement, "goto");
@@ -219,7 +220,7 @@ class BodyBuilder {
     }
     if (const auto* expression = llvm::dyn_cast<clang::Expr>(&statement)) {
       out.push_back(
-          {.kind = Kind::kExpression, .line = line, .expressions = {build_expression(context_, *expression)}});
+          {.kind = StatementKind::kExpression, .line = line, .expressions = {build_expression(context_, *expression)}});
     } else {
       unsupported(statement, fmt::format("this statement ({})", statement.getStmtClassName()));
     }
@@ -262,7 +263,7 @@ class BodyBuilder {
   void declaration(const clang::Decl& declaration, std::vector<Statement>& out) {
     const int line = line_of(declaration.getBeginLoc());
     if (const auto* alias = llvm::dyn_cast<clang::TypedefNameDecl>(&declaration)) {
-      out.push_back({.kind = Kind::kUsing,
+      out.push_back({.kind = StatementKind::kUsing,
                      .line = line,
                      .type = build_type(context_, alias->getTypeSourceInfo()->getTypeLoc()),
                      .name = alias->getName().str()});
@@ -270,7 +271,7 @@ class BodyBuilder {
     }
     if (const auto* assertion = llvm::dyn_cast<clang::StaticAssertDecl>(&declaration)) {
       const auto* message = llvm::dyn_cast_or_null<clang::StringLiteral>(assertion->getMessage());
-      out.push_back({.kind = Kind::kStaticAssert,
+      out.push_back({.kind = StatementKind::kStaticAssert,
                      .line = line,
                      .text = message != nullptr ? message->getString().str() : "",
                      .expressions = {build_expression(context_, *assertion->getAssertExpr())}});
@@ -286,14 +287,14 @@ class BodyBuilder {
   }
 
   Statement variable(const clang::VarDecl& variable) {
-    Statement result{.kind = Kind::kDeclare,
+    Statement result{.kind = StatementKind::kDeclare,
                      .line = line_of(variable.getBeginLoc()),
                      .type = build_type(context_, variable),
                      .name = variable.getName().str()};
     if (variable.hasAttr<clang::CUDASharedAttr>()) {
-      result.kind = Kind::kDeclareShared;
+      result.kind = StatementKind::kDeclareShared;
     } else if (variable.isConstexpr()) {
-      result.kind = Kind::kDeclareConstexpr;
+      result.kind = StatementKind::kDeclareConstexpr;
       result.type.is_const = false;
     } else if (variable.isStaticLocal()) {
       context_.error(variable.getBeginLoc(),
@@ -301,7 +302,7 @@ class BodyBuilder {
                                  "subset of templates",
                                  variable.getName().str()));
     }
-    if (has_initialiser(variable) && result.kind != Kind::kDeclareShared) {
+    if (has_initialiser(variable) && result.kind != StatementKind::kDeclareShared) {
       result.expressions.push_back(build_expression(context_, *variable.getInit()));
     }
     BindingTime time = BindingTime::kDynamic;
@@ -320,7 +321,7 @@ class BodyBuilder {
     if (branch.getInit() != nullptr || branch.getConditionVariable() != nullptr) {
       unsupported(branch, "a declaration in an if");
     }
-    Statement result{.kind = branch.isConstexpr() ? Kind::kIfConstexpr : Kind::kIf,
+    Statement result{.kind = branch.isConstexpr() ? StatementKind::kIfConstexpr : StatementKind::kIf,
                      .line = line_of(branch.getBeginLoc()),
                      .expressions = {build_expression(context_, *branch.getCond())},
                      .body = body(*branch.getThen())};
@@ -332,7 +333,7 @@ class BodyBuilder {
 
   Statement loop(const clang::ForStmt& loop, std::string pragma) {
     const std::size_t outer = visible_.size();
-    Statement result{.kind = Kind::kFor, .line = line_of(loop.getForLoc()), .text = std::move(pragma)};
+    Statement result{.kind = StatementKind::kFor, .line = line_of(loop.getForLoc()), .text = std::move(pragma)};
     result.unrolled = is_marked(loop);
     if (loop.getConditionVariable() != nullptr) {
       unsupported(loop, "a variable declared in a condition");
