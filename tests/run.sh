@@ -107,8 +107,8 @@ unity=ON sample=$CONVTGEN_TEST_SEED
 step "build"
 # configure <option>...
 configure() {
-  cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" -DCMAKE_UNITY_BUILD=$unity -DCONVTGEN_WERROR=ON \
-    -DCONVTGEN_REGENERATE=$regenerate -DCONVTGEN_TEST_TEMPLATES=ON -DCONVTGEN_TEST_SAMPLE="$sample" "${compiler[@]}" "$@" >/dev/null
+  cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" -DCMAKE_UNITY_BUILD=$unity -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 \
+    -DCONVTGEN_WERROR=ON -DCONVTGEN_REGENERATE=$regenerate -DCONVTGEN_TEST_TEMPLATES=ON -DCONVTGEN_TEST_SAMPLE="$sample" "${compiler[@]}" "$@" >/dev/null
 }
 export CONVTGEN_CACHE_DIR="$PWD/$build/cache"
 # In a new folder all but the Python package is built while the rest is still loading: only that and the tests need it.
@@ -166,7 +166,7 @@ sanitizer=(-DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" "${compiler[@]}")
 if [[ $regenerate == ON ]]; then
   sanitizer=(-DCMAKE_CXX_FLAGS_DEBUG="-O1 -gline-tables-only" -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 -DCONVTGEN_WERROR=ON -DCONVTGEN_FUZZERS=ON)
 fi
-cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=$unity -DCONVTGEN_SANITIZE=address,undefined \
+cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=$unity -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 -DCONVTGEN_SANITIZE=address,undefined \
   -DCONVTGEN_SANITIZE_SLOW="${all:+ON}" "${sanitizer[@]}" >/dev/null
 # The build asks each test program for its tests: tests/CMakeLists.txt says what these options are for.
 export ASAN_OPTIONS=intercept_tls_get_addr=0:detect_stack_use_after_return=0
