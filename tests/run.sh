@@ -38,7 +38,8 @@ trap summary EXIT
 # run_tests <build folder> <option of ctest>...
 run_tests() {
   local status=0
-  ctest --test-dir "$1" -j "$jobs" --output-on-failure --no-tests=error --output-junit tests.xml "${@:2}" || status=$?
+  # Some tests mostly wait.
+  ctest --test-dir "$1" -j "$((jobs + 1))" --output-on-failure --no-tests=error --output-junit tests.xml "${@:2}" || status=$?
   slowest=$(
     [[ -z "$slowest" ]] || echo "$slowest"
     sed -nE 's/.*<testcase name="([^"]*)".* time="([0-9.]+)".*/\2 \1/p' "$1/tests.xml" |
@@ -63,14 +64,6 @@ if ! command -v g++ >/dev/null || (($(g++ -dumpversion | cut -d. -f1) < 12)); th
   compiler=(-DCMAKE_CXX_COMPILER=g++-12)
 fi
 jobs=$(nproc)
-
-# The template compiler is built where its Clang is to be had; the other tests need none of it.
-regenerate=OFF
-if cmake/install_dependencies.sh templates; then
-  regenerate=ON
-else
-  echo "Clang 19's development files are not to be had here: the template compiler and the fuzzers are not tested."
-fi
 
 build=build/tests
 python=OFF
@@ -100,6 +93,15 @@ fi
 if [[ $python == ON ]]; then
   load python cmake/install_python.sh build/python
 fi
+
+# The template compiler is built where its Clang is to be had; the other tests need none of it.
+regenerate=OFF
+if cmake/install_dependencies.sh templates; then
+  regenerate=ON
+else
+  echo "Clang 19's development files are not to be had here: the template compiler and the fuzzers are not tested."
+fi
+
 # The compiler is most of what this script waits for. Nobody debugs these builds: without debug information, or with line numbers
 # alone, they take three quarters of the time, and with several files of a target compiled as one (CMAKE_UNITY_BUILD) two thirds of that.
 unity=ON sample=$CONVTGEN_TEST_SEED
