@@ -1,6 +1,6 @@
-// Static parameters of the template `mma_gemm`, with the values that it has when compiled as it stands: DCGAN's fourth
-// layer in f16 with channels last. A plan names a value for each of them (generator/planner/forward/mma_gemm.cpp says how
-// they are chosen).
+// Static parameters of the template `mma_gemm`, with the values that it has when compiled as it stands: DCGAN's
+// fourth layer in f16 with channels last. A plan names a value for each of them (its planner says how they are
+// chosen).
 #pragma once
 
 struct Parameters {
