@@ -1,5 +1,5 @@
 (program direct
-  (digest "f8ecf40b4c783f1f5515fd0bce4dbad992d04e66fb4991561c43e82429193204")
+  (digest "b0b681335630a978f69a4c2c1517995558183f96692b2f6501b9305037635b6a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program direct_grad_input
-  (digest "4e605c63e7463b975b181526047e90e808ac21e43724cdabb243f1badf4276a6")
+  (digest "0f2855f19e853991bea6bf1201170369975a8f6a2ebff8cf31d610633dc86d7a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

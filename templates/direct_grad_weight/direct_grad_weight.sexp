@@ -1,5 +1,5 @@
 (program direct_grad_weight
-  (digest "15f00bc226399f7c8e29ab58050b6a8d85bb6608ef9c857770c8c090ebd7e01f")
+  (digest "53174474a41a1efd780e8a9bed19682cccd0a57deb228c542699b46b0d045ec5")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "38c7cbec0d7f97355c177cff786032af6cce6f0d540a0ad86bc143cf828890d5")
+  (digest "b4ecbd0c8bb280984e098c4ae4d342ba77a1e96f9f369bb96558fde905b6a579")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)

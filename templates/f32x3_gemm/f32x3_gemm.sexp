@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "b6f58221edd1021d80a894d809487603cb2e96c13ea6ca5ead1b19db386e352c")
+  (digest "177cbb61d1d9e798dc194554338b52b1455e45b8e8665c3d7c8aca2917bc3979")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

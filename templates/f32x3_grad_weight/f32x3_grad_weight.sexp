@@ -1,5 +1,5 @@
 (program f32x3_grad_weight
-  (digest "7ff661a8827a2e3ba96ab85026cc98957e3f4a7beca0215ad79192f962033b6a")
+  (digest "c315eda47c4df52b5d2f8ac14a208699d92446f66dec8689e4223d2c5b5d5576")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

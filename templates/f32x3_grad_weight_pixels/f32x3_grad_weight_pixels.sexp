@@ -1,5 +1,5 @@
 (program f32x3_grad_weight_pixels
-  (digest "e668b861cd846bbf7db6fca108b940f58f1f12b2c892a766ce4b70b7fb34ee06")
+  (digest "5e5e4a6bf3c0b6d4c15fbaab5939466c95733ba01e97d3cdaaafccbf38167b73")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program grad_bias
-  (digest "b6542653b379d6c2c43fee92449c37523da44bac5d5f4c0642ed4f829838dde2")
+  (digest "ebd0d630a77652ab041b7e792ff4b0f2697f1b8a7b8d205b85ea4a930648cbe9")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "9208d1015afedaf1d477ea0538caca15ae508ca4c1b441e99f422aa043eeec14")
+  (digest "c170fea76e4941fde9461e057cbfa6873369001e4bf00c1471ef922d7aacb0f5")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "efe477bd128f9beb98efd8527d80d2a49128772aaf4720b23e54e3b0e3b43528")
+  (digest "e8e164f9eafd8d67a244d47218e0f22ca2c7394020dcae50e7fd03abedbe6ddd")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

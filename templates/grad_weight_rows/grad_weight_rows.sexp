@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "e6606a3db9a23baa86c5a5868c4724f1b455d40677c7da8a0ead8f185dc1b250")
+  (digest "9423402702ccbd555b6d998c02bc2131b518bec2ff4b4d6e2085db8606a4e87e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

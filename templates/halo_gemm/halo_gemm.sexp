@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "d1bfe74ed286fe95564e54185292d7b7897cae8ebd4475a9c06e481bedd44a23")
+  (digest "044956fd44aa1442e5312bdbd0ab2439422466f577324ef1323d46a4f15353ca")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "bdf9d07de66db46f2f8d6102d0f89e670388f629c14b3f41372bd180f2d0210a")
+  (digest "f5fff38f0f8b8d5a21b17bc0d484ebe948850f709a241d2160de0c081427a6b4")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

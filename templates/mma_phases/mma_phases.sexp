@@ -1,5 +1,5 @@
 (program mma_phases
-  (digest "f027909457b86ed0676a1df6c934f69bdc1008262b231670e0099d77e33d5ee3")
+  (digest "9f1d984172c330d35f5334cab705dd8131ff3407fd5783c48cecf5ee0a7b7338")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)

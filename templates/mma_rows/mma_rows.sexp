@@ -1,5 +1,5 @@
 (program mma_rows
-  (digest "31ea17cf9677ba2971d954b5ba4241392b0cd32401faf4f81d173ad6973168c2")
+  (digest "322c9c1083caaf2c4969e5d84337a4af95b9b7a862f7fab892fb0c571fcf4fcd")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "6232b3459621a0ea9ef11a138edee2536ccc3ff6c6f3f1f179276a6d3e6b6d76")
+  (digest "711236d5ecb53138a7bd46382600edf5a26cd07b63110b8fc7dd1937dd12a5ac")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program patch_gemm
-  (digest "1586d9230456604702d03e8d26de59ebc4b727a761de9224de4d19d23eb0cd6f")
+  (digest "d2a13f6029405e755f00b82a9b1468a053f1c169b4b7f1b6ee6a3931fff59fc9")
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
   (parameter int stride_h 2)

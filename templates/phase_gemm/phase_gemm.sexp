@@ -1,5 +1,5 @@
 (program phase_gemm
-  (digest "4f73f435fda2f843fc0331b124d89b2944aaad1fec2f2a77bb0bda03e038689c")
+  (digest "e17fcfddc2d6973b4ef89936833323e6af67b64cd190075e051e4b70ad5d1bc4")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "58495b7ea2c64e8528422ad6874f8be98d14496846976b610879f5c0b8bff155")
+  (digest "289aa9cc1351a9b125e672031a7fa3ec7d3139815a9bcaa73cfb6122bdd32adc")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)

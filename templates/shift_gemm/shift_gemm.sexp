@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "2a0cf29b744cfb07e10333321b4abc41bac7f41cab84e9a9d30e153d5da7e240")
+  (digest "38dd845fe03f900f2250483554031276588757ff451db753526ffc48136e2f69")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

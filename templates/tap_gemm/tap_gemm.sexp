@@ -1,5 +1,5 @@
 (program tap_gemm
-  (digest "503023b92a2b8aca9a917699b4ca10d6ccc39e93f792d0754cf7cc1c268a293b")
+  (digest "39b30ef354f458e0a39f8002c7d370a1c761f740a874773c81e6fc436f245956")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
