@@ -18,7 +18,7 @@ __device__ __forceinline__ int channel_of_column(int n) {
   const int thread = n / 2 % 4;
   return i / kAdjacentChannels * (4 * kAdjacentChannels) + thread * kAdjacentChannels + i % kAdjacentChannels;
 }
-// The inverse: the column of a channel of the block.
+// The column where the weights of a channel of the block stand: a thread's columns are its own channels.
 __device__ __forceinline__ int column_of_channel(int channel) {
   const int i = channel / (4 * kAdjacentChannels) * kAdjacentChannels + channel % kAdjacentChannels;
   const int thread = channel / kAdjacentChannels % 4;

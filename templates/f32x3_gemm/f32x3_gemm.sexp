@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "177cbb61d1d9e798dc194554338b52b1455e45b8e8665c3d7c8aca2917bc3979")
+  (digest "221de9ca8084d3666830453daf89f9240f3267d4509d9f11f76289951a9eb019")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -486,7 +486,7 @@
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i kAdjacentChannels) (* 4 kAdjacentChannels)) (* thread kAdjacentChannels)) (% i kAdjacentChannels))))
   (function @22 device int column_of_channel
-    (comment "The inverse: the column of a channel of the block.")
+    (comment "The column where the weights of a channel of the block stand: a thread's columns are its own channels.")
     (attributes "__forceinline__")
     (argument int channel)
     (declare @1 (const int) i (+ (* (/ channel (* 4 kAdjacentChannels)) kAdjacentChannels) (% channel kAdjacentChannels)))

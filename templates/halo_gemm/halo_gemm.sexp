@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "044956fd44aa1442e5312bdbd0ab2439422466f577324ef1323d46a4f15353ca")
+  (digest "2ef6f1af5ba807278561ff4ab873f3b135f2be121ac923ac534236e8fa332bee")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -440,7 +440,7 @@
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i kAdjacentChannels) (* 4 kAdjacentChannels)) (* thread kAdjacentChannels)) (% i kAdjacentChannels))))
   (function @22 device int column_of_channel
-    (comment "The inverse: the column of a channel of the block.")
+    (comment "The column where the weights of a channel of the block stand: a thread's columns are its own channels.")
     (attributes "__forceinline__")
     (argument int channel)
     (declare @1 (const int) i (+ (* (/ channel (* 4 kAdjacentChannels)) kAdjacentChannels) (% channel kAdjacentChannels)))

@@ -105,7 +105,7 @@ constexpr int kLoads = P::warp_tiles + kInnerHalo;  // of an outer tap
 __host__ __device__ constexpr bool has_taps_at(int outer, int inner) {
   return kAlongRow ? has_taps(outer, inner) : has_taps(inner, outer);
 }
-// Whether a tap's products need that load: those of a tile and an inner tap need load tile + kInnerHalo - inner.
+// Whether a tap's products need that load: those of a tile and an inner tap need load tile + {kInnerHalo} - inner.
 __host__ __device__ constexpr bool is_needed(int outer, int load) {
   bool needed = false;
   for (int tile = 0; tile < P::warp_tiles; ++tile) {

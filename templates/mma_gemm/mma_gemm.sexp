@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "f5fff38f0f8b8d5a21b17bc0d484ebe948850f709a241d2160de0c081427a6b4")
+  (digest "694f4e2c6a30c4b5f7d26eb14aa6dda9da71a43529d302067e1c9eb343df5c8c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -248,7 +248,7 @@
     (argument int inner)
     (return @1 (? kAlongRow (call has_taps outer inner) (call has_taps inner outer))))
   (function @109 constexpr bool is_needed
-    (comment "Whether a tap's products need that load: those of a tile and an inner tap need load tile + kInnerHalo - inner.")
+    (comment "Whether a tap's products need that load: those of a tile and an inner tap need load tile + {kInnerHalo} - inner.")
     (argument int outer)
     (argument int load)
     (declare @1 bool needed false)
@@ -482,7 +482,7 @@
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i kAdjacentChannels) (* 4 kAdjacentChannels)) (* thread kAdjacentChannels)) (% i kAdjacentChannels))))
   (function @22 device int column_of_channel
-    (comment "The inverse: the column of a channel of the block.")
+    (comment "The column where the weights of a channel of the block stand: a thread's columns are its own channels.")
     (attributes "__forceinline__")
     (argument int channel)
     (declare @1 (const int) i (+ (* (/ channel (* 4 kAdjacentChannels)) kAdjacentChannels) (% channel kAdjacentChannels)))

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "289aa9cc1351a9b125e672031a7fa3ec7d3139815a9bcaa73cfb6122bdd32adc")
+  (digest "58b5c8f8f90151a404a6fb905c615aa5f4383f5c851a46ba9dba82274ca78b88")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -484,7 +484,7 @@
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i kAdjacentChannels) (* 4 kAdjacentChannels)) (* thread kAdjacentChannels)) (% i kAdjacentChannels))))
   (function @22 device int column_of_channel
-    (comment "The inverse: the column of a channel of the block.")
+    (comment "The column where the weights of a channel of the block stand: a thread's columns are its own channels.")
     (attributes "__forceinline__")
     (argument int channel)
     (declare @1 (const int) i (+ (* (/ channel (* 4 kAdjacentChannels)) kAdjacentChannels) (% channel kAdjacentChannels)))

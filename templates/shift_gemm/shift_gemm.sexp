@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "38dd845fe03f900f2250483554031276588757ff451db753526ffc48136e2f69")
+  (digest "70116d68092a67e42407a4057302cd2deb790f52a6f4553eba9334a0e1ef9e93")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -508,7 +508,7 @@
     (declare @2 (const int) thread (% (/ n 2) 4))
     (return @3 (+ (+ (* (/ i kAdjacentChannels) (* 4 kAdjacentChannels)) (* thread kAdjacentChannels)) (% i kAdjacentChannels))))
   (function @22 device int column_of_channel
-    (comment "The inverse: the column of a channel of the block.")
+    (comment "The column where the weights of a channel of the block stand: a thread's columns are its own channels.")
     (attributes "__forceinline__")
     (argument int channel)
     (declare @1 (const int) i (+ (* (/ channel (* 4 kAdjacentChannels)) kAdjacentChannels) (% channel kAdjacentChannels)))

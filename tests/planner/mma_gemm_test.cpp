@@ -29,7 +29,8 @@ TEST(PlanMmaGemm, BlocksFitTheChipsAndAreTheBestFirst) {
       }
       const Problem problem = problem_of(layer, target.architecture);
       double before = 0;
-      for (const Plan& each : kMmaGemm.plans(problem).value()) {
+      const std::vector<Plan> plans = kMmaGemm.plans(problem).value();
+      for (const Plan& each : plans) {
         SCOPED_TRACE(target.architecture + ", " + layer + ": " + each.reason);
         const std::int64_t blocks = integer(each, "blocks_per_sm");
         const KernelPlan& main = each.launch.main();

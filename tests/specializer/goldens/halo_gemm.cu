@@ -239,15 +239,19 @@ __device__ __forceinline__ unsigned int pair(float low, float high) {
   return floats_to_half2(low, high);
 }
 
-// ---- Packing ----
+// The thread's i-th channel, whose first is `co`.
+__device__ __forceinline__ int own_channel(int co, int i) {
+  return co + i / 8 * 32 + i % 8;
+}
 
-// The column of a block's tile where an output channel of it stands: a thread's columns are adjacent channels.
-__device__ __forceinline__ int column_of(int channel) {
-  // Its number among the thread's own.
+// The column where the weights of a channel of the block stand: a thread's columns are its own channels.
+__device__ __forceinline__ int column_of_channel(int channel) {
   const int i = channel / 32 * 8 + channel % 8;
   const int thread = channel / 8 % 4;
   return i / 2 * 8 + thread * 2 + i % 2;
 }
+
+// ---- Packing ----
 
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, product by product.
 extern "C" __global__ void __launch_bounds__(kPackers)
@@ -321,7 +325,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     }
     const int row = kh % 2;
     int place = 0;  // of the tap among the block's
-    int column = column_of(co % 32);
+    int column = column_of_channel(co % 32);
     place = kh / 2 * 2 + kw / 2;
     column += (row * 2 + kw % 2) * 32;
     const int n_tile = co / 32;
@@ -424,7 +428,8 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
     if (item < 5 && is_place(thread, item)) {
-      uint4* place = reinterpret_cast<uint4*>(to + unit_of(thread) * kUnitPitch + place_of(thread, item) * 16);
+      unsigned char* pixel = to + unit_of(thread) * kUnitPitch + place_of(thread, item) * 16;
+      uint4* place = reinterpret_cast<uint4*>(pixel);
       *place = make_uint4(words[item][0], words[item][1], words[item][2], words[item][3]);
     }
   }
@@ -491,11 +496,6 @@ __device__ __forceinline__ float epilogue(float acc, float bias) {
 __device__ __forceinline__ float acc_of(const Accumulators (&acc)[1], int phase, int i, int half) {
   const int column = i / 2 * 4 + half * 2 + i % 2;
   return acc[0][phase * 16 + column];
-}
-
-// The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co, int i) {
-  return co + i / 8 * 32 + i % 8;
 }
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
