@@ -5,8 +5,12 @@
 
 #include <convtgen/convtgen.h>
 #include <convtgen/host.h>
+#include <cstddef>
+#include <memory>
+#include <vector>
 
 #include "generator/language/language.h"
+#include "generator/recipe/recipe.h"
 #include "runtime/reference/compare.h"
 #include "tests/launcher/built_set.h"
 
@@ -71,11 +75,18 @@ const void* bias_of(const Arrays& arrays) {
 
 // One call of a set's kernel.
 int launch(const BuiltSet& set, const void* kernel, Arrays& arrays) {
+  const SetInput input{arrays.sizes.batch, {1, arrays.sizes.extents[kHeight], arrays.sizes.extents[kWidth]}};
+  const std::size_t bytes = set.function<KernelWorkspace>("kernel_workspace")(kernel, &input);
+  std::vector<std::byte> memory(bytes + kWorkspaceAlignment);
+  void* workspace = memory.data();
+  std::size_t space = memory.size();
+  std::align(kWorkspaceAlignment, bytes, workspace, space);
   const SetTensors tensors{.x = arrays.inputs.x.bytes.data(),
                            .weight = arrays.inputs.weight.bytes.data(),
                            .bias = bias_of(arrays),
-                           .y = arrays.y.bytes.data()};
-  const SetInput input{arrays.sizes.batch, {1, arrays.sizes.extents[kHeight], arrays.sizes.extents[kWidth]}};
+                           .y = arrays.y.bytes.data(),
+                           .workspace = workspace,
+                           .workspace_bytes = bytes};
   return set.function<KernelLaunch>("kernel_launch")(kernel, &tensors, &input, nullptr);
 }
 
