@@ -59,8 +59,6 @@ TemplateFacts facts_of_mma_gemm() {
                .architecture = "sm_80",
                .others = other_layers()},
           },
-      .as_it_stands = "conv_transpose2d 48 -> 32; kernel 3x4; stride 2x3; padding 1x1; dilation 2x1; bias; fuse relu; "
-                      "input 2x5x19; dtype f16; layout nhwc",
       .compiled =
           {
               {.group = "windows_of_warps",
@@ -102,7 +100,7 @@ TemplateFacts facts_of_mma_gemm() {
               {.name = "mma_gemm_copies",
                .layer = "conv_transpose2d 130 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x7x9; dtype f16; "
                         "layout nhwc; bias",
-               .least_mutants = 5,
+               .least_mutants = 4,
                .bound_checks = false,
                .few_blocks = true},
               {.name = "mma_gemm_registers",

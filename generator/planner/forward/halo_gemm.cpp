@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "convtgen_template_programs_embedded.h"
+#include "generator/planner/forward/window.h"
 #include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/bounds.h"
 #include "generator/planner/search/checks.h"
@@ -23,7 +24,6 @@ namespace planners::halo_gemm {
 constexpr std::int64_t kMostPhaseColumns = 32;  // of a product
 constexpr std::int64_t kMostProducts = 256;     // in the unrolled body
 constexpr std::int64_t kMostStages = 6;
-constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
 // Places of a thread, which registers hold: beside loaded words, or with asynchronous copies alone.
 constexpr std::int64_t kMostPlaces = 8;
 constexpr std::int64_t kMostCopiedPlaces = 32;
@@ -43,14 +43,6 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, k
 struct Facts : FactsOf<Block> {
   double written_bytes = static_cast<double>(shape.output_elements * bytes);  // that a call moves at the least
   double read_bytes = cost.bytes - written_bytes;
-
-  /// Whether all positions of an image and the gap behind it are of a known number.
-  [[nodiscard]] bool can_be_flat() const {
-    const std::int64_t gap_h = of({})[kGapH], gap_w = of({})[kGapW];
-    const bool one_row = rows.extent && *rows.extent + gap_h == 1;
-    return one_row ||
-           (rows.extent && columns.extent && *rows.extent + gap_h <= kMostPositions / (*columns.extent + gap_w));
-  }
 };
 
 /// As many stages as fit; false where too few do. Ping-pong warpgroups need more of them than a tile
@@ -106,15 +98,8 @@ void choose_store(const Facts& f, Block& b) {
   });
 }
 
-/// Tiles of all images.
-std::int64_t tiles(const Facts& f, const Block& b, Constants& of_block) {
-  if (b.flat) {
-    return ceil_div(
-        f.sizes.batch * (f.sizes.extents[kHeight] + of_block[kGapH]) * (f.sizes.extents[kWidth] + of_block[kGapW]),
-        of_block[kPositions]);
-  }
-  return f.sizes.batch * ceil_div(f.sizes.extents[kHeight] + of_block[kBeyondH] - of_block[kFirstH], b.tile_h) *
-         ceil_div(f.sizes.extents[kWidth] + of_block[kBeyondW] - of_block[kFirstW], b.tile_w);
+window::Reach reach_of(Constants& c) {
+  return {c[kGapH], c[kGapW], c[kFirstH], c[kFirstW], c[kBeyondH], c[kBeyondW]};
 }
 
 /// Store cost relative to full 32-byte sectors. Adjacent are a block's channels, or what eight or sixteen adjacent
@@ -144,8 +129,7 @@ Result<void> check_axis(const Layer& layer, std::size_t number) {
   return first_error(
       {require(axis.stride == 1 || axis.dilation == 1 || axis.kernel == 1,
                "stride {} and dilation {} in {}; one of them must be 1", axis.stride, axis.dilation, name),
-       // Of a gradient of the input: tiles begin at the padding.
-       require(axis.padding.before >= 0, "padding {} in {}; it takes 0 and more", axis.padding.before, name)});
+       window::check_padding(layer, number)});
 }
 
 /// Output channels of a block: numbers that share all of them evenly.
@@ -167,27 +151,6 @@ std::vector<std::int64_t> block_n_choices(const Facts& f, const Block& b) {
     }
   }
   return choices;
-}
-
-/// Adds tiles of this many parts of 64 positions: 8x8 each or, so that NCHW is stored in longer vectors, 1x64.
-void add_tiles(const Facts& f, const Block& b, std::int64_t parts, std::vector<Block>& out) {
-  const auto add = [&](bool flat, std::int64_t part_w, std::int64_t across) {
-    Block& tiled = out.emplace_back(b);
-    tiled.flat = flat;
-    tiled.part_w = part_w;
-    tiled.tile_h = 64 / part_w * parts / across;
-    tiled.tile_w = part_w * across;
-    tiled.vector = vector_of(f, tiled);
-  };
-  for (std::int64_t across = 1; across <= parts; across *= 2) {
-    add(false, 8, across);
-    if (!f.channels_last) {
-      add(false, 64, across);
-    }
-  }
-  if (f.can_be_flat()) {
-    add(true, 64, parts);
-  }
 }
 
 /// The least that any block needs. Where there are none it is above the limit.
@@ -233,6 +196,7 @@ void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& leas
 
 /// Adds a block's tiles of one, two or four parts of a warpgroup.
 void add_parts(const Facts& f, Block b, std::vector<Block>& out, Least& least) {
+  const bool can_be_flat = window::can_be_flat(f, reach_of(f.of(b)));
   choose_store(f, b);
   for (const std::int64_t parts : {1, 2, 4}) {
     if (parts * f.of(b)[kPhases] * b.block_n / 2 <= f.of(b)[kMostAccumulators]) {
@@ -241,7 +205,9 @@ void add_parts(const Facts& f, Block b, std::vector<Block>& out, Least& least) {
                                            .each(&Block::copy_bytes, {16, 8, 4, 0})
                                            .keep([&](const Block& each) { return may_copy(f, each); })
                                            .into([&](const Block& each, std::vector<Block>& tiled) {
-                                             add_tiles(f, each, each.ping_pong ? parts : 2 * parts, tiled);
+                                             window::add_tiles(
+                                                 each, each.ping_pong ? parts : 2 * parts, !f.channels_last,
+                                                 can_be_flat, [&](Block& of) { of.vector = vector_of(f, of); }, tiled);
                                            });
       for (const Block& each : tiles) {
         add_pipelines(f, each, out, least);
@@ -338,7 +304,7 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
     return seconds_of(f.target,
                       {.launches = f.factors.halo_launches,
                        .first_cycles = f.factors.halo_begin + (stage.l2_bytes + resident) / sm.l2_bytes_per_cycle,
-                       .waves = static_cast<double>(waves_of(f.target, tiles(f, b, c), c[kNTiles])),
+                       .waves = static_cast<double>(waves_of(f.target, window::tiles(f, b, reach_of(c)), c[kNTiles])),
                        .wave_cycles = stages * (cycles_of(f.target, stage) + f.factors.halo_stage) +
                                       (b.ping_pong ? f.factors.halo_epilogue_shown : 1.0) * epilogue,
                        .memory_bytes = std::max(f.read_bytes + f.written_bytes * store_factor(f, b, c),
@@ -372,14 +338,7 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
                         b.resident ? "resident" : "with each stage", b.ping_pong ? ", ping-pong warpgroups" : "")};
   }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    // Tiles begin up to stride - 1 outputs before the first one.
-    return TileGrid{.stride_h = f.rows.stride,
-                    .stride_w = f.columns.stride,
-                    .tile_rows = f.rows.stride * (b.tile_h - 1) + 1,
-                    .tile_columns = f.columns.stride * (b.tile_w - 1) + 1,
-                    .blocks_per_tile = c[kNTiles],
-                    .most_tiles = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles])}
-        .grid();
+    return window::grid(f, b, c[kNTiles], f.target.multiprocessors);
   }
 };
 

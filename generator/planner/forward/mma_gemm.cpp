@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "convtgen_template_programs_embedded.h"
+#include "generator/planner/forward/window.h"
 #include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
@@ -21,7 +22,6 @@ namespace planners::mma_gemm {
 
 constexpr std::int64_t kMostStepProducts = 1024;  // of a warp, written out
 constexpr std::int64_t kMostShifts = 1024;        // of the input, which are unrolled
-constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
 constexpr std::int64_t kMostPlaces = 8;           // of a thread, which registers hold
 constexpr std::int64_t kMostBlockN = 256;
 constexpr std::int64_t kOtherRegisters = 64;  // of a thread, beside accumulators and what it loads of the input
@@ -43,14 +43,6 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, k
 struct Facts : FactsOf<Block> {
   double written_bytes = static_cast<double>(shape.output_elements * bytes);  // that a call moves at the least
   double read_bytes = cost.bytes - written_bytes;
-
-  /// Whether all positions of an image and the gap behind it are of a known number.
-  [[nodiscard]] bool can_be_flat() const {
-    const std::int64_t gap_h = of({})[kGapH], gap_w = of({})[kGapW];
-    const bool one_row = rows.extent && *rows.extent + gap_h == 1;
-    return one_row ||
-           (rows.extent && columns.extent && *rows.extent + gap_h <= kMostPositions / (*columns.extent + gap_w));
-  }
 };
 
 /// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers where
@@ -90,47 +82,16 @@ void choose_store(const Facts& f, Block& b) {
   });
 }
 
-/// Tiles of all images.
-std::int64_t tiles(const Facts& f, const Block& b, Constants& c) {
-  if (b.flat) {
-    return ceil_div(f.sizes.batch * (f.sizes.extents[kHeight] + c[kGapH]) * (f.sizes.extents[kWidth] + c[kGapW]),
-                    c[kPositions]);
-  }
-  return f.sizes.batch * ceil_div(f.sizes.extents[kHeight] + c[kBeyondH] - c[kFirstH], b.tile_h) *
-         ceil_div(f.sizes.extents[kWidth] + c[kBeyondW] - c[kFirstW], b.tile_w);
+window::Reach reach_of(Constants& c) {
+  return {c[kGapH], c[kGapW], c[kFirstH], c[kFirstW], c[kBeyondH], c[kBeyondW]};
 }
 
-/// What the template asks of an axis.
-Result<void> check_axis(const Layer& layer, std::size_t number) {
+/// Errors: the axis reads over more positions than can be unrolled.
+Result<void> check_shifts(const Layer& layer, std::size_t number) {
   const Axis& axis = layer.axes[number];
-  const std::string_view name = axis_name(layer, number);
   const std::int64_t shifts = axis.dilation * (axis.kernel - 1) / axis.stride + 1;
-  return first_error(
-      {// Of a gradient of the input: tiles begin at the padding.
-       require(axis.padding.before >= 0, "padding {} in {}; it takes 0 and more", axis.padding.before, name),
-       require(shifts <= kMostShifts, "kernel {} with dilation {} in {} reads over {} positions; at most {}",
-               axis.kernel, axis.dilation, name, shifts, kMostShifts)});
-}
-
-/// Adds a block's tiles of all shapes: parts of 64 positions, 8x8 or 1x64.
-void add_tiles(const Facts& f, const Block& b, std::vector<Block>& out) {
-  const std::int64_t parts = b.warps_m * b.warp_tiles / 4;
-  const auto add = [&](bool flat, std::int64_t part_w, std::int64_t across) {
-    Block& tiled = out.emplace_back(b);
-    tiled.flat = flat;
-    tiled.part_w = part_w;
-    tiled.tile_h = 64 / part_w * parts / across;
-    tiled.tile_w = part_w * across;
-    tiled.vector = vector_of(f, tiled);
-    choose_store(f, tiled);
-  };
-  for (std::int64_t across = 1; across <= parts; across *= 2) {
-    add(false, 8, across);
-    add(false, 64, across);
-  }
-  if (f.can_be_flat()) {
-    add(true, 64, parts);
-  }
+  return require(shifts <= kMostShifts, "kernel {} with dilation {} in {} reads over {} positions; at most {}",
+                 axis.kernel, axis.dilation, axis_name(layer, number), shifts, kMostShifts);
 }
 
 /// The least that any block needs, for the words of a refusal.
@@ -196,14 +157,15 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
   static constexpr std::size_t kMostPlans = 10;
 
   static Checks checks(const Layer& layer) {
-    return {check_input_strides(layer), check_group_channels(layer), check_axis(layer, kHeight),
-            check_axis(layer, kWidth)};
+    return {check_input_strides(layer),           check_group_channels(layer),  window::check_padding(layer, kHeight),
+            window::check_padding(layer, kWidth), check_shifts(layer, kHeight), check_shifts(layer, kWidth)};
   }
   static Parameters parameters(const Problem& problem) {
     return with(ExchangingPlanner::parameters(problem), {{"groups", problem.layer.groups}});
   }
   static Blocks blocks(const Facts& f) {
     Least least;
+    const bool can_be_flat = window::can_be_flat(f, reach_of(f.of({})));
     const Axis& rows = f.layer.axes[kHeight];
     const bool may_part = rows.stride > 1 && rows.kernel % rows.stride == 0 && rows.dilation == 1;
     return BlockChoices(Block{.copy_bytes = copy_bytes_of(f)})
@@ -218,7 +180,13 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
           return b.warps_m * b.warp_tiles % 4 == 0 && accumulators <= f.of(b)[kMostAccumulators] &&
                  b.block_n <= kMostBlockN && b.block_n < round_up(f.group_out, 8) + 8 * b.warps_n;
         })
-        .into([&](const Block& b, std::vector<Block>& out) { add_tiles(f, b, out); })
+        .into([&](const Block& b, std::vector<Block>& out) {
+          const auto finish = [&](Block& tiled) {
+            tiled.vector = vector_of(f, tiled);
+            choose_store(f, tiled);
+          };
+          window::add_tiles(b, b.warps_m * b.warp_tiles / 4, true, can_be_flat, finish, out);
+        })
         .into([&](const Block& b, std::vector<Block>& out) { add_pipelines(f, b, out, least); })
         .or_fail([&] { return why_none(f, least); });
   }
@@ -242,7 +210,8 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
                         4,
         .l2_bytes = input + weights};
     const double stages = c.number(kKBlocks);
-    const auto blocks = static_cast<double>(tiles(f, b, c) * c[kNTiles]) / f.target.multiprocessors;  // of an SM
+    const auto blocks =
+        static_cast<double>(window::tiles(f, b, reach_of(c)) * c[kNTiles]) / f.target.multiprocessors;  // of an SM
     const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
     const double outputs = c.number(kPositions) * c.number(kPhases) * static_cast<double>(b.block_n);
     const double tile = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_gemm_wait / (warps * at_once)) +
@@ -277,14 +246,7 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
                         b.copy_bytes > 0 ? "" : " through registers", b.resident ? "resident" : "with each stage")};
   }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    // Tiles begin up to stride - 1 outputs before the first one.
-    return TileGrid{.stride_h = f.rows.stride,
-                    .stride_w = f.columns.stride,
-                    .tile_rows = f.rows.stride * (b.tile_h - 1) + 1,
-                    .tile_columns = f.columns.stride * (b.tile_w - 1) + 1,
-                    .blocks_per_tile = c[kNTiles],
-                    .most_tiles = std::max<std::int64_t>(1, f.target.multiprocessors * b.blocks_per_sm / c[kNTiles])}
-        .grid();
+    return window::grid(f, b, c[kNTiles], f.target.multiprocessors * b.blocks_per_sm);
   }
 
  private:
