@@ -7,8 +7,12 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <span>
 #include <sstream>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "generator/language/language.h"
 #include "generator/planner/candidates.h"
@@ -52,8 +56,8 @@ std::string text_of(const Layer& layer, const Plan& plan) {
 }
 
 /// A line for what is served and, where a record says that and not the cost models, one for what these say.
-std::string choices_of(const std::string& name, const Layer& layer) {
-  const auto all = candidates({layer, Direction::kForward, target_named("sm_90a").value()});
+std::string choices_of(const std::string& name, const Layer& layer, std::string_view architecture) {
+  const auto all = candidates({layer, Direction::kForward, target_named(architecture).value()});
   if (!all) {
     return fmt::format("{}: {}\n", name, all.error().message);
   }
@@ -69,28 +73,33 @@ std::string choices_of(const std::string& name, const Layer& layer) {
   return out;
 }
 
-// CONVTGEN_UPDATE_GOLDENS=1 writes the file anew: measure what differs before it is committed.
-TEST(FirstChoices, AreTheCommittedOnes) {
+/// The choices for the layers of a file.
+std::string choices_of_file(const char* path, std::span<const Mode> modes, std::string_view architecture,
+                            std::string_view suffix) {
+  const auto layers = parse_file(text_of_file(path));
+  EXPECT_TRUE(layers) << path;
   std::string choices;
-  for (const char* path : {CONVTGEN_BENCHMARK_LAYERS, CONVTGEN_OUTSIDE_LAYERS}) {
-    const auto layers = parse_file(text_of_file(path));
-    ASSERT_TRUE(layers) << path;
-    for (const NamedLayer& named : *layers) {
-      for (const Mode& mode : kModes) {
-        for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
-          Layer layer = named.layer;
-          layer.dtype = mode.dtype;
-          layer.compute = mode.compute;
-          layer.layout = layout;
-          choices += choices_of(fmt::format("{}.{}.{}", named.name, name_of(mode.compute), name_of(layout)), layer);
-        }
+  for (const NamedLayer& named : layers.value_or(std::vector<NamedLayer>())) {
+    for (const Mode& mode : modes) {
+      for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+        Layer layer = named.layer;
+        layer.dtype = mode.dtype;
+        layer.compute = mode.compute;
+        layer.layout = layout;
+        choices += choices_of(fmt::format("{}.{}.{}{}", named.name, name_of(mode.compute), name_of(layout), suffix),
+                              layer, architecture);
       }
     }
   }
+  return choices;
+}
+
+/// CONVTGEN_UPDATE_GOLDENS=1 writes the file anew: measure what differs before it is committed.
+void expect_committed(const std::string& choices, const std::string& path, int least_lines) {
   if (std::getenv("CONVTGEN_UPDATE_GOLDENS") != nullptr) {
-    std::ofstream(CONVTGEN_FIRST_CHOICES) << choices;
+    std::ofstream(path) << choices;
   }
-  std::istringstream made(choices), committed(text_of_file(CONVTGEN_FIRST_CHOICES));
+  std::istringstream made(choices), committed(text_of_file(path));
   std::string line, expected;
   int lines = 0;
   while (std::getline(made, line)) {
@@ -99,7 +108,25 @@ TEST(FirstChoices, AreTheCommittedOnes) {
     ++lines;
   }
   EXPECT_FALSE(std::getline(committed, expected)) << expected;
-  EXPECT_GT(lines, 500);
+  EXPECT_GT(lines, least_lines);
+}
+
+TEST(FirstChoices, AreTheCommittedOnes) {
+  std::string choices;
+  for (const char* path : {CONVTGEN_BENCHMARK_LAYERS, CONVTGEN_OUTSIDE_LAYERS}) {
+    choices += choices_of_file(path, kModes, "sm_90a", "");
+  }
+  expect_committed(choices, CONVTGEN_FIRST_CHOICES, 500);
+}
+
+// Chips without wgmma: with much shared memory and with little, and one with tensor copies.
+TEST(FirstChoices, OfOtherChipsAreTheCommittedOnes) {
+  constexpr std::array kProducts = {Mode{Dtype::kF32, Compute::kTf32}, Mode{Dtype::kF16, Compute::kF16}};
+  std::string choices;
+  for (const char* architecture : {"sm_80", "sm_89", "sm_120"}) {
+    choices += choices_of_file(CONVTGEN_BENCHMARK_LAYERS, kProducts, architecture, fmt::format(", {}", architecture));
+  }
+  expect_committed(choices, CONVTGEN_FIRST_CHOICES_OF_CHIPS, 290);
 }
 
 }  // namespace
