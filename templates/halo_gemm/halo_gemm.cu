@@ -91,6 +91,8 @@ constexpr int kTeams = P::ping_pong ? 2 : 1;            // of warpgroups, each w
 constexpr int kParts = kPositions / 64 / (2 / kTeams);  // that a warpgroup makes
 constexpr int kAcross = P::tile_w / P::part_w;
 
+constexpr int kInputStrideH = 1;
+constexpr int kInputStrideW = 1;
 constexpr int kInterleave = 1;
 #include "window/geometry.h"
 

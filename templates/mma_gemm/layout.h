@@ -70,16 +70,19 @@ constexpr int kWarpRows = 16 * P::warp_tiles;  // positions
 constexpr int kWarpChannels = P::block_n / P::warps_n;
 constexpr int kAdjacentChannels = P::adjacent_channels;  // of a thread
 constexpr bool kAlongRow = P::part_w == 64;
-constexpr int kInterleave = kAlongRow ? P::warp_tiles : 1;
+constexpr int kInputStrideH = P::input_stride_h;
+constexpr int kInputStrideW = P::input_stride_w;
+// Pixels from a position of a tile to its next one.
+constexpr int kInterleave = (kAlongRow ? P::warp_tiles : 1) * kInputStrideW;
 
 #include "window/geometry.h"
 
 // Where pixels and units lie: a pixel's units are adjacent, and a pixel is an odd number of them. Where a tile has every
-// n-th pixel, so many are followed by another unit. So eight pixels of a tile lie in different banks.
+// n-th pixel and n is even, so many are followed by another unit. So eight pixels of a tile lie in different banks.
 constexpr int kUnitPitch = 16;
 constexpr int kPixelPitch = 16 * (kUnits / 2 * 2 + 1);
 __host__ __device__ constexpr int pixel_offset(int pixel) {
-  return pixel * kPixelPitch + (kInterleave > 1 ? pixel / kInterleave * 16 : 0);
+  return pixel * kPixelPitch + (kInterleave % 2 == 0 ? pixel / kInterleave * 16 : 0);
 }
 constexpr int kInputBytes = pixel_offset(kPixels + kInterleave - 1);  // the input of a stage
 
@@ -101,15 +104,29 @@ __device__ __forceinline__ int columns_to(int tile, int i) {
 // Taps along the axis in which tiles are beside one another, the inner one, share what is loaded.
 constexpr int kOuterHalo = kAlongRow ? kHaloH : kHaloW;
 constexpr int kInnerHalo = kAlongRow ? kHaloW : kHaloH;
-constexpr int kLoads = P::warp_tiles + kInnerHalo;  // of an outer tap
+constexpr int kInnerStride = kAlongRow ? kInputStrideW : kInputStrideH;
+constexpr int kLoads = kInnerStride * (P::warp_tiles - 1) + 1 + kInnerHalo;  // of an outer tap
+// The load that a tile and an inner tap need.
+__host__ __device__ constexpr int load_of(int tile, int inner) {
+  return kInnerStride * tile + kInnerHalo - inner;
+}
+// The first inner tap that may need a load, for some tile; -1: none.
+__host__ __device__ constexpr int first_use(int load) {
+  int first = -1;
+  for (int tile = P::warp_tiles - 1; tile >= 0; --tile) {
+    const int inner = load_of(tile, load);
+    first = inner >= 0 && inner <= kInnerHalo ? inner : first;
+  }
+  return first;
+}
 __host__ __device__ constexpr bool has_taps_at(int outer, int inner) {
   return kAlongRow ? has_taps(outer, inner) : has_taps(inner, outer);
 }
-// Whether a tap's products need that load: those of a tile and an inner tap need load tile + {kInnerHalo} - inner.
+// Whether products of an outer tap need that load.
 __host__ __device__ constexpr bool is_needed(int outer, int load) {
   bool needed = false;
   for (int tile = 0; tile < P::warp_tiles; ++tile) {
-    const int inner = tile + kInnerHalo - load;
+    const int inner = load_of(tile, load);
     needed = needed || (inner >= 0 && inner <= kInnerHalo && has_taps_at(outer, inner));
   }
   return needed;
@@ -149,6 +166,8 @@ static_assert(kPositions == P::warps_m * kWarpRows && P::tile_w % P::part_w == 0
               "warps make the whole tile, which is whole parts");
 static_assert(P::warp_tiles == 1 || P::warp_tiles == 2 || P::warp_tiles == 4, "a warp's positions are of one part");
 static_assert(P::block_n % (8 * P::warps_n) == 0, "warps make whole columns");
+static_assert(kInputStrideH * kInputStrideW == 1 || (P::stride_h * P::stride_w == 1 && !P::flat),
+              "a gradient of the input has one phase, and tiles of its own images");
 static_assert(kPhaseGroups == 1 || (P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted only where each has as many kernel rows");
 static_assert(!P::flat || kHaloH == 0 || P::width >= 0, "the pitch of rows in the sequence is known");

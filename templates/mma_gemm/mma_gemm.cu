@@ -125,10 +125,10 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
     unsigned int a[kLoads][4];
 #pragma unroll
     for (int inner = 0; inner <= kInnerHalo; ++inner) {
-      // The first tap's loads are those of all tiles; each next tap adds one.
+      // The first tap's loads are those of all tiles; next taps add those that no tap before them needed.
 #pragma unroll
-      for (int load = kInnerHalo - inner; load < (inner == 0 ? kLoads : kInnerHalo - inner + 1); ++load) {
-        if (is_needed(outer, load)) {
+      for (int load = 0; load < kLoads; ++load) {
+        if (first_use(load) == inner && is_needed(outer, load)) {
           matrix_load_x4(a[load], input + offset_of_load(outer, load));
         }
       }
@@ -146,8 +146,8 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
               const unsigned int next[2] = {words.z, words.w};
 #pragma unroll
               for (int tile = 0; tile < P::warp_tiles; ++tile) {
-                multiply_add(acc[tile][phase][two * 2], a[tile + kInnerHalo - inner], b);
-                multiply_add(acc[tile][phase][two * 2 + 1], a[tile + kInnerHalo - inner], next);
+                multiply_add(acc[tile][phase][two * 2], a[load_of(tile, inner)], b);
+                multiply_add(acc[tile][phase][two * 2 + 1], a[load_of(tile, inner)], next);
               }
             }
           } else {
@@ -157,7 +157,7 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
               const unsigned int b[2] = {words.x, words.y};
 #pragma unroll
               for (int tile = 0; tile < P::warp_tiles; ++tile) {
-                multiply_add(acc[tile][phase][one], a[tile + kInnerHalo - inner], b);
+                multiply_add(acc[tile][phase][one], a[load_of(tile, inner)], b);
               }
             }
           }
@@ -303,10 +303,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
              Element* __restrict__ y, int batch, int height, int width) {
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
-  const int out_h = output_rows(in_h);
-  const int out_w = output_columns(in_w);
-  const int tiles_y = (in_h + (kBeyondH - kFirstH + P::tile_h - 1)) / P::tile_h;
-  const int tiles_x = (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
+  const int out_h = (output_rows(in_h) + (kInputStrideH - 1)) / kInputStrideH;
+  const int out_w = (output_columns(in_w) + (kInputStrideW - 1)) / kInputStrideW;
+  const int tiles_y = kInputStrideH > 1 ? (out_h + (P::tile_h - 1)) / P::tile_h
+                                        : (in_h + (kBeyondH - kFirstH + P::tile_h - 1)) / P::tile_h;
+  const int tiles_x = kInputStrideW > 1 ? (out_w + (P::tile_w - 1)) / P::tile_w
+                                        : (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
   const int tiles =
       P::flat ? static_cast<int>(
                     (static_cast<long long>(batch) * ((in_h + kGapH) * (in_w + kGapW)) + (kPositions - 1)) / kPositions)
@@ -343,8 +345,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int warp_m = thread / 32 % P::warps_m;
   const int warp_n = thread / 32 / P::warps_m;
   const int place = warp_m * kWarpRows;
-  const int pixel = (first_row(place) + rows_to(0, lane % 16)) * kStagedColumns + first_column(place) +
-                    columns_to(0, lane % 16);
+  const int pixel = kInputStrideH * (first_row(place) + rows_to(0, lane % 16)) * kStagedColumns +
+                    kInputStrideW * (first_column(place) + columns_to(0, lane % 16));
   const int input_offset = pixel_offset(pixel) + lane / 16 * kUnitPitch;
   const int weight_offset = warp_n * (kWarpChannels * 32) + lane * (4 * kFragmentWords);
 

@@ -16,6 +16,8 @@ struct Parameters {
   static constexpr int dilation_h = 1;
   static constexpr int dilation_w = 1;
   static constexpr int groups = 1;
+  static constexpr int input_stride_h = 1;  // of a gradient of the input, whose stride is 1
+  static constexpr int input_stride_w = 1;
   static constexpr int in_channels = 128;
   static constexpr int out_channels = 64;
   static constexpr bool has_bias = false;

@@ -32,7 +32,7 @@ TemplateFacts facts_of_mma_gemm() {
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .packs_weights = true,
       .search = "shifts",
-      .drawer = {.place = 10, .no_depthwise = true},
+      .drawer = {.place = 10, .no_depthwise = true, .strided_grad_input = true},
       .kinds = add_kinds,
       .refused =
           {

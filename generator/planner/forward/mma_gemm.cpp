@@ -157,11 +157,13 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
   static constexpr std::size_t kMostPlans = 10;
 
   static Checks checks(const Layer& layer) {
-    return {check_input_strides(layer),           check_group_channels(layer),  window::check_padding(layer, kHeight),
-            window::check_padding(layer, kWidth), check_shifts(layer, kHeight), check_shifts(layer, kWidth)};
+    return {check_group_channels(layer), window::check_padding(layer, kHeight), window::check_padding(layer, kWidth),
+            check_shifts(layer, kHeight), check_shifts(layer, kWidth)};
   }
   static Parameters parameters(const Problem& problem) {
-    return with(ExchangingPlanner::parameters(problem), {{"groups", problem.layer.groups}});
+    return with(ExchangingPlanner::parameters(problem), {{"groups", problem.layer.groups},
+                                                         {"input_stride_h", problem.layer.axes[kHeight].input_stride},
+                                                         {"input_stride_w", problem.layer.axes[kWidth].input_stride}});
   }
   static Blocks blocks(const Facts& f) {
     Least least;

@@ -23,6 +23,9 @@ struct Reach {
 [[nodiscard]] inline bool can_be_flat(const LayerFacts& f, const Reach& reach) {
   const Size &rows = f.rows.extent, &columns = f.columns.extent;
   const bool one_row = rows && *rows + reach.gap_h == 1;
+  if (f.rows.input_stride * f.columns.input_stride > 1) {
+    return false;
+  }
   return one_row || (rows && columns && *rows + reach.gap_h <= kMostPositions / (*columns + reach.gap_w));
 }
 
@@ -30,6 +33,9 @@ struct Reach {
 template <typename Block>
 [[nodiscard]] std::int64_t tiles(const LayerFacts& f, const Block& b, const Reach& reach) {
   const std::int64_t rows = f.sizes.extents[kHeight], columns = f.sizes.extents[kWidth];
+  if (f.rows.input_stride * f.columns.input_stride > 1) {  // each output is a position
+    return f.sizes.batch * ceil_div(f.shape.out[kHeight], b.tile_h) * ceil_div(f.shape.out[kWidth], b.tile_w);
+  }
   return b.flat ? ceil_div(f.sizes.batch * (rows + reach.gap_h) * (columns + reach.gap_w), b.tile_h * b.tile_w)
                 : f.sizes.batch * ceil_div(rows + reach.beyond_h - reach.first_h, b.tile_h) *
                       ceil_div(columns + reach.beyond_w - reach.first_w, b.tile_w);

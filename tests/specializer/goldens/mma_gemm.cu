@@ -13,11 +13,11 @@
 //     shape (Cout 64), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_mma_gemm_forward_0ad04cbc0b956d4d_pack
+//   kernel convtgen_mma_gemm_forward_5a27249f617ff247_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 64; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_gemm_forward_0ad04cbc0b956d4d
+//   kernel convtgen_mma_gemm_forward_5a27249f617ff247
 //     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y,
 //       int batch
 //     grid 132; block 256; shared 224256
@@ -25,7 +25,7 @@
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 224256)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 224256)
 
-namespace convtgen_mma_gemm_forward_0ad04cbc0b956d4d_source {
+namespace convtgen_mma_gemm_forward_5a27249f617ff247_source {
 
 // ---- Device primitives ----
 
@@ -171,11 +171,21 @@ __device__ __forceinline__ int columns_to(int tile, int i) {
   return i * 4 + tile;
 }
 
+// The first inner tap that may need a load, for some tile; -1: none.
+__device__ int first_use(int load) {
+  int first = -1;
+  for (int tile = 3; tile >= 0; --tile) {
+    const int inner = tile + 1 - load;
+    first = inner >= 0 && inner <= 1 ? inner : first;
+  }
+  return first;
+}
+
 __device__ bool has_taps_at(int outer, int inner) {
   return has_taps(outer, inner);
 }
 
-// Whether a tap's products need that load: those of a tile and an inner tap need load tile + 1 - inner.
+// Whether products of an outer tap need that load.
 __device__ bool is_needed(int outer, int load) {
   bool needed = false;
   for (int tile = 0; tile < 4; ++tile) {
@@ -213,7 +223,7 @@ __device__ __forceinline__ int column_of_channel(int channel) {
 
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_gemm_forward_0ad04cbc0b956d4d_pack(const unsigned short* __restrict__ weight,
+    convtgen_mma_gemm_forward_5a27249f617ff247_pack(const unsigned short* __restrict__ weight,
                                                     unsigned char* __restrict__ packed) {
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
@@ -422,10 +432,10 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
     unsigned int a[5][4];
     #pragma unroll
     for (int inner = 0; inner <= 1; ++inner) {
-      // The first tap's loads are those of all tiles; each next tap adds one.
+      // The first tap's loads are those of all tiles; next taps add those that no tap before them needed.
       #pragma unroll
-      for (int load = 1 - inner; load < (inner == 0 ? 5 : 2 - inner); ++load) {
-        if (is_needed(outer, load)) {
+      for (int load = 0; load < 5; ++load) {
+        if (first_use(load) == inner && is_needed(outer, load)) {
           matrix_load_x4(a[load], input + pixel_offset((1 - outer) * kRowPitch + load));
         }
       }
@@ -537,7 +547,7 @@ struct Next {
 };
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_gemm_forward_0ad04cbc0b956d4d(const unsigned short* __restrict__ x,
+    convtgen_mma_gemm_forward_5a27249f617ff247(const unsigned short* __restrict__ x,
                                                const unsigned char* __restrict__ packed,
                                                const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
                                                int batch) {
@@ -562,7 +572,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warp_m = thread / 32 % 4;
   const int warp_n = thread / 128;
   const int place = warp_m * kWarpRows;
-  const int pixel = (first_row(place) + rows_to()) * kStagedColumns + first_column(place) + columns_to(0, lane % 16);
+  const int pixel = (first_row(place) + rows_to()) * kStagedColumns + (first_column(place) + columns_to(0, lane % 16));
   const int input_offset = pixel * kPixelPitch + pixel / 4 * 16 + lane / 16 * 16;
   const int weight_offset = warp_n * 512 + lane * 16;
 
@@ -616,6 +626,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_mma_gemm_forward_0ad04cbc0b956d4d_source
-using convtgen_mma_gemm_forward_0ad04cbc0b956d4d_source::convtgen_mma_gemm_forward_0ad04cbc0b956d4d_pack;
-using convtgen_mma_gemm_forward_0ad04cbc0b956d4d_source::convtgen_mma_gemm_forward_0ad04cbc0b956d4d;
+}  // namespace convtgen_mma_gemm_forward_5a27249f617ff247_source
+using convtgen_mma_gemm_forward_5a27249f617ff247_source::convtgen_mma_gemm_forward_5a27249f617ff247_pack;
+using convtgen_mma_gemm_forward_5a27249f617ff247_source::convtgen_mma_gemm_forward_5a27249f617ff247;
