@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "4fcd7696da483553c2ade48f6640104d81bcc34e49fcd9c966c5608939580b82")
+  (digest "929afe69e90e6c53f632eaa57363d00ee13a7908683c73f495b88e0473dfdb58")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "1dc9a1e1f008aafb8e50e74ec0e1c2dbddc054803ffcd410ee89b7b43b64ef54")
+  (digest "760ca4af509c6a762c3a2387c38ee2f22db84f64a6c0ecb426f363f2f7659e6f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
