@@ -23,6 +23,7 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/candidates.h"
+#include "generator/planner/chip/chip_code.h"
 #include "generator/planner/predict.h"
 #include "generator/planner/records/tuning_record.h"
 
@@ -43,6 +44,19 @@ struct Measured {
 /// The memory of the chip that was measured, where it is not its architecture's.
 double bytes_per_second(const TuningRecord& record, const Target& target) {
   return record.chip.contains("H100") ? kH100BytesPerSecond : target.bytes_per_second;
+}
+
+/// The target of a record: of a chip that ran an older one's kernels, at the rates of that chip.
+Result<Target> target_of(const TuningRecord& record) {
+  if (!is_of_older_chip(record.chip)) {
+    return target_named(record.architecture);
+  }
+  for (const Target& target : known_targets()) {
+    if (record.chip.contains(target.board) || (target.capability == 90 && record.chip.contains("H100"))) {
+      return target_for({.capability = target.capability, .as = record.architecture});
+    }
+  }
+  return fail(fmt::format("no target has the rates of {}", record.chip));
 }
 
 /// The plan of a record, made from another plan of its template: the planner lists the plans that it thinks are the
@@ -80,7 +94,7 @@ Result<std::vector<Measured>> measured_of(const std::string& path) {
   std::vector<Measured> out;
   for (const TuningRecord& record : *records) {
     const auto layer = parse_layer(record.layer);
-    const auto target = target_named(record.architecture);
+    const auto target = target_of(record);
     if (!layer || !target) {
       return fail(fmt::format("{}: a record of no layer or target: {}", path, record.layer));
     }

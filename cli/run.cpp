@@ -258,7 +258,7 @@ Exit run(const RunOptions& options) {
   std::vector<PlannedTarget> targets;
   for (const std::string& architecture :
        options.architectures.empty() ? std::vector{named.architecture} : options.architectures) {
-    const Result<PlannedTarget> target = target_on(**device, architecture, "sm_90a");
+    const Result<PlannedTarget> target = target_of_device(**device, architecture, "sm_90a");
     if (!target) {
       print_error(target.error().message);
       return Exit::kUsage;

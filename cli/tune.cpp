@@ -169,8 +169,8 @@ Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
   }
   // The host device's records are of the target that its kernels are made for; in the API that is the oldest one too.
   const Result<PlannedTarget> target =
-      target_on(**device, options.architectures.empty() ? named.architecture : options.architectures.front(),
-                known_targets().front().architecture);
+      target_of_device(**device, options.architectures.empty() ? named.architecture : options.architectures.front(),
+                       known_targets().front().architecture);
   if (!target) {
     print_error(target.error().message);
     return Exit::kUsage;

@@ -49,7 +49,7 @@ Outcome<Tuning> tuning_of(convtgen_device* given, const convtgen_layer* layer, c
   if (!device) {
     return fail_with(Status::kNoDevice, device.error());
   }
-  const Result<PlannedTarget> target = target_on(**device, on.target().architecture, "");
+  const Result<PlannedTarget> target = target_of_device(**device, on.target().architecture, "");
   if (!target) {
     return fail_with(Status::kUnsupported, target.error());
   }

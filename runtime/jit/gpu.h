@@ -19,7 +19,7 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   Gpu& operator=(const Gpu&) = delete;
 
   [[nodiscard]] const CudaDeviceInfo& info() const { return info_; }
-  [[nodiscard]] Chip chip() const { return {info_.capability, driver_->version()}; }
+  [[nodiscard]] Chip chip() const { return {info_.capability, driver_->version(), info_.multiprocessors}; }
   [[nodiscard]] const CudaDriver& driver() const { return *driver_; }
   [[nodiscard]] const cuda::Api& api() const { return driver_->api(); }
   [[nodiscard]] cuda::ContextHandle primary() const { return primary_; }

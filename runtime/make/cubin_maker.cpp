@@ -123,7 +123,7 @@ bool CubinMaker::take(MadeKernel& made, const Wanted& wanted, std::string_view b
     if (!older) {
       return false;
     }
-    auto again = generate_older(made, older->target);
+    auto again = generate_older(made, target_on(older->target, *wanted.chip));
     if (!again) {
       return false;
     }

@@ -225,7 +225,7 @@ Outcome<Tuned> measure_all(Run& run, std::size_t place, const TuneJob& job, cons
 
 }  // namespace
 
-Result<PlannedTarget> target_on(const Device& device, std::string_view architecture, std::string_view of_host) {
+Result<PlannedTarget> target_of_device(const Device& device, std::string_view architecture, std::string_view of_host) {
   if (!device.chip()) {
     Result<PlannedTarget> target = host_target_here(architecture, of_host);
     if (target) {

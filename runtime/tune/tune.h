@@ -69,8 +69,8 @@ struct Tuned {
 /// What kernels on a device are planned for, with the device's name in records. On a GPU what code_here() says of it
 /// for an architecture as chip_here() takes it; on the host device host_target_here(), `of_host` if nothing names one.
 /// Errors: there is no code for the chip; no such target; it does not run there.
-[[nodiscard]] Result<PlannedTarget> target_on(const Device& device, std::string_view architecture,
-                                              std::string_view of_host);
+[[nodiscard]] Result<PlannedTarget> target_of_device(const Device& device, std::string_view architecture,
+                                                     std::string_view of_host);
 
 /// A problem to tune, in calls of these sizes.
 struct TuneJob {

@@ -171,6 +171,30 @@ TEST(ChipCode, AChipRunsTheKernelsOfOlderOnesAsPtx) {
             "no kernels are made for compute capability 7.2; the oldest chip is 7.5");
 }
 
+TEST(ChipCode, KernelsArePlannedForTheChipsNumberOfSms) {
+  const Target board = *target_of_chip(86);
+  const Target small = target_for({.capability = 86, .multiprocessors = board.multiprocessors / 3}).value();
+  EXPECT_EQ(small.multiprocessors, board.multiprocessors / 3);
+  EXPECT_DOUBLE_EQ(small.f16_flops, board.f16_flops / 3);
+  EXPECT_DOUBLE_EQ(small.bytes_per_second, board.bytes_per_second / 3);
+  EXPECT_EQ(small.max_shared_bytes, board.max_shared_bytes);
+  EXPECT_EQ(target_for({.capability = 86}).value().multiprocessors, board.multiprocessors);
+  const CodeTarget code = code_for_chip({.capability = 86, .multiprocessors = 28}, std::nullopt).value();
+  EXPECT_EQ(code.target.multiprocessors, 28);
+}
+
+TEST(ChipCode, AnOlderChipsKernelsArePlannedAtTheRatesOfTheChipThatRunsThem) {
+  const Target own = *target_of_chip(90);
+  const Target as = target_for({.capability = 90, .multiprocessors = 114, .as = "sm_75"}).value();
+  EXPECT_EQ(as.architecture, "sm_75");
+  EXPECT_EQ(as.capability, 75);
+  EXPECT_EQ(as.multiprocessors, 114);
+  EXPECT_FALSE(as.features.has(Feature::kCpAsync));
+  EXPECT_DOUBLE_EQ(as.f16_flops, own.f16_flops * 114 / own.multiprocessors);
+  EXPECT_EQ(as.tf32_flops, 0) << "its tensor cores take no tf32";
+  EXPECT_EQ(as.sm.clock_hz, own.sm.clock_hz);
+}
+
 TEST(ChipCode, RecordsOfOlderChipsKernelsHaveNamesOfTheirOwn) {
   EXPECT_EQ(record_name("NVIDIA H200", {.capability = 90}), "NVIDIA H200");
   const std::string name = record_name("NVIDIA H200", {.capability = 90, .as = "sm_80"});

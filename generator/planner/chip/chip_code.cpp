@@ -50,6 +50,9 @@ std::string compiler_text(const CodeCompiler& compiler) {
   return fmt::format("NVRTC {}", version_text(compiler.version));
 }
 
+constexpr std::array kCeilings = {&Target::f32_flops, &Target::f64_flops, &Target::tf32_flops, &Target::f16_flops,
+                                  &Target::bf16_flops};
+
 constexpr std::string_view kAs = " as ";  // in names of records
 
 bool driver_takes(const Chip& chip, const CodeCompiler& compiler) {
@@ -163,19 +166,42 @@ Result<Chip> chip_as(Chip chip, std::string_view architecture) {
   return chip;
 }
 
+Target target_on(Target target, const Chip& chip) {
+  if (chip.multiprocessors > 0) {
+    const double times = static_cast<double>(chip.multiprocessors) / target.multiprocessors;
+    for (double Target::* const rate : kCeilings) {
+      target.*rate *= times;
+    }
+    target.bytes_per_second *= times;
+    target.multiprocessors = chip.multiprocessors;
+  }
+  return target;
+}
+
 Result<Target> target_for(const Chip& chip) {
-  Result<Target> own = target_of_chip(chip.capability);
-  if (!own || chip.as.empty()) {
+  const Result<Target> known = target_of_chip(chip.capability);
+  if (!known) {
+    return known;
+  }
+  Target own = target_on(*known, chip);
+  if (chip.as.empty()) {
     return own;
   }
-  Result<Target> older = target_named(chip.as);
-  if (older) {
-    for (int Target::* const limit :
-         {&Target::max_shared_bytes, &Target::shared_bytes_per_sm, &Target::max_threads_per_sm}) {
-      (*older).*limit = std::min((*older).*limit, (*own).*limit);
-    }
+  const Result<Target> older = target_named(chip.as);
+  if (!older) {
+    return older;
   }
-  return older;
+  for (int Target::* const limit :
+       {&Target::max_shared_bytes, &Target::shared_bytes_per_sm, &Target::max_threads_per_sm}) {
+    own.*limit = std::min((*older).*limit, own.*limit);
+  }
+  for (double Target::* const rate : kCeilings) {
+    own.*rate = (*older).*rate > 0 ? own.*rate : 0;  // tensor cores take the older chip's types
+  }
+  own.architecture = older->architecture;
+  own.capability = older->capability;
+  own.features = older->features;
+  return own;
 }
 
 std::string record_name(std::string_view gpu, const Chip& chip) {
@@ -196,11 +222,11 @@ std::expected<CodeTarget, NoCode> code_for_chip(const Chip& chip, const std::opt
     return no_code(NoCode::Cause::kChip, own.error().message);
   }
   if (!compiler || compiles_for(compiler->architectures, own->capability)) {
-    return CodeTarget{*own, false};
+    return CodeTarget{target_on(*own, chip), false};
   }
   for (const Target& target : known_targets() | std::views::reverse) {
     if (cubin_runs_on(target, capability) && compiles_for(compiler->architectures, target.capability)) {
-      return CodeTarget{target, false};
+      return CodeTarget{target_on(target, chip), false};
     }
   }
   const std::optional<Target> virtual_target = ptx_target_of_chip(capability, compiler->architectures);
@@ -211,7 +237,7 @@ std::expected<CodeTarget, NoCode> code_for_chip(const Chip& chip, const std::opt
                                compiler_text(*compiler), capability_text(capability),
                                fmt::join(compiler->architectures, ", sm_"), what_runs_on(capability)));
   }
-  CodeTarget code{*virtual_target, true};
+  CodeTarget code{target_on(*virtual_target, chip), true};
   if (!driver_takes(chip, *compiler)) {
     return no_code(
         NoCode::Cause::kDriver,

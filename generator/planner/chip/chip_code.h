@@ -42,9 +42,10 @@ inline constexpr std::array kChipsPlannedAsOthers = {101};
 
 /// A GPU and its driver. Of both versions: 1000 * major + 10 * minor.
 struct Chip {
-  int capability = 0;      // 10 * major + minor
-  int driver_version = 0;  // the newest CUDA that the driver takes; 0: as new as the compiler
-  std::string as = {};     // the older chip whose kernels it runs, as PTX ("sm_80"; chip_as()); empty: its own
+  int capability = 0;       // 10 * major + minor
+  int driver_version = 0;   // the newest CUDA that the driver takes; 0: as new as the compiler
+  int multiprocessors = 0;  // 0: as many as the board of its target has
+  std::string as = {};      // the older chip whose kernels it runs, as PTX ("sm_80"; chip_as()); empty: its own
 };
 
 /// The chip as it runs the kernels of another architecture, or its own if that is the one.
@@ -52,7 +53,12 @@ struct Chip {
 /// message lists what runs there.
 [[nodiscard]] Result<Chip> chip_as(Chip chip, std::string_view architecture);
 
-/// What kernels for a chip are planned for: target_of_chip(), or the older chip's target within the limits of both.
+/// A target as it is on a chip: with the chip's number of SMs, and ceilings in proportion, as boards of an architecture
+/// nearly have them.
+[[nodiscard]] Target target_on(Target target, const Chip& chip);
+
+/// What kernels for a chip are planned for: target_of_chip() on it. Of one that runs an older chip's kernels: the older
+/// chip's features and the limits of both, at the rates of the chip itself.
 [[nodiscard]] Result<Target> target_for(const Chip& chip);
 
 /// The name of a GPU in tuning records: "NVIDIA H200", and "NVIDIA H200 as sm_80" of one that runs an older chip's

@@ -105,7 +105,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] DeviceKind kind() const override { return DeviceKind::kCuda; }
   [[nodiscard]] std::string name() const override { return info_.name; }
   [[nodiscard]] std::optional<Chip> chip() const override {
-    return Chip{info_.capability, context_->driver().version()};
+    return Chip{info_.capability, context_->driver().version(), info_.multiprocessors};
   }
 
   [[nodiscard]] Result<void> find_compiler() override { return check_nvrtc(); }
