@@ -145,12 +145,30 @@ constexpr int kKBlockWeightBytes = kKSteps * kTaps * kTapBytes;  // of a k-block
 constexpr int kResidentBytes = P::resident ? kKBlocks * kKBlockWeightBytes : 0;    // the weights, at 0; the stages follow
 constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kKBlockWeightBytes);  // input; weights if not resident
 constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;              // one a channel
-constexpr int kSharedBytes = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);
-constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kKBlocks * kKBlockWeightBytes;  // of the layer
 
-// Adjacent outputs of a thread in nchw: those of so many adjacent positions. The first may lie before a vector's begin.
-constexpr int kSpan = kAlongRow && !P::flat ? P::warp_tiles : 1;
-constexpr int kLead = P::padding_w % P::stride_w % P::store;
+// Outputs in nchw: of eight channels and a phase row, a warp has a place in shared memory for rows of whole vectors.
+// Threads that make other channels write to other banks.
+constexpr int kPassChannels = 8;
+constexpr int kOutputRows = kAlongRow ? 1 : 2 * P::warp_tiles;
+constexpr int kOutputColumns = (kAlongRow ? kWarpRows : 8) * P::stride_w;
+constexpr int kOutputSpan = (kAlongRow ? P::warp_tiles : 1) * P::stride_w;  // adjacent outputs of a thread
+constexpr int kShift = floor_mod(-(P::padding_w % P::stride_w), P::store);  // columns before a row in its first vector
+constexpr int kOutputRowPitch = ceil_div(kOutputColumns + (kShift > 0 ? P::store : 0), kVector) * kVector;  // elements
+constexpr int kChannelPitch = (ceil_div(kOutputRows * kOutputRowPitch * kBytes, 128) * 128 + 16) / kBytes;
+// Elements that a thread puts there together.
+__host__ __device__ constexpr int put_together_of() {
+  int most = kVector;
+  while (kOutputSpan % most != 0 || kShift % most != 0) {
+    most /= 2;
+  }
+  return most;
+}
+constexpr int kPut = put_together_of();
+constexpr int kOutputOffset = ceil_div(kBiasOffset + (P::has_bias ? P::block_n * 4 : 0), 16) * 16;
+constexpr int kWarpOutputBytes = P::channels_last ? 0 : kPassChannels * kChannelPitch * kBytes;
+constexpr int kSharedBytes = kOutputOffset + kThreads / 32 * kWarpOutputBytes;
+constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kKBlocks * kKBlockWeightBytes;  // of the layer
+constexpr int kPackedRows = kFragmentWords;  // of 16 bytes, that a thread packs
 
 constexpr int kAlignment = larger(P::copy_bytes, larger(P::vector, P::store) * kBytes);  // of x and y, in bytes
 

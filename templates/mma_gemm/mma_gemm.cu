@@ -32,51 +32,65 @@ using WeightIndex = long long;
 extern "C" __global__ void __launch_bounds__(kPackers)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
   constexpr int kKernel = P::kernel_h * P::kernel_w;
-  constexpr int kOut = kChannelTiles * P::block_n;
-  // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
+  constexpr int kHalves = kFragmentColumns / 8;
+  constexpr int kColumns = kChannelTiles * P::block_n / kHalves;
+  // A thread packs what four lanes hold of a step and tap, so that it writes whole sectors: the step's channels of one
+  // column or of two, eight apart. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
-  if (i < static_cast<long long>(P::groups) * kKBlocks * kUnits * kOut * kKernel) {
-    const int tap = static_cast<int>(P::weight_channels_last ? i / kOut % kKernel : i % kKernel);
-    const int co = static_cast<int>(P::weight_channels_last ? i % kOut : i / kKernel % kOut);
-    const int unit = static_cast<int>(i / (kKernel * kOut) % (kKBlocks * kUnits));
-    const int group = static_cast<int>(i / (static_cast<long long>(kKernel) * kOut * kKBlocks * kUnits));
-    const int kh = tap / P::kernel_w;
-    const int kw = tap % P::kernel_w;
-    unsigned int words[4];
+  if (i < static_cast<long long>(P::groups) * kKBlocks * kKSteps * kColumns * kKernel) {
+    const int tap = static_cast<int>(P::weight_channels_last ? i / kColumns % kKernel : i % kKernel);
+    const int column = static_cast<int>(P::weight_channels_last ? i % kColumns : i / kKernel % kColumns);
+    const int step = static_cast<int>(i / (kKernel * kColumns) % (kKBlocks * kKSteps));
+    const int group = static_cast<int>(i / (static_cast<long long>(kKernel) * kColumns * kKBlocks * kKSteps));
+    const int first = column / 8 * kFragmentColumns + column % 8;  // of the thread's columns
+    unsigned int words[4][kFragmentWords];
     CONVTGEN_UNROLL
-    for (int word = 0; word < 4; ++word) {
-      unsigned int halves[2];
+    for (int half = 0; half < kHalves; ++half) {
+      const int of_warp = (first + half * 8) % kWarpChannels;
+      const int co = first + half * 8 - of_warp + channel_of_column(of_warp);
       CONVTGEN_UNROLL
-      for (int half = 0; half < kVector / 4; ++half) {
-        const int ci = unit * kVector + (kVector == 4 ? word : 2 * word + half);
-        Element value = 0;
-        if ((kGroupOut % P::block_n == 0 || co < kGroupOut) && (kGroupIn % P::block_k == 0 || ci < kGroupIn)) {
-          value = weight[product_weight_offset(
-              static_cast<WeightIndex>(P::weights_exchanged ? ci : group * kGroupIn + ci),
-              P::weights_exchanged ? group * kGroupOut + co : co, tap, kGroupIn, kGroupOut, kKernel)];
-        }
-        if constexpr (P::type == kWgmmaTf32) {
-          halves[half] = operand(__float_as_uint(value));
-        } else {
-          halves[half] = value;
+      for (int unit = 0; unit < 2; ++unit) {
+        CONVTGEN_UNROLL
+        for (int lane = 0; lane < 4; ++lane) {
+          unsigned int halves[2];
+          CONVTGEN_UNROLL
+          for (int e = 0; e < kVector / 4; ++e) {
+            const int ci = (2 * step + unit) * kVector + kVector / 4 * lane + e;
+            Element value = 0;
+            if ((kGroupOut % P::block_n == 0 || co < kGroupOut) && (kGroupIn % P::block_k == 0 || ci < kGroupIn)) {
+              value = weight[product_weight_offset(
+                  static_cast<WeightIndex>(P::weights_exchanged ? ci : group * kGroupIn + ci),
+                  P::weights_exchanged ? group * kGroupOut + co : co, tap, kGroupIn, kGroupOut, kKernel)];
+            }
+            if constexpr (P::type == kWgmmaTf32) {
+              halves[e] = operand(__float_as_uint(value));
+            } else {
+              halves[e] = value;
+            }
+          }
+          words[lane][half * 2 + unit] = kVector == 4 ? halves[0] : halves[0] | halves[1] << 16;
         }
       }
-      words[word] = kVector == 4 ? halves[0] : halves[0] | halves[1] << 16;
     }
+    const int kh = tap / P::kernel_w;
+    const int kw = tap % P::kernel_w;
     const int reach = P::dilation_h * kh;
     const int phase_group = reach % P::stride_h / P::phase_rows;
     const int row = kPhaseGroups == 1 ? kh : reach / P::stride_h * P::phase_rows + reach % P::stride_h % P::phase_rows;
-    const int of_warp = co % kWarpChannels;
-    const int column = co % P::block_n - of_warp + column_of_channel(of_warp);
-    const int n_tile = (group * kPhaseGroups + phase_group) * kChannelTiles + co / P::block_n;
-    unsigned char* k_block = packed + (static_cast<long long>(n_tile) * kKBlocks + unit / kUnits) * kKBlockWeightBytes;
-    unsigned char* of_tap = k_block + (unit % kUnits / 2 * kTaps + row * P::kernel_w + kw) * kTapBytes;
+    const int n_tile = (group * kPhaseGroups + phase_group) * kChannelTiles + first / P::block_n;
+    unsigned char* k_block = packed + (static_cast<long long>(n_tile) * kKBlocks + step / kKSteps) * kKBlockWeightBytes;
+    unsigned char* of_tap = k_block + (step % kKSteps * kTaps + row * P::kernel_w + kw) * kTapBytes;
     // Lane 4 * g + t has word t of column g.
-    unsigned int* to = reinterpret_cast<unsigned int*>(of_tap + column / kFragmentColumns * (kFragmentColumns * 32)) +
-                       (column % 8 * 4 * kFragmentWords + column % kFragmentColumns / 8 * 2 + unit % 2);
+    unsigned char* to = of_tap + first % P::block_n / kFragmentColumns * (kFragmentColumns * 32) +
+                        first % 8 * (4 * kFragmentWords * 4);
     CONVTGEN_UNROLL
-    for (int word = 0; word < 4; ++word) {
-      to[word * kFragmentWords] = words[word];
+    for (int lane = 0; lane < 4; ++lane) {
+      if constexpr (kFragmentWords == 4) {
+        *reinterpret_cast<uint4*>(to + lane * 16) =
+            make_uint4(words[lane][0], words[lane][1], words[lane][2], words[lane][3]);
+      } else {
+        *reinterpret_cast<uint2*>(to + lane * 8) = make_uint2(words[lane][0], words[lane][1]);
+      }
     }
   }
 }
@@ -87,13 +101,15 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 // ---- Staging ----
 #include "window/staging.h"
 
-// Copies so many bytes of packed weights.
+// Copies so many bytes of packed weights. Copies of a thread lie constant distances apart.
 __device__ __forceinline__ void stage_weights(unsigned char* to, const unsigned char* from, const int bytes) {
+  const unsigned int first = threadIdx.x * 16;
+  unsigned char* own_to = to + first;
+  const unsigned char* own_from = from + first;
 #pragma unroll
   for (int i = 0; i < ceil_div(bytes, 16 * kThreads); ++i) {
-    const int at = (i * kThreads + threadIdx.x) * 16;
-    if ((i + 1) * kThreads * 16 <= bytes || at < bytes) {
-      async_copy_16(to + at, from + at, 16);
+    if ((i + 1) * kThreads * 16 <= bytes || static_cast<int>(first) + i * kThreads * 16 < bytes) {
+      async_copy_16(own_to + i * (kThreads * 16), own_from + i * (kThreads * 16), 16);
     }
   }
 }
@@ -167,18 +183,27 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
   }
 }
 
-// The same of a k-block.
+// The same of a k-block. Weights of the next k-block, where there is one, are copied step by step: copies all at once
+// would keep products waiting for what they load.
 __device__ __forceinline__ void multiply_k_block(Accumulators& acc, const unsigned char* input,
-                                                 const unsigned char* weights) {
+                                                 const unsigned char* weights, unsigned char* next_to,
+                                                 const unsigned char* next_from, bool more) {
+  constexpr int kStepBytes = kTaps * kTapBytes;
   if (kUnrolls) {
 #pragma unroll
     for (int k_step = 0; k_step < kKSteps; ++k_step) {
-      multiply_step(acc, input + k_step * (2 * kUnitPitch), weights + k_step * (kTaps * kTapBytes));
+      if (!P::resident && more) {
+        stage_weights(next_to + k_step * kStepBytes, next_from + k_step * kStepBytes, kStepBytes);
+      }
+      multiply_step(acc, input + k_step * (2 * kUnitPitch), weights + k_step * kStepBytes);
     }
   } else {
 #pragma unroll 1
     for (int k_step = 0; k_step < kKSteps; ++k_step) {
-      multiply_step(acc, input + k_step * (2 * kUnitPitch), weights + k_step * (kTaps * kTapBytes));
+      if (!P::resident && more) {
+        stage_weights(next_to + k_step * kStepBytes, next_from + k_step * kStepBytes, kStepBytes);
+      }
+      multiply_step(acc, input + k_step * (2 * kUnitPitch), weights + k_step * kStepBytes);
     }
   }
 }
@@ -202,18 +227,17 @@ __device__ __forceinline__ float acc_of(const float (&acc)[kPhases][kWarpChannel
   return is_made(phase) ? acc[phase][i / 2][half * 2 + i % 2] : 0;
 }
 
-// Stores a thread's outputs, which are the `row`-th positions of its warp's tiles and the eighth behind. `place` is the
-// warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the block's first
-// channel of the first image, `left` how many channels there are from there on.
-__device__ __forceinline__ void store_tiles(const Accumulators& acc, Element* __restrict__ y, const float* bias,
-                                            const Tile& tile, int place, int row, int channel, int left,
-                                            const int phase_row, const int batch, const int in_h, const int in_w,
-                                            const int out_h, const int out_w) {
+// Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind. `place`
+// is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the block's
+// first channel of the first image, `left` how many channels there are from there on.
+__device__ __forceinline__ void store_pixels(const Accumulators& acc, Element* __restrict__ y, const float* bias,
+                                             const Tile& tile, int place, int row, int channel, int left,
+                                             const int phase_row, const int batch, const int in_h, const int in_w,
+                                             const int out_h, const int out_w) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
-    for (int first = 0; first < P::warp_tiles; first += P::channels_last ? 1 : kSpan) {
-      // The first of the positions whose outputs are adjacent.
+    for (int first = 0; first < P::warp_tiles; ++first) {
       const int column = first_column(place) + columns_to(first, row + half * 8);
       const int at = P::flat ? tile.m_x + column : 0;  // in the sequence
       const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
@@ -223,63 +247,23 @@ __device__ __forceinline__ void store_tiles(const Accumulators& acc, Element* __
 #pragma unroll
       for (int phase_h = 0; phase_h < P::phase_rows; ++phase_h) {
         const int oy = m_y * P::stride_h + phase_row + phase_h - P::padding_h;
-        const int first_x = m_x * P::stride_w - P::padding_w;
         if (oy >= 0 && oy < out_h && (!P::flat || image < batch)) {
-          if (P::channels_last) {
 #pragma unroll
-            for (int phase_w = 0; phase_w < P::stride_w; ++phase_w) {
-              const int ox = first_x + phase_w;
-              if (ox >= 0 && ox < out_w) {
-                Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
+          for (int phase_w = 0; phase_w < P::stride_w; ++phase_w) {
+            const int ox = m_x * P::stride_w - P::padding_w + phase_w;
+            if (ox >= 0 && ox < out_w) {
+              Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
 #pragma unroll
-                for (int i = 0; i < kWarpChannels / 4; i += P::store) {
-                  const int own = own_channel(channel, i);
-                  if (kGroupOut % P::block_n == 0 || own < left) {
-                    float values[P::store];
+              for (int i = 0; i < kWarpChannels / 4; i += P::store) {
+                const int own = own_channel(channel, i);
+                if (kGroupOut % P::block_n == 0 || own < left) {
+                  float values[P::store];
 #pragma unroll
-                    for (int v = 0; v < P::store; ++v) {
-                      values[v] = epilogue(acc_of(acc[first], phase_h * P::stride_w + phase_w, i + v, half),
-                                           P::has_bias ? bias[own + v] : 0);
-                    }
-                    store_together(to + own, values);
+                  for (int v = 0; v < P::store; ++v) {
+                    values[v] = epilogue(acc_of(acc[first], phase_h * P::stride_w + phase_w, i + v, half),
+                                         P::has_bias ? bias[own + v] : 0);
                   }
-                }
-              }
-            }
-          } else {
-            Element* to = y + (static_cast<long long>(image) * P::out_channels * out_h + oy) * out_w + first_x;
-#pragma unroll
-            for (int i = 0; i < kWarpChannels / 4; ++i) {
-              const int own = own_channel(channel, i);
-              if (kGroupOut % P::block_n == 0 || own < left) {
-                Element* row_of_channel = to + static_cast<long long>(own) * out_h * out_w;
-#pragma unroll
-                for (int begin = kLead - P::store; begin < kSpan * P::stride_w; begin += P::store) {
-                  if (begin >= 0 && begin + P::store <= kSpan * P::stride_w) {
-                    if (first_x + begin >= 0 && first_x + begin < out_w) {
-                      float values[P::store];
-#pragma unroll
-                      for (int v = 0; v < P::store; ++v) {
-                        const int of_span = begin + v;
-                        values[v] = epilogue(acc_of(acc[first + of_span / P::stride_w],
-                                                    phase_h * P::stride_w + of_span % P::stride_w, i, half),
-                                             P::has_bias ? bias[own] : 0);
-                      }
-                      store_together(row_of_channel + begin, values);
-                    }
-                  } else {
-                    // A vector of which the thread has a part.
-#pragma unroll
-                    for (int of_span = larger(begin, 0); of_span < smaller(begin + P::store, kSpan * P::stride_w);
-                         ++of_span) {
-                      if (first_x + of_span >= 0 && first_x + of_span < out_w) {
-                        row_of_channel[of_span] =
-                            narrow(epilogue(acc_of(acc[first + of_span / P::stride_w],
-                                                   phase_h * P::stride_w + of_span % P::stride_w, i, half),
-                                            P::has_bias ? bias[own] : 0));
-                      }
-                    }
-                  }
+                  store_together(to + own, values);
                 }
               }
             }
@@ -289,6 +273,8 @@ __device__ __forceinline__ void store_tiles(const Accumulators& acc, Element* __
     }
   }
 }
+
+#include "store_planes.h"
 
 // ---- Kernel ----
 
@@ -402,10 +388,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       const int staged = stage == 0 ? P::stages - 1 : stage - 1;
       unsigned char* to = stages + staged * kStageBytes;
       const bool more = next.index < tiles;
+      const unsigned char* next_weights = own_weights + next.k_block * kKBlockWeightBytes;
       if (more) {
-        if (!P::resident) {
-          stage_weights(to + kInputBytes, own_weights + next.k_block * kKBlockWeightBytes, kKBlockWeightBytes);
-        }
         if (P::copy_bytes > 0) {
           stage_input(to, own_x, places, next.k_block * P::block_k, thread);
         } else {
@@ -417,9 +401,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
           find_places(places, staged_tile(next.index, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
         }
       }
-      async_copy_commit();
       multiply_k_block(acc, from + input_offset,
-                       (P::resident ? shared + k_block * kKBlockWeightBytes : from + kInputBytes) + weight_offset);
+                       (P::resident ? shared + k_block * kKBlockWeightBytes : from + kInputBytes) + weight_offset,
+                       to + kInputBytes, next_weights, more);
+      async_copy_commit();
       if (P::copy_bytes == 0 && more) {
         store_batch(to, words, 0, thread);
       }
@@ -427,8 +412,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     }
     const Tile tile = P::flat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
     const int channels = group * kGroupOut + first_out;
-    store_tiles(acc, P::channels_last ? y + channels : y + static_cast<long long>(channels) * out_h * out_w, biases,
-                tile, place, lane / 4, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels, kGroupOut - first_out,
-                phase_row, batch, in_h, in_w, out_h, out_w);
+    if constexpr (P::channels_last) {
+      store_pixels(acc, y + channels, biases, tile, place, lane / 4, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels,
+                   kGroupOut - first_out, phase_row, batch, in_h, in_w, out_h, out_w);
+    } else {
+      store_planes(acc, y + static_cast<long long>(channels) * out_h * out_w,
+                   reinterpret_cast<Element*>(shared + kOutputOffset + thread / 32 * kWarpOutputBytes), biases, tile, place,
+                   lane, warp_n * kWarpChannels, kGroupOut - first_out, phase_row, batch, in_h, in_w, out_h, out_w);
+    }
   }
 }

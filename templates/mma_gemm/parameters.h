@@ -44,7 +44,7 @@ struct Parameters {
   static constexpr int tile_w = 8;
   static constexpr int part_w = 8;             // 8 or 64; flat: 64
   static constexpr int block_n = 32;           // output channels, a multiple of 8 * warps_n
-  static constexpr int adjacent_channels = 4;  // adjacent output channels that a thread makes
+  static constexpr int adjacent_channels = 4;  // adjacent output channels that a thread makes; nchw: 2
   static constexpr int store = 4;              // elements that are stored together, 1 to 16 bytes of them
   static constexpr int phase_rows = 2;         // of the stride_h: all, or a part
 

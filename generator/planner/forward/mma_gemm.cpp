@@ -35,9 +35,9 @@ CONVTGEN_BLOCK(Block, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (blo
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH,
-                   kBeyondW, kGapH, kGapW, kPhases, kTaps, kKBlocks, kNTiles, kChannelTiles, kPositions, kInputBytes,
-                   kPixels, kPlaces, kBatches, kWarpChannels, kSpan, kLoads, kOuterHalo, kKBlockWeightBytes,
-                   kStepProducts, kThreads, kSharedBytes, kPackedBytes, kAlignment);
+                   kBeyondW, kGapH, kGapW, kPhases, kTaps, kKBlocks, kNTiles, kPositions, kStagedColumns, kInputBytes,
+                   kPlaces, kBatches, kWarpChannels, kLoads, kOuterHalo, kKBlockWeightBytes, kStepProducts, kThreads,
+                   kSharedBytes, kPackedBytes, kPackedRows, kAlignment);
 
 /// What the choice depends on.
 struct Facts : FactsOf<Block> {
@@ -63,6 +63,17 @@ std::int64_t vector_of(const Facts& f, const Block& b) {
   return width && *width % 2 == 0 && (!b.flat || dense) ? 2 : 1;
 }
 
+/// Columns of the outputs that a warp stores in a row of nchw.
+std::int64_t row_columns(const Facts& f, const Block& b) {
+  return (b.part_w == 64 ? 16 * b.warp_tiles : 8) * f.columns.stride;
+}
+
+/// How many stores a row takes: whole vectors and, where it begins within one, single elements at both ends.
+std::int64_t row_stores(const Facts& f, const Block& b, std::int64_t store) {
+  const bool begins_within = f.columns.padding.before % f.columns.stride % store != 0;
+  return row_columns(f, b) / store + (begins_within ? store - 1 : 0);
+}
+
 void choose_store(const Facts& f, Block& b) {
   Constants& c = f.of(b);
   if (f.channels_last) {
@@ -71,15 +82,17 @@ void choose_store(const Facts& f, Block& b) {
     });
     return;
   }
-  // A thread's adjacent outputs are the phases of some positions. An open width allows no store of more than one.
+  // An open width allows no store of more than one. In a sequence rows begin anywhere, a position's outputs do not.
   b.adjacent_channels = 2;
-  const Axis& axis = f.layer.axes[kWidth];
-  const std::int64_t out = axis.extent ? output_extent(axis, *axis.extent) : 1;
-  const std::int64_t adjacent = axis.stride * c[kSpan];
-  const bool begins_anywhere = c[kSpan] > 1;
-  b.store = halved_until(c[kVector], [&](std::int64_t store) {
-    return adjacent % store == 0 && out % store == 0 && (begins_anywhere || axis.padding.before % store == 0);
-  });
+  const std::int64_t out = f.columns.extent ? f.shape.out[kWidth] : 1;
+  const std::int64_t stride = f.columns.stride, padding = f.columns.padding.before;
+  b.store = 1;
+  for (std::int64_t store = c[kVector]; store > 1; store /= 2) {
+    const bool whole = out % store == 0 && (!b.flat || (stride % store == 0 && padding % store == 0));
+    if (whole && row_stores(f, b, store) < row_stores(f, b, b.store)) {
+      b.store = store;
+    }
+  }
 }
 
 window::Reach reach_of(Constants& c) {
@@ -218,13 +231,13 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
     const double outputs = c.number(kPositions) * c.number(kPhases) * static_cast<double>(b.block_n);
     const double tile = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_gemm_wait / (warps * at_once)) +
                                   f.factors.mma_gemm_stage / at_once) +
-                        outputs * f.factors.mma_gemm_output / 128;
+                        outputs * (f.factors.mma_gemm_output + stores_of_output(f, b) * f.factors.mma_gemm_store) / 128;
     const double kept = b.resident ? stages * c.number(kKBlockWeightBytes) * at_once : 0;
     return seconds_of(f.target, {.packed_bytes = c.number(kPackedBytes),
                                  .first_cycles = f.factors.mma_gemm_begin + kept / sm.l2_bytes_per_cycle,
                                  .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
                                  .wave_cycles = tile,
-                                 .memory_bytes = f.read_bytes + f.written_bytes * store_factor(f, b, c),
+                                 .memory_bytes = memory_bytes(f, b, c),
                                  .hidden_less = f.factors.hidden_less,
                                  .measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_gemm_beside_wgmma
                                                                                     : f.factors.mma_gemm_measured});
@@ -252,13 +265,23 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
   }
 
  private:
-  /// Store cost relative to full sectors of 32 bytes. Adjacent are a warp's channels of a pixel, or what its lanes make
-  /// of a row.
-  static double store_factor(const Facts& f, const Block& b, Constants& c) {
-    const std::int64_t adjacent =
-        f.channels_last ? std::min(c[kWarpChannels], f.group_out) * f.bytes : 8 * b.store * f.bytes;
-    return std::max(1.0, 32 / static_cast<double>(adjacent)) *
-           (!f.channels_last && b.store * f.bytes < 8 ? f.factors.mma_gemm_narrow_stores : 1);
+  /// Stores for an output.
+  static double stores_of_output(const Facts& f, const Block& b) {
+    return f.channels_last ? 1 / static_cast<double>(b.store)
+                           : static_cast<double>(row_stores(f, b, b.store)) / static_cast<double>(row_columns(f, b));
+  }
+  /// What a call moves. In nchw rows begin within sectors of 32 bytes, and end within others.
+  static double memory_bytes(const Facts& f, const Block& b, Constants& c) {
+    const auto part_sectors = [&](std::int64_t elements) { return 32 / static_cast<double>(elements * f.bytes); };
+    if (f.channels_last) {
+      const std::int64_t adjacent = std::min(c[kWarpChannels], f.group_out);
+      return f.read_bytes + f.written_bytes * std::max(1.0, part_sectors(adjacent));
+    }
+    const std::int64_t in = f.sizes.extents[kWidth], out = f.shape.out[kWidth];
+    const double read = part_sectors(std::min(b.flat ? c[kPositions] : c[kStagedColumns], in));
+    const double written = part_sectors(std::min(row_columns(f, b), out));
+    return f.read_bytes * (1 + f.factors.mma_gemm_read_parts * read) +
+           f.written_bytes * (1 + f.factors.mma_gemm_written_parts * written);
   }
 };
 

@@ -1,0 +1,158 @@
+// Stores in nchw: a warp puts what it has of eight channels and a phase row into its place in shared memory, as rows,
+// and stores these by vectors, whatever outputs its lanes have.
+// Needs: Accumulators, acc_of(), Element, kAlongRow, kChannelPitch, kGapH, kGapW, kGroupOut, kOutputColumns,
+// kOutputRowPitch, kOutputRows, kOutputSpan, kPassChannels, kPut, kShift, kWarpChannels, P, Tile
+#pragma once
+
+#include "device/element.h"
+#include "device/epilogue.h"
+#include "device/warp.h"
+#include "window/tile.h"
+
+// Whole vectors of a row, and of all rows of a channel. Where these are few, lanes store several channels at once.
+constexpr int kWholeVectors = kOutputColumns / P::store - (kShift > 0 ? 1 : 0);
+constexpr int kChannelVectors = kOutputRows * kWholeVectors;
+constexpr int kAtOnce = kChannelVectors < 32 ? smaller(32 / kChannelVectors, kPassChannels) : 1;
+constexpr int kRounds = ceil_div(kChannelVectors, 32);
+// Where vectors begin before a row and end behind it, a row has as many single elements as a vector, at both its ends.
+constexpr int kSingles = kShift > 0 ? kPassChannels* kOutputRows* P::store : 0;  // of a pass
+
+// What a lane stores in each round: where it lies in y, without its channel and phase row, and its output row; a row
+// far outside of the image where it stores nothing.
+struct Stored {
+  long long offset[kRounds];
+  int row[kRounds];
+};
+constexpr int kNoRow = -(1 << 30);
+
+__device__ __forceinline__ void find_stored(Stored& stored, const Tile& tile, int place, int lane, const int phase_row,
+                                            const int batch, const int in_h, const int in_w, const int out_h,
+                                            const int out_w) {
+#pragma unroll
+  for (int round = 0; round < kRounds; ++round) {
+    const int index = kChannelVectors < 32 ? lane % kChannelVectors : lane + 32 * round;
+    const bool any = kChannelVectors < 32 ? lane < kAtOnce * kChannelVectors
+                                          : (round + 1) * 32 <= kChannelVectors || index < kChannelVectors;
+    const int column = (index % kWholeVectors + (kShift > 0 ? 1 : 0)) * P::store - kShift;  // of the warp's
+    const int at = P::flat ? tile.m_x + first_column(place) + column / P::stride_w : 0;     // in the sequence
+    const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
+    const int m_y =
+        P::flat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + first_row(place) + index / kWholeVectors;
+    const int first_x = (P::flat ? at % (in_w + kGapW) : tile.m_x + first_column(place)) * P::stride_w - P::padding_w;
+    const int ox = first_x + (P::flat ? column % P::stride_w : column);
+    const int oy = m_y * P::stride_h + phase_row - P::padding_h;
+    const bool inside = any && ox >= 0 && ox < out_w && (!P::flat || image < batch);
+    stored.offset[round] = (static_cast<long long>(image) * P::out_channels * out_h + oy) * out_w + ox;
+    stored.row[round] = inside ? oy : kNoRow;
+  }
+}
+
+// Puts adjacent outputs, aligned to all of them, into shared memory in one piece.
+__device__ __forceinline__ void put_together(Element* to, const float (&values)[kPut]) {
+  if constexpr (kPut == 1) {
+    *to = narrow(values[0]);
+  } else {
+    unsigned int words[kPut * kBytes / 4];
+#pragma unroll
+    for (int word = 0; word < kPut * kBytes / 4; ++word) {
+      words[word] = kBytes == 4 ? __float_as_uint(values[word]) : pair(values[2 * word], values[2 * word + 1]);
+    }
+    if constexpr (kPut * kBytes == 16) {
+      *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+    } else if constexpr (kPut * kBytes == 8) {
+      *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
+    } else {
+      *reinterpret_cast<unsigned int*>(to) = words[0];
+    }
+  }
+}
+
+// Puts the lane's outputs of two channels of a pass into the warp's place. `bias` is that of the lane's first channel.
+__device__ __forceinline__ void put_outputs(Element* place, const Accumulators& acc, const float* bias, int lane,
+                                            const int pass, const int phase_h) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int first = 0; first < P::warp_tiles; first += kAlongRow ? P::warp_tiles : 1) {
+      const int row = rows_to(first, lane / 4 + half * 8);
+      const int column = columns_to(first, lane / 4 + half * 8) * P::stride_w;
+#pragma unroll
+      for (int own = 0; own < 2; ++own) {
+        Element* to = place + (lane % 4 * 2 + own) * kChannelPitch + row * kOutputRowPitch + kShift + column;
+#pragma unroll
+        for (int begin = 0; begin < kOutputSpan; begin += kPut) {
+          float values[kPut];
+#pragma unroll
+          for (int v = 0; v < kPut; ++v) {
+            values[v] = epilogue(acc_of(acc[first + (begin + v) / P::stride_w],
+                                        phase_h * P::stride_w + (begin + v) % P::stride_w, pass * 2 + own, half),
+                                 P::has_bias ? bias[own] : 0);
+          }
+          put_together(to + begin, values);
+        }
+      }
+    }
+  }
+}
+
+// Stores what a pass has put: `y` is that of the pass' first channel in the first image, `left` how many channels there
+// are from there on.
+__device__ __forceinline__ void store_pass(Element* __restrict__ y, const Element* place, const Stored& stored,
+                                           const Tile& tile, int first, int lane, int left, const int phase_row,
+                                           const int phase_h, const int out_h, const int out_w) {
+#pragma unroll
+  for (int round = 0; round < kRounds; ++round) {
+    const int index = kChannelVectors < 32 ? lane % kChannelVectors : lane + 32 * round;
+    const Element* from =
+        place + index / kWholeVectors * kOutputRowPitch + (index % kWholeVectors + (kShift > 0 ? 1 : 0)) * P::store;
+    const int oy = stored.row[round] + phase_h;
+    if (oy >= 0 && oy < out_h) {
+#pragma unroll
+      for (int i = 0; i < ceil_div(kPassChannels, kAtOnce); ++i) {
+        const int channel = i * kAtOnce + (kChannelVectors < 32 ? lane / kChannelVectors : 0);
+        if ((kPassChannels % kAtOnce == 0 || channel < kPassChannels) &&
+            (kGroupOut % P::block_n == 0 || channel < left)) {
+          store_piece(y + stored.offset[round] + phase_h * out_w + static_cast<long long>(channel) * out_h * out_w,
+                      from + channel * kChannelPitch);
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < ceil_div(kSingles, 32); ++i) {
+    const int index = lane + 32 * i;
+    const int single = index % P::store;
+    const int row = index / P::store % kOutputRows;
+    const int channel = index / (P::store * kOutputRows);
+    const int element = single < P::store - kShift ? kShift + single : kOutputColumns - (P::store - kShift) + single;
+    const int ox = (tile.m_x + first_column(first)) * P::stride_w - P::padding_w + element - kShift;
+    const int oy = (tile.m_y + first_row(first) + row) * P::stride_h + phase_row + phase_h - P::padding_h;
+    if ((kSingles % 32 == 0 || index < kSingles) && (kGroupOut % P::block_n == 0 || channel < left) && ox >= 0 &&
+        ox < out_w && oy >= 0 && oy < out_h) {
+      const long long plane = static_cast<long long>(tile.image) * P::out_channels + channel;
+      y[(plane * out_h + oy) * out_w + ox] = place[channel * kChannelPitch + row * kOutputRowPitch + element];
+    }
+  }
+}
+
+// Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
+// block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
+__device__ __forceinline__ void store_planes(const Accumulators& acc, Element* __restrict__ y, Element* place,
+                                             const float* bias, const Tile& tile, int first, int lane, int channel,
+                                             int left, const int phase_row, const int batch, const int in_h,
+                                             const int in_w, const int out_h, const int out_w) {
+  Stored stored;
+  find_stored(stored, tile, first, lane, phase_row, batch, in_h, in_w, out_h, out_w);
+#pragma unroll
+  for (int pass = 0; pass < kWarpChannels / kPassChannels; ++pass) {
+    const int of_pass = channel + pass * kPassChannels;
+#pragma unroll
+    for (int phase_h = 0; phase_h < P::phase_rows; ++phase_h) {
+      put_outputs(place, acc, bias + of_pass + lane % 4 * 2, lane, pass, phase_h);
+      __syncwarp();
+      store_pass(y + static_cast<long long>(of_pass) * out_h * out_w, place, stored, tile, first, lane, left - of_pass,
+                 phase_row, phase_h, out_h, out_w);
+      __syncwarp();
+    }
+  }
+}
