@@ -61,6 +61,11 @@ __device__ __forceinline__ unsigned int high_halves(unsigned int a, unsigned int
   return a >> 16 | (b & 0xffff0000u);
 }
 
+// The word of a float, or of two elements of 16 bits.
+__device__ __forceinline__ unsigned int word_of(const float* values) {
+  return Parameters::type == kWgmmaTf32 ? __float_as_uint(values[0]) : pair(values[0], values[1]);
+}
+
 // Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
 __device__ inline void store_together(Parameters::Element* to, const float (&values)[Parameters::store]) {
   if (Parameters::type == kWgmmaTf32) {

@@ -25,6 +25,14 @@ __device__ __forceinline__ int scale_exponent(float most) {
   return min(126, 141 - __float_as_int(most) / (1 << 23));
 }
 
+// The exponent of x's scale: `kept`, if not `begins` and it brings `largest` to 2^13 and within f16, or that is 0.
+//
+// What f16 rounds up to the next power of two counts as that.
+__device__ __forceinline__ int next_exponent(float largest, int kept, bool begins) {
+  const int wanted = min(126, 141 - (__float_as_int(largest) + 0x1000) / (1 << 23));
+  return !begins && (largest == 0 || (kept >= wanted - 1 && kept <= wanted + 1)) ? kept : wanted;
+}
+
 // 2^exponent, -126 to 127.
 __device__ __forceinline__ float power_of_two(int exponent) {
   return __int_as_float((exponent + 127) * (1 << 23));

@@ -1,7 +1,7 @@
 // The layout of `f32x3_gemm`: threads, shared memory, packed weights.
 #pragma once
 
-#include "element.h"
+#include "device/float_element.h"
 #include "forward_gemm/problem.h"
 
 constexpr int kBytes = 4;             // of an element

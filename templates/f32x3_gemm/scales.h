@@ -16,11 +16,3 @@ __device__ inline float stage_maximum(const unsigned char* maxima, int image) {
                                : fmaxf(largest_of(reinterpret_cast<const float4*>(maxima)[image * 2]),
                                        largest_of(reinterpret_cast<const float4*>(maxima)[image * 2 + 1]));
 }
-
-// The exponent of x's scale: `kept`, if not `begins` and it brings `largest` to 2^13 and within f16, or that is 0.
-//
-// What f16 rounds up to the next power of two counts as that.
-__device__ __forceinline__ int next_exponent(float largest, int kept, bool begins) {
-  const int wanted = min(126, 141 - (__float_as_int(largest) + 0x1000) / (1 << 23));
-  return !begins && (largest == 0 || (kept >= wanted - 1 && kept <= wanted + 1)) ? kept : wanted;
-}

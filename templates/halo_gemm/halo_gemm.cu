@@ -45,6 +45,7 @@ constexpr int kProducerRegisters = kProducers == 128 ? 88 : 72;  // of a thread
 constexpr int kConsumerRegisters = kProducers == 128 ? 208 : 184;
 #include "device/roles.h"
 
+constexpr bool kFlat = P::flat;
 constexpr int kStagers = P::producers;
 constexpr int kUnitSharers = 1;
 constexpr int kPackers = 256;  // threads of a block that packs weights
@@ -117,7 +118,7 @@ constexpr int kAlignment = larger(P::copy_bytes, larger(P::vector, P::store) * k
 
 static_assert(P::block_k % kInstructionK == 0, "a k-block is whole products");
 static_assert(kPositions % (64 * (2 / kTeams)) == 0 && P::tile_w % P::part_w == 0 &&
-                  P::tile_h % (64 / P::part_w) == 0 && (!P::flat || (P::tile_h == 1 && P::part_w == 64)),
+                  P::tile_h % (64 / P::part_w) == 0 && (!kFlat || (P::tile_h == 1 && P::part_w == 64)),
               "warpgroups make whole parts");
 constexpr int kMostAccumulators = 160;  // of a thread
 static_assert(kInstructionN <= 256 && kAccArrays * kInstructionN * kParts / 2 <= kMostAccumulators,
@@ -129,9 +130,9 @@ static_assert(kPhaseBlocks == 1 || (P::fused_phases && (!P::channels_last || P::
 static_assert((P::stride_h == 1 || P::dilation_h == 1 || P::kernel_h == 1) &&
                   (P::stride_w == 1 || P::dilation_w == 1 || P::kernel_w == 1),
               "all phases read the same input");
-static_assert(!P::flat || kHaloH == 0 || P::width >= 0, "the pitch of rows in the sequence is known");
+static_assert(!kFlat || kHaloH == 0 || P::width >= 0, "the pitch of rows in the sequence is known");
 static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
-                  (kPixels % P::vector == 0 && (!P::flat || kPixels == kPositions)),
+                  (kPixels % P::vector == 0 && (!kFlat || kPixels == kPositions)),
               "pixels that are loaded together are of one row");
 static_assert(!P::channels_last || P::vector == 1 || P::vector == kVector, "a unit is loaded as it lies");
 static_assert(!P::ping_pong || P::stages > kKBlocks,
@@ -320,17 +321,17 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
     for (int half = 0; half < 2; ++half) {
       const int of_tile = first_part + part;
       const int place = row + 8 * half;                              // in the part
-      const int at = P::flat ? tile.m_x + of_tile * 64 + place : 0;  // in the sequence
-      const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
-      const int m_y = P::flat ? at / (in_w + kGapW) % (in_h + kGapH)
+      const int at = kFlat ? tile.m_x + of_tile * 64 + place : 0;  // in the sequence
+      const int image = kFlat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
+      const int m_y = kFlat ? at / (in_w + kGapW) % (in_h + kGapH)
                               : tile.m_y + of_tile / kAcross * (64 / P::part_w) + place / P::part_w;
-      const int m_x = P::flat ? at % (in_w + kGapW) : tile.m_x + of_tile % kAcross * P::part_w + place % P::part_w;
+      const int m_x = kFlat ? at % (in_w + kGapW) : tile.m_x + of_tile % kAcross * P::part_w + place % P::part_w;
 #pragma unroll
       for (int phase = 0; phase < kPhases; phase += kStoresChannels ? 1 : P::store) {
         const int oy = m_y * P::stride_h + phase_row + phase / kPhaseColumns - P::padding_h;
         const int ox = m_x * P::stride_w + phase % kPhaseColumns - P::padding_w;
         if (oy >= 0 && oy < out_h && (kPhaseBlocks > 1 || ox >= 0) && (kPhaseBlocks > 1 || ox < out_w) &&
-            (!P::flat || image < batch)) {
+            (!kFlat || image < batch)) {
           if (kStoresChannels) {
             Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
             if (kRoundsTwo) {
@@ -416,7 +417,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int tiles_y = (in_h + (kBeyondH - kFirstH + P::tile_h - 1)) / P::tile_h;
   const int tiles_x = (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
   const int tiles =
-      P::flat ? static_cast<int>(
+      kFlat ? static_cast<int>(
                     (static_cast<long long>(batch) * ((in_h + kGapH) * (in_w + kGapW)) + (kPositions - 1)) / kPositions)
               : batch * tiles_y * tiles_x;
 
@@ -556,7 +557,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         mbarrier_arrive(&empty[stage_of(consumed - 1)]);
       }
       consumed += (kTeams - 1) * kKBlocks;
-      const Tile tile = P::flat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
+      const Tile tile = kFlat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
       store_parts(acc,
                   kPhaseBlocks > 1   ? y
                   : P::channels_last ? y + first_out

@@ -74,12 +74,9 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     }
     const int kh = tap / P::kernel_w;
     const int kw = tap % P::kernel_w;
-    const int reach = P::dilation_h * kh;
-    const int phase_group = reach % P::stride_h / P::phase_rows;
-    const int row = kPhaseGroups == 1 ? kh : reach / P::stride_h * P::phase_rows + reach % P::stride_h % P::phase_rows;
-    const int n_tile = (group * kPhaseGroups + phase_group) * kChannelTiles + first / P::block_n;
+    const int n_tile = (group * kPhaseGroups + phase_group_of(kh)) * kChannelTiles + first / P::block_n;
     unsigned char* k_block = packed + (static_cast<long long>(n_tile) * kKBlocks + step / kKSteps) * kKBlockWeightBytes;
-    unsigned char* of_tap = k_block + (step % kKSteps * kTaps + row * P::kernel_w + kw) * kTapBytes;
+    unsigned char* of_tap = k_block + (step % kKSteps * kTaps + row_of_kernel_row(kh) * P::kernel_w + kw) * kTapBytes;
     // Lane 4 * g + t has word t of column g.
     unsigned char* to = of_tap + first % P::block_n / kFragmentColumns * (kFragmentColumns * 32) +
                         first % 8 * (4 * kFragmentWords * 4);
@@ -99,25 +96,11 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 #include "window/tile.h"
 
 // ---- Staging ----
+#include "mma_window/stage_weights.h"
 #include "window/staging.h"
 
-// Copies so many bytes of packed weights. Copies of a thread lie constant distances apart.
-__device__ __forceinline__ void stage_weights(unsigned char* to, const unsigned char* from, const int bytes) {
-  const unsigned int first = threadIdx.x * 16;
-  unsigned char* own_to = to + first;
-  const unsigned char* own_from = from + first;
-#pragma unroll
-  for (int i = 0; i < ceil_div(bytes, 16 * kThreads); ++i) {
-    if ((i + 1) * kThreads * 16 <= bytes || static_cast<int>(first) + i * kThreads * 16 < bytes) {
-      async_copy_16(own_to + i * (kThreads * 16), own_from + i * (kThreads * 16), 16);
-    }
-  }
-}
-
 // ---- Products ----
-
-// One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp.
-using Accumulators = float[P::warp_tiles][kPhases][kWarpChannels / 8][4];
+#include "mma_window/accumulators.h"
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   if (P::type == kWgmmaF16) {
@@ -209,72 +192,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, const unsign
 }
 
 // ---- Epilogue ----
-#include "device/epilogue.h"
-
-// Whether any tap makes outputs of a phase of the block; the others are bias alone.
-__host__ __device__ constexpr bool is_made(int phase) {
-  bool made = false;
-  for (int y = 0; y <= kHaloH; ++y) {
-    for (int x = 0; x <= kHaloW; ++x) {
-      made = made || (kernel_row(y, phase / P::stride_w) >= 0 && kernel_column(x, phase % P::stride_w) >= 0);
-    }
-  }
-  return made;
-}
-
-// The thread's i-th channel of a phase of a tile, for its row of that half.
-__device__ __forceinline__ float acc_of(const float (&acc)[kPhases][kWarpChannels / 8][4], int phase, int i, int half) {
-  return is_made(phase) ? acc[phase][i / 2][half * 2 + i % 2] : 0;
-}
-
-// Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind. `place`
-// is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the block's
-// first channel of the first image, `left` how many channels there are from there on.
-__device__ __forceinline__ void store_pixels(const Accumulators& acc, Element* __restrict__ y, const float* bias,
-                                             const Tile& tile, int place, int row, int channel, int left,
-                                             const int phase_row, const int batch, const int in_h, const int in_w,
-                                             const int out_h, const int out_w) {
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-#pragma unroll
-    for (int first = 0; first < P::warp_tiles; ++first) {
-      const int column = first_column(place) + columns_to(first, row + half * 8);
-      const int at = P::flat ? tile.m_x + column : 0;  // in the sequence
-      const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
-      const int m_y =
-          P::flat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + first_row(place) + rows_to(first, row + half * 8);
-      const int m_x = P::flat ? at % (in_w + kGapW) : tile.m_x + column;
-#pragma unroll
-      for (int phase_h = 0; phase_h < P::phase_rows; ++phase_h) {
-        const int oy = m_y * P::stride_h + phase_row + phase_h - P::padding_h;
-        if (oy >= 0 && oy < out_h && (!P::flat || image < batch)) {
-#pragma unroll
-          for (int phase_w = 0; phase_w < P::stride_w; ++phase_w) {
-            const int ox = m_x * P::stride_w - P::padding_w + phase_w;
-            if (ox >= 0 && ox < out_w) {
-              Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
-#pragma unroll
-              for (int i = 0; i < kWarpChannels / 4; i += P::store) {
-                const int own = own_channel(channel, i);
-                if (kGroupOut % P::block_n == 0 || own < left) {
-                  float values[P::store];
-#pragma unroll
-                  for (int v = 0; v < P::store; ++v) {
-                    values[v] = epilogue(acc_of(acc[first], phase_h * P::stride_w + phase_w, i + v, half),
-                                         P::has_bias ? bias[own + v] : 0);
-                  }
-                  store_together(to + own, values);
-                }
-              }
-            }
-          }
-        }
-      }
-    }
-  }
-}
-
-#include "store_planes.h"
+#include "mma_window/epilogue.h"
 
 // ---- Kernel ----
 
@@ -296,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int tiles_x = kInputStrideW > 1 ? (out_w + (P::tile_w - 1)) / P::tile_w
                                         : (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
   const int tiles =
-      P::flat ? static_cast<int>(
+      kFlat ? static_cast<int>(
                     (static_cast<long long>(batch) * ((in_h + kGapH) * (in_w + kGapW)) + (kPositions - 1)) / kPositions)
               : batch * tiles_y * tiles_x;
 
@@ -410,15 +328,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       }
       stage = stage + 1 == P::stages ? 0 : stage + 1;
     }
-    const Tile tile = P::flat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
-    const int channels = group * kGroupOut + first_out;
-    if constexpr (P::channels_last) {
-      store_pixels(acc, y + channels, biases, tile, place, lane / 4, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels,
-                   kGroupOut - first_out, phase_row, batch, in_h, in_w, out_h, out_w);
-    } else {
-      store_planes(acc, y + static_cast<long long>(channels) * out_h * out_w,
-                   reinterpret_cast<Element*>(shared + kOutputOffset + thread / 32 * kWarpOutputBytes), biases, tile, place,
-                   lane, warp_n * kWarpChannels, kGroupOut - first_out, phase_row, batch, in_h, in_w, out_h, out_w);
-    }
+    const Tile tile = kFlat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
+    store_tiles(acc, y, reinterpret_cast<Element*>(shared + kOutputOffset + thread / 32 * kWarpOutputBytes), biases, tile,
+                place, lane, warp_n * kWarpChannels, group * kGroupOut + first_out, kGroupOut - first_out, phase_row,
+                batch, in_h, in_w, out_h, out_w);
   }
 }

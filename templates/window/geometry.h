@@ -3,7 +3,7 @@
 // Along each axis an output has position m = (output + padding) / stride and phase (output + padding) % stride. Kernel
 // tap k makes the phase dilation * k % stride, of the input at m - dilation * k / stride. With an input stride s, of a
 // gradient of the input, the stride is 1 and tap k reads at s * (m - padding) + padding - dilation * k.
-// Needs: kHaloH, kHaloW, kInputStrideH, kInputStrideW, kInterleave, kPositions, larger(), P
+// Needs: kFlat, kHaloH, kHaloW, kInputStrideH, kInputStrideW, kInterleave, kPositions, larger(), P
 #pragma once
 
 #include "device/static_parameters.h"
@@ -21,11 +21,11 @@ constexpr int kGapH = larger(0, larger(kBeyondH, kHaloH - kFirstH));
 constexpr int kGapW = larger(0, larger(kBeyondW, kHaloW - kFirstW));
 
 // The staged input. Its rows begin where a load of adjacent pixels may, and are whole groups of kInterleave pixels.
-constexpr int kAlign = P::channels_last || P::flat ? 1 : P::vector;
+constexpr int kAlign = P::channels_last || kFlat ? 1 : P::vector;
 constexpr int kSkew = floor_mod(kFirstW - kHaloW, kAlign);
 constexpr int kGroup = kInterleave % kAlign == 0 ? kInterleave : kInterleave * kAlign;
 constexpr int kStagedRows = kInputStrideH * (P::tile_h - 1) + 1 + kHaloH;
 constexpr int kStagedColumns = ceil_div(kSkew + kInputStrideW * (P::tile_w - 1) + 1 + kHaloW, kGroup) * kGroup;
-constexpr int kRowPitch = P::flat ? P::width + kGapW : kStagedColumns;  // used only with a halo of rows
+constexpr int kRowPitch = kFlat ? P::width + kGapW : kStagedColumns;  // used only with a halo of rows
 constexpr int kPixels =
-    P::flat ? kPositions + (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW : kStagedRows * kStagedColumns;
+    kFlat ? kPositions + (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW : kStagedRows * kStagedColumns;

@@ -1,11 +1,10 @@
 // Threads load input to shared memory: each pixel has 16 bytes in each unit of channels.
-// Needs: Element, kBytes, kGroupIn, kStagers, kUnitPitch, kUnits, kUnitSharers, kVector, larger(), P, pixel_offset()
+// Needs: Element, kBytes, kGroupIn, kUnitPitch, kUnits, kUnitSharers, kVector, larger(), P, pixel_offset()
 #pragma once
 
 #include "device/async_copy.h"
 #include "device/element.h"
 #include "device/memory.h"
-#include "window/tile.h"
 
 // One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
 __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
@@ -18,49 +17,15 @@ __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
   }
 }
 
-// ---- Places ----
-
-// A thread brings the same pixels in all k-blocks of a tile: it finds them once. A place is `vector` adjacent pixels,
-// or with channels last one. Channels last: threads share a place, each with as many channels as it copies or loads at
-// a time; else kUnitSharers threads share one, each with as many units.
-constexpr int kCopyBytes = larger(P::copy_bytes, kBytes);                              // of one asynchronous copy
-constexpr int kCopy = kCopyBytes / kBytes;                                             // elements
-constexpr int kCopies = P::block_k / kCopy;                                            // of a pixel
-constexpr int kPlacePixels = P::channels_last ? 1 : P::vector;                              // pixels
+// Elements of one asynchronous copy. Channels last: threads share a pixel, each with as many channels as it copies or
+// loads at a time; else kUnitSharers threads share a place, each with as many units.
+constexpr int kCopyBytes = larger(P::copy_bytes, kBytes);
+constexpr int kCopy = kCopyBytes / kBytes;
+constexpr int kCopies = P::block_k / kCopy;  // of a pixel
 constexpr int kSharers = P::copy_bytes > 0 ? kCopies : P::channels_last ? kUnits : kUnitSharers;  // of a place
-constexpr int kAllPlaces = kPixels / kPlacePixels;
-constexpr int kPlaceStep = kStagers / kSharers;        // from a place of a thread to its next
-constexpr int kPlaces = ceil_div(kAllPlaces, kPlaceStep);  // of a thread
-using Places = long long[kPlaces];
 
-static_assert(kStagers % kSharers == 0, "a thread has the same channels of all its places");
-
-__device__ __forceinline__ int place_of(int thread, int i) {
-  return (P::channels_last ? thread / kSharers : kUnitSharers > 1 ? thread % kPlaceStep : thread) + i * kPlaceStep;
-}
-// Whether the thread's place is one of the tile's.
-__device__ __forceinline__ bool is_place(int thread, int i) {
-  return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
-}
-
-// Finds a thread's places of a tile with its halo: where their first channel lies in x, or -1 outside of the images.
-// `tile` is the place of the first pixel.
-__device__ __forceinline__ void find_places(Places& places, const Tile& tile, int thread, const int batch,
-                                            const int in_h, const int in_w) {
-#pragma unroll
-  for (int i = 0; i < kPlaces; ++i) {
-    const int pixel = place_of(thread, i) * kPlacePixels;
-    const int at = P::flat ? tile.m_x + pixel : 0;  // in the sequence
-    const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
-    const int iy = P::flat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + pixel / kStagedColumns;
-    const int ix = P::flat ? at % (in_w + kGapW) : tile.m_x + pixel % kStagedColumns;
-    const bool inside = is_place(thread, i) && (P::flat ? image >= 0 && image < batch && iy < in_h && ix < in_w
-                                                        : iy >= 0 && iy < in_h && ix >= 0 && ix < in_w);
-    const long long first = static_cast<long long>(image) * P::in_channels * in_h * in_w;
-    const long long of_pixel = static_cast<long long>(iy) * in_w + ix;
-    places[i] = inside ? first + of_pixel * (P::channels_last ? P::in_channels : 1) : -1;
-  }
-}
+// ---- Places ----
+#include "window/places.h"
 
 // ---- Asynchronous copies ----
 

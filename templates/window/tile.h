@@ -1,5 +1,5 @@
 // The places of tiles of positions, and of the pixels that they stage.
-// Needs: kHaloH, kHaloW, kInputStrideH, kInputStrideW, kPositions, P
+// Needs: kFlat, kHaloH, kHaloW, kInputStrideH, kInputStrideW, kPositions, P
 #pragma once
 
 #include "window/geometry.h"
@@ -35,7 +35,7 @@ __device__ __forceinline__ Tile square_tile(int index, const int tiles_y, const 
 __device__ __forceinline__ Tile staged_tile(int index, const int tiles_y, const int tiles_x, const int in_h,
                                             const int in_w) {
   Tile tile;
-  if (P::flat) {
+  if (kFlat) {
     tile = flat_tile(index, (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW, in_h, in_w);
   } else {
     tile = square_tile(index, tiles_y, tiles_x);

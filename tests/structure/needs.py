@@ -3,7 +3,7 @@
     needs.py ROOT          prints each header whose list is not that of the names; exits with 1 if there is one
     needs.py ROOT --write  writes the lists
 
-Headers of the folders that templates share (forward_gemm, grad_weight, output_rows, window) use names of the template's
+Headers of the folders that templates share (forward_gemm, grad_weight, mma_window, output_rows, window) use names of the template's
 layout.h, or of headers that stand before them. The list begins with "// Needs:" and stands before "#pragma once". It has
 the names that the templates define somewhere, and neither the header nor what it includes.
 """
@@ -13,7 +13,7 @@ import re
 import sys
 import textwrap
 
-FOLDERS = ("forward_gemm", "grad_weight", "output_rows", "window")
+FOLDERS = ("forward_gemm", "grad_weight", "mma_window", "output_rows", "window")
 UNREAD = re.compile(r'//[^\n]*|/\*.*?\*/|^#[^\n]*|"(?:[^"\\\n]|\\.)*"', re.DOTALL | re.MULTILINE)
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 NAME = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*")

@@ -49,8 +49,8 @@ TemplateFacts facts_of_mma_gemm() {
           },
       .changed = ChangedProgram{.layer = "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input "
                                          "128x16x16; dtype f16; layout nhwc",
-                                .before = "kPixelPitch (* 16 (+ (* (/ kUnits 2) 2) 1))",
-                                .after = "kPixelPitch (* 16 (+ (* (/ kUnits 2) 2) 3))"},
+                                .before = "kPixelPitch (* 16 (+ (* (/ kPixelVectors 2) 2) 1))",
+                                .after = "kPixelPitch (* 16 (+ (* (/ kPixelVectors 2) 2) 3))"},
       .goldens =
           {
               {.name = "mma_gemm",

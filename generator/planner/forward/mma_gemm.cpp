@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "convtgen_template_programs_embedded.h"
+#include "generator/planner/forward/mma_window.h"
 #include "generator/planner/forward/window.h"
 #include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/checks.h"
@@ -20,12 +21,12 @@
 namespace convtgen {
 namespace planners::mma_gemm {
 
-constexpr std::int64_t kMostStepProducts = 1024;  // of a warp, written out
-constexpr std::int64_t kMostShifts = 1024;        // of the input, which are unrolled
-constexpr std::int64_t kMostPlaces = 8;           // of a thread, which registers hold
-constexpr std::int64_t kMostBlockN = 256;
+using mma_window::kMostBlockN;
+using mma_window::kMostStepProducts;
+using mma_window::Least;
+
+constexpr std::int64_t kMostPlaces = 8;       // of a thread, which registers hold
 constexpr std::int64_t kOtherRegisters = 64;  // of a thread, beside accumulators and what it loads of the input
-constexpr std::int64_t kMostBlocksOfSm = 4;   // that are asked for
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 
 /// The block, as the template's parameters of the same names.
@@ -63,68 +64,18 @@ std::int64_t vector_of(const Facts& f, const Block& b) {
   return width && *width % 2 == 0 && (!b.flat || dense) ? 2 : 1;
 }
 
-/// Columns of the outputs that a warp stores in a row of nchw.
-std::int64_t row_columns(const Facts& f, const Block& b) {
-  return (b.part_w == 64 ? 16 * b.warp_tiles : 8) * f.columns.stride;
-}
-
-/// How many stores a row takes: whole vectors and, where it begins within one, single elements at both ends.
-std::int64_t row_stores(const Facts& f, const Block& b, std::int64_t store) {
-  const bool begins_within = f.columns.padding.before % f.columns.stride % store != 0;
-  return row_columns(f, b) / store + (begins_within ? store - 1 : 0);
-}
-
-void choose_store(const Facts& f, Block& b) {
-  Constants& c = f.of(b);
-  if (f.channels_last) {
-    b.store = b.adjacent_channels = halved_until(c[kVector], [&](std::int64_t store) {
-      return b.block_n / b.warps_n % (4 * store) == 0 && f.group_out % store == 0;
-    });
-    return;
-  }
-  // An open width allows no store of more than one. In a sequence rows begin anywhere, a position's outputs do not.
-  b.adjacent_channels = 2;
-  const std::int64_t out = f.columns.extent ? f.shape.out[kWidth] : 1;
-  const std::int64_t stride = f.columns.stride, padding = f.columns.padding.before;
-  b.store = 1;
-  for (std::int64_t store = c[kVector]; store > 1; store /= 2) {
-    const bool whole = out % store == 0 && (!b.flat || (stride % store == 0 && padding % store == 0));
-    if (whole && row_stores(f, b, store) < row_stores(f, b, b.store)) {
-      b.store = store;
-    }
-  }
-}
-
 window::Reach reach_of(Constants& c) {
   return {c[kGapH], c[kGapW], c[kFirstH], c[kFirstW], c[kBeyondH], c[kBeyondW]};
 }
-
-/// Errors: the axis reads over more positions than can be unrolled.
-Result<void> check_shifts(const Layer& layer, std::size_t number) {
-  const Axis& axis = layer.axes[number];
-  const std::int64_t shifts = axis.dilation * (axis.kernel - 1) / axis.stride + 1;
-  return require(shifts <= kMostShifts, "kernel {} with dilation {} in {} reads over {} positions; at most {}",
-                 axis.kernel, axis.dilation, axis_name(layer, number), shifts, kMostShifts);
-}
-
-/// The least that any block needs, for the words of a refusal.
-struct Least {
-  std::int64_t accumulators = std::numeric_limits<std::int64_t>::max();
-  std::int64_t products = std::numeric_limits<std::int64_t>::max();
-  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
-};
 
 /// Whether a block fits an SM; chooses how many do.
 bool choose_blocks(const Facts& f, Block& b) {
   Constants& c = f.of(b);
   const std::int64_t accumulators = b.warp_tiles * c[kPhases] * c[kWarpChannels] / 2;
   const std::int64_t loaded = 4 * (b.warp_tiles + 2);  // of this step and of the next tap
-  const BlockNeeds needs = {
-      .threads = c[kThreads],
-      .registers = std::min<std::int64_t>(255, round_up(accumulators + loaded + kOtherRegisters, 8)),
-      .shared_bytes = c[kSharedBytes]};
-  b.blocks_per_sm = std::min(kMostBlocksOfSm, blocks_of_sm(f.target, needs, f.target.max_threads_per_sm));
-  return needs.shared_bytes <= f.target.max_shared_bytes && needs.registers * needs.threads <= kRegistersOfSm;
+  return mma_window::choose_blocks(
+      f, b,
+      {.threads = c[kThreads], .registers = accumulators + loaded + kOtherRegisters, .shared_bytes = c[kSharedBytes]});
 }
 
 /// Adds the pipelines of a block with a tile: all sizes of k-blocks, with weights resident or not.
@@ -148,22 +99,6 @@ void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& leas
   }
 }
 
-/// Why there are no blocks: which limit even the smallest block breaks.
-std::unexpected<Error> why_none(const Facts& f, const Least& least) {
-  const std::int64_t most = f.of({})[kMostAccumulators];
-  if (least.accumulators > most) {
-    return fail(fmt::format("stride {}: a thread has accumulators of all phases, {}; at most {}",
-                            axes_text(f.layer, &Axis::stride), least.accumulators, most));
-  }
-  if (least.products > kMostStepProducts) {
-    return fail(fmt::format("kernel {} takes {} products, each written out; at most {}",
-                            axes_text(f.layer, &Axis::kernel), least.products, kMostStepProducts));
-  }
-  return fail_shared_memory(
-      f.target, fmt::format("kernel {}: stages of input with its halo and weights", axes_text(f.layer, &Axis::kernel)),
-      least.bytes);
-}
-
 struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16,        Feature::kMmaBf16,
                                       Feature::kMmaTf32,  Feature::kPackedConvert, Feature::kCpAsync};
@@ -171,7 +106,7 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
 
   static Checks checks(const Layer& layer) {
     return {check_group_channels(layer), window::check_padding(layer, kHeight), window::check_padding(layer, kWidth),
-            check_shifts(layer, kHeight), check_shifts(layer, kWidth)};
+            mma_window::check_shifts(layer, kHeight), mma_window::check_shifts(layer, kWidth)};
   }
   static Parameters parameters(const Problem& problem) {
     return with(ExchangingPlanner::parameters(problem), {{"groups", problem.layer.groups},
@@ -198,12 +133,12 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
         .into([&](const Block& b, std::vector<Block>& out) {
           const auto finish = [&](Block& tiled) {
             tiled.vector = vector_of(f, tiled);
-            choose_store(f, tiled);
+            mma_window::choose_store(f, tiled, tiled.flat);
           };
           window::add_tiles(b, b.warps_m * b.warp_tiles / 4, true, can_be_flat, finish, out);
         })
         .into([&](const Block& b, std::vector<Block>& out) { add_pipelines(f, b, out, least); })
-        .or_fail([&] { return why_none(f, least); });
+        .or_fail([&] { return mma_window::why_none(f, least, f.of({})[kMostAccumulators]); });
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     const SmRates& sm = f.target.sm;
@@ -231,24 +166,21 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
     const double outputs = c.number(kPositions) * c.number(kPhases) * static_cast<double>(b.block_n);
     const double tile = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_gemm_wait / (warps * at_once)) +
                                   f.factors.mma_gemm_stage / at_once) +
-                        outputs * (f.factors.mma_gemm_output + stores_of_output(f, b) * f.factors.mma_gemm_store) / 128;
+                        outputs * mma_window::output_instructions(f, b) / 128;
     const double kept = b.resident ? stages * c.number(kKBlockWeightBytes) * at_once : 0;
     return seconds_of(f.target, {.packed_bytes = c.number(kPackedBytes),
                                  .first_cycles = f.factors.mma_gemm_begin + kept / sm.l2_bytes_per_cycle,
                                  .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
                                  .wave_cycles = tile,
-                                 .memory_bytes = memory_bytes(f, b, c),
+                                 .memory_bytes = mma_window::memory_bytes(f, b, f.read_bytes, f.written_bytes,
+                                                                          b.flat ? c[kPositions] : c[kStagedColumns]),
                                  .hidden_less = f.factors.hidden_less,
                                  .measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_gemm_beside_wgmma
                                                                                     : f.factors.mma_gemm_measured});
   }
   /// Of blocks that differ in their pipelines alone, the fastest will do.
   static bool alike(const Block& one, const Block& other) {
-    const auto block = [](const Block& b) {
-      return std::tuple(b.flat, b.tile_h, b.tile_w, b.warps_m, b.warps_n, b.warp_tiles, b.block_n, b.phase_rows,
-                        b.resident);
-    };
-    return block(one) == block(other);
+    return one.flat == other.flat && mma_window::alike(one, other);
   }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     const std::string outputs = b.flat ? fmt::format("{}", c[kPositions] * c[kPhases])
@@ -262,26 +194,6 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
   }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
     return window::grid(f, b, c[kNTiles], f.target.multiprocessors * b.blocks_per_sm);
-  }
-
- private:
-  /// Stores for an output.
-  static double stores_of_output(const Facts& f, const Block& b) {
-    return f.channels_last ? 1 / static_cast<double>(b.store)
-                           : static_cast<double>(row_stores(f, b, b.store)) / static_cast<double>(row_columns(f, b));
-  }
-  /// What a call moves. In nchw rows begin within sectors of 32 bytes, and end within others.
-  static double memory_bytes(const Facts& f, const Block& b, Constants& c) {
-    const auto part_sectors = [&](std::int64_t elements) { return 32 / static_cast<double>(elements * f.bytes); };
-    if (f.channels_last) {
-      const std::int64_t adjacent = std::min(c[kWarpChannels], f.group_out);
-      return f.read_bytes + f.written_bytes * std::max(1.0, part_sectors(adjacent));
-    }
-    const std::int64_t in = f.sizes.extents[kWidth], out = f.shape.out[kWidth];
-    const double read = part_sectors(std::min(b.flat ? c[kPositions] : c[kStagedColumns], in));
-    const double written = part_sectors(std::min(row_columns(f, b), out));
-    return f.read_bytes * (1 + f.factors.mma_gemm_read_parts * read) +
-           f.written_bytes * (1 + f.factors.mma_gemm_written_parts * written);
   }
 };
 

@@ -1,5 +1,5 @@
 // What planners share of templates that stage tiles of positions with a window of taps (templates/window). Their blocks
-// have the members flat, tile_h, tile_w and part_w.
+// have the members tile_h, tile_w and part_w, and flat where positions may be one sequence.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,15 @@ struct Reach {
   return one_row || (rows && columns && *rows + reach.gap_h <= kMostPositions / (*columns + reach.gap_w));
 }
 
+template <typename Block>
+[[nodiscard]] bool is_flat(const Block& b) {
+  if constexpr (requires { b.flat; }) {
+    return b.flat;
+  } else {
+    return false;
+  }
+}
+
 /// Tiles of all images.
 template <typename Block>
 [[nodiscard]] std::int64_t tiles(const LayerFacts& f, const Block& b, const Reach& reach) {
@@ -36,7 +45,7 @@ template <typename Block>
   if (f.rows.input_stride * f.columns.input_stride > 1) {  // each output is a position
     return f.sizes.batch * ceil_div(f.shape.out[kHeight], b.tile_h) * ceil_div(f.shape.out[kWidth], b.tile_w);
   }
-  return b.flat ? ceil_div(f.sizes.batch * (rows + reach.gap_h) * (columns + reach.gap_w), b.tile_h * b.tile_w)
+  return is_flat(b) ? ceil_div(f.sizes.batch * (rows + reach.gap_h) * (columns + reach.gap_w), b.tile_h * b.tile_w)
                 : f.sizes.batch * ceil_div(rows + reach.beyond_h - reach.first_h, b.tile_h) *
                       ceil_div(columns + reach.beyond_w - reach.first_w, b.tile_w);
 }
@@ -47,7 +56,9 @@ template <typename Block, typename F>
 void add_tiles(const Block& b, std::int64_t parts, bool with_rows, bool with_flat, F finish, std::vector<Block>& out) {
   const auto add = [&](bool flat, std::int64_t part_w, std::int64_t across) {
     Block& tiled = out.emplace_back(b);
-    tiled.flat = flat;
+    if constexpr (requires { tiled.flat; }) {
+      tiled.flat = flat;
+    }
     tiled.part_w = part_w;
     tiled.tile_h = 64 / part_w * parts / across;
     tiled.tile_w = part_w * across;

@@ -1,10 +1,11 @@
 // Stores in nchw: a warp puts what it has of eight channels and a phase row into its place in shared memory, as rows,
 // and stores these by vectors, whatever outputs its lanes have.
-// Needs: Accumulators, acc_of(), Element, kAlongRow, kChannelPitch, kGapH, kGapW, kGroupOut, kOutputColumns,
 // kOutputRowPitch, kOutputRows, kOutputSpan, kPassChannels, kPut, kShift, kWarpChannels, P, Tile
+// Needs: acc_of(), Accumulators, columns_to(), Element, first_column(), first_row(), kAlongRow, kBytes, kChannelPitch,
+//   kFlat, kGroupOut, kOutputColumns, kOutputRowPitch, kOutputRows, kOutputSpan, kPassChannels, kPut, kShift,
+//   kWarpChannels, narrow(), P, rows_to(), smaller(), store_piece(), word_of()
 #pragma once
 
-#include "device/element.h"
 #include "device/epilogue.h"
 #include "device/warp.h"
 #include "window/tile.h"
@@ -34,14 +35,14 @@ __device__ __forceinline__ void find_stored(Stored& stored, const Tile& tile, in
     const bool any = kChannelVectors < 32 ? lane < kAtOnce * kChannelVectors
                                           : (round + 1) * 32 <= kChannelVectors || index < kChannelVectors;
     const int column = (index % kWholeVectors + (kShift > 0 ? 1 : 0)) * P::store - kShift;  // of the warp's
-    const int at = P::flat ? tile.m_x + first_column(place) + column / P::stride_w : 0;     // in the sequence
-    const int image = P::flat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
+    const int at = kFlat ? tile.m_x + first_column(place) + column / P::stride_w : 0;     // in the sequence
+    const int image = kFlat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
     const int m_y =
-        P::flat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + first_row(place) + index / kWholeVectors;
-    const int first_x = (P::flat ? at % (in_w + kGapW) : tile.m_x + first_column(place)) * P::stride_w - P::padding_w;
-    const int ox = first_x + (P::flat ? column % P::stride_w : column);
+        kFlat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + first_row(place) + index / kWholeVectors;
+    const int first_x = (kFlat ? at % (in_w + kGapW) : tile.m_x + first_column(place)) * P::stride_w - P::padding_w;
+    const int ox = first_x + (kFlat ? column % P::stride_w : column);
     const int oy = m_y * P::stride_h + phase_row - P::padding_h;
-    const bool inside = any && ox >= 0 && ox < out_w && (!P::flat || image < batch);
+    const bool inside = any && ox >= 0 && ox < out_w && (!kFlat || image < batch);
     stored.offset[round] = (static_cast<long long>(image) * P::out_channels * out_h + oy) * out_w + ox;
     stored.row[round] = inside ? oy : kNoRow;
   }
@@ -55,7 +56,7 @@ __device__ __forceinline__ void put_together(Element* to, const float (&values)[
     unsigned int words[kPut * kBytes / 4];
 #pragma unroll
     for (int word = 0; word < kPut * kBytes / 4; ++word) {
-      words[word] = kBytes == 4 ? __float_as_uint(values[word]) : pair(values[2 * word], values[2 * word + 1]);
+      words[word] = word_of(values + word * (4 / kBytes));
     }
     if constexpr (kPut * kBytes == 16) {
       *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);

@@ -1,0 +1,128 @@
+// What planners share of templates that make products of warps in windows of pixels (templates/mma_window). Their
+// blocks have the members block_n, warps_n, adjacent_channels and store.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "generator/planner/search/checks.h"
+#include "generator/planner/search/integers.h"
+#include "generator/planner/search/planner.h"
+
+namespace convtgen::mma_window {
+
+inline constexpr std::int64_t kMostStepProducts = 1024;  // of a warp, written out
+inline constexpr std::int64_t kMostShifts = 1024;        // of the input, which are unrolled
+inline constexpr std::int64_t kMostBlockN = 256;
+inline constexpr std::int64_t kMostBlocksOfSm = 4;  // that are asked for
+
+/// Errors: the axis reads over more positions than can be unrolled.
+[[nodiscard]] inline Result<void> check_shifts(const Layer& layer, std::size_t number) {
+  const Axis& axis = layer.axes[number];
+  const std::int64_t shifts = axis.dilation * (axis.kernel - 1) / axis.stride + 1;
+  return require(shifts <= kMostShifts, "kernel {} with dilation {} in {} reads over {} positions; at most {}",
+                 axis.kernel, axis.dilation, axis_name(layer, number), shifts, kMostShifts);
+}
+
+/// Columns of the outputs that a warp stores in a row of nchw.
+template <typename Block>
+[[nodiscard]] std::int64_t row_columns(const LayerFacts& f, const Block& b) {
+  return (b.part_w == 64 ? 16 * b.warp_tiles : 8) * f.columns.stride;
+}
+
+/// How many stores of a lane a row takes: whole vectors and, where it begins within one, single elements at both ends.
+template <typename Block>
+[[nodiscard]] std::int64_t row_stores(const LayerFacts& f, const Block& b, std::int64_t store) {
+  const bool begins_within = f.columns.padding.before % f.columns.stride % store != 0;
+  return row_columns(f, b) / store + (begins_within ? store - 1 : 0);
+}
+
+/// Chooses a thread's adjacent channels, and how many outputs it stores together. In a sequence (`flat`) rows begin
+/// anywhere, a position's outputs do not. An open width allows no store of more than one.
+template <typename Block>
+void choose_store(const LayerFacts& f, Block& b, bool flat) {
+  if (f.channels_last) {
+    b.store = b.adjacent_channels = halved_until(f.vector, [&](std::int64_t store) {
+      return b.block_n / b.warps_n % (4 * store) == 0 && f.group_out % store == 0;
+    });
+    return;
+  }
+  b.adjacent_channels = 2;
+  const std::int64_t out = f.columns.extent ? f.shape.out[kWidth] : 1;
+  const std::int64_t stride = f.columns.stride, padding = f.columns.padding.before;
+  b.store = 1;
+  for (std::int64_t store = f.vector; store > 1; store /= 2) {
+    const bool whole = out % store == 0 && (!flat || (stride % store == 0 && padding % store == 0));
+    if (whole && row_stores(f, b, store) < row_stores(f, b, b.store)) {
+      b.store = store;
+    }
+  }
+}
+
+/// Instructions for an output.
+template <typename Block>
+[[nodiscard]] double output_instructions(const LayerFacts& f, const Block& b) {
+  const double stores = f.channels_last
+                            ? 1 / static_cast<double>(b.store)
+                            : static_cast<double>(row_stores(f, b, b.store)) / static_cast<double>(row_columns(f, b));
+  return f.factors.mma_gemm_output + stores * f.factors.mma_gemm_store;
+}
+
+/// What a call moves of that many bytes at the least. In nchw rows begin within sectors of 32 bytes, and end within
+/// others; `read_columns`: of a row that is staged.
+template <typename Block>
+[[nodiscard]] double memory_bytes(const LayerFacts& f, const Block& b, double read_bytes, double written_bytes,
+                                  std::int64_t read_columns) {
+  const auto part_sectors = [&](std::int64_t elements) { return 32 / static_cast<double>(elements * f.bytes); };
+  if (f.channels_last) {
+    return read_bytes + written_bytes * std::max(1.0, part_sectors(std::min(b.block_n / b.warps_n, f.group_out)));
+  }
+  const double read = part_sectors(std::min(read_columns, f.sizes.extents[kWidth]));
+  const double written = part_sectors(std::min(row_columns(f, b), f.shape.out[kWidth]));
+  return read_bytes * (1 + f.factors.mma_gemm_read_parts * read) +
+         written_bytes * (1 + f.factors.mma_gemm_written_parts * written);
+}
+
+/// The least that any block needs, for the words of a refusal.
+struct Least {
+  std::int64_t accumulators = std::numeric_limits<std::int64_t>::max();
+  std::int64_t products = std::numeric_limits<std::int64_t>::max();
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
+};
+
+/// Why there are no blocks: which limit even the smallest block breaks.
+[[nodiscard]] inline std::unexpected<Error> why_none(const LayerFacts& f, const Least& least,
+                                                     std::int64_t most_accumulators) {
+  if (least.accumulators > most_accumulators) {
+    return fail(fmt::format("stride {}: a thread has accumulators of all phases, {}; at most {}",
+                            axes_text(f.layer, &Axis::stride), least.accumulators, most_accumulators));
+  }
+  if (least.products > kMostStepProducts) {
+    return fail(fmt::format("kernel {} takes {} products, each written out; at most {}",
+                            axes_text(f.layer, &Axis::kernel), least.products, kMostStepProducts));
+  }
+  return fail_shared_memory(
+      f.target, fmt::format("kernel {}: stages of input with its halo and weights", axes_text(f.layer, &Axis::kernel)),
+      least.bytes);
+}
+
+/// Whether a block with so many registers of a thread fits an SM; chooses how many do.
+template <typename Block>
+[[nodiscard]] bool choose_blocks(const LayerFacts& f, Block& b, BlockNeeds needs) {
+  needs.registers = std::min<std::int64_t>(255, round_up(needs.registers, 8));
+  b.blocks_per_sm = std::min(kMostBlocksOfSm, blocks_of_sm(f.target, needs, f.target.max_threads_per_sm));
+  return needs.shared_bytes <= f.target.max_shared_bytes && needs.registers * needs.threads <= kRegistersOfSm;
+}
+
+/// Whether blocks differ in their pipelines alone: of these the fastest will do.
+template <typename Block>
+[[nodiscard]] bool alike(const Block& one, const Block& other) {
+  return one.tile_h == other.tile_h && one.tile_w == other.tile_w && one.warps_m == other.warps_m &&
+         one.warps_n == other.warps_n && one.warp_tiles == other.warp_tiles && one.block_n == other.block_n &&
+         one.phase_rows == other.phase_rows && one.resident == other.resident;
+}
+
+}  // namespace convtgen::mma_window
