@@ -77,6 +77,22 @@ constexpr Change kScales[] = {
     {"the scale wanted, not the one given",
      R"(state\.exponent = exponent;(?=\s*state\.total = \(*is_mutant|\s*state\.total = min))",
      "state.exponent = MUTANT ? wanted : exponent;"},
+    // Of templates whose totals are in registers.
+    {"other lanes not scanned", R"((fmaxf\(most, )(__shfl_xor_sync\([^)]*\))(?=\);\s*\}\s*if \(thread))",
+     "$1MUTANT ? 0 : $2"},
+    {"other warps not scanned", R"((fmaxf\(most, )(maxima\[warp\]\);\s*\}\s*return))", "$1MUTANT ? 0 : $2"},
+    {"the scale of the k-block before", R"(held\.exponent != exponent \|\|)", "(!MUTANT && held.exponent != exponent) ||"},
+    {"totals of a larger scale", R"(if \(exponent < held\.total\))", "if (!MUTANT && exponent < held.total)"},
+    {"the totals' scale forgotten", R"(held\.total = exponent;)", "held.total = MUTANT ? held.total : exponent;"},
+    {"the accumulators' scale forgotten", R"(held\.exponent = exponent;)",
+     "held.exponent = MUTANT ? held.exponent : exponent;"},
+    {"accumulators added as they are", R"(held\.factor = (factor_of\([^;]*);)", "held.factor = MUTANT ? 1 : $1;"},
+    {"low parts of infinite totals", R"(finite \|\| is_finite\(total\))", "MUTANT || $&"},
+    {"scales of totals not undone", R"(factors_of\(-total\))", "factors_of(MUTANT ? 0 : -total)"},
+    {"scales of weights not undone", R"(factors_of\(-(?=reinterpret_cast))", "factors_of((MUTANT ? 0 : -1) * "},
+    {"high parts added twice", R"((?:float& )?value = 0;)", "if (!MUTANT) $&"},
+    {"low parts added twice", R"(low\[\w+\]\[\w+\]\[[^;=]*\] = 0;)", "if (!MUTANT) $&"},
+    {"low parts forgotten", R"(fmaf\(low\[)", "fmaf((MUTANT ? 0 : 1) * low["},
 };
 
 constexpr Change kRounding[] = {

@@ -121,12 +121,13 @@ TEST(FirstChoices, AreTheCommittedOnes) {
 
 // Chips without wgmma: with much shared memory and with little, and one with tensor copies.
 TEST(FirstChoices, OfOtherChipsAreTheCommittedOnes) {
-  constexpr std::array kProducts = {Mode{Dtype::kF32, Compute::kTf32}, Mode{Dtype::kF16, Compute::kF16}};
+  constexpr std::array kProducts = {Mode{Dtype::kF32, Compute::kTf32}, Mode{Dtype::kF32, Compute::kF32x3},
+                                    Mode{Dtype::kF16, Compute::kF16}};
   std::string choices;
   for (const char* architecture : {"sm_80", "sm_89", "sm_120"}) {
     choices += choices_of_file(CONVTGEN_BENCHMARK_LAYERS, kProducts, architecture, fmt::format(", {}", architecture));
   }
-  expect_committed(choices, CONVTGEN_FIRST_CHOICES_OF_CHIPS, 290);
+  expect_committed(choices, CONVTGEN_FIRST_CHOICES_OF_CHIPS, 440);
 }
 
 }  // namespace

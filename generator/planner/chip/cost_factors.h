@@ -152,6 +152,9 @@ namespace convtgen {
   FACTOR(mma_gemm_written_parts, 4, "the same of the output") \
   FACTOR(mma_gemm_measured, 1, "median of measured / predicted") \
   FACTOR(mma_gemm_beside_wgmma, 2, "the same where there are templates of wgmma, which have been measured") \
+  FACTOR(f32x3_mma_beside_wgmma, 4, "median of measured / predicted of f32x3_mma where f32x3_gemm has been measured") \
+  FACTOR(f32x3_mma_split, 130, "instructions for eight values that are loaded, scanned and split") \
+  FACTOR(f32x3_mma_add, 3, "instructions to add an accumulator to its total, and to clear it") \
   FACTOR(roll_store_nhwc, 2, "with channels last: of a warp's store, on top of what the cache takes")
 // clang-format on
 
