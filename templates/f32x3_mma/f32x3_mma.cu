@@ -237,9 +237,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     add_all(totals, high, low, held);
     unscale(totals, scales + warp_n * kWarpChannels + lane % 4 * 2, held.total);
     const Tile tile = square_tile(index, tiles_y, tiles_x);
-    const int channels = group * kGroupOut + first_out;
-    store_tiles(totals, P::channels_last ? y + channels : y + static_cast<long long>(channels) * out_h * out_w, biases,
-                tile, place, lane / 4, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels, kGroupOut - first_out,
+    store_tiles(totals, y, reinterpret_cast<Element*>(shared + kOutputOffset + thread / 32 * kWarpOutputBytes), biases,
+                tile, place, lane, warp_n * kWarpChannels, group * kGroupOut + first_out, kGroupOut - first_out,
                 phase_row, batch, in_h, in_w, out_h, out_w);
   }
 }

@@ -34,7 +34,8 @@ constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kKBlockWeightBytes)
 constexpr int kScalesOffset = kResidentBytes + 2 * kStageBytes;
 constexpr int kBiasOffset = kScalesOffset + P::block_n * 8;  // one a channel
 constexpr int kMaximaOffset = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);
-constexpr int kSharedBytes = kMaximaOffset + 2 * kWarps * 4;  // maxima: of the staged k-block and of the next one
+constexpr int kOutputOffset = ceil_div(kMaximaOffset + 2 * kWarps * 4, 16) * 16;  // of the staged k-block and the next
+constexpr int kSharedBytes = kOutputOffset + kWarps * kWarpOutputBytes;
 
 constexpr int kAlignment = larger(P::vector, P::store) * kBytes;  // of x and y, in bytes
 

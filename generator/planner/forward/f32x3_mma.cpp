@@ -29,9 +29,9 @@ CONVTGEN_BLOCK(Block, (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8), (adja
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kFirstH, kFirstW, kBeyondH, kBeyondW, kPhases,
-                   kTaps, kKBlocks, kNTiles, kPositions, kInputBytes, kPlaces, kWarpChannels, kSpan, kLoads, kOuterHalo,
-                   kKBlockWeightBytes, kStepProducts, kStepTaps, kThreads, kSharedBytes, kPackedBytes, kPackedRows,
-                   kAlignment);
+                   kTaps, kKBlocks, kNTiles, kPositions, kStagedColumns, kInputBytes, kPlaces, kWarpChannels, kLoads,
+                   kOuterHalo, kKBlockWeightBytes, kStepProducts, kStepTaps, kThreads, kSharedBytes, kPackedBytes,
+                   kPackedRows, kAlignment);
 
 /// What the choice depends on.
 struct Facts : FactsOf<Block> {
@@ -117,7 +117,7 @@ struct F32x3Mma : ExchangingPlanner<Facts, kConstants> {
                  b.block_n <= mma_window::kMostBlockN && b.block_n < round_up(f.group_out, 8) + 8 * b.warps_n;
         })
         .into([&](const Block& b, std::vector<Block>& out) {
-          const auto finish = [&](Block& tiled) { mma_window::choose_store(f, tiled, f.of(tiled)[kSpan]); };
+          const auto finish = [&](Block& tiled) { mma_window::choose_store(f, tiled, false); };
           window::add_tiles(b, b.warps_m * b.warp_tiles / 4, true, false, finish, out);
         })
         .into([&](const Block& b, std::vector<Block>& out) { add_pipelines_of_parts(f, b, out, least); })
@@ -150,16 +150,17 @@ struct F32x3Mma : ExchangingPlanner<Facts, kConstants> {
     const double outputs = c.number(kPositions) * c.number(kPhases) * static_cast<double>(b.block_n);
     const double tile = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_gemm_wait / (warps * at_once)) +
                                   f.factors.mma_gemm_stage / at_once) +
-                        outputs * f.factors.mma_gemm_output / 128;
+                        outputs * mma_window::output_instructions(f, b) / 128;
     const double kept = b.resident ? stages * c.number(kKBlockWeightBytes) * at_once : 0;
-    return seconds_of(f.target, {.packed_bytes = c.number(kPackedBytes),
-                                 .first_cycles = f.factors.mma_gemm_begin + kept / sm.l2_bytes_per_cycle,
-                                 .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
-                                 .wave_cycles = tile,
-                                 .memory_bytes = f.read_bytes + f.written_bytes * mma_window::store_factor(f, b),
-                                 .hidden_less = f.factors.hidden_less,
-                                 .measured = f.target.features.has(Feature::kWgmma) ? f.factors.f32x3_mma_beside_wgmma
-                                                                                    : f.factors.mma_gemm_measured});
+    return seconds_of(f.target,
+                      {.packed_bytes = c.number(kPackedBytes),
+                       .first_cycles = f.factors.mma_gemm_begin + kept / sm.l2_bytes_per_cycle,
+                       .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
+                       .wave_cycles = tile,
+                       .memory_bytes = mma_window::memory_bytes(f, b, f.read_bytes, f.written_bytes, c[kStagedColumns]),
+                       .hidden_less = f.factors.hidden_less,
+                       .measured = f.target.features.has(Feature::kWgmma) ? f.factors.f32x3_mma_beside_wgmma
+                                                                          : f.factors.mma_gemm_measured});
   }
   static bool alike(const Block& one, const Block& other) { return mma_window::alike(one, other); }
   static Words words(const Facts& f, const Block& b, Constants& c) {
