@@ -1,5 +1,6 @@
 // What memory holds, for products on tensor cores: conversions and stores of its elements.
 // Needs `Parameters` with the type Element, type (a WgmmaType) and store (elements that are stored together).
+// An element is fp32 where products are of tf32, or of values that are split into parts of f16.
 #pragma once
 
 #include "device/convert.h"
@@ -8,34 +9,36 @@
 #include "device/static_parameters.h"
 #include "device/template.h"
 
+constexpr bool kIsFloat = sizeof(Parameters::Element) == 4;
+
 // Two elements of 16 bits in a word.
 __device__ __forceinline__ unsigned int pair(float low, float high) {
   return Parameters::type == kWgmmaF16 ? floats_to_half2(low, high) : floats_to_bfloat162(low, high);
 }
 
 __device__ __forceinline__ Parameters::Element narrow(float value) {
-  if constexpr (Parameters::type == kWgmmaF16) {
-    return accumulator_to_half(value);
-  } else if constexpr (Parameters::type == kWgmmaBf16) {
-    return float_to_bfloat16(value);
-  } else {
+  if constexpr (kIsFloat) {
     return value;
+  } else if constexpr (Parameters::type == kWgmmaF16) {
+    return accumulator_to_half(value);
+  } else {
+    return float_to_bfloat16(value);
   }
 }
 
 __device__ __forceinline__ float widen(Parameters::Element value) {
-  if constexpr (Parameters::type == kWgmmaF16) {
-    return half_to_float(value);
-  } else if constexpr (Parameters::type == kWgmmaBf16) {
-    return bfloat16_to_float(value);
-  } else {
+  if constexpr (kIsFloat) {
     return value;
+  } else if constexpr (Parameters::type == kWgmmaF16) {
+    return half_to_float(value);
+  } else {
+    return bfloat16_to_float(value);
   }
 }
 
 // An element's bits.
 __device__ __forceinline__ unsigned int bits_of(Parameters::Element value) {
-  if constexpr (Parameters::type == kWgmmaTf32) {
+  if constexpr (kIsFloat) {
     return __float_as_uint(value);
   } else {
     return value;

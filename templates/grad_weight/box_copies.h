@@ -1,5 +1,4 @@
 // How tensor copies bring the boxes of a stage, for gradients of weights.
-// Needs: kParts
 #pragma once
 
 #include "device/barrier.h"

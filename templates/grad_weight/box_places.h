@@ -28,8 +28,8 @@ __device__ __forceinline__ int swizzled(int place) {
 // The stage is `offset` bytes into `shared`, whole patterns of swizzles. A swizzle is found from a place in shared
 // memory, not in the stage. The compiler would keep places in all rows of a stage in registers otherwise, since no
 // stage would change them.
-__device__ __forceinline__ void load_part(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
-                                          const int part, const int step, const Place& place) {
+__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
+                                              const int part, const int step, const Place& place) {
   // Steps of a run, and parts, are whole patterns of the swizzle apart; rows of a run need not be.
   const int run = step / kRunSteps * kWindowPitch * kOutSwizzle;
   const int behind = step % kRunSteps * kInstructionK * kOutSwizzle + part * kWindowPartBytes;

@@ -1,8 +1,6 @@
 // The positions of a stage, for gradients of weights whose channels tensor copies bring as they lie with channels last.
 //
-// Each value is made of kParts: a position's channels have their first parts, then their
-// second ones.
-// Needs: kParts
+// Of values that are split a position's channels have their high parts first, then their low ones.
 #pragma once
 
 #include "grad_weight/problem.h"

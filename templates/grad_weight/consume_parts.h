@@ -1,17 +1,19 @@
-// What the consumer warpgroups do, for gradients of weights whose values are split: stage by stage.
+// What the consumer warpgroups do, for gradients of weights whose values are split: stage by stage, and at last.
 // Needs: kStageBytes, Place
 #pragma once
 
 #include "device/barrier.h"
+#include "grad_weight/epilogue.h"
 #include "grad_weight/multiply_parts.h"
 #include "grad_weight/pipeline.h"
+#include "grad_weight/scales.h"
 #include "grad_weight/totals.h"
 
 // ---- Consumers ----
 
 // Multiplies what the stage of this number brought, and releases it. Promotes accumulators to the thread's totals where
 // that is due.
-__device__ __forceinline__ void consume_stage(Accumulators (&totals)[kOwnTiles], float4* own_totals,
+__device__ __forceinline__ void consume_parts(Accumulators (&totals)[kOwnTiles], float4* own_totals,
                                               Accumulators (&high)[kOwnTiles], Accumulators (&low)[kOwnTiles],
                                               const Place (&places)[kOwnTiles], const unsigned char* shared,
                                               unsigned long long* full, unsigned long long* empty, int consumed,
@@ -22,9 +24,9 @@ __device__ __forceinline__ void consume_stage(Accumulators (&totals)[kOwnTiles],
   pin(low);
   const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;  // others have one less
   if (kEvenTiles || has_all_tiles) {
-    multiply_stage(high, low, kOwnTiles, shared, stage * kStageBytes, places);
+    multiply_parts(high, low, kOwnTiles, shared, stage * kStageBytes, places);
   } else if constexpr (kOwnTiles > 1) {
-    multiply_stage(high, low, kOwnTiles - 1, shared, stage * kStageBytes, places);
+    multiply_parts(high, low, kOwnTiles - 1, shared, stage * kStageBytes, places);
   }
   pin(high);
   pin(low);
@@ -35,4 +37,19 @@ __device__ __forceinline__ void consume_stage(Accumulators (&totals)[kOwnTiles],
       promote_low(totals, own_totals, low);
     }
   }
+}
+
+// Stores what a warpgroup has summed up.
+__device__ __forceinline__ void store_parts(Accumulators (&totals)[kOwnTiles], float4* own_totals,
+                                            Accumulators (&high)[kOwnTiles], Accumulators (&low)[kOwnTiles],
+                                            const float* scales, float* columns, const Target& target,
+                                            float* __restrict__ partial, Element* __restrict__ grad_weight, bool adds,
+                                            int warpgroup, int thread) {
+  promote_high(totals, own_totals, high);
+  promote_low(totals, own_totals, low);
+  if (P::shared_totals) {
+    fetch_totals(totals, own_totals);
+  }
+  unscale(totals, scales, warpgroup, thread);
+  store_block(totals, columns, target, partial, grad_weight, adds, warpgroup, thread);
 }

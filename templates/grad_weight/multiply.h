@@ -1,9 +1,11 @@
 // Products of a stage, by the consumer warpgroups, for gradients of weights by products over positions.
 //
 // The template's products.h has what depends on how a stage lies in shared memory: a thread's Place in the window of
-// grad_y for 16 rows, load_fragment() from there, input_descriptor() of the input of a stage's first step, and
-// input_of_step(), the bytes from there to another step's; kInputMajor, the order of that operand; and kOtherRegisters,
-// which a thread wants beside accumulators and fragments.
+// grad_y for 16 rows, load_fragment() of a part of the values from there, input_descriptor() of the input of a stage's
+// first step, and input_of_step(), the bytes from there to another step's; kInputMajor, the order of that operand; and
+// kOtherRegisters, which a thread wants beside accumulators and fragments. Needs: input_descriptor(), input_of_step(),
+// kInputMajor, kKSteps, kLastRow, kOtherRegisters, kThreads,
+//   load_fragment(), Place
 // Needs: input_descriptor(), input_of_step(), kInputMajor, kKSteps, kLastRow, kOtherRegisters, kThreads,
 //   load_fragment(), Place
 #pragma once
@@ -36,7 +38,7 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[kOwnTiles], c
 #pragma unroll
       for (int tile = 0; tile < tiles; ++tile) {
         const int set = (step * tiles + tile) % 2;
-        load_fragment(fragments[set][0], shared, offset, step, places[tile]);
+        load_fragment(fragments[set][0], shared, offset, 0, step, places[tile]);
 #pragma unroll
         for (int word = 0; word < 4; ++word) {
           wgmma_pin_operand(fragments[set][0][word]);
@@ -50,7 +52,7 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[kOwnTiles], c
     } else {
 #pragma unroll
       for (int tile = 0; tile < tiles; ++tile) {
-        load_fragment(fragments[step % 2][tile], shared, offset, step, places[tile]);
+        load_fragment(fragments[step % 2][tile], shared, offset, 0, step, places[tile]);
 #pragma unroll
         for (int word = 0; word < 4; ++word) {
           wgmma_pin_operand(fragments[step % 2][tile][word]);

@@ -4,6 +4,8 @@
 // a distance of stride / gcd(stride, dilation) read the same plane of grad_y, every stride-th element of it, moved by
 // whole positions: position c of plane q is grad_y at stride * c + dilation * q + origin.
 //
+// With products of f16 and elements of fp32 the values are split: each is a high and a low part in f16.
+//
 // The template's columns.h has kColumnRows: how many kernel rows of a block's taps are in the columns of its products.
 // The others are in their rows.
 // Needs: kColumnRows, Parameters
@@ -19,6 +21,10 @@
 using P = Parameters;
 using Element = P::Element;
 using Sum = P::Sum;
+
+constexpr int kElementBytes = static_cast<int>(sizeof(Element));  // of x, grad_y and a weight
+constexpr bool kSplit = P::type == kWgmmaF16 && kElementBytes == 4;
+constexpr int kParts = kSplit ? 2 : 1;  // of a value
 
 __host__ __device__ constexpr int smaller(int a, int b) {
   return a < b ? a : b;
@@ -73,18 +79,17 @@ constexpr int kAdjacent = kChannelsTogether          ? kSharedChannels
                           : P::taps_w != P::kernel_w ? greatest_common_divisor(P::taps_w, P::kernel_w)
                           : kTapsH != P::kernel_h    ? greatest_common_divisor(kTapsH, P::kernel_h) * P::kernel_w
                                                      : kSharedChannels * kKernelTaps;
-constexpr int kResultBytes = static_cast<int>(sizeof(Element));  // of a weight
 
 // Channels lie together in shared memory too, which reads them by 16 bytes: four fp32 sums. An even number of taps has
 // whole vectors of a channel: those of more channels would meet in few banks. Parts of sectors and sums of slices are
 // stored element by element. Vectors of the first, each in another sector, took 1.3 to 1.4 times as long for whole
 // kernels, those of the second up to 1.06 times.
-constexpr int kMostVector = P::slices > 1 || kAdjacent* kResultBytes < 32 ? 1
-                            : kChannelsTogether                           ? 4
-                                                                          : 16 / kResultBytes;
+constexpr int kMostVector = P::slices > 1 || kAdjacent* kElementBytes < 32 ? 1
+                            : kChannelsTogether                            ? 4
+                                                                           : 16 / kElementBytes;
 constexpr int kStoreVector = greatest_common_divisor(
     kAdjacent, kChannelsTogether || kTaps % 2 != 0 ? kMostVector : greatest_common_divisor(kMostVector, kTaps));
-constexpr int kWeightAlignment = kStoreVector * kResultBytes;
+constexpr int kWeightAlignment = kStoreVector * kElementBytes;
 
 // On their way to memory they take the place of the stages: some columns at a time. Pitches keep stores to shared
 // memory free of bank conflicts, and loads where the number of taps is a power of two or channels lie together; others

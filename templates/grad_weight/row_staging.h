@@ -1,10 +1,12 @@
 // Tensor copies bring rows of NCHW to shared memory as they lie there, and producers turn them into units of channels
 // at each position of a stage. Copies of the next rows are on their way meanwhile.
 //
-// The template has Word, of the rows as they lie; Scales, which load_scales() finds for a lane's channels; and
-// store_input_block() and store_window_block() of a lane's words at its Positions; and
-// kWindowOffset, kStageBytes, kRowsOffset, kSpareOffset and kRowsBarrierOffset, where grad_y begins in a stage, where
-// the next stage does, and where the slots of rows, kSpareBytes and mbarriers of the slots lie behind all stages.
+// The template has Scales, which load_scales() finds for a lane's channels; store_input_block() and
+// store_window_block() of a lane's words, elements as they lie, at its Positions; Word; and kWindowOffset, kStageBytes,
+// kRowsOffset, kSpareOffset and kRowsBarrierOffset, where grad_y begins in a stage, where the next stage does, and
+// where the slots of rows, kSpareBytes and mbarriers of the slots lie behind all stages. Needs: kPipelineBytes,
+// kRowsBarrierOffset, kRowsOffset, kSpareOffset, kStageBytes, kWindowOffset, load_scales(),
+//   Position, Positions, Scales, store_input_block(), store_window_block(), Word
 // Needs: kPipelineBytes, kRowsBarrierOffset, kRowsOffset, kSpareOffset, kStageBytes, kWindowOffset, load_scales(),
 //   Position, Positions, Scales, store_input_block(), store_window_block(), Word
 #pragma once

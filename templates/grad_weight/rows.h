@@ -4,7 +4,6 @@
 // A tensor copy begins at a multiple of 16 bytes, whatever the width. So a tensor is copied as if it were flat: each
 // kPeriod channels, whose elements are a multiple of 16 bytes, are one axis, and all of these another. A copy brings a
 // row of every kPeriod-th channel; where the row begins in it is the same for these channels.
-// Needs: kElementBytes
 #pragma once
 
 #include "grad_weight/positions.h"

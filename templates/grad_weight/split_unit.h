@@ -1,14 +1,13 @@
-// A unit of channels at a position, split: for gradients of weights.
+// A unit of channels at a position, split: for gradients of weights. Its words are values, eight of them.
+// Needs: kWords, Word
 #pragma once
 
 #include "device/memory.h"
 #include "device/split.h"
 #include "grad_weight/problem.h"
 
-constexpr int kWords = kVector;  // of a unit
-
 // Loads a unit that lies with channels last, or zeros.
-__device__ __forceinline__ void load_channels(float (&words)[kWords], const Element* __restrict__ from, bool is_there) {
+__device__ __forceinline__ void load_channels(Word (&words)[kWords], const Element* __restrict__ from, bool is_there) {
   uint4 first = make_uint4(0, 0, 0, 0);
   uint4 second = make_uint4(0, 0, 0, 0);
   if (is_there) {
@@ -19,19 +18,20 @@ __device__ __forceinline__ void load_channels(float (&words)[kWords], const Elem
   words[1] = __uint_as_float(first.y);
   words[2] = __uint_as_float(first.z);
   words[3] = __uint_as_float(first.w);
-  words[4] = __uint_as_float(second.x);
-  words[5] = __uint_as_float(second.y);
-  words[6] = __uint_as_float(second.z);
-  words[7] = __uint_as_float(second.w);
+  words[kWords - 4] = __uint_as_float(second.x);
+  words[kWords - 3] = __uint_as_float(second.y);
+  words[kWords - 2] = __uint_as_float(second.z);
+  words[kWords - 1] = __uint_as_float(second.w);
 }
 
 // Writes the high parts of a unit, and its low parts so many bytes on. `scales` are those of its channels.
-__device__ __forceinline__ void store_split(unsigned char* to, const int low_offset, const float (&words)[kWords],
+__device__ __forceinline__ void store_split(unsigned char* to, const int low_offset, const Word (&words)[kWords],
                                             const float* scales) {
   const float4 first = *reinterpret_cast<const float4*>(scales);
   const float4 second = *reinterpret_cast<const float4*>(scales + 4);
-  const float scaled[kWords] = {words[0] * first.x,  words[1] * first.y,  words[2] * first.z,  words[3] * first.w,
-                                words[4] * second.x, words[5] * second.y, words[6] * second.z, words[7] * second.w};
+  const float scaled[8] = {words[0] * first.x,           words[1] * first.y,           words[2] * first.z,
+                           words[3] * first.w,           words[kWords - 4] * second.x, words[kWords - 3] * second.y,
+                           words[kWords - 2] * second.z, words[kWords - 1] * second.w};
   unsigned int high[4];
   unsigned int low[4];
 #pragma unroll

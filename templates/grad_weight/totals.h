@@ -1,6 +1,6 @@
 // fp32 totals of accumulators of products of high parts, and of those with a low part, for gradients of weights whose
 // values are split.
-// Needs: Accumulators, kAccumulators, kConsumers, kKSteps, kOwnTiles, kThreads, P
+// Needs: Accumulators, kAccumulators, kConsumers, kKSteps, kOwnTiles, kSplit, kThreads, P
 #pragma once
 
 #include "device/memory.h"
@@ -13,11 +13,11 @@
 // part are 2^-11 of these or less: 32 promotions are 1024 such products, which lose at most 1024 * 2^-23 of them and so
 // 2^-24 of a sum.
 constexpr int kMostTerms = 16;
-constexpr int kPromoteStages = kMostTerms / kKSteps;  // stages after which high parts are promoted
-constexpr int kPromoteLow = 32;                       // promotions of high parts after which low parts are promoted
+constexpr int kPromoteStages = kSplit ? kMostTerms / kKSteps : 1;  // stages after which high parts are promoted
+constexpr int kPromoteLow = 32;  // promotions of high parts after which low parts are promoted
 
-static_assert(kKSteps <= kMostTerms, "a stage has no more products than one promotion");
-static_assert((P::shared_totals ? 2 : 3) * kAccumulators <= (kThreads > 256 ? 144 : 208),
+static_assert(!kSplit || kKSteps <= kMostTerms, "a stage has no more products than one promotion");
+static_assert(!kSplit || (P::shared_totals ? 2 : 3) * kAccumulators <= (kThreads > 256 ? 144 : 208),
               "accumulators and totals fit the registers");
 
 // A thread's totals: in registers, or in shared memory at `place`.

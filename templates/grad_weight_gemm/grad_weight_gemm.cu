@@ -4,8 +4,16 @@
 // + dilation * k. So positions are the K of a matrix product: its rows are output channels by taps, its columns input
 // channels. Producers bring a stage of positions of x and the planes of grad_y that the taps reach to shared memory. A
 // tap moves the address from which consumers load the rows' A fragments by whole positions; x is the B operand of all
-// taps. Positions are cut into slices. A block computes some channels and taps over one slice; a second kernel adds the
+// taps. Positions are cut into slices. A block computes some channels and taps over one slice; a last kernel adds the
 // slices in their order, so that results have the same bits in each call.
+//
+// fp32 values may be split (f32x3), for results as accurate as fp32: each value of x and grad_y, with a scale for its
+// channel that is a power of two, is a high and a low part in f16. Of two values three products are made: of both high
+// parts, and of each high with the other low part. Accumulators of these are promoted to fp32 totals. A kernel before
+// the products finds the largest magnitude of each channel. Producers split what they bring.
+// Of values down to 2^-28 of their channel's largest 22 bits are kept; of those below, at most 2^-50 of that largest is
+// lost. An infinity or a NaN makes all sums that it is a term of infinite or NaN, as the definition has them, except
+// that an infinity times a value below 2^-39 of its channel's largest, or times the zeros around an image, makes NaN.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -14,6 +22,7 @@
 #include "device/call_sizes.h"
 #include "device/memory.h"
 #include "device/printed.h"
+#include "device/split.h"
 #include "device/template.h"
 #include "device/tensor_copy.h"
 #include "device/warp.h"
@@ -24,6 +33,8 @@
 
 // ---- Tiles and stages ----
 #include "layout.h"
+
+#include "grad_weight/scales.h"
 
 // ---- Producer ----
 #include "staging.h"
@@ -36,12 +47,18 @@
 
 #include "grad_weight/multiply.h"
 
+#include "grad_weight/multiply_parts.h"
+
+#include "grad_weight/totals.h"
+
 #include "grad_weight/elements.h"
 
 using WeightIndex = long long;
 #include "grad_weight/epilogue.h"
 
 #include "grad_weight/consume.h"
+
+#include "grad_weight/consume_parts.h"
 
 // ---- Kernels ----
 #include "device/channel_sums.h"
@@ -51,7 +68,8 @@ using WeightIndex = long long;
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     grad_weight_gemm(__grid_constant__ const TensorMap x_map, __grid_constant__ const TensorMap grad_y_map,
                      const Element* __restrict__ x, const Element* __restrict__ grad_y, float* __restrict__ partial,
-                     float* totals, Element* __restrict__ grad_weight, int batch, int height, int width) {
+                     float* totals, const float* __restrict__ maxima, Element* __restrict__ grad_weight, int batch,
+                     int height, int width) {
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
   const int out_h = output_rows(in_h);
@@ -68,6 +86,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned char* shared = shared_align(shared_memory(), kSharedAlignment);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
+  float* scales = reinterpret_cast<float*>(shared + kScalesOffset);
+  if constexpr (kSplit) {
+    find_scales(scales, maxima, target.group * kGroupIn + target.first_in, kGroupIn - target.first_in,
+                target.group * kGroupOut + target.first_out, kGroupOut - target.first_out, threadIdx.x);
+  }
   if (threadIdx.x == 0) {
     init_stages(full, empty, kByRows ? P::producers / 32 : P::producers, kConsumers / 32);
     if (kByRows) {
@@ -92,17 +115,37 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   } else {
     const int thread = threadIdx.x;
     Place places[kOwnTiles];
+    if constexpr (kSplit) {
+      const int lane = thread % 32;
 #pragma unroll
-    for (int tile = 0; tile < kOwnTiles; ++tile) {
-      const int rows = rows_of_tile(tile, warpgroup, thread);
-      places[tile] = place_of_rows(rows, thread % 32);
+      for (int tile = 0; tile < kOwnTiles; ++tile) {
+        places[tile] = place_of_rows(rows_of_tile(tile, warpgroup, thread), lane);
+      }
+      Accumulators high[kOwnTiles] = {};
+      Accumulators low[kOwnTiles] = {};
+      Accumulators sums[kOwnTiles] = {};  // where they are not in shared memory
+      float4* own_totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + thread;
+      if (P::shared_totals) {
+        clear_totals(own_totals);
+      }
+      for (int consumed = 0; consumed < count; ++consumed) {
+        consume_parts(sums, own_totals, high, low, places, shared, full, empty, consumed, warpgroup, lane);
+      }
+      store_parts(sums, own_totals, high, low, scales, reinterpret_cast<float*>(shared), target, partial, grad_weight,
+                  false, warpgroup, thread);
+    } else {
+#pragma unroll
+      for (int tile = 0; tile < kOwnTiles; ++tile) {
+        const int rows = rows_of_tile(tile, warpgroup, thread);
+        places[tile] = place_of_rows(rows, thread % 32);
+      }
+      float* own_totals = totals + block * kTotals + thread;
+      Accumulators acc[kOwnTiles] = {};
+      for (int consumed = 0; consumed < count; ++consumed) {
+        consume_stage(acc, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
+      }
+      store_sums(acc, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup,
+                 thread);
     }
-    float* own_totals = totals + block * kTotals + thread;
-    Accumulators acc[kOwnTiles] = {};
-    for (int consumed = 0; consumed < count; ++consumed) {
-      consume_stage(acc, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
-    }
-    store_sums(acc, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup,
-               thread);
   }
 }

@@ -29,7 +29,8 @@ struct Parameters {
   // Types. Element is what memory holds (f16 and bf16 as bits in an unsigned short).
   using Element = unsigned short;
   using Sum = float;
-  static constexpr int type = 0;   // WgmmaType of the products
+  using Word = unsigned int;       // what producers have in registers: bits as they are multiplied, or values to split
+  static constexpr int type = 0;   // WgmmaType of the products; float values of f16 products are split in two parts
   static constexpr int store = 1;  // elements that are stored together
 
   // The weights of a block: of some output channels (a multiple of 16) and taps by some input channels (a multiple of
@@ -55,9 +56,12 @@ struct Parameters {
   static constexpr int row_stages = 0;
 
   // Slices of all positions, each of which blocks of its own sum up. After so many stages a block's accumulators are
-  // promoted to fp32 totals; 0: never.
+  // promoted to fp32 totals in memory; 0: never. With split values they are promoted more often, to totals in shared
+  // memory or registers.
   static constexpr int slices = 4;
   static constexpr int promote_stages = 0;
-  // The same for the gradient of the bias.
+  static constexpr bool shared_totals = false;
+  // Slices for the largest magnitude of each channel, by which values are split, and for the gradient of the bias.
+  static constexpr int scan_slices = 1;
   static constexpr int bias_slices = 1;
 };

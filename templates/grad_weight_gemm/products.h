@@ -17,6 +17,10 @@ constexpr int kStepBytes = P::type == kWgmmaTf32 ? 2 * kQuadPitch : 256;  // fro
 using Place = int;
 
 __device__ __forceinline__ Place place_of_rows(int rows, int lane) {
+  if constexpr (kSplit) {  // as below; ptxas makes less of one form for both (docs/kernel-notes.md)
+    return (channel_of_rows(rows) / kVector + lane / 8 % 2) * kWindowUnitPitch +
+           (pixel_of_tap(tap_of_rows(rows)) + lane % 8 + lane / 16 * 8) * 16;
+  }
   const int pixel = pixel_of_tap(tap_of_rows(rows));
   const int channel = channel_of_rows(rows);
   if (P::type == kWgmmaTf32) {
@@ -25,13 +29,13 @@ __device__ __forceinline__ Place place_of_rows(int rows, int lane) {
   return (channel / kVector + lane / 8 % 2) * kWindowUnitPitch + (pixel + lane % 8 + lane / 16 * 8) * 16;
 }
 
-// Loads an A fragment: 16 rows of the warp by the positions of a step.
+// Loads an A fragment of a part: 16 rows of the warp by the positions of a step.
 //
 // The stage is `offset` bytes into `shared`.
 __device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
-                                              const int step, const Place& place) {
+                                              const int part, const int step, const Place& place) {
   const int pixel = step / kRunSteps * kRowPitch + step % kRunSteps * kInstructionK;
-  const unsigned char* from = shared + offset + kInputBytes + place + pixel * kPixelBytes;
+  const unsigned char* from = shared + offset + (kWindowOffset + part * kWindowPartBytes) + place + pixel * kPixelBytes;
   if constexpr (P::type == kWgmmaTf32) {
     fragment[0] = *reinterpret_cast<const unsigned int*>(from);
     fragment[1] = *reinterpret_cast<const unsigned int*>(from + 8 * kChannelPitch);

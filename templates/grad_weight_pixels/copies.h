@@ -4,8 +4,9 @@
 #include "device/call_sizes.h"
 #include "device/memory.h"
 #include "grad_weight/channel_tile.h"
+#include "split_copies.h"
 
-constexpr int kCopySharedBytes = kCopySide * kCopyPitch * 2;
+constexpr int kCopySharedBytes = kSplit ? kSplitSharedBytes : kCopySide * kCopyPitch * kElementBytes;
 
 __device__ __forceinline__ void copy_channels_last(const Element* __restrict__ from, Element* __restrict__ to,
                                                    Element* tile, const int channels, int first_position,
@@ -18,7 +19,7 @@ __device__ __forceinline__ void copy_channels_last(const Element* __restrict__ f
     const int written = (thread + i * kCopyThreads) / (kCopySide / 8);
     const int octet = thread % (kCopySide / 8);
     if (first_position + written < images * plane && first_channel + octet * 8 < channels) {
-      const Element* row = tile + octet * 8 * kCopyPitch + written;
+      const unsigned short* row = reinterpret_cast<const unsigned short*>(tile) + octet * 8 * kCopyPitch + written;
       unsigned int words[4];
 #pragma unroll
       for (int word = 0; word < 4; ++word) {

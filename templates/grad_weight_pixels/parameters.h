@@ -29,7 +29,7 @@ struct Parameters {
   // Types. Element is what memory holds (f16 and bf16 as bits in an unsigned short).
   using Element = unsigned short;
   using Sum = float;
-  static constexpr int type = 0;   // WgmmaType of the products
+  static constexpr int type = 0;   // WgmmaType of the products; float values of f16 products are split in two parts
   static constexpr int store = 1;  // elements that are stored together
 
   // The weights of a block: of some output channels (a multiple of 16) and taps by some input channels (a multiple of
@@ -49,10 +49,18 @@ struct Parameters {
 
   static constexpr int stages = 3;
 
-  // Slices of all positions, each of which blocks of its own sum up. After so many stages a block's accumulators are
-  // promoted to fp32 totals; 0: never.
+  // Split images are multiplied in so many chunks, one after the other, of so many images each. Where the last one has
+  // less, zeros take their place.
+  static constexpr int chunks = 1;
+  static constexpr int chunk_images = 0;
+
+  // Slices of all positions, or of a chunk's, each of which blocks of its own sum up. After so many stages a block's
+  // accumulators are promoted to fp32 totals in memory; 0: never. With split values they are promoted more often, to
+  // totals in shared memory or registers.
   static constexpr int slices = 4;
   static constexpr int promote_stages = 0;
-  // The same for the gradient of the bias.
+  static constexpr bool shared_totals = false;
+  // Slices for the largest magnitude of each channel, by which values are split, and for the gradient of the bias.
+  static constexpr int scan_slices = 1;
   static constexpr int bias_slices = 1;
 };

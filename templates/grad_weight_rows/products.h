@@ -57,7 +57,7 @@ __device__ __forceinline__ unsigned int fragment_word(const unsigned char* from,
 //
 // The stage is `offset` bytes into `shared`.
 __device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
-                                              const int step, const Place& place) {
+                                              const int, const int step, const Place& place) {
   constexpr int kHalfBytes = 16 * P::stride_w;
   const int row = step / kRowSteps * P::stride_h * kRowBytes;
   const int pixel = step % kRowSteps * kInstructionK * P::stride_w * kBytes;

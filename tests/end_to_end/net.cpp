@@ -349,13 +349,14 @@ void turn_to(Direction direction, std::string_view template_name, std::mt19937_6
 
 /// Cuts half of the batches that a template may cut, whatever their size.
 void cut_batch(const Problem& problem, std::int64_t batch, std::mt19937_64& random, Plan& plan) {
-  const auto chunks = plan.parameters.find("chunks");
-  if (chunks != plan.parameters.end() && batch > 1 && random() % 2 == 0) {
+  const auto cut = plan.parameters.find("chunk_images");
+  if (cut != plan.parameters.end() && cut->second != ParameterValue(std::int64_t{0}) && batch > 1 &&
+      random() % 2 == 0) {
     const std::int64_t images =
         1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(std::min<std::int64_t>(batch - 1, 3)));
     if ((batch + images - 1) / images <= 3) {
-      chunks->second = (batch + images - 1) / images;
-      plan.parameters.find("chunk_images")->second = images;
+      plan.parameters.find("chunks")->second = (batch + images - 1) / images;
+      cut->second = images;
       plan.launch = launch_plan_of(problem, plan);
     }
   }

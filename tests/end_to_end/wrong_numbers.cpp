@@ -100,7 +100,7 @@ constexpr Change kRounding[] = {
     {"weights truncated", R"(= operand\((__float_as_uint\([^;]*\)|parts\[0\])\);)", "= MUTANT ? $1 : operand($1);"},
 };
 
-// Of `f32x3_grad_weight`, whose channels have a scale each.
+// Of gradients of the weights in f32x3, whose channels have a scale each.
 constexpr Change kChannelScales[] = {
     // The scale of a channel, from its largest magnitude.
     {"a scale of half", R"(\b141(?=\)* - __float_as_int\(most\)))", "(MUTANT ? 140 : $&)"},

@@ -1,5 +1,6 @@
 // Launch code of gradients by the templates for tensor cores: regions of the workspace, tensor maps and several
 // kernels, on the host device.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,9 +37,10 @@ TEST_P(PlannedGradients, RightByTheDefinition) {
   const auto chosen = std::ranges::find(plans, GetParam().template_name, &Plan::template_name);
   ASSERT_NE(chosen, plans.end()) << "the planner has no plan of this template";
   Plan plan = *chosen;
-  if (const auto chunks = plan.parameters.find("chunks"); chunks != plan.parameters.end()) {
-    chunks->second = std::int64_t{2};  // launches of the same kernels, an image each
-    plan.parameters.find("chunk_images")->second = std::int64_t{1};
+  if (const auto images = plan.parameters.find("chunk_images");
+      images != plan.parameters.end() && images->second != ParameterValue(std::int64_t{0})) {
+    images->second = std::int64_t{1};  // launches of the same kernels, an image each
+    plan.parameters.find("chunks")->second = std::int64_t{2};
     plan.launch = launch_plan_of(problem, plan);
   }
   const TargetKernel made{code, plan, specialize(problem, plan).value()};
@@ -64,15 +66,16 @@ TEST_P(PlannedGradients, RightByTheDefinition) {
 std::vector<PlannedGradient> planned_gradients() {
   std::vector<PlannedGradient> all;
   for (const convtgen::testing::TemplateFacts& facts : convtgen::testing::template_facts()) {
-    if (facts.launched_gradient != nullptr) {
-      all.push_back({std::string(facts.name), facts.launched_gradient});
+    for (const char* layer : facts.launched_gradients) {
+      all.push_back({std::string(facts.name), layer});
     }
   }
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Templates, PlannedGradients, ::testing::ValuesIn(planned_gradients()),
-                         [](const auto& given) { return given.param.template_name; });
+INSTANTIATE_TEST_SUITE_P(Templates, PlannedGradients, ::testing::ValuesIn(planned_gradients()), [](const auto& given) {
+  return fmt::format("{}_{}", given.param.template_name, given.index);
+});
 
 }  // namespace
 }  // namespace convtgen::test

@@ -35,7 +35,7 @@ constexpr std::pair<const char*, const char*> kGradWeightModes[] = {{"; compute 
                                                                     {"; dtype f16", "grad_weight_rows"},
                                                                     {"; dtype bf16; layout nhwc", "grad_weight_pixels"},
                                                                     {"; compute tf32; layout nhwc", "grad_weight_gemm"},
-                                                                    {"; compute f32x3", "f32x3_grad_weight"}};
+                                                                    {"; compute f32x3", "grad_weight_gemm"}};
 
 // Results lie in the stages at a pitch that depends on whether slices are stored; the layer once had plans whose stages
 // were too small for that.
@@ -90,8 +90,7 @@ TEST(PlanGradWeight, WorkspacesAreSmallWhateverTheLayerIs) {
   EXPECT_GT(largest, 32 * kMiB) << "the bound is not reached: layers that need more are missing here";
 }
 
-constexpr const Template* kTemplates[] = {&kGradWeightGemm, &kGradWeightRows, &kGradWeightPixels, &kF32x3GradWeight,
-                                          &kF32x3GradWeightPixels};
+constexpr const Template* kTemplates[] = {&kGradWeightGemm, &kGradWeightRows, &kGradWeightPixels};
 
 TEST(PlanGradWeight, PlansFitTheChipAndSayWhatTheyTake) {
   std::map<std::string, int> planned;
@@ -209,7 +208,7 @@ TEST(PlanGradWeight, SmallTensorsOfF32x3AreSplitToChannelsLast) {
     const Problem problem =
         grad_weight_of("48 -> 72; kernel 4x4; stride 2x2; padding 1x1; input 3x5x7; compute f32x3; bias; layout " +
                        std::string(layout));
-    const std::vector<Plan> plans = kF32x3GradWeightPixels.plans(problem).value();
+    const std::vector<Plan> plans = kGradWeightPixels.plans(problem).value();
     for (const Plan& each : plans) {
       SCOPED_TRACE(each.summary);
       const LaunchPlan launch = each.launch;
@@ -225,7 +224,7 @@ TEST(PlanGradWeight, SmallTensorsOfF32x3AreSplitToChannelsLast) {
       }
       EXPECT_EQ(launch.kernels[0].function, "scan_channels");
       EXPECT_EQ(launch.kernels[1].function, "split_channels_last");
-      EXPECT_EQ(launch.kernels[2].function, "f32x3_grad_weight_pixels");
+      EXPECT_EQ(launch.kernels[2].function, "grad_weight_pixels");
       EXPECT_EQ(launch.kernels[1].grid.blocks_per_tile, 2 * 1 + 7 * 2);
       EXPECT_EQ(each.alignment, problem.layer.layout == Layout::kNhwc ? 16 : 4);
     }
@@ -236,7 +235,7 @@ TEST(PlanGradWeight, SmallTensorsOfF32x3AreSplitToChannelsLast) {
 TEST(PlanGradWeight, LargerTensorsOfF32x3AreSplitInChunks) {
   const Problem problem =
       grad_weight_of("1024 -> 512; kernel 2x2; stride 2x2; input 7x32x32; compute f32x3; bias");  // 12 MiB an image
-  const std::vector<Plan> plans = kF32x3GradWeightPixels.plans(problem).value();
+  const std::vector<Plan> plans = kGradWeightPixels.plans(problem).value();
   for (const Plan& each : plans) {
     SCOPED_TRACE(each.summary);
     EXPECT_EQ(integer(each, "chunks"), 2);
@@ -248,9 +247,9 @@ TEST(PlanGradWeight, LargerTensorsOfF32x3AreSplitInChunks) {
     }
     ASSERT_GE(launched.size(), 6u);
     launched.resize(5);
-    EXPECT_THAT(launched, ElementsAre(Pair("scan_channels", -1), Pair("split_channels_last", 0),
-                                      Pair("f32x3_grad_weight_pixels", 0), Pair("split_channels_last", 4),
-                                      Pair("f32x3_grad_weight_pixels", 4)));
+    EXPECT_THAT(launched,
+                ElementsAre(Pair("scan_channels", -1), Pair("split_channels_last", 0), Pair("grad_weight_pixels", 0),
+                            Pair("split_channels_last", 4), Pair("grad_weight_pixels", 4)));
     std::int64_t bytes = 0;
     for (const Region& region : launch.regions) {
       bytes += region.name == "maxima" || region.name == "partial_bias" ? 0 : region.bytes.constant;
@@ -312,7 +311,7 @@ TEST(PlanGradWeight, ChannelsOfF32x3AreScannedFirst) {
   for (const std::string layer : kGradWeightLayers) {
     for (const char* layout : {"nchw", "nhwc"}) {
       const Problem problem = grad_weight_of(layer + "; compute f32x3; layout " + layout);
-      const std::vector<Plan> plans = kF32x3GradWeight.plans(problem).value();
+      const std::vector<Plan> plans = kGradWeightGemm.plans(problem).value();
       for (const Plan& each : plans) {
         SCOPED_TRACE(each.summary);
         const LaunchPlan launch = each.launch;
@@ -359,7 +358,7 @@ TEST(PlanGradWeight, RefusalsNameThePropertyAndTheLimit) {
   const RefusedGradient kAll[] = {
       {"16 -> 16; kernel 3; compute tf32; input 1x8x8", "architecture sm_80 has no wgmma; it takes sm_90a",
        "architecture sm_80 has no wgmma; it takes sm_90a", "sm_80"},
-      {"16 -> 16; kernel 3; input 1x8x8", "compute f32; it takes tf32, f16, bf16",
+      {"16 -> 16; kernel 3; input 1x8x8", "compute f32; it takes tf32, f16, bf16, f32x3",
        "compute f32; it takes tf32, f16, bf16"},
       {"12 -> 16; kernel 3; dtype f16; layout nhwc; input 1x8x8",
        "12 input channels; with channels last it takes multiples of 8", "channels last; it takes NCHW"},
@@ -379,72 +378,65 @@ TEST(PlanGradWeight, RefusalsNameThePropertyAndTheLimit) {
   }
 }
 
-struct RefusedByOthers {
+struct RefusedByPixels {
   const char* layer;
   const char* of_pixels;
-  const char* of_f32x3;
+  const char* of_gemm = "";
   const char* architecture = "sm_90a";
-  const char* of_f32x3_pixels = nullptr;  // where it is another one
 };
 
-TEST(PlanGradWeight, RefusalsOfPixelsAndF32x3NameThePropertyAndTheLimit) {
-  const RefusedByOthers kAll[] = {
+TEST(PlanGradWeight, RefusalsOfPixelsNameThePropertyAndTheLimit) {
+  const RefusedByPixels kAll[] = {
       {"16 -> 16; kernel 3; dtype f16; layout nhwc; input 1x8x8", "architecture sm_80 has no wgmma; it takes sm_90a",
        "architecture sm_80 has no wgmma; it takes sm_90a", "sm_80"},
-      {"16 -> 16; kernel 3; compute tf32; layout nhwc", "compute tf32; it takes f16, bf16",
-       "compute tf32; it takes f32x3"},
+      {"16 -> 16; kernel 3; compute tf32; layout nhwc", "compute tf32; it takes f16, bf16, f32x3"},
       {"16 -> 16; kernel 3; dtype f16",
-       "NCHW of a size that the layer leaves open; copies to channels last want to know it",
-       "compute f16; it takes f32x3"},
-      {"16 -> 16; kernel 3; dtype f16; input 0x8x8", "NCHW without an element to copy to channels last",
-       "compute f16; it takes f32x3"},
+       "NCHW of a size that the layer leaves open; copies to channels last want to know it"},
+      {"16 -> 16; kernel 3; dtype f16; input 0x8x8", "NCHW without an element to copy to channels last"},
       {"16 -> 16; kernel 3; dtype f16; input 64x128x128",
-       "NCHW, of which copies to channels last take 65 MiB; at most 64", "compute f16; it takes f32x3"},
-      {"16 -> 16; kernel 3; dtype f16; input 8x64x64", "", "compute f16; it takes f32x3"},
+       "NCHW, of which copies to channels last take 65 MiB; at most 64"},
+      {"16 -> 16; kernel 3; dtype f16; input 8x64x64", ""},
       {"12 -> 16; kernel 3; dtype bf16; layout nhwc",
-       "12 input channels; tensor copies want whole 16 bytes, multiples of 8", "compute bf16; it takes f32x3"},
+       "12 input channels; tensor copies want whole 16 bytes, multiples of 8",
+       "12 input channels; with channels last it takes multiples of 8"},
       {"32 -> 24; kernel 3; groups 2; dtype f16; layout nhwc",
        "12 output channels of a group; tensor copies want whole 16 bytes, multiples of 8",
-       "compute f16; it takes f32x3"},
+       "12 output channels of a group; with channels last it takes multiples of 8"},
       {"16 -> 16; kernel 3; stride 1x9; dtype f16; layout nhwc",
-       "stride 9; at most 8, which the elements of a tensor copy are apart", "compute f16; it takes f32x3"},
-      {"16 -> 12; kernel 3; compute f32x3; layout nhwc", "compute f32x3; it takes f16, bf16",
-       "12 output channels; with channels last it takes multiples of 8", "sm_90a",
-       "12 output channels; tensor copies want whole 16 bytes, multiples of 8"},
-      {"24 -> 16; kernel 3; groups 2; compute f32x3; layout nhwc", "compute f32x3; it takes f16, bf16",
-       "12 input channels of a group; with channels last it takes multiples of 8", "sm_90a",
-       "12 input channels of a group; tensor copies want whole 16 bytes, multiples of 8"},
-      {"16 -> 12; kernel 3; compute f32x3", "compute f32x3; it takes f16, bf16", "", "sm_90a",
-       "12 output channels; tensor copies want whole 16 bytes, multiples of 8"},
-      {"16 -> 16; kernel 3; compute f32x3", "compute f32x3; it takes f16, bf16", "", "sm_90a",
-       "values of a size that the layer leaves open; copies to channels last want to know it"},
-      {"16 -> 16; kernel 3; compute f32x3; input 500x96x96", "compute f32x3; it takes f16, bf16", "", "sm_90a",
-       "values, of which copies to channels last take 192 MiB for 167 images at a time; at most 56"},
-      {"16 -> 16; kernel 3; stride 1x9; compute f32x3; input 1x8x8", "compute f32x3; it takes f16, bf16", "", "sm_90a",
        "stride 9; at most 8, which the elements of a tensor copy are apart"},
-      {"16 -> 16; kernel 3; stride 8; dtype f16; layout nhwc", "", "compute f16; it takes f32x3"},
+      {"16 -> 12; kernel 3; input 1x8x8; compute f32x3; layout nhwc",
+       "12 output channels; tensor copies want whole 16 bytes, multiples of 8",
+       "12 output channels; with channels last it takes multiples of 8"},
+      {"24 -> 16; kernel 3; groups 2; compute f32x3; layout nhwc",
+       "12 input channels of a group; tensor copies want whole 16 bytes, multiples of 8",
+       "12 input channels of a group; with channels last it takes multiples of 8"},
+      {"16 -> 12; kernel 3; compute f32x3", "12 output channels; tensor copies want whole 16 bytes, multiples of 8"},
+      {"16 -> 16; kernel 3; compute f32x3",
+       "values of a size that the layer leaves open; copies to channels last want to know it"},
+      {"16 -> 16; kernel 3; compute f32x3; layout nhwc",
+       "values of a size that the layer leaves open; copies to channels last want to know it"},
+      {"16 -> 16; kernel 3; compute f32x3; input 500x96x96",
+       "values, of which copies to channels last take 192 MiB for 167 images at a time; at most 56"},
+      {"16 -> 16; kernel 3; stride 1x9; compute f32x3; input 1x8x8",
+       "stride 9; at most 8, which the elements of a tensor copy are apart"},
+      {"16 -> 16; kernel 3; stride 8; dtype f16; layout nhwc", ""},
   };
   const auto reason_of = [](const Result<std::vector<Plan>>& plans) { return plans ? "" : plans.error().message; };
-  for (const RefusedByOthers& each : kAll) {
+  for (const RefusedByPixels& each : kAll) {
     const Problem problem = grad_weight_of(each.layer, each.architecture);
     EXPECT_EQ(reason_of(kGradWeightPixels.plans(problem)), each.of_pixels) << each.layer;
-    EXPECT_EQ(reason_of(kF32x3GradWeight.plans(problem)), each.of_f32x3) << each.layer;
-    EXPECT_EQ(reason_of(kF32x3GradWeightPixels.plans(problem)),
-              each.of_f32x3_pixels != nullptr ? each.of_f32x3_pixels : each.of_f32x3)
-        << each.layer;
+    EXPECT_EQ(reason_of(kGradWeightGemm.plans(problem)), each.of_gemm) << each.layer;
   }
 }
 
 // Copies find the rows of an image by its number times its channels, an int.
 TEST(PlanGradWeight, CopiesOfRowsHaveALargestBatch) {
-  const std::pair<const char*, const Template*> kAll[] = {{"dtype f16", &kGradWeightGemm},
-                                                          {"compute f32x3", &kF32x3GradWeight}};
-  for (const auto& [mode, known] : kAll) {
-    const std::string rest = std::string("x4x8; ") + mode;
+  for (const std::string mode : {"dtype f16", "compute f32x3"}) {
+    const std::string rest = "x4x8; " + mode;
     const auto copies = [](const Plan& each) { return integer(each, "row_stages") > 0; };
     const Problem open = grad_weight_of("16 -> 32; kernel 3; padding 1; input ?" + rest);
     int copying = 0;
-    const std::vector<Plan> found = known->plans(open).value();
+    const std::vector<Plan> found = kGradWeightGemm.plans(open).value();
     for (const Plan& each : found) {
       const LaunchPlan launch = each.launch;
       const auto main = std::ranges::find(launch.kernels, each.template_name, &KernelPlan::function);
@@ -456,9 +448,11 @@ TEST(PlanGradWeight, CopiesOfRowsHaveALargestBatch) {
       }
     }
     EXPECT_GT(copying, 0) << mode;
-    const auto most = known->plans(grad_weight_of("16 -> 32; kernel 3; padding 1; input 67108000" + rest)).value();
+    const auto most =
+        kGradWeightGemm.plans(grad_weight_of("16 -> 32; kernel 3; padding 1; input 67108000" + rest)).value();
     EXPECT_TRUE(std::ranges::any_of(most, copies)) << mode;
-    const auto beyond = known->plans(grad_weight_of("16 -> 32; kernel 3; padding 1; input 67108864" + rest)).value();
+    const auto beyond =
+        kGradWeightGemm.plans(grad_weight_of("16 -> 32; kernel 3; padding 1; input 67108864" + rest)).value();
     EXPECT_FALSE(std::ranges::any_of(beyond, copies)) << mode;
   }
 }

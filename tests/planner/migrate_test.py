@@ -1,4 +1,4 @@
-"""generator/planner/records/migrate.py makes records of format 3 that name the same plans, and that convtgen takes."""
+"""generator/planner/records/migrate.py makes records of format 4 that name the same plans, and that convtgen takes."""
 import json
 import os
 import pathlib
@@ -17,7 +17,7 @@ def migrate(*arguments):
     return subprocess.run([sys.executable, "-B", SCRIPT, *arguments], capture_output=True, text=True)
 
 
-# Names of format 3 and those before, and what every plan of shift_gemm had that is not one of f32x3_gemm.
+# Names since format 3 and those before, and what every plan of shift_gemm had that is not one of f32x3_gemm.
 NAMES = {"thread_positions": "run", "block_n": "columns", "adjacent_channels": "channel_run", "block_k": "chunk",
          "staged_epilogue": "exchange", "ping_pong": "in_turn"}
 RENAMED = {"direct": {"block_k": "chunk"},
@@ -66,7 +66,7 @@ class MigrateTest(unittest.TestCase):
         self.assertEqual([len(each["measured"]) for each in before], [len(each["measured"]) for each in after])
         for old, new in zip(before, after):
             self.assertEqual(old["versions"], {"convtgen": "0.1.0", "format": 1})
-            self.assertEqual(new.pop("versions"), {"convtgen": "0.1.0", "format": 3})
+            self.assertEqual(new.pop("versions"), {"convtgen": "0.1.0", "format": 4})
             sizes = old.pop("sizes")
             self.assertEqual(new.pop("sizes"), {"batch": sizes["batch"], "extents": [1, sizes["height"], sizes["width"]]})
             for before, measured in zip(old["measured"], new["measured"]):
@@ -93,13 +93,38 @@ class MigrateTest(unittest.TestCase):
             del old[name]
         self.assertEqual(new, old)
 
+    def test_split_gradients_of_weights_are_of_the_templates_that_they_were_merged_into(self):
+        before = {"f32x3_grad_weight": {"type": 0, "shared_totals": True, "scan_slices": 8},
+                  "f32x3_grad_weight_pixels": {"type": 0, "chunks": 2, "chunk_images": 4, "scan_slices": 8},
+                  "grad_weight_gemm": {"type": 2, "promote_stages": 9, "store": 1},
+                  "grad_weight_pixels": {"type": 1, "promote_stages": 0, "store": 1},
+                  "grad_weight_rows": {"type": 1}}
+        record = json.loads(OLD.read_text())["records"][0]
+        record["versions"]["format"] = 3
+        record["sizes"] = {"batch": 1, "extents": [1, 2, 3]}
+        record["measured"] = [{"milliseconds": 1, "plan": {"template": name, "parameters": values}}
+                              for name, values in before.items()]
+        self.file.write_text(json.dumps({"records": [record]}))
+        self.assertEqual(migrate(self.file).returncode, 0)
+        after = json.loads(self.file.read_text())["records"][0]
+        self.assertEqual(after["versions"]["format"], 4)
+        self.assertEqual(
+            [(each["plan"]["template"], each["plan"]["parameters"]) for each in after["measured"]],
+            [("grad_weight_gemm", {"Word": "float", "promote_stages": 0, "store": 1, **before["f32x3_grad_weight"]}),
+             ("grad_weight_pixels", {"promote_stages": 0, "store": 1, **before["f32x3_grad_weight_pixels"]}),
+             ("grad_weight_gemm", {"Word": "unsigned int", "scan_slices": 1, "shared_totals": False,
+                                   **before["grad_weight_gemm"]}),
+             ("grad_weight_pixels", {"chunk_images": 0, "chunks": 1, "scan_slices": 1, "shared_totals": False,
+                                     **before["grad_weight_pixels"]}),
+             ("grad_weight_rows", {"type": 1})])
+
     def test_convtgen_refuses_the_old_file_and_takes_the_new_one(self):
         refused = self.tune("--import", self.file)
         self.assertEqual(refused.returncode, 1)
         self.assertEqual(
             refused.stderr,
             f"convtgen: error: {self.file}: line 2: record 1: a record of format 1, by convtgen 0.1.0; this convtgen reads "
-            "format 3: tune again, or convert it with generator/planner/records/migrate.py of the sources\n")
+            "format 4: tune again, or convert it with generator/planner/records/migrate.py of the sources\n")
         self.assertEqual(migrate(self.file).returncode, 0)
         again = self.folder / "again.json"
         taken = self.tune("--import", self.file, "--export", again)
@@ -129,7 +154,7 @@ class MigrateTest(unittest.TestCase):
                 ("[]", "no file of tuning records"),
                 ('{"records": {}}', "no file of tuning records"),
                 ('{"records": [1]}', "record 1: it names no format"),
-                (OLD.read_text().replace('"format":1', '"format":4', 1), "record 1: it is of format 4; this script makes "),
+                (OLD.read_text().replace('"format":1', '"format":5', 1), "record 1: it is of format 5; this script makes "),
                 (OLD.read_text().replace('"sizes"', '"size"', 1), "record 1: it is no record of format 1: "),
                 ("\udcff", "")):
             self.file.write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -143,7 +168,7 @@ class MigrateTest(unittest.TestCase):
     def test_it_says_what_it_is_for(self):
         told = migrate("--help")
         self.assertEqual(told.returncode, 0)
-        self.assertIn("from format 1 or 2 to format 3", told.stdout)
+        self.assertIn("from format 1, 2 or 3 to format 4", told.stdout)
 
 
 if __name__ == "__main__":

@@ -221,7 +221,7 @@ struct TemplateFacts {
   std::vector<OnOtherChips> on_other_chips = {};
 
   /// Results.
-  const char* launched_gradient = nullptr;  // a layer whose gradient's launch code runs on the host device
+  std::vector<const char*> launched_gradients = {};  // layers whose gradient's launch code runs on the host device
   std::vector<PackedKernelOfTemplate> packed = {};
   std::optional<RareParameter> rare_in_gradients = {};
   FarTileFacts far = {};

@@ -73,8 +73,8 @@ TemplateFacts facts_of_grad_weight_rows() {
                .wanted = has_rows_in_columns,
                .kind = "kernel_rows"},
           },
-      .launched_gradient =
-          "conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; compute tf32; input ?x5x16",
+      .launched_gradients =
+          {"conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; compute tf32; input ?x5x16"},
       .rare_in_gradients = RareParameter{"rows_in_columns", reads_successive_rows},
       .far_gradients =
           {

@@ -111,7 +111,7 @@ TemplateFacts facts_of_shift_gemm() {
                .benchmarks = strided_layers(),
                .direction = Direction::kGradInput},
           },
-      .launched_gradient = "conv_transpose2d 16 -> 16; kernel 3; stride 2; compute tf32; directions grad_input",
+      .launched_gradients = {"conv_transpose2d 16 -> 16; kernel 3; stride 2; compute tf32; directions grad_input"},
       .packed =
           {
               {.name = "ShiftF16",

@@ -62,8 +62,8 @@ TemplateFacts facts_of_tap_gemm() {
                .benchmarks = strided_layers(),
                .direction = Direction::kGradInput},
           },
-      .launched_gradient =
-          "conv_transpose2d 256 -> 64; kernel 4; stride 2; dtype f16; layout nhwc; directions grad_input",
+      .launched_gradients =
+          {"conv_transpose2d 256 -> 64; kernel 4; stride 2; dtype f16; layout nhwc; directions grad_input"},
       .far_gradients =
           {
               {.name = "tap_gemm_images",

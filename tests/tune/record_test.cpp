@@ -87,11 +87,11 @@ TEST(Record, WhatIsNoRecordIsAnErrorThatSaysWhy) {
     return parsed ? std::string("a record") : parsed.error().message;
   };
   EXPECT_EQ(message_of("NVIDIA H200", "NVIDIA B200"), "a record");
-  EXPECT_EQ(message_of("\"format\":3", "\"format\":2"),
-            "a record of format 2, by convtgen 0.1.0; this convtgen reads format 3: tune again, or convert it with "
+  EXPECT_EQ(message_of("\"format\":4", "\"format\":2"),
+            "a record of format 2, by convtgen 0.1.0; this convtgen reads format 4: tune again, or convert it with "
             "generator/planner/records/migrate.py of the sources");
-  EXPECT_EQ(message_of("\"format\":3", "\"format\":4"),
-            "a record of format 4, by convtgen 0.1.0; this convtgen reads format 3: a newer convtgen reads it");
+  EXPECT_EQ(message_of("\"format\":4", "\"format\":5"),
+            "a record of format 5, by convtgen 0.1.0; this convtgen reads format 4: a newer convtgen reads it");
   EXPECT_EQ(message_of("[1,64,64]", "[64,64]"), "its extents are [64,64]; they should be [depth, height, width]");
   EXPECT_THAT(message_of("[1,64,64]", "[1,64,\"64\"]"), HasSubstr("number"));
   EXPECT_THAT(message_of("\"layer\":", "\"lair\":"), HasSubstr("layer"));
@@ -139,7 +139,7 @@ TEST(Record, OfAnotherFormatItIsAsNoneAndToldOnceAProcess) {
   set_log_sink({}, LogLevel::kWarning);
   EXPECT_THAT(told,
               ::testing::ElementsAre(
-                  "tuning records of another format than 3 are ignored; the first is of format 1: 'convtgen tune' "
+                  "tuning records of another format than 4 are ignored; the first is of format 1: 'convtgen tune' "
                   "measures anew [layer: conv_transpose2d 8 -> 8; kernel 3x3; input 1x64x64; "
                   "dtype f32; compute f32; layout nchw]"));
   insert(problem, "\"format\":3");

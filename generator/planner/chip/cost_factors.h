@@ -90,13 +90,14 @@ namespace convtgen {
   FACTOR(grad_weight_batch, 60, "instructions of a producer for a batch of loads to registers") \
   FACTOR(grad_weight_word, 2.5, "the same for each word of a batch, 16 bits") \
   FACTOR(grad_weight_word_tf32, 5, "the same in tf32, which is rounded and stored word by word") \
+  FACTOR(grad_weight_split_word, 7, "the same of values that are scaled and split") \
   FACTOR(grad_weight_latency, 1000, "until a batch has come") \
   FACTOR(grad_weight_row_word, 16, "of a thread for each word of a row that it loads, rounds and stores") \
   FACTOR(grad_weight_row_measured, 1.3, "median of measured / predicted of stages with such words, beside that of all") \
   FACTOR(grad_weight_row_copy, 75, "of a tensor copy of a row where lanes issue one after the other") \
   FACTOR(grad_weight_turn, 2.5, "of a warp to turn eight positions of eight channels, 16 bits") \
   FACTOR(grad_weight_turn_tf32, 6, "the same in tf32, word by word") \
-  FACTOR(f32x3_grad_weight_turn, 11, "the same of values that are split") \
+  FACTOR(grad_weight_split_turn, 11, "the same of values that are split") \
   FACTOR(grad_weight_strip, 40, "the same for each strip of a row, beside these") \
   FACTOR(grad_weight_turn_cycles, 4, "of a producer for each of these instructions") \
   FACTOR(grad_weight_turn_begin, 400, "of a stage's barriers and of the wait for what is loaded and written") \
@@ -106,7 +107,6 @@ namespace convtgen {
   FACTOR(grad_weight_stage, 200, "of a stage's barriers and of the wait for its last products") \
   FACTOR(grad_weight_begin, 3000, "until a first stage has come") \
   FACTOR(grad_weight_output, 12, "of a block's results, for each of a thread") \
-  FACTOR(f32x3_grad_weight_value, 7, "instructions of a producer for a value that is loaded, scaled and split") \
   FACTOR(grad_weight_measured, 1.2, "median of measured / predicted") \
   FACTOR(tap_copy, 30, "of a tensor copy of a box, of those that a warp's lanes issue one after the other") \
   FACTOR(tap_stage, 40, "of a stage's barriers") \

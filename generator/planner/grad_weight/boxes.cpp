@@ -164,11 +164,6 @@ Result<Chunks> chunks_of_copies(const Layer& layer, std::string_view what, std::
       most_bytes >> 20));
 }
 
-Result<void> check_copies(const Layer& layer, std::string_view what, std::int64_t most) {
-  const auto chunks = chunks_of_copies(layer, what, most);
-  return chunks ? Result<void>() : std::unexpected(chunks.error());
-}
-
 void add_box_maps(LaunchPlan& launch, const Facts& f, const Block& b, std::int64_t parts, Dtype dtype) {
   Constants& c = f.of(b);
   Layer copied = f.layer;

@@ -48,9 +48,6 @@ struct Chunks {
 /// Errors: copies of an open size, or too many. `what` is what is copied: "NCHW".
 [[nodiscard]] Result<Chunks> chunks_of_copies(const Layer& layer, std::string_view what, std::int64_t most);
 
-/// Errors: those of chunks_of_copies().
-[[nodiscard]] Result<void> check_copies(const Layer& layer, std::string_view what, std::int64_t most);
-
 /// Adds the tensor maps of x and grad_y, whose positions have so many channels of a type for each of the layer's.
 void add_box_maps(LaunchPlan& launch, const Facts& f, const Block& b, std::int64_t parts, Dtype dtype);
 

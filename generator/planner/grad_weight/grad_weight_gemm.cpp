@@ -7,8 +7,10 @@
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/grad_weight/choices.h"
 #include "generator/planner/grad_weight/search.h"
+#include "generator/planner/grad_weight/split_scales.h"
 #include "generator/planner/grad_weight/staging.h"
 #include "generator/planner/search/checks.h"
+#include "generator/planner/search/integers.h"
 #include "generator/planner/search/roofline.h"
 
 namespace convtgen {
@@ -16,52 +18,94 @@ namespace planners::grad_weight_gemm {
 
 using namespace convtgen::grad_weight;
 
+constexpr std::array kModes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
 constexpr std::int64_t kMostPositions = 160;  // of a stage
 constexpr std::int64_t kMostTurned = 256;     // of one of rows that are turned
 
-inline constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, producers, row_stages, promote_stages));
+inline constexpr auto kMembers =
+    joined(kCommonMembers, CONVTGEN_MEMBERS(flat, producers, row_stages, promote_stages, shared_totals, scan_slices));
 
 /// The template's own constants that are wanted.
 CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, RowConstantCount, kVector, kInputPixels, kWindowPixels, kWords,
-                        kInputBatches, kWindowBatches, kInputBatch, kWindowBatch, kStageBytes);
+                        kInputBatches, kWindowBatches, kInputBatch, kWindowBatch, kStageBytes, kPromoteStages,
+                        kScanTiles, kScanSharedBytes, kScannedChannels);
 inline constexpr auto kNames = joined(joined(kConstants, kRowNames), kOwnNames);
 
+/// What a thread does to bring a stage.
+Bringing bringing(const Facts& f, const Block& b, Constants& c) {
+  const bool tf32 = f.layer.compute == Compute::kTf32, split = splits(f.layer);
+  // Words that a thread brings. Each is loaded and stored alone, except where channels are adjacent in memory. Values
+  // that are split are also scaled.
+  const double words = c.number(kWords) * (c.number(kInputBatches) * c.number(kInputBatch) +
+                                           c.number(kWindowBatches) * c.number(kWindowBatch));
+  return {.batches = c.number(kInputBatches) + c.number(kWindowBatches),
+          .batch_instructions = words * (split  ? f.factors.grad_weight_split_word
+                                         : tf32 ? f.factors.grad_weight_word_tf32
+                                                : f.factors.grad_weight_word),
+          .elements = c.number(kInputPixels) * static_cast<double>(b.block_in) +
+                      elements_read(f) * c.number(kWindowPixels) * static_cast<double>(b.block_out),
+          .turn_instructions = split  ? f.factors.grad_weight_split_turn
+                               : tf32 ? f.factors.grad_weight_turn_tf32
+                                      : f.factors.grad_weight_turn};
+}
+
 struct GradWeightGemm : Produced<GradWeightGemm, kMembers, kNames> {
-  static Checks checks(const Layer& layer) { return {check_channels_last(layer, layer.dtype == Dtype::kF32 ? 4 : 8)}; }
+  static constexpr auto& kComputes = kModes;
+  static constexpr std::int64_t kMostSplitIn = 96;
+
+  static Parameters parameters(const Problem& problem) {
+    Parameters p = parameters_of(problem);
+    p.emplace("Word", TypeName{splits(problem.layer) ? "float" : "unsigned int"});
+    return p;
+  }
+  static Checks checks(const Layer& layer) {
+    return {check_channels_last(layer, layer.compute == Compute::kTf32 ? 4 : 8)};
+  }
+  static std::vector<Block> warpgroups(const Facts& f, Block b) {
+    std::vector<Block> out = producing_warpgroups(f, b);
+    if (splits(f.layer)) {
+      for (Block& each : out) {
+        each.shared_totals = !fits_registers(f, each, f.of(each));
+        each.scan_slices = scan_slices(f.target, f.of(each)[kScanTiles]);
+      }
+    }
+    return out;
+  }
   static std::vector<Block> positions(const Facts& f, Block b) {
-    return produced_positions(f, b, b.row_stages > 0 ? kMostTurned : kMostPositions);
+    return produced_positions(f, b,
+                              splits(f.layer)    ? kMostSplitSteps * f.of(b)[kInstructionK]
+                              : b.row_stages > 0 ? kMostTurned
+                                                 : kMostPositions);
   }
   /// Whether a thread has registers for its accumulators and fragments. The assembler counts those that each thread has
   /// when the block starts, 168 of 384 threads and 128 of 512. Beside accumulators and fragments it wants 20, or 32
-  /// where the template issues products one by one.
-  static bool fits_registers(const Facts&, const Block& b, Constants& c) {
+  /// where the template issues products one by one. With split values there are two sets of accumulators, totals, a
+  /// step's A fragments of both parts, and 48 for the rest.
+  static bool fits_registers(const Facts& f, const Block& b, Constants& c) {
     const std::int64_t together = c[kAccumulators] + 8 * c[kOwnTiles];
+    if (splits(f.layer)) {
+      return (b.shared_totals ? 1 : 2) * c[kAccumulators] + together + 48 <=
+             registers_of_thread(round_up(c[kThreads], 128));
+    }
     return b.consumer_groups == 2 && b.producers == 128 ? together <= 148 : together <= 112 && c[kAccumulators] <= 88;
   }
   static bool fits_stage(const Facts& f, const Block& b, Constants& c) {
-    return c[kKSteps] * c[kOwnTiles] <= kMostProducts && fits_rows(f, b);
+    return (splits(f.layer) ? c[kKSteps] <= kMostSplitSteps : c[kKSteps] * c[kOwnTiles] <= kMostProducts) &&
+           fits_rows(f, b);
   }
   static double stage_cycles(const Facts& f, const Block& b, Constants& c) {
-    const bool tf32 = c[kVector] == 4;
-    // Words that a thread brings. Each is loaded and stored alone, except where channels are adjacent in memory.
-    const double words = c.number(kWords) * (c.number(kInputBatches) * c.number(kInputBatch) +
-                                             c.number(kWindowBatches) * c.number(kWindowBatch));
-    const Brought brought = brought_by_threads(
-        f, b,
-        {.batches = c.number(kInputBatches) + c.number(kWindowBatches),
-         .batch_instructions = words * (tf32 ? f.factors.grad_weight_word_tf32 : f.factors.grad_weight_word),
-         .elements = c.number(kInputPixels) * static_cast<double>(b.block_in) +
-                     elements_read(f) * c.number(kWindowPixels) * static_cast<double>(b.block_out),
-         .turn_instructions = tf32 ? f.factors.grad_weight_turn_tf32 : f.factors.grad_weight_turn});
-    return produced_stage_cycles(
-        f, brought,
-        {.tensor_cycles = products(c) * product_cycles(f.target, b.block_in),
-         // A product reads fragments of 64 rows, and block_in columns of 32 bytes.
-         .shared_wavefronts = products(c) * (16 + static_cast<double>(b.block_in) / 4) +
-                              (c.number(kStageBytes) + brought.shared_bytes) / f.target.sm.shared_bytes_per_cycle,
-         .instructions =
-             brought.instructions + steps(c) * c.number(kOwnTiles) * consumer_warps(b) * f.factors.grad_weight_fragment,
-         .l2_bytes = brought.l2_bytes});
+    const Brought brought = brought_by_threads(f, b, bringing(f, b, c));
+    StageWork work = multiplied(f, b, c, c.number(kPromoteStages));
+    work.shared_wavefronts += (c.number(kStageBytes) + brought.shared_bytes) / f.target.sm.shared_bytes_per_cycle;
+    work.instructions += brought.instructions;
+    work.l2_bytes = brought.l2_bytes;
+    return produced_stage_cycles(f, brought, work);
+  }
+  static void bring(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    add_row_copies(launch, f, b);
+    if (splits(f.layer)) {
+      add_scan(launch, b.scan_slices, c[kScanTiles], c[kScanSharedBytes], c[kScannedChannels]);
+    }
   }
 };
 

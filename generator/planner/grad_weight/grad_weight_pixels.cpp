@@ -8,7 +8,9 @@
 #include "generator/planner/grad_weight/boxes.h"
 #include "generator/planner/grad_weight/choices.h"
 #include "generator/planner/grad_weight/search.h"
+#include "generator/planner/grad_weight/split_scales.h"
 #include "generator/planner/search/checks.h"
+#include "generator/planner/search/integers.h"
 #include "generator/planner/search/roofline.h"
 #include "generator/planner/search/tensor_cores.h"
 
@@ -17,36 +19,85 @@ namespace planners::grad_weight_pixels {
 
 using namespace convtgen::grad_weight;
 
-inline constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, tile_images, promote_stages));
-inline constexpr auto kNames = joined(kConstants, kBoxNames);
+constexpr std::array kModes = {Compute::kF16, Compute::kBf16, Compute::kF32x3};
+constexpr std::int64_t kMostChunks =
+    3;  // of the batch where values are split, for each of which there are two launches
+
+inline constexpr auto kMembers =
+    joined(kCommonMembers,
+           CONVTGEN_MEMBERS(flat, tile_images, promote_stages, shared_totals, chunks, chunk_images, scan_slices));
+
+/// The template's own constants that are wanted.
+CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, BoxConstantCount, kPromoteStages, kScanTiles, kScanSharedBytes,
+                        kScannedChannels);
+inline constexpr auto kNames = joined(joined(kConstants, kBoxNames), kOwnNames);
+
+/// Whether another kernel makes what tensor copies bring.
+bool copies(const Layer& layer) {
+  return splits(layer) || layer.layout != Layout::kNhwc;
+}
+/// The chunks of what it makes. Errors: those of chunks_of_copies().
+Result<Chunks> chunks_of(const Layer& layer) {
+  return splits(layer) ? chunks_of_copies(layer, "values", kMostChunks) : chunks_of_copies(layer, "NCHW", 1);
+}
 
 struct GradWeightPixels : Boxes<GradWeightPixels, kMembers, kNames> {
-  static constexpr auto& kComputes = kHalfModes;
+  static constexpr auto& kComputes = kModes;
+  static constexpr std::int64_t kMostSplitIn = 192;
 
   static Checks checks(const Layer& layer) {
-    return {check_boxes(layer), layer.layout == Layout::kNhwc ? Result<void>() : check_copies(layer, "NCHW", 1)};
+    const auto chunks = copies(layer) ? chunks_of(layer) : Chunks();
+    return {check_boxes(layer), chunks ? Result<void>() : std::unexpected(chunks.error())};
   }
-  static std::int64_t copied_bytes(const Layer& layer) {
-    return layer.layout != Layout::kNhwc ? bytes_of_copies(layer) : 0;
+  static std::int64_t copied_bytes(const Layer& layer) { return copies(layer) ? bytes_of_copies(layer) : 0; }
+  static std::vector<Block> warpgroups(const Facts& f, Block b) {
+    if (!splits(f.layer)) {
+      return box_warpgroups(f, b);
+    }
+    const Chunks chunks = chunks_of(f.layer).value();
+    b.chunks = chunks.number;
+    b.chunk_images = chunks.images;
+    std::vector<Block> out = box_warpgroups(f, b);
+    for (Block& each : out) {
+      each.shared_totals = !fits_registers(f, each, f.of(each));
+      each.scan_slices = scan_slices(f.target, f.of(each)[kScanTiles]);
+    }
+    return out;
   }
   /// Whether a thread has registers for its accumulators, two steps' A fragments and its places: of 256 threads each
-  /// has 255, of 384 threads 168.
-  static bool fits_registers(const Facts&, const Block& b, Constants& c) {
+  /// has 255, of 384 threads 168. With split values there are two sets of accumulators, totals, two steps' A fragments
+  /// of both parts, and 40 for the rest.
+  static bool fits_registers(const Facts& f, const Block& b, Constants& c) {
+    if (splits(f.layer)) {
+      return (b.shared_totals ? 2 : 3) * c[kAccumulators] + 16 * c[kOwnTiles] + 40 <=
+             registers_of_thread(round_up(c[kThreads], 128));
+    }
     return c[kAccumulators] + 9 * c[kOwnTiles] <= (b.consumer_groups == 2 ? 220 : 124);
   }
   static bool fits_stage(const Facts& f, const Block& b, Constants& c) {
-    return c[kKSteps] * c[kOwnTiles] <= kMostProducts && fits_boxes(f, b);
+    const std::int64_t products = c[kKSteps] * c[kOwnTiles];
+    return (splits(f.layer) ? c[kKSteps] <= kMostSplitSteps && kSplitProducts * products <= kMostProducts
+                            : products <= kMostProducts) &&
+           fits_boxes(f, b);
   }
   static double stage_cycles(const Facts& f, const Block& b, Constants& c) {
-    return box_stage_cycles(
-        f, b,
-        {.tensor_cycles = products(c) * product_cycles(f.target, b.block_in),
-         // A product reads fragments of 64 rows, and block_in columns of 32 bytes.
-         .shared_wavefronts = products(c) * (16 + static_cast<double>(b.block_in) / 4) + box_positions_copied(f, b),
-         .instructions = steps(c) * c.number(kOwnTiles) * consumer_warps(b) * f.factors.grad_weight_fragment,
-         .l2_bytes = c.number(kCopiedBytes)});
+    StageWork work = multiplied(f, b, c, c.number(kPromoteStages));
+    work.shared_wavefronts += (splits(f.layer) ? kSplitParts : 1) * box_positions_copied(f, b);
+    work.l2_bytes = c.number(kCopiedBytes);
+    return box_stage_cycles(f, b, work);
   }
-  static void bring(LaunchPlan& launch, const Facts& f, const Block& b, Constants&) {
+  static void bring(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    if (splits(f.layer)) {
+      add_box_maps(launch, f, b, kSplitParts, Dtype::kF16);
+      add_copies(launch, f, b,
+                 {.function = "split_channels_last",
+                  .suffix = "_split",
+                  .regions = {"x_parts", "grad_y_parts"},
+                  .words = {"x, split, with channels last", "grad_y, split, with channels last"}},
+                 {.number = b.chunks, .images = b.chunk_images});
+      add_scan(launch, b.scan_slices, c[kScanTiles], c[kScanSharedBytes], c[kScannedChannels]);
+      return;
+    }
     add_box_maps(launch, f, b, 1, f.layer.dtype);
     if (!f.channels_last) {
       add_copies(launch, f, b,

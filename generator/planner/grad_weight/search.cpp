@@ -121,16 +121,27 @@ std::vector<Grid::Bound> stage_bounds(const Layer& layer, const Block& b) {
   return staged_bounds(layer, b.tile_rows, b.tile_columns);
 }
 
-Parameters parameters_of(const Problem& problem, bool splits) {
+Parameters parameters_of(const Problem& problem) {
   Parameters p = scalar_parameters(problem.layer, problem.direction);
   for (const std::string_view name : {"Offset", "element_kind"}) {
     p.erase(p.find(name));
   }
-  p.emplace("type", product_type(splits ? Dtype::kF16 : problem.layer.dtype));
-  if (!splits) {
-    p.emplace("store", std::int64_t{1});
-  }
+  p.insert(
+      {{"type", product_type(splits(problem.layer) ? Dtype::kF16 : problem.layer.dtype)}, {"store", std::int64_t{1}}});
   return p;
+}
+
+StageWork multiplied(const Facts& f, const Block& b, Constants& c, double promote_stages) {
+  const bool split = splits(f.layer);
+  const double parts = split ? kSplitParts : 1, made = split ? kSplitProducts : 1;
+  const double promotions = split ? c.number(kAccumulators) / promote_stages : 0;  // of a thread
+  // A product reads fragments of 64 rows, and block_in columns of 32 bytes. Totals in shared memory are read and
+  // written.
+  return {.tensor_cycles = made * products(c) * product_cycles(f.target, b.block_in),
+          .shared_wavefronts = products(c) * (16 * parts + made * static_cast<double>(b.block_in) / 4) +
+                               (b.shared_totals ? 2 * 4 * consumer_warps(b) * promotions : 0),
+          .instructions = consumer_warps(b) *
+                          (steps(c) * c.number(kOwnTiles) * parts * f.factors.grad_weight_fragment + 2 * promotions)};
 }
 
 Result<std::vector<Block>> blocks_of(const Traits& of, const Facts& f) {

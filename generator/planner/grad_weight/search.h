@@ -11,6 +11,7 @@
 
 #include "generator/planner/grad_weight/launch.h"
 #include "generator/planner/search/planner.h"
+#include "generator/planner/search/roofline.h"
 
 namespace convtgen::grad_weight {
 
@@ -51,6 +52,13 @@ struct Traits {
   std::string (*positions_text)(const Block& b);
 };
 
+/// Values are split in two parts, each scaled by the largest magnitudes, which another kernel finds before.
+[[nodiscard]] inline bool splits(const Layer& layer) {
+  return layer.compute == Compute::kF32x3;
+}
+/// Parts of a value; products of parts that make one; and the most k-steps of a stage of them: those of one promotion.
+inline constexpr std::int64_t kSplitParts = 2, kSplitProducts = 3, kMostSplitSteps = 16;
+
 /// Up to which sizes the kernels of a block count its stages.
 [[nodiscard]] std::vector<Grid::Bound> stage_bounds(const Layer& layer, const Block& b);
 
@@ -70,8 +78,11 @@ inline constexpr std::int64_t kMostProducts = 96;
   return static_cast<double>(b.consumer_groups);
 }
 
+/// The consumers' share of a stage's work. Accumulators of split values are promoted after so many stages.
+[[nodiscard]] StageWork multiplied(const Facts& f, const Block& b, Constants& c, double promote_stages);
+
 /// The functions of a planner.
-[[nodiscard]] Parameters parameters_of(const Problem& problem, bool splits);
+[[nodiscard]] Parameters parameters_of(const Problem& problem);
 [[nodiscard]] Result<std::vector<Block>> blocks_of(const Traits& of, const Facts& f);
 [[nodiscard]] double seconds_of(const Traits& of, const Facts& f, const Block& b);
 [[nodiscard]] Words words_of(const Traits& of, const Block& b, Constants& c);
@@ -93,24 +104,23 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
   static constexpr Direction kDirection = Direction::kGradWeight;
   static constexpr Block kSmallest = {};
   static constexpr std::string_view kSmallestStages = "two stages of one row of products";
-  static constexpr std::int64_t kInMultiple = 8, kMostIn = 256;  // channels of block_in
+  static constexpr std::int64_t kInMultiple = 8;  // channels of block_in
+  static constexpr std::int64_t kMostIn = 256, kMostSplitIn = 0;
   static constexpr std::int64_t kLeastStages = 2, kMostStages = 6;
-  /// Values are split in two parts, each scaled by the largest magnitudes, which another kernel finds before.
-  static constexpr bool kSplits = false;
 
   /// The bytes of what another kernel copies to the workspace before, chunk by chunk.
   static std::int64_t copied_bytes(const Layer&) { return 0; }
   /// Why even the smallest block's stage is beyond the limits, in words.
   static std::string why_none(const Facts&, const Block&) { return {}; }
 
-  static Traits traits() {
+  static Traits traits(const Layer& layer) {
     return {.smallest = T::kSmallest,
             .smallest_stages = T::kSmallestStages,
             .in_multiple = T::kInMultiple,
-            .most_in = T::kMostIn,
+            .most_in = splits(layer) ? T::kMostSplitIn : T::kMostIn,
             .least_stages = T::kLeastStages,
             .most_stages = T::kMostStages,
-            .splits = T::kSplits,
+            .splits = splits(layer),
             .copied_bytes = T::copied_bytes,
             .warpgroups = T::warpgroups,
             .positions = T::positions,
@@ -121,10 +131,10 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
             .stage_cycles = T::stage_cycles,
             .positions_text = T::positions_text};
   }
-  static Parameters parameters(const Problem& problem) { return parameters_of(problem, T::kSplits); }
-  static Blocks blocks(const Facts& f) { return blocks_of(traits(), f); }
-  static double seconds(const Facts& f, const Block& b, Constants&) { return seconds_of(traits(), f, b); }
-  static Words words(const Facts&, const Block& b, Constants& c) { return words_of(traits(), b, c); }
+  static Parameters parameters(const Problem& problem) { return parameters_of(problem); }
+  static Blocks blocks(const Facts& f) { return blocks_of(traits(f.layer), f); }
+  static double seconds(const Facts& f, const Block& b, Constants&) { return seconds_of(traits(f.layer), f, b); }
+  static Words words(const Facts& f, const Block& b, Constants& c) { return words_of(traits(f.layer), b, c); }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
     return {.blocks_per_tile = b.slices * c[kSliceBlocks], .bounds = stage_bounds(f.layer, b)};
   }

@@ -1,4 +1,4 @@
-// What the templates share that split values into two parts: the kernel that finds the largest magnitudes before.
+// What the templates share that may split values into two parts: the kernel that finds the largest magnitudes before.
 #pragma once
 
 #include "generator/planner/plan/plan.h"

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Brings a file of tuning records from format 1 or 2 to format 3, so that its measurements serve on.
+"""Brings a file of tuning records from format 1, 2 or 3 to format 4, so that its measurements serve on.
 
 Format 2 names the sizes by axes ([depth, height, width]), and every plan has the order in which it reads the weights.
-Format 3 has the template f32x3_gemm for what was shift_gemm with `split`, and new names of the parameters of both. Each
-plan stays the same kernel. The version that measured it ("versions": "convtgen") stays too.
+Format 3 has the template f32x3_gemm for what was shift_gemm with `split`, and new names of the parameters of both.
+Format 4 has no f32x3_grad_weight and f32x3_grad_weight_pixels: grad_weight_gemm and grad_weight_pixels split values too.
+Each plan stays the same kernel. The version that measured it ("versions": "convtgen") stays too.
 """
 import argparse
 import json
@@ -11,7 +12,7 @@ import os
 import sys
 import tempfile
 
-NEW = 3
+NEW = 4
 
 # Format 3: the parameters of a template, by their names in format 2; None where there is no such parameter any more.
 RENAMED = {
@@ -57,6 +58,15 @@ RENAMED = {
     },
 }
 
+# Format 4: templates that take the place of others, and what their plans have besides, with the value of those before.
+MERGED = {"f32x3_grad_weight": "grad_weight_gemm", "f32x3_grad_weight_pixels": "grad_weight_pixels"}
+ADDED = {
+    "f32x3_grad_weight": {"Word": "float", "promote_stages": 0, "store": 1},
+    "f32x3_grad_weight_pixels": {"promote_stages": 0, "store": 1},
+    "grad_weight_gemm": {"Word": "unsigned int", "scan_slices": 1, "shared_totals": False},
+    "grad_weight_pixels": {"chunk_images": 0, "chunks": 1, "scan_slices": 1, "shared_totals": False},
+}
+
 
 class Refused(Exception):
     pass
@@ -87,7 +97,14 @@ def to_format_3(record):
         }
 
 
-STEPS = {1: to_format_2, 2: to_format_3}
+def to_format_4(record):
+    for each in record["measured"]:
+        plan = each["plan"]
+        plan["parameters"].update(ADDED.get(plan["template"], {}))
+        plan["template"] = MERGED.get(plan["template"], plan["template"])
+
+
+STEPS = {1: to_format_2, 2: to_format_3, 3: to_format_4}
 
 
 def migrate_record(record):
@@ -139,7 +156,7 @@ def write(path, text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", help="as 'convtgen tune --export FILE' wrote it; a file of format 3 is left as it is")
+    parser.add_argument("file", help="as 'convtgen tune --export FILE' wrote it; a file of format 4 is left as it is")
     parser.add_argument("-o", "--output", metavar="FILE", help="written instead of the file itself")
     options = parser.parse_args()
     try:

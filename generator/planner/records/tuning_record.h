@@ -13,7 +13,7 @@
 namespace convtgen {
 
 /// Of a record's JSON. Records of another one are not read; records/migrate.py makes the next of the one before it.
-inline constexpr int kRecordFormat = 3;
+inline constexpr int kRecordFormat = 4;
 
 /// A candidate that gave right results, and its time.
 struct Measurement {

@@ -1,17 +1,20 @@
-// Part of the template `f32x3_grad_weight_pixels`: x and grad_y with channels last, split, before the products.
+// Part of the template `grad_weight_pixels`: x and grad_y with channels last, split, before the products.
 #pragma once
 
 #include "device/call_sizes.h"
 #include "device/memory.h"
 #include "grad_weight/channel_tile.h"
 #include "grad_weight/scales.h"
+
+constexpr int kWords = kVector;  // of a unit
+using Word = float;
 #include "grad_weight/split_unit.h"
 
 // A position's channels have their high parts first, then their low ones. What is beyond the last image is zero.
 constexpr int kSplitUnits = kCopyLoads / kWords;     // of a thread
 constexpr int kSplitRows = kCopySide / kSplitUnits;  // positions from one to the next
 constexpr int kSplitScalesOffset = P::channels_last ? 0 : 4 * kCopySide * kCopyPitch;
-constexpr int kCopySharedBytes = kSplitScalesOffset + 4 * kCopySide;
+constexpr int kSplitSharedBytes = kSplitScalesOffset + 4 * kCopySide;
 
 // `from` and `to` are a chunk's. It has so many images that are there. `first_scanned` is the place of the tensor's
 // first channel among all that were scanned.
@@ -20,11 +23,11 @@ __device__ __forceinline__ void split_tile(const Element* __restrict__ from, uns
                                            const int first_scanned, int first_position, int first_channel, int images,
                                            const int plane, int thread) {
   float* scales = reinterpret_cast<float*>(shared + kSplitScalesOffset);
-  float* tile = reinterpret_cast<float*>(shared);
+  Element* tile = reinterpret_cast<Element*>(shared);
   const int octet = thread % (kCopySide / kWords);
   const int row = thread / (kCopySide / kWords);
   const int channel = first_channel + octet * kWords;
-  float words[kSplitUnits][kWords];
+  Word words[kSplitUnits][kWords];
   if (P::channels_last) {
 #pragma unroll
     for (int i = 0; i < kSplitUnits; ++i) {
