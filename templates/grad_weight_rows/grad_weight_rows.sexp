@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "9423402702ccbd555b6d998c02bc2131b518bec2ff4b4d6e2085db8606a4e87e")
+  (digest "93a7c7cd6809c1e470f4fad0b58fbe756f57ff380fc05ec95efcdeb1afc83499")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -174,62 +174,63 @@
   (primitive @48 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (primitive @55 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (file "device/element.h")
-  (function @12 device "unsigned int" pair
+  (constant @12 bool kIsFloat (== (sizeof P::Element) 4))
+  (function @15 device "unsigned int" pair
     (comment "Two elements of 16 bits in a word.")
     (attributes "__forceinline__")
     (argument float low)
     (argument float high)
     (return @1 (? (== P::type kWgmmaF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
-  (function @16 device P::Element narrow
+  (function @19 device P::Element narrow
     (attributes "__forceinline__")
     (argument float value)
-    (if_constexpr @1 (== P::type kWgmmaF16)
+    (if_constexpr @1 kIsFloat
       (then
-        (return @2 (call accumulator_to_half value)))
+        (return @2 value))
       (else
-        (if_constexpr @3 (== P::type kWgmmaBf16)
+        (if_constexpr @3 (== P::type kWgmmaF16)
           (then
-            (return @4 (call float_to_bfloat16 value)))
+            (return @4 (call accumulator_to_half value)))
           (else
-            (return @6 value))))))
-  (function @26 device float widen
+            (return @6 (call float_to_bfloat16 value)))))))
+  (function @29 device float widen
     (attributes "__forceinline__")
     (argument P::Element value)
-    (if_constexpr @1 (== P::type kWgmmaF16)
+    (if_constexpr @1 kIsFloat
       (then
-        (return @2 (call half_to_float value)))
+        (return @2 value))
       (else
-        (if_constexpr @3 (== P::type kWgmmaBf16)
+        (if_constexpr @3 (== P::type kWgmmaF16)
           (then
-            (return @4 (call bfloat16_to_float value)))
+            (return @4 (call half_to_float value)))
           (else
-            (return @6 value))))))
-  (function @37 device "unsigned int" bits_of
+            (return @6 (call bfloat16_to_float value)))))))
+  (function @40 device "unsigned int" bits_of
     (comment "An element's bits.")
     (attributes "__forceinline__")
     (argument P::Element value)
-    (if_constexpr @1 (== P::type kWgmmaTf32)
+    (if_constexpr @1 kIsFloat
       (then
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @50 device "unsigned int" operand
+  (function @53 device "unsigned int" operand
     (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (call fmaf (call __uint_as_float (& word 0xff800000u)) 0.00048828125f (call __uint_as_float word))) word)))
-  (function @57 device "unsigned int" low_halves
+  (function @60 device "unsigned int" low_halves
     (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 0xffffu) (<< b 16))))
-  (function @60 device "unsigned int" high_halves
+  (function @63 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 0xffff0000u))))
-  (function @65 device void store_together
+  (function @68 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -259,7 +260,7 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @92 device void store_piece
+  (function @95 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -287,76 +288,78 @@
   (constant @9 int kInstructionK (/ 32 kBytes) (trail "channels, or positions, of one product"))
   (constant @10 int kVector (/ 16 kBytes) (trail "elements of a 16-byte vector"))
   (file "grad_weight/problem.h")
-  (alias @20 Element P::Element)
-  (alias @21 Sum P::Sum)
-  (function @23 constexpr int smaller
+  (alias @22 Element P::Element)
+  (alias @23 Sum P::Sum)
+  (constant @25 int kElementBytes (static_cast int (sizeof Element)) (trail "of x, grad_y and a weight"))
+  (constant @26 bool kSplit (&& (== P::type kWgmmaF16) (== kElementBytes 4)))
+  (constant @27 int kParts (? kSplit 2 1) (trail "of a value"))
+  (function @29 constexpr int smaller
     (argument int a)
     (argument int b)
     (return @1 (? (< a b) a b)))
-  (constant @27 int kConsumers (* 128 P::consumer_groups))
-  (constant @29 int kKernelTaps (* P::kernel_h P::kernel_w))
-  (constant @30 int kGroupIn (/ P::in_channels P::groups))
-  (constant @31 int kGroupOut (/ P::out_channels P::groups))
-  (constant @32 "long long" kWeights (* (* (static_cast "long long" P::in_channels) kGroupOut) kKernelTaps))
-  (constant @35 int kInTiles (call ceil_div kGroupIn P::block_in) (trail "of one group"))
-  (constant @36 int kOutTiles (call ceil_div kGroupOut P::block_out))
-  (constant @37 int kTapGroupsW (call ceil_div P::kernel_w P::taps_w))
-  (constant @38 int kTapGroups (* (call ceil_div P::kernel_h P::taps_h) kTapGroupsW))
-  (constant @39 int kSliceBlocks (* (* (* P::groups kInTiles) kOutTiles) kTapGroups))
-  (constant @42 int kPeriodH (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))
-  (constant @43 int kPeriodW (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w)))
-  (constant @44 int kPlanesH (call smaller P::taps_h kPeriodH))
-  (constant @45 int kPlanesW (call smaller P::taps_w kPeriodW))
-  (constant @46 int kStepH (/ P::dilation_h (call greatest_common_divisor P::stride_h P::dilation_h)))
-  (constant @47 int kStepW (/ P::dilation_w (call greatest_common_divisor P::stride_w P::dilation_w)))
-  (constant @48 int kHaloH (* (- (call ceil_div P::taps_h kPeriodH) 1) kStepH))
-  (constant @49 int kHaloW (* (- (call ceil_div P::taps_w kPeriodW) 1) kStepW))
-  (constant @50 int kPlanes (* kPlanesH kPlanesW))
-  (constant @53 int kColumns (* kColumnRows P::block_in))
-  (constant @56 int kTapsH (/ P::taps_h kColumnRows))
-  (constant @57 int kTaps (* kTapsH P::taps_w))
-  (constant @58 int kRows (* kTaps P::block_out))
-  (constant @59 int kMTiles (call ceil_div kRows 64))
-  (constant @60 int kOwnTiles (call ceil_div kMTiles P::consumer_groups) (trail "of a warpgroup, at most"))
-  (constant @61 bool kEvenTiles (== (% kMTiles P::consumer_groups) 0) (trail "all warpgroups have as many"))
-  (constant @64 int kAccumulators (/ (* kOwnTiles kColumns) 2) (trail "of a thread"))
-  (constant @65 "long long" kTotals (* (static_cast "long long" kAccumulators) kConsumers))
-  (constant @70 bool kChannelsTogether (|| P::weight_channels_last (== kKernelTaps 1)))
-  (constant @71 int kSharedChannels (call greatest_common_divisor P::block_out kGroupOut))
-  (constant @72 int kAdjacent (? kChannelsTogether kSharedChannels (? (!= P::taps_w P::kernel_w) (call greatest_common_divisor P::taps_w P::kernel_w) (? (!= kTapsH P::kernel_h) (* (call greatest_common_divisor kTapsH P::kernel_h) P::kernel_w) (* kSharedChannels kKernelTaps)))))
-  (constant @76 int kResultBytes (static_cast int (sizeof Element)) (trail "of a weight"))
-  (constant @82 int kMostVector (? (|| (> P::slices 1) (< (* kAdjacent kResultBytes) 32)) 1 (? kChannelsTogether 4 (/ 16 kResultBytes))))
-  (constant @85 int kStoreVector (call greatest_common_divisor kAdjacent (? (|| kChannelsTogether (!= (% kTaps 2) 0)) kMostVector (call greatest_common_divisor kMostVector kTaps))))
-  (constant @87 int kWeightAlignment (* kStoreVector kResultBytes))
-  (constant @93 int kTapPad (? (|| kChannelsTogether (== kTaps 1)) 0 (? (> kStoreVector 1) (? (< kTaps 8) 0 (? (== (% 32 kTaps) 0) (/ 32 kTaps) 2)) (? (== kTaps 2) (call floor_mod (- 16 P::block_out) 32) (call ceil_div 32 kTaps)))))
-  (constant @99 int kTapPitch (+ P::block_out kTapPad))
-  (constant @100 int kColumnPitch (+ (* kTaps kTapPitch) (call floor_mod (- 4 (* kTaps kTapPitch)) 32)))
-  (constant @104 int kVectors (/ kRows kStoreVector) (trail "of a column"))
-  (constant @105 int kVectorThreads (call smaller kVectors kConsumers))
-  (constant @106 int kColumnsAtOnce (/ kConsumers kVectorThreads))
-  (constant @107 int kColumnDistance (? (|| (== kVectors 16) (== kVectors 8)) (/ kVectors 4) 1))
-  (static_assert @109 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @110 (&& (&& (== (% P::block_out 16) 0) (== (% P::block_in 8) 0)) (<= kColumns 256)) "a block has whole products")
-  (static_assert @111 (<= kAccumulators 192) "the accumulators fit the registers")
-  (alias @114 Accumulators (array float (/ kColumns 2))
+  (constant @33 int kConsumers (* 128 P::consumer_groups))
+  (constant @35 int kKernelTaps (* P::kernel_h P::kernel_w))
+  (constant @36 int kGroupIn (/ P::in_channels P::groups))
+  (constant @37 int kGroupOut (/ P::out_channels P::groups))
+  (constant @38 "long long" kWeights (* (* (static_cast "long long" P::in_channels) kGroupOut) kKernelTaps))
+  (constant @41 int kInTiles (call ceil_div kGroupIn P::block_in) (trail "of one group"))
+  (constant @42 int kOutTiles (call ceil_div kGroupOut P::block_out))
+  (constant @43 int kTapGroupsW (call ceil_div P::kernel_w P::taps_w))
+  (constant @44 int kTapGroups (* (call ceil_div P::kernel_h P::taps_h) kTapGroupsW))
+  (constant @45 int kSliceBlocks (* (* (* P::groups kInTiles) kOutTiles) kTapGroups))
+  (constant @48 int kPeriodH (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))
+  (constant @49 int kPeriodW (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w)))
+  (constant @50 int kPlanesH (call smaller P::taps_h kPeriodH))
+  (constant @51 int kPlanesW (call smaller P::taps_w kPeriodW))
+  (constant @52 int kStepH (/ P::dilation_h (call greatest_common_divisor P::stride_h P::dilation_h)))
+  (constant @53 int kStepW (/ P::dilation_w (call greatest_common_divisor P::stride_w P::dilation_w)))
+  (constant @54 int kHaloH (* (- (call ceil_div P::taps_h kPeriodH) 1) kStepH))
+  (constant @55 int kHaloW (* (- (call ceil_div P::taps_w kPeriodW) 1) kStepW))
+  (constant @56 int kPlanes (* kPlanesH kPlanesW))
+  (constant @59 int kColumns (* kColumnRows P::block_in))
+  (constant @62 int kTapsH (/ P::taps_h kColumnRows))
+  (constant @63 int kTaps (* kTapsH P::taps_w))
+  (constant @64 int kRows (* kTaps P::block_out))
+  (constant @65 int kMTiles (call ceil_div kRows 64))
+  (constant @66 int kOwnTiles (call ceil_div kMTiles P::consumer_groups) (trail "of a warpgroup, at most"))
+  (constant @67 bool kEvenTiles (== (% kMTiles P::consumer_groups) 0) (trail "all warpgroups have as many"))
+  (constant @70 int kAccumulators (/ (* kOwnTiles kColumns) 2) (trail "of a thread"))
+  (constant @71 "long long" kTotals (* (static_cast "long long" kAccumulators) kConsumers))
+  (constant @76 bool kChannelsTogether (|| P::weight_channels_last (== kKernelTaps 1)))
+  (constant @77 int kSharedChannels (call greatest_common_divisor P::block_out kGroupOut))
+  (constant @78 int kAdjacent (? kChannelsTogether kSharedChannels (? (!= P::taps_w P::kernel_w) (call greatest_common_divisor P::taps_w P::kernel_w) (? (!= kTapsH P::kernel_h) (* (call greatest_common_divisor kTapsH P::kernel_h) P::kernel_w) (* kSharedChannels kKernelTaps)))))
+  (constant @87 int kMostVector (? (|| (> P::slices 1) (< (* kAdjacent kElementBytes) 32)) 1 (? kChannelsTogether 4 (/ 16 kElementBytes))))
+  (constant @90 int kStoreVector (call greatest_common_divisor kAdjacent (? (|| kChannelsTogether (!= (% kTaps 2) 0)) kMostVector (call greatest_common_divisor kMostVector kTaps))))
+  (constant @92 int kWeightAlignment (* kStoreVector kElementBytes))
+  (constant @98 int kTapPad (? (|| kChannelsTogether (== kTaps 1)) 0 (? (> kStoreVector 1) (? (< kTaps 8) 0 (? (== (% 32 kTaps) 0) (/ 32 kTaps) 2)) (? (== kTaps 2) (call floor_mod (- 16 P::block_out) 32) (call ceil_div 32 kTaps)))))
+  (constant @104 int kTapPitch (+ P::block_out kTapPad))
+  (constant @105 int kColumnPitch (+ (* kTaps kTapPitch) (call floor_mod (- 4 (* kTaps kTapPitch)) 32)))
+  (constant @109 int kVectors (/ kRows kStoreVector) (trail "of a column"))
+  (constant @110 int kVectorThreads (call smaller kVectors kConsumers))
+  (constant @111 int kColumnsAtOnce (/ kConsumers kVectorThreads))
+  (constant @112 int kColumnDistance (? (|| (== kVectors 16) (== kVectors 8)) (/ kVectors 4) 1))
+  (static_assert @114 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @115 (&& (&& (== (% P::block_out 16) 0) (== (% P::block_in 8) 0)) (<= kColumns 256)) "a block has whole products")
+  (static_assert @116 (<= kAccumulators 192) "the accumulators fit the registers")
+  (alias @119 Accumulators (array float (/ kColumns 2))
     (comment "One thread's accumulators of one tile of 64 rows."))
-  (constant @118 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
-  (function @120 device int rows_of_tile
+  (constant @123 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
+  (function @125 device int rows_of_tile
     (comment "A warp's 16 rows of its warpgroup's tile of this number.")
     (attributes "inline")
     (argument int tile)
     (argument int warpgroup)
     (argument int thread)
     (return @1 (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4))))
-  (function @123 device int tap_of_rows
+  (function @128 device int tap_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (call min (/ rows kBlocksOfRows) (- kTaps 1))))
-  (function @126 device int channel_of_rows
+  (function @131 device int channel_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (* (% rows kBlocksOfRows) 16)))
-  (function @131 device void pin
+  (function @136 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -537,6 +540,7 @@
     (argument (reference (array "unsigned int" 4)) fragment)
     (argument (pointer (const "unsigned char")) shared)
     (argument int offset)
+    (argument (const int) "")
     (argument (const int) step)
     (argument (reference (const Place)) place)
     (declare_constexpr @2 int kHalfBytes (* 16 P::stride_w))
@@ -558,11 +562,11 @@
     (declare @1 (const int) pixel (* (% step kRowSteps) kInstructionK))
     (return @2 (+ (* (+ (* (/ pixel kBoxPixels) kBoxRows) (/ step kRowSteps)) kOperandBytes) (* (% pixel kBoxPixels) kBytes))))
   (file "grad_weight/multiply.h")
-  (constant @17 int kThreadRegisters (? (> kThreads 384) 128 (? (> kThreads 256) 168 255)))
-  (constant @18 bool kOneByOne (&& (> kOwnTiles 1) (> (+ (+ kAccumulators (* 8 kOwnTiles)) kOtherRegisters) kThreadRegisters)))
-  (alias @21 Fragments (array (array "unsigned int" 4) (? kOneByOne 1 kOwnTiles))
+  (constant @19 int kThreadRegisters (? (> kThreads 384) 128 (? (> kThreads 256) 168 255)))
+  (constant @20 bool kOneByOne (&& (> kOwnTiles 1) (> (+ (+ kAccumulators (* 8 kOwnTiles)) kOtherRegisters) kThreadRegisters)))
+  (alias @23 Fragments (array (array "unsigned int" 4) (? kOneByOne 1 kOwnTiles))
     (comment "One thread's A fragments of what is issued at once."))
-  (function @25 device void multiply_stage
+  (function @27 device void multiply_stage
     (comment "All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`")
     (comment "are the thread's own in the window.")
     (attributes "__forceinline__")
@@ -581,7 +585,7 @@
         (then
           (for @12 (pragma "unroll") (declare @12 int tile 0) (< tile tiles) (++ tile)
             (declare @13 (const int) set (% (+ (* step tiles) tile) 2))
-            (do @14 (call load_fragment (at (at fragments set) 0) shared offset step (at places tile)))
+            (do @14 (call load_fragment (at (at fragments set) 0) shared offset 0 step (at places tile)))
             (for @16 (pragma "unroll") (declare @16 int word 0) (< word 4) (++ word)
               (do @17 (call wgmma_pin_operand (at (at (at fragments set) 0) word))))
             (do @19 (call wgmma_fence))
@@ -591,7 +595,7 @@
               (trail "the product before, whose fragment the next one overwrites"))))
         (else
           (for @27 (pragma "unroll") (declare @27 int tile 0) (< tile tiles) (++ tile)
-            (do @28 (call load_fragment (at (at fragments (% step 2)) tile) shared offset step (at places tile)))
+            (do @28 (call load_fragment (at (at fragments (% step 2)) tile) shared offset 0 step (at places tile)))
             (for @30 (pragma "unroll") (declare @30 int word 0) (< word 4) (++ word)
               (do @31 (call wgmma_pin_operand (at (at (at fragments (% step 2)) tile) word)))))
           (do @34 (call wgmma_fence))
@@ -601,44 +605,33 @@
           (do @41 (call wgmma_wait 1)
             (trail "the step before, whose fragments the next one overwrites")))))
     (do @44 (call wgmma_wait 0)))
-  (file "grad_weight/vectors.h")
-  (function @7 device void store_floats
-    (comment "Stores adjacent floats, aligned to all of them, in one piece.")
-    (attributes "__forceinline__")
-    (argument (pointer float) to)
-    (argument (reference (array (const float) kStoreVector)) values)
-    (if_constexpr @1 (== kStoreVector 4)
-      (then
-        (do @2 (= (* (reinterpret_cast (pointer float4) to)) (call make_float4 (at values 0) (at values 1) (at values 2) (at values 3)))))
-      (else
-        (if_constexpr @3 (== kStoreVector 2)
-          (then
-            (do @4 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at values 0) (at values 1)))))
-          (else
-            (do @6 (= (* to) (at values 0))))))))
   (file "grad_weight/elements.h")
   (function @9 device void store_vector
     (comment "Stores the elements of adjacent sums, aligned to all of them, in one piece.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
     (argument (reference (array (const float) kStoreVector)) sums)
-    (if_constexpr @1 (== P::type kWgmmaTf32)
+    (if_constexpr @1 (&& kIsFloat (== kStoreVector 4))
       (then
-        (do @2 (call store_floats (reinterpret_cast (pointer float) to) sums)))
+        (do @2 (= (* (reinterpret_cast (pointer float4) to)) (call make_float4 (at sums 0) (at sums 1) (at sums 2) (at sums 3)))))
       (else
-        (if_constexpr @3 (== kStoreVector 8)
+        (if_constexpr @3 (&& kIsFloat (== kStoreVector 2))
           (then
-            (do @4 (call store_global_16 to (call make_uint4 (call pair (at sums 0) (at sums 1)) (call pair (at sums 2) (at sums 3)) (call pair (at sums 4) (at sums 5)) (call pair (at sums 6) (at sums 7))))))
+            (do @4 (= (* (reinterpret_cast (pointer float2) to)) (call make_float2 (at sums 0) (at sums 1)))))
           (else
-            (if_constexpr @6 (== kStoreVector 4)
+            (if_constexpr @5 (== kStoreVector 8)
               (then
-                (do @7 (call store_global_8 to (call make_uint2 (call pair (at sums 0) (at sums 1)) (call pair (at sums 2) (at sums 3))))))
+                (do @6 (call store_global_16 to (call make_uint4 (call pair (at sums 0) (at sums 1)) (call pair (at sums 2) (at sums 3)) (call pair (at sums 4) (at sums 5)) (call pair (at sums 6) (at sums 7))))))
               (else
-                (if_constexpr @8 (== kStoreVector 2)
+                (if_constexpr @8 (== kStoreVector 4)
                   (then
-                    (do @9 (call store_global_4 to (call pair (at sums 0) (at sums 1)))))
+                    (do @9 (call store_global_8 to (call make_uint2 (call pair (at sums 0) (at sums 1)) (call pair (at sums 2) (at sums 3))))))
                   (else
-                    (do @11 (= (* to) (call narrow (at sums 0)))))))))))))
+                    (if_constexpr @10 (== kStoreVector 2)
+                      (then
+                        (do @11 (call store_global_4 to (call pair (at sums 0) (at sums 1)))))
+                      (else
+                        (do @13 (= (* to) (call narrow (at sums 0)))))))))))))))
   (file "grad_weight_rows.cu")
   (alias @36 WeightIndex "long long")
   (file "device/weight_order.h")

@@ -14,20 +14,20 @@
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 8388608 bytes, sums of slices of the positions
 //   region partial_bias: 65536 bytes, sums of slices of grad_y's positions
-//   kernel convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84
+//   kernel convtgen_grad_weight_gemm_grad_weight_71874842b24441a9
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
 //     grid 128; block 512; shared 197808
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 197808)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 197808)
-//   kernel convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_channels
+//   kernel convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
 //     grid 512; block 256; shared 1024
-//   kernel convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_add
+//   kernel convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 513; block 256; shared 0
 
-namespace convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_source {
+namespace convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_source {
 
 // ---- Device primitives ----
 
@@ -88,14 +88,29 @@ __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
-__device__ __forceinline__ void fence_proxy_async() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+// Rounds an accumulator of asynchronous products to f16. Adding -0 keeps the conversion after the wait for them.
+__device__ __forceinline__ unsigned short accumulator_to_half(float value) {
+  unsigned short bits;
+  asm("{\n\t.reg .f32 same;\n\tadd.rn.f32 same, %1, 0f80000000;\n\tcvt.rn.f16.f32 %0, same;\n\t}"
+      : "=h"(bits)
+      : "f"(value));
+  return bits;
 }
 
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
 __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+__device__ __forceinline__ void fence_proxy_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
@@ -137,21 +152,6 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, i
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
-}
-
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
-}
-
-// Rounds an accumulator of asynchronous products to f16. Adding -0 keeps the conversion after the wait for them.
-__device__ __forceinline__ unsigned short accumulator_to_half(float value) {
-  unsigned short bits;
-  asm("{\n\t.reg .f32 same;\n\tadd.rn.f32 same, %1, 0f80000000;\n\tcvt.rn.f16.f32 %0, same;\n\t}"
-      : "=h"(bits)
-      : "f"(value));
-  return bits;
 }
 
 // Reads four matrices, transposed.
@@ -206,7 +206,6 @@ constexpr int kBiasPiece = 64;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kInputBytes = 33024;
 constexpr int kWindowOffset = 33024;  // of grad_y in a stage
 constexpr int kStageBytes = 65920;
 constexpr int kBarrierOffset = 197760;  // mbarriers
@@ -286,7 +285,8 @@ __device__ __forceinline__ int window_place(int pixel, int unit) {
   return unit * kWindowUnitPitch + pixel * 16;
 }
 
-// Writes the unit that is `next` units behind the one at `to`: in 16 bits that of the words' low or high halves.
+// Writes the unit that is `next` units behind the one at `to`, which is the block's unit `unit`: in 16 bits that of the
+// words' low or high halves.
 __device__ __forceinline__ void store_input_unit(unsigned char* to, const unsigned int (&words)[4], int next) {
   *reinterpret_cast<uint4*>(to + next * kInputUnitPitch) = packed_unit(words);
 }
@@ -517,11 +517,11 @@ __device__ __forceinline__ int place_of_rows(int rows, int lane) {
   return (channel / 8 + lane / 8 % 2) * kWindowUnitPitch + (pixel + lane % 8 + lane / 16 * 8) * 16;
 }
 
-// Loads an A fragment: 16 rows of the warp by the positions of a step.
+// Loads an A fragment of a part: 16 rows of the warp by the positions of a step.
 __device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
                                               int step, const int& place) {
   const int pixel = step * 16;
-  const unsigned char* from = shared + offset + kInputBytes + place + pixel * 16;
+  const unsigned char* from = shared + offset + 33024 + place + pixel * 16;
   matrix_load_x4_transposed(fragment, from);
 }
 
@@ -635,7 +635,7 @@ __device__ __forceinline__ void store_sums(Accumulators (&acc)[1], float* column
 
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
-    convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_channels(const unsigned short* __restrict__ grad_y,
+    convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_channels(const unsigned short* __restrict__ grad_y,
                                                                     float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / 2;
@@ -684,7 +684,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_add(const float* __restrict__ partial,
+    convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_add(const float* __restrict__ partial,
                                                                const float* __restrict__ partial_bias,
                                                                unsigned short* __restrict__ grad_weight,
                                                                unsigned short* __restrict__ grad_bias) {
@@ -702,7 +702,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84(const unsigned short* __restrict__ x,
+    convtgen_grad_weight_gemm_grad_weight_71874842b24441a9(const unsigned short* __restrict__ x,
                                                            const unsigned short* __restrict__ grad_y,
                                                            float* __restrict__ partial, int batch) {
   const long long row_tiles = (static_cast<long long>(batch) * 16 + 7) / 8;
@@ -736,7 +736,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_source
-using convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_source::convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_channels;
-using convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_source::convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_add;
-using convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84_source::convtgen_grad_weight_gemm_grad_weight_019d0052e3ce4b84;
+}  // namespace convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_source
+using convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_source::convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_channels;
+using convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_source::convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_add;
+using convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_source::convtgen_grad_weight_gemm_grad_weight_71874842b24441a9;

@@ -19,20 +19,20 @@
 //     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x: f16, sizes (128, 16, 16, 128), byte pitches (256, 4096, 65536), box (64, 16, 8, 1), element strides (1, 1, 1, 1), swizzle 128, fill zero
 //   tensor map grad_y_map of grad_y: f16, sizes (64, 32, 32, 128), byte pitches (128, 4096, 131072), box (16, 33, 17, 1), element strides (1, 2, 2, 1), swizzle 32, fill zero
-//   kernel convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3
+//   kernel convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0
 //     arguments TensorMap x_map, TensorMap grad_y_map, float* partial, int batch
 //     grid 132; block 256; shared 214080
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 214080)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 214080)
-//   kernel convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3_channels
+//   kernel convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
 //     grid 512; block 256; shared 1024
-//   kernel convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3_add
+//   kernel convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 513; block 256; shared 0
 
-namespace convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3_source {
+namespace convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_source {
 
 // ---- Device primitives ----
 
@@ -94,6 +94,26 @@ __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+// Rounds an accumulator of asynchronous products to f16. Adding -0 keeps the conversion after the wait for them.
+__device__ __forceinline__ unsigned short accumulator_to_half(float value) {
+  unsigned short bits;
+  asm("{\n\t.reg .f32 same;\n\tadd.rn.f32 same, %1, 0f80000000;\n\tcvt.rn.f16.f32 %0, same;\n\t}"
+      : "=h"(bits)
+      : "f"(value));
+  return bits;
+}
+
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
 // The chip's form of a tensor map (generator/recipe/tensor_map.h), a kernel parameter: __grid_constant__ const TensorMap.
 struct __align__(64) TensorMap {
   unsigned long long words[16];
@@ -107,11 +127,6 @@ __device__ __forceinline__ void tensor_load_4d(void* to, const TensorMap& map, u
       "[%2];" ::"r"(shared_address(to)),
       "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
       : "memory");
-}
-
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
-__device__ __forceinline__ int warp_uniform(int value) {
-  return __shfl_sync(0xffffffffu, value, 0);
 }
 
 // Orders earlier accesses of registers (accumulators, A) before the products that follow.
@@ -153,21 +168,6 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, i
 // The descriptor with its start moved by `bytes`, a multiple of 16, negative too.
 __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
-}
-
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
-}
-
-// Rounds an accumulator of asynchronous products to f16. Adding -0 keeps the conversion after the wait for them.
-__device__ __forceinline__ unsigned short accumulator_to_half(float value) {
-  unsigned short bits;
-  asm("{\n\t.reg .f32 same;\n\tadd.rn.f32 same, %1, 0f80000000;\n\tcvt.rn.f16.f32 %0, same;\n\t}"
-      : "=h"(bits)
-      : "f"(value));
-  return bits;
 }
 
 // Reads four matrices, transposed.
@@ -308,8 +308,8 @@ __device__ __forceinline__ int swizzled(int place) {
 }
 
 // Loads an A fragment of a part: 16 rows of the warp by the positions of a step.
-__device__ __forceinline__ void load_part(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
-                                          int step, const int& place) {
+__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
+                                              int step, const int& place) {
   // Steps of a run, and parts, are whole patterns of the swizzle apart; rows of a run need not be.
   const int run = step * 544;
   matrix_load_x4_transposed(fragment, shared + swizzled(offset + place + (kInputBytes + run)));
@@ -324,11 +324,6 @@ __device__ __forceinline__ int input_of_step(int step) {
 }
 
 // ---- Products ----
-
-__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
-                                              int step, const int& place) {
-  load_part(fragment, shared, offset, step, place);
-}
 
 // One thread's A fragments of what is issued at once.
 using Fragments = unsigned int[2][4];
@@ -514,7 +509,7 @@ __device__ __forceinline__ Source source_of(const Target& target, const Tiles& t
 
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
-    convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3_channels(const unsigned short* __restrict__ grad_y,
+    convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_channels(const unsigned short* __restrict__ grad_y,
                                                                       float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / 2;
@@ -563,7 +558,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3_add(const float* __restrict__ partial,
+    convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_add(const float* __restrict__ partial,
                                                                  const float* __restrict__ partial_bias,
                                                                  unsigned short* __restrict__ grad_weight,
                                                                  unsigned short* __restrict__ grad_bias) {
@@ -581,7 +576,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3(__grid_constant__ const TensorMap x_map,
+    convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0(__grid_constant__ const TensorMap x_map,
                                                              __grid_constant__ const TensorMap grad_y_map,
                                                              float* __restrict__ partial, int batch) {
   const int block = blockIdx.x;
@@ -623,7 +618,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   store_sums(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
 }
 
-}  // namespace convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3_source
-using convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3_source::convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3_channels;
-using convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3_source::convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3_add;
-using convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3_source::convtgen_grad_weight_pixels_grad_weight_eb405a84434c00c3;
+}  // namespace convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_source
+using convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_source::convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_channels;
+using convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_source::convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_add;
+using convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_source::convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0;

@@ -1,5 +1,5 @@
 // conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024; dtype f32; compute f32x3; layout nchw; directions grad_weight
-// grad_weight for sm_90a. Template f32x3_grad_weight: a block makes 3x7 taps of 32 by 16 channels; 66 slices; 225.9 KiB shared.
+// grad_weight for sm_90a. Template grad_weight_gemm: a block makes 3x7 taps of 32 by 16 channels; 66 slices; 225.9 KiB shared.
 // Launch
 //   sizes: batch 8, in_height 512, in_width 1024; out_height 512, out_width 1024
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
@@ -17,20 +17,20 @@
 //     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x: f32, sizes (524288, 256), byte pitches (2097152), box (36, 32), element strides (1, 1), swizzle 0, fill zero
 //   tensor map grad_y_map of grad_y: f32, sizes (524288, 256), byte pitches (2097152), box (44, 16), element strides (1, 1), swizzle 0, fill zero
-//   kernel convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_scan
+//   kernel convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_scan
 //     arguments const float* x, const float* grad_y, float* maxima, int batch
 //     grid 1024; block 256; shared 32
-//   kernel convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d
+//   kernel convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79
 //     arguments TensorMap x_map, TensorMap grad_y_map, float* partial, const float* maxima, int batch
 //     grid 132; block 512; shared 231336
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 231336)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 231336)
-//   kernel convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_add
+//   kernel convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_add
 //     arguments const float* partial, float* grad_weight
 //     grid 84; block 256; shared 0
 
-namespace convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_source {
+namespace convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_source {
 
 // ---- Device primitives ----
 
@@ -212,9 +212,9 @@ constexpr int kConsumers = 384;
 constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
 constexpr int kTaps = 21;
+constexpr int kColumnPitch = 388;
 constexpr int kVectorThreads = 336;
 constexpr int kRowPitch = 38;  // of a plane
-constexpr int kSharedAlignment = 128;
 constexpr int kScanLanes = 256;
 constexpr int kScanTilesIn = 32;
 
@@ -224,17 +224,17 @@ constexpr int kWindowRowsOffset = 36864;
 constexpr int kSkewsOffset = 65024;
 constexpr int kCopiedBytes = 65024;
 constexpr int kRowsBytes = 65152;
-constexpr int kInputBytes = 16448;  // of high parts, and of low ones
-constexpr int kWindowBytes = 12192;
+constexpr int kInputPartBytes = 16448;
+constexpr int kWindowPartBytes = 12192;
 constexpr int kWindowOffset = 32896;  // of grad_y in a stage
 constexpr int kStageBytes = 57280;
 constexpr int kScalesOffset = 114560;
 constexpr int kTotalsOffset = 114752;
-constexpr int kRowsOffset = 163968;  // rows as they lie in memory
+constexpr int kRowsOffset = 163968;  // rows as they lie
 constexpr int kSpareOffset = 229120;
-constexpr int kBarrierOffset = 231168;
+constexpr int kBarrierOffset = 231168;  // mbarriers
 constexpr int kRowsBarrierOffset = 231200;
-constexpr int kInputPartBytes = 16448;
+constexpr int kStepBytes = 256;  // from the input of a step to the next
 
 __device__ int floor_mod(int a) {
   return a - 4 * (a >= 0 ? a / 4 : -((3 - a) / 4));
@@ -290,7 +290,7 @@ __device__ __forceinline__ bool is_finite(float value) {
   return fabsf(value) <= 3.4028235e+38f;
 }
 
-// ---- Elements ----
+// ---- Tiles and stages ----
 
 // One thread's accumulators of one tile of 64 rows.
 using Accumulators = float[16];
@@ -314,16 +314,12 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[2]) {
   }
 }
 
-// ---- Tiles and stages ----
-
 // Where the taps of a block read the window: the plane's first position, moved.
 __device__ __forceinline__ int pixel_of_tap(int tap) {
   const int kh = tap / 7;
   const int kw = tap % 7;
   return kh * kRowPitch + kw;
 }
-
-// ---- Scales ----
 
 // The largest finite magnitudes that a thread finds in its part of a slice.
 __device__ __forceinline__ float4 scan_slice(const float* __restrict__ from, int tile, int slice, int batch,
@@ -349,9 +345,9 @@ __device__ __forceinline__ float4 scan_slice(const float* __restrict__ from, int
 
 // (slice, channel): the largest finite magnitude in one slice of a channel of x, then of grad_y.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_scan(const float* __restrict__ x,
-                                                                 const float* __restrict__ grad_y,
-                                                                 float* __restrict__ maxima, int batch) {
+    convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_scan(const float* __restrict__ x,
+                                                                const float* __restrict__ grad_y,
+                                                                float* __restrict__ maxima, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / 64;
   const int tile = blockIdx.x % 64;
@@ -448,12 +444,18 @@ __device__ __forceinline__ int window_place(int pixel, int unit) {
   return unit * 6096 + pixel * 16;
 }
 
+// The scales of the block's channels, of x and then of grad_y.
+__device__ __forceinline__ const float* block_scales() {
+  return reinterpret_cast<const float*>(shared_align(shared_memory(), 128) + kScalesOffset);
+}
+
 // ---- Rows that are turned ----
 
+// A word of a row as it lies in memory is an element, or two. They are multiplied as they are, or split.
 using Scales = float[4];
 
 __device__ __forceinline__ void load_scales(Scales& scales, int channel) {
-  const float* all = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
+  const float* all = block_scales();
   #pragma unroll
   for (int octet = 0; octet < 4; ++octet) {
     scales[octet] = all[channel + octet * 8];
@@ -461,7 +463,7 @@ __device__ __forceinline__ void load_scales(Scales& scales, int channel) {
 }
 
 __device__ __forceinline__ void load_scales_2(Scales& scales, int channel) {
-  const float* all = reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
+  const float* all = block_scales();
   #pragma unroll
   for (int octet = 0; octet < 2; ++octet) {
     scales[octet] = all[channel + octet * 8];
@@ -498,11 +500,12 @@ __device__ __forceinline__ void store_split_block_2(unsigned char* to, unsigned 
   store_matrices_2(to_low, low);
 }
 
+// Writes a lane's words of some octets of channels at its positions.
 __device__ __forceinline__ void store_input_block(unsigned char* input, unsigned char* spare,
                                                   const float (&words)[4][2], const Scales& scales,
                                                   const Positions& positions, int lane) {
   unsigned char* to = input + input_place(positions[0].at, lane / 8 % 4);
-  store_split_block(positions[0].is_wanted ? to : spare, positions[0].is_wanted ? to + kInputBytes : spare, words,
+  store_split_block(positions[0].is_wanted ? to : spare, positions[0].is_wanted ? to + kInputPartBytes : spare, words,
                     scales);
 }
 
@@ -510,8 +513,8 @@ __device__ __forceinline__ void store_window_block(unsigned char* window, unsign
                                                    const float (&words)[4][2], const Scales& scales,
                                                    const Positions& positions, int lane) {
   unsigned char* to = window + window_place(positions[0].at, lane / 8 % 2);
-  store_split_block_2(positions[0].is_wanted ? to : spare, positions[0].is_wanted ? to + kWindowBytes : spare, words,
-                      scales);
+  store_split_block_2(positions[0].is_wanted ? to : spare, positions[0].is_wanted ? to + kWindowPartBytes : spare,
+                      words, scales);
 }
 
 // Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
@@ -845,15 +848,17 @@ __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long
 // ---- Products ----
 
 __device__ __forceinline__ int place_of_rows(int rows, int lane) {
+  // as below; ptxas makes less of one form for both (docs/kernel-notes.md)
   return (channel_of_rows() / 8 + lane / 8 % 2) * 6096 +
          (pixel_of_tap(tap_of_rows(rows)) + lane % 8 + lane / 16 * 8) * 16;
 }
 
-// Loads an A fragment of the high (0) or low (1) parts: 16 rows of the warp by the positions of a step.
-__device__ __forceinline__ void load_part(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
-                                          int part, int step, const int& place) {
+// Loads an A fragment of a part: 16 rows of the warp by the positions of a step.
+__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
+                                              int part, int step, const int& place) {
   const int pixel = step / 2 * kRowPitch + step % 2 * 16;
-  matrix_load_x4_transposed(fragment, shared + offset + place + (kWindowOffset + part * kWindowBytes + pixel * 16));
+  const unsigned char* from = shared + offset + (kWindowOffset + part * kWindowPartBytes) + place + pixel * 16;
+  matrix_load_x4_transposed(fragment, from);
 }
 
 __device__ __forceinline__ unsigned long long input_descriptor(const unsigned char* stage) {
@@ -861,18 +866,18 @@ __device__ __forceinline__ unsigned long long input_descriptor(const unsigned ch
 }
 
 __device__ __forceinline__ int input_of_step(int step) {
-  return step * 256;
+  return step * kStepBytes;
 }
 
 // One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts.
-using Fragments = unsigned int[4][4];
+using PartFragments = unsigned int[4][4];
 
 // All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
 // are the thread's own in the window.
-__device__ __forceinline__ void multiply_stage(Accumulators (&high)[2], Accumulators (&low)[2],
+__device__ __forceinline__ void multiply_parts(Accumulators (&high)[2], Accumulators (&low)[2],
                                                const unsigned char* shared, int offset, const int (&places)[2]) {
   const unsigned long long input = input_descriptor(shared + offset);
-  Fragments fragments[2];
+  PartFragments fragments[2];
   // taps (0 to 2, 0 to 6)
   #pragma unroll
   for (int step = 0; step < 16; ++step) {
@@ -880,7 +885,7 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&high)[2], Accumula
     for (int tile = 0; tile < 2; ++tile) {
       #pragma unroll
       for (int part = 0; part < 2; ++part) {
-        load_part(fragments[step % 2][2 * tile + part], shared, offset, part, step, places[tile]);
+        load_fragment(fragments[step % 2][2 * tile + part], shared, offset, part, step, places[tile]);
         #pragma unroll
         for (int word = 0; word < 4; ++word) {
           wgmma_pin_operand(fragments[step % 2][2 * tile + part][word]);
@@ -1001,7 +1006,7 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
     for (int column = place; column < end; ++column) {
       const int kh = target.first_kh + tap / 7;
       const int ci = target.first_in + column;
-      const float* from = columns + column * 388;
+      const float* from = columns + column * kColumnPitch;
       float sums[1];
       sums[0] = from[place_in_column(vector)];
       const long long weight =
@@ -1026,7 +1031,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
       for (int column = 0; column < 32; column += 8) {
         #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          to[(column + i % 2) * 388 + i / 2 * 8] = acc[tile][column / 2 + i];
+          to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[tile][column / 2 + i];
         }
       }
     }
@@ -1039,7 +1044,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
 
 // Multiplies what the stage of this number brought, and releases it. Promotes accumulators to the thread's totals where
 // that is due.
-__device__ __forceinline__ void consume_stage(float4* own_totals, Accumulators (&high)[2], Accumulators (&low)[2],
+__device__ __forceinline__ void consume_parts(float4* own_totals, Accumulators (&high)[2], Accumulators (&low)[2],
                                               const int (&places)[2], const unsigned char* shared,
                                               unsigned long long* full, unsigned long long* empty, int consumed,
                                               int lane) {
@@ -1047,7 +1052,7 @@ __device__ __forceinline__ void consume_stage(float4* own_totals, Accumulators (
   mbarrier_wait(&full[stage], consumed / 2 % 2);
   pin(high);
   pin(low);
-  multiply_stage(high, low, shared, stage * kStageBytes, places);
+  multiply_parts(high, low, shared, stage * kStageBytes, places);
   pin(high);
   pin(low);
   release_stage(&empty[stage], lane);
@@ -1057,12 +1062,24 @@ __device__ __forceinline__ void consume_stage(float4* own_totals, Accumulators (
   }
 }
 
+// Stores what a warpgroup has summed up.
+__device__ __forceinline__ void store_parts(Accumulators (&totals)[2], float4* own_totals, Accumulators (&high)[2],
+                                            Accumulators (&low)[2], const float* scales, float* columns,
+                                            const Target& target, float* __restrict__ partial, int warpgroup,
+                                            int thread) {
+  promote_high(own_totals, high);
+  promote_low(own_totals, low);
+  fetch_totals(totals, own_totals);
+  unscale(totals, scales, thread);
+  store_block(totals, columns, target, partial, warpgroup, thread);
+}
+
 // ---- Kernels ----
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_add(const float* __restrict__ partial,
-                                                                float* __restrict__ grad_weight) {
+    convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_add(const float* __restrict__ partial,
+                                                               float* __restrict__ grad_weight) {
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (i < 21504) {
     float sum = 0;
@@ -1075,10 +1092,10 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
-    convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d(__grid_constant__ const TensorMap x_map,
-                                                            __grid_constant__ const TensorMap grad_y_map,
-                                                            float* __restrict__ partial,
-                                                            const float* __restrict__ maxima, int batch) {
+    convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79(__grid_constant__ const TensorMap x_map,
+                                                           __grid_constant__ const TensorMap grad_y_map,
+                                                           float* __restrict__ partial,
+                                                           const float* __restrict__ maxima, int batch) {
   const long long row_tiles = (static_cast<long long>(batch) * 514 + 7) / 8;
   const long long tiles = row_tiles * 32;
 
@@ -1087,7 +1104,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
   const long long first_tile = tiles * target.slice / 66;
   const int count = static_cast<int>(tiles * (target.slice + 1) / 66 - first_tile);
 
-  unsigned char* shared = shared_align(shared_memory(), kSharedAlignment);
+  unsigned char* shared = shared_align(shared_memory(), 128);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 2;
   float* scales = reinterpret_cast<float*>(shared + kScalesOffset);
@@ -1107,12 +1124,11 @@ extern "C" __global__ void __launch_bounds__(512, 1)
                 batch);
   } else {
     const int thread = threadIdx.x;
-    const int lane = thread % 32;
-    const int warp = thread / 32 % 4;  // of the warpgroup
     int places[2];
+    const int lane = thread % 32;
     #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
-      places[tile] = place_of_rows((tile * 3 + warpgroup) * 4 + warp, lane);
+      places[tile] = place_of_rows((tile * 3 + warpgroup) * 4 + thread / 32 % 4, lane);
     }
     Accumulators high[2] = {};
     Accumulators low[2] = {};
@@ -1120,17 +1136,14 @@ extern "C" __global__ void __launch_bounds__(512, 1)
     float4* own_totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + thread;
     clear_totals(own_totals);
     for (int consumed = 0; consumed < count; ++consumed) {
-      consume_stage(own_totals, high, low, places, shared, full, empty, consumed, lane);
+      consume_parts(own_totals, high, low, places, shared, full, empty, consumed, lane);
     }
-    promote_high(own_totals, high);
-    promote_low(own_totals, low);
-    fetch_totals(sums, own_totals);
-    unscale(sums, scales, thread);
-    store_block(sums, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
+    store_parts(sums, own_totals, high, low, scales, reinterpret_cast<float*>(shared), target, partial, warpgroup,
+                thread);
   }
 }
 
-}  // namespace convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_source
-using convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_source::convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_scan;
-using convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_source::convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_add;
-using convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d_source::convtgen_f32x3_grad_weight_grad_weight_666019a2865e675d;
+}  // namespace convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_source
+using convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_source::convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_scan;
+using convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_source::convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_add;
+using convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_source::convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79;

@@ -1,5 +1,5 @@
 // conv_transpose2d 512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f32; compute f32x3; layout nchw; directions grad_weight
-// grad_weight for sm_90a. Template f32x3_grad_weight_pixels: a block makes 2x4 taps of 128 by 16 channels; 1 slice; 187.6 KiB shared.
+// grad_weight for sm_90a. Template grad_weight_pixels: a block makes 2x4 taps of 128 by 16 channels; 1 slice; 187.6 KiB shared.
 // Launch
 //   sizes: batch 128, in_height 4, in_width 4; out_height 8, out_width 8
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
@@ -18,21 +18,21 @@
 //     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x_parts: f16, sizes (1024, 4, 4, 128), byte pitches (2048, 8192, 32768), box (64, 5, 4, 4), element strides (1, 1, 1, 1), swizzle 128, fill zero
 //   tensor map grad_y_map of grad_y_parts: f16, sizes (512, 8, 8, 128), byte pitches (1024, 8192, 65536), box (16, 9, 7, 4), element strides (1, 2, 2, 1), swizzle 32, fill zero
-//   kernel convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_scan
+//   kernel convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_scan
 //     arguments const float* x, const float* grad_y, float* maxima, int batch
 //     grid 768; block 256; shared 32
-//   kernel convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_split
+//   kernel convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_split
 //     arguments const float* x, const float* grad_y, const float* maxima, unsigned char* x_parts,
 //       unsigned char* grad_y_parts, int batch
 //     grid 768; block 256; shared 16896
-//   kernel convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7
+//   kernel convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746
 //     arguments TensorMap x_map, TensorMap grad_y_map, const float* maxima, float* grad_weight
 //     grid 128; block 256; shared 192112
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 192112)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 192112)
 
-namespace convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_source {
+namespace convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_source {
 
 // ---- Device primitives ----
 
@@ -271,7 +271,7 @@ __device__ __forceinline__ bool is_finite(float value) {
   return fabsf(value) <= 3.4028235e+38f;
 }
 
-// ---- Elements ----
+// ---- Tiles and stages ----
 
 // One thread's accumulators of one tile of 64 rows.
 using Accumulators = float[64];
@@ -291,17 +291,6 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[1]) {
     wgmma_pin(acc[0][i]);
   }
 }
-
-// Stores adjacent floats, aligned to all of them, in one piece.
-__device__ __forceinline__ void store_floats(float* to, const float (&values)[4]) {
-  *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
-}
-
-__device__ __forceinline__ void store_vector(float* to, const float (&sums)[4]) {
-  store_floats(to, sums);
-}
-
-// ---- Scales ----
 
 // The largest finite magnitudes that a thread finds in its part of a slice.
 __device__ __forceinline__ float4 scan_slice(const float* __restrict__ from, int tile, int slice, int batch,
@@ -347,9 +336,9 @@ __device__ __forceinline__ float4 scan_slice_2(const float* __restrict__ from, i
 
 // (slice, channel): the largest finite magnitude in one slice of a channel of x, then of grad_y.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_scan(const float* __restrict__ x,
-                                                                        const float* __restrict__ grad_y,
-                                                                        float* __restrict__ maxima, int batch) {
+    convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_scan(const float* __restrict__ x,
+                                                                  const float* __restrict__ grad_y,
+                                                                  float* __restrict__ maxima, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / kScanTiles;
   const int tile = blockIdx.x % kScanTiles;
@@ -408,7 +397,354 @@ __device__ __forceinline__ void unscale(Accumulators (&totals)[1], const float* 
   }
 }
 
-// ---- Split copies ----
+// Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
+__device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
+  for (int stage = 0; stage < 3; ++stage) {
+    mbarrier_init(&full[stage], 1);
+    mbarrier_init(&empty[stage], 8);
+  }
+}
+
+// Lane 0 arrives for its warp, all of whose lanes have read a stage, or filled it.
+__device__ __forceinline__ void release_stage(unsigned long long* barrier, int lane) {
+  __syncwarp();
+  if (lane == 0) {
+    mbarrier_arrive(barrier);
+  }
+}
+
+// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+struct Target {
+  int slice;
+  int group;
+  int first_in;
+  int first_out;
+  int first_kh;
+  int first_kw;
+};
+
+// Weights vary fastest, so that blocks which read the same positions run together.
+__device__ __forceinline__ Target target_of(int block) {
+  const int tap_group = block % 2;
+  const int in_tile = block / 2 % 4;
+  const int out_tile = block / 8 % 16;
+  Target target;
+  target.slice = 0;
+  target.group = 0;
+  target.first_in = in_tile * 128;
+  target.first_out = out_tile * 16;
+  target.first_kh = tap_group * 2;
+  target.first_kw = 0;
+  return target;
+}
+
+__device__ __forceinline__ int place_of_rows(int rows, int lane) {
+  const int tap = tap_of_rows(rows);
+  const int kh = tap / 4;
+  const int kw = tap % 4;
+  const int plane = kh % 2 * 2 + kw % 2;
+  const int pixel = kh / 2 * 5 + kw / 2 + lane % 8 + lane / 16 * 8;
+  const int channel = channel_of_rows() + lane / 8 % 2 * 8;
+  return (plane + channel / 16) * kPlaneBoxBytes + pixel * 32 + channel % 16 * 2;
+}
+
+// Where copies put what has this place without a swizzle: bits 4.. are exclusive-or'ed with bits 7...
+__device__ __forceinline__ int swizzled(int place) {
+  return place ^ ((place >> 3) & 16);
+}
+
+// Loads an A fragment of a part: 16 rows of the warp by the positions of a step.
+__device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
+                                              int part, int step, const int& place) {
+  // Steps of a run, and parts, are whole patterns of the swizzle apart; rows of a run need not be.
+  const int run = step / 5 * 160;
+  const int behind = step % 5 * 512 + part * kWindowPartBytes;
+  matrix_load_x4_transposed(fragment, shared + swizzled(offset + place + (kInputBytes + run)) + behind);
+}
+
+__device__ __forceinline__ unsigned long long input_descriptor(const unsigned char* stage) {
+  return wgmma_descriptor(stage, kInputBoxBytes, 1024, 128);
+}
+
+__device__ __forceinline__ int input_of_step(int step) {
+  return step * 2048;
+}
+
+// ---- Products ----
+
+// One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts.
+using PartFragments = unsigned int[2][4];
+
+// All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
+// are the thread's own in the window.
+__device__ __forceinline__ void multiply_parts(Accumulators (&high)[1], Accumulators (&low)[1],
+                                               const unsigned char* shared, int offset, const int (&places)[1]) {
+  const unsigned long long input = input_descriptor(shared + offset);
+  PartFragments fragments[2];
+  // taps (0 to 3, 0 to 3)
+  #pragma unroll
+  for (int step = 0; step < 5; ++step) {
+    #pragma unroll
+    for (int part = 0; part < 2; ++part) {
+      load_fragment(fragments[step % 2][part], shared, offset, part, step, places[0]);
+      #pragma unroll
+      for (int word = 0; word < 4; ++word) {
+        wgmma_pin_operand(fragments[step % 2][part][word]);
+      }
+    }
+    wgmma_fence();
+    const unsigned long long high_input = wgmma_descriptor_move(input, input_of_step(step));
+    const unsigned long long low_input = wgmma_descriptor_move(input, kInputPartBytes + input_of_step(step));
+    wgmma_m64n128k16_f16_rs_mn_b(low[0], fragments[step % 2][1], high_input, 1);
+    wgmma_m64n128k16_f16_rs_mn_b(high[0], fragments[step % 2][0], high_input, 1);
+    wgmma_m64n128k16_f16_rs_mn_b(low[0], fragments[step % 2][0], low_input, 1);
+    wgmma_commit();
+    wgmma_wait(1);  // the step before, whose fragments the next one overwrites
+  }
+  wgmma_wait(0);
+}
+
+// A thread's totals: in registers, or in shared memory at `place`.
+__device__ __forceinline__ float4 load_totals(const Accumulators (&totals)[1], int i) {
+  return make_float4(totals[0][i], totals[0][i + 1], totals[0][i + 2], totals[0][i + 3]);
+}
+
+__device__ __forceinline__ void store_totals(Accumulators (&totals)[1], int i, const float4& four) {
+  totals[0][i] = four.x;
+  totals[0][i + 1] = four.y;
+  totals[0][i + 2] = four.z;
+  totals[0][i + 3] = four.w;
+}
+
+// Adds accumulators of high parts to the totals, and begins them anew.
+__device__ __forceinline__ void promote_high(Accumulators (&totals)[1], Accumulators (&high)[1]) {
+  #pragma unroll
+  for (int i = 0; i < 64; i += 4) {
+    float4 four = load_totals(totals, i);
+    four.x += high[0][i];
+    four.y += high[0][i + 1];
+    four.z += high[0][i + 2];
+    four.w += high[0][i + 3];
+    store_totals(totals, i, four);
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      high[0][i + k] = 0;
+    }
+  }
+}
+
+// A total with an accumulator of low parts. Infinities have none: a total that isn't finite is the result.
+__device__ __forceinline__ float with_low(float total, float low) {
+  return is_finite(total) ? fmaf(low, 0.00048828125f, total) : total;
+}
+
+// Adds accumulators of low parts to the totals, and begins them anew.
+__device__ __forceinline__ void promote_low(Accumulators (&totals)[1], Accumulators (&low)[1]) {
+  #pragma unroll
+  for (int i = 0; i < 64; i += 4) {
+    float4 four = load_totals(totals, i);
+    four.x = with_low(four.x, low[0][i]);
+    four.y = with_low(four.y, low[0][i + 1]);
+    four.z = with_low(four.z, low[0][i + 2]);
+    four.w = with_low(four.w, low[0][i + 3]);
+    store_totals(totals, i, four);
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      low[0][i + k] = 0;
+    }
+  }
+}
+
+// Stores the elements of adjacent sums, aligned to all of them, in one piece.
+__device__ __forceinline__ void store_vector(float* to, const float (&sums)[4]) {
+  *reinterpret_cast<float4*>(to) = make_float4(sums[0], sums[1], sums[2], sums[3]);
+}
+
+// ---- Epilogue ----
+
+// The place of a vector's elements in a column of shared memory; `row` is that of the first.
+__device__ __forceinline__ int place_in_column(int row, int i) {
+  return (row % 8 + i) * kTapPitch + row / 8;
+}
+
+// Stores the sums of some columns, which lie in shared memory, in the order of the weights. A thread stores the same
+// rows of several columns.
+__device__ __forceinline__ void store_columns(const float* columns, const Target& target,
+                                              float* __restrict__ grad_weight, int thread) {
+  const int place = thread / kVectorThreads;
+  for (int vector = thread % kVectorThreads; vector < 32; vector += kVectorThreads) {
+    const int row = vector * 4;
+    const int tap = row % 8;
+    const int channel = row / 8;
+    const int kw = target.first_kw + tap % 4;
+    const int co = target.first_out + channel;
+    #pragma unroll 2
+    for (int column = place; column < 128; column += 8) {
+      const int kh = target.first_kh + tap / 4;
+      const int ci = target.first_in + column;
+      const float* from = columns + column * kColumnPitch;
+      float sums[4];
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        sums[i] = from[place_in_column(row, i)];
+      }
+      const long long weight =
+          (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
+      store_vector(grad_weight + weight, sums);
+    }
+  }
+}
+
+// Stores a block's results, through shared memory: some columns at a time.
+__device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float* columns, const Target& target,
+                                            float* __restrict__ grad_weight, int warpgroup, int thread) {
+  const int lane = thread % 32;
+  named_barrier_sync(1, kConsumers);  // stages, or the columns before, have been read
+  const int rows = warpgroup * 4 + thread / 32 % 4;
+  if (rows < 8) {
+    float* to = columns + lane % 4 * 328 + tap_of_rows(rows) * kTapPitch + channel_of_rows() + lane / 4;
+    #pragma unroll
+    for (int column = 0; column < 128; column += 8) {
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[0][column / 2 + i];
+      }
+    }
+  }
+  named_barrier_sync(1, kConsumers);
+  store_columns(columns, target, grad_weight, thread);
+}
+
+// ---- Consumers ----
+
+// Multiplies what the stage of this number brought, and releases it. Promotes accumulators to the thread's totals where
+// that is due.
+__device__ __forceinline__ void consume_parts(Accumulators (&totals)[1], Accumulators (&high)[1],
+                                              Accumulators (&low)[1], const int (&places)[1],
+                                              const unsigned char* shared, unsigned long long* full,
+                                              unsigned long long* empty, int consumed, int lane) {
+  const int stage = consumed % 3;
+  mbarrier_wait(&full[stage], consumed / 3 % 2);
+  pin(high);
+  pin(low);
+  multiply_parts(high, low, shared, stage * kStageBytes, places);
+  pin(high);
+  pin(low);
+  release_stage(&empty[stage], lane);
+  if ((consumed + 1) % 3 == 0) {
+    promote_high(totals, high);
+    if ((consumed + 1) % 96 == 0) {
+      promote_low(totals, low);
+    }
+  }
+}
+
+// Stores what a warpgroup has summed up.
+__device__ __forceinline__ void store_parts(Accumulators (&totals)[1], Accumulators (&high)[1], Accumulators (&low)[1],
+                                            const float* scales, float* columns, const Target& target,
+                                            float* __restrict__ grad_weight, int warpgroup, int thread) {
+  promote_high(totals, high);
+  promote_low(totals, low);
+  unscale(totals, scales, thread);
+  store_block(totals, columns, target, grad_weight, warpgroup, thread);
+}
+
+// ---- Producer ----
+
+// What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.
+struct Source {
+  int in;
+  int out;
+  int origin_h;
+  int origin_w;
+  long long first_tile;
+  int row_tiles;  // of an image
+  int column_tiles;
+};
+
+// Issues the copies of a tile of the slice: the boxes of x, and those of each plane of grad_y.
+__device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
+                                          unsigned long long* full, const Source& source, int issued) {
+  // Tiles of one column of tiles follow one another.
+  const long long tile = source.first_tile + issued;
+  const int image = static_cast<int>(tile / source.row_tiles / source.column_tiles) * 4;
+  const int row = static_cast<int>(tile % source.row_tiles) * 4;
+  const int column = static_cast<int>(tile / source.row_tiles % source.column_tiles) * 16;
+  unsigned char* stage = shared + issued % 3 * kStageBytes;
+  unsigned long long* barrier = &full[issued % 3];
+  mbarrier_arrive_expect(barrier, kCopiedBytes);
+  #pragma unroll
+  for (int box = 0; box < 4; ++box) {
+    tensor_load_4d(stage + box * kInputBoxBytes, x_map, barrier, source.in + (box / 2 * 512 + box % 2 * 64), column,
+                   row, image);
+  }
+  #pragma unroll
+  for (int box = 0; box < 8; ++box) {
+    const int part = box / 4;
+    const int of_part = box % 4;
+    tensor_load_4d(stage + (kInputBytes + part * kWindowPartBytes + of_part * kPlaneBoxBytes), grad_y_map, barrier,
+                   source.out + part * 256, column * 2 + source.origin_w + of_part % 2,
+                   row * 2 + source.origin_h + of_part / 2, image);
+  }
+}
+
+// Zeros behind what copies bring to each of some boxes, which products read. No copy overwrites them.
+__device__ __forceinline__ void zero_tails(unsigned char* boxes, int copied, int bytes) {
+  for (int box = 0; box < 4; ++box) {
+    for (int i = copied + static_cast<int>(threadIdx.x) * 16; i < bytes; i += 4096) {
+      *reinterpret_cast<uint4*>(boxes + box * bytes + i) = make_uint4(0, 0, 0, 0);
+    }
+  }
+}
+
+// The same of all stages.
+__device__ __forceinline__ void zero_stage_tails(unsigned char* shared) {
+  for (int stage = 0; stage < 3; ++stage) {
+    unsigned char* input = shared + stage * kStageBytes;
+    zero_tails(input, 10240, kInputBoxBytes);
+    for (int part = 0; part < 2; ++part) {
+      zero_tails(input + kInputBytes + part * kWindowPartBytes, 2560, kPlaneBoxBytes);
+    }
+  }
+  fence_proxy_async();
+}
+
+// The first stages' copies, by one thread.
+__device__ __forceinline__ void copy_first(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
+                                           unsigned long long* full, const Source& source, int count) {
+  for (int issued = 0; issued < min(count, 3); ++issued) {
+    copy_tile(shared, x_map, grad_y_map, full, source, issued);
+  }
+}
+
+// One thread's copies for the stage that some stages before this one were consumed from: other warps may lag behind it.
+__device__ __forceinline__ void copy_next(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
+                                          unsigned long long* full, unsigned long long* empty, const Source& source,
+                                          int count, int consumed) {
+  const int next = consumed + 1;
+  if (consumed >= 2 && next < count) {
+    mbarrier_wait(&empty[next % 3], (next / 3 - 1) % 2);
+    copy_tile(shared, x_map, grad_y_map, full, source, next);
+  }
+}
+
+// All tiles, and those of a slice.
+struct Tiles {
+  int row_tiles;  // of an image
+  int column_tiles;
+  long long all;
+};
+
+__device__ __forceinline__ Tiles tiles_of() {
+  return {1, 1, 32ll};
+}
+
+__device__ __forceinline__ Source source_of(const Target& target, const Tiles& tiles, long long first_tile) {
+  return {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out, target.first_kh - 1,
+          target.first_kw - 1, first_tile, tiles.row_tiles, tiles.column_tiles};
+}
+
+// ---- Kernels ----
 
 // Brings a tile of NCHW to shared memory, with zeros beyond so many images and beyond the channels. All of the block's
 // threads share it, and wait for each other behind.
@@ -545,12 +881,12 @@ __device__ __forceinline__ void split_tile_2(const float* __restrict__ from, uns
 }
 
 extern "C" __global__ void __launch_bounds__(kCopyThreads)
-    convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_split(const float* __restrict__ x,
-                                                                         const float* __restrict__ grad_y,
-                                                                         const float* __restrict__ maxima,
-                                                                         unsigned char* __restrict__ x_parts,
-                                                                         unsigned char* __restrict__ grad_y_parts,
-                                                                         int batch) {
+    convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_split(const float* __restrict__ x,
+                                                                   const float* __restrict__ grad_y,
+                                                                   const float* __restrict__ maxima,
+                                                                   unsigned char* __restrict__ x_parts,
+                                                                   unsigned char* __restrict__ grad_y_parts,
+                                                                   int batch) {
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int of_window = static_cast<int>(blockIdx.x) - 256;  // its tile of grad_y
   if (of_window < 0) {
@@ -561,345 +897,11 @@ extern "C" __global__ void __launch_bounds__(kCopyThreads)
   }
 }
 
-// Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
-__device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
-  for (int stage = 0; stage < 3; ++stage) {
-    mbarrier_init(&full[stage], 1);
-    mbarrier_init(&empty[stage], 8);
-  }
-}
-
-// Lane 0 arrives for its warp, all of whose lanes have read a stage, or filled it.
-__device__ __forceinline__ void release_stage(unsigned long long* barrier, int lane) {
-  __syncwarp();
-  if (lane == 0) {
-    mbarrier_arrive(barrier);
-  }
-}
-
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
-struct Target {
-  int slice;
-  int group;
-  int first_in;
-  int first_out;
-  int first_kh;
-  int first_kw;
-};
-
-// Weights vary fastest, so that blocks which read the same positions run together.
-__device__ __forceinline__ Target target_of(int block) {
-  const int tap_group = block % 2;
-  const int in_tile = block / 2 % 4;
-  const int out_tile = block / 8 % 16;
-  Target target;
-  target.slice = 0;
-  target.group = 0;
-  target.first_in = in_tile * 128;
-  target.first_out = out_tile * 16;
-  target.first_kh = tap_group * 2;
-  target.first_kw = 0;
-  return target;
-}
-
-// ---- Products ----
-
-__device__ __forceinline__ int place_of_rows(int rows, int lane) {
-  const int tap = tap_of_rows(rows);
-  const int kh = tap / 4;
-  const int kw = tap % 4;
-  const int plane = kh % 2 * 2 + kw % 2;
-  const int pixel = kh / 2 * 5 + kw / 2 + lane % 8 + lane / 16 * 8;
-  const int channel = channel_of_rows() + lane / 8 % 2 * 8;
-  return (plane + channel / 16) * kPlaneBoxBytes + pixel * 32 + channel % 16 * 2;
-}
-
-// Where copies put what has this place without a swizzle: bits 4.. are exclusive-or'ed with bits 7...
-__device__ __forceinline__ int swizzled(int place) {
-  return place ^ ((place >> 3) & 16);
-}
-
-// Loads an A fragment of a part: 16 rows of the warp by the positions of a step.
-__device__ __forceinline__ void load_part(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
-                                          int part, int step, const int& place) {
-  // Steps of a run, and parts, are whole patterns of the swizzle apart; rows of a run need not be.
-  const int run = step / 5 * 160;
-  const int behind = step % 5 * 512 + part * kWindowPartBytes;
-  matrix_load_x4_transposed(fragment, shared + swizzled(offset + place + (kInputBytes + run)) + behind);
-}
-
-__device__ __forceinline__ unsigned long long input_descriptor(const unsigned char* stage) {
-  return wgmma_descriptor(stage, kInputBoxBytes, 1024, 128);
-}
-
-__device__ __forceinline__ int input_of_step(int step) {
-  return step * 2048;
-}
-
-// One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts.
-using Fragments = unsigned int[2][4];
-
-// All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
-// are the thread's own in the window.
-__device__ __forceinline__ void multiply_stage(Accumulators (&high)[1], Accumulators (&low)[1],
-                                               const unsigned char* shared, int offset, const int (&places)[1]) {
-  const unsigned long long input = input_descriptor(shared + offset);
-  Fragments fragments[2];
-  // taps (0 to 3, 0 to 3)
-  #pragma unroll
-  for (int step = 0; step < 5; ++step) {
-    #pragma unroll
-    for (int part = 0; part < 2; ++part) {
-      load_part(fragments[step % 2][part], shared, offset, part, step, places[0]);
-      #pragma unroll
-      for (int word = 0; word < 4; ++word) {
-        wgmma_pin_operand(fragments[step % 2][part][word]);
-      }
-    }
-    wgmma_fence();
-    const unsigned long long high_input = wgmma_descriptor_move(input, input_of_step(step));
-    const unsigned long long low_input = wgmma_descriptor_move(input, kInputPartBytes + input_of_step(step));
-    wgmma_m64n128k16_f16_rs_mn_b(low[0], fragments[step % 2][1], high_input, 1);
-    wgmma_m64n128k16_f16_rs_mn_b(high[0], fragments[step % 2][0], high_input, 1);
-    wgmma_m64n128k16_f16_rs_mn_b(low[0], fragments[step % 2][0], low_input, 1);
-    wgmma_commit();
-    wgmma_wait(1);  // the step before, whose fragments the next one overwrites
-  }
-  wgmma_wait(0);
-}
-
-// A thread's totals: in registers, or in shared memory at `place`.
-__device__ __forceinline__ float4 load_totals(const Accumulators (&totals)[1], int i) {
-  return make_float4(totals[0][i], totals[0][i + 1], totals[0][i + 2], totals[0][i + 3]);
-}
-
-__device__ __forceinline__ void store_totals(Accumulators (&totals)[1], int i, const float4& four) {
-  totals[0][i] = four.x;
-  totals[0][i + 1] = four.y;
-  totals[0][i + 2] = four.z;
-  totals[0][i + 3] = four.w;
-}
-
-// Adds accumulators of high parts to the totals, and begins them anew.
-__device__ __forceinline__ void promote_high(Accumulators (&totals)[1], Accumulators (&high)[1]) {
-  #pragma unroll
-  for (int i = 0; i < 64; i += 4) {
-    float4 four = load_totals(totals, i);
-    four.x += high[0][i];
-    four.y += high[0][i + 1];
-    four.z += high[0][i + 2];
-    four.w += high[0][i + 3];
-    store_totals(totals, i, four);
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      high[0][i + k] = 0;
-    }
-  }
-}
-
-// A total with an accumulator of low parts. Infinities have none: a total that isn't finite is the result.
-__device__ __forceinline__ float with_low(float total, float low) {
-  return is_finite(total) ? fmaf(low, 0.00048828125f, total) : total;
-}
-
-// Adds accumulators of low parts to the totals, and begins them anew.
-__device__ __forceinline__ void promote_low(Accumulators (&totals)[1], Accumulators (&low)[1]) {
-  #pragma unroll
-  for (int i = 0; i < 64; i += 4) {
-    float4 four = load_totals(totals, i);
-    four.x = with_low(four.x, low[0][i]);
-    four.y = with_low(four.y, low[0][i + 1]);
-    four.z = with_low(four.z, low[0][i + 2]);
-    four.w = with_low(four.w, low[0][i + 3]);
-    store_totals(totals, i, four);
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      low[0][i + k] = 0;
-    }
-  }
-}
-
-// ---- Epilogue ----
-
-// The place of a vector's elements in a column of shared memory; `row` is that of the first.
-__device__ __forceinline__ int place_in_column(int row, int i) {
-  return (row % 8 + i) * kTapPitch + row / 8;
-}
-
-// Stores the sums of some columns, which lie in shared memory, in the order of the weights. A thread stores the same
-// rows of several columns.
-__device__ __forceinline__ void store_columns(const float* columns, const Target& target,
-                                              float* __restrict__ grad_weight, int thread) {
-  const int place = thread / kVectorThreads;
-  for (int vector = thread % kVectorThreads; vector < 32; vector += kVectorThreads) {
-    const int row = vector * 4;
-    const int tap = row % 8;
-    const int channel = row / 8;
-    const int kw = target.first_kw + tap % 4;
-    const int co = target.first_out + channel;
-    #pragma unroll 2
-    for (int column = place; column < 128; column += 8) {
-      const int kh = target.first_kh + tap / 4;
-      const int ci = target.first_in + column;
-      const float* from = columns + column * kColumnPitch;
-      float sums[4];
-      #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        sums[i] = from[place_in_column(row, i)];
-      }
-      const long long weight =
-          (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
-      store_vector(grad_weight + weight, sums);
-    }
-  }
-}
-
-// Stores a block's results, through shared memory: some columns at a time.
-__device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float* columns, const Target& target,
-                                            float* __restrict__ grad_weight, int warpgroup, int thread) {
-  const int lane = thread % 32;
-  named_barrier_sync(1, kConsumers);  // stages, or the columns before, have been read
-  const int rows = warpgroup * 4 + thread / 32 % 4;
-  if (rows < 8) {
-    float* to = columns + lane % 4 * 328 + tap_of_rows(rows) * kTapPitch + channel_of_rows() + lane / 4;
-    #pragma unroll
-    for (int column = 0; column < 128; column += 8) {
-      #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[0][column / 2 + i];
-      }
-    }
-  }
-  named_barrier_sync(1, kConsumers);
-  store_columns(columns, target, grad_weight, thread);
-}
-
-// ---- Consumers ----
-
-// Multiplies what the stage of this number brought, and releases it. Promotes accumulators to the thread's totals where
-// that is due.
-__device__ __forceinline__ void consume_stage(Accumulators (&totals)[1], Accumulators (&high)[1],
-                                              Accumulators (&low)[1], const int (&places)[1],
-                                              const unsigned char* shared, unsigned long long* full,
-                                              unsigned long long* empty, int consumed, int lane) {
-  const int stage = consumed % 3;
-  mbarrier_wait(&full[stage], consumed / 3 % 2);
-  pin(high);
-  pin(low);
-  multiply_stage(high, low, shared, stage * kStageBytes, places);
-  pin(high);
-  pin(low);
-  release_stage(&empty[stage], lane);
-  if ((consumed + 1) % 3 == 0) {
-    promote_high(totals, high);
-    if ((consumed + 1) % 96 == 0) {
-      promote_low(totals, low);
-    }
-  }
-}
-
-// ---- Producer ----
-
-// What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.
-struct Source {
-  int in;
-  int out;
-  int origin_h;
-  int origin_w;
-  long long first_tile;
-  int row_tiles;  // of an image
-  int column_tiles;
-};
-
-// Issues the copies of a tile of the slice: the boxes of x, and those of each plane of grad_y.
-__device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
-                                          unsigned long long* full, const Source& source, int issued) {
-  // Tiles of one column of tiles follow one another.
-  const long long tile = source.first_tile + issued;
-  const int image = static_cast<int>(tile / source.row_tiles / source.column_tiles) * 4;
-  const int row = static_cast<int>(tile % source.row_tiles) * 4;
-  const int column = static_cast<int>(tile / source.row_tiles % source.column_tiles) * 16;
-  unsigned char* stage = shared + issued % 3 * kStageBytes;
-  unsigned long long* barrier = &full[issued % 3];
-  mbarrier_arrive_expect(barrier, kCopiedBytes);
-  #pragma unroll
-  for (int box = 0; box < 4; ++box) {
-    tensor_load_4d(stage + box * kInputBoxBytes, x_map, barrier, source.in + (box / 2 * 512 + box % 2 * 64), column,
-                   row, image);
-  }
-  #pragma unroll
-  for (int box = 0; box < 8; ++box) {
-    const int part = box / 4;
-    const int of_part = box % 4;
-    tensor_load_4d(stage + (kInputBytes + part * kWindowPartBytes + of_part * kPlaneBoxBytes), grad_y_map, barrier,
-                   source.out + part * 256, column * 2 + source.origin_w + of_part % 2,
-                   row * 2 + source.origin_h + of_part / 2, image);
-  }
-}
-
-// Zeros behind what copies bring to each of some boxes, which products read. No copy overwrites them.
-__device__ __forceinline__ void zero_tails(unsigned char* boxes, int copied, int bytes) {
-  for (int box = 0; box < 4; ++box) {
-    for (int i = copied + static_cast<int>(threadIdx.x) * 16; i < bytes; i += 4096) {
-      *reinterpret_cast<uint4*>(boxes + box * bytes + i) = make_uint4(0, 0, 0, 0);
-    }
-  }
-}
-
-// The same of all stages.
-__device__ __forceinline__ void zero_stage_tails(unsigned char* shared) {
-  for (int stage = 0; stage < 3; ++stage) {
-    unsigned char* input = shared + stage * kStageBytes;
-    zero_tails(input, 10240, kInputBoxBytes);
-    for (int part = 0; part < 2; ++part) {
-      zero_tails(input + kInputBytes + part * kWindowPartBytes, 2560, kPlaneBoxBytes);
-    }
-  }
-  fence_proxy_async();
-}
-
-// The first stages' copies, by one thread.
-__device__ __forceinline__ void copy_first(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
-                                           unsigned long long* full, const Source& source, int count) {
-  for (int issued = 0; issued < min(count, 3); ++issued) {
-    copy_tile(shared, x_map, grad_y_map, full, source, issued);
-  }
-}
-
-// One thread's copies for the stage that some stages before this one were consumed from: other warps may lag behind it.
-__device__ __forceinline__ void copy_next(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
-                                          unsigned long long* full, unsigned long long* empty, const Source& source,
-                                          int count, int consumed) {
-  const int next = consumed + 1;
-  if (consumed >= 2 && next < count) {
-    mbarrier_wait(&empty[next % 3], (next / 3 - 1) % 2);
-    copy_tile(shared, x_map, grad_y_map, full, source, next);
-  }
-}
-
-// All tiles, and those of a slice.
-struct Tiles {
-  int row_tiles;  // of an image
-  int column_tiles;
-  long long all;
-};
-
-__device__ __forceinline__ Tiles tiles_of() {
-  return {1, 1, 32ll};
-}
-
-__device__ __forceinline__ Source source_of(const Target& target, const Tiles& tiles, long long first_tile) {
-  return {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out, target.first_kh - 1,
-          target.first_kw - 1, first_tile, tiles.row_tiles, tiles.column_tiles};
-}
-
-// ---- Kernels ----
-
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7(__grid_constant__ const TensorMap x_map,
-                                                                   __grid_constant__ const TensorMap grad_y_map,
-                                                                   const float* __restrict__ maxima,
-                                                                   float* __restrict__ grad_weight) {
+    convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746(__grid_constant__ const TensorMap x_map,
+                                                             __grid_constant__ const TensorMap grad_y_map,
+                                                             const float* __restrict__ maxima,
+                                                             float* __restrict__ grad_weight) {
   const int block = blockIdx.x;
   const Target target = target_of(block);
   const Tiles tiles = tiles_of();
@@ -934,15 +936,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       copy_next(shared, x_map, grad_y_map, full, empty, source, count, consumed);
     }
     __syncwarp();
-    consume_stage(sums, high, low, places, shared, full, empty, consumed, lane);
+    consume_parts(sums, high, low, places, shared, full, empty, consumed, lane);
   }
-  promote_high(sums, high);
-  promote_low(sums, low);
-  unscale(sums, scales, thread);
-  store_block(sums, reinterpret_cast<float*>(shared), target, grad_weight, warpgroup, thread);
+  store_parts(sums, high, low, scales, reinterpret_cast<float*>(shared), target, grad_weight, warpgroup, thread);
 }
 
-}  // namespace convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_source
-using convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_source::convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_scan;
-using convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_source::convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_split;
-using convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7_source::convtgen_f32x3_grad_weight_pixels_grad_weight_e1a6f1d93b0bb4c7;
+}  // namespace convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_source
+using convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_source::convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_scan;
+using convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_source::convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_split;
+using convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_source::convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746;
