@@ -155,6 +155,15 @@ namespace convtgen {
   FACTOR(f32x3_mma_beside_wgmma, 4, "median of measured / predicted of f32x3_mma where f32x3_gemm has been measured") \
   FACTOR(f32x3_mma_split, 130, "instructions for eight values that are loaded, scanned and split") \
   FACTOR(f32x3_mma_add, 3, "instructions to add an accumulator to its total, and to clear it") \
+  FACTOR(mma_grad_weight_copied, 64, "bytes a cycle that shared memory takes of positions that are staged, or rounded") \
+  FACTOR(mma_grad_weight_copy, 25, "instructions for an asynchronous copy of positions") \
+  FACTOR(mma_grad_weight_turn, 60, "the same for a vector that is put together in registers") \
+  FACTOR(mma_grad_weight_output, 25, "instructions for an output") \
+  FACTOR(mma_grad_weight_wait, 1, "times a stage's work that an SM waits, of which its warps hide their share") \
+  FACTOR(mma_grad_weight_stage, 200, "of a stage's barrier, which other blocks hide") \
+  FACTOR(mma_grad_weight_begin, 3000, "until a first stage has come, and until the last outputs are stored") \
+  FACTOR(mma_grad_weight_measured, 1, "median of measured / predicted") \
+  FACTOR(mma_grad_weight_beside_wgmma, 3, "the same where there are templates of wgmma, which have been measured") \
   FACTOR(roll_store_nhwc, 2, "with channels last: of a warp's store, on top of what the cache takes")
 // clang-format on
 

@@ -32,6 +32,9 @@ constexpr std::array kTemplates = {
     &kGradWeightGemm,
     &kGradWeightPixels,
     &kGradWeightRows,
+    &kF32x3GradWeight,
+    &kF32x3GradWeightPixels,
+    &kMmaGradWeight,
     &kGradBias,
 };
 

@@ -1,0 +1,315 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/grad_weight/choices.h"
+#include "generator/planner/grad_weight/grad_bias.h"
+#include "generator/planner/grad_weight/launch.h"
+#include "generator/planner/grad_weight/search.h"
+#include "generator/planner/search/block_choices.h"
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
+#include "generator/planner/search/integers.h"
+#include "generator/planner/search/planner.h"
+#include "generator/planner/search/roofline.h"
+#include "generator/planner/search/tensor_cores.h"
+
+namespace convtgen {
+namespace planners::mma_grad_weight {
+
+constexpr std::int64_t kLeastAccumulators = 48;  // of a thread, where there are as many channels
+constexpr std::int64_t kMostThreads = 512;
+constexpr std::int64_t kMostTapsOfWarp = 32;
+constexpr std::int64_t kMostRun = 8;
+constexpr std::int64_t kMostRunProducts = 192;  // of a warp, written out
+constexpr std::int64_t kMostKept = 8;           // fragments of x that a run keeps
+constexpr std::int64_t kMostBatchWords = 48;    // of a thread, on their way through registers
+constexpr std::int64_t kMostPositions = 256;    // of a stage
+constexpr std::int64_t kLeastSteps = 4;         // products of positions of a stage
+constexpr std::int64_t kOtherRegisters = 44;    // of a thread, beside accumulators and what it loads
+constexpr std::int64_t kMostBlocksOfSm = 4;     // that are asked for
+constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
+
+/// The block, as the template's parameters of the same names.
+CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), (warps_in, 1), (warps_out, 1),
+               (warps_taps, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1), (tile_columns, 16), (run, 1),
+               (stages, 2), (copy_bytes, 16), (slices, 1), (promote_stages, 0), (bias_slices, 1));
+
+/// The template's constants that are wanted, by their names there.
+CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceBlocks, kHaloH, kWarpTapsW, kRowTiles,
+                   kColumnTiles, kColumnLoads, kAccumulators, kTotals, kKSteps, kRuns, kOwnRuns, kRunProducts,
+                   kRunLoads, kInputBytes, kWindowBytes, kStageBytes, kTurns, kBatchWords, kTaps, kSharedBytes,
+                   kAlignment);
+
+using Facts = FactsOf<Block>;
+
+/// How positions are brought: by the largest asynchronous copies that the pixels' channels allow, or through registers
+/// where they allow none, and where channels come first.
+std::int64_t copy_bytes_of(const Facts& f) {
+  const std::int64_t widest = std::gcd(std::gcd(f.group_in, f.group_out) * f.bytes, 16);
+  return f.channels_last && widest >= 4 ? widest : 0;
+}
+
+/// Tiles of all positions.
+std::int64_t tiles_of(const Facts& f, const Block& b) {
+  return ceil_div(f.sizes.batch * (f.sizes.extents[kHeight] + f.of(b)[kHaloH]), b.tile_rows) *
+         ceil_div(f.sizes.extents[kWidth], b.tile_columns);
+}
+
+double seconds_of(const Facts& f, const Block& b, Constants& c) {
+  const SmRates& sm = f.target.sm;
+  const auto warps = static_cast<double>(b.warps_in * b.warps_out * b.warps_taps * b.warps_k);
+  const double runs = c.number(kOwnRuns) * warps;  // of all warps, in a stage
+  const double products = runs * c.number(kRunProducts);
+  // Vectors of 16 bytes that products load, by eights.
+  const double loads = runs * 4 * (static_cast<double>(b.run) * c.number(kRowTiles) +
+                                   c.number(kWarpTapsW) * c.number(kRunLoads) * c.number(kColumnTiles) / 2);
+  const bool tf32 = f.bytes == 4;
+  const double staged = c.number(kStageBytes);
+  const double turns = c.number(kTurns) * c.number(kThreads) / 32;
+  const double rounded = tf32 && b.copy_bytes > 0 ? 1 : 0;
+  // Where channels come first, sectors of grad_y are read again for each plane.
+  const double read_again = f.channels_last ? 1 : std::min<double>(static_cast<double>(f.columns.stride), 4);
+  const double instructions_of_turn =
+      b.copy_bytes > 0 ? f.factors.mma_grad_weight_copy * (1 + rounded) : f.factors.mma_grad_weight_turn;
+  const StageWork stage = {
+      .tensor_cycles = products * sm.mma_cycles,
+      .shared_wavefronts = loads * 128 / sm.shared_bytes_per_cycle +
+                           staged * (1 + 2 * rounded) / f.factors.mma_grad_weight_copied,
+      .instructions = (products + loads / (tf32 ? 1 : 4) + turns * instructions_of_turn) / 4,
+      .l2_bytes = c.number(kInputBytes) + read_again * c.number(kWindowBytes)};
+  const double stages = std::ceil(static_cast<double>(tiles_of(f, b)) / static_cast<double>(b.slices));
+  const auto slices = static_cast<double>(b.slices);
+  const double blocks = c.number(kSliceBlocks) * slices / f.target.multiprocessors;  // of an SM
+  const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
+  const double outputs = c.number(kTaps) * static_cast<double>(b.block_in * b.block_out);
+  const double block = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_grad_weight_wait / (warps * at_once)) +
+                                 f.factors.mma_grad_weight_stage / at_once) +
+                       outputs * f.factors.mma_grad_weight_output / 128;
+  const double sum_bytes = b.slices > 1 ? 8 * slices * c.number(kWeights) : 0;  // written and read again
+  return seconds_of(f.target, {.launches = b.slices > 1 ? 2.0 : 1.0,
+                               .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
+                               .waves = std::max(blocks, at_once * std::ceil(blocks / at_once)),
+                               .wave_cycles = block,
+                               .memory_bytes = f.cost.bytes + sum_bytes / 2,
+                               .hidden_less = f.factors.hidden_less,
+                               .measured = f.target.features.has(Feature::kWgmma)
+                                               ? f.factors.mma_grad_weight_beside_wgmma
+                                               : f.factors.mma_grad_weight_measured});
+}
+
+/// Registers of a thread.
+std::int64_t registers_of(const Block& b, Constants& c) {
+  const std::int64_t fragments = 4 * (b.run * c[kRowTiles] + 2 * c[kColumnLoads]);
+  return round_up(c[kAccumulators] + fragments + c[kBatchWords] + kOtherRegisters, 8);
+}
+
+/// Whether a block fits an SM; chooses how many do.
+bool choose_blocks(const Facts& f, Block& b) {
+  Constants& c = f.of(b);
+  const BlockNeeds needs = {.threads = c[kThreads],
+                            .registers = std::min<std::int64_t>(255, registers_of(b, c)),
+                            .shared_bytes = c[kSharedBytes]};
+  if (needs.shared_bytes > f.target.max_shared_bytes || needs.registers * needs.threads > kRegistersOfSm ||
+      c[kBatchWords] > kMostBatchWords) {
+    return false;
+  }
+  b.blocks_per_sm = std::min(kMostBlocksOfSm, blocks_of_sm(f.target, needs, f.target.max_threads_per_sm));
+  return true;
+}
+
+/// As many stages as fit beside as many blocks of an SM as registers allow, and at least two.
+bool choose_stages(const Facts& f, Block& b) {
+  Block best;
+  std::int64_t most = 0;
+  for (b.stages = b.copy_bytes > 0 ? kMostStages : kLeastStages; b.stages >= kLeastStages; --b.stages) {
+    // The third stage is worth as much as a second block is, the fourth less.
+    if (choose_blocks(f, b) && b.blocks_per_sm * std::min<std::int64_t>(b.stages, 3) > most) {
+      most = b.blocks_per_sm * std::min<std::int64_t>(b.stages, 3);
+      best = b;
+    }
+  }
+  b = best;
+  return most > 0;
+}
+
+/// The number of slices that is predicted to be the fastest.
+double choose_slices(const Facts& f, Block& b) {
+  Constants& c = f.of(b);
+  const SliceFacts facts = {.multiprocessors = f.target.multiprocessors * b.blocks_per_sm,
+                            .blocks = c[kSliceBlocks],
+                            .stages = tiles_of(f, b),
+                            .stage_positions = b.tile_rows * b.tile_columns / b.warps_k,
+                            .weights = c[kWeights],
+                            .totals = c[kTotals],
+                            .is_open = !f.layer.batch || !f.rows.extent || !f.columns.extent};
+  Block best;
+  double least = 0;
+  for (const Slices& choice : slice_choices(facts)) {
+    b.slices = choice.slices;
+    b.promote_stages = choice.promote_stages;
+    const double seconds = seconds_of(f, b, f.of(b));
+    if (least == 0 || seconds < least) {
+      best = b;
+      least = seconds;
+    }
+  }
+  b = best;
+  return least;
+}
+
+/// Rows and columns of the positions of a stage.
+std::vector<std::pair<std::int64_t, std::int64_t>> tile_choices(const Facts& f, std::int64_t k) {
+  const std::int64_t width = f.sizes.extents[kWidth], all_rows = f.sizes.batch * f.sizes.extents[kHeight];
+  std::vector<std::pair<std::int64_t, std::int64_t>> out;
+  for (const std::int64_t columns : {k / 4, k / 2, k, 3 * k / 2, 2 * k, 3 * k, 4 * k, 8 * k, 16 * k}) {
+    // The narrowest are for narrow images alone.
+    if (columns == k / 4 ? columns < width : columns >= 2 * width) {
+      continue;
+    }
+    for (std::int64_t rows = 1; rows * columns <= kMostPositions; rows *= 2) {
+      const std::int64_t positions = rows * columns;
+      if (positions >= kLeastSteps * k && (rows < 2 * all_rows || positions < 2 * kLeastSteps * k)) {
+        out.emplace_back(rows, columns);
+      }
+    }
+  }
+  return out;
+}
+
+/// The longest run of a stage that its warps can share.
+bool choose_run(const Facts& f, Block& b) {
+  const std::int64_t k = f.of(b)[kInstructionK];
+  const std::int64_t part = b.tile_columns % k == 0 ? k : b.tile_columns % (k / 2) == 0 ? k / 2 : k / 4;
+  const std::int64_t rows = b.tile_rows * part / k;
+  if (rows * k != b.tile_rows * part) {
+    return false;
+  }
+  for (b.run = kMostRun; b.run >= 1; b.run /= 2) {
+    const std::int64_t of_column = rows / b.run;
+    if (rows % b.run == 0 && of_column * (b.tile_columns / part) % b.warps_k == 0) {
+      Constants& c = f.of(b);
+      if (b.run == 1 || (b.run * c[kRowTiles] <= kMostKept && c[kRunProducts] <= kMostRunProducts)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Adds, of a block with its channels, taps and warps, that with the best positions.
+void add_positions(const Facts& f, Block b, std::vector<Block>& out) {
+  Block best;
+  double least = 0;
+  for (const auto& [rows, columns] : tile_choices(f, f.of(b)[kInstructionK])) {
+    Block tile(b);
+    tile.tile_rows = rows;
+    tile.tile_columns = columns;
+    if (choose_run(f, tile) && choose_stages(f, tile)) {
+      const double seconds = choose_slices(f, tile);
+      if (least == 0 || seconds < least) {
+        best = tile;
+        least = seconds;
+      }
+    }
+  }
+  if (least > 0) {
+    out.push_back(best);
+  }
+}
+
+/// Blocks of a rectangle of taps, by warps and what each has.
+void add_warps(const Facts& f, Block b, std::vector<Block>& out) {
+  for (const std::int64_t in : {1, 2, 4}) {
+    for (const std::int64_t outs : {1, 2, 4, 8}) {
+      const std::int64_t taps = b.taps_h * (b.taps_w / b.warps_taps);
+      const std::int64_t accumulators = taps * in * outs * 4;
+      const bool whole_in = in * 16 >= f.group_in, whole_out = outs * 8 >= f.group_out;
+      if (accumulators > 128 || (in > 1 && (in / 2) * 16 >= f.group_in) || (outs > 1 && outs / 2 * 8 >= f.group_out) ||
+          (accumulators < kLeastAccumulators && !(whole_in && whole_out))) {
+        continue;
+      }
+      for (const std::int64_t warps_in : {1, 2, 4}) {
+        for (const std::int64_t warps_out : {1, 2, 4}) {
+          for (const std::int64_t warps_k : {1, 2, 4}) {
+            const std::int64_t warps = warps_in * warps_out * warps_k * b.warps_taps;
+            if (warps < 4 || warps * 32 > kMostThreads || (warps_in > 1 && (warps_in - 1) * in * 16 >= f.group_in) ||
+                (warps_out > 1 && (warps_out - 1) * outs * 8 >= f.group_out) || (warps_k > 1 && warps > 8)) {
+              continue;
+            }
+            b.warps_in = warps_in;
+            b.warps_out = warps_out;
+            b.warps_k = warps_k;
+            b.block_in = warps_in * in * 16;
+            b.block_out = warps_out * outs * 8;
+            add_positions(f, b, out);
+          }
+        }
+      }
+    }
+  }
+}
+
+struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
+  static constexpr Direction kDirection = Direction::kGradWeight;
+  static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16,        Feature::kMmaBf16,
+                                      Feature::kMmaTf32,  Feature::kPackedConvert, Feature::kCpAsync};
+  static constexpr std::size_t kMostPlans = 10;
+
+  static Checks checks(const Layer& layer) { return {check_group_channels(layer)}; }
+  static Parameters parameters(const Problem& problem) { return grad_weight::parameters_of(problem, false); }
+  static Blocks blocks(const Facts& f) {
+    const Block first = {.copy_bytes = copy_bytes_of(f), .bias_slices = bias_slices(f.problem)};
+    std::vector<Block> out;
+    for (const auto& [taps_h, taps_w] : tap_rectangles(f.rows, f.columns)) {
+      for (const std::int64_t warps_taps : {1, 2, 3, 4, 5, 7, 8}) {
+        Block b(first);
+        b.taps_h = taps_h;
+        b.taps_w = taps_w;
+        b.warps_taps = warps_taps;
+        if (taps_w % warps_taps == 0 && taps_h * (taps_w / warps_taps) <= kMostTapsOfWarp) {
+          add_warps(f, b, out);
+        }
+      }
+    }
+    std::erase_if(out, [&](const Block& b) { return f.of(b)[kSliceBlocks] > kIntMax / b.slices; });
+    if (out.empty()) {
+      return fail_shared_memory(f.target, "two stages of positions", f.of(first)[kSharedBytes]);
+    }
+    return out;
+  }
+  static double seconds(const Facts& f, const Block& b, Constants& c) { return seconds_of(f, b, c); }
+  static Words words(const Facts& f, const Block& b, Constants& c) {
+    return {fmt::format("a block makes {}x{} taps of {} by {} channels; {} slice{}", b.taps_h, b.taps_w,
+                        std::min(b.block_in, f.group_in), std::min(b.block_out, f.group_out), b.slices,
+                        b.slices == 1 ? "" : "s"),
+            fmt::format("tensor cores: {} warps make products over positions of {} x {} channels by {} taps; {} stages "
+                        "of {}x{} positions{}{}",
+                        c[kThreads] / 32, 16 * c[kRowTiles], 8 * c[kColumnTiles], b.taps_h * c[kWarpTapsW], b.stages,
+                        b.tile_rows, b.tile_columns, b.copy_bytes > 0 ? "" : " through registers",
+                        b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "")};
+  }
+  static Grid grid(const Facts& f, const Block& b, Constants& c) {
+    return {.blocks_per_tile = b.slices * c[kSliceBlocks],
+            .bounds = staged_bounds(f.layer, b.tile_rows, b.tile_columns)};
+  }
+  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    add_slices(launch, f.layer,
+               {.slices = b.slices,
+                .weights = c[kWeights],
+                .bias_slices = b.bias_slices,
+                .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0});
+  }
+};
+
+}  // namespace planners::mma_grad_weight
+
+CONVTGEN_TEMPLATE(MmaGradWeight, mma_grad_weight);
+
+}  // namespace convtgen

@@ -1,0 +1,103 @@
+// Part of the template `mma_grad_weight`: accumulators become sums of a slice, or the gradient itself.
+// Needs: Accumulators, Element, narrow(), P
+#pragma once
+
+#include "device/weight_order.h"
+#include "layout.h"
+
+// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+struct Target {
+  int slice;
+  int group;
+  int first_in;
+  int first_out;
+  int first_kh;
+  int first_kw;
+};
+
+// The thread's accumulator of this number.
+__device__ __forceinline__ float& acc_at(Accumulators& acc, const int i) {
+  return acc[i / (kRowTiles * kColumnTiles * 4)][i / (kColumnTiles * 4) % kRowTiles][i / 4 % kColumnTiles][i % 4];
+}
+
+// Adds the accumulators to the thread's totals, and begins anew. The first time there are none yet.
+__device__ __forceinline__ void promote(Accumulators& acc, float* totals, bool is_first) {
+#pragma unroll
+  for (int i = 0; i < kAccumulators; ++i) {
+    float* total = totals + i * kThreads;
+    *total = is_first ? acc_at(acc, i) : *total + acc_at(acc, i);
+    acc_at(acc, i) = 0;
+  }
+}
+
+// The accumulators with the thread's totals.
+__device__ __forceinline__ void add_totals(Accumulators& acc, const float* totals) {
+#pragma unroll
+  for (int i = 0; i < kAccumulators; ++i) {
+    acc_at(acc, i) += totals[i * kThreads];
+  }
+}
+
+// Stores the sums of eight input channels of each warp, which lie in shared memory, in the order of the weights.
+__device__ __forceinline__ void store_channels(const float* sums, const int first_channel, const Target& target,
+                                               float* __restrict__ partial, Element* __restrict__ grad_weight,
+                                               int thread) {
+#pragma unroll 2
+  for (int i = thread; i < kStoredChannels * (kTaps * P::block_out); i += kThreads) {
+    const int stored = i / (kTaps * P::block_out);
+    const int of_channel = i % (kTaps * P::block_out);
+    const int tap = kChannelsTogether ? of_channel / P::block_out : of_channel % kTaps;
+    const int out = kChannelsTogether ? of_channel % P::block_out : of_channel / kTaps;
+    const int ci = target.first_in + stored / 8 * kWarpIn + first_channel + stored % 8;
+    const int co = target.first_out + out;
+    const int kh = target.first_kh + tap / P::taps_w;
+    const int kw = target.first_kw + tap % P::taps_w;
+    if ((kGroupIn % P::block_in == 0 || ci < kGroupIn) && (kGroupOut % P::block_out == 0 || co < kGroupOut) &&
+        (P::kernel_h % P::taps_h == 0 || kh < P::kernel_h) && (P::kernel_w % P::taps_w == 0 || kw < P::kernel_w)) {
+      const float sum = sums[stored * kChannelPitch + tap * kTapPitch + out];
+      const long long weight = weight_offset_at(static_cast<long long>(target.group) * kGroupIn + ci, co, kh, kw,
+                                                kGroupOut, P::kernel_h, P::kernel_w);
+      if constexpr (P::slices == 1) {
+        grad_weight[weight] = narrow(sum);
+      } else {
+        partial[target.slice * kWeights + weight] = sum;
+      }
+    }
+  }
+}
+
+// Stores a block's results, through shared memory, where warps that share the positions add theirs in their order.
+__device__ __forceinline__ void store_block(const Accumulators& acc, float* sums, const Target& target,
+                                            float* __restrict__ partial, Element* __restrict__ grad_weight, int warp_in,
+                                            int warp_out, int warp_taps, int warp_k, int thread) {
+  const int lane = thread % 32;
+  float* own = sums + (warp_in * 8 + lane / 4) * kChannelPitch + warp_taps * (kWarpTapsW * kTapPitch) +
+               warp_out * kWarpOut + lane % 4 * 2;
+#pragma unroll
+  for (int half = 0; half < 2 * kRowTiles; ++half) {  // of a tile of 16 input channels
+#pragma unroll 1
+    for (int k = 0; k < P::warps_k; ++k) {
+      __syncthreads();  // the stages, or the channels before, have been read, or the warps before have added theirs
+      if (warp_k == k) {
+#pragma unroll
+        for (int tap = 0; tap < kWarpTaps; ++tap) {
+#pragma unroll
+          for (int column = 0; column < kColumnTiles; ++column) {
+            float2* to = reinterpret_cast<float2*>(
+                own + (tap / kWarpTapsW * P::taps_w + tap % kWarpTapsW) * kTapPitch + column * 8);
+            float2 sum = make_float2(acc[tap][half / 2][column][half % 2 * 2],
+                                     acc[tap][half / 2][column][half % 2 * 2 + 1]);
+            if (k > 0) {
+              const float2 before = *to;
+              sum.x = before.x + sum.x;
+              sum.y = before.y + sum.y;
+            }
+            *to = sum;
+          }
+        }
+      }
+    }
+    __syncthreads();
+    store_channels(sums, half * 8, target, partial, grad_weight, thread);
+  }
+}

@@ -1,0 +1,139 @@
+// Part of the template `mma_grad_weight`: what a block makes, and what lies in shared memory.
+//
+// Along each axis tap a of a block reads grad_y at stride * i + dilation * a + origin for the input position i. Taps at
+// a distance of stride / gcd(stride, dilation) read the same plane of grad_y, every stride-th element of it, moved by
+// whole positions: position c of plane q is grad_y at stride * c + dilation * q + origin.
+#pragma once
+
+#include "device/instruction.h"
+#include "device/printed.h"
+#include "device/static_parameters.h"
+#include "device/template.h"
+
+using P = Parameters;
+using Element = P::Element;
+using Sum = P::Sum;
+
+__host__ __device__ constexpr int larger(int a, int b) {
+  return a > b ? a : b;
+}
+
+__host__ __device__ constexpr int smaller(int a, int b) {
+  return a < b ? a : b;
+}
+
+constexpr int kThreads = 32 * P::warps_in * P::warps_out * P::warps_taps * P::warps_k;
+
+constexpr int kKernelTaps = P::kernel_h * P::kernel_w;
+constexpr int kGroupIn = P::in_channels / P::groups;
+constexpr int kGroupOut = P::out_channels / P::groups;
+constexpr long long kWeights = static_cast<long long>(P::in_channels) * kGroupOut * kKernelTaps;
+
+// Blocks of a slice.
+constexpr int kInTiles = ceil_div(kGroupIn, P::block_in);  // of one group
+constexpr int kOutTiles = ceil_div(kGroupOut, P::block_out);
+constexpr int kTapGroupsW = ceil_div(P::kernel_w, P::taps_w);
+constexpr int kTapGroups = ceil_div(P::kernel_h, P::taps_h) * kTapGroupsW;
+constexpr int kSliceBlocks = P::groups * kInTiles * kOutTiles * kTapGroups;
+
+// Planes of grad_y that the taps of a block read, and the taps of a plane, which are kStep positions apart.
+constexpr int kPeriodH = P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h);
+constexpr int kPeriodW = P::stride_w / greatest_common_divisor(P::stride_w, P::dilation_w);
+constexpr int kPlanesH = smaller(P::taps_h, kPeriodH);
+constexpr int kPlanesW = smaller(P::taps_w, kPeriodW);
+constexpr int kStepH = P::dilation_h / greatest_common_divisor(P::stride_h, P::dilation_h);
+constexpr int kStepW = P::dilation_w / greatest_common_divisor(P::stride_w, P::dilation_w);
+constexpr int kHaloH = (ceil_div(P::taps_h, kPeriodH) - 1) * kStepH;
+constexpr int kHaloW = (ceil_div(P::taps_w, kPeriodW) - 1) * kStepW;
+constexpr int kPlanes = kPlanesH * kPlanesW;
+
+// A warp's share: all kernel rows of some columns of taps, by tiles of 16 input channels and 8 output channels.
+constexpr int kWarpTapsW = P::taps_w / P::warps_taps;
+constexpr int kWarpTaps = P::taps_h * kWarpTapsW;
+constexpr int kWarpIn = P::block_in / P::warps_in;
+constexpr int kWarpOut = P::block_out / P::warps_out;
+constexpr int kRowTiles = kWarpIn / 16;
+constexpr int kColumnTiles = kWarpOut / 8;
+constexpr int kColumnLoads = ceil_div(kColumnTiles, 2);
+constexpr int kAccumulators = kWarpTaps * kRowTiles * kColumnTiles * 4;  // of a thread
+constexpr long long kTotals = static_cast<long long>(kAccumulators) * kThreads;
+
+// The positions of a product: kParts rows of kPart adjacent ones, kPartRows rows apart. The next product has the next
+// rows, so that what a kernel row reads for one the kernel row before it reads for the next.
+constexpr int kHalf = kInstructionK / 2;
+constexpr int kPart = P::tile_columns % kInstructionK == 0 ? kInstructionK
+                      : P::tile_columns % kHalf == 0       ? kHalf
+                                                           : kHalf / 2;
+constexpr int kParts = kInstructionK / kPart;
+constexpr int kPartRows = P::tile_rows / kParts;
+constexpr int kKSteps = P::tile_rows * P::tile_columns / kInstructionK;
+constexpr int kRuns = kKSteps / P::run;         // of all warps that share the positions
+constexpr int kOwnRuns = kRuns / P::warps_k;
+constexpr int kRunProducts = P::run * kWarpTaps * kRowTiles * kColumnTiles;  // of a warp, which are written out
+// What a run reads of grad_y for one column of taps, at most: rows of the planes, or each kernel row's own.
+constexpr int kPlaneLoads = P::run + kHaloH;
+constexpr int kRunLoads = smaller(kPlanesH * kPlaneLoads, P::run* P::taps_h);
+
+// The positions of a stage, of x and of each plane of grad_y. Rows of all images follow one another, each image with
+// kHaloH rows of zeros at its end. 16 bits: parts of four are in other banks than those of the next part.
+constexpr int kInputPitch = P::tile_columns;
+constexpr int kInputPixels = P::tile_rows * kInputPitch;
+constexpr int kWindowColumns = P::tile_columns + kHaloW;
+constexpr int kWindowPitch = kWindowColumns + (kPart == 4 && kVector == 8 ? floor_mod(4 - kWindowColumns, 8) : 0);
+constexpr int kPlanePixels = (P::tile_rows + kHaloH) * kWindowPitch;
+constexpr int kWindowPixels = kPlanes * kPlanePixels;
+
+// Where they lie, by units of channels of 16 bytes: NCHW pixels of a unit are adjacent, else units of a pixel. 16 bits:
+// eight adjacent pixels of a unit are in different banks. tf32: so are four pixels of two adjacent units.
+constexpr int kInputUnits = P::block_in / kVector;
+constexpr int kWindowUnits = P::block_out / kVector;
+__host__ __device__ constexpr int pixel_pitch(int units) {
+  return !P::channels_last         ? 16
+         : P::type == kWgmmaTf32 ? 16 * (units + floor_mod(2 - units, 4))
+                                   : 16 * (units / 2 * 2 + 1);
+}
+__host__ __device__ constexpr int unit_pitch(int pixels) {
+  return P::channels_last          ? 16
+         : P::type == kWgmmaTf32 ? 16 * (pixels + floor_mod(4 - pixels, 8))
+                                   : 16 * pixels;
+}
+constexpr int kInputPixelPitch = pixel_pitch(kInputUnits);
+constexpr int kInputUnitPitch = unit_pitch(kInputPixels);
+constexpr int kWindowPixelPitch = pixel_pitch(kWindowUnits);
+constexpr int kWindowUnitPitch = unit_pitch(kWindowPixels);
+constexpr int kInputBytes = P::channels_last ? kInputPixels * kInputPixelPitch : kInputUnits * kInputUnitPitch;
+constexpr int kWindowBytes = P::channels_last ? kWindowPixels * kWindowPixelPitch : kWindowUnits * kWindowUnitPitch;
+constexpr int kStageBytes = kInputBytes + kWindowBytes;
+
+// What threads bring: copies, or units that come through registers, of x and then of grad_y. A thread brings one in
+// each turn. Those through registers come in batches, one before each run of products.
+constexpr int kPieces = P::copy_bytes > 0 ? 16 / P::copy_bytes : 1;  // of a unit
+constexpr int kInputTurns = ceil_div(kInputPixels * kInputUnits * kPieces, kThreads);
+constexpr int kWindowTurns = ceil_div(kWindowPixels * kWindowUnits * kPieces, kThreads);
+constexpr int kTurns = kInputTurns + kWindowTurns;
+constexpr int kBatch = ceil_div(kTurns, kOwnRuns);
+constexpr int kBatchWords = P::copy_bytes > 0 ? 0 : kBatch * kVector;  // that a thread has in flight
+
+// On their way to memory results take the place of the stages: eight input channels of each warp at a time. Pitches
+// keep stores to shared memory free of bank conflicts, and loads nearly so.
+constexpr bool kChannelsTogether = P::weight_channels_last || kKernelTaps == 1;
+constexpr int kTaps = P::taps_h * P::taps_w;
+constexpr int kTapPitch = P::block_out + (kChannelsTogether || kTaps == 1 ? 0 : ceil_div(ceil_div(32, kTaps), 2) * 2);
+constexpr int kChannelPitch = kTaps * kTapPitch + floor_mod(8 - kTaps * kTapPitch, 32);
+constexpr int kStoredChannels = 8 * P::warps_in;
+constexpr int kResultBytes = kStoredChannels * kChannelPitch * 4;
+constexpr int kSharedBytes = larger(P::stages * kStageBytes, kResultBytes);
+
+constexpr int kAlignment = larger(P::copy_bytes, kBytes);  // of x and grad_y, in bytes
+
+constexpr int kMostAccumulators = 128;  // of a thread
+static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
+static_assert(kAccumulators <= kMostAccumulators, "the accumulators fit the registers");
+static_assert(P::taps_w % P::warps_taps == 0 && P::block_in % (16 * P::warps_in) == 0 &&
+                  P::block_out % (8 * P::warps_out) == 0 && (kColumnTiles == 1 || kColumnTiles % 2 == 0),
+              "warps have whole products");
+static_assert(P::tile_columns % kPart == 0 && P::tile_rows % kParts == 0 && kPartRows % P::run == 0 &&
+                  kRuns % P::warps_k == 0,
+              "warps have whole runs of products");
+static_assert(P::stages >= 2 && (P::copy_bytes > 0 || P::stages == 2),
+              "what goes through registers is written while the stage before is read");

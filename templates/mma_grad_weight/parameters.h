@@ -1,0 +1,65 @@
+// Static parameters of the template `mma_grad_weight`, with the values that it has when compiled as it stands: DCGAN's
+// fourth layer in f16 with channels last. A plan names a value for each of them (its planner says how they are
+// chosen).
+#pragma once
+
+struct Parameters {
+  // The layer.
+  static constexpr int kernel_h = 4;
+  static constexpr int kernel_w = 4;
+  static constexpr int stride_h = 2;
+  static constexpr int stride_w = 2;
+  static constexpr int padding_h = 1;
+  static constexpr int padding_w = 1;
+  static constexpr int output_padding_h = 0;
+  static constexpr int output_padding_w = 0;
+  static constexpr int dilation_h = 1;
+  static constexpr int dilation_w = 1;
+  static constexpr int in_channels = 128;
+  static constexpr int out_channels = 64;
+  static constexpr int groups = 1;
+  static constexpr bool has_bias = false;
+  static constexpr bool channels_last = true;          // x and grad_y are NHWC
+  static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
+
+  // Rows and columns of the input; -1: an argument of the kernels.
+  static constexpr int height = 16;
+  static constexpr int width = 16;
+
+  // Types. Element is what memory holds (f16 and bf16 as bits in an unsigned short).
+  using Element = unsigned short;
+  using Sum = float;
+  static constexpr int type = 0;   // WgmmaType of the products
+  static constexpr int store = 1;  // elements that are stored together
+
+  // The weights of a block: a rectangle of taps by some input channels (a multiple of 16 * warps_in) and output channels
+  // (of 16 * warps_out; or 8 for each of these warps). Its warps share the channels, the columns of taps, and the
+  // positions.
+  static constexpr int taps_h = 4;
+  static constexpr int taps_w = 4;
+  static constexpr int block_in = 64;
+  static constexpr int block_out = 32;
+  static constexpr int warps_in = 2;
+  static constexpr int warps_out = 1;
+  static constexpr int warps_taps = 4;
+  static constexpr int warps_k = 1;
+  static constexpr int blocks_per_sm = 1;
+
+  // The positions of a stage: tile_rows rows of tile_columns. A warp makes the products of `run` rows of them one after
+  // the other, so that kernel rows share what they load.
+  static constexpr int tile_rows = 8;
+  static constexpr int tile_columns = 16;
+  static constexpr int run = 4;
+
+  // The pipeline: stages, and bytes of one asynchronous copy (4, 8 or 16), or 0: positions come through registers, so
+  // that NCHW becomes what products read, and there are two stages.
+  static constexpr int stages = 3;
+  static constexpr int copy_bytes = 16;
+
+  // Slices of all positions, each of which blocks of its own sum up. After so many stages a block's accumulators are
+  // promoted to fp32 totals; 0: never.
+  static constexpr int slices = 4;
+  static constexpr int promote_stages = 0;
+  // The same for the gradient of the bias.
+  static constexpr int bias_slices = 1;
+};

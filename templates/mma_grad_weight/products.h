@@ -1,0 +1,164 @@
+// Part of the template `mma_grad_weight`: the products of a stage.
+// Needs: P
+#pragma once
+
+#include "device/matrix_load.h"
+#include "device/mma.h"
+#include "layout.h"
+
+// One thread's accumulators: of each tap of its warp, tile of 16 input channels and tile of 8 output channels.
+using Accumulators = float[kWarpTaps][kRowTiles][kColumnTiles][4];
+
+__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
+  if (P::type == kWgmmaF16) {
+    mma_k16_f16(acc, a, b);
+  } else if (P::type == kWgmmaBf16) {
+    mma_k16_bf16(acc, a, b);
+  } else {
+    mma_k8_tf32(acc, a, b);
+  }
+}
+
+// Where a lane's words of fragments begin in a stage: of x, and of grad_y for the warp's first kernel row and each of
+// its columns of taps.
+struct Places {
+  int input;
+  int window[kWarpTapsW];
+};
+
+// A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
+// matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,
+// then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel
+// lane / 4.
+__device__ __forceinline__ int lane_place(int lane, const bool is_a, const int pitch, const int pixel_bytes,
+                                          const int unit_bytes) {
+  const int position = P::type == kWgmmaTf32 ? lane % 4 : is_a ? lane % 8 + lane / 16 * 8 : lane % 16;
+  const int pixel = position / kPart * (kPartRows * pitch) + position % kPart;
+  return pixel * pixel_bytes + (P::type == kWgmmaTf32 ? lane / 16 * unit_bytes + lane / 4 % 4 * 4
+                                : is_a                ? lane / 8 % 2 * unit_bytes
+                                                      : lane / 16 * unit_bytes);
+}
+
+__device__ __forceinline__ Places places_of(int lane, int warp_in, int warp_out, int warp_taps) {
+  Places places;
+  places.input = lane_place(lane, true, kInputPitch, kInputPixelPitch, kInputUnitPitch) +
+                 warp_in * (kWarpIn / kVector * kInputUnitPitch);
+  const int window = kInputBytes + lane_place(lane, false, kWindowPitch, kWindowPixelPitch, kWindowUnitPitch) +
+                     warp_out * (kWarpOut / kVector * kWindowUnitPitch);
+#pragma unroll
+  for (int column = 0; column < kWarpTapsW; ++column) {
+    const int kw = warp_taps * kWarpTapsW + column;
+    places.window[column] =
+        window + (kw % kPeriodW * kPlanePixels + kw / kPeriodW * kStepW) * kWindowPixelPitch;
+  }
+  return places;
+}
+
+__device__ __forceinline__ unsigned int shared_word(const unsigned char* from) {
+  return *reinterpret_cast<const unsigned int*>(from);
+}
+
+// Pixels from the first half of a product's positions to the second one.
+__host__ __device__ constexpr int half_pixels(int pitch) {
+  return kPart == kInstructionK ? kHalf : kHalf / kPart * kPartRows * pitch;
+}
+
+// Loads an A fragment: 16 input channels by the positions of a product.
+__device__ __forceinline__ void load_rows(unsigned int (&a)[4], const unsigned char* from) {
+  if constexpr (P::type == kWgmmaTf32) {
+    constexpr int kNextHalf = half_pixels(kInputPitch) * kInputPixelPitch;
+    a[0] = shared_word(from);
+    a[1] = shared_word(from + 2 * kInputUnitPitch);
+    a[2] = shared_word(from + kNextHalf);
+    a[3] = shared_word(from + (kNextHalf + 2 * kInputUnitPitch));
+  } else {
+    matrix_load_x4_transposed(a, from);
+  }
+}
+
+// Loads two B fragments, one behind the other: eight output channels each. A warp may have the first alone.
+__device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigned char* from) {
+  if constexpr (P::type == kWgmmaTf32) {
+    constexpr int kNextHalf = half_pixels(kWindowPitch) * kWindowPixelPitch;
+    b[0] = shared_word(from);
+    b[1] = shared_word(from + kNextHalf);
+    if (kColumnTiles > 1) {
+      b[2] = shared_word(from + 2 * kWindowUnitPitch);
+      b[3] = shared_word(from + (kNextHalf + 2 * kWindowUnitPitch));
+    }
+  } else if constexpr (kColumnTiles > 1) {
+    matrix_load_x4_transposed(b, from);
+  } else {
+    unsigned int one[2];
+    matrix_load_x2_transposed(one, from);
+    b[0] = one[0];
+    b[1] = one[1];
+  }
+}
+
+// By how many rows of its plane a kernel row is moved.
+__host__ __device__ constexpr int rows_of_tap(int row) {
+  return row / kPeriodH * kStepH;
+}
+// What a kernel row reads for a step of a run, as a number of the run's loads for one column of taps.
+__host__ __device__ constexpr int load_of(int step, int row) {
+  return row % kPeriodH * kPlaneLoads + step + rows_of_tap(row);
+}
+// Whether no step before reads it: the next kernel row of the plane did, kStepH steps ago.
+__host__ __device__ constexpr bool is_new(int step, int row) {
+  return step < kStepH || row + kPeriodH >= P::taps_h;
+}
+// Bytes from the warp's first kernel row at the run's first step to a kernel row at a step.
+__host__ __device__ constexpr int offset_of_load(int step, int row) {
+  return (row % kPeriodH * (kPlanesW * kPlanePixels) + (step + rows_of_tap(row)) * kWindowPitch) * kWindowPixelPitch;
+}
+
+constexpr int kColumnGroups = P::tile_columns / kPart;
+
+// Adds the products of a run of a stage, which begins at `stage`.
+__device__ __forceinline__ void multiply_run(Accumulators& acc, const unsigned char* stage, const Places& places,
+                                             int run) {
+  const int row = run / kColumnGroups * P::run;
+  const int column = run % kColumnGroups * kPart;
+  const unsigned char* input = stage + places.input + (row * kInputPitch + column) * kInputPixelPitch;
+  const unsigned char* window = stage + (row * kWindowPitch + column) * kWindowPixelPitch;
+  constexpr int kLastRow = P::kernel_h - 1;
+  constexpr int kLastColumn = P::kernel_w - 1;
+  // taps (0 to {kLastRow}, 0 to {kLastColumn})
+  unsigned int a[P::run][kRowTiles][4];
+#pragma unroll
+  for (int tap_column = 0; tap_column < kWarpTapsW; ++tap_column) {
+    unsigned int b[kPlanesH * kPlaneLoads][kColumnLoads][4];
+#pragma unroll
+    for (int step = 0; step < P::run; ++step) {
+      if (tap_column == 0) {
+#pragma unroll
+        for (int tile = 0; tile < kRowTiles; ++tile) {
+          load_rows(a[step][tile],
+                    input + (step * (kInputPitch * kInputPixelPitch) + tile * (16 / kVector * kInputUnitPitch)));
+        }
+      }
+#pragma unroll
+      for (int tap_row = 0; tap_row < P::taps_h; ++tap_row) {
+        const int load = load_of(step, tap_row);
+        if (is_new(step, tap_row)) {
+#pragma unroll
+          for (int two = 0; two < kColumnLoads; ++two) {
+            load_columns(b[load][two], window + places.window[tap_column] +
+                                           (offset_of_load(step, tap_row) + two * (16 / kVector * kWindowUnitPitch)));
+          }
+        }
+        const int tap = tap_row * kWarpTapsW + tap_column;
+#pragma unroll
+        for (int column_tile = 0; column_tile < kColumnTiles; ++column_tile) {
+          const unsigned int of_tile[2] = {b[load][column_tile / 2][column_tile % 2 * 2],
+                                           b[load][column_tile / 2][column_tile % 2 * 2 + 1]};
+#pragma unroll
+          for (int tile = 0; tile < kRowTiles; ++tile) {
+            multiply_add(acc[tap][tile][column_tile], a[step][tile], of_tile);
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,121 @@
+// `mma_grad_weight`: gradients of the weights by products of warps, with windows of positions in shared memory.
+#include "tests/template_facts/facts.h"
+
+#include "tests/template_facts/slices.h"
+
+namespace convtgen::testing {
+
+TemplateFacts facts_of_mma_grad_weight() {
+  return {
+      .name = "mma_grad_weight",
+      .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},
+      .layouts = {Layout::kNchw, Layout::kNhwc},
+      .search = "shifts",
+      .refused =
+          {
+              {.layer = "16 -> 16; kernel 3; compute tf32; directions grad_weight",
+               .reason = "architecture sm_75 has no cp.async; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
+                         "sm_100, sm_103, sm_110, sm_120, sm_121",
+               .architecture = "sm_75"},
+              {.layer = "16 -> 64; kernel 3; groups 4; compute tf32; directions grad_weight",
+               .reason = "groups of 4 input channels; tensor cores want 16"},
+          },
+      .changed = ChangedProgram{.layer = "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input "
+                                         "128x16x16; dtype f16; layout nhwc; directions grad_weight",
+                                .before = "(* 16 (+ (* (/ units 2) 2) 1))",
+                                .after = "(* 16 (+ (* (/ units 2) 2) 3))"},
+      .goldens =
+          {
+              {.name = "mma_grad_weight",
+               .layer = "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; "
+                        "layout nhwc; bias; directions grad_weight",
+               .architecture = "sm_80",
+               .others = {"kernel 3x3; input 8x512x512; dtype f16; directions grad_weight",
+                          "kernel 3x3; stride 2x2; input ?x?x?; compute tf32; bias; directions grad_weight",
+                          "kernel 5x5; dilation 3x1; input 1x9x8; dtype bf16; layout nhwc; directions grad_weight"}},
+          },
+      .compiled =
+          {
+              {.group = "weights_by_warps_nhwc",
+               .compute = Compute::kF16,
+               .layout = Layout::kNhwc,
+               .benchmarks = summed_layers(),
+               .direction = Direction::kGradWeight},
+              {.group = "weights_by_warps",
+               .compute = Compute::kTf32,
+               .benchmarks = summed_layers(),
+               .direction = Direction::kGradWeight},
+              {.group = "weights_by_warps_tf32_nhwc",
+               .compute = Compute::kTf32,
+               .layout = Layout::kNhwc,
+               .benchmarks = {"kb65", "unet4", "hifi4"},
+               .direction = Direction::kGradWeight},
+              {.group = "weights_by_warps_bf16",
+               .compute = Compute::kBf16,
+               .benchmarks = {"kb57", "unet4"},
+               .direction = Direction::kGradWeight},
+          },
+      .machine_code = {.warp_products = true},
+      .other_chips = {"sm_100", "sm_103", "sm_110", "sm_120", "sm_121"},
+      .launched_gradient = "conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; compute tf32",
+      .far_gradients =
+          {
+              {.name = "mma_grad_weight_images",
+               .layer = "conv_transpose2d 16 -> 8; kernel 3x3; padding 1x1; input ?x5x7; dtype f16"},
+              {.name = "mma_grad_weight_images_channels_last",
+               .layer = "conv_transpose2d 16 -> 8; kernel 4x4; stride 2x2; padding 1x1; input ?x5x7; dtype f16; layout "
+                        "nhwc"},
+              {.name = "mma_grad_weight_images_of_any_size",
+               .layer = "conv_transpose2d 16 -> 8; kernel 3x3; stride 2x2; input ?x?x?; compute tf32"},
+              {.name = "mma_grad_weight_rows",
+               .layer = "conv_transpose2d 32 -> 16; kernel 3x3; stride 2x2; groups 2; input ?x?x?; compute tf32",
+               .by_rows = true},
+              {.name = "mma_grad_weight_rows_channels_last",
+               .layer = "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; dtype bf16; layout nhwc",
+               .by_rows = true},
+          },
+      .far_weights = "; dtype f16",
+      .unseen_of_gradients = {kAddingSlices, kAddingBlocks},
+      .mutants =
+          {
+              {.name = "mma_grad_weight_copies",
+               .layer = "conv_transpose2d 24 -> 24; kernel 3x3; stride 2x1; padding 1x1; bias; input 3x5x9; dtype f16; "
+                        "layout nhwc; directions grad_weight",
+               .least_mutants = 20,
+               .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 1, warps_k "
+                        "2, tile_rows 4, tile_columns 16, run 2, stages 2, slices 2, bias_slices 2"},
+              {.name = "mma_grad_weight_registers",
+               .layer = "conv_transpose2d 12 -> 20; kernel 3x3; stride 2x1; padding 1x1; input 3x5x9; compute tf32; "
+                        "directions grad_weight",
+               .least_mutants = 20,
+               .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
+                        "2, tile_rows 4, tile_columns 8, run 2, stages 2, slices 1"},
+          },
+      .wrong_numbers =
+          {
+              .gradient_rounding =
+                  {
+                      {.name = "Mma",
+                       .layer =
+                           "conv_transpose2d 10 -> 12; kernel 2x2; input 1x4x12; compute tf32; directions grad_weight"},
+                      {.name = "MmaChannelsLast",
+                       .layer = "conv_transpose2d 12 -> 16; kernel 2x2; input 1x4x12; compute tf32; layout nhwc; "
+                                "directions grad_weight"},
+                  },
+          },
+      .nan_gradients =
+          {
+              {.name = "mma_grad_weight_registers",
+               .rest = "20 -> 16; kernel 4x4; stride 2x2; padding 1x1; input 7x?x?; bias",
+               .copy_bytes = 0},
+              {.name = "mma_grad_weight_pixels",
+               .rest = "20 -> 16; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc",
+               .copy_bytes = 16},
+              {.name = "mma_grad_weight_odd_pixels",
+               .rest = "17 -> 16; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc",
+               .copy_bytes = 4},
+          },
+  };
+}
+
+}  // namespace convtgen::testing
