@@ -83,10 +83,10 @@ __device__ __forceinline__ void store_block(const Accumulators& acc, float* sums
         for (int tap = 0; tap < kWarpTaps; ++tap) {
 #pragma unroll
           for (int column = 0; column < kColumnTiles; ++column) {
-            float2* to = reinterpret_cast<float2*>(
-                own + (tap / kWarpTapsW * P::taps_w + tap % kWarpTapsW) * kTapPitch + column * 8);
-            float2 sum = make_float2(acc[tap][half / 2][column][half % 2 * 2],
-                                     acc[tap][half / 2][column][half % 2 * 2 + 1]);
+            float2* to = reinterpret_cast<float2*>(own + (tap / kWarpTapsW * P::taps_w + tap % kWarpTapsW) * kTapPitch +
+                                                   column * 8);
+            float2 sum =
+                make_float2(acc[tap][half / 2][column][half % 2 * 2], acc[tap][half / 2][column][half % 2 * 2 + 1]);
             if (k > 0) {
               const float2 before = *to;
               sum.x = before.x + sum.x;

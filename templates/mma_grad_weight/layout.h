@@ -67,7 +67,7 @@ constexpr int kPart = P::tile_columns % kInstructionK == 0 ? kInstructionK
 constexpr int kParts = kInstructionK / kPart;
 constexpr int kPartRows = P::tile_rows / kParts;
 constexpr int kKSteps = P::tile_rows * P::tile_columns / kInstructionK;
-constexpr int kRuns = kKSteps / P::run;         // of all warps that share the positions
+constexpr int kRuns = kKSteps / P::run;  // of all warps that share the positions
 constexpr int kOwnRuns = kRuns / P::warps_k;
 constexpr int kRunProducts = P::run * kWarpTaps * kRowTiles * kColumnTiles;  // of a warp, which are written out
 // What a run reads of grad_y for one column of taps, at most: rows of the planes, or each kernel row's own.
@@ -88,14 +88,12 @@ constexpr int kWindowPixels = kPlanes * kPlanePixels;
 constexpr int kInputUnits = P::block_in / kVector;
 constexpr int kWindowUnits = P::block_out / kVector;
 __host__ __device__ constexpr int pixel_pitch(int units) {
-  return !P::channels_last         ? 16
+  return !P::channels_last       ? 16
          : P::type == kWgmmaTf32 ? 16 * (units + floor_mod(2 - units, 4))
-                                   : 16 * (units / 2 * 2 + 1);
+                                 : 16 * (units / 2 * 2 + 1);
 }
 __host__ __device__ constexpr int unit_pitch(int pixels) {
-  return P::channels_last          ? 16
-         : P::type == kWgmmaTf32 ? 16 * (pixels + floor_mod(4 - pixels, 8))
-                                   : 16 * pixels;
+  return P::channels_last ? 16 : P::type == kWgmmaTf32 ? 16 * (pixels + floor_mod(4 - pixels, 8)) : 16 * pixels;
 }
 constexpr int kInputPixelPitch = pixel_pitch(kInputUnits);
 constexpr int kInputUnitPitch = unit_pitch(kInputPixels);
@@ -112,7 +110,7 @@ constexpr int kInputTurns = ceil_div(kInputPixels * kInputUnits * kPieces, kThre
 constexpr int kWindowTurns = ceil_div(kWindowPixels * kWindowUnits * kPieces, kThreads);
 constexpr int kTurns = kInputTurns + kWindowTurns;
 constexpr int kBatch = ceil_div(kTurns, kOwnRuns);
-constexpr int kBatchWords = P::copy_bytes > 0 ? 0 : kBatch * kVector;  // that a thread has in flight
+constexpr int kBatchWords = P::copy_bytes > 0 ? 0 : kBatch* kVector;  // that a thread has in flight
 
 // On their way to memory results take the place of the stages: eight input channels of each warp at a time. Pitches
 // keep stores to shared memory free of bank conflicts, and loads nearly so.

@@ -139,23 +139,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
   int issued = 0;
   Words words;
-  if (P::copy_bytes > 0) {
+  // The first stages. One through registers comes as a whole.
 #pragma unroll 1
-    for (; issued < P::stages - 1; ++issued) {
-      if (issued < count) {
-        copy_stage(shared + issued * kStageBytes, source, next, thread, batch, in_h, in_w, out_h, out_w);
-        move_on(next, row_tiles, in_h);
+  for (; issued < P::stages - 1; ++issued) {
+    if (issued < count) {
+#pragma unroll 1
+      for (int part = 0; part < kOwnRuns; ++part) {
+        bring_batch(shared + issued * kStageBytes, words, source, next, part, thread, batch, in_h, in_w, out_h, out_w);
+        if (P::copy_bytes == 0) {
+          store_batch(shared, words, part, thread);
+        }
       }
-      async_copy_commit();
+      move_on(next, row_tiles, in_h);
     }
-  } else if (count > 0) {
-#pragma unroll 1
-    for (int batch_index = 0; batch_index < kOwnRuns; ++batch_index) {
-      load_batch(words, source, next, batch_index, thread, batch, in_h, in_w, out_h, out_w);
-      store_batch(shared, words, batch_index, thread);
-    }
-    move_on(next, row_tiles, in_h);
-    issued = 1;
+    async_copy_commit();
   }
 
   Accumulators acc = {};
@@ -172,22 +169,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     }
     __syncthreads();  // the stage has come, and all have read the one that is staged now
     const bool more = issued < count;
-    if (P::copy_bytes > 0) {
-      if (more) {
-        copy_stage(to, source, next, thread, batch, in_h, in_w, out_h, out_w);
-      }
-      async_copy_commit();
-    }
 #pragma unroll 1
     for (int run = 0; run < kOwnRuns; ++run) {
-      if (P::copy_bytes == 0 && more) {
-        load_batch(words, source, next, run, thread, batch, in_h, in_w, out_h, out_w);
+      if (more) {
+        bring_batch(to, words, source, next, run, thread, batch, in_h, in_w, out_h, out_w);
       }
       multiply_run(acc, from, places, run * P::warps_k + warp_k);
       if (P::copy_bytes == 0 && more) {
         store_batch(to, words, run, thread);
       }
     }
+    async_copy_commit();
     if (more) {
       move_on(next, row_tiles, in_h);
       ++issued;

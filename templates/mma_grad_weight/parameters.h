@@ -32,9 +32,9 @@ struct Parameters {
   static constexpr int type = 0;   // WgmmaType of the products
   static constexpr int store = 1;  // elements that are stored together
 
-  // The weights of a block: a rectangle of taps by some input channels (a multiple of 16 * warps_in) and output channels
-  // (of 16 * warps_out; or 8 for each of these warps). Its warps share the channels, the columns of taps, and the
-  // positions.
+  // The weights of a block: a rectangle of taps by some input channels (a multiple of 16 * warps_in) and output
+  // channels (of 16 * warps_out; or 8 for each of these warps). Its warps share the channels, the columns of taps, and
+  // the positions.
   static constexpr int taps_h = 4;
   static constexpr int taps_w = 4;
   static constexpr int block_in = 64;

@@ -48,8 +48,7 @@ __device__ __forceinline__ Places places_of(int lane, int warp_in, int warp_out,
 #pragma unroll
   for (int column = 0; column < kWarpTapsW; ++column) {
     const int kw = warp_taps * kWarpTapsW + column;
-    places.window[column] =
-        window + (kw % kPeriodW * kPlanePixels + kw / kPeriodW * kStepW) * kWindowPixelPitch;
+    places.window[column] = window + (kw % kPeriodW * kPlanePixels + kw / kPeriodW * kStepW) * kWindowPixelPitch;
   }
   return places;
 }

@@ -17,7 +17,7 @@ constexpr const char* kSummedLayers[] = {
     "64 -> 64; kernel 3x7; padding 1x3; input 8x512x512; compute tf32",
     "128 -> 64; kernel 2x2; stride 2x2; input 8x256x256; dtype f16; layout nhwc; bias",
     "33 -> 20; kernel 5x5; stride 3x3; input ?x?x?; dtype bf16; bias",
-    "64 -> 48; kernel 3x3; stride 2x2; dilation 3x3; groups 2; input 2x40x52; dtype f16; layout nhwc",
+    "64 -> 48; kernel 3x3; stride 2x2; dilation 3x3; groups 2; input 8x80x104; dtype f16; layout nhwc",
     "512 -> 256; kernel 1x16; stride 1x8; padding 0x4; input 16x1x512; bias; compute tf32",
     "512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f16",
 };

@@ -68,8 +68,9 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const double runs = c.number(kOwnRuns) * warps;  // of all warps, in a stage
   const double products = runs * c.number(kRunProducts);
   // Vectors of 16 bytes that products load, by eights.
-  const double loads = runs * 4 * (static_cast<double>(b.run) * c.number(kRowTiles) +
-                                   c.number(kWarpTapsW) * c.number(kRunLoads) * c.number(kColumnTiles) / 2);
+  const double loads = runs * 4 *
+                       (static_cast<double>(b.run) * c.number(kRowTiles) +
+                        c.number(kWarpTapsW) * c.number(kRunLoads) * c.number(kColumnTiles) / 2);
   const bool tf32 = f.bytes == 4;
   const double staged = c.number(kStageBytes);
   const double turns = c.number(kTurns) * c.number(kThreads) / 32;
@@ -78,12 +79,11 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const double read_again = f.channels_last ? 1 : std::min<double>(static_cast<double>(f.columns.stride), 4);
   const double instructions_of_turn =
       b.copy_bytes > 0 ? f.factors.mma_grad_weight_copy * (1 + rounded) : f.factors.mma_grad_weight_turn;
-  const StageWork stage = {
-      .tensor_cycles = products * sm.mma_cycles,
-      .shared_wavefronts = loads * 128 / sm.shared_bytes_per_cycle +
-                           staged * (1 + 2 * rounded) / f.factors.mma_grad_weight_copied,
-      .instructions = (products + loads / (tf32 ? 1 : 4) + turns * instructions_of_turn) / 4,
-      .l2_bytes = c.number(kInputBytes) + read_again * c.number(kWindowBytes)};
+  const StageWork stage = {.tensor_cycles = products * sm.mma_cycles,
+                           .shared_wavefronts = loads * 128 / sm.shared_bytes_per_cycle +
+                                                staged * (1 + 2 * rounded) / f.factors.mma_grad_weight_copied,
+                           .instructions = (products + loads / (tf32 ? 1 : 4) + turns * instructions_of_turn) / 4,
+                           .l2_bytes = c.number(kInputBytes) + read_again * c.number(kWindowBytes)};
   const double stages = std::ceil(static_cast<double>(tiles_of(f, b)) / static_cast<double>(b.slices));
   const auto slices = static_cast<double>(b.slices);
   const double blocks = c.number(kSliceBlocks) * slices / f.target.multiprocessors;  // of an SM
@@ -93,15 +93,15 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
                                  f.factors.mma_grad_weight_stage / at_once) +
                        outputs * f.factors.mma_grad_weight_output / 128;
   const double sum_bytes = b.slices > 1 ? 8 * slices * c.number(kWeights) : 0;  // written and read again
-  return seconds_of(f.target, {.launches = b.slices > 1 ? 2.0 : 1.0,
-                               .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
-                               .waves = std::max(blocks, at_once * std::ceil(blocks / at_once)),
-                               .wave_cycles = block,
-                               .memory_bytes = f.cost.bytes + sum_bytes / 2,
-                               .hidden_less = f.factors.hidden_less,
-                               .measured = f.target.features.has(Feature::kWgmma)
-                                               ? f.factors.mma_grad_weight_beside_wgmma
-                                               : f.factors.mma_grad_weight_measured});
+  return seconds_of(f.target,
+                    {.launches = b.slices > 1 ? 2.0 : 1.0,
+                     .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
+                     .waves = std::max(blocks, at_once * std::ceil(blocks / at_once)),
+                     .wave_cycles = block,
+                     .memory_bytes = f.cost.bytes + sum_bytes / 2,
+                     .hidden_less = f.factors.hidden_less,
+                     .measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_grad_weight_beside_wgmma
+                                                                        : f.factors.mma_grad_weight_measured});
 }
 
 /// Registers of a thread.
@@ -165,7 +165,7 @@ double choose_slices(const Facts& f, Block& b) {
 }
 
 /// Rows and columns of the positions of a stage.
-std::vector<std::pair<std::int64_t, std::int64_t>> tile_choices(const Facts& f, std::int64_t k) {
+std::vector<std::pair<std::int64_t, std::int64_t>> tile_choices(const Facts& f, std::int64_t k, std::int64_t least) {
   const std::int64_t width = f.sizes.extents[kWidth], all_rows = f.sizes.batch * f.sizes.extents[kHeight];
   std::vector<std::pair<std::int64_t, std::int64_t>> out;
   for (const std::int64_t columns : {k / 4, k / 2, k, 3 * k / 2, 2 * k, 3 * k, 4 * k, 8 * k, 16 * k}) {
@@ -175,7 +175,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> tile_choices(const Facts& f, 
     }
     for (std::int64_t rows = 1; rows * columns <= kMostPositions; rows *= 2) {
       const std::int64_t positions = rows * columns;
-      if (positions >= kLeastSteps * k && (rows < 2 * all_rows || positions < 2 * kLeastSteps * k)) {
+      if (positions >= least * k && (rows < 2 * all_rows || positions < 2 * least * k)) {
         out.emplace_back(rows, columns);
       }
     }
@@ -195,7 +195,8 @@ bool choose_run(const Facts& f, Block& b) {
     const std::int64_t of_column = rows / b.run;
     if (rows % b.run == 0 && of_column * (b.tile_columns / part) % b.warps_k == 0) {
       Constants& c = f.of(b);
-      if (b.run == 1 || (b.run * c[kRowTiles] <= kMostKept && c[kRunProducts] <= kMostRunProducts)) {
+      if (b.run == 1 || (b.run * c[kRowTiles] <= kMostKept && c[kRunProducts] <= kMostRunProducts &&
+                         c[kBatchWords] <= kMostBatchWords)) {
         return true;
       }
     }
@@ -204,10 +205,10 @@ bool choose_run(const Facts& f, Block& b) {
 }
 
 /// Adds, of a block with its channels, taps and warps, that with the best positions.
-void add_positions(const Facts& f, Block b, std::vector<Block>& out) {
+void add_positions(const Facts& f, Block b, bool is_large, std::vector<Block>& out) {
   Block best;
   double least = 0;
-  for (const auto& [rows, columns] : tile_choices(f, f.of(b)[kInstructionK])) {
+  for (const auto& [rows, columns] : tile_choices(f, f.of(b)[kInstructionK], is_large ? kLeastSteps : 1)) {
     Block tile(b);
     tile.tile_rows = rows;
     tile.tile_columns = columns;
@@ -224,22 +225,23 @@ void add_positions(const Facts& f, Block b, std::vector<Block>& out) {
   }
 }
 
-/// Blocks of a rectangle of taps, by warps and what each has.
-void add_warps(const Facts& f, Block b, std::vector<Block>& out) {
+/// Blocks of a rectangle of taps, by warps and what each has: of enough warps, with enough accumulators, or any.
+void add_warps(const Facts& f, Block b, bool is_large, std::vector<Block>& out) {
   for (const std::int64_t in : {1, 2, 4}) {
     for (const std::int64_t outs : {1, 2, 4, 8}) {
       const std::int64_t taps = b.taps_h * (b.taps_w / b.warps_taps);
       const std::int64_t accumulators = taps * in * outs * 4;
       const bool whole_in = in * 16 >= f.group_in, whole_out = outs * 8 >= f.group_out;
       if (accumulators > 128 || (in > 1 && (in / 2) * 16 >= f.group_in) || (outs > 1 && outs / 2 * 8 >= f.group_out) ||
-          (accumulators < kLeastAccumulators && !(whole_in && whole_out))) {
+          (is_large && accumulators < kLeastAccumulators && !(whole_in && whole_out))) {
         continue;
       }
       for (const std::int64_t warps_in : {1, 2, 4}) {
         for (const std::int64_t warps_out : {1, 2, 4}) {
           for (const std::int64_t warps_k : {1, 2, 4}) {
             const std::int64_t warps = warps_in * warps_out * warps_k * b.warps_taps;
-            if (warps < 4 || warps * 32 > kMostThreads || (warps_in > 1 && (warps_in - 1) * in * 16 >= f.group_in) ||
+            if ((is_large && warps < 4) || warps * 32 > kMostThreads ||
+                (warps_in > 1 && (warps_in - 1) * in * 16 >= f.group_in) ||
                 (warps_out > 1 && (warps_out - 1) * outs * 8 >= f.group_out) || (warps_k > 1 && warps > 8)) {
               continue;
             }
@@ -248,7 +250,7 @@ void add_warps(const Facts& f, Block b, std::vector<Block>& out) {
             b.warps_k = warps_k;
             b.block_in = warps_in * in * 16;
             b.block_out = warps_out * outs * 8;
-            add_positions(f, b, out);
+            add_positions(f, b, is_large, out);
           }
         }
       }
@@ -267,15 +269,20 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
   static Blocks blocks(const Facts& f) {
     const Block first = {.copy_bytes = copy_bytes_of(f), .bias_slices = bias_slices(f.problem)};
     std::vector<Block> out;
-    for (const auto& [taps_h, taps_w] : tap_rectangles(f.rows, f.columns)) {
-      for (const std::int64_t warps_taps : {1, 2, 3, 4, 5, 7, 8}) {
-        Block b(first);
-        b.taps_h = taps_h;
-        b.taps_w = taps_w;
-        b.warps_taps = warps_taps;
-        if (taps_w % warps_taps == 0 && taps_h * (taps_w / warps_taps) <= kMostTapsOfWarp) {
-          add_warps(f, b, out);
+    for (const bool is_large : {true, false}) {
+      for (const auto& [taps_h, taps_w] : tap_rectangles(f.rows, f.columns)) {
+        for (const std::int64_t warps_taps : {1, 2, 3, 4, 5, 7, 8}) {
+          Block b(first);
+          b.taps_h = taps_h;
+          b.taps_w = taps_w;
+          b.warps_taps = warps_taps;
+          if (taps_w % warps_taps == 0 && taps_h * (taps_w / warps_taps) <= kMostTapsOfWarp) {
+            add_warps(f, b, is_large, out);
+          }
         }
+      }
+      if (!out.empty()) {
+        break;
       }
     }
     std::erase_if(out, [&](const Block& b) { return f.of(b)[kSliceBlocks] > kIntMax / b.slices; });

@@ -80,9 +80,11 @@ std::int64_t offsets_of_taps(const Axis& axis) {
 
 double scalar_seconds(const LayerFacts& f, const Grid& grid) {
   const auto blocks = grid.checked_blocks(quantities_of(f.shape));
+  const double arithmetic = f.cost.flops / (f.factors.direct_reaches * f.target.f32_flops);
+  const double memory = f.cost.bytes / f.target.bytes_per_second;
   return !f.misfit && blocks && *blocks > 0
-             ? f.target.launch_seconds + std::max(f.cost.flops / (f.factors.direct_reaches * f.target.f32_flops),
-                                                  f.cost.bytes / f.target.bytes_per_second)
+             ? f.target.launch_seconds + std::max(arithmetic, memory) +
+                   f.factors.hidden_less * std::min(arithmetic, memory)
              : 0;
 }
 

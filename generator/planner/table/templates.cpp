@@ -32,8 +32,6 @@ constexpr std::array kTemplates = {
     &kGradWeightGemm,
     &kGradWeightPixels,
     &kGradWeightRows,
-    &kF32x3GradWeight,
-    &kF32x3GradWeightPixels,
     &kMmaGradWeight,
     &kGradBias,
 };
