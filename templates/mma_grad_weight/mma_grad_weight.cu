@@ -152,7 +152,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       }
       move_on(next, row_tiles, in_h);
     }
-    async_copy_commit();
+    if (P::copy_bytes > 0) {
+      async_copy_commit();
+    }
   }
 
   Accumulators acc = {};
@@ -179,7 +181,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         store_batch(to, words, run, thread);
       }
     }
-    async_copy_commit();
+    if (P::copy_bytes > 0) {
+      async_copy_commit();
+    }
     if (more) {
       move_on(next, row_tiles, in_h);
       ++issued;

@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "fd0575f68a60a37f2ad9ffeac77216da298f68208961d44ad7a97397b8f2a4f9")
+  (digest "ec907c36f64686569ad0461d8ddf5ac8ecf05174f1b7031497212356332d3151")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1103,42 +1103,46 @@
               (then
                 (do @59 (call store_batch shared words part thread)))))
           (do @62 (call move_on next row_tiles in_h))))
-      (do @64 (call async_copy_commit)))
+      (if @64 (> P::copy_bytes 0)
+        (then
+          (do @65 (call async_copy_commit)))))
     (blank @53)
-    (declare @67 Accumulators acc (init))
-    (declare @68 int stage 0)
-    (for @70 (pragma "unroll 1") (declare @70 int consumed 0) (< consumed count) (++ consumed)
-      (declare @71 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
-      (declare @72 (pointer "unsigned char") to (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
-      (if @73 (> P::copy_bytes 0)
+    (declare @69 Accumulators acc (init))
+    (declare @70 int stage 0)
+    (for @72 (pragma "unroll 1") (declare @72 int consumed 0) (< consumed count) (++ consumed)
+      (declare @73 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
+      (declare @74 (pointer "unsigned char") to (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
+      (if @75 (> P::copy_bytes 0)
         (then
-          (do @74 (call async_copy_wait (- P::stages 2)))
-          (if @75 (== P::type kWgmmaTf32)
+          (do @76 (call async_copy_wait (- P::stages 2)))
+          (if @77 (== P::type kWgmmaTf32)
             (then
-              (do @76 (call round_stage (+ shared (* stage kStageBytes)) thread))))))
-      (do @79 (call __syncthreads)
+              (do @78 (call round_stage (+ shared (* stage kStageBytes)) thread))))))
+      (do @81 (call __syncthreads)
         (trail "the stage has come, and all have read the one that is staged now"))
-      (declare @80 (const bool) more (< issued count))
-      (for @82 (pragma "unroll 1") (declare @82 int run 0) (< run kOwnRuns) (++ run)
-        (if @83 more
+      (declare @82 (const bool) more (< issued count))
+      (for @84 (pragma "unroll 1") (declare @84 int run 0) (< run kOwnRuns) (++ run)
+        (if @85 more
           (then
-            (do @84 (call bring_batch to words source next run thread batch in_h in_w out_h out_w))))
-        (do @86 (call multiply_run acc from places (+ (* run P::warps_k) warp_k)))
-        (if @87 (&& (== P::copy_bytes 0) more)
+            (do @86 (call bring_batch to words source next run thread batch in_h in_w out_h out_w))))
+        (do @88 (call multiply_run acc from places (+ (* run P::warps_k) warp_k)))
+        (if @89 (&& (== P::copy_bytes 0) more)
           (then
-            (do @88 (call store_batch to words run thread)))))
-      (do @91 (call async_copy_commit))
-      (if @92 more
+            (do @90 (call store_batch to words run thread)))))
+      (if @93 (> P::copy_bytes 0)
         (then
-          (do @93 (call move_on next row_tiles in_h))
-          (do @94 (++ issued))))
-      (do @96 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
-      (if_constexpr @97 (> P::promote_stages 0)
+          (do @94 (call async_copy_commit))))
+      (if @96 more
         (then
-          (if @98 (== (% (+ consumed 1) P::promote_stages) 0)
+          (do @97 (call move_on next row_tiles in_h))
+          (do @98 (++ issued))))
+      (do @100 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
+      (if_constexpr @101 (> P::promote_stages 0)
+        (then
+          (if @102 (== (% (+ consumed 1) P::promote_stages) 0)
             (then
-              (do @99 (call promote acc own_totals (< consumed P::promote_stages))))))))
-    (if @103 (&& (> P::promote_stages 0) (>= count P::promote_stages))
+              (do @103 (call promote acc own_totals (< consumed P::promote_stages))))))))
+    (if @107 (&& (> P::promote_stages 0) (>= count P::promote_stages))
       (then
-        (do @104 (call add_totals acc own_totals))))
-    (do @106 (call store_block acc (reinterpret_cast (pointer float) shared) target partial grad_weight warp_in warp_out warp_taps warp_k thread))))
+        (do @108 (call add_totals acc own_totals))))
+    (do @110 (call store_block acc (reinterpret_cast (pointer float) shared) target partial grad_weight warp_in warp_out warp_taps warp_k thread))))

@@ -75,19 +75,29 @@ TemplateFacts facts_of_mma_grad_weight() {
                .by_rows = true},
           },
       .far_weights = "; dtype f16",
-      .unseen_of_gradients = {kAddingSlices, kAddingBlocks},
+      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kFirstTile, kTilesOfBatch,
+                              "kernel: * #ll",  // totals take at most 64 MiB too
+                                                // A few channels or images of a known size.
+                              "load_batch: * #ll", "load_unit: * #ll", "load_unit_2: * #ll", "pixel_offset: * #ll",
+                              "pixel_offset_2: * #ll",
+                              // Images that have 2^31 elements each and share a tile.
+                              "pixel_offset: static_cast<long long>(height)",
+                              "pixel_offset_2: static_cast<long long>(height)"},
+      // Unseen: slices of no positions; turns in which no thread has a piece; stages that nobody reads.
       .mutants =
           {
               {.name = "mma_grad_weight_copies",
                .layer = "conv_transpose2d 24 -> 24; kernel 3x3; stride 2x1; padding 1x1; bias; input 3x5x9; dtype f16; "
                         "layout nhwc; directions grad_weight",
                .least_mutants = 20,
+               .unseen = 3,
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 1, warps_k "
                         "2, tile_rows 4, tile_columns 16, run 2, stages 2, slices 2, bias_slices 2"},
               {.name = "mma_grad_weight_registers",
                .layer = "conv_transpose2d 12 -> 20; kernel 3x3; stride 2x1; padding 1x1; input 3x5x9; compute tf32; "
                         "directions grad_weight",
-               .least_mutants = 20,
+               .least_mutants = 15,
+               .unseen = 3,
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
                         "2, tile_rows 4, tile_columns 8, run 2, stages 2, slices 1"},
           },
