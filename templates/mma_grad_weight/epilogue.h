@@ -17,7 +17,8 @@ struct Target {
 
 // The thread's accumulator of this number.
 __device__ __forceinline__ float& acc_at(Accumulators& acc, const int i) {
-  return acc[i / (kRowTiles * kColumnTiles * 4)][i / (kColumnTiles * 4) % kRowTiles][i / 4 % kColumnTiles][i % 4];
+  return acc[i / (kWarpInTiles * kWarpOutTiles * 4)][i / (kWarpOutTiles * 4) % kWarpInTiles][i / 4 % kWarpOutTiles]
+            [i % 4];
 }
 
 // Adds the accumulators to the thread's totals, and begins anew. The first time there are none yet.
@@ -74,7 +75,7 @@ __device__ __forceinline__ void store_block(const Accumulators& acc, float* sums
   float* own = sums + (warp_in * 8 + lane / 4) * kChannelPitch + warp_taps * (kWarpTapsW * kTapPitch) +
                warp_out * kWarpOut + lane % 4 * 2;
 #pragma unroll
-  for (int half = 0; half < 2 * kRowTiles; ++half) {  // of a tile of 16 input channels
+  for (int half = 0; half < 2 * kWarpInTiles; ++half) {  // of a tile of 16 input channels
 #pragma unroll 1
     for (int k = 0; k < P::warps_k; ++k) {
       __syncthreads();  // the stages, or the channels before, have been read, or the warps before have added theirs
@@ -82,7 +83,7 @@ __device__ __forceinline__ void store_block(const Accumulators& acc, float* sums
 #pragma unroll
         for (int tap = 0; tap < kWarpTaps; ++tap) {
 #pragma unroll
-          for (int column = 0; column < kColumnTiles; ++column) {
+          for (int column = 0; column < kWarpOutTiles; ++column) {
             float2* to = reinterpret_cast<float2*>(own + (tap / kWarpTapsW * P::taps_w + tap % kWarpTapsW) * kTapPitch +
                                                    column * 8);
             float2 sum =

@@ -52,10 +52,10 @@ constexpr int kWarpTapsW = P::taps_w / P::warps_taps;
 constexpr int kWarpTaps = P::taps_h * kWarpTapsW;
 constexpr int kWarpIn = P::block_in / P::warps_in;
 constexpr int kWarpOut = P::block_out / P::warps_out;
-constexpr int kRowTiles = kWarpIn / 16;
-constexpr int kColumnTiles = kWarpOut / 8;
-constexpr int kColumnLoads = ceil_div(kColumnTiles, 2);
-constexpr int kAccumulators = kWarpTaps * kRowTiles * kColumnTiles * 4;  // of a thread
+constexpr int kWarpInTiles = kWarpIn / 16;
+constexpr int kWarpOutTiles = kWarpOut / 8;
+constexpr int kWarpOutLoads = ceil_div(kWarpOutTiles, 2);
+constexpr int kAccumulators = kWarpTaps * kWarpInTiles * kWarpOutTiles * 4;  // of a thread
 constexpr long long kTotals = static_cast<long long>(kAccumulators) * kThreads;
 
 // The positions of a product: kParts rows of kPart adjacent ones, kPartRows rows apart. The next product has the next
@@ -67,19 +67,22 @@ constexpr int kPart = P::tile_columns % kInstructionK == 0 ? kInstructionK
 constexpr int kParts = kInstructionK / kPart;
 constexpr int kPartRows = P::tile_rows / kParts;
 constexpr int kKSteps = P::tile_rows * P::tile_columns / kInstructionK;
-constexpr int kRuns = kKSteps / P::run;  // of all warps that share the positions
-constexpr int kOwnRuns = kRuns / P::warps_k;
-constexpr int kRunProducts = P::run * kWarpTaps * kRowTiles * kColumnTiles;  // of a warp, which are written out
-// What a run reads of grad_y for one column of taps, at most: rows of the planes, or each kernel row's own.
-constexpr int kPlaneLoads = P::run + kHaloH;
-constexpr int kRunLoads = smaller(kPlanesH * kPlaneLoads, P::run* P::taps_h);
+constexpr int kStrips = kKSteps / P::strip;  // of all warps that share the positions
+constexpr int kOwnStrips = kStrips / P::warps_k;
+constexpr int kStripProducts = P::strip * kWarpTaps * kWarpInTiles * kWarpOutTiles;  // of a warp, which are written out
+// What a strip reads of grad_y for one column of taps, at most: rows of the planes, or each kernel row's own.
+constexpr int kPlaneLoads = P::strip + kHaloH;
+constexpr int kStripLoads = smaller(kPlanesH * kPlaneLoads, P::strip* P::taps_h);
 
 // The positions of a stage, of x and of each plane of grad_y. Rows of all images follow one another, each image with
-// kHaloH rows of zeros at its end. 16 bits: parts of four are in other banks than those of the next part.
-constexpr int kInputPitch = P::tile_columns;
+// kHaloH rows of zeros at its end. 16 bits: where eight positions are of two parts, these are in different banks.
+__host__ __device__ constexpr int row_pitch(int columns) {
+  return kPart == 4 && kVector == 8 && kPartRows <= 4 ? columns + floor_mod(4 / kPartRows - columns, 8 / kPartRows)
+                                                      : columns;
+}
+constexpr int kInputPitch = row_pitch(P::tile_columns);
 constexpr int kInputPixels = P::tile_rows * kInputPitch;
-constexpr int kWindowColumns = P::tile_columns + kHaloW;
-constexpr int kWindowPitch = kWindowColumns + (kPart == 4 && kVector == 8 ? floor_mod(4 - kWindowColumns, 8) : 0);
+constexpr int kWindowPitch = row_pitch(P::tile_columns + kHaloW);
 constexpr int kPlanePixels = (P::tile_rows + kHaloH) * kWindowPitch;
 constexpr int kWindowPixels = kPlanes * kPlanePixels;
 
@@ -104,12 +107,14 @@ constexpr int kWindowBytes = P::channels_last ? kWindowPixels * kWindowPixelPitc
 constexpr int kStageBytes = kInputBytes + kWindowBytes;
 
 // What threads bring: copies, or units that come through registers, of x and then of grad_y. A thread brings one in
-// each turn. Those through registers come in batches, one before each run of products.
+// each turn, by batches, one before each strip of products: through registers before all of a stage, by copies before
+// the first half of them, so that the last ones have time to come.
 constexpr int kPieces = P::copy_bytes > 0 ? 16 / P::copy_bytes : 1;  // of a unit
 constexpr int kInputTurns = ceil_div(kInputPixels * kInputUnits * kPieces, kThreads);
 constexpr int kWindowTurns = ceil_div(kWindowPixels * kWindowUnits * kPieces, kThreads);
 constexpr int kTurns = kInputTurns + kWindowTurns;
-constexpr int kBatch = ceil_div(kTurns, kOwnRuns);
+constexpr int kBatches = P::copy_bytes > 0 ? ceil_div(kOwnStrips, 2) : kOwnStrips;
+constexpr int kBatch = ceil_div(kTurns, kBatches);
 constexpr int kBatchWords = P::copy_bytes > 0 ? 0 : kBatch* kVector;  // that a thread has in flight
 
 // On their way to memory results take the place of the stages: eight input channels of each warp at a time. Pitches
@@ -128,10 +133,10 @@ constexpr int kMostAccumulators = 128;  // of a thread
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(kAccumulators <= kMostAccumulators, "the accumulators fit the registers");
 static_assert(P::taps_w % P::warps_taps == 0 && P::block_in % (16 * P::warps_in) == 0 &&
-                  P::block_out % (8 * P::warps_out) == 0 && (kColumnTiles == 1 || kColumnTiles % 2 == 0),
+                  P::block_out % (8 * P::warps_out) == 0 && (kWarpOutTiles == 1 || kWarpOutTiles % 2 == 0),
               "warps have whole products");
-static_assert(P::tile_columns % kPart == 0 && P::tile_rows % kParts == 0 && kPartRows % P::run == 0 &&
-                  kRuns % P::warps_k == 0,
-              "warps have whole runs of products");
+static_assert(P::tile_columns % kPart == 0 && P::tile_rows % kParts == 0 && kPartRows % P::strip == 0 &&
+                  kStrips % P::warps_k == 0,
+              "warps have whole strips of products");
 static_assert(P::stages >= 2 && (P::copy_bytes > 0 || P::stages == 2),
               "what goes through registers is written while the stage before is read");

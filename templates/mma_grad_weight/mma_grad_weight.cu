@@ -144,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   for (; issued < P::stages - 1; ++issued) {
     if (issued < count) {
 #pragma unroll 1
-      for (int part = 0; part < kOwnRuns; ++part) {
+      for (int part = 0; part < kBatches; ++part) {
         bring_batch(shared + issued * kStageBytes, words, source, next, part, thread, batch, in_h, in_w, out_h, out_w);
         if (P::copy_bytes == 0) {
           store_batch(shared, words, part, thread);
@@ -172,13 +172,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     __syncthreads();  // the stage has come, and all have read the one that is staged now
     const bool more = issued < count;
 #pragma unroll 1
-    for (int run = 0; run < kOwnRuns; ++run) {
-      if (more) {
-        bring_batch(to, words, source, next, run, thread, batch, in_h, in_w, out_h, out_w);
+    for (int strip = 0; strip < kOwnStrips; ++strip) {
+      if (more && (P::copy_bytes == 0 || strip < kBatches)) {
+        bring_batch(to, words, source, next, strip, thread, batch, in_h, in_w, out_h, out_w);
       }
-      multiply_run(acc, from, places, run * P::warps_k + warp_k);
+      multiply_strip(acc, from, places, strip * P::warps_k + warp_k);
       if (P::copy_bytes == 0 && more) {
-        store_batch(to, words, run, thread);
+        store_batch(to, words, strip, thread);
       }
     }
     if (P::copy_bytes > 0) {

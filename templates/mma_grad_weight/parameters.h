@@ -45,11 +45,11 @@ struct Parameters {
   static constexpr int warps_k = 1;
   static constexpr int blocks_per_sm = 1;
 
-  // The positions of a stage: tile_rows rows of tile_columns. A warp makes the products of `run` rows of them one after
-  // the other, so that kernel rows share what they load.
+  // The positions of a stage: tile_rows rows of tile_columns. A warp makes the products of `strip` rows of them one
+  // after the other, so that kernel rows share what they load.
   static constexpr int tile_rows = 8;
   static constexpr int tile_columns = 16;
-  static constexpr int run = 4;
+  static constexpr int strip = 4;
 
   // The pipeline: stages, and bytes of one asynchronous copy (4, 8 or 16), or 0: positions come through registers, so
   // that NCHW becomes what products read, and there are two stages.

@@ -7,7 +7,7 @@
 #include "layout.h"
 
 // One thread's accumulators: of each tap of its warp, tile of 16 input channels and tile of 8 output channels.
-using Accumulators = float[kWarpTaps][kRowTiles][kColumnTiles][4];
+using Accumulators = float[kWarpTaps][kWarpInTiles][kWarpOutTiles][4];
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   if (P::type == kWgmmaF16) {
@@ -81,11 +81,11 @@ __device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigne
     constexpr int kNextHalf = half_pixels(kWindowPitch) * kWindowPixelPitch;
     b[0] = shared_word(from);
     b[1] = shared_word(from + kNextHalf);
-    if (kColumnTiles > 1) {
+    if (kWarpOutTiles > 1) {
       b[2] = shared_word(from + 2 * kWindowUnitPitch);
       b[3] = shared_word(from + (kNextHalf + 2 * kWindowUnitPitch));
     }
-  } else if constexpr (kColumnTiles > 1) {
+  } else if constexpr (kWarpOutTiles > 1) {
     matrix_load_x4_transposed(b, from);
   } else {
     unsigned int one[2];
@@ -99,7 +99,7 @@ __device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigne
 __host__ __device__ constexpr int rows_of_tap(int row) {
   return row / kPeriodH * kStepH;
 }
-// What a kernel row reads for a step of a run, as a number of the run's loads for one column of taps.
+// What a kernel row reads for a step of a strip, as a number of the strip's loads for one column of taps.
 __host__ __device__ constexpr int load_of(int step, int row) {
   return row % kPeriodH * kPlaneLoads + step + rows_of_tap(row);
 }
@@ -107,32 +107,32 @@ __host__ __device__ constexpr int load_of(int step, int row) {
 __host__ __device__ constexpr bool is_new(int step, int row) {
   return step < kStepH || row + kPeriodH >= P::taps_h;
 }
-// Bytes from the warp's first kernel row at the run's first step to a kernel row at a step.
+// Bytes from the warp's first kernel row at the strip's first step to a kernel row at a step.
 __host__ __device__ constexpr int offset_of_load(int step, int row) {
   return (row % kPeriodH * (kPlanesW * kPlanePixels) + (step + rows_of_tap(row)) * kWindowPitch) * kWindowPixelPitch;
 }
 
 constexpr int kColumnGroups = P::tile_columns / kPart;
 
-// Adds the products of a run of a stage, which begins at `stage`.
-__device__ __forceinline__ void multiply_run(Accumulators& acc, const unsigned char* stage, const Places& places,
-                                             int run) {
-  const int row = run / kColumnGroups * P::run;
-  const int column = run % kColumnGroups * kPart;
+// Adds the products of a strip of a stage, which begins at `stage`.
+__device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned char* stage, const Places& places,
+                                               int strip) {
+  const int row = strip / kColumnGroups * P::strip;
+  const int column = strip % kColumnGroups * kPart;
   const unsigned char* input = stage + places.input + (row * kInputPitch + column) * kInputPixelPitch;
   const unsigned char* window = stage + (row * kWindowPitch + column) * kWindowPixelPitch;
   constexpr int kLastRow = P::kernel_h - 1;
   constexpr int kLastColumn = P::kernel_w - 1;
   // taps (0 to {kLastRow}, 0 to {kLastColumn})
-  unsigned int a[P::run][kRowTiles][4];
+  unsigned int a[P::strip][kWarpInTiles][4];
 #pragma unroll
   for (int tap_column = 0; tap_column < kWarpTapsW; ++tap_column) {
-    unsigned int b[kPlanesH * kPlaneLoads][kColumnLoads][4];
+    unsigned int b[kPlanesH * kPlaneLoads][kWarpOutLoads][4];
 #pragma unroll
-    for (int step = 0; step < P::run; ++step) {
+    for (int step = 0; step < P::strip; ++step) {
       if (tap_column == 0) {
 #pragma unroll
-        for (int tile = 0; tile < kRowTiles; ++tile) {
+        for (int tile = 0; tile < kWarpInTiles; ++tile) {
           load_rows(a[step][tile],
                     input + (step * (kInputPitch * kInputPixelPitch) + tile * (16 / kVector * kInputUnitPitch)));
         }
@@ -142,19 +142,19 @@ __device__ __forceinline__ void multiply_run(Accumulators& acc, const unsigned c
         const int load = load_of(step, tap_row);
         if (is_new(step, tap_row)) {
 #pragma unroll
-          for (int two = 0; two < kColumnLoads; ++two) {
+          for (int two = 0; two < kWarpOutLoads; ++two) {
             load_columns(b[load][two], window + places.window[tap_column] +
                                            (offset_of_load(step, tap_row) + two * (16 / kVector * kWindowUnitPitch)));
           }
         }
         const int tap = tap_row * kWarpTapsW + tap_column;
 #pragma unroll
-        for (int column_tile = 0; column_tile < kColumnTiles; ++column_tile) {
-          const unsigned int of_tile[2] = {b[load][column_tile / 2][column_tile % 2 * 2],
-                                           b[load][column_tile / 2][column_tile % 2 * 2 + 1]};
+        for (int out_tile = 0; out_tile < kWarpOutTiles; ++out_tile) {
+          const unsigned int of_tile[2] = {b[load][out_tile / 2][out_tile % 2 * 2],
+                                           b[load][out_tile / 2][out_tile % 2 * 2 + 1]};
 #pragma unroll
-          for (int tile = 0; tile < kRowTiles; ++tile) {
-            multiply_add(acc[tap][tile][column_tile], a[step][tile], of_tile);
+          for (int tile = 0; tile < kWarpInTiles; ++tile) {
+            multiply_add(acc[tap][tile][out_tile], a[step][tile], of_tile);
           }
         }
       }

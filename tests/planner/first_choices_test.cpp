@@ -56,8 +56,9 @@ std::string text_of(const Layer& layer, const Plan& plan) {
 }
 
 /// A line for what is served and, where a record says that and not the cost models, one for what these say.
-std::string choices_of(const std::string& name, const Layer& layer, std::string_view architecture) {
-  const auto all = candidates({layer, Direction::kForward, target_named(architecture).value()});
+std::string choices_of(const std::string& name, const Layer& layer, Direction direction,
+                       std::string_view architecture) {
+  const auto all = candidates({layer, direction, target_named(architecture).value()});
   if (!all) {
     return fmt::format("{}: {}\n", name, all.error().message);
   }
@@ -74,8 +75,8 @@ std::string choices_of(const std::string& name, const Layer& layer, std::string_
 }
 
 /// The choices for the layers of a file.
-std::string choices_of_file(const char* path, std::span<const Mode> modes, std::string_view architecture,
-                            std::string_view suffix) {
+std::string choices_of_file(const char* path, std::span<const Mode> modes, Direction direction,
+                            std::string_view architecture, std::string_view suffix) {
   const auto layers = parse_file(text_of_file(path));
   EXPECT_TRUE(layers) << path;
   std::string choices;
@@ -86,8 +87,9 @@ std::string choices_of_file(const char* path, std::span<const Mode> modes, std::
         layer.dtype = mode.dtype;
         layer.compute = mode.compute;
         layer.layout = layout;
+        layer.directions = {direction};
         choices += choices_of(fmt::format("{}.{}.{}{}", named.name, name_of(mode.compute), name_of(layout), suffix),
-                              layer, architecture);
+                              layer, direction, architecture);
       }
     }
   }
@@ -114,7 +116,7 @@ void expect_committed(const std::string& choices, const std::string& path, int l
 TEST(FirstChoices, AreTheCommittedOnes) {
   std::string choices;
   for (const char* path : {CONVTGEN_BENCHMARK_LAYERS, CONVTGEN_OUTSIDE_LAYERS}) {
-    choices += choices_of_file(path, kModes, "sm_90a", "");
+    choices += choices_of_file(path, kModes, Direction::kForward, "sm_90a", "");
   }
   expect_committed(choices, CONVTGEN_FIRST_CHOICES, 500);
 }
@@ -125,9 +127,13 @@ TEST(FirstChoices, OfOtherChipsAreTheCommittedOnes) {
                                     Mode{Dtype::kF16, Compute::kF16}};
   std::string choices;
   for (const char* architecture : {"sm_80", "sm_89", "sm_120"}) {
-    choices += choices_of_file(CONVTGEN_BENCHMARK_LAYERS, kProducts, architecture, fmt::format(", {}", architecture));
+    for (const Direction direction : {Direction::kForward, Direction::kGradWeight}) {
+      const std::string suffix = fmt::format(
+          "{}, {}", direction == Direction::kForward ? "" : fmt::format(".{}", name_of(direction)), architecture);
+      choices += choices_of_file(CONVTGEN_BENCHMARK_LAYERS, kProducts, direction, architecture, suffix);
+    }
   }
-  expect_committed(choices, CONVTGEN_FIRST_CHOICES_OF_CHIPS, 440);
+  expect_committed(choices, CONVTGEN_FIRST_CHOICES_OF_CHIPS, 880);
 }
 
 }  // namespace

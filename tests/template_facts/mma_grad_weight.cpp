@@ -92,14 +92,14 @@ TemplateFacts facts_of_mma_grad_weight() {
                .least_mutants = 20,
                .unseen = 3,
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 1, warps_k "
-                        "2, tile_rows 4, tile_columns 16, run 2, stages 2, slices 2, bias_slices 2"},
+                        "2, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 2, bias_slices 2"},
               {.name = "mma_grad_weight_registers",
                .layer = "conv_transpose2d 12 -> 20; kernel 3x3; stride 2x1; padding 1x1; input 3x5x9; compute tf32; "
                         "directions grad_weight",
                .least_mutants = 15,
                .unseen = 3,
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
-                        "2, tile_rows 4, tile_columns 8, run 2, stages 2, slices 1"},
+                        "2, tile_rows 4, tile_columns 8, strip 2, stages 2, slices 1"},
           },
       .wrong_numbers =
           {

@@ -26,25 +26,25 @@ namespace planners::mma_grad_weight {
 constexpr std::int64_t kLeastAccumulators = 48;  // of a thread, where there are as many channels
 constexpr std::int64_t kMostThreads = 512;
 constexpr std::int64_t kMostTapsOfWarp = 32;
-constexpr std::int64_t kMostRun = 8;
-constexpr std::int64_t kMostRunProducts = 192;  // of a warp, written out
-constexpr std::int64_t kMostKept = 8;           // fragments of x that a run keeps
-constexpr std::int64_t kMostBatchWords = 48;    // of a thread, on their way through registers
-constexpr std::int64_t kMostPositions = 256;    // of a stage
-constexpr std::int64_t kLeastSteps = 4;         // products of positions of a stage
-constexpr std::int64_t kOtherRegisters = 44;    // of a thread, beside accumulators and what it loads
-constexpr std::int64_t kMostBlocksOfSm = 4;     // that are asked for
+constexpr std::int64_t kMostStrip = 8;
+constexpr std::int64_t kMostStripProducts = 192;  // of a warp, written out
+constexpr std::int64_t kMostKept = 8;             // fragments of x that a strip keeps
+constexpr std::int64_t kMostBatchWords = 48;      // of a thread, on their way through registers
+constexpr std::int64_t kMostPositions = 256;      // of a stage
+constexpr std::int64_t kLeastSteps = 4;           // products of positions of a stage
+constexpr std::int64_t kOtherRegisters = 44;      // of a thread, beside accumulators and what it loads
+constexpr std::int64_t kMostBlocks = 4;           // of an SM, that are asked for
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), (warps_in, 1), (warps_out, 1),
-               (warps_taps, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1), (tile_columns, 16), (run, 1),
+               (warps_taps, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1), (tile_columns, 16), (strip, 1),
                (stages, 2), (copy_bytes, 16), (slices, 1), (promote_stages, 0), (bias_slices, 1));
 
 /// The template's constants that are wanted, by their names there.
-CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceBlocks, kHaloH, kWarpTapsW, kRowTiles,
-                   kColumnTiles, kColumnLoads, kAccumulators, kTotals, kKSteps, kRuns, kOwnRuns, kRunProducts,
-                   kRunLoads, kInputBytes, kWindowBytes, kStageBytes, kTurns, kBatchWords, kTaps, kSharedBytes,
+CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceBlocks, kHaloH, kWarpTapsW, kWarpInTiles,
+                   kWarpOutTiles, kWarpOutLoads, kAccumulators, kTotals, kKSteps, kStrips, kOwnStrips, kStripProducts,
+                   kStripLoads, kInputBytes, kWindowBytes, kStageBytes, kTurns, kBatchWords, kTaps, kSharedBytes,
                    kAlignment);
 
 using Facts = FactsOf<Block>;
@@ -58,32 +58,33 @@ std::int64_t copy_bytes_of(const Facts& f) {
 
 /// Tiles of all positions.
 std::int64_t tiles_of(const Facts& f, const Block& b) {
-  return ceil_div(f.sizes.batch * (f.sizes.extents[kHeight] + f.of(b)[kHaloH]), b.tile_rows) *
-         ceil_div(f.sizes.extents[kWidth], b.tile_columns);
+  const std::int64_t all_rows = f.sizes.batch * (f.sizes.extents[kHeight] + f.of(b)[kHaloH]);
+  return ceil_div(all_rows, b.tile_rows) * ceil_div(f.sizes.extents[kWidth], b.tile_columns);
 }
 
 double seconds_of(const Facts& f, const Block& b, Constants& c) {
-  const SmRates& sm = f.target.sm;
   const auto warps = static_cast<double>(b.warps_in * b.warps_out * b.warps_taps * b.warps_k);
-  const double runs = c.number(kOwnRuns) * warps;  // of all warps, in a stage
-  const double products = runs * c.number(kRunProducts);
+  const double strips = c.number(kOwnStrips) * warps;  // of all warps, in a stage
+  const double products = strips * c.number(kStripProducts);
   // Vectors of 16 bytes that products load, by eights.
-  const double loads = runs * 4 *
-                       (static_cast<double>(b.run) * c.number(kRowTiles) +
-                        c.number(kWarpTapsW) * c.number(kRunLoads) * c.number(kColumnTiles) / 2);
+  const double loads = strips * 4 *
+                       (static_cast<double>(b.strip) * c.number(kWarpInTiles) +
+                        c.number(kWarpTapsW) * c.number(kStripLoads) * c.number(kWarpOutTiles) / 2);
   const bool tf32 = f.bytes == 4;
-  const double staged = c.number(kStageBytes);
   const double turns = c.number(kTurns) * c.number(kThreads) / 32;
   const double rounded = tf32 && b.copy_bytes > 0 ? 1 : 0;
+  // Wavefronts of a turn: 16 bytes of each lane are copied, and written again; or each element is loaded.
+  const double copied = (1 + 2 * rounded) * c.number(kStageBytes) / f.factors.mma_grad_weight_copied;
+  const double loaded = turns * (16 / static_cast<double>(f.bytes) + 4);
   // Where channels come first, sectors of grad_y are read again for each plane.
   const double read_again = f.channels_last ? 1 : std::min<double>(static_cast<double>(f.columns.stride), 4);
   const double instructions_of_turn =
       b.copy_bytes > 0 ? f.factors.mma_grad_weight_copy * (1 + rounded) : f.factors.mma_grad_weight_turn;
-  const StageWork stage = {.tensor_cycles = products * sm.mma_cycles,
-                           .shared_wavefronts = loads * 128 / sm.shared_bytes_per_cycle +
-                                                staged * (1 + 2 * rounded) / f.factors.mma_grad_weight_copied,
-                           .instructions = (products + loads / (tf32 ? 1 : 4) + turns * instructions_of_turn) / 4,
-                           .l2_bytes = c.number(kInputBytes) + read_again * c.number(kWindowBytes)};
+  const StageWork stage = {
+      .tensor_cycles = products * f.target.sm.mma_cycles,
+      .shared_wavefronts = loads * 128 / f.target.sm.shared_bytes_per_cycle + (b.copy_bytes > 0 ? copied : loaded),
+      .instructions = (products + loads / (tf32 ? 1 : 4) + turns * instructions_of_turn) / 4,
+      .l2_bytes = c.number(kInputBytes) + read_again * c.number(kWindowBytes)};
   const double stages = std::ceil(static_cast<double>(tiles_of(f, b)) / static_cast<double>(b.slices));
   const auto slices = static_cast<double>(b.slices);
   const double blocks = c.number(kSliceBlocks) * slices / f.target.multiprocessors;  // of an SM
@@ -96,7 +97,7 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   return seconds_of(f.target,
                     {.launches = b.slices > 1 ? 2.0 : 1.0,
                      .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
-                     .waves = std::max(blocks, at_once * std::ceil(blocks / at_once)),
+                     .waves = std::ceil(blocks),
                      .wave_cycles = block,
                      .memory_bytes = f.cost.bytes + sum_bytes / 2,
                      .hidden_less = f.factors.hidden_less,
@@ -106,7 +107,7 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
 
 /// Registers of a thread.
 std::int64_t registers_of(const Block& b, Constants& c) {
-  const std::int64_t fragments = 4 * (b.run * c[kRowTiles] + 2 * c[kColumnLoads]);
+  const std::int64_t fragments = 4 * (b.strip * c[kWarpInTiles] + 2 * c[kWarpOutLoads]);
   return round_up(c[kAccumulators] + fragments + c[kBatchWords] + kOtherRegisters, 8);
 }
 
@@ -120,7 +121,7 @@ bool choose_blocks(const Facts& f, Block& b) {
       c[kBatchWords] > kMostBatchWords) {
     return false;
   }
-  b.blocks_per_sm = std::min(kMostBlocksOfSm, blocks_of_sm(f.target, needs, f.target.max_threads_per_sm));
+  b.blocks_per_sm = std::min(kMostBlocks, blocks_of_sm(f.target, needs, f.target.max_threads_per_sm));
   return true;
 }
 
@@ -183,20 +184,20 @@ std::vector<std::pair<std::int64_t, std::int64_t>> tile_choices(const Facts& f, 
   return out;
 }
 
-/// The longest run of a stage that its warps can share.
-bool choose_run(const Facts& f, Block& b) {
+/// The longest strip of a stage that its warps can share.
+bool choose_strip(const Facts& f, Block& b) {
   const std::int64_t k = f.of(b)[kInstructionK];
   const std::int64_t part = b.tile_columns % k == 0 ? k : b.tile_columns % (k / 2) == 0 ? k / 2 : k / 4;
   const std::int64_t rows = b.tile_rows * part / k;
   if (rows * k != b.tile_rows * part) {
     return false;
   }
-  for (b.run = kMostRun; b.run >= 1; b.run /= 2) {
-    const std::int64_t of_column = rows / b.run;
-    if (rows % b.run == 0 && of_column * (b.tile_columns / part) % b.warps_k == 0) {
+  for (b.strip = kMostStrip; b.strip >= 1; b.strip /= 2) {
+    const std::int64_t of_column = rows / b.strip;
+    if (rows % b.strip == 0 && of_column * (b.tile_columns / part) % b.warps_k == 0) {
       Constants& c = f.of(b);
-      if (b.run == 1 || (b.run * c[kRowTiles] <= kMostKept && c[kRunProducts] <= kMostRunProducts &&
-                         c[kBatchWords] <= kMostBatchWords)) {
+      if (b.strip == 1 || (b.strip * c[kWarpInTiles] <= kMostKept && c[kStripProducts] <= kMostStripProducts &&
+                           c[kBatchWords] <= kMostBatchWords)) {
         return true;
       }
     }
@@ -212,7 +213,7 @@ void add_positions(const Facts& f, Block b, bool is_large, std::vector<Block>& o
     Block tile(b);
     tile.tile_rows = rows;
     tile.tile_columns = columns;
-    if (choose_run(f, tile) && choose_stages(f, tile)) {
+    if (choose_strip(f, tile) && choose_stages(f, tile)) {
       const double seconds = choose_slices(f, tile);
       if (least == 0 || seconds < least) {
         best = tile;
@@ -298,8 +299,8 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
                         b.slices == 1 ? "" : "s"),
             fmt::format("tensor cores: {} warps make products over positions of {} x {} channels by {} taps; {} stages "
                         "of {}x{} positions{}{}",
-                        c[kThreads] / 32, 16 * c[kRowTiles], 8 * c[kColumnTiles], b.taps_h * c[kWarpTapsW], b.stages,
-                        b.tile_rows, b.tile_columns, b.copy_bytes > 0 ? "" : " through registers",
+                        c[kThreads] / 32, 16 * c[kWarpInTiles], 8 * c[kWarpOutTiles], b.taps_h * c[kWarpTapsW],
+                        b.stages, b.tile_rows, b.tile_columns, b.copy_bytes > 0 ? "" : " through registers",
                         b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "")};
   }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
