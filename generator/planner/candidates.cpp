@@ -77,10 +77,6 @@ Result<Candidates> candidates(const Problem& problem, Records records) {
   if (auto checked = check_direction(problem.layer, problem.direction); !checked) {
     return std::unexpected(std::move(checked.error()));
   }
-  if (problem.layer.dimensions > 2) {
-    return fail(fmt::format("{}: no template takes three axes yet; legal are conv_transpose1d and conv_transpose2d",
-                            operator_name(problem.layer)));
-  }
   // The direction's first template takes all that there are kernels for, so what it refuses is refused. Nothing is
   // predicted of its plans; those of the others are ordered by their cost models, before or after the first of these.
   const Template& general = *std::ranges::find(templates(), problem.direction, &Template::direction);

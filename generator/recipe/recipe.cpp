@@ -192,9 +192,10 @@ Result<std::int64_t> Grid::checked_blocks(const Quantities& quantities) const {
   }
   const std::optional<std::int64_t> count = blocks(quantities);
   if (!count) {
-    return fail(fmt::format("a batch of {} with outputs of {}x{} needs more blocks than a grid can have (2^31 - 1)",
-                            value_of(Quantity::kBatch, quantities), value_of(Quantity::kOutHeight, quantities),
-                            value_of(Quantity::kOutWidth, quantities)));
+    const std::int64_t planes = value_of(Quantity::kOutDepth, quantities);
+    return fail(fmt::format("a batch of {} with outputs of {}{}x{} needs more blocks than a grid can have (2^31 - 1)",
+                            value_of(Quantity::kBatch, quantities), planes == 1 ? "" : fmt::format("{}x", planes),
+                            value_of(Quantity::kOutHeight, quantities), value_of(Quantity::kOutWidth, quantities)));
   }
   return *count;
 }

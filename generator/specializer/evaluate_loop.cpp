@@ -34,16 +34,22 @@ bool changes(const Globals& globals, const Expression& e, std::string_view name)
   return here || std::ranges::any_of(e.operands, [&](const Expression& x) { return changes(globals, x, name); });
 }
 
-/// Whether statements of a loop's body change its variable, or bind a reference to it.
+bool mentions(const Expression& e, std::string_view name) {
+  return (e.kind == Expression::Kind::kName && e.text == name) ||
+         std::ranges::any_of(e.operands, [&](const Expression& x) { return mentions(x, name); });
+}
+
+/// Whether statements of a loop's body change its variable, or may bind a reference to it.
 bool change(const Globals& globals, const std::vector<Statement>& body, std::string_view name) {
   return std::ranges::any_of(body, [&](const Statement& s) {
     const auto any = [&](const std::vector<Expression>& all) {
       return std::ranges::any_of(all, [&](const Expression& e) { return changes(globals, e, name); });
     };
     return s.kind == Statement::Kind::kAsm ||
-           (s.kind == Statement::Kind::kDeclare && s.type.kind == Type::Kind::kReference) || any(s.expressions) ||
-           any(s.condition) || any(s.step) || change(globals, s.init, name) || change(globals, s.body, name) ||
-           change(globals, s.otherwise, name);
+           (s.kind == Statement::Kind::kDeclare && s.type.kind == Type::Kind::kReference &&
+            std::ranges::any_of(s.expressions, [&](const Expression& e) { return mentions(e, name); })) ||
+           any(s.expressions) || any(s.condition) || any(s.step) || change(globals, s.init, name) ||
+           change(globals, s.body, name) || change(globals, s.otherwise, name);
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "generator/language/language.h"
 #include "generator/layer/directions.h"
+#include "generator/planner/plan/layer_parameters.h"
 #include "generator/planner/table/templates.h"
 #include "generator/program/program_text.h"
 #include "generator/recipe/contract.h"
@@ -223,8 +224,10 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
   const std::string direction(name_of(problem.direction));
   std::vector<std::string> fields = {layer, direction, problem.target.architecture, plan.template_name};
   for (const auto& [name, value] : plan.parameters) {
-    fields.push_back(name);
-    fields.push_back(text_of(value));
+    if (!is_flat_value(name, value)) {
+      fields.push_back(name);
+      fields.push_back(text_of(value));
+    }
   }
   const std::string symbol = fmt::format("convtgen_{}_{}_{}", plan.template_name, direction, hash_of(fields));
   const std::string& architecture = problem.target.architecture;

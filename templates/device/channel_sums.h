@@ -1,10 +1,11 @@
 // The gradient of the bias: sums of grad_y over all positions, by a kernel that adds slices of them and a function that
 // adds these in their order.
-// Needs `Parameters` with out_channels, channels_last and bias_slices, device/call_sizes.h
+// Needs `Parameters` with out_channels, channels_last and bias_slices, device/call_sizes.h, device/depth.h
 // and device/memory.h; and, above its line, widen() of device/scalar.h or device/element.h.
 #pragma once
 
 #include "device/call_sizes.h"
+#include "device/depth.h"
 #include "device/memory.h"
 #include "device/template.h"
 
@@ -21,10 +22,11 @@ constexpr int kBiasPiece = kBiasReads * kBiasPositions;
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
     sum_channels(const Parameters::Element* __restrict__ grad_y, Parameters::Sum* __restrict__ partial_bias, int batch,
-                 int height, int width) {
+                 int depth, int height, int width) {
+  const int out_d = output_depth(input_depth(depth));
   const int out_h = output_rows(input_rows(height));
   const int out_w = output_columns(input_columns(width));
-  const long long plane = static_cast<long long>(out_h) * out_w;
+  const long long plane = static_cast<long long>(out_h) * out_w * out_d;
   const long long pieces = (plane + (kBiasPiece - 1)) / kBiasPiece;  // of an image
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / kBiasTiles;

@@ -11,7 +11,14 @@ __device__ inline WeightIndex weight_offset(WeightIndex ci, int co, int tap, int
   return Parameters::weight_channels_last ? (ci * taps + tap) * outs + co : (ci * outs + co) * taps + tap;
 }
 
-// The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.
+// The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.
+__device__ inline WeightIndex depth_weight_offset(WeightIndex ci, int co, int kd, int tap, int outs, int planes,
+                                                  int taps) {
+  return Parameters::weight_channels_last ? ((ci * planes + kd) * taps + tap) * outs + co
+                                          : ((ci * outs + co) * planes + kd) * taps + tap;
+}
+
+// Of the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.
 __device__ inline long long weight_offset_at(long long ci, int co, int kh, int kw, int outs, int kernel_h,
                                              int kernel_w) {
   return Parameters::weight_channels_last ? ((ci * kernel_h + kh) * kernel_w + kw) * outs + co

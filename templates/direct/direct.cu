@@ -4,6 +4,8 @@
 // phase group. Each tap belongs to exactly one phase and reads the input at a constant offset from m. So no tap needs a
 // test.
 //
+// With three axes the tile is of one plane of the output, and the same is done for each depth tap that meets it.
+//
 // Where many phases have no taps, a phase group has phases with taps alone. Its blocks then store a part of the others
 // in a loop.
 #ifndef CONVTGEN_PARAMETERS
@@ -12,6 +14,7 @@
 #include CONVTGEN_PARAMETERS
 #include "device/async_copy.h"
 #include "device/call_sizes.h"
+#include "device/depth.h"
 #include "device/memory.h"
 #include "device/template.h"
 
@@ -131,7 +134,8 @@ __host__ __device__ constexpr int channel_parts(int places, int parts) {
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restrict__ x, int first_channel,
-                                           int first_row, const int first_column, const int in_h, const int in_w) {
+                                           int first_row, const int first_column, const int in_d, const int in_h,
+                                           const int in_w) {
 #pragma unroll 3  // more would spill
   for (int i = threadIdx.x; i < P::block_k * kStagedRows * kStagedColumns; i += kThreads) {
     // Adjacent threads read adjacent memory.
@@ -144,7 +148,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
     const bool is_inside = (kWholeKBlocks || ci < kGroupIn) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
                            (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
     const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + ci)
-                                           : x + ((static_cast<Offset>(ci) * in_h + iy) * in_w + ix);
+                                           : x + ((static_cast<Offset>(ci) * in_d * in_h + iy) * in_w + ix);
     stage_element(&stage.rows[channel][row][column], from, is_inside, x);
   }
 }
@@ -154,8 +158,8 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
 //
 // The arguments are those of stage_rows().
 __device__ __forceinline__ void copy_rows(Stage& stage, const Element* __restrict__ x, int first_channel, int first_row,
-                                          const int first_column, const int in_h, const int in_w) {
-  const Offset in_pixels = static_cast<Offset>(in_h) * in_w;
+                                          const int first_column, const int in_d, const int in_h, const int in_w) {
+  const Offset in_pixels = static_cast<Offset>(in_h) * in_w * in_d;
   constexpr int kPlaces = kStagedRows * kStagedColumns;
   constexpr int kParts = channel_parts(kPlaces, 1);
 #pragma unroll 1
@@ -179,7 +183,7 @@ __device__ __forceinline__ void copy_rows(Stage& stage, const Element* __restric
 // Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
-                                              const int first_out) {
+                                              const int first_out, const int kd) {
 #pragma unroll 3  // more would spill
   for (int i = threadIdx.x; i < P::block_k * kTileChannels * kTaps; i += kThreads) {
     const int tap = P::weight_channels_last ? i / kTileChannels % kTaps : i % kTaps;
@@ -187,9 +191,10 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __res
     const int k_block_channel = i / (kTaps * kTileChannels);
     const int ci = first_channel + k_block_channel;
     const int co = first_out + channel;
-    stage_element(&stage.weights[k_block_channel][tap][channel],
-                  weight + weight_offset(static_cast<WeightIndex>(ci), co, tap, kGroupOut, kTaps),
-                  (kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut), weight);
+    stage_element(
+        &stage.weights[k_block_channel][tap][channel],
+        weight + depth_weight_offset(static_cast<WeightIndex>(ci), co, kd, tap, kGroupOut, P::kernel_d, kTaps),
+        (kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut), weight);
   }
 }
 
@@ -243,7 +248,7 @@ __device__ inline int output_phase_w(int phase) {
 // The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. `phase_h` and
 // `phase_w` are the group's first. Phases may have fewer taps than there are places.
 __device__ __forceinline__ void stage_phase_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
-                                                    const int first_out, int phase_h, int phase_w) {
+                                                    const int first_out, const int kd, int phase_h, int phase_w) {
 #pragma unroll 1
   for (int i = threadIdx.x; i < P::block_k * kTileChannels * kStagedTaps; i += kThreads) {
     const int place = P::weight_channels_last ? i / kTileChannels % kStagedTaps : i % kStagedTaps;
@@ -257,7 +262,8 @@ __device__ __forceinline__ void stage_phase_weights(Stage& stage, const Element*
         columns_of_phase(phase_w + place % P::group_phases_w).first + place / kPhases % kPhaseTapsW * kTapStepW;
     if (kh < P::kernel_h && kw < P::kernel_w) {
       stage_element(&stage.weights[k_block_channel][place][channel],
-                    weight + weight_offset(static_cast<WeightIndex>(ci), co, kh * P::kernel_w + kw, kGroupOut, kTaps),
+                    weight + depth_weight_offset(static_cast<WeightIndex>(ci), co, kd, kh * P::kernel_w + kw, kGroupOut,
+                                                 P::kernel_d, kTaps),
                     (kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut), weight);
     }
   }
@@ -266,17 +272,18 @@ __device__ __forceinline__ void stage_phase_weights(Stage& stage, const Element*
 // Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.
 __device__ __forceinline__ void stage_k_block(Stage& stage, const Element* __restrict__ x,
                                               const Element* __restrict__ weight, int first_channel,
-                                              const int first_out, int first_row, const int first_column, int phase_h,
-                                              int phase_w, const int in_h, const int in_w) {
+                                              const int first_out, const int kd, int first_row, const int first_column,
+                                              int phase_h, int phase_w, const int in_d, const int in_h,
+                                              const int in_w) {
   if (P::asynchronous && !P::channels_last) {
-    copy_rows(stage, x, first_channel, first_row, first_column, in_h, in_w);
+    copy_rows(stage, x, first_channel, first_row, first_column, in_d, in_h, in_w);
   } else {
-    stage_rows(stage, x, first_channel, first_row, first_column, in_h, in_w);
+    stage_rows(stage, x, first_channel, first_row, first_column, in_d, in_h, in_w);
   }
   if (kUnrolled) {
-    stage_weights(stage, weight, first_channel, first_out);
+    stage_weights(stage, weight, first_channel, first_out, kd);
   } else {
-    stage_phase_weights(stage, weight, first_channel, first_out, phase_h, phase_w);
+    stage_phase_weights(stage, weight, first_channel, first_out, kd, phase_h, phase_w);
   }
 }
 
@@ -315,8 +322,10 @@ __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const E
 #pragma unroll
         for (int channel = 0; channel < P::channels_per_thread; ++channel) {
           if (kWholeTiles || channel < channels) {
-            acc[channel][row][column] =
-                fma(value, widen(weights[channel * weight_channel_step(kTaps)]), acc[channel][row][column]);
+            acc[channel][row][column] = fma(
+                value,
+                widen(weights[channel * (weight_channel_step(kTaps) * (P::weight_channels_last ? 1 : P::kernel_d))]),
+                acc[channel][row][column]);
           }
         }
       }
@@ -332,7 +341,7 @@ __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const E
 // channel, (oy, ox) the output of the first position.
 __device__ __forceinline__ void store(const Accumulators& acc, Element* __restrict__ y,
                                       const Element* __restrict__ bias, int co, const int channels, int oy, int ox,
-                                      const int out_h, const int out_w) {
+                                      const int out_d, const int out_h, const int out_w) {
 #pragma unroll
   for (int channel = 0; channel < P::channels_per_thread; ++channel) {
     if (kWholeTiles || channel < channels) {
@@ -349,7 +358,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
             if (P::channels_last) {
               y[(static_cast<Offset>(out_row) * out_w + out_column) * P::out_channels + co + channel] = narrow(value);
             } else {
-              y[(static_cast<Offset>(co + channel) * out_h + out_row) * out_w + out_column] = narrow(value);
+              y[(static_cast<Offset>(co + channel) * out_d * out_h + out_row) * out_w + out_column] = narrow(value);
             }
           }
         }
@@ -363,7 +372,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
 // (oy, ox) the first output of the first position. Images are aligned to vectors where the whole tensor is.
 __device__ __forceinline__ void store_runs(const Accumulators (&acc)[P::group_phases_w], Element* __restrict__ y,
                                            const Element* __restrict__ bias, int co, const int channels, int oy, int ox,
-                                           const int out_h, const int out_w) {
+                                           const int out_d, const int out_h, const int out_w) {
 #pragma unroll
   for (int channel = 0; channel < P::channels_per_thread; ++channel) {
     if (kWholeTiles || channel < channels) {
@@ -377,7 +386,7 @@ __device__ __forceinline__ void store_runs(const Accumulators (&acc)[P::group_ph
           for (int i = 0; i < kRun; ++i) {
             values[i] = epilogue(acc[i % P::stride_w][channel][row][i / P::stride_w], bias_value);
           }
-          Element* to = y + ((static_cast<Offset>(co + channel) * out_h + out_row) * out_w + ox);
+          Element* to = y + ((static_cast<Offset>(co + channel) * out_d * out_h + out_row) * out_w + ox);
 #pragma unroll
           for (int i = 0; i < kRun; i += kStored) {
             if (out_w % (P::stride_w * kTileColumns) == 0 || ox + i < out_w) {
@@ -398,9 +407,11 @@ __device__ __forceinline__ void store_runs(const Accumulators (&acc)[P::group_ph
 
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     direct(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-           Element* __restrict__ y, int height, int width) {
+           Element* __restrict__ y, int depth, int height, int width) {
+  const int in_d = input_depth(depth);
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
+  const int out_d = output_depth(in_d);
   const int out_h = output_rows(in_h);
   const int out_w = output_columns(in_w);
   const int tiles_y = (out_h + (P::stride_h * kTileRows - 1)) / (P::stride_h * kTileRows);
@@ -413,7 +424,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int tile = block / (P::groups * kChannelTiles * kPhaseGroups);
   const int tile_x = tile % tiles_x;
   const int tile_y = tile / tiles_x % tiles_y;
-  const int image = tile / tiles_x / tiles_y;
+  const int image = tile / tiles_x / tiles_y / out_d;
+  const int oz = tile / tiles_x / tiles_y % out_d;
   const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
 
   // The thread's place in the block: first column and row of its positions, first of its channels.
@@ -429,104 +441,120 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int channels = kWholeTiles ? P::channels_per_thread : kGroupOut - (first_out + channel);
 
   // Bases are 64-bit; every offset from them fits its type.
-  const long long in_pixels = static_cast<long long>(in_h) * in_w;
-  const long long out_pixels = static_cast<long long>(out_h) * out_w;
+  const long long in_pixels = static_cast<long long>(in_h) * in_w * in_d;
+  const long long out_pixels = static_cast<long long>(out_h) * out_w * out_d;
   const long long image_channel = static_cast<long long>(image) * P::in_channels;
   const Element* x_group = x + (P::channels_last ? image_channel * in_pixels + group * kGroupIn
                                                  : (image_channel + group * kGroupIn) * in_pixels);
   const Element* weight_group =
-      weight + static_cast<long long>(group) * (static_cast<long long>(kGroupIn) * kGroupOut * kTaps);
-  Element* y_image = y + static_cast<long long>(image) * P::out_channels * out_pixels;
+      weight + static_cast<long long>(group) * (static_cast<long long>(kGroupIn) * kGroupOut * kTaps * P::kernel_d);
+  Element* y_image = y + static_cast<long long>(image) * P::out_channels * out_pixels +
+                     static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::out_channels : 1);
 
   Accumulators acc[P::group_phases_h][P::group_phases_w] = {};
   Stage* stages = static_cast<Stage*>(shared_memory());
   const int first_row = tile_y * kTileRows + kLeastOffsetH;
   const int first_column = tile_x * kTileColumns + kLeastOffsetW;
-  if (P::staged && P::asynchronous) {
-    stage_k_block(stages[0], x_group, weight_group, 0, first_out, first_row, first_column, first_phase_h, first_phase_w,
-                  in_h, in_w);
-  }
-  for (int first_in = 0; first_in < kGroupIn; first_in += P::block_k) {
-    Stage& stage = stages[first_in / P::block_k % kBuffers];
-    if (P::staged && P::asynchronous) {
-      async_copy_wait_all();
-      __syncthreads();  // the k-block is staged, and all threads have read the one before
-      if (kBuffers > 1 && first_in + P::block_k < kGroupIn) {
-        stage_k_block(stages[(first_in / P::block_k + 1) % kBuffers], x_group, weight_group, first_in + P::block_k,
-                      first_out, first_row, first_column, first_phase_h, first_phase_w, in_h, in_w);
+  for (int kd = 0; kd < P::kernel_d; ++kd) {
+    const int reach = oz + (P::padding_d - P::dilation_d * kd);
+    const int iz = reach / P::stride_d;  // the plane that the depth tap reads, if there is one
+    if (reach >= 0 && reach % P::stride_d == 0 && iz < in_d) {
+      const Element* x_plane =
+          x_group + static_cast<long long>(iz) * in_h * in_w * (P::channels_last ? P::in_channels : 1);
+      if (P::staged && P::asynchronous) {
+        if (P::kernel_d > 1) {
+          __syncthreads();  // all threads have read the depth tap before
+        }
+        stage_k_block(stages[0], x_plane, weight_group, 0, first_out, kd, first_row, first_column, first_phase_h,
+                      first_phase_w, in_d, in_h, in_w);
       }
-    } else if (P::staged) {
-      __syncthreads();  // all threads have read the k-block before
-      stage_k_block(stage, x_group, weight_group, first_in, first_out, first_row, first_column, first_phase_h,
-                    first_phase_w, in_h, in_w);
-      __syncthreads();  // the k-block is staged
-    }
-    if (kUnrolled) {
+      for (int first_in = 0; first_in < kGroupIn; first_in += P::block_k) {
+        Stage& stage = stages[first_in / P::block_k % kBuffers];
+        if (P::staged && P::asynchronous) {
+          async_copy_wait_all();
+          __syncthreads();  // the k-block is staged, and all threads have read the one before
+          if (kBuffers > 1 && first_in + P::block_k < kGroupIn) {
+            stage_k_block(stages[(first_in / P::block_k + 1) % kBuffers], x_plane, weight_group, first_in + P::block_k,
+                          first_out, kd, first_row, first_column, first_phase_h, first_phase_w, in_d, in_h, in_w);
+          }
+        } else if (P::staged) {
+          __syncthreads();  // all threads have read the k-block before
+          stage_k_block(stage, x_plane, weight_group, first_in, first_out, kd, first_row, first_column, first_phase_h,
+                        first_phase_w, in_d, in_h, in_w);
+          __syncthreads();  // the k-block is staged
+        }
+        if (kUnrolled) {
 #pragma unroll 1
-      for (int c = 0; c < P::block_k; ++c) {
-        CONVTGEN_UNROLL
-        for (int g = 0; g < kPhaseGroups; ++g) {
-          if (kPhaseGroups == 1 || phase_group == g) {
+          for (int c = 0; c < P::block_k; ++c) {
             CONVTGEN_UNROLL
-            for (int kh = 0; kh < P::kernel_h; ++kh) {
-              const int phase_h = phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
-              const int offset_h = offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
-              if (phase_h / P::group_phases_h == g / kPhaseGroupsW) {
-                // Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.
+            for (int g = 0; g < kPhaseGroups; ++g) {
+              if (kPhaseGroups == 1 || phase_group == g) {
                 CONVTGEN_UNROLL
-                for (int kw = 0; kw < P::kernel_w; ++kw) {
-                  const int phase_w = phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
-                  const int offset_w = offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
-                  const int tap = kh * P::kernel_w + kw;
-                  if (phase_w / P::group_phases_w == g % kPhaseGroupsW) {
-                    if (P::staged) {
-                      multiply_add(
-                          acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],
-                          &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
-                          &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
-                    } else {
-                      multiply_add_unstaged(acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],
-                                            x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels),
-                                            m_y + offset_h, m_x + offset_w, in_h, in_w,
-                                            weight_group + weight_offset(static_cast<WeightIndex>(first_in + c),
-                                                                         first_out + channel, tap, kGroupOut, kTaps),
-                                            channels);  // tap ({kh}, {kw})
+                for (int kh = 0; kh < P::kernel_h; ++kh) {
+                  const int phase_h = phase_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+                  const int offset_h = offset_of_tap(kh, P::stride_h, P::padding_h, P::dilation_h);
+                  if (phase_h / P::group_phases_h == g / kPhaseGroupsW) {
+                    // Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.
+                    CONVTGEN_UNROLL
+                    for (int kw = 0; kw < P::kernel_w; ++kw) {
+                      const int phase_w = phase_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+                      const int offset_w = offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w);
+                      const int tap = kh * P::kernel_w + kw;
+                      if (phase_w / P::group_phases_w == g % kPhaseGroupsW) {
+                        if (P::staged) {
+                          multiply_add(
+                              acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],
+                              &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
+                              &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
+                        } else {
+                          multiply_add_unstaged(
+                              acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],
+                              x_plane + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h,
+                              m_x + offset_w, in_h, in_w,
+                              weight_group + depth_weight_offset(static_cast<WeightIndex>(first_in + c),
+                                                                 first_out + channel, kd, tap, kGroupOut, P::kernel_d,
+                                                                 kTaps),
+                              channels);  // tap ({kh}, {kw})
+                        }
+                      }
                     }
                   }
                 }
               }
             }
           }
-        }
-      }
-    } else {
-      CONVTGEN_UNROLL
-      for (int phase = 0; phase < kPhases; ++phase) {
-        const PhaseTaps rows = rows_of_phase(first_phase_h + phase / P::group_phases_w);
-        const PhaseTaps columns = columns_of_phase(first_phase_w + phase % P::group_phases_w);
+        } else {
+          CONVTGEN_UNROLL
+          for (int phase = 0; phase < kPhases; ++phase) {
+            const PhaseTaps rows = rows_of_phase(first_phase_h + phase / P::group_phases_w);
+            const PhaseTaps columns = columns_of_phase(first_phase_w + phase % P::group_phases_w);
 #pragma unroll 1
-        for (int c = 0; c < P::block_k; ++c) {
+            for (int c = 0; c < P::block_k; ++c) {
 #pragma unroll 1
-          for (int t_h = 0; t_h < kPhaseTapsH; ++t_h) {
-            const int kh = rows.first + t_h * kTapStepH;
-            const int offset_h = rows.offset - t_h * kOffsetStepH;
+              for (int t_h = 0; t_h < kPhaseTapsH; ++t_h) {
+                const int kh = rows.first + t_h * kTapStepH;
+                const int offset_h = rows.offset - t_h * kOffsetStepH;
 #pragma unroll 4
-            for (int t_w = 0; t_w < kPhaseTapsW; ++t_w) {
-              const int kw = columns.first + t_w * kTapStepW;
-              const int offset_w = columns.offset - t_w * kOffsetStepW;
-              if (kh < P::kernel_h && kw < P::kernel_w) {
-                if (P::staged) {
-                  multiply_add(acc[phase / P::group_phases_w][phase % P::group_phases_w],
-                               &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
-                               &stage.weights[c][(t_h * kPhaseTapsW + t_w) * kPhases + phase][channel]);
-                } else {
-                  multiply_add_unstaged(
-                      acc[phase / P::group_phases_w][phase % P::group_phases_w],
-                      x_group + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h, m_x + offset_w,
-                      in_h, in_w,
-                      weight_group + weight_offset(static_cast<WeightIndex>(first_in + c), first_out + channel,
-                                                   kh * P::kernel_w + kw, kGroupOut, kTaps),
-                      channels);
+                for (int t_w = 0; t_w < kPhaseTapsW; ++t_w) {
+                  const int kw = columns.first + t_w * kTapStepW;
+                  const int offset_w = columns.offset - t_w * kOffsetStepW;
+                  if (kh < P::kernel_h && kw < P::kernel_w) {
+                    if (P::staged) {
+                      multiply_add(
+                          acc[phase / P::group_phases_w][phase % P::group_phases_w],
+                          &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
+                          &stage.weights[c][(t_h * kPhaseTapsW + t_w) * kPhases + phase][channel]);
+                    } else {
+                      multiply_add_unstaged(
+                          acc[phase / P::group_phases_w][phase % P::group_phases_w],
+                          x_plane + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h, m_x + offset_w,
+                          in_h, in_w,
+                          weight_group + depth_weight_offset(static_cast<WeightIndex>(first_in + c),
+                                                             first_out + channel, kd, kh * P::kernel_w + kw, kGroupOut,
+                                                             P::kernel_d, kTaps),
+                          channels);
+                    }
+                  }
                 }
               }
             }
@@ -547,14 +575,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
           if (phase_h < P::stride_h) {
             if (kStored > 1 && reinterpret_cast<unsigned long long>(y) % (kStored * sizeof(Element)) == 0) {
               store_runs(acc[of_group_h], y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w,
-                         out_h, out_w);
+                         out_d, out_h, out_w);
             } else {
               CONVTGEN_UNROLL
               for (int of_group_w = 0; of_group_w < P::group_phases_w; ++of_group_w) {
                 const int phase_w = g % kPhaseGroupsW * P::group_phases_w + of_group_w;
                 if (phase_w < P::stride_w) {
                   store(acc[of_group_h][of_group_w], y_image, bias, co, channels, m_y * P::stride_h + phase_h,
-                        m_x * P::stride_w + phase_w, out_h, out_w);
+                        m_x * P::stride_w + phase_w, out_d, out_h, out_w);
                 }
               }
             }
@@ -570,7 +598,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       if ((kGroupedPhasesH % P::group_phases_h == 0 || phase_h < kGroupedPhasesH) &&
           (kGroupedPhasesW % P::group_phases_w == 0 || phase_w < kGroupedPhasesW)) {
         store(acc[phase / P::group_phases_w][phase % P::group_phases_w], y_image, bias, co, channels,
-              m_y * P::stride_h + output_phase_h(phase_h), m_x * P::stride_w + output_phase_w(phase_w), out_h, out_w);
+              m_y * P::stride_h + output_phase_h(phase_h), m_x * P::stride_w + output_phase_w(phase_w), out_d, out_h,
+              out_w);
       }
     }
   }
@@ -584,7 +613,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       const PhaseTaps columns = taps_of_phase(phase_w, P::kernel_w, P::stride_w, P::padding_w, P::dilation_w);
       if (rows.first >= P::kernel_h || columns.first >= P::kernel_w) {
         const Accumulators none = {};
-        store(none, y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w + phase_w, out_h,
+        store(none, y_image, bias, co, channels, m_y * P::stride_h + phase_h, m_x * P::stride_w + phase_w, out_d, out_h,
               out_w);
       }
     }

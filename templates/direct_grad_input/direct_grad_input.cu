@@ -3,12 +3,14 @@
 //
 // A block computes a tile of input positions, for some input channels of one group. The gradient at (iy, ix) adds up,
 // over output channels and taps (kh, kw), grad_y at iy * stride - padding + kh * dilation (and as much along the row)
-// times the tap's weight.
+// times the tap's weight. With three axes the tile is of one plane of the input, and the same is done for each depth
+// tap.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/call_sizes.h"
+#include "device/depth.h"
 #include "device/memory.h"
 #include "device/template.h"
 
@@ -64,7 +66,8 @@ struct Stage {
 // the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that
 // are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restrict__ grad_y, int first_channel,
-                                           int first_row, const int first_column, const int out_h, const int out_w) {
+                                           int first_row, const int first_column, const int out_d, const int out_h,
+                                           const int out_w) {
 #pragma unroll 3  // more would spill
   for (int i = threadIdx.x; i < P::block_k * kStagedRows * kStagedColumns; i += kThreads) {
     // Adjacent threads read adjacent memory.
@@ -80,7 +83,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
       if (P::channels_last) {
         value = widen(grad_y[(static_cast<Offset>(oy) * out_w + ox) * P::out_channels + co]);
       } else {
-        value = widen(grad_y[(static_cast<Offset>(co) * out_h + oy) * out_w + ox]);
+        value = widen(grad_y[(static_cast<Offset>(co) * out_d * out_h + oy) * out_w + ox]);
       }
     }
     stage.rows[channel][row][column] = value;
@@ -90,7 +93,7 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
 // Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
-                                              const int first_in) {
+                                              const int first_in, const int kd) {
 #pragma unroll 3  // more would spill
   for (int i = threadIdx.x; i < P::block_k * kTileChannels * kTaps; i += kThreads) {
     const int tap = P::weight_channels_last ? i / P::block_k % kTaps : i % kTaps;
@@ -100,7 +103,8 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __res
     const int ci = first_in + channel;
     Sum value = 0;
     if ((kWholeKBlocks || co < kGroupOut) && (kWholeTiles || ci < kGroupIn)) {
-      value = widen(weight[weight_offset(static_cast<WeightIndex>(ci), co, tap, kGroupOut, kTaps)]);
+      value =
+          widen(weight[depth_weight_offset(static_cast<WeightIndex>(ci), co, kd, tap, kGroupOut, P::kernel_d, kTaps)]);
     }
     stage.weights[k_channel][tap][channel] = value;
   }
@@ -143,9 +147,10 @@ __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const E
 #pragma unroll
         for (int channel = 0; channel < P::channels_per_thread; ++channel) {
           if (kWholeTiles || channel < channels) {
-            acc[channel][row][column] =
-                fma(value, widen(weights[weight_offset(static_cast<WeightIndex>(channel), 0, 0, kGroupOut, kTaps)]),
-                    acc[channel][row][column]);
+            acc[channel][row][column] = fma(value,
+                                            widen(weights[depth_weight_offset(static_cast<WeightIndex>(channel), 0, 0,
+                                                                              0, kGroupOut, P::kernel_d, kTaps)]),
+                                            acc[channel][row][column]);
           }
         }
       }
@@ -157,7 +162,7 @@ __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const E
 
 // Stores what a thread made. `grad_x` is the image, ci the first channel, (iy, ix) the first position.
 __device__ __forceinline__ void store(const Accumulators& acc, Element* __restrict__ grad_x, int ci, const int channels,
-                                      int iy, int ix, const int in_h, const int in_w) {
+                                      int iy, int ix, const int in_d, const int in_h, const int in_w) {
 #pragma unroll
   for (int channel = 0; channel < P::channels_per_thread; ++channel) {
     if (kWholeTiles || channel < channels) {
@@ -173,7 +178,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
             if (P::channels_last) {
               grad_x[(static_cast<Offset>(in_row) * in_w + in_column) * P::in_channels + ci + channel] = value;
             } else {
-              grad_x[(static_cast<Offset>(ci + channel) * in_h + in_row) * in_w + in_column] = value;
+              grad_x[(static_cast<Offset>(ci + channel) * in_d * in_h + in_row) * in_w + in_column] = value;
             }
           }
         }
@@ -186,9 +191,11 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
 
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     direct_grad_input(const Element* __restrict__ grad_y, const Element* __restrict__ weight,
-                      Element* __restrict__ grad_x, int height, int width) {
+                      Element* __restrict__ grad_x, int depth, int height, int width) {
+  const int in_d = input_depth(depth);
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
+  const int out_d = output_depth(in_d);
   const int out_h = output_rows(in_h);
   const int out_w = output_columns(in_w);
   const int tiles_y = (in_h + (kTileRows - 1)) / kTileRows;
@@ -200,7 +207,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int tile = block / (P::groups * kChannelTiles);
   const int tile_x = tile % tiles_x;
   const int tile_y = tile / tiles_x % tiles_y;
-  const int image = tile / tiles_x / tiles_y;
+  const int image = tile / tiles_x / tiles_y / in_d;
+  const int iz = tile / tiles_x / tiles_y % in_d;
   const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
 
   // The thread's place in the block: first column and row of its positions, first of its channels.
@@ -214,71 +222,81 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int channels = kWholeTiles ? P::channels_per_thread : kGroupIn - (first_in + channel);
 
   // Bases are 64-bit; every offset from them fits its type.
-  const long long in_pixels = static_cast<long long>(in_h) * in_w;
-  const long long out_pixels = static_cast<long long>(out_h) * out_w;
+  const long long in_pixels = static_cast<long long>(in_h) * in_w * in_d;
+  const long long out_pixels = static_cast<long long>(out_h) * out_w * out_d;
   const long long image_channel = static_cast<long long>(image) * P::out_channels;
   const Element* y_group = grad_y + (P::channels_last ? image_channel * out_pixels + group * kGroupOut
                                                       : (image_channel + group * kGroupOut) * out_pixels);
   const Element* weight_group =
-      weight + static_cast<long long>(group) * (static_cast<long long>(kGroupIn) * kGroupOut * kTaps);
-  Element* x_image = grad_x + static_cast<long long>(image) * P::in_channels * in_pixels;
+      weight + static_cast<long long>(group) * (static_cast<long long>(kGroupIn) * kGroupOut * kTaps * P::kernel_d);
+  Element* x_image = grad_x + static_cast<long long>(image) * P::in_channels * in_pixels +
+                     static_cast<long long>(iz) * in_h * in_w * (P::channels_last ? P::in_channels : 1);
 
   Accumulators acc = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
-  for (int first_out = 0; first_out < kGroupOut; first_out += P::block_k) {
-    if (P::staged) {
-      __syncthreads();  // all threads have read the k-block before
-      stage_rows(stage, y_group, first_out, tile_y * kTileRows * P::stride_h - P::padding_h,
-                 tile_x * kTileColumns * P::stride_w - P::padding_w, out_h, out_w);
-      stage_weights(stage, weight_group, first_out, first_in);
-      __syncthreads();  // the k-block is staged
-    }
-#pragma unroll 1
-    for (int c = 0; c < P::block_k; ++c) {
-      if (kUnrolled) {
-        CONVTGEN_UNROLL
-        for (int kh = 0; kh < P::kernel_h; ++kh) {
-          CONVTGEN_UNROLL
-          for (int kw = 0; kw < P::kernel_w; ++kw) {
-            const int tap = kh * P::kernel_w + kw;
-            if (P::staged) {
-              multiply_add(
-                  acc,
-                  &stage.rows[c][row * P::stride_h + P::dilation_h * kh][column * P::stride_w + P::dilation_w * kw],
-                  &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
-            } else {
-              multiply_add_unstaged(acc, y_group + (first_out + c) * (P::channels_last ? 1 : out_pixels),
-                                    iy * P::stride_h + (P::dilation_h * kh - P::padding_h),
-                                    ix * P::stride_w + (P::dilation_w * kw - P::padding_w), out_h, out_w,
-                                    weight_group + weight_offset(static_cast<WeightIndex>(first_in + channel),
-                                                                 first_out + c, tap, kGroupOut, kTaps),
-                                    channels);  // tap ({kh}, {kw})
-            }
-          }
+  for (int kd = 0; kd < P::kernel_d; ++kd) {
+    const int oz = iz * P::stride_d + (P::dilation_d * kd - P::padding_d);
+    if (oz >= 0 && oz < out_d) {
+      const Element* y_plane =
+          y_group + static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::out_channels : 1);
+      for (int first_out = 0; first_out < kGroupOut; first_out += P::block_k) {
+        if (P::staged) {
+          __syncthreads();  // all threads have read the k-block before
+          stage_rows(stage, y_plane, first_out, tile_y * kTileRows * P::stride_h - P::padding_h,
+                     tile_x * kTileColumns * P::stride_w - P::padding_w, out_d, out_h, out_w);
+          stage_weights(stage, weight_group, first_out, first_in, kd);
+          __syncthreads();  // the k-block is staged
         }
-      } else {
 #pragma unroll 1
-        for (int kh = 0; kh < P::kernel_h; ++kh) {
+        for (int c = 0; c < P::block_k; ++c) {
+          if (kUnrolled) {
+            CONVTGEN_UNROLL
+            for (int kh = 0; kh < P::kernel_h; ++kh) {
+              CONVTGEN_UNROLL
+              for (int kw = 0; kw < P::kernel_w; ++kw) {
+                const int tap = kh * P::kernel_w + kw;
+                if (P::staged) {
+                  multiply_add(
+                      acc,
+                      &stage.rows[c][row * P::stride_h + P::dilation_h * kh][column * P::stride_w + P::dilation_w * kw],
+                      &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
+                } else {
+                  multiply_add_unstaged(
+                      acc, y_plane + (first_out + c) * (P::channels_last ? 1 : out_pixels),
+                      iy * P::stride_h + (P::dilation_h * kh - P::padding_h),
+                      ix * P::stride_w + (P::dilation_w * kw - P::padding_w), out_h, out_w,
+                      weight_group + depth_weight_offset(static_cast<WeightIndex>(first_in + channel), first_out + c,
+                                                         kd, tap, kGroupOut, P::kernel_d, kTaps),
+                      channels);  // tap ({kh}, {kw})
+                }
+              }
+            }
+          } else {
+#pragma unroll 1
+            for (int kh = 0; kh < P::kernel_h; ++kh) {
 #pragma unroll 4
-          for (int kw = 0; kw < P::kernel_w; ++kw) {
-            const int tap = kh * P::kernel_w + kw;
-            if (P::staged) {
-              multiply_add(
-                  acc,
-                  &stage.rows[c][row * P::stride_h + P::dilation_h * kh][column * P::stride_w + P::dilation_w * kw],
-                  &stage.weights[c][tap][channel]);
-            } else {
-              multiply_add_unstaged(acc, y_group + (first_out + c) * (P::channels_last ? 1 : out_pixels),
-                                    iy * P::stride_h + (P::dilation_h * kh - P::padding_h),
-                                    ix * P::stride_w + (P::dilation_w * kw - P::padding_w), out_h, out_w,
-                                    weight_group + weight_offset(static_cast<WeightIndex>(first_in + channel),
-                                                                 first_out + c, tap, kGroupOut, kTaps),
-                                    channels);
+              for (int kw = 0; kw < P::kernel_w; ++kw) {
+                const int tap = kh * P::kernel_w + kw;
+                if (P::staged) {
+                  multiply_add(
+                      acc,
+                      &stage.rows[c][row * P::stride_h + P::dilation_h * kh][column * P::stride_w + P::dilation_w * kw],
+                      &stage.weights[c][tap][channel]);
+                } else {
+                  multiply_add_unstaged(
+                      acc, y_plane + (first_out + c) * (P::channels_last ? 1 : out_pixels),
+                      iy * P::stride_h + (P::dilation_h * kh - P::padding_h),
+                      ix * P::stride_w + (P::dilation_w * kw - P::padding_w), out_h, out_w,
+                      weight_group + depth_weight_offset(static_cast<WeightIndex>(first_in + channel), first_out + c,
+                                                         kd, tap, kGroupOut, P::kernel_d, kTaps),
+                      channels);
+                }
+              }
             }
           }
         }
       }
     }
   }
-  store(acc, x_image, group * kGroupIn + first_in + channel, channels, iy, ix, in_h, in_w);
+  store(acc, x_image, group * kGroupIn + first_in + channel, channels, iy, ix, in_d, in_h, in_w);
 }

@@ -4,23 +4,29 @@
 
 struct Parameters {
   // The layer.
+  static constexpr int kernel_d = 1;
   static constexpr int kernel_h = 4;
   static constexpr int kernel_w = 4;
+  static constexpr int stride_d = 1;
   static constexpr int stride_h = 2;
   static constexpr int stride_w = 2;
+  static constexpr int padding_d = 0;
   static constexpr int padding_h = 1;
   static constexpr int padding_w = 1;
+  static constexpr int output_padding_d = 0;
   static constexpr int output_padding_h = 0;
   static constexpr int output_padding_w = 0;
+  static constexpr int dilation_d = 1;
   static constexpr int dilation_h = 1;
   static constexpr int dilation_w = 1;
   static constexpr int in_channels = 64;
   static constexpr int out_channels = 3;
   static constexpr int groups = 1;
   static constexpr bool channels_last = false;  // grad_x and grad_y are NHWC
-  static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
+  static constexpr bool weight_channels_last = false;  // weights are (Cin, KD, KH, KW, Cout / groups)
 
-  // Rows and columns of the input; -1: an argument of the kernel. The grid gives the batch.
+  // Planes, rows and columns of the input; -1: an argument of the kernel. The grid gives the batch.
+  static constexpr int depth = 1;
   static constexpr int height = 32;
   static constexpr int width = 32;
 

@@ -2,14 +2,16 @@
 // that it reaches in shared memory.
 //
 // The gradient of a weight adds up, over all images and input positions (iy, ix), x there times grad_y at
-// iy * stride - padding + kh * dilation (and as much along the row). The positions are cut into tiles, and these into
-// slices. A block computes a tile of weights, by some input channels, output channels and taps, over one slice. A
-// second kernel adds the slices in their order, so that results have the same bits in each call.
+// iy * stride - padding + kh * dilation (and as much along the row, and with three axes along the depth). The positions
+// are cut into tiles, and these into slices. A block computes a tile of weights, by some input channels, output
+// channels and taps, over one slice. A second kernel adds the slices in their order, so that results have the same bits
+// in each call.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/call_sizes.h"
+#include "device/depth.h"
 #include "device/memory.h"
 #include "device/template.h"
 
@@ -25,7 +27,7 @@ constexpr int kThreads = P::threads_in * P::threads_out * P::threads_pixels;
 constexpr int kTaps = P::kernel_h * P::kernel_w;
 constexpr int kGroupIn = P::in_channels / P::groups;
 constexpr int kGroupOut = P::out_channels / P::groups;
-constexpr long long kWeights = static_cast<long long>(P::in_channels) * kGroupOut * kTaps;
+constexpr long long kWeights = static_cast<long long>(P::in_channels) * kGroupOut * kTaps * P::kernel_d;
 
 // The weights of a block.
 constexpr int kTileIn = P::threads_in * P::in_per_thread;
@@ -35,7 +37,7 @@ constexpr int kOutTiles = ceil_div(kGroupOut, kTileOut);
 constexpr int kTapGroupsW = ceil_div(P::kernel_w, P::taps_w);
 constexpr int kTapGroups = ceil_div(P::kernel_h, P::taps_h) * kTapGroupsW;
 constexpr bool kSameGroups = kTaps > 256;  // all groups are as if whole: a statement for each tap would be too many
-constexpr int kSliceBlocks = P::groups * kInTiles * kOutTiles * kTapGroups;
+constexpr int kSliceBlocks = P::groups * kInTiles * kOutTiles * kTapGroups * P::kernel_d;
 constexpr bool kWholeIn = kGroupIn % kTileIn == 0;  // no tile of channels is ragged
 constexpr bool kWholeOut = kGroupOut % kTileOut == 0;
 
@@ -79,7 +81,7 @@ struct Shared {
 // Copies a tile of positions of some input channels to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image.
 __device__ __forceinline__ void stage_input(Shared& shared, const Element* __restrict__ x, int first_in, int first_row,
-                                            int first_column, const int in_h, const int in_w) {
+                                            int first_column, const int in_d, const int in_h, const int in_w) {
 #pragma unroll 2
   for (int i = threadIdx.x; i < kTileIn * kTilePixels; i += kThreads) {
     // Adjacent threads read adjacent memory.
@@ -93,7 +95,7 @@ __device__ __forceinline__ void stage_input(Shared& shared, const Element* __res
       if (P::channels_last) {
         value = widen(x[(static_cast<Offset>(iy) * in_w + ix) * P::in_channels + ci]);
       } else {
-        value = widen(x[(static_cast<Offset>(ci) * in_h + iy) * in_w + ix]);
+        value = widen(x[(static_cast<Offset>(ci) * in_d * in_h + iy) * in_w + ix]);
       }
     }
     shared.x[channel][pixel] = value;
@@ -103,7 +105,8 @@ __device__ __forceinline__ void stage_input(Shared& shared, const Element* __res
 // The same for the window that the tile's taps reach, of some output channels. `grad_y` is the first channel of the
 // group in this image.
 __device__ __forceinline__ void stage_window(Shared& shared, const Element* __restrict__ grad_y, int first_out,
-                                             int first_row, int first_column, const int out_h, const int out_w) {
+                                             int first_row, int first_column, const int out_d, const int out_h,
+                                             const int out_w) {
 #pragma unroll 2
   for (int i = threadIdx.x; i < kTileOut * kStagedPixels; i += kThreads) {
     const int channel = P::channels_last ? i % kTileOut : i / kStagedPixels;
@@ -117,7 +120,7 @@ __device__ __forceinline__ void stage_window(Shared& shared, const Element* __re
       if (P::channels_last) {
         value = widen(grad_y[(static_cast<Offset>(oy) * out_w + ox) * P::out_channels + co]);
       } else {
-        value = widen(grad_y[(static_cast<Offset>(co) * out_h + oy) * out_w + ox]);
+        value = widen(grad_y[(static_cast<Offset>(co) * out_d * out_h + oy) * out_w + ox]);
       }
     }
     shared.grad_y[channel][pixel] = value;
@@ -185,7 +188,7 @@ __device__ __forceinline__ void add_products(Accumulators& acc, const int tap_gr
 // Adds the sums of the threads that share pairs of channels, in their order, and stores them.
 __device__ __forceinline__ void store(const Shared& shared, Sum* __restrict__ partial,
                                       Element* __restrict__ grad_weight, int slice, int group, int first_in,
-                                      int first_out, int first_kh, int first_kw) {
+                                      int first_out, int kd, int first_kh, int first_kw) {
   for (int i = threadIdx.x; i < kSums * kPairThreads; i += kThreads) {
     const int sum_index = i / kPairThreads;
     const int thread = i % kPairThreads;
@@ -201,8 +204,9 @@ __device__ __forceinline__ void store(const Shared& shared, Sum* __restrict__ pa
       for (int other = thread; other < kThreads; other += kPairThreads) {
         sum += shared.totals[sum_index][other];
       }
-      const long long weight = weight_offset_at(static_cast<long long>(group) * kGroupIn + ci, co, kh, kw, kGroupOut,
-                                                P::kernel_h, P::kernel_w);
+      const long long weight =
+          weight_offset_at(static_cast<long long>(group) * kGroupIn + ci, co, kd * P::kernel_h + kh, kw, kGroupOut,
+                           P::kernel_d * P::kernel_h, P::kernel_w);
       if (P::slices == 1) {
         grad_weight[weight] = narrow(sum);
       } else {
@@ -220,14 +224,16 @@ __device__ __forceinline__ void store(const Shared& shared, Sum* __restrict__ pa
 // The products of all weights: (slice, tile of weights).
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     direct_grad_weight(const Element* __restrict__ x, const Element* __restrict__ grad_y, Sum* __restrict__ partial,
-                       Element* __restrict__ grad_weight, int batch, int height, int width) {
+                       Element* __restrict__ grad_weight, int batch, int depth, int height, int width) {
+  const int in_d = input_depth(depth);
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
+  const int out_d = output_depth(in_d);
   const int out_h = output_rows(in_h);
   const int out_w = output_columns(in_w);
   const int tiles_y = (in_h + (P::tile_rows - 1)) / P::tile_rows;
   const int tiles_x = (in_w + (P::tile_columns - 1)) / P::tile_columns;
-  const long long tiles = static_cast<long long>(batch) * tiles_y * tiles_x;
+  const long long tiles = static_cast<long long>(batch) * in_d * tiles_y * tiles_x;
 
   // The block's place: weights vary fastest, so that blocks which read the same positions run together.
   const int block = blockIdx.x;
@@ -236,6 +242,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int out_tile = block / kTapGroups % kOutTiles;
   const int in_tile = block / (kTapGroups * kOutTiles) % kInTiles;
   const int group = P::groups == 1 ? 0 : block / (kTapGroups * kOutTiles * kInTiles) % P::groups;
+  const int kd = block / (kTapGroups * kOutTiles * kInTiles * P::groups) % P::kernel_d;
   const int first_kh = tap_group / kTapGroupsW * P::taps_h;
   const int first_kw = tap_group % kTapGroupsW * P::taps_w;
 
@@ -246,8 +253,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int out_channel = thread % P::threads_out * P::out_per_thread;
 
   // Bases are 64-bit; every offset from them fits its type.
-  const long long in_pixels = static_cast<long long>(in_h) * in_w;
-  const long long out_pixels = static_cast<long long>(out_h) * out_w;
+  const long long in_pixels = static_cast<long long>(in_h) * in_w * in_d;
+  const long long out_pixels = static_cast<long long>(out_h) * out_w * out_d;
 
   Shared& shared = *static_cast<Shared*>(shared_memory());
 #pragma unroll 1
@@ -259,34 +266,44 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   for (long long tile = tiles * slice / P::slices; tile < end; ++tile) {
     const int tile_x = static_cast<int>(tile % tiles_x);
     const int tile_y = static_cast<int>(tile / tiles_x % tiles_y);
-    const long long image = tile / tiles_x / tiles_y;
-    const Element* x_group = x + (P::channels_last ? image * P::in_channels * in_pixels + group * kGroupIn
-                                                   : (image * P::in_channels + group * kGroupIn) * in_pixels);
-    const Element* y_group = grad_y + (P::channels_last ? image * P::out_channels * out_pixels + group * kGroupOut
-                                                        : (image * P::out_channels + group * kGroupOut) * out_pixels);
-    __syncthreads();  // all threads have read the tile before
-    stage_input(shared, x_group, in_tile * kTileIn, tile_y * P::tile_rows, tile_x * P::tile_columns, in_h, in_w);
-    stage_window(shared, y_group, out_tile * kTileOut,
-                 tile_y * P::tile_rows * P::stride_h - P::padding_h + P::dilation_h * first_kh,
-                 tile_x * P::tile_columns * P::stride_w - P::padding_w + P::dilation_w * first_kw, out_h, out_w);
-    __syncthreads();  // the tile is staged
-    Accumulators acc = {};
-    if (kSameGroups) {
-      add_products(acc, 0, shared, first_pixel, in_channel, out_channel);
-    } else {
-      CONVTGEN_UNROLL
-      for (int g = 0; g < kTapGroups; ++g) {
-        if (kTapGroups == 1 || tap_group == g) {
-          add_products(acc, g, shared, first_pixel, in_channel, out_channel);
+    const long long image = tile / tiles_x / tiles_y / in_d;
+    const int iz = static_cast<int>(tile / tiles_x / tiles_y % in_d);
+    const int oz = iz * P::stride_d + (P::dilation_d * kd - P::padding_d);
+    if (oz >= 0 && oz < out_d) {
+      const Element* x_group = x +
+                               (P::channels_last ? image * P::in_channels * in_pixels + group * kGroupIn
+                                                 : (image * P::in_channels + group * kGroupIn) * in_pixels) +
+                               static_cast<long long>(iz) * in_h * in_w * (P::channels_last ? P::in_channels : 1);
+      const Element* y_group = grad_y +
+                               (P::channels_last ? image * P::out_channels * out_pixels + group * kGroupOut
+                                                 : (image * P::out_channels + group * kGroupOut) * out_pixels) +
+                               static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::out_channels : 1);
+      __syncthreads();  // all threads have read the tile before
+      stage_input(shared, x_group, in_tile * kTileIn, tile_y * P::tile_rows, tile_x * P::tile_columns, in_d, in_h,
+                  in_w);
+      stage_window(shared, y_group, out_tile * kTileOut,
+                   tile_y * P::tile_rows * P::stride_h - P::padding_h + P::dilation_h * first_kh,
+                   tile_x * P::tile_columns * P::stride_w - P::padding_w + P::dilation_w * first_kw, out_d, out_h,
+                   out_w);
+      __syncthreads();  // the tile is staged
+      Accumulators acc = {};
+      if (kSameGroups) {
+        add_products(acc, 0, shared, first_pixel, in_channel, out_channel);
+      } else {
+        CONVTGEN_UNROLL
+        for (int g = 0; g < kTapGroups; ++g) {
+          if (kTapGroups == 1 || tap_group == g) {
+            add_products(acc, g, shared, first_pixel, in_channel, out_channel);
+          }
         }
       }
-    }
-    // A sum over all tiles has as many terms as the batch has positions: few at a time keep it accurate.
+      // A sum over all tiles has as many terms as the batch has positions: few at a time keep it accurate.
 #pragma unroll
-    for (int i = 0; i < kSums; ++i) {
-      shared.totals[i][thread] += acc[i / kThreadPairs][i % kThreadPairs];
+      for (int i = 0; i < kSums; ++i) {
+        shared.totals[i][thread] += acc[i / kThreadPairs][i % kThreadPairs];
+      }
     }
   }
   __syncthreads();
-  store(shared, partial, grad_weight, slice, group, in_tile * kTileIn, out_tile * kTileOut, first_kh, first_kw);
+  store(shared, partial, grad_weight, slice, group, in_tile * kTileIn, out_tile * kTileOut, kd, first_kh, first_kw);
 }

@@ -26,6 +26,14 @@ struct Parameters {
   static constexpr int height = 16;
   static constexpr int width = 16;
 
+  // Images are planes: the template takes two axes. The sums of grad_y (device/channel_sums.h) have these.
+  static constexpr int kernel_d = 1;
+  static constexpr int stride_d = 1;
+  static constexpr int padding_d = 0;
+  static constexpr int output_padding_d = 0;
+  static constexpr int dilation_d = 1;
+  static constexpr int depth = 1;
+
   // Types. Element is what memory holds (f16 and bf16 as bits in an unsigned short).
   using Element = unsigned short;
   using Sum = float;

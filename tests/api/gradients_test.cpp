@@ -68,6 +68,33 @@ TEST_F(GradientsOnHostTest, EachDirectionComputesItsOwn) {
   kernels[1].launch({}, {0, 2});
 }
 
+// The same numbers along the depth of a volume.
+TEST_F(GradientsOnHostTest, OfThreeAxes) {
+  const Device device("host");
+  const Layer layer("conv_transpose3d 1 -> 1; kernel 3x1x1; stride 2x1x1; bias" + std::string(kAll));
+  const Sizes sizes(1, 2, 1, 1);
+  const std::size_t bytes = 4096;
+  const auto launch = [&](convtgen_direction direction, const auto& tensors_with) {
+    const Kernel kernel = device.prepare(layer, direction);
+    kernel.launch(tensors_with(workspace(kernel, sizes)), sizes);
+  };
+  launch(CONVTGEN_FORWARD,
+         [&](void* memory) { return Tensors::forward(x_, weight_, bias_, got_y_.data(), memory, bytes); });
+  EXPECT_EQ(got_y_, (std::vector<float>{1.5F, 2.5F, 13.5F, 20.5F, 30.5F}));
+  launch(CONVTGEN_GRAD_INPUT,
+         [&](void* memory) { return Tensors::for_grad_input(grad_y_, weight_, got_x_.data(), memory, bytes); });
+  EXPECT_EQ(got_x_, want_x_);
+  launch(CONVTGEN_GRAD_WEIGHT, [&](void* memory) {
+    return Tensors::for_grad_weight(x_, grad_y_, got_weight_.data(), got_bias_.data(), memory, bytes);
+  });
+  EXPECT_EQ(got_weight_, want_weight_);
+  EXPECT_EQ(got_bias_, want_bias_);
+  got_bias_ = {9};
+  launch(CONVTGEN_GRAD_BIAS,
+         [&](void* memory) { return Tensors::for_grad_bias(grad_y_, got_bias_.data(), memory, bytes); });
+  EXPECT_EQ(got_bias_, want_bias_);
+}
+
 TEST_F(GradientsOnHostTest, ALayerWithoutABiasHasNoneToWrite) {
   const Device device("host");
   const Layer layer(std::string(kText) + "; directions grad_weight");

@@ -240,12 +240,12 @@ TEST(Emit, NothingIsWrittenUnlessAllSucceed) {
   const Folder folder;
   write(folder / "a.convt",
         "layer good { conv_transpose2d 4 -> 2; kernel 3 }\n"
-        "layer later { conv_transpose3d 4 -> 2; kernel 3; directions grad_input }\n");
+        "layer later { conv_transpose3d 4 -> 2; kernel 3; stride 1x200x200; directions grad_input }\n");
   const Outcome outcome = convtgen({"emit", "a.convt", "-o", "out"}, {.folder = folder.path()});
   EXPECT_EQ(outcome.exit, 1);
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, HasSubstr("layer 'later': "));
-  EXPECT_THAT(outcome.err, HasSubstr("conv_transpose3d"));
+  EXPECT_THAT(outcome.err, HasSubstr("stride 200x200 has 40000 phases"));
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
   EXPECT_EQ(convtgen({"emit", "a.convt", "-o", "out", "--layer", "good"}, {.folder = folder.path()}).exit, 0);
 }

@@ -42,6 +42,16 @@ TEST(Explain, TellsTheCandidatesWithTheirTimes) {
   EXPECT_THAT(outcome.out, testing::ContainsRegex("\n +[a-z0-9_]+: [0-9.]+ us predicted; a block makes"));
 }
 
+TEST(Explain, TemplatesOfTwoAxesRefuseThree) {
+  const Outcome outcome = convtgen(
+      {"explain", "--no-compile", "-e", "conv_transpose3d 32 -> 16; kernel 3; stride 2; dtype f16; input 1x8x16x16"},
+      kWithoutNvrtc);
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("27 taps"));
+  EXPECT_THAT(outcome.out, HasSubstr("y 1x16x17x33x33"));
+  EXPECT_THAT(outcome.out, HasSubstr("_gemm: three axes; it takes two"));
+}
+
 /// The lines that hold this.
 std::vector<std::string> lines_with(const std::string& text, const std::string& part) {
   std::vector<std::string> lines;

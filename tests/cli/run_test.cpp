@@ -38,6 +38,26 @@ TEST(Run, EveryDtypeAndLayout) {
   }
 }
 
+TEST(Run, ThreeAxes) {
+  const std::string volume =
+      "conv_transpose3d 4 -> 6; kernel 3x2x3; stride 2x1x2; padding 1; output_padding 1x0x1; groups 2; bias; input "
+      "1x3x4x5; directions forward, grad_input, grad_weight, grad_bias";
+  for (const char* layout : {"nchw", "nhwc; weight_layout channels_last"}) {
+    const Outcome outcome =
+        convtgen({"run", "--device", "host", "-e", volume + "; layout " + layout, "--input", "2x3x4x5"});
+    EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("4 of 4 verified"));
+    EXPECT_THAT(outcome.out, HasSubstr(layout == std::string("nchw") ? "y 2x6x6x3x10" : "y 2x6x3x10x6"));
+  }
+  const std::string open = "conv_transpose3d 4 -> 6; kernel 3";
+  const Outcome missing = convtgen({"run", "--device", "host", "-e", open});
+  EXPECT_THAT(missing.err, HasSubstr("give the sizes with --input BxDxHxW, as in 8x16x32x64"));
+  const Outcome flat = convtgen({"run", "--device", "host", "-e", open, "--input", "2x3x4"});
+  EXPECT_EQ(flat.exit, 2);
+  EXPECT_THAT(flat.err, HasSubstr("batch x depth x height x width"));
+  EXPECT_EQ(convtgen({"run", "--device", "host", "-e", open, "--input", "2x3x4x5"}).exit, 0);
+}
+
 TEST(Run, OpenSizesAndEmptyBatches) {
   const std::string open = "conv_transpose2d 4 -> 6; kernel 3; stride 2";
   const Outcome missing = convtgen({"run", "--device", "host", "-e", open});
@@ -205,7 +225,7 @@ TEST(Run, SeveralLayersAndTheirErrors) {
   const Folder folder;
   write(folder / "a.convt",
         "defaults { input 1x4x4 }\nlayer a { conv_transpose2d 2 -> 2; kernel 3 }\n"
-        "layer b { conv_transpose3d 2 -> 2; kernel 3; directions grad_weight; input 1x4x4x4 }\n"
+        "layer b { conv_transpose2d 2 -> 2; kernel 3; stride 200; directions grad_weight }\n"
         "layer c { conv_transpose2d 2 -> 2; kernel 2; stride 2 }\n");
   const Outcome outcome = convtgen({"run", "a.convt", "--device", "host"}, {.folder = folder.path()});
   EXPECT_EQ(outcome.exit, 1);

@@ -271,10 +271,10 @@ TEST_F(TuneVerbTest, WhatIsWrongIsTold) {
   const Outcome open = tune({"--device", "host", "-e", "conv_transpose2d 4 -> 4; kernel 2"});
   EXPECT_EQ(open.exit, 2);
   EXPECT_THAT(open.err, HasSubstr("give the sizes with --input"));
-  const Outcome backward =
-      tune({"--device", "host", "-e", "conv_transpose3d 4 -> 4; kernel 2; input 1x4x4x4; directions grad_input"});
+  const Outcome backward = tune(
+      {"--device", "host", "-e", "conv_transpose2d 4 -> 4; kernel 2; stride 200; input 1x4x4; directions grad_input"});
   EXPECT_EQ(backward.exit, 1);
-  EXPECT_THAT(backward.err, HasSubstr("no template takes three axes yet"));
+  EXPECT_THAT(backward.err, HasSubstr("stride 200x200 has 40000 phases"));
   const Outcome no_gpu = convtgen({"tune", "-e", kTiny}, {.environment = {{"CONVTGEN_CUDA_DRIVER", "/nowhere/cuda"}}});
   EXPECT_EQ(no_gpu.exit, 2);
   EXPECT_THAT(no_gpu.err, HasSubstr("/nowhere/cuda"));

@@ -17,7 +17,9 @@ class FarGradient {
       : case_(of.fact), direction_(gradient_of(of.template_name)), problem_(problem_of(case_.layer, direction_)) {
     const Layer& l = problem_.layer;
     plan_ = plan_of(problem_, of.template_name, case_.by_copies);
-    small_ = {case_.by_rows ? 1 : 3, {l.axes[kHeight].extent.value_or(11), l.axes[kWidth].extent.value_or(7)}};
+    small_ = {
+        case_.by_rows || case_.by_planes ? 1 : 3,
+        {l.axes[kDepth].extent.value_or(4), l.axes[kHeight].extent.value_or(11), l.axes[kWidth].extent.value_or(7)}};
     far_ = small_;
     if (case_.by_rows) {
       far_.extents[kHeight] += ceil_div(kFar, small_.extents[kWidth] * 256) * 256;
@@ -25,6 +27,9 @@ class FarGradient {
       const auto images = std::ranges::find_if(
           plan_.parameters, [](const auto& each) { return each.first == "tile_n" || each.first == "box_n"; });
       far_.batch += images == plan_.parameters.end() ? 1 : std::get<std::int64_t>(images->second);
+    } else if (case_.by_planes) {
+      far_.extents[kDepth] += ceil_div(kFar, small_.extents[kHeight] * small_.extents[kWidth]);
+      ++far_.batch;
     } else {
       far_.batch += ceil_div(kFar, std::min(l.in_channels, l.out_channels) * 4096) * 4096;
     }
@@ -35,7 +40,7 @@ class FarGradient {
     }
     const Shape shape = far_shape();
     EXPECT_GT(std::min(shape.input_elements, shape.output_elements), kFar);
-    slices_ = shape.batch * shape.in[kHeight] * shape.in[kWidth] / kSlicePositions;
+    slices_ = shape.batch * shape.in[kDepth] * shape.in[kHeight] * shape.in[kWidth] / kSlicePositions;
     for (const std::string_view name : {"slices", "bias_slices"}) {
       set_if_there(plan_, name, case_.scans ? 1 : slices_);
     }
@@ -128,6 +133,9 @@ class FarGradient {
     return role != Role::kWeight && role != Role::kGradWeight && role != Role::kGradBias;
   }
 
+  /// Whether images grow, not the batch.
+  [[nodiscard]] bool grows_within() const { return case_.by_rows || case_.by_planes; }
+
   /// There are more slices here than there is time to add.
   [[nodiscard]] bool adds_slices(const RecipeKernel& kernel, const KernelSource& source) const {
     return kernel.symbol.ends_with("_add") || (direction_ == Direction::kGradBias && kernel.symbol == source.symbol);
@@ -137,7 +145,7 @@ class FarGradient {
   [[nodiscard]] std::vector<Part> ends(Role role) const {
     const std::int64_t count = element_count(small_shape(), role);
     const std::int64_t all = element_count(far_shape(), role);
-    if (!case_.by_rows || problem_.layer.layout == Layout::kNhwc) {
+    if (!grows_within() || problem_.layer.layout == Layout::kNhwc) {
       return {{all - count, count}};
     }
     const Images small = images_of(small_shape(), role);
@@ -151,7 +159,7 @@ class FarGradient {
 
   /// Elements before these that last blocks read too: zeros.
   [[nodiscard]] std::int64_t before(Role role) const {
-    const bool of_a_channel = case_.by_rows && problem_.layer.layout == Layout::kNchw;
+    const bool of_a_channel = grows_within() && problem_.layer.layout == Layout::kNchw;
     return 16 * kSlicePositions * (of_a_channel ? 1 : images_of(small_shape(), role).channels);
   }
 
@@ -196,9 +204,10 @@ class FarGradient {
     };
     InputSizes all = far_;
     InputSizes without = far_;
-    if (case_.by_rows) {
+    if (grows_within()) {
+      const std::size_t axis = case_.by_planes ? kDepth : kHeight;
       all.batch = without.batch = 1;
-      without.extents[kHeight] -= small_.extents[kHeight];
+      without.extents[axis] -= small_.extents[axis];
     } else {
       without.batch -= small_.batch;
     }
@@ -220,8 +229,9 @@ class FarGradient {
     }
     for (std::int64_t i = 0; i < array.size(); ++i) {
       const ElementPosition position = position_of(l, small_shape(), Role::kGradX, i);
-      const bool is_last =
-          case_.by_rows ? position.at[kHeight] == small_.extents[kHeight] - 1 : position.n == small_.batch - 1;
+      const bool is_last = case_.by_planes ? position.at[kDepth] == small_.extents[kDepth] - 1
+                           : case_.by_rows ? position.at[kHeight] == small_.extents[kHeight] - 1
+                                           : position.n == small_.batch - 1;
       const bool is_poison = std::all_of(array.bytes.begin() + i * static_cast<std::int64_t>(size),
                                          array.bytes.begin() + (i + 1) * static_cast<std::int64_t>(size),
                                          [](std::byte byte) { return byte == kPoison; });

@@ -18,6 +18,7 @@
 #include "generator/language/language.h"
 #include "generator/planner/candidates.h"
 #include "runtime/device/host/host_device.h"
+#include "runtime/reference/layer_arrays.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/narrow_offsets.h"
 #include "tests/planner/problems.h"
@@ -27,7 +28,8 @@ namespace convtgen::testing {
 namespace {
 
 constexpr std::int64_t kFar = std::int64_t{1} << 31;
-constexpr std::size_t kPlaces = 2;  // of a template, that a run narrows
+constexpr std::size_t kPlaces = 2;       // of a template, that a run narrows
+constexpr std::int64_t kLastPlanes = 2;  // of outputs, whose taps read none before the small layer's first
 
 using Case = OfTemplate<FarTile>;
 
@@ -99,16 +101,19 @@ class FarLayer {
   explicit FarLayer(const Case& what) : case_(what), setup_(set_up(what)) {
     const Layer& l = setup_.problem.layer;
     const std::int64_t rows = made_rows(setup_);
-    small_ = {
-        what.fact.by_rows ? 1
-        : what.fact.flat  ? 96
-                          : 3,
-        {l.axes[kHeight].extent.value_or(what.fact.by_rows ? 3 * rows - 1 : 3), l.axes[kWidth].extent.value_or(9)}};
+    small_ = {what.fact.by_rows || what.fact.by_planes ? 1
+              : what.fact.flat                         ? 96
+                                                       : 3,
+              {l.axes[kDepth].extent.value_or(6), l.axes[kHeight].extent.value_or(what.fact.by_rows ? 3 * rows - 1 : 3),
+               l.axes[kWidth].extent.value_or(9)}};
     far_ = small_;
     if (what.fact.by_rows) {
       far_.extents[kHeight] += ceil_div(kFar, small_.extents[kWidth] * rows) * rows;
       // The last image is the first of its tile.
       far_.batch += far_facts(setup_).images_share_tiles ? integer(setup_.plan, "tile_n") : 1;
+    } else if (what.fact.by_planes) {
+      far_.extents[kDepth] += ceil_div(kFar, small_.extents[kHeight] * small_.extents[kWidth]);
+      ++far_.batch;
     } else {
       far_.batch += ceil_div(kFar, std::min(l.in_channels, l.out_channels) * 4096) * 4096;
     }
@@ -148,8 +153,7 @@ class FarLayer {
     const std::unique_ptr<Buffer> x = device_->allocate(bytes(shape.input_elements)).value();
     const std::unique_ptr<Buffer> y = device_->allocate(bytes(shape.output_elements)).value();
     std::size_t from = 0;
-    for (const auto& [begin, count] : ends(l.in_channels, small_.extents[kHeight], far_.extents[kHeight],
-                                           small_.extents[kWidth], shape.input_elements)) {
+    for (const auto& [begin, count] : ends(Role::kX)) {
       std::memcpy(memory_of(*x) + bytes(begin), inputs_.x.bytes.data() + from, bytes(count));
       // Whole 16-byte vectors are copied, also where a row ends within one.
       const std::int64_t behind = std::min(shape.input_elements, begin + count + 4);
@@ -163,13 +167,15 @@ class FarLayer {
     const std::int64_t of_rows = ceil_div(small.out[kHeight], made_rows(setup_) * l.axes[kHeight].stride);
     const std::int64_t across = tiles_of(setup_, case_.fact.flat, small) / of_rows;
     const bool by_strips = far_facts(setup_).by_strips;
-    const std::int64_t last = case_.fact.by_rows ? 2 * across
-                              : case_.fact.flat  ? (by_strips ? 2 * of_rows : 2)
-                                                 : across * of_rows;
+    const std::int64_t last = case_.fact.by_planes ? kLastPlanes * across * of_rows / small.out[kDepth]
+                              : case_.fact.by_rows ? 2 * across
+                              : case_.fact.flat    ? (by_strips ? 2 * of_rows : 2)
+                                                   : across * of_rows;
     launch.blocks = tiles * blocks;
     set_argument(launch, far_source, "x", x->address());
     set_argument(launch, far_source, "y", y->address());
     set_argument(launch, far_source, "batch", static_cast<std::uint64_t>(far_.batch));
+    set_argument(launch, far_source, "depth", static_cast<std::uint64_t>(far_.extents[kDepth]));
     set_argument(launch, far_source, "height", static_cast<std::uint64_t>(far_.extents[kHeight]));
     for (std::size_t i = 0; i < launch.tensor_maps.size(); ++i) {
       set_map(launch.tensor_maps[i].map, far_source.recipe.maps[i], quantities_of(shape), x->address());
@@ -177,7 +183,7 @@ class FarLayer {
     if (const Result<void> run = device_->run_from(*loaded->kernels.back(), launch, (tiles - last) * blocks); !run) {
       return run.error().message;
     }
-    return compare(*y, shape, small);
+    return compare(*y, small);
   }
 
  private:
@@ -185,16 +191,19 @@ class FarLayer {
     std::int64_t begin, count;
   };
 
-  /// Where the small tensor lies at the end of the far one of so many elements, in the small one's order.
-  [[nodiscard]] std::vector<Part> ends(std::int64_t channels, std::int64_t small_rows, std::int64_t far_rows,
-                                       std::int64_t width, std::int64_t elements) const {
-    if (!case_.fact.by_rows || setup_.problem.layer.layout == Layout::kNhwc) {
-      const std::int64_t count = small_.batch * channels * small_rows * width;
-      return {{elements - count, count}};
+  /// Where the small tensor lies at the end of the far one, in the small one's order.
+  [[nodiscard]] std::vector<Part> ends(Role role) const {
+    const Layer& l = setup_.problem.layer;
+    const Shape small = shape_of(l, small_).value(), far = shape_of(l, far_).value();
+    const std::int64_t count = element_count(small, role), all = element_count(far, role);
+    const bool grows_within = case_.fact.by_rows || case_.fact.by_planes;
+    if (!grows_within || l.layout == Layout::kNhwc) {
+      return {{all - count, count}};
     }
+    const std::int64_t places = images_of(small, role).places(), far_places = images_of(far, role).places();
     std::vector<Part> parts;  // the end of each channel of the last image
-    for (std::int64_t left = channels - 1; left >= 0; --left) {
-      parts.push_back({elements - left * far_rows * width - small_rows * width, small_rows * width});
+    for (std::int64_t left = images_of(small, role).channels - 1; left >= 0; --left) {
+      parts.push_back({all - left * far_places - places, places});
     }
     return parts;
   }
@@ -219,21 +228,23 @@ class FarLayer {
     }
   }
 
-  [[nodiscard]] std::string compare(const Buffer& y, const Shape& shape, const Shape& small) const {
+  [[nodiscard]] std::string compare(const Buffer& y, const Shape& small) const {
     const Layer& l = setup_.problem.layer;
     const auto size = static_cast<std::size_t>(bytes_of(l.dtype));
     const std::int64_t channels = l.out_channels;
     // Outputs of the tiles that were left out are not compared.
     const std::int64_t rows = made_rows(setup_) * l.axes[kHeight].stride;
     const std::int64_t first_row = case_.fact.by_rows ? (ceil_div(small.out[kHeight], rows) - 2) * rows : 0;
+    const std::int64_t first_plane = case_.fact.by_planes ? small.out[kDepth] - kLastPlanes : 0;
     const std::int64_t first_image = case_.fact.flat ? small.batch - 4 : 0;
     std::int64_t index = 0;
-    for (const auto& [begin, count] :
-         ends(channels, small.out[kHeight], shape.out[kHeight], small.out[kWidth], shape.output_elements)) {
+    for (const auto& [begin, count] : ends(Role::kY)) {
       for (std::int64_t i = 0; i < count; ++i, ++index) {
         const std::int64_t pixel = l.layout == Layout::kNhwc ? index / channels : index;
         const std::int64_t image = index / (small.output_elements / small.batch);
-        if (pixel / small.out[kWidth] % small.out[kHeight] >= first_row && image >= first_image &&
+        const std::int64_t plane = pixel / (small.out[kHeight] * small.out[kWidth]) % small.out[kDepth];
+        if (pixel / small.out[kWidth] % small.out[kHeight] >= first_row && plane >= first_plane &&
+            image >= first_image &&
             std::memcmp(memory_of(y) + static_cast<std::size_t>(begin + i) * size,
                         want_->bytes.data() + static_cast<std::size_t>(index) * size, size) != 0) {
           return fmt::format("another output {} of {}", index, small.output_elements);

@@ -77,9 +77,8 @@ void expect_definition(const std::vector<DrawnPlan>& chosen, Direction direction
     const std::unique_ptr<Device> device = test_device(1);
     ASSERT_NE(device, nullptr);
     const auto failure = failure_of(*device, layer, sizes, plan, static_cast<std::uint64_t>(begin), direction);
-    EXPECT_FALSE(failure) << fmt::format("{} at {}x{}x{}; {}; {}: {}", canonical_form(layer), sizes.batch,
-                                         sizes.extents[kHeight], sizes.extents[kWidth], plan.summary, plan.reason,
-                                         *failure);
+    EXPECT_FALSE(failure) << fmt::format("{} at {}; {}; {}: {}", canonical_form(layer), text_of_sizes(drawn),
+                                         plan.summary, plan.reason, *failure);
   });
   fmt::print("  {} layers\n", chosen.size());
 }

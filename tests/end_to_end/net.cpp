@@ -75,14 +75,15 @@ void each_pair(const Classes& classes, const F& f) {
 }  // namespace
 
 std::string text_of(const NetLine& line) {
-  return fmt::format("{}{}{}x{}x{}{}{}", canonical_form(line.drawn.layer), kSeparator, line.drawn.sizes.batch,
-                     line.drawn.sizes.extents[kHeight], line.drawn.sizes.extents[kWidth], kSeparator, line.plans);
+  return fmt::format("{}{}{}{}{}", canonical_form(line.drawn.layer), kSeparator, text_of_sizes(line.drawn), kSeparator,
+                     line.plans);
 }
 
 Result<NetLine> parse_net_line(std::string_view text) {
   const std::vector<std::string_view> parts = split(text, kSeparator);
   if (parts.size() != 3) {
-    return fail("a line is LAYER | BATCHxHEIGHTxWIDTH | PLANS");
+    return fail(
+        "a line is LAYER | BATCHxHEIGHTxWIDTH | PLANS, with three axes LAYER | BATCHxDEPTHxHEIGHTxWIDTH | PLANS");
   }
   NetLine line;
   const auto layer = parse_layer(parts[0]);
@@ -94,10 +95,11 @@ Result<NetLine> parse_net_line(std::string_view text) {
   for (const std::string_view size : split(parts[1], "x")) {
     sizes.push_back(number_of(size).value_or(-1));
   }
-  if (sizes.size() != 3) {
-    return fail(fmt::format("sizes '{}' are not BATCHxHEIGHTxWIDTH", parts[1]));
+  const bool has_depth = layer->dimensions == 3;
+  if (sizes.size() != (has_depth ? 4 : 3)) {
+    return fail(fmt::format("sizes '{}' are not BATCHx{}HEIGHTxWIDTH", parts[1], has_depth ? "DEPTHx" : ""));
   }
-  line.drawn.sizes = {sizes[0], {sizes[1], sizes[2]}};
+  line.drawn.sizes = {sizes[0], {has_depth ? sizes[1] : 1, sizes[sizes.size() - 2], sizes.back()}};
   if (const auto shape = shape_of(line.drawn.layer, line.drawn.sizes); !shape) {
     return std::unexpected(shape.error());
   }
@@ -305,7 +307,7 @@ Wanted random_wish(std::mt19937_64& random) {
     wanted.layout = facts.layouts.front();
   }
   for (int i = 0; i < 2; ++i) {
-    const std::size_t property = random() % properties().size();
+    const std::size_t property = random() % (facts.drawer.depth ? properties().size() : kFlatProperties);
     wanted.classes.emplace_back(property, static_cast<int>(random() % properties()[property].classes.size()));
   }
   return wanted;

@@ -19,7 +19,8 @@
 
 namespace convtgen::testing {
 
-/// A layer of the net, at sizes, and which of its plans are run. As text: "LAYER | BATCHxHEIGHTxWIDTH | PLANS".
+/// A layer of the net, at sizes, and which of its plans are run. As text: "LAYER | BATCHxHEIGHTxWIDTH | PLANS"; with
+/// three axes the sizes are BATCHxDEPTHxHEIGHTxWIDTH.
 struct NetLine {
   RandomLayer drawn;
   std::string plans;  // "plan 3": the fourth of each template, in turn where it has fewer; "roll_gemm": all of it

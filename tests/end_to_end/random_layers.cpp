@@ -1,5 +1,7 @@
 #include "tests/end_to_end/random_layers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,7 +12,7 @@
 namespace convtgen::testing {
 namespace {
 
-// Those of the columns follow those of the rows, in the same order.
+// Those of the columns follow those of the rows, in the same order, and those of the depth are the last.
 enum Index : std::size_t {
   kKernelH,
   kStrideH,
@@ -38,8 +40,17 @@ enum Index : std::size_t {
   kBias,
   kFuse,
   kWeights,
-  kProperties
+  kKernelD,
+  kStrideD,
+  kDilationD,
+  kPaddingD,
+  kPaddingEndD,
+  kOutputPaddingD,
+  kStrideOverKernelD,
+  kKernelOverImageD,
+  kExtentD,
 };
+static_assert(kKernelD == kFlatProperties);
 constexpr std::size_t kOfAnAxis = kKernelW - kKernelH;
 
 // Of layers to run.
@@ -97,6 +108,12 @@ Dtype dtype_of(Compute compute) {
 
 }  // namespace
 
+std::string text_of_sizes(const RandomLayer& drawn) {
+  const Extents& extents = drawn.sizes.extents;
+  const std::string depth = drawn.layer.dimensions == 3 ? fmt::format("{}x", extents[kDepth]) : "";
+  return fmt::format("{}x{}{}x{}", drawn.sizes.batch, depth, extents[kHeight], extents[kWidth]);
+}
+
 std::span<const Property> properties() {
   static const std::vector<Property> all = [] {
     const std::vector<std::string_view> kernel = {"1", "2 to 4", "5 to 10", "11 to 33"};
@@ -126,14 +143,23 @@ std::span<const Property> properties() {
                                  {"stride_w over the kernel", no_yes},
                                  {"kernel_w over the image", no_yes},
                                  {"width", size},
-                                 {"dimensions", {"1", "2"}},
+                                 {"dimensions", {"1", "2", "3"}},
                                  {"batch", {"known", "open, as planned or less", "open, more than planned", "none"}},
                                  {"groups", {"1", "some", "each channel"}},
                                  {"channels in of a group", channels},
                                  {"channels out of a group", channels},
                                  {"bias", no_yes},
                                  {"fuse", {"none", "one", "several"}},
-                                 {"weights", {"contiguous", "channels last"}}};
+                                 {"weights", {"contiguous", "channels last"}},
+                                 {"kernel_d", kernel},
+                                 {"stride_d", stride},
+                                 {"dilation_d", dilation},
+                                 {"padding_d", padding},
+                                 {"padding_d at the end", end},
+                                 {"output_padding_d", output_padding},
+                                 {"stride_d over the kernel", no_yes},
+                                 {"kernel_d over the image", no_yes},
+                                 {"depth", size}};
   }();
   return all;
 }
@@ -142,10 +168,12 @@ Classes classes_of(const RandomLayer& drawn) {
   const auto& [l, sizes] = drawn;
   const InputSizes planned = planned_for_open_sizes();
   Classes classes;
-  for (const std::size_t axis : {kHeight, kWidth}) {
+  const auto add_axis = [&](std::size_t axis) {
     std::ranges::copy(classes_of_axis(l.axes[axis], sizes.extents[axis], planned.extents[axis]),
                       std::back_inserter(classes));
-  }
+  };
+  add_axis(kHeight);
+  add_axis(kWidth);
   const std::int64_t group_in = l.in_channels / l.groups;
   classes.insert(classes.end(), {l.dimensions - 1,
                                  sizes.batch == 0 ? 3 : class_of_size(l.batch.has_value(), sizes.batch, planned.batch),
@@ -155,13 +183,14 @@ Classes classes_of(const RandomLayer& drawn) {
                                  class_of_channels(group_in), class_of_channels(l.out_channels / l.groups),
                                  l.bias ? 1 : 0, static_cast<int>(std::min<std::size_t>(l.fuse.size(), 2)),
                                  l.weight_layout == WeightLayout::kChannelsLast ? 1 : 0});
+  add_axis(kDepth);
   return classes;
 }
 
 void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer& drawn) {
   const bool is_rows = axis == kHeight;
   constexpr int kAttempts = 300;
-  const std::size_t first = is_rows ? kKernelH : kKernelW;
+  const std::size_t first = axis == kDepth ? kKernelD : is_rows ? kKernelH : kKernelW;
   const std::int64_t planned = planned_for_open_sizes().extents[axis];
   const LayerDrawer drawer = wanted.drawer != nullptr ? *wanted.drawer : LayerDrawer{};
   Axis& a = drawn.layer.axes[axis];
@@ -176,7 +205,7 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
                               {{1, 1}, {2, 2}, {3, 5}, {6, 20}});
     a.dilation = random_.one_of(random_.weighted({4, 1, 1}), {{1, 1}, {2, 2}, {3, 12}});
     DrawnAxis of_template{.axis = a, .is_rows = is_rows, .layout = wanted.layout, .rows = drawn.sizes.extents[kHeight]};
-    if (drawer.shape != nullptr) {
+    if (drawer.shape != nullptr && axis != kDepth) {
       drawer.shape(of_template, random_);
       a = of_template.axis;
     }
@@ -193,14 +222,14 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
       a.padding = {};
       a.output_padding = 0;
     }
-    // Small sizes come more often.
-    const double most = random_() % 8 == 0 ? 150 : 30;
+    // Small sizes come more often, and planes are few.
+    const double most = axis == kDepth ? 6 : random_() % 8 == 0 ? 150 : 30;
     size = static_cast<std::int64_t>(std::pow(most, random_.fraction()));
     const std::size_t kind = random_.weighted({4, 2, 1});
     size = kind == 2 ? random_.between(planned + 1, planned + 44) : size;
     of_template.size = size;
     of_template.is_known = kind == 0;
-    if (drawer.size != nullptr) {
+    if (drawer.size != nullptr && axis != kDepth) {
       drawer.size(of_template);
       size = of_template.size;
     }
@@ -242,20 +271,26 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
   l.compute = wanted.compute.value_or(kModes[random_() % kModes.size()]);
   l.dtype = dtype_of(l.compute);
   l.layout = wanted.layout.value_or(random_() % 2 == 0 ? Layout::kNchw : Layout::kNhwc);
-  l.dimensions = class_wanted(kDimensions, random_.weighted({1, 5})) + 1;
+  static const LayerDrawer kOfAny;
+  const LayerDrawer& drawer = wanted.drawer != nullptr ? *wanted.drawer : kOfAny;
+  const bool of_depth = std::ranges::any_of(wanted.classes, [](const auto& each) { return each.first >= kKernelD; });
+  const std::size_t axes = random_.weighted({1, 5, drawer.depth ? 3 : 0});
+  l.dimensions = class_wanted(kDimensions, of_depth ? 2 : axes) + 1;
   if (l.dimensions == 1) {
     l.axes[kHeight] = kNoAxis;
   } else {
     draw_axis(wanted, kHeight, result);
   }
   draw_axis(wanted, kWidth, result);
+  if (l.dimensions == 3) {
+    draw_axis(wanted, kDepth, result);
+  }
   const int batch = class_wanted(kBatch, random_.weighted({8, 4, 2, 1}));
   result.sizes.batch = batch == 3   ? 0
                        : batch == 2 ? planned_for_open_sizes().batch + random_.between(1, 4)
                                     : random_.between(1, random_() % 4 == 0 ? 9 : 3);
   l.batch = batch == 0 || (batch == 3 && random_() % 2 == 0) ? Size(result.sizes.batch) : std::nullopt;
 
-  const LayerDrawer drawer = wanted.drawer != nullptr ? *wanted.drawer : LayerDrawer{};
   const int groups =
       class_wanted(kGroups, drawer.one_group ? 0 : random_.weighted({5, 3, drawer.no_depthwise ? 0 : 1}));
   l.groups = groups == 0 ? 1 : random_.between(2, 4);

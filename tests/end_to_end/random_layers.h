@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,12 +22,17 @@ struct RandomLayer {
   InputSizes sizes;
 };
 
+/// "2x5x7": batch, height and width; with three axes "2x4x5x7".
+[[nodiscard]] std::string text_of_sizes(const RandomLayer& drawn);
+
 /// A property of a layer, or of the sizes that it is run at, and the classes of its values.
 struct Property {
   std::string_view name;                  // "padding_w"
   std::vector<std::string_view> classes;  // "0", "below the reach", ...
 };
 [[nodiscard]] std::span<const Property> properties();
+/// So many of them are of layers of one and two axes; the others are of the depth.
+inline constexpr std::size_t kFlatProperties = 26;
 
 /// For each of properties() the index of the layer's class.
 using Classes = std::vector<int>;

@@ -106,7 +106,7 @@ Layer enlarged(const RandomLayer& drawn, std::mt19937_64& random) {
   };
   enlarge(layer.batch, drawn.sizes.batch, 1, 12);
   for (const std::size_t axis : {kHeight, kWidth}) {
-    if (axis == kWidth || layer.dimensions == 2) {
+    if (axis == kWidth || layer.dimensions >= 2) {
       enlarge(layer.axes[axis].extent, drawn.sizes.extents[axis], 8, 128);
     }
   }

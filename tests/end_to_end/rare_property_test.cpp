@@ -70,9 +70,8 @@ TEST_P(RareProperties, MatchTheDefinition) {
         failure_of(*device, layer, sizes, drawn.plan, static_cast<std::uint64_t>(number), directed.direction);
     const std::lock_guard lock(mutex);
     ++counts[mode_of(layer, drawn.plan) + (layer.groups > 1 ? ", groups" : "")];
-    EXPECT_FALSE(failure) << fmt::format("{} {}: {} at {}x{}x{}; {}: {}", name, number, canonical_form(layer),
-                                         sizes.batch, sizes.extents[kHeight], sizes.extents[kWidth], drawn.plan.reason,
-                                         *failure);
+    EXPECT_FALSE(failure) << fmt::format("{} {}: {} at {}; {}: {}", name, number, canonical_form(layer),
+                                         text_of_sizes(drawn.layer), drawn.plan.reason, *failure);
   });
   for (const auto& [mode, layers] : counts) {
     fmt::print("  {}: {} layers\n", mode, layers);

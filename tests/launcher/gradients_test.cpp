@@ -22,7 +22,9 @@ constexpr const char* kGradientLayers =
     "directions forward, grad_input, grad_weight, grad_bias }\n"
     "layer plain { conv_transpose2d 4 -> 8; kernel 3x5; dilation 2x1; dtype f16; layout nhwc; input 2x?x9; "
     "directions grad_input, grad_weight }\n"
-    "layer line { conv_transpose1d 4 -> 2; kernel 8; stride 4; dtype f64; input 3x20; directions grad_weight }\n";
+    "layer line { conv_transpose1d 4 -> 2; kernel 8; stride 4; dtype f64; input 3x20; directions grad_weight }\n"
+    "layer volume { conv_transpose3d 4 -> 3; kernel 3x2x3; stride 2x1x2; padding 1x0x1; bias; input 2x?x?x6; "
+    "directions grad_input, grad_weight, grad_bias }\n";
 
 class Gradients : public OverFakeDriver {
  protected:

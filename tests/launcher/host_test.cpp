@@ -22,7 +22,8 @@ using testing::HasSubstr;
 constexpr const char* kHostLayers =
     "layer up { conv_transpose2d 8 -> 6; kernel 4; stride 2; padding 1; bias; fuse relu }\n"
     "layer class { conv_transpose2d 4 -> 8; kernel 3x5; dilation 2x1; dtype f16; layout nhwc; input 2x?x9 }\n"
-    "layer line { conv_transpose1d 4 -> 2; kernel 8; stride 4; dtype f64; input 3x20 }\n";
+    "layer line { conv_transpose1d 4 -> 2; kernel 8; stride 4; dtype f64; input 3x20 }\n"
+    "layer volume { conv_transpose3d 4 -> 3; kernel 3x2x3; stride 2x1x2; padding 1x0x1; bias; input ?x?x?x6 }\n";
 
 /// On the host device the engine runs the kernels for sm_75.
 class LaunchedOnHost : public testing::Test {
@@ -50,22 +51,15 @@ struct Arrays {
 Arrays arrays_for(const Layer& layer) {
   Arrays made;
   made.sizes = {layer.batch.value_or(2),
-                {layer.axes[kHeight].extent.value_or(5), layer.axes[kWidth].extent.value_or(7)}};
+                {layer.axes[kDepth].extent.value_or(3), layer.axes[kHeight].extent.value_or(5),
+                 layer.axes[kWidth].extent.value_or(7)}};
   made.shape = shape_of(layer, made.sizes).value();
-  const Shape& shape = made.shape;
-  const bool nchw = layer.layout == Layout::kNchw;
-  const auto image = [&](std::int64_t c, std::int64_t h, std::int64_t w) {
-    return nchw ? std::vector{shape.batch, c, h, w} : std::vector{shape.batch, h, w, c};
-  };
-  made.inputs.x = random_array(layer.dtype, image(layer.in_channels, shape.in[kHeight], shape.in[kWidth]), 1, 1);
-  made.inputs.weight = random_array(
-      layer.dtype,
-      {layer.in_channels, layer.out_channels / layer.groups, layer.axes[kHeight].kernel, layer.axes[kWidth].kernel}, 2,
-      1);
+  made.inputs.x = random_array(layer.dtype, array_shape(layer, made.shape, Role::kX), 1, 1);
+  made.inputs.weight = random_array(layer.dtype, array_shape(layer, made.shape, Role::kWeight), 2, 1);
   if (layer.bias) {
     made.inputs.bias = random_array(layer.dtype, {layer.out_channels}, 3, 1);
   }
-  made.y = make_array(layer.dtype, image(layer.out_channels, shape.out[kHeight], shape.out[kWidth]));
+  made.y = make_array(layer.dtype, array_shape(layer, made.shape, Role::kY));
   return made;
 }
 
@@ -75,7 +69,8 @@ const void* bias_of(const Arrays& arrays) {
 
 // One call of a set's kernel.
 int launch(const BuiltSet& set, const void* kernel, Arrays& arrays) {
-  const SetInput input{arrays.sizes.batch, {1, arrays.sizes.extents[kHeight], arrays.sizes.extents[kWidth]}};
+  const Extents& extents = arrays.sizes.extents;
+  const SetInput input{arrays.sizes.batch, {extents[kDepth], extents[kHeight], extents[kWidth]}};
   const std::size_t bytes = set.function<KernelWorkspace>("kernel_workspace")(kernel, &input);
   std::vector<std::byte> memory(bytes + kWorkspaceAlignment);
   void* workspace = memory.data();
@@ -125,7 +120,8 @@ TEST_F(LaunchedOnHost, SameBitsAndSourceAsTheJit) {
     tensors.weight = arrays.inputs.weight.bytes.data();
     tensors.bias = bias_of(arrays);
     tensors.y = twin.bytes.data();
-    const convtgen_sizes sizes{arrays.sizes.batch, {1, arrays.sizes.extents[kHeight], arrays.sizes.extents[kWidth]}};
+    const Extents& extents = arrays.sizes.extents;
+    const convtgen_sizes sizes{arrays.sizes.batch, {extents[kDepth], extents[kHeight], extents[kWidth]}};
     ASSERT_EQ(convtgen_launch(jit, &tensors, &sizes, nullptr), CONVTGEN_OK) << convtgen_last_error();
     EXPECT_EQ(twin.bytes, arrays.y.bytes) << (*kernel)->name;
     const Outcome emitted = convtgen({"emit", "layers.convt", "--layer", (*kernel)->layer, "--arch", "sm_75"},

@@ -42,7 +42,7 @@ Layer tensor_core_layer(const Pick& pick) {
   const auto one_in = [&](std::int64_t n) { return pick(1, n) == 1; };
   for (;;) {
     Layer layer;
-    layer.dimensions = one_in(6) ? 1 : 2;
+    layer.dimensions = one_in(6) ? 1 : one_in(6) ? 3 : 2;
     const std::int64_t mode = pick(0, 3);
     layer.dtype = mode == 2 ? Dtype::kF16 : mode == 3 ? Dtype::kBf16 : Dtype::kF32;
     layer.compute = mode == 0   ? Compute::kTf32
@@ -50,7 +50,7 @@ Layer tensor_core_layer(const Pick& pick) {
                     : mode == 2 ? Compute::kF16
                                 : Compute::kBf16;
     layer.layout = one_in(2) ? Layout::kNhwc : Layout::kNchw;
-    for (const std::size_t index : {kHeight, kWidth}) {
+    for (const std::size_t index : {kDepth, kHeight, kWidth}) {
       Axis& axis = layer.axes[index];
       axis.kernel = one_in(4) ? pick(1, 33) : pick(1, 7);
       axis.stride = one_in(2) ? 1 : one_in(4) ? pick(1, 20) : pick(1, 4);
@@ -67,15 +67,14 @@ Layer tensor_core_layer(const Pick& pick) {
       return one_in(6) ? Size() : Size(one_in(2) ? 8 * skewed(pick, 1, most / 8) : skewed(pick, 1, most));
     };
     layer.batch = size(64);
+    layer.axes[kDepth].extent = size(64);
     layer.axes[kHeight].extent = size(512);
     layer.axes[kWidth].extent = size(512);
     layer.bias = one_in(2);
     if (one_in(4)) {
       layer.fuse = {{.kind = ActivationKind::kRelu}};
     }
-    if (layer.dimensions == 1) {
-      layer.axes[kHeight] = kNoAxis;
-    }
+    std::fill_n(layer.axes.begin(), axes_of(layer).front(), kNoAxis);
     if (check_limits(layer).empty()) {
       return layer;
     }

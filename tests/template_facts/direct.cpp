@@ -14,7 +14,8 @@ std::int64_t rows_of_tile(const Layer& /*layer*/, const Plan& plan) {
 }
 
 bool loops(const Layer& layer) {
-  return tap_count(layer) > kMostWrittenOut || layer.axes[kHeight].stride * layer.axes[kWidth].stride > kMostWrittenOut;
+  return plane_taps(layer) > kMostWrittenOut ||
+         layer.axes[kHeight].stride * layer.axes[kWidth].stride > kMostWrittenOut;
 }
 
 void add_kinds(Kinds& kinds) {
@@ -38,7 +39,7 @@ TemplateFacts facts_of_direct() {
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .takes_all = true,
       .search = "any_layer",
-      .drawer = {.place = 0},
+      .drawer = {.place = 0, .depth = true},
       .kinds = add_kinds,
       .changed = ChangedProgram{.layer = "conv_transpose2d 8 -> 8; kernel 3; input 1x64x64",
                                 .before = "(call ceil_div kStagedColumns 4) 4)",
@@ -59,6 +60,9 @@ TemplateFacts facts_of_direct() {
                .layer = "conv_transpose2d 5 -> 7; kernel 3x3; stride 5x5; dilation 400x400; input 2x9x11; dtype f64; "
                         "fuse scale(0.5)",
                .architecture = "sm_120"},
+              {.name = "planes",
+               .layer = "conv_transpose3d 32 -> 16; kernel 3x3x3; stride 2x2x2; padding 1x1x1; output_padding 1x1x1; "
+                        "input ?x8x16x16; bias"},
               {.name = "one_row_bf16",
                .layer = "conv_transpose1d 5 -> 7; kernel 9; stride 3; groups 1; dtype bf16; fuse mish",
                .architecture = "sm_100"},
@@ -79,6 +83,15 @@ TemplateFacts facts_of_direct() {
                    {.name = "direct_rows_channels_last",
                     .layer = "conv_transpose2d 4 -> 2; kernel 3x3; input ?x?x?; layout nhwc",
                     .by_rows = true},
+                   {.name = "direct_volumes",
+                    .layer = "conv_transpose3d 16 -> 17; kernel 3x3x3; stride 2x2x1; padding 1; bias; input ?x3x4x9"},
+                   {.name = "direct_planes",
+                    .layer = "conv_transpose3d 4 -> 2; kernel 3x3x3; padding 1; input ?x?x?x?",
+                    .by_planes = true},
+                   {.name = "direct_planes_channels_last",
+                    .layer = "conv_transpose3d 4 -> 2; kernel 3x3x3; stride 2x1x1; input ?x?x?x?; layout nhwc; dtype "
+                             "f16",
+                    .by_planes = true},
                },
            .unseen = {"stage_weights: static_cast<long long>(ci)"},  // of weights
            .rows = rows_of_tile},
@@ -101,6 +114,10 @@ TemplateFacts facts_of_direct() {
                .layer = "conv_transpose2d 19 -> 3; kernel 3x4; stride 1x2; padding 1x1; bias; input 1x9x34; dtype f16",
                .least_mutants = 9,
                .unseen = 3},
+              {.name = "planes",
+               .layer = "conv_transpose3d 12 -> 5; kernel 5x3x2; stride 2x1x1; padding 2x1x0; bias; input 1x3x9x10",
+               .least_mutants = 9,
+               .block = "block_k 4"},
               {.name = "unstaged",
                .layer = "conv_transpose2d 3 -> 5; kernel 3x3; dilation 200x200; padding 201x201; input 2x21x23",
                .least_mutants = 5},

@@ -74,6 +74,7 @@ struct LayerDrawer {
   /// Changes the size that was drawn, and whether it is known.
   void (*size)(DrawnAxis& drawn) = nullptr;
 
+  bool depth = false;  // layers of three axes too
   bool one_group = false;
   bool no_depthwise = false;              // no groups of one channel each
   bool whole_in = false;                  // multiples of 8 input channels of a group, where no class is wanted

@@ -55,6 +55,7 @@ struct FarTile {
   const char* layer;     // of stride 1 and without padding where it is `flat`
   bool by_rows = false;  // its height grows, and there are images before; else its batch grows
   bool flat = false;
+  bool by_planes = false;  // as by_rows, of its depth
   std::optional<bool> bulk = {};
   std::optional<bool> staged_epilogue = {};
 };
@@ -66,6 +67,7 @@ struct FarGradientLayer {
   bool by_rows = false;                // its height grows; else its batch
   std::optional<bool> by_copies = {};  // rows are copied as they lie, and turned
   bool scans = false;                  // the kernel that finds the largest magnitudes of channels, alone
+  bool by_planes = false;              // its depth grows
 };
 
 /// Places of the template's source that need not be 64-bit in any of the layers, each with the reason.

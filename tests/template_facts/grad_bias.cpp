@@ -11,6 +11,7 @@ TemplateFacts facts_of_grad_bias() {
       .takes_all = true,
       .names_taps = false,  // no weight is read
       .search = "any_layer",
+      .drawer = {.depth = true},
       .least_constants = 0,
       .goldens =
           {
@@ -27,6 +28,9 @@ TemplateFacts facts_of_grad_bias() {
               {.name = "grad_bias_rows",
                .layer = "conv_transpose2d 4 -> 6; kernel 3x3; bias; input ?x?x?",
                .by_rows = true},
+              {.name = "grad_bias_planes",
+               .layer = "conv_transpose3d 4 -> 6; kernel 3x3x3; stride 2x1x1; bias; input ?x?x?x?",
+               .by_planes = true},
               {.name = "grad_bias_rows_channels_last",
                .layer = "conv_transpose2d 4 -> 6; kernel 3x3; bias; input ?x?x?; layout nhwc",
                .by_rows = true},

@@ -81,9 +81,10 @@ TEST(CommittedPrograms, TheSourcesOfDirectAreAllOfItsFiles) {
   }
   EXPECT_EQ(names,
             (std::vector<std::string>{"device/activation.h", "device/async_copy.h", "device/call_sizes.h",
-                                      "device/convert.h", "device/epilogue.h", "device/memory.h", "device/scalar.h",
-                                      "device/stage_element.h", "device/static_parameters.h", "device/store_vector.h",
-                                      "device/template.h", "device/weight_order.h", "direct.cu", "parameters.h"}));
+                                      "device/convert.h", "device/depth.h", "device/epilogue.h", "device/memory.h",
+                                      "device/scalar.h", "device/stage_element.h", "device/static_parameters.h",
+                                      "device/store_vector.h", "device/template.h", "device/weight_order.h",
+                                      "direct.cu", "parameters.h"}));
 }
 
 TEST(Digest, IsSha256OverLengthPrefixedFields) {

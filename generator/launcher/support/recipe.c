@@ -1,6 +1,7 @@
 /* From a call to its launches: quantities, grids, regions of the workspace, arguments, tensor maps. */
 #include "support.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const int64_t ns_most_blocks = 2147483647;
@@ -104,10 +105,15 @@ static int ns_grid_blocks(const ns_kernel* kernel, const ns_grid* grid, const ns
     const int64_t extent = ns_amount_in(&grid->axes[i].extent, call->quantities);
     const int64_t count = extent / grid->axes[i].tile + (extent % grid->axes[i].tile != 0);
     if (extent < 0 || (count > 0 && tiles > most / count)) {
-      return ns_fail(NS_INVALID_ARGUMENT,
-                     "%s: a batch of %lld with outputs of %lld x %lld needs more blocks than a grid can have (2^31 - 1)",
-                     kernel->name, (long long)call->sizes.batch, (long long)call->sizes.out[1],
-                     (long long)call->sizes.out[2]);
+      char depth[32] = "";
+      if (call->sizes.out[0] > 1) {
+        snprintf(depth, sizeof depth, "%lld x ", (long long)call->sizes.out[0]);
+      }
+      return ns_fail(
+          NS_INVALID_ARGUMENT,
+          "%s: a batch of %lld with outputs of %s%lld x %lld needs more blocks than a grid can have (2^31 - 1)",
+          kernel->name, (long long)call->sizes.batch, depth, (long long)call->sizes.out[1],
+          (long long)call->sizes.out[2]);
     }
     tiles *= count;
   }

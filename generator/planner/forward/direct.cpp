@@ -74,8 +74,9 @@ struct Direct : GeneralPlanner<Direct, Facts, kForwardConstants> {
                         static_cast<double>(f.columns.stride * c[kTileColumns]) *
                         static_cast<double>(f.layer.out_channels) /
                         static_cast<double>(f.layer.groups * c[kChannelTiles] * c[kPhaseGroups]);
-    const double taps = static_cast<double>(tap_count(f.layer)) /
-                        static_cast<double>(f.rows.stride * f.columns.stride);  // of an output
+    const double taps =
+        static_cast<double>(tap_count(f.layer)) /
+        static_cast<double>(f.layer.axes[kDepth].stride * f.rows.stride * f.columns.stride);  // of an output
     const double flops = 2 * static_cast<double>(f.layer.in_channels / f.layer.groups) * taps * whole * tile;
     const double times = f.channels_last ? f.factors.direct_moves_nhwc : f.factors.direct_moves;
     return f.target.launch_seconds + std::max(flops / (f.factors.direct_reaches * f.target.f32_flops),
@@ -84,7 +85,7 @@ struct Direct : GeneralPlanner<Direct, Facts, kForwardConstants> {
   static Words words(const Facts& f, const Block& b, Constants& c) {
     return {
         fmt::format("a block makes {}x{} outputs of {} channels; {} taps", c[kTileRows] * f.rows.stride,
-                    c[kTileColumns] * f.columns.stride, std::min(c[kTileChannels], f.made), f.taps),
+                    c[kTileColumns] * f.columns.stride, std::min(c[kTileChannels], f.made), tap_count(f.layer)),
         fmt::format("direct takes every forward layer; each thread accumulates {} x {} x {} x {}, and {}",
                     count_of(b.group_phases_h * b.group_phases_w, "phase"), count_of(b.channels_per_thread, "channel"),
                     count_of(b.rows_per_thread, "row"), count_of(b.columns_per_thread, "column"),
@@ -94,8 +95,9 @@ struct Direct : GeneralPlanner<Direct, Facts, kForwardConstants> {
                              : "the halo is too large for shared memory, so the input is read where it lies")};
   }
   static Grid grid(const Facts& f, const Block&, Constants& c) {
-    return staged_grid(f.layer, c[kTileRows], c[kTileColumns], f.layer.groups * c[kChannelTiles] * c[kPhaseGroups])
-        .grid();
+    return by_planes(
+        staged_grid(f.layer, c[kTileRows], c[kTileColumns], f.layer.groups * c[kChannelTiles] * c[kPhaseGroups]).grid(),
+        f.layer, Quantity::kOutDepth);
   }
 };
 

@@ -158,10 +158,11 @@ void choose_stage(const Facts& f, const Aim& aim, Block& b) {
 
 }  // namespace
 
-Facts::Facts(FactsOf facts) : FactsOf(std::move(facts)), taps(of({})[kTaps]), written_taps(of({})[kWrittenTaps]) {
+Facts::Facts(FactsOf facts) : FactsOf(std::move(facts)), written_taps(of({})[kWrittenTaps]) {
   if (problem.direction != Direction::kForward) {
     made = group_in;
     summed = group_out;
+    planes = layer.axes[kDepth].extent;
     positions_h = rows.extent;
     positions_w = columns.extent;
     return;
@@ -172,6 +173,7 @@ Facts::Facts(FactsOf facts) : FactsOf(std::move(facts)), taps(of({})[kTaps]), wr
   };
   made = group_out;
   summed = group_in;
+  planes = layer.axes[kDepth].extent ? Size(output_extent(layer.axes[kDepth], *layer.axes[kDepth].extent)) : Size();
   positions_h = positions(rows);
   positions_w = positions(columns);
   Constants& c = of({});
@@ -195,14 +197,15 @@ Block choose_block(const Facts& facts, const Aim& aim) {
 }
 
 std::int64_t threads_of_busiest(const Facts& f, const Block& b) {
-  if (!f.layer.batch || !f.positions_h || !f.positions_w) {
+  if (!f.layer.batch || !f.planes || !f.positions_h || !f.positions_w) {
     return 0;
   }
   Constants& of_block = f.of(b);
-  const double blocks =
-      static_cast<double>(*f.layer.batch) * static_cast<double>(ceil_div(*f.positions_h, of_block[kTileRows])) *
-      static_cast<double>(ceil_div(*f.positions_w, of_block[kTileColumns])) *
-      static_cast<double>(f.layer.groups * of_block[kChannelTiles]) * static_cast<double>(of_block[kPhaseGroups]);
+  const double blocks = static_cast<double>(*f.layer.batch) * static_cast<double>(*f.planes) *
+                        static_cast<double>(ceil_div(*f.positions_h, of_block[kTileRows])) *
+                        static_cast<double>(ceil_div(*f.positions_w, of_block[kTileColumns])) *
+                        static_cast<double>(f.layer.groups * of_block[kChannelTiles]) *
+                        static_cast<double>(of_block[kPhaseGroups]);
   const double of_sm = std::ceil(blocks / static_cast<double>(f.target.multiprocessors));
   return static_cast<std::int64_t>(std::min(of_sm, 1e12)) * of_block[kThreads];
 }

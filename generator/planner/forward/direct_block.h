@@ -55,7 +55,7 @@ CONVTGEN_BLOCK(Block, (threads_x, 1), (threads_y, 1), (threads_z, 1), (columns_p
 inline constexpr std::size_t kForwardMembers = 3;  // the last ones
 
 /// The templates' constants that are wanted, by their names there; those that `direct` alone has stand behind.
-CONVTGEN_CONSTANTS(kTaps, kWrittenTaps, kThreads, kTileRows, kTileColumns, kTileChannels, kChannelTiles, kChannelBytes,
+CONVTGEN_CONSTANTS(kWrittenTaps, kThreads, kTileRows, kTileColumns, kTileChannels, kChannelTiles, kChannelBytes,
                    kSharedBytes);
 CONVTGEN_MORE_CONSTANTS(ForwardConstant, kForwardNames, kConstantCount, kPhaseGroups, kBuffers, kGroupedPhasesH,
                         kGroupedPhasesW, kSplitsEmpty);
@@ -64,10 +64,10 @@ CONVTGEN_MORE_CONSTANTS(ForwardConstant, kForwardNames, kConstantCount, kPhaseGr
 struct Facts : FactsOf<Block> {
   explicit Facts(FactsOf facts);
 
-  std::int64_t taps, written_taps;  // of the kernel, and that the source writes out
-  std::int64_t made, summed;        // channels of a group: of the result, and that are added up for it
+  std::int64_t written_taps;  // that the source writes out
+  std::int64_t made, summed;  // channels of a group: of the result, and that are added up for it
   std::vector<bool> phases_h = {true}, phases_w = {true};  // that are grouped: which have taps
-  Size positions_h, positions_w;                           // where the sizes are known
+  Size planes, positions_h, positions_w;                   // where the sizes are known
   bool can_copy = false;  // asynchronously: elements as wide as what products are added in
 };
 

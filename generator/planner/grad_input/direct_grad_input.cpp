@@ -26,7 +26,7 @@ struct DirectGradInput : GeneralPlanner<DirectGradInput, Facts, kConstants> {
   }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} inputs of {} channels; {} taps", c[kTileRows], c[kTileColumns],
-                        std::min(c[kTileChannels], f.made), f.taps),
+                        std::min(c[kTileChannels], f.made), tap_count(f.layer)),
             fmt::format("direct_grad_input takes every layer; each thread accumulates {} x {} x {}, and {}",
                         count_of(b.channels_per_thread, "channel"), count_of(b.rows_per_thread, "row"),
                         count_of(b.columns_per_thread, "column"),
@@ -35,11 +35,12 @@ struct DirectGradInput : GeneralPlanner<DirectGradInput, Facts, kConstants> {
                                  : "the window is too large for shared memory, so grad_y is read where it lies")};
   }
   static Grid grid(const Facts& f, const Block&, Constants& c) {
-    return {.axes = {{per(Quantity::kInHeight), c[kTileRows]},
-                     {per(Quantity::kInWidth), c[kTileColumns]},
-                     {per(Quantity::kBatch), 1}},
-            .blocks_per_tile = f.layer.groups * c[kChannelTiles],
-            .bounds = staged_bounds(f.layer, c[kTileRows], c[kTileColumns])};
+    return by_planes({.axes = {{per(Quantity::kInHeight), c[kTileRows]},
+                               {per(Quantity::kInWidth), c[kTileColumns]},
+                               {per(Quantity::kBatch), 1}},
+                      .blocks_per_tile = f.layer.groups * c[kChannelTiles],
+                      .bounds = staged_bounds(f.layer, c[kTileRows], c[kTileColumns])},
+                     f.layer, Quantity::kInDepth);
   }
 };
 

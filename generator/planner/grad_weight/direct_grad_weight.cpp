@@ -110,7 +110,7 @@ void choose_slices(const Facts& f, const Aim& aim, std::int64_t tiles, Block& b)
 
 /// Tiles of positions in a call.
 std::int64_t tiles_of(const Facts& f, const Block& b) {
-  return f.sizes.batch * ceil_div(f.sizes.extents[kHeight], b.tile_rows) *
+  return f.sizes.batch * f.sizes.extents[kDepth] * ceil_div(f.sizes.extents[kHeight], b.tile_rows) *
          ceil_div(f.sizes.extents[kWidth], b.tile_columns);
 }
 
@@ -145,8 +145,9 @@ struct DirectGradWeight : GeneralPlanner<DirectGradWeight, Facts, kConstants> {
                         b.taps_h * b.taps_w, b.in_per_thread, b.out_per_thread)};
   }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    return {.blocks_per_tile = b.slices * c[kSliceBlocks],
-            .bounds = staged_bounds(f.layer, b.tile_rows, b.tile_columns)};
+    return by_planes(
+        {.blocks_per_tile = b.slices * c[kSliceBlocks], .bounds = staged_bounds(f.layer, b.tile_rows, b.tile_columns)},
+        f.layer, Quantity::kInDepth);
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     add_slices(launch, f.layer, {.slices = b.slices, .weights = c[kWeights], .bias_slices = b.bias_slices});

@@ -122,7 +122,7 @@ std::vector<Grid::Bound> stage_bounds(const Layer& layer, const Block& b) {
 }
 
 Parameters parameters_of(const Problem& problem) {
-  Parameters p = scalar_parameters(problem.layer, problem.direction);
+  Parameters p = with_depth(scalar_parameters(problem.layer, problem.direction), problem.layer);
   for (const std::string_view name : {"Offset", "element_kind"}) {
     p.erase(p.find(name));
   }

@@ -6,6 +6,24 @@
 #include <limits>
 
 namespace convtgen {
+namespace {
+
+/// An axis's extent, if the quantity is one and the layer knows it.
+Size known_extent(const Layer& layer, Quantity quantity) {
+  const auto place = static_cast<std::size_t>(quantity);
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    const Size& in = layer.axes[axis].extent;
+    if (place == static_cast<std::size_t>(Quantity::kInDepth) + axis) {
+      return in;
+    }
+    if (place == static_cast<std::size_t>(Quantity::kOutDepth) + axis) {
+      return in ? Size(output_extent(layer.axes[axis], *in)) : in;
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 const KernelPlan& LaunchPlan::main() const {
   return *std::ranges::find(kernels, "", &KernelPlan::suffix);
@@ -71,7 +89,7 @@ void align(LaunchPlan& launch, Role role, std::int64_t alignment) {
 
 Result<void> check_bounds(const Layer& layer, const std::vector<Grid::Bound>& bounds) {
   for (const Grid::Bound& bound : bounds) {
-    const Size& size = layer.axes[bound.extent == Quantity::kInHeight ? kHeight : kWidth].extent;
+    const Size size = known_extent(layer, bound.extent);
     if (size && *size > bound.most) {
       return fail(fmt::format("{} {} is too large for the kernel's 32-bit coordinates; at most {}",
                               words_of(bound.extent), *size, bound.most));

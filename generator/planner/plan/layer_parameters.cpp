@@ -1,6 +1,18 @@
 #include "generator/planner/plan/layer_parameters.h"
 
 namespace convtgen {
+namespace {
+
+Parameters depth_parameters(const Axis& axis) {
+  const Axis planes = symmetric(axis);
+  return {
+      {"kernel_d", planes.kernel},          {"stride_d", planes.stride},
+      {"padding_d", planes.padding.before}, {"output_padding_d", planes.output_padding},
+      {"dilation_d", planes.dilation},      {"depth", planes.extent.value_or(-1)},
+  };
+}
+
+}  // namespace
 
 Parameters layer_parameters(const Layer& l) {
   std::vector<std::int64_t> kinds;
@@ -49,10 +61,21 @@ Parameters product_parameters(const Layer& layer) {
   return with(layer_parameters(layer), {{"weights_exchanged", false}});
 }
 
+Parameters with_depth(Parameters parameters, const Layer& layer) {
+  parameters.merge(depth_parameters(layer.axes[kDepth]));
+  return parameters;
+}
+
 bool is_forward_value(std::string_view name, const ParameterValue& value) {
   const bool is_stride = name == "input_stride_h" || name == "input_stride_w";
   return (name == "weights_exchanged" && value == ParameterValue(false)) ||
          (is_stride && value == ParameterValue(std::int64_t{1}));
+}
+
+bool is_flat_value(std::string_view name, const ParameterValue& value) {
+  static const Parameters flat = depth_parameters(kNoAxis);
+  const auto found = flat.find(name);
+  return found != flat.end() && found->second == value;
 }
 
 std::int64_t integer_of(const Plan& plan, std::string_view name) {

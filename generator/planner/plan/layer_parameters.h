@@ -14,11 +14,17 @@ namespace convtgen {
 /// The same and `weights_exchanged`, which is false: what templates of products on tensor cores have.
 [[nodiscard]] Parameters product_parameters(const Layer& layer);
 
+/// What templates that take three axes have besides: the axis of depth. With fewer axes there is one plane.
+[[nodiscard]] Parameters with_depth(Parameters parameters, const Layer& layer);
+
 /// Parameters with more of them.
 [[nodiscard]] Parameters with(Parameters parameters, std::initializer_list<Parameters::value_type> more);
 
 /// Whether it is a parameter of gradients of the input alone, with the value that all forward layers have.
 [[nodiscard]] bool is_forward_value(std::string_view name, const ParameterValue& value);
+
+/// Whether it is a parameter of the axis of depth, with the value that all layers of one or two axes have.
+[[nodiscard]] bool is_flat_value(std::string_view name, const ParameterValue& value);
 
 /// The plan's parameter of this name, which it must have.
 [[nodiscard]] std::int64_t integer_of(const Plan& plan, std::string_view name);

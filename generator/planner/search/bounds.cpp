@@ -42,7 +42,9 @@ std::int64_t most_inputs(const Axis& axis, std::int64_t tile) {
 Result<void> check_numbers(const Layer& layer) {
   const Axis& rows = layer.axes[kHeight];
   const Axis& columns = layer.axes[kWidth];
-  if (auto checked = first_error({check_axis("height", rows), check_axis("width", columns)}); !checked) {
+  if (auto checked = first_error(
+          {check_axis("depth", layer.axes[kDepth]), check_axis("height", rows), check_axis("width", columns)});
+      !checked) {
     return checked;
   }
   if (rows.stride > kMaxPhases / columns.stride) {
@@ -61,6 +63,20 @@ Result<void> check_numbers(const Layer& layer) {
 std::vector<Grid::Bound> staged_bounds(const Layer& layer, std::int64_t tile_rows, std::int64_t tile_columns) {
   return {{Quantity::kInHeight, most_inputs(symmetric(layer.axes[kHeight]), tile_rows)},
           {Quantity::kInWidth, most_inputs(symmetric(layer.axes[kWidth]), tile_columns)}};
+}
+
+Grid by_planes(Grid grid, const Layer& layer, Quantity depth) {
+  if (layer.dimensions < 3) {
+    return grid;
+  }
+  if (!grid.axes.empty()) {
+    grid.axes.insert(grid.axes.end() - 1, {per(depth), 1});
+  }
+  // Padding at the end takes nothing away from what the taps reach.
+  Axis axis = layer.axes[kDepth];
+  axis.padding.after = axis.padding.before;
+  grid.bounds.push_back({Quantity::kInDepth, most_inputs(axis, 0)});
+  return grid;
 }
 
 TileGrid staged_grid(const Layer& layer, std::int64_t tile_rows, std::int64_t tile_columns,

@@ -12,6 +12,10 @@ Result<void> first_error(const Checks& checks) {
   return failed == checks.end() ? Result<void>() : *failed;
 }
 
+Result<void> check_axes(const Layer& layer, bool takes_depth) {
+  return require(takes_depth || layer.dimensions < 3, "three axes; it takes two");
+}
+
 Result<void> check_input_strides(const Layer& layer) {
   for (const std::size_t axis : axes_of(layer)) {
     if (layer.axes[axis].input_stride != 1) {

@@ -24,6 +24,9 @@ using Checks = std::vector<Result<void>>;
 /// Errors: the first of these.
 [[nodiscard]] Result<void> first_error(const Checks& checks);
 
+/// Errors: the layer has three axes, and the template takes none of depth.
+[[nodiscard]] Result<void> check_axes(const Layer& layer, bool takes_depth);
+
 /// Errors: the layer has an input stride, which is the stride of a layer whose gradient is wanted.
 [[nodiscard]] Result<void> check_input_strides(const Layer& layer);
 

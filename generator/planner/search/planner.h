@@ -117,6 +117,7 @@ struct Planner {
   static constexpr Features kNeeds = {};                   // Template::needs
   static constexpr std::array<Compute, 0> kComputes = {};  // the layers' modes; none: all
   static constexpr bool kServesGradInput = false;          // Template::serves_grad_input
+  static constexpr bool kTakesDepth = false;               // Template::takes_depth
   static constexpr bool kIsRanked = true;                  // Template::is_ranked
   static constexpr bool kNeedsShape = false;               // refuses problems whose planned sizes have no shape
   static constexpr std::size_t kMostPlans = 16;            // of the fastest blocks
@@ -227,7 +228,8 @@ template <typename T>
   using Block = typename T::Block;
   // Before the program is read.
   auto checked =
-      first_error({check_target_and_compute(problem, T::kNeeds, T::kComputes), check_numbers(problem.layer)});
+      first_error({check_axes(problem.layer, T::kTakesDepth),
+                   check_target_and_compute(problem, T::kNeeds, T::kComputes), check_numbers(problem.layer)});
   if (checked) {
     checked = first_error(T::checks(problem.layer));
   }
@@ -306,6 +308,7 @@ template <typename T>
           .program = program,
           .needs = T::kNeeds,
           .serves_grad_input = T::kServesGradInput,
+          .takes_depth = T::kTakesDepth,
           .is_ranked = T::kIsRanked,
           .search = driver::plans_of<T>,
           .relaunch = driver::launch_again<T>,

@@ -15,15 +15,17 @@ namespace {
 
 /// Whether every offset inside one image, and inside the weights of one group, fits an int.
 bool offsets_fit_int(const Layer& layer) {
+  const Size& depth = layer.axes[kDepth].extent;
   const Size& height = layer.axes[kHeight].extent;
   const Size& width = layer.axes[kWidth].extent;
   const std::int64_t group_in = layer.in_channels / layer.groups, group_out = layer.out_channels / layer.groups;
-  if (group_in > kIntMax / group_out || group_in * group_out > kIntMax / tap_count(layer) || !height || !width) {
+  if (group_in > kIntMax / group_out || group_in * group_out > kIntMax / tap_count(layer) || !depth || !height ||
+      !width) {
     return false;
   }
   Layer one_image = layer;
   one_image.batch = 1;
-  const Result<Shape> shape = shape_of(one_image, {1, {*height, *width}});
+  const Result<Shape> shape = shape_of(one_image, {1, {*depth, *height, *width}});
   return shape && shape->input_elements <= kIntMax && shape->output_elements <= kIntMax;
 }
 

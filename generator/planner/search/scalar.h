@@ -30,7 +30,11 @@ struct ScalarPlanner : Planner<F, kWanted> {
 template <typename T, typename F, const auto& kWanted>
 struct GeneralPlanner : ScalarPlanner<F, kWanted> {
   static constexpr bool kIsRanked = false;
+  static constexpr bool kTakesDepth = true;
 
+  static Parameters parameters(const Problem& problem) {
+    return with_depth(scalar_parameters(problem.layer, problem.direction), problem.layer);
+  }
   static double seconds(const F& f, const typename F::Block& b, Constants& c) {
     return scalar_seconds(f, T::grid(f, b, c));
   }

@@ -18,6 +18,7 @@ struct Template {
   std::string_view (*program)() = nullptr;    // the text of its program, as templatec writes it
   Features needs = {};                        // of a chip
   bool serves_grad_input = false;             // plans gradients of the input too, as forward layers (exchange.h)
+  bool takes_depth = false;                   // layers of three axes too
   /// Its plans have predicted times, by which they are ordered. Else the planner orders them, and times are only
   /// compared with those of the direction's other templates.
   bool is_ranked = true;
