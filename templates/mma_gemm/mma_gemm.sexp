@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "100b41d3c5db9fe0fa849593bac748625f76affd858dafc9aeff137daf02c489")
+  (digest "58a5e86beba720fb33184802d7500242a992ac9e4de4849784451661382d13fc")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -450,8 +450,19 @@
     (argument int outs)
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
-  (function @15 device "long long" weight_offset_at
-    (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
+  (function @15 device WeightIndex depth_weight_offset
+    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (attributes "inline")
+    (argument WeightIndex ci)
+    (argument int co)
+    (argument int kd)
+    (argument int tap)
+    (argument int outs)
+    (argument int planes)
+    (argument int taps)
+    (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci planes) kd) taps) tap) outs) co) (+ (* (+ (* (+ (* ci outs) co) planes) kd) taps) tap))))
+  (function @22 device "long long" weight_offset_at
+    (comment "Of the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
     (attributes "inline")
     (argument "long long" ci)
     (argument int co)
@@ -461,11 +472,11 @@
     (argument int kernel_h)
     (argument int kernel_w)
     (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
-  (function @22 constexpr int weight_channel_step
+  (function @29 constexpr int weight_channel_step
     (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
     (argument int taps)
     (return @1 (? P::weight_channels_last 1 taps)))
-  (function @25 constexpr int weight_tap_step
+  (function @32 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "device/exchanged_weights.h")

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "669773ef1678fb5da13761a86adca0b0c5981f8f9ed0fc389e15ef775495c3ba")
+  (digest "9bbbef7a8e0e8b0715e4de1a7ffb4d47c3c19267825d2d087269f5b9241c1c92")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -354,8 +354,19 @@
     (argument int outs)
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
-  (function @15 device "long long" weight_offset_at
-    (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
+  (function @15 device WeightIndex depth_weight_offset
+    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (attributes "inline")
+    (argument WeightIndex ci)
+    (argument int co)
+    (argument int kd)
+    (argument int tap)
+    (argument int outs)
+    (argument int planes)
+    (argument int taps)
+    (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci planes) kd) taps) tap) outs) co) (+ (* (+ (* (+ (* ci outs) co) planes) kd) taps) tap))))
+  (function @22 device "long long" weight_offset_at
+    (comment "Of the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
     (attributes "inline")
     (argument "long long" ci)
     (argument int co)
@@ -365,11 +376,11 @@
     (argument int kernel_h)
     (argument int kernel_w)
     (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
-  (function @22 constexpr int weight_channel_step
+  (function @29 constexpr int weight_channel_step
     (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
     (argument int taps)
     (return @1 (? P::weight_channels_last 1 taps)))
-  (function @25 constexpr int weight_tap_step
+  (function @32 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "device/exchanged_weights.h")

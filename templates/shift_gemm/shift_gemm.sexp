@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "f363a1853965907ff98cb0bb394ce87a1ce75a5a25d1285483d07fdb13d456db")
+  (digest "82ed5eda77c346d64a58de1c47c921dd8b17657c3610850013ca6adff8304377")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -441,8 +441,19 @@
     (argument int outs)
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
-  (function @15 device "long long" weight_offset_at
-    (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
+  (function @15 device WeightIndex depth_weight_offset
+    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (attributes "inline")
+    (argument WeightIndex ci)
+    (argument int co)
+    (argument int kd)
+    (argument int tap)
+    (argument int outs)
+    (argument int planes)
+    (argument int taps)
+    (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci planes) kd) taps) tap) outs) co) (+ (* (+ (* (+ (* ci outs) co) planes) kd) taps) tap))))
+  (function @22 device "long long" weight_offset_at
+    (comment "Of the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
     (attributes "inline")
     (argument "long long" ci)
     (argument int co)
@@ -452,11 +463,11 @@
     (argument int kernel_h)
     (argument int kernel_w)
     (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
-  (function @22 constexpr int weight_channel_step
+  (function @29 constexpr int weight_channel_step
     (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
     (argument int taps)
     (return @1 (? P::weight_channels_last 1 taps)))
-  (function @25 constexpr int weight_tap_step
+  (function @32 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "device/exchanged_weights.h")

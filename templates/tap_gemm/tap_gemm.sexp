@@ -1,5 +1,5 @@
 (program tap_gemm
-  (digest "142358a9c036bfb29bf8b3985621bc0ea527b0110239bcdb460c6ad3f8214b2f")
+  (digest "e8fbb7e36f0ef0901be18ab6066c33fa9c7af93f36a92f0c7adecee0c48ac6bc")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -334,8 +334,19 @@
     (argument int outs)
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
-  (function @15 device "long long" weight_offset_at
-    (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
+  (function @15 device WeightIndex depth_weight_offset
+    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (attributes "inline")
+    (argument WeightIndex ci)
+    (argument int co)
+    (argument int kd)
+    (argument int tap)
+    (argument int outs)
+    (argument int planes)
+    (argument int taps)
+    (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci planes) kd) taps) tap) outs) co) (+ (* (+ (* (+ (* ci outs) co) planes) kd) taps) tap))))
+  (function @22 device "long long" weight_offset_at
+    (comment "Of the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
     (attributes "inline")
     (argument "long long" ci)
     (argument int co)
@@ -345,11 +356,11 @@
     (argument int kernel_h)
     (argument int kernel_w)
     (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
-  (function @22 constexpr int weight_channel_step
+  (function @29 constexpr int weight_channel_step
     (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
     (argument int taps)
     (return @1 (? P::weight_channels_last 1 taps)))
-  (function @25 constexpr int weight_tap_step
+  (function @32 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "weights.h")
