@@ -14,20 +14,20 @@
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 17301504 bytes, sums of slices of the positions
 //   region partial_bias: 65536 bytes, sums of slices of grad_y's positions
-//   kernel convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc
+//   kernel convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
 //     grid 132; block 256; shared 221952
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 221952)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 221952)
-//   kernel convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc_channels
+//   kernel convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
 //     grid 512; block 256; shared 1024
-//   kernel convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc_add
+//   kernel convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 513; block 256; shared 0
 
-namespace convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc_source {
+namespace convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_source {
 
 // ---- Device primitives ----
 
@@ -279,8 +279,8 @@ __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& sour
   const unsigned short* x = input_of(source, tile);
   const unsigned short* grad_y = window_of(source, tile);
   #pragma unroll 2
-  for (int i = 0; i < 5; ++i) {
-    const int turn = batch_index * 5 + i;
+  for (int i = 0; i < 9; ++i) {
+    const int turn = batch_index * 9 + i;
     if (turn < 8) {
       if (is_piece()) {
         const int pixel = pixel_of(turn, thread);
@@ -363,10 +363,10 @@ __device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigne
   matrix_load_x4_transposed(b, from);
 }
 
-// Adds the products of a run of a stage, which begins at `stage`.
-__device__ __forceinline__ void multiply_run(Accumulators& acc, const unsigned char* stage, const Places& places,
-                                             int run) {
-  const int row = run * 2;
+// Adds the products of a strip of a stage, which begins at `stage`.
+__device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned char* stage, const Places& places,
+                                               int strip) {
+  const int row = strip * 2;
   const unsigned char* input = stage + places.input + row * 4352;
   const unsigned char* window = stage + row * 2448;
   // taps (0 to 3, 0 to 3)
@@ -384,11 +384,11 @@ __device__ __forceinline__ void multiply_run(Accumulators& acc, const unsigned c
       }
       load_columns(b[step][0], window + places.window[tap_column] + step * 2448);
       #pragma unroll
-      for (int column_tile = 0; column_tile < 2; ++column_tile) {
-        const unsigned int of_tile[2] = {b[step][0][column_tile * 2], b[step][0][column_tile * 2 + 1]};
+      for (int out_tile = 0; out_tile < 2; ++out_tile) {
+        const unsigned int of_tile[2] = {b[step][0][out_tile * 2], b[step][0][out_tile * 2 + 1]};
         #pragma unroll
         for (int tile = 0; tile < 4; ++tile) {
-          multiply_add(acc[tap_column][tile][column_tile], a[step][tile], of_tile);
+          multiply_add(acc[tap_column][tile][out_tile], a[step][tile], of_tile);
         }
       }
     }
@@ -455,7 +455,7 @@ __device__ __forceinline__ void store_block(const Accumulators& acc, float* sums
 
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
-    convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc_channels(const unsigned short* __restrict__ grad_y,
+    convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_channels(const unsigned short* __restrict__ grad_y,
                                                                    float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / 2;
@@ -504,7 +504,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc_add(const float* __restrict__ partial,
+    convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_add(const float* __restrict__ partial,
                                                               const float* __restrict__ partial_bias,
                                                               unsigned short* __restrict__ grad_weight,
                                                               unsigned short* __restrict__ grad_bias) {
@@ -522,7 +522,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc(const unsigned short* __restrict__ x,
+    convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464(const unsigned short* __restrict__ x,
                                                           const unsigned short* __restrict__ grad_y,
                                                           float* __restrict__ partial, int batch) {
   const long long row_tiles = (static_cast<long long>(batch) * 16 + 7) / 8;
@@ -561,7 +561,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   for (; issued < 2; ++issued) {
     if (issued < count) {
       #pragma unroll 1
-      for (int part = 0; part < 4; ++part) {
+      for (int part = 0; part < 2; ++part) {
         bring_batch(shared + issued * kStageBytes, source, next, part, thread, batch);
       }
       move_on(next, row_tiles);
@@ -579,11 +579,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     __syncthreads();  // the stage has come, and all have read the one that is staged now
     const bool more = issued < count;
     #pragma unroll 1
-    for (int run = 0; run < 4; ++run) {
-      if (more) {
-        bring_batch(to, source, next, run, thread, batch);
+    for (int strip = 0; strip < 4; ++strip) {
+      if (more && strip < 2) {
+        bring_batch(to, source, next, strip, thread, batch);
       }
-      multiply_run(acc, from, places, run);
+      multiply_strip(acc, from, places, strip);
     }
     async_copy_commit();
     if (more) {
@@ -595,7 +595,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   store_block(acc, reinterpret_cast<float*>(shared), target, partial, warp_in, warp_out, thread);
 }
 
-}  // namespace convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc_source
-using convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc_source::convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc_channels;
-using convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc_source::convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc_add;
-using convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc_source::convtgen_mma_grad_weight_grad_weight_34550bfc6c4f16cc;
+}  // namespace convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_source
+using convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_source::convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_channels;
+using convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_source::convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_add;
+using convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_source::convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464;
