@@ -128,7 +128,7 @@ class Layer:
         of depth, height and width, 1 on an axis that the layer does not use.
 
         Args:
-          sizes: of x: (batch, height, width) or (batch, length); None: the layer's own.
+          sizes: of x: (batch, height, width), (batch, length) or (batch, depth, height, width); None: the layer's own.
 
         Raises:
           Error: a size that contradicts the layer, or gives no output.
@@ -192,7 +192,7 @@ class Device:
         """Measures the planner's best plans, and keeps their times in the store for all processes.
 
         Args:
-          sizes: (batch, height, width) or (batch, length); None: the layer's own.
+          sizes: (batch, height, width), (batch, length) or (batch, depth, height, width); None: the layer's own.
           again: also what was measured before.
           memory_limit: bytes of the device that may be allocated; 0: what is free.
           progress: called with (text, fraction from 0 to 1) before each plan.
@@ -255,7 +255,7 @@ class Kernel:
         (convtgen_tensors says which shapes and what alignment they have).
 
         Args:
-          sizes: of x: (batch, height, width) or (batch, length).
+          sizes: of x: (batch, height, width), (batch, length) or (batch, depth, height, width).
 
         Raises:
           Error: sizes of another number of axes, or that contradict the layer; an array that lacks.

@@ -8,15 +8,16 @@ import torch.nn.functional as F
 
 #: Relative L2 errors against float64 within each type.
 BOUNDS = {torch.float64: 1e-14, torch.float32: 2e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
-TORCHS = {1: F.conv_transpose1d, 2: F.conv_transpose2d}
+TORCHS = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
+MEMORY_FORMATS = {2: torch.channels_last, 3: torch.channels_last_3d}
 
 
 class Sample:
-    """A random layer of one or two dimensions, with tensors that require gradients."""
+    """A random layer of one to three dimensions, with tensors that require gradients."""
 
     def __init__(self, seed, device, dtype, dimensions=None):
         draw = random.Random(seed)
-        n = dimensions or draw.choice((1, 2, 2))
+        n = dimensions or draw.choice((1, 2, 2, 3))
 
         def each(low, high):
             return tuple(draw.randint(low, high) for _ in range(n))
@@ -44,9 +45,9 @@ class Sample:
     @staticmethod
     def _tensor(shape, device, dtype, channels_last):
         tensor = torch.randn(shape, dtype=torch.float64).to(dtype).to(device)
-        if channels_last and len(shape) == 4:
-            tensor = tensor.contiguous(memory_format=torch.channels_last)
-        elif channels_last and len(shape) == 3:
+        if channels_last and len(shape) > 3:
+            tensor = tensor.contiguous(memory_format=MEMORY_FORMATS[len(shape) - 2])
+        elif channels_last:
             tensor = tensor.transpose(1, 2).contiguous().transpose(1, 2)
         return tensor.requires_grad_()
 
@@ -62,7 +63,7 @@ class Sample:
         """convtgen's."""
         import convtgen.torch as ct
 
-        function = {1: ct.conv_transpose1d, 2: ct.conv_transpose2d}[self.dimensions]
+        function = {1: ct.conv_transpose1d, 2: ct.conv_transpose2d, 3: ct.conv_transpose3d}[self.dimensions]
         return function(x, weight, bias, **self.arguments, **named)
 
     def __repr__(self):

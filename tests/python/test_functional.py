@@ -1,4 +1,4 @@
-"""conv_transpose1d / 2d and their gradients against torch's own in float64."""
+"""conv_transpose1d / 2d / 3d and their gradients against torch's own in float64."""
 
 import itertools
 
@@ -11,6 +11,7 @@ from layers import TORCHS, Sample, assert_close
 import convtgen.torch as ct
 from convtgen.torch import geometry
 
+OURS = {1: ct.conv_transpose1d, 2: ct.conv_transpose2d, 3: ct.conv_transpose3d}
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
 
@@ -23,7 +24,8 @@ def test_results_and_gradients(dtype, seed, launches):
     y, exact = sample.ours(*tensors), sample.torchs(*exact_tensors)
     assert launches.take() == ["forward"]
     assert_close(y, exact, dtype, f"{sample} y")
-    if dtype != torch.float64 or DEVICE != "cpu":  # on a GPU float64 never has channels last; on the CPU it may
+    # On a GPU float64 never has channels last; on the CPU it may, and with three axes other types may have none.
+    if DEVICE != "cpu" or (dtype != torch.float64 and sample.dimensions < 3):
         assert y.stride() == sample.torchs(*tensors).stride(), sample
     grad_y = torch.randn_like(exact).to(dtype)
     grads = torch.autograd.grad(y, tensors, grad_y)
@@ -43,6 +45,8 @@ def test_strides_are_torchs():
         parameters = geometry.Parameters(*(sample.arguments[name] for name in geometry.Parameters._fields))
         y = sample.torchs(*sample.tensors())
         channels_last = geometry.is_channels_last(sample.x, sample.weight, parameters)
+        if sample.dimensions == 3 and DEVICE == "cpu" and channels_last and y.is_contiguous():
+            continue  # torch's plain operator for CPUs knows no other format
         # On the CPU torch's strides of an axis of one element are at times others, which nothing can tell.
         told = [size > 1 or DEVICE != "cpu" for size in y.shape]
         strides = geometry.format_strides(y.shape, channels_last)
@@ -85,6 +89,8 @@ def test_without_a_batch(launches):
     torch.testing.assert_close(y, F.conv_transpose2d(x, weight, stride=2))
     assert torch.autograd.grad(y.sum(), x)[0].shape == x.shape
     torch.testing.assert_close(ct.conv_transpose1d(x[:, 0], weight[:, :, 0]), F.conv_transpose1d(x[:, 0], weight[:, :, 0]))
+    torch.testing.assert_close(ct.conv_transpose3d(x[:, None], weight[:, :, None]),
+                               F.conv_transpose3d(x[:, None], weight[:, :, None]))
 
 
 @pytest.mark.parametrize("compute", ["f32", "tf32", "f32x3"])
@@ -150,13 +156,16 @@ def test_vmap_and_forward_mode_are_torchs(launches):
     assert launches.take() == []
 
 
+@pytest.mark.parametrize("dimensions", [2, 3])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_autocast(dtype, launches):
-    x, weight, bias = (torch.randn(*shape, device=DEVICE, requires_grad=True) for shape in ((1, 2, 4, 4), (2, 3, 3, 3), (3,)))
+def test_autocast(dtype, dimensions, launches):
+    shapes = (1, 2, *[4] * dimensions), (2, 3, *[3] * dimensions), (3,)
+    x, weight, bias = (torch.randn(*shape, device=DEVICE, requires_grad=True) for shape in shapes)
+    own, torchs = OURS[dimensions], TORCHS[dimensions]
     with torch.autocast(torch.device(DEVICE).type, dtype=dtype):
-        y = ct.conv_transpose2d(x, weight, bias)
-        assert y.dtype == dtype == F.conv_transpose2d(x, weight, bias).dtype
-        assert ct.conv_transpose2d(x.double(), weight.double()).dtype == torch.float64
+        y = own(x, weight, bias)
+        assert y.dtype == dtype == torchs(x, weight, bias).dtype
+        assert own(x.double(), weight.double()).dtype == torch.float64
     y.float().sum().backward()
     assert x.grad.dtype == weight.grad.dtype == bias.grad.dtype == torch.float32
     assert launches.take() == ["forward", "forward", "grad_input", "grad_weight"]
@@ -180,6 +189,23 @@ def test_tensors_that_are_not_contiguous_or_aligned():
     torch.testing.assert_close(y, F.conv_transpose2d(x, weight))
     bias = torch.randn(6, device=DEVICE)[::2]
     torch.testing.assert_close(ct.conv_transpose2d(x, weight, bias), F.conv_transpose2d(x, weight, bias))
+
+
+def test_volumes(launches):
+    """A layer of three axes with its gradients of first and second order, in both formats."""
+    for seed, memory_format in enumerate((torch.contiguous_format, torch.channels_last_3d)):
+        sample = Sample(f"volumes {seed}", DEVICE, torch.float64, 3)
+        x, weight = (tensor.detach().contiguous(memory_format=memory_format).requires_grad_()
+                     for tensor in (sample.x, sample.weight))
+        assert torch.autograd.gradcheck(sample.ours, (x, weight), fast_mode=True)
+        assert torch.autograd.gradgradcheck(sample.ours, (x, weight), fast_mode=True)
+        assert set(launches.take()) == {"forward", "grad_input", "grad_weight"}
+        x, weight = x.detach().float().requires_grad_(), weight.detach().float().requires_grad_()
+        y = sample.ours(x, weight)
+        assert y.is_contiguous(memory_format=memory_format)
+        of_x, of_weight = torch.autograd.grad(y.square().sum(), (x, weight))
+        assert of_x.is_contiguous(memory_format=memory_format) and of_weight.is_contiguous(memory_format=memory_format)
+        launches.take()
 
 
 def test_gradients_that_are_expanded():
@@ -211,14 +237,14 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("dimensions", [1, 2])
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
 @pytest.mark.parametrize("what", WRONG)
 def test_wrong_arguments_raise_what_torch_raises(what, dimensions):
     if what == "bias dtype" and DEVICE == "cpu":
         what = "bias"  # torch takes a bias of another type on the CPU
     with pytest.raises((RuntimeError, TypeError, ValueError)) as torchs:
         WRONG[what](TORCHS[dimensions], dimensions)
-    own = {1: ct.conv_transpose1d, 2: ct.conv_transpose2d}[dimensions]
+    own = OURS[dimensions]
     with pytest.raises(type(torchs.value)) as ours:
         WRONG[what](own, dimensions)
     assert str(ours.value) == str(torchs.value)

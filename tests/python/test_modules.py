@@ -1,4 +1,4 @@
-"""ConvTranspose1d / 2d as modules: torch's arguments, state, copies; weights that change unseen."""
+"""ConvTranspose1d / 2d / 3d as modules: torch's arguments, state, copies; weights that change unseen."""
 
 import copy
 import io
@@ -10,7 +10,8 @@ from conftest import DEVICE
 
 import convtgen.torch as ct
 
-OURS = {torch.nn.ConvTranspose1d: ct.ConvTranspose1d, torch.nn.ConvTranspose2d: ct.ConvTranspose2d}
+OURS = {torch.nn.ConvTranspose1d: ct.ConvTranspose1d, torch.nn.ConvTranspose2d: ct.ConvTranspose2d,
+        torch.nn.ConvTranspose3d: ct.ConvTranspose3d}
 
 
 def both(theirs=torch.nn.ConvTranspose2d, *arguments, **named):
@@ -36,7 +37,8 @@ def test_state_dict_goes_both_ways():
 
 
 def test_output_size():
-    for theirs, shape, size in ((torch.nn.ConvTranspose2d, (1, 3, 5, 6), (10, 12)), (torch.nn.ConvTranspose1d, (1, 3, 5), (10,))):
+    for theirs, shape, size in ((torch.nn.ConvTranspose2d, (1, 3, 5, 6), (10, 12)), (torch.nn.ConvTranspose1d, (1, 3, 5), (10,)),
+                                (torch.nn.ConvTranspose3d, (1, 3, 2, 3, 4), (4, 5, 8))):
         reference, own = both(theirs, 3, 2, 3, stride=2, padding=1)
         x = image(*shape)
         torch.testing.assert_close(own(x, output_size=size), reference(x, output_size=size))
@@ -117,10 +119,12 @@ def test_inference_tensors(launches):
         torch.testing.assert_close(y, reference(x))
 
 
-def test_channels_last_models():
-    reference, own = both(torch.nn.ConvTranspose2d, 3, 2, 3, stride=2)
-    reference, own = (module.to(memory_format=torch.channels_last) for module in (reference, own))
-    x = image(2, 3, 4, 5).contiguous(memory_format=torch.channels_last).requires_grad_()
+@pytest.mark.parametrize("theirs, extents, memory_format", [
+    (torch.nn.ConvTranspose2d, (4, 5), torch.channels_last), (torch.nn.ConvTranspose3d, (3, 4, 5), torch.channels_last_3d)])
+def test_channels_last_models(theirs, extents, memory_format):
+    reference, own = both(theirs, 3, 2, 3, stride=2)
+    reference, own = (module.to(memory_format=memory_format) for module in (reference, own))
+    x = image(2, 3, *extents).contiguous(memory_format=memory_format).requires_grad_()
     y, expected = own(x), reference(x)
     assert y.stride() == expected.stride()
     y.square().sum().backward()

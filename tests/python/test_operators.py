@@ -3,7 +3,7 @@
 import pytest
 import torch
 from conftest import ALL, DEVICE
-from layers import Sample
+from layers import MEMORY_FORMATS, Sample
 
 import convtgen.torch as ct
 from convtgen.torch import geometry, operators
@@ -25,11 +25,15 @@ def test_opcheck(seed):
     torch.library.opcheck(operators.conv_transpose_grad_weight, (grad_y, x, list(weight.shape), False, layer))
 
 
+@pytest.mark.parametrize("dimensions", [2, 3])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_opcheck_of_channels_last(dtype):
-    x = torch.randn(2, 4, 5, 6, device=DEVICE).to(dtype, memory_format=torch.channels_last).requires_grad_()
-    weight = torch.randn(4, 3, 3, 2, device=DEVICE).to(dtype).requires_grad_()
-    arguments = operators.as_arguments(geometry.Parameters((2, 1), (1, 0), (1, 0), (1, 1), 1), None)
+def test_opcheck_of_channels_last(dtype, dimensions):
+    of_depth = [3] * (dimensions - 2)
+    x = torch.randn(2, 4, *of_depth, 5, 6, device=DEVICE).to(dtype, memory_format=MEMORY_FORMATS[dimensions]).requires_grad_()
+    weight = torch.randn(4, 3, *of_depth, 3, 2, device=DEVICE).to(dtype).requires_grad_()
+    one, none = (1,) * len(of_depth), (0,) * len(of_depth)
+    arguments = operators.as_arguments(
+        geometry.Parameters((*one, 2, 1), (*none, 1, 0), (*none, 1, 0), (*one, 1, 1), 1), None)
     torch.library.opcheck(operators.conv_transpose, (x, weight, None, *arguments))
 
 

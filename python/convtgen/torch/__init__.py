@@ -11,10 +11,11 @@ except ImportError as error:
     raise ImportError("convtgen.torch needs PyTorch 2.6 or later: pip install torch") from error
 
 from .accelerate import Report, accelerate, describe, freeze, prepare, undo
-from .functional import conv_transpose1d, conv_transpose2d
-from .modules import ConvTranspose1d, ConvTranspose2d, LazyConvTranspose1d, LazyConvTranspose2d
+from .functional import conv_transpose1d, conv_transpose2d, conv_transpose3d
+from .modules import (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, LazyConvTranspose1d, LazyConvTranspose2d,
+                      LazyConvTranspose3d)
 from .settings import use_host_device
 
-__all__ = ["ConvTranspose1d", "ConvTranspose2d", "LazyConvTranspose1d", "LazyConvTranspose2d", "Report",
-           "accelerate", "conv_transpose1d", "conv_transpose2d", "describe", "freeze", "prepare", "undo",
-           "use_host_device"]
+__all__ = ["ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
+           "LazyConvTranspose3d", "Report", "accelerate", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+           "describe", "freeze", "prepare", "undo", "use_host_device"]

@@ -32,6 +32,18 @@ def conv_transpose2d(
     *,
     compute: Compute | None = None,
 ) -> Tensor: ...
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _Extent = 1,
+    padding: _Extent = 0,
+    output_padding: _Extent = 0,
+    groups: int = 1,
+    dilation: _Extent = 1,
+    *,
+    compute: Compute | None = None,
+) -> Tensor: ...
 
 class ConvTranspose1d(nn.ConvTranspose1d):
     compute: Compute | None
@@ -43,12 +55,22 @@ class ConvTranspose2d(nn.ConvTranspose2d):
     policy: Policy
     def __init__(self, *arguments: Any, compute: Compute | None = None, **named: Any) -> None: ...
 
+class ConvTranspose3d(nn.ConvTranspose3d):
+    compute: Compute | None
+    policy: Policy
+    def __init__(self, *arguments: Any, compute: Compute | None = None, **named: Any) -> None: ...
+
 class LazyConvTranspose1d(nn.LazyConvTranspose1d):
     compute: Compute | None
     policy: Policy
     def __init__(self, *arguments: Any, compute: Compute | None = None, **named: Any) -> None: ...
 
 class LazyConvTranspose2d(nn.LazyConvTranspose2d):
+    compute: Compute | None
+    policy: Policy
+    def __init__(self, *arguments: Any, compute: Compute | None = None, **named: Any) -> None: ...
+
+class LazyConvTranspose3d(nn.LazyConvTranspose3d):
     compute: Compute | None
     policy: Policy
     def __init__(self, *arguments: Any, compute: Compute | None = None, **named: Any) -> None: ...

@@ -16,8 +16,6 @@ from .modules import _Convtgen
 def _why_not(module):
     if isinstance(module, _Convtgen):  # accelerate() gives such a one its policy; a user's has that of its class
         return None if "policy" in vars(module) else "convtgen's already"
-    if isinstance(module, torch.nn.ConvTranspose3d):
-        return "three axes; there are kernels for one and two"
     if classes.base_of(type(module)) is None:
         return f"{type(module).__name__} has a forward of its own"
     return None

@@ -87,7 +87,8 @@ class Call:
         self._y_strides = format_strides(self.y_shape, channels_last)
         self._x_strides = format_strides(x_shape, channels_last)
         self._weight_strides = format_strides(weight_shape, weight_channels_last)
-        self._launch_sizes = (x_shape[0], 1, x_shape[2] if len(x_shape) == 4 else 1, x_shape[-1])
+        extents = x_shape[2:]
+        self._launch_sizes = (x_shape[0], *[1] * (3 - len(extents)), *extents)
         self._index = device.index if device.type == "cuda" else None
         self._kernels, self._most_bytes = {}, {}
         self.refused = {}  # why torch's operator serves a direction, by what refuses() is asked
@@ -110,7 +111,7 @@ class Call:
         return self.layer_text(False, tuple(1 << max(size - 1, 0).bit_length() for size in self.sizes()))
 
     def sizes(self):
-        """(batch, height, width) or (batch, length) of x."""
+        """The batch and the extents of x."""
         return (self.x_shape[0], *self.x_shape[2:])
 
     def layer(self, has_bias):
@@ -284,7 +285,7 @@ class Packed:
 
 def _is_legal(x_shape, weight_shape, parameters):
     axes = len(x_shape) - 2
-    return (axes in (1, 2) and len(weight_shape) == axes + 2 and 0 not in x_shape and 0 not in weight_shape and
+    return (axes in (1, 2, 3) and len(weight_shape) == axes + 2 and 0 not in x_shape and 0 not in weight_shape and
             all(len(values) == axes for values in parameters[:4]) and parameters.groups >= 1 and
             x_shape[1] == weight_shape[0] and weight_shape[0] % parameters.groups == 0)
 

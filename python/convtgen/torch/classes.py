@@ -10,11 +10,13 @@ import weakref
 import torch
 from torch.nn.utils import parametrize
 
-from .modules import ConvTranspose1d, ConvTranspose2d, LazyConvTranspose1d, LazyConvTranspose2d
+from .modules import (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, LazyConvTranspose1d, LazyConvTranspose2d,
+                      LazyConvTranspose3d)
 
 # Lazy ones are subclasses of the others, and come first.
 _OWN = {torch.nn.LazyConvTranspose1d: LazyConvTranspose1d, torch.nn.LazyConvTranspose2d: LazyConvTranspose2d,
-        torch.nn.ConvTranspose1d: ConvTranspose1d, torch.nn.ConvTranspose2d: ConvTranspose2d}
+        torch.nn.LazyConvTranspose3d: LazyConvTranspose3d, torch.nn.ConvTranspose1d: ConvTranspose1d,
+        torch.nn.ConvTranspose2d: ConvTranspose2d, torch.nn.ConvTranspose3d: ConvTranspose3d}
 _TORCHS = {own: theirs for theirs, own in _OWN.items()}
 _made = weakref.WeakKeyDictionary()  # a weak reference to the made class, by the subclass
 

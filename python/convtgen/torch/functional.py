@@ -1,4 +1,4 @@
-"""conv_transpose1d and conv_transpose2d: F.conv_transpose1d / 2d by convtgen's kernels."""
+"""conv_transpose1d, conv_transpose2d and conv_transpose3d: torch's functions of these names by convtgen's kernels."""
 
 import threading
 from contextlib import contextmanager
@@ -69,7 +69,21 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
                           policy)
 
 
-_FUNCTIONS = {1: (conv_transpose1d, F.conv_transpose1d), 2: (conv_transpose2d, F.conv_transpose2d)}
+def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *,
+                     compute=None, policy="always", _module=None):
+    """F.conv_transpose3d with a kernel generated for this layer; conv_transpose2d() says what and when.
+
+    Args:
+      input: (batch, in_channels, depth, height, width) or (in_channels, depth, height, width).
+      weight: (in_channels, out_channels / groups, kernel_d, kernel_h, kernel_w), in either memory format.
+    """
+    policies.check_policy(policy)
+    return conv_transpose(3, _module, input, weight, bias, stride, padding, output_padding, groups, dilation, compute,
+                          policy)
+
+
+_FUNCTIONS = {1: (conv_transpose1d, F.conv_transpose1d), 2: (conv_transpose2d, F.conv_transpose2d),
+              3: (conv_transpose3d, F.conv_transpose3d)}
 
 
 class State:
@@ -175,7 +189,7 @@ def _summary(input):
 
 def conv_transpose(dimensions, module, input, weight, bias, stride, padding, output_padding, groups, dilation, compute,
                    of_policy="always"):
-    """conv_transpose1d / 2d, called by a module that may have a policy and packed weights, or by None.
+    """conv_transpose1d / 2d / 3d, called by a module that may have a policy and packed weights, or by None.
 
     Models on a GPU often wait for their CPU. So this function does no more than it must for a call like one before, and
     calls few others.

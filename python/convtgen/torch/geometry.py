@@ -6,7 +6,7 @@ import torch
 
 
 class Parameters(NamedTuple):
-    """The arguments of F.conv_transpose1d / 2d as tuples of 1 or 2."""
+    """The arguments of F.conv_transpose1d / 2d / 3d as tuples of 1 to 3."""
 
     stride: tuple
     padding: tuple
@@ -32,8 +32,8 @@ def output_extents(extents, kernel, parameters):
 
 
 def _is_like_channels_last(tensor):
-    # c10/core/MemoryFormat.h, is_channels_last_strides_2d: strides grow from channels over width and height to batch.
-    # A tensor of one dimension is seen with a height of 1, as torch's conv_transpose1d does it.
+    # c10/core/MemoryFormat.h, is_channels_last_strides_2d and _3d: strides grow from channels over width, height and depth
+    # to batch. A tensor of one dimension is seen with a height of 1, as torch's conv_transpose1d does it.
     shape, strides = tuple(tensor.shape), tensor.stride()
     if len(shape) == 3:
         shape = (shape[0], shape[1], 1, shape[2])
@@ -41,7 +41,7 @@ def _is_like_channels_last(tensor):
     if strides[1] == 0:
         return False
     least = 0
-    for axis in (1, 3, 2, 0):
+    for axis in (1, *range(len(shape) - 1, 1, -1), 0):
         if shape[axis] == 0 or strides[axis] < least or (axis == 0 and least == strides[1]):
             return False
         least = strides[axis] * (shape[axis] if shape[axis] > 1 else 1)
@@ -56,7 +56,7 @@ def is_channels_last(tensor, weight, parameters):
     if tensor.dtype == torch.float64 or (tensor.device.type == "cuda" and any(
             padding >= stride for padding, stride in zip(parameters.output_padding, parameters.stride))):
         return False
-    return _is_like_channels_last(weight) or (tensor.dim() == 4 and _is_like_channels_last(tensor))
+    return _is_like_channels_last(weight) or (tensor.dim() > 3 and _is_like_channels_last(tensor))
 
 
 def format_strides(shape, channels_last):
@@ -71,12 +71,16 @@ def format_strides(shape, channels_last):
     return tuple(strides)
 
 
+def _memory_format(tensor):
+    return torch.channels_last_3d if tensor.dim() == 5 else torch.channels_last
+
+
 def has_format(tensor, channels_last):
     """Whether a tensor lies in memory in that format, without gaps."""
     if not channels_last:
         return tensor.is_contiguous()
     tensor = tensor.unsqueeze(2) if tensor.dim() == 3 else tensor
-    return tensor.is_contiguous(memory_format=torch.channels_last)
+    return tensor.is_contiguous(memory_format=_memory_format(tensor))
 
 
 def weight_is_channels_last(weight):
@@ -90,4 +94,4 @@ def in_format(tensor, channels_last):
         return tensor.contiguous()
     if tensor.dim() == 3:
         return tensor.unsqueeze(2).contiguous(memory_format=torch.channels_last).squeeze(2)
-    return tensor.contiguous(memory_format=torch.channels_last)
+    return tensor.contiguous(memory_format=_memory_format(tensor))

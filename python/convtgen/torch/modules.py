@@ -1,4 +1,4 @@
-"""ConvTranspose1d and ConvTranspose2d: torch's modules with convtgen's kernels."""
+"""ConvTranspose1d, ConvTranspose2d and ConvTranspose3d: torch's modules with convtgen's kernels."""
 
 import torch
 from torch.fx import Proxy
@@ -7,7 +7,7 @@ from . import functional, settings, tracing
 
 
 class _Convtgen:
-    """What both modules have beside torch's: the compute mode, the policy (policy.py), and a forward of their own."""
+    """What these modules have beside torch's: the compute mode, the policy (policy.py), and a forward of their own."""
 
     compute = None
     policy = "always"
@@ -57,6 +57,10 @@ class ConvTranspose2d(_Convtgen, torch.nn.ConvTranspose2d):
     """torch.nn.ConvTranspose2d by conv_transpose2d(): the same arguments, parameters and state_dict, and `compute`."""
 
 
+class ConvTranspose3d(_Convtgen, torch.nn.ConvTranspose3d):
+    """torch.nn.ConvTranspose3d by conv_transpose3d(): the same arguments, parameters and state_dict, and `compute`."""
+
+
 class LazyConvTranspose1d(_Convtgen, torch.nn.LazyConvTranspose1d):
     """torch.nn.LazyConvTranspose1d that becomes a ConvTranspose1d of convtgen."""
 
@@ -67,3 +71,9 @@ class LazyConvTranspose2d(_Convtgen, torch.nn.LazyConvTranspose2d):
     """torch.nn.LazyConvTranspose2d that becomes a ConvTranspose2d of convtgen."""
 
     cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_Convtgen, torch.nn.LazyConvTranspose3d):
+    """torch.nn.LazyConvTranspose3d that becomes a ConvTranspose3d of convtgen."""
+
+    cls_to_become = ConvTranspose3d

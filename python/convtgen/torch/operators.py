@@ -73,8 +73,8 @@ def _check_tensors(first, name, **others):
 def _y_shape(x_shape, weight_shape, parameters):
     """The output's shape; RuntimeError for shapes that don't go together."""
     axes = len(parameters.stride)
-    _check(axes in (1, 2) and all(len(values) == axes for values in parameters[:4]) and parameters.groups >= 1,
-           f"{parameters} must have 1 or 2 axes each, and at least 1 group")
+    _check(axes in (1, 2, 3) and all(len(values) == axes for values in parameters[:4]) and parameters.groups >= 1,
+           f"{parameters} must have 1 to 3 axes each, and at least 1 group")
     _check(len(x_shape) == len(weight_shape) == axes + 2,
            f"input {tuple(x_shape)} and weight {tuple(weight_shape)} must have {axes + 2} dimensions")
     _check(x_shape[1] == weight_shape[0] and weight_shape[0] % parameters.groups == 0,
