@@ -23,8 +23,8 @@ class Tensors(Structure):
 
 
 def _sizes(sizes):
-    """(batch, height, width) as the API takes it; None stands for the layer's own."""
-    return None if sizes is None else byref(Sizes(sizes[0], (c_int64 * 3)(1, *sizes[1:])))
+    """(batch, height, width) or (batch, depth, height, width) as the API takes it; None stands for the layer's own."""
+    return None if sizes is None else byref(Sizes(sizes[0], (c_int64 * 3)(*[1] * (4 - len(sizes)), *sizes[1:])))
 
 
 class ConvtgenError(RuntimeError):

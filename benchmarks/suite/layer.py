@@ -1,6 +1,7 @@
 """A layer of the benchmark: from its canonical form to its sizes, and to the least that it costs."""
 
 import dataclasses
+import math
 import re
 
 # The compute modes and the dtype of their arrays.
@@ -32,7 +33,8 @@ def with_weights(canonical, weights):
 
 @dataclasses.dataclass
 class Layer:
-    """All fields as torch.nn.functional.conv_transpose2d has them, (height, width); a 1-D layer is one of height 1."""
+    """All fields as torch.nn.functional.conv_transpose2d has them, (height, width), or with a depth before these as
+    conv_transpose3d has them; a 1-D layer is one of height 1."""
 
     name: str
     in_channels: int
@@ -47,21 +49,23 @@ class Layer:
     batch: int
     height: int
     width: int
+    depth: int = 1
 
     @staticmethod
     def of(name, canonical):
         parts = [part.split(" ", 1) for part in canonical.split("; ")]
         of = {part[0]: part[1] if len(part) > 1 else "" for part in parts}
-        flat = "conv_transpose1d" in of
-        channels = of["conv_transpose1d" if flat else "conv_transpose2d"].split(" -> ")
+        operator = next(word for word in of if word.startswith("conv_transpose"))
+        flat, axes = operator == "conv_transpose1d", 3 if operator == "conv_transpose3d" else 2
+        channels = of[operator].split(" -> ")
 
-        def pair(word, neutral):
+        def each(word, neutral):
             if word not in of:
-                return [neutral, neutral]
+                return [neutral] * axes
             if flat:
                 return [neutral, int(of[word])]
             numbers = [int(n) for n in of[word].split("x")]
-            return numbers * (2 // len(numbers))  # one stands for both axes
+            return numbers * (axes // len(numbers))  # one stands for all axes
 
         if "fuse" in of:
             raise ValueError(f"layer {name}: fuse: PyTorch's convolution has no such chain; leave it out")
@@ -72,16 +76,43 @@ class Layer:
         sizes = [int(n) for n in of["input"].split("x")]
         if flat:
             sizes.insert(1, 1)
-        return Layer(name, int(channels[0]), int(channels[1]), pair("kernel", 1), pair("stride", 1), pair("padding", 0),
-                     pair("output_padding", 0), pair("dilation", 1), int(of.get("groups", 1)), "bias" in of, *sizes)
+        depth = sizes[1] if axes == 3 else 1
+        return Layer(name, int(channels[0]), int(channels[1]), each("kernel", 1), each("stride", 1), each("padding", 0),
+                     each("output_padding", 0), each("dilation", 1), int(of.get("groups", 1)), "bias" in of, sizes[0],
+                     *sizes[-2:], depth)
+
+    @property
+    def extents(self):
+        """Of x, for each axis that `kernel` has."""
+        return [self.depth, self.height, self.width][-len(self.kernel):]
+
+    @property
+    def out_extents(self):
+        return [self._out(axis, size) for axis, size in enumerate(self.extents)]
 
     @property
     def out_height(self):
-        return self._out(0, self.height)
+        return self.out_extents[-2]
 
     @property
     def out_width(self):
-        return self._out(1, self.width)
+        return self.out_extents[-1]
+
+    @property
+    def taps(self):
+        return math.prod(self.kernel)
+
+    @property
+    def x_shape(self):
+        return (self.batch, self.in_channels, *self.extents)
+
+    @property
+    def y_shape(self):
+        return (self.batch, self.out_channels, *self.out_extents)
+
+    @property
+    def weight_shape(self):
+        return (self.in_channels, self.out_channels // self.groups, *self.kernel)
 
     def _out(self, axis, size):
         return ((size - 1) * self.stride[axis] - 2 * self.padding[axis]
@@ -107,14 +138,12 @@ class Layer:
 
     def flops(self):
         """A multiply-add is two; only terms that land inside the output."""
-        pairs = self._landing(0, self.height, self.out_height) * self._landing(1, self.width, self.out_width)
+        pairs = math.prod(self._landing(axis, *sizes) for axis, sizes in enumerate(zip(self.extents, self.out_extents)))
         return 2 * self.batch * self.in_channels * (self.out_channels // self.groups) * pairs
 
     def bytes(self, mode):
         """x, weight, bias and y, each moved once."""
-        elements = (self.batch * self.in_channels * self.height * self.width
-                    + self.in_channels * self.out_channels // self.groups * self.kernel[0] * self.kernel[1]
-                    + self.batch * self.out_channels * self.out_height * self.out_width
+        elements = (math.prod(self.x_shape) + math.prod(self.weight_shape) + math.prod(self.y_shape)
                     + (self.out_channels if self.bias else 0))
         return elements * BYTES[MODES[mode]]
 

@@ -6,7 +6,7 @@ import torch
 
 from convtgen_api import ConvtgenError
 from layer import GRADIENTS, with_mode, with_weights
-from pytorch_layer import backward, set_precision, tensors
+from pytorch_layer import backward, memory_format, set_precision, tensors
 from timing import Flush, median_ms
 from verify import check_array
 
@@ -24,15 +24,15 @@ class Measurement:
 
     def arrays(self, layer, mode, layout):
         """All tensors of a layer by their roles; those that are written hold NaNs."""
-        form = torch.channels_last if layout == "nhwc" else torch.contiguous_format
+        form = memory_format(layer, layout)
         x, weight, bias = tensors(layer, mode, layout)
         if self.options.weights == "channels_last":
-            weight = weight.to(memory_format=torch.channels_last)  # (Cin, KH, KW, Cout / groups); empty_like() keeps it
-        y = torch.empty((layer.batch, layer.out_channels, layer.out_height, layer.out_width), dtype=x.dtype,
-                        device="cuda").to(memory_format=form)
+            # (Cin, KH, KW, Cout / groups); empty_like() keeps it
+            weight = weight.to(memory_format=memory_format(layer, "nhwc"))
+        y = torch.empty(layer.y_shape, dtype=x.dtype, device="cuda").to(memory_format=form)
         # Gradients of weights stay near 1, so that f16 can hold them.
         grad_y = torch.randn(y.shape, device="cuda").to(x.dtype).to(memory_format=form)
-        grad_y /= math.sqrt(layer.batch * layer.height * layer.width)
+        grad_y /= math.sqrt(layer.batch * math.prod(layer.extents))
         arrays = {"x": x, "weight": weight, "bias": bias, "y": y, "grad_y": grad_y, "grad_x": torch.empty_like(x),
                   "grad_weight": torch.empty_like(weight), "grad_bias": torch.empty_like(bias) if layer.bias else None}
         for role in ("y", "grad_x", "grad_weight", "grad_bias"):

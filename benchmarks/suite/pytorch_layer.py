@@ -10,8 +10,14 @@ _DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
 def convolve(layer, x, weight, bias):
-    return torch.nn.functional.conv_transpose2d(x, weight, bias, layer.stride, layer.padding, layer.output_padding,
-                                                layer.groups, layer.dilation)
+    own = torch.nn.functional.conv_transpose3d if len(layer.kernel) == 3 else torch.nn.functional.conv_transpose2d
+    return own(x, weight, bias, layer.stride, layer.padding, layer.output_padding, layer.groups, layer.dilation)
+
+
+def memory_format(layer, layout):
+    if layout == "nchw":
+        return torch.contiguous_format
+    return torch.channels_last_3d if len(layer.kernel) == 3 else torch.channels_last
 
 
 def backward(layer, grad_y, x, weight, direction):
@@ -28,12 +34,11 @@ def backward(layer, grad_y, x, weight, direction):
 def tensors(layer, mode, layout):
     """Random x, weight, bias. Weights are scaled so that outputs have about the size of inputs."""
     dtype = _DTYPES[MODES[mode]]
-    form = torch.channels_last if layout == "nhwc" else torch.contiguous_format
-    x = torch.randn(layer.batch, layer.in_channels, layer.height, layer.width, device="cuda").to(dtype)
-    weight = torch.randn(layer.in_channels, layer.out_channels // layer.groups, *layer.kernel, device="cuda")
+    x = torch.randn(layer.x_shape, device="cuda").to(dtype)
+    weight = torch.randn(layer.weight_shape, device="cuda")
     weight = (weight / math.sqrt(layer.terms_of_an_output())).to(dtype)
     bias = torch.randn(layer.out_channels, device="cuda").to(dtype) if layer.bias else None
-    return x.to(memory_format=form), weight, bias
+    return x.to(memory_format=memory_format(layer, layout)), weight, bias
 
 
 def set_precision(mode):

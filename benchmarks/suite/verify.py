@@ -45,7 +45,7 @@ def check_array(layer, arrays, direction, mode):
         return backward(layer, way(grad_y), way(x), way(weight), direction)
 
     if direction == "grad_input":
-        terms = layer.out_channels // layer.groups * layer.kernel[0] * layer.kernel[1]
+        terms = layer.out_channels // layer.groups * layer.taps
         worst, wrong = 0.0, 0
         for image in sorted({0, layer.batch - 1}):
             (want,), (magnitude,) = in_fp64(image, lambda t: t), in_fp64(image, torch.abs)
@@ -56,7 +56,7 @@ def check_array(layer, arrays, direction, mode):
     for image in range(1, layer.batch):
         want = [a + b for a, b in zip(want, in_fp64(image, lambda t: t))]
         magnitude = [a + b for a, b in zip(magnitude, in_fp64(image, torch.abs))]
-    places = {"grad_weight": layer.height * layer.width, "grad_bias": layer.out_height * layer.out_width}
+    places = {"grad_weight": math.prod(layer.extents), "grad_bias": math.prod(layer.out_extents)}
     worst, wrong = 0.0, 0
     for role, each, most in zip(roles, want, magnitude):
         relative, beyond = _wrong_elements(arrays[role].double(), each, most, layer.batch * places[role], mode)

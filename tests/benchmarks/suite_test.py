@@ -1,6 +1,7 @@
 """benchmarks/suite without a GPU, PyTorch or matplotlib: what it computes of layers, and what it tells."""
 
 import itertools
+import math
 import os
 import subprocess
 import sys
@@ -22,12 +23,13 @@ FORMS = [
     "conv_transpose2d 1 -> 1; kernel 2x2; stride 3x3; input 1x2x2",
     "conv_transpose1d 3 -> 2; kernel 5; stride 2; padding 2; output_padding 1; dilation 3; input 2x7; bias",
     "conv_transpose1d 2 -> 4; kernel 3; groups 2; input 1x6",
+    "conv_transpose3d 2 -> 4; kernel 3x2x1; stride 2x1x3; padding 1x0x0; dilation 2x1x1; groups 2; input 2x4x3x5; bias",
 ]
 
 
 def axis_pairs(layer, axis):
     """The output that each (input, tap) of an axis reaches, where it lies inside."""
-    size, out = ((layer.height, layer.out_height), (layer.width, layer.out_width))[axis]
+    size, out = layer.extents[axis], layer.out_extents[axis]
     reached = (i * layer.stride[axis] - layer.padding[axis] + k * layer.dilation[axis]
                for i, k in itertools.product(range(size), range(layer.kernel[axis])))
     return [o for o in reached if 0 <= o < out]
@@ -42,17 +44,22 @@ class LayerTest(unittest.TestCase):
         self.assertEqual((layer.batch, layer.width, layer.bias, layer.groups), (2, 7, True, 1))
         self.assertEqual(layer.out_width, (7 - 1) * 2 - 2 * 2 + 3 * (5 - 1) + 1 + 1)
 
+    def test_a_layer_of_three_dimensions_has_a_depth(self):
+        layer = Layer.of("up", FORMS[5] + REST)
+        self.assertEqual((layer.x_shape, layer.weight_shape), ((2, 2, 4, 3, 5), (2, 2, 3, 2, 1)))
+        self.assertEqual(layer.y_shape, (2, 4, (4 - 1) * 2 - 2 + 2 * 2 + 1, 3 + 1, 4 * 3 + 1))
+
     def test_work_is_what_counting_gives(self):
         for form in FORMS:
             layer = Layer.of("up", form + REST)
-            rows, columns = axis_pairs(layer, 0), axis_pairs(layer, 1)
+            pairs = [axis_pairs(layer, axis) for axis in range(len(layer.kernel))]
             per_pair = layer.batch * layer.in_channels * layer.out_channels // layer.groups
-            self.assertEqual(layer.flops(), 2 * per_pair * len(rows) * len(columns), form)
-            most = max(rows.count(o) for o in rows) * max(columns.count(o) for o in columns)
+            self.assertEqual(layer.flops(), 2 * per_pair * math.prod(map(len, pairs)), form)
+            most = math.prod(max(of_axis.count(o) for o in of_axis) for of_axis in pairs)
             self.assertGreaterEqual(layer.terms_of_an_output(), layer.in_channels // layer.groups * most, form)
-            weights = layer.in_channels * layer.out_channels // layer.groups * layer.kernel[0] * layer.kernel[1]
-            arrays = (layer.batch * layer.in_channels * layer.height * layer.width + weights
-                      + layer.batch * layer.out_channels * layer.out_height * layer.out_width
+            weights = layer.in_channels * layer.out_channels // layer.groups * math.prod(layer.kernel)
+            arrays = (layer.batch * layer.in_channels * math.prod(layer.extents) + weights
+                      + layer.batch * layer.out_channels * math.prod(layer.out_extents)
                       + layer.bias * layer.out_channels)
             self.assertEqual([layer.bytes(mode) / arrays for mode in ("f32", "f32x3", "tf32", "f16", "bf16")],
                              [4, 4, 4, 2, 2], form)

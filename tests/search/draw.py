@@ -63,7 +63,7 @@ PROPERTIES = {  # of a layer
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A layer in its one-line form, and the (batch, height, width) of a call."""
+    """A layer in its one-line form, and the (batch, height, width) of a call, or (batch, depth, height, width)."""
 
     text: str
     sizes: tuple
@@ -72,7 +72,7 @@ class Case:
     def of(line):
         """From a line as tests/end_to_end/failed_layers.txt has them: "LAYER | 2x3x4", and maybe " | " with more."""
         text, sizes = (line.split("|") + [""])[:2]
-        if not re.fullmatch(r"\d+x\d+x\d+", sizes.strip()):
+        if not re.fullmatch(r"\d+x\d+x\d+(x\d+)?", sizes.strip()):
             raise ValueError(f"{line!r}: the sizes of the call are missing, as in '... | 2x16x16'")
         return Case(text.strip(), tuple(int(size) for size in sizes.split("x")))
 
@@ -94,23 +94,21 @@ class Case:
         kept = [part.strip() for part in self.text.split(";") if part.strip().split(" ")[0] not in ("fuse", "input")]
         flat = self.text.startswith("conv_transpose1d")
         sizes = (self.sizes[0], self.sizes[2]) if flat else self.sizes
-        kept = [_twice(part) if not flat else part for part in kept]
+        kept = [part if flat else _of_each_axis(part, len(sizes) - 1) for part in kept]
         return Layer.of("case", "; ".join([*kept, f"input {'x'.join(str(size) for size in sizes)}"]))
 
 
-def _twice(part):
+def _of_each_axis(part, axes):
     """`kernel 3` as `kernel 3x3`."""
-    return re.sub(r"^(kernel|stride|padding|output_padding|dilation) (\d+)$", r"\1 \2x\2", part)
+    return re.sub(r"^(kernel|stride|padding|output_padding|dilation) (\d+)$", r"\1 \2" + r"x\2" * (axes - 1), part)
 
 
 def is_bearable(layer, limits):
     """Whether a case may be drawn: what it gives is not empty, and what it and its reference need is not too much."""
-    if layer.out_height < 1 or layer.out_width < 1:
+    if min(layer.out_extents) < 1:
         return False
-    x = layer.batch * layer.in_channels * layer.height * layer.width
-    y = layer.batch * layer.out_channels * layer.out_height * layer.out_width
-    weights = layer.in_channels * layer.out_channels // layer.groups * layer.kernel[0] * layer.kernel[1]
-    columns = layer.out_channels * layer.kernel[0] * layer.kernel[1] * layer.height * layer.width
+    x, y, weights = (math.prod(shape) for shape in (layer.x_shape, layer.y_shape, layer.weight_shape))
+    columns = layer.out_channels * layer.taps * math.prod(layer.extents)
     return (max(x, y, weights) <= limits.elements and columns <= limits.columns
             and layer.batch * columns <= limits.all_columns)
 
@@ -136,9 +134,20 @@ class Draw:
     def _fields(self, cell):
         facts = FACTS[cell.template]
         fields = getattr(self, f"_{facts['layers']}")(cell.mode, cell.layout)
+        if facts["depth"] and self._chance(0.4):
+            self._add_depth(fields)
         if cell.direction == "grad_input" and "forward" in facts["directions"]:
             self._exchange(fields, cell)
         return fields
+
+    def _add_depth(self, fields):
+        """Makes the images of a layer volumes of smaller planes."""
+        for name, value in {"kernel": self._any(1, 2, 2, 3, 3, 4, 5, 7), "stride": self._any(1, 1, 2, 2, 3, 5),
+                            "dilation": self._any(1, 1, 1, 2, 3), "padding": 0, "output_padding": 0}.items():
+            fields[name].insert(0, value)
+        batch, height, width = fields["sizes"]
+        fields["sizes"] = [batch, self._to(1, 9), min(height, self._to(1, 24)), min(width, self._to(1, 40))]
+        self._reach(fields)
 
     def _exchange(self, fields, cell):
         """What a template of forward layers takes as a gradient of the input: a layer with input and output exchanged,
@@ -168,7 +177,7 @@ class Draw:
             for name in self._any(("in",), ("out",), ("in", "out")):
                 fields[name] = fields["groups"] * (fields[name] // fields["groups"] | 1)
         elif wanted == "odd width":
-            fields["sizes"][2] |= 1
+            fields["sizes"][-1] |= 1
 
     def _any(self, *values):
         return self.random.choice(values)
@@ -181,7 +190,7 @@ class Draw:
 
     def _reach(self, fields):
         """Padding below, at and beyond what taps reach, and any output_padding that is legal."""
-        for axis in (0, 1):
+        for axis in range(len(fields["kernel"])):
             reach = fields["dilation"][axis] * (fields["kernel"][axis] - 1)
             fields["padding"][axis] = self._any(0, reach // 2, reach, self._to(0, reach + 2))
             most = max(fields["stride"][axis], fields["dilation"][axis]) - 1
@@ -353,18 +362,18 @@ class Draw:
         return ", ".join(steps)
 
     def _case(self, fields, cell):
-        batch, height, width = fields["sizes"]
-        flat = self._chance(0.08)
-        pair = (lambda name: str(fields[name][1])) if flat else (lambda name: f"{fields[name][0]}x{fields[name][1]}")
+        batch, *extents = fields["sizes"]
+        flat = len(extents) == 2 and self._chance(0.08)
+        each = lambda name: "x".join(str(value) for value in (fields[name][1:] if flat else fields[name]))
         if flat:
-            height = 1
-        parts = [f"conv_transpose{1 if flat else 2}d {fields['in']} -> {fields['out']}", f"kernel {pair('kernel')}",
-                 f"stride {pair('stride')}", f"padding {pair('padding')}", f"output_padding {pair('output_padding')}",
-                 f"dilation {pair('dilation')}", f"groups {fields['groups']}"]
+            extents[0] = 1
+        parts = [f"conv_transpose{1 if flat else len(extents)}d {fields['in']} -> {fields['out']}",
+                 f"kernel {each('kernel')}", f"stride {each('stride')}", f"padding {each('padding')}",
+                 f"output_padding {each('output_padding')}", f"dilation {each('dilation')}", f"groups {fields['groups']}"]
         # A size that is left open is planned for another one than the call has. Rows of NCHW that are bulk copies must
         # be known.
-        of_image = fields.get("known", 0.75), fields.get("known", 0.85)
-        known = [str(size) if self._chance(p) else "?" for size, p in zip((batch, height, width), (0.7, *of_image))]
+        of_image = *[fields.get("known", 0.75)] * (len(extents) - 1), fields.get("known", 0.85)
+        known = [str(size) if self._chance(p) else "?" for size, p in zip((batch, *extents), (0.7, *of_image))]
         parts.append("input " + "x".join(known[0::2] if flat else known))
         if self._chance(0.5) or cell.direction == "grad_bias":
             parts.append("bias")
@@ -375,4 +384,4 @@ class Draw:
             parts.append("weight_layout channels_last")
         if cell.direction != "forward":
             parts.append(f"directions {cell.direction}")
-        return Case("; ".join(parts), (batch, height, width))
+        return Case("; ".join(parts), (batch, *extents))

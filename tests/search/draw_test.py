@@ -54,7 +54,7 @@ class DrawTest(unittest.TestCase):
                              (cell.direction, cell.mode, cell.layout))
             layer = case.layer()
             self.assertTrue(is_bearable(layer, ON_GPU), case)
-            self.assertEqual((layer.batch, layer.height, layer.width), case.sizes)
+            self.assertEqual((layer.batch, *layer.extents), case.sizes)
 
     def test_a_case_has_the_wanted_property(self):
         draw = Draw(random.Random(3))
@@ -78,9 +78,10 @@ class DrawTest(unittest.TestCase):
         for name, holds in {
             "output_padding with stride 1": lambda c, l: l.output_padding[1] > 0 and l.stride[1] == 1,
             "padding beyond the reach": lambda c, l: l.padding[0] > l.dilation[0] * (l.kernel[0] - 1),
-            "a kernel larger than the image": lambda c, l: l.kernel[0] > l.height,
+            "a kernel larger than the image": lambda c, l: l.kernel[0] > l.extents[0],
             "a stride larger than the kernel": lambda c, l: l.stride[1] > l.kernel[1],
             "groups": lambda c, l: l.groups > 1,
+            "three dimensions": lambda c, l: len(l.kernel) == 3 and l.stride[0] > 1 and l.dilation[0] > 1,
             "one dimension": lambda c, l: c.text.startswith("conv_transpose1d"),
             "an open width": lambda c, l: c.property("input").endswith("?"),
             "channels-last weights": lambda c, l: c.property("weight_layout") == "channels_last",

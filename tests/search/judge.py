@@ -67,9 +67,8 @@ def _terms(layer, role):
     if role == "y":
         return layer.terms_of_an_output()
     if role == "grad_x":
-        return layer.out_channels // layer.groups * layer.kernel[0] * layer.kernel[1]
-    places = layer.height * layer.width if role == "grad_weight" else layer.out_height * layer.out_width
-    return layer.batch * places
+        return layer.out_channels // layer.groups * layer.taps
+    return layer.batch * math.prod(layer.extents if role == "grad_weight" else layer.out_extents)
 
 
 def _results(layer, direction, of):
@@ -78,10 +77,10 @@ def _results(layer, direction, of):
         return {"y": convolve(layer, of["x"], of["weight"], of.get("bias"))}
     grad_y = of["grad_y"]
     if direction == "grad_bias":
-        return {"grad_bias": grad_y.sum((0, 2, 3))}
+        return {"grad_bias": grad_y.sum((0, *range(2, grad_y.dim())))}
     # Of what a gradient does not depend on, only the shape is read.
-    x = of.get("x", grad_y.new_zeros((layer.batch, layer.in_channels, layer.height, layer.width)))
-    weight = of.get("weight", grad_y.new_zeros((layer.in_channels, layer.out_channels // layer.groups, *layer.kernel)))
+    x = of.get("x", grad_y.new_zeros(layer.x_shape))
+    weight = of.get("weight", grad_y.new_zeros(layer.weight_shape))
     roles = ["grad_x"] if direction == "grad_input" else ["grad_weight", "grad_bias"]
     return dict(zip(roles, backward(layer, grad_y, x, weight, direction)))
 

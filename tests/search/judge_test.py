@@ -14,6 +14,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 import search_on_gpu  # which adds the benchmark's modules to the path
 from draw import CELLS, ON_HOST, Case, Draw
+from pytorch_layer import convolve
 from run_case import _TORCH, _has_second_axis_last, _in_memory, _inputs, run_case
 
 _BIASED = "conv_transpose2d 5 -> 4; kernel 3x2; stride 2x1; padding 1x0; input 2x6x7; bias; dtype {mode}; compute {mode}; layout nhwc"
@@ -71,17 +72,15 @@ class FakeLibrary:
 def by_autograd(case, layer, inputs):
     """Results in fp64 by PyTorch's autograd, apart from the reference's way."""
     of = {role: values.double() for role, values in inputs.items()}
-    x = of.get("x", torch.zeros(layer.batch, layer.in_channels, layer.height, layer.width, dtype=torch.float64))
-    weight = of.get("weight", torch.zeros(layer.in_channels, layer.out_channels // layer.groups, *layer.kernel,
-                                          dtype=torch.float64))
+    x = of.get("x", torch.zeros(layer.x_shape, dtype=torch.float64))
+    weight = of.get("weight", torch.zeros(layer.weight_shape, dtype=torch.float64))
     bias = of.get("bias", torch.zeros(layer.out_channels, dtype=torch.float64)) if layer.bias else None
     leaves = {"grad_x": x, "grad_weight": weight, "grad_bias": bias}
     wanted = {"grad_input": ["grad_x"], "grad_weight": ["grad_weight", "grad_bias"], "grad_bias": ["grad_bias"]}
     roles = [role for role in wanted.get(case.direction(), []) if leaves[role] is not None]
     for role in roles:
         leaves[role].requires_grad_()
-    y = torch.nn.functional.conv_transpose2d(x, weight, bias, layer.stride, layer.padding, layer.output_padding,
-                                             layer.groups, layer.dilation)
+    y = convolve(layer, x, weight, bias)
     if case.direction() == "forward":
         return {"y": y.detach()}
     return dict(zip(roles, torch.autograd.grad(y, [leaves[role] for role in roles], of["grad_y"])))

@@ -41,11 +41,11 @@ class Guarded:
 
 def _shape(layer, role):
     if role in ("x", "grad_x"):
-        return (layer.batch, layer.in_channels, layer.height, layer.width)
+        return layer.x_shape
     if role in ("y", "grad_y"):
-        return (layer.batch, layer.out_channels, layer.out_height, layer.out_width)
+        return layer.y_shape
     if role in _WEIGHTS:
-        return (layer.in_channels, layer.out_channels // layer.groups, *layer.kernel)
+        return layer.weight_shape
     return (layer.out_channels,)
 
 
@@ -57,13 +57,13 @@ def _has_second_axis_last(case, role):
 
 def _in_memory(tensor, axis_last):
     """A tensor's elements as they lie."""
-    return (tensor.permute(0, 2, 3, 1) if axis_last else tensor).contiguous().flatten()
+    return (tensor.movedim(1, -1) if axis_last else tensor).contiguous().flatten()
 
 
 def _from_memory(elements, shape, axis_last):
     if axis_last:
-        n, c, h, w = shape
-        return elements.view(n, h, w, c).permute(0, 3, 1, 2)
+        first, second, *rest = shape
+        return elements.view(first, *rest, second).movedim(-1, 1)
     return elements.view(shape)
 
 
@@ -73,9 +73,9 @@ def _inputs(case, layer, device, random):
     dtype = _TORCH[case.property("dtype")]
     direction = case.direction()
     terms = {"forward": layer.terms_of_an_output(),
-             "grad_input": layer.out_channels // layer.groups * layer.kernel[0] * layer.kernel[1],
-             "grad_weight": layer.batch * layer.height * layer.width,
-             "grad_bias": layer.batch * layer.out_height * layer.out_width}[direction]
+             "grad_input": layer.out_channels // layer.groups * layer.taps,
+             "grad_weight": layer.batch * math.prod(layer.extents),
+             "grad_bias": layer.batch * math.prod(layer.out_extents)}[direction]
     scaled = "weight" if "weight" in _READ[direction] else "grad_y"
     out = {}
     for role in _READ[direction]:
@@ -86,7 +86,8 @@ def _inputs(case, layer, device, random):
         if role == scaled:
             array /= math.sqrt(max(1, terms))
         elif role in _IMAGES and dtype in (torch.float32, torch.float64) and random.initial_seed() % 4 == 0:
-            array *= torch.exp2(torch.randint(-10, 11, (shape[1],), generator=random, device=device))[:, None, None]
+            sizes = torch.exp2(torch.randint(-10, 11, (shape[1],), generator=random, device=device))
+            array *= sizes.view(-1, *[1] * (len(shape) - 2))
         out[role] = array.to(dtype)
     return out
 

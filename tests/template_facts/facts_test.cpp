@@ -167,9 +167,10 @@ std::string search_list() {
     }
     text += fmt::format(
         "{}\n  {{\"name\": {}, \"directions\": {}, \"computes\": {}, \"layouts\": {}, \"takes_all\": {}, "
-        "\"strided_grad_input\": {}, \"layers\": {}}}",
+        "\"depth\": {}, \"strided_grad_input\": {}, \"layers\": {}}}",
         text.empty() ? "" : ",", quoted(facts->name), json_list(directions), json_list(facts->computes),
-        json_list(facts->layouts), facts->takes_all, facts->drawer.strided_grad_input, quoted(facts->search));
+        json_list(facts->layouts), facts->takes_all, known.takes_depth, facts->drawer.strided_grad_input,
+        quoted(facts->search));
   }
   return "[" + text + "\n]\n";
 }
