@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "b8497dd395c5682fc25dd21d44660c8b790c1c904c3f9acc0e557184aa624993")
+  (digest "fcf3439c5c21dee0c244a305427d2ecc20fa1c609ade9243be6061f8a1ff0230")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -197,32 +197,40 @@
     (attributes "__forceinline__")
     (argument float most)
     (return @1 (call min 126 (- 141 (/ (call __float_as_int most) (<< 1 23))))))
-  (function @29 device float power_of_two
+  (function @31 device int next_exponent
+    (comment "The exponent of x's scale: `kept`, if not `begins` and it brings `largest` to 2^13 and within f16, or that is 0.")
+    (attributes "__forceinline__")
+    (argument float largest)
+    (argument int kept)
+    (argument bool begins)
+    (declare @1 (const int) wanted (call min 126 (- 141 (/ (+ (call __float_as_int largest) 0x1000) (<< 1 23)))))
+    (return @2 (? (&& (! begins) (|| (== largest 0) (&& (>= kept (- wanted 1)) (<= kept (+ wanted 1))))) kept wanted)))
+  (function @37 device float power_of_two
     (comment "2^exponent, -126 to 127.")
     (attributes "__forceinline__")
     (argument int exponent)
     (return @1 (call __int_as_float (* (+ exponent 127) (<< 1 23)))))
-  (function @34 device float2 factors_of
+  (function @42 device float2 factors_of
     (comment "Two factors that make 2^e, which may be no float.")
     (attributes "__forceinline__")
     (argument int e)
     (return @1 (init (call power_of_two (/ e 2)) (call power_of_two (- e (/ e 2))))))
-  (function @37 device float scaled_by
+  (function @45 device float scaled_by
     (attributes "__forceinline__")
     (argument float x)
     (argument int e)
     (return @1 (* (* x (. (call factors_of e) x)) (. (call factors_of e) y))))
-  (record @42 SplitPair
+  (record @50 SplitPair
     (comment "Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.")
     (field "unsigned int" high)
     (field "unsigned int" low))
-  (function @46 device "unsigned int" low_parts
+  (function @54 device "unsigned int" low_parts
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
     (argument "unsigned int" high)
     (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 0xffffu))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
-  (function @51 device SplitPair split_pair
+  (function @59 device SplitPair split_pair
     (comment "With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.")
     (attributes "__forceinline__")
     (argument float a)
@@ -235,10 +243,53 @@
         (do @3 (|= high (? (&& (!= a 0) (== (& high 0x7fffu) 0)) 1u 0u)))
         (do @4 (|= high (? (&& (!= b 0) (== (& high 0x7fff0000u) 0)) 0x10000u 0u)))))
     (return @6 (init high (call low_parts (* a scale) (* b scale) high))))
-  (function @60 device bool is_finite
+  (function @68 device bool is_finite
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))
+  (file "device/float_element.h")
+  (alias @8 Element float)
+  (function @10 device float widen
+    (attributes "inline")
+    (argument Element value)
+    (return @1 value))
+  (function @13 device Element narrow
+    (attributes "inline")
+    (argument float value)
+    (return @1 value))
+  (function @18 device "unsigned int" word_of
+    (comment "The word of a value.")
+    (attributes "inline")
+    (argument (pointer (const float)) values)
+    (return @1 (call __float_as_uint (at values 0))))
+  (function @23 device void store_together
+    (comment "Stores adjacent elements, aligned to all of them, at once: nobody reads them while the kernel runs.")
+    (attributes "inline")
+    (argument (pointer Element) to)
+    (argument (reference (array (const float) P::store)) values)
+    (if @1 (== P::store 4)
+      (then
+        (do @2 (call store_global_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
+      (else
+        (if @4 (== P::store 2)
+          (then
+            (do @5 (call store_global_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
+          (else
+            (do @7 (= (* to) (at values 0))))))))
+  (function @35 device void store_piece
+    (comment "Stores adjacent elements from shared memory in one piece.")
+    (attributes "inline")
+    (argument (pointer Element) to)
+    (argument (pointer (const Element)) from)
+    (if_constexpr @1 (== P::store 4)
+      (then
+        (do @2 (call store_global_16 to (* (reinterpret_cast (pointer (const uint4)) from)))))
+      (else
+        (if_constexpr @3 (== P::store 2)
+          (then
+            (do @4 (call store_global_8 to (* (reinterpret_cast (pointer (const uint2)) from)))))
+          (else
+            (do @6 (= (* to) (* from))))))))
   (file "forward_gemm/problem.h")
   (constant @17 int kConsumers 256 (trail "threads: two warpgroups"))
   (static_assert @20 (|| (== (* P::input_stride_h P::input_stride_w) 1) (== (* P::stride_h P::stride_w) 1)) "a gradient of the input has one phase")
@@ -289,26 +340,6 @@
   (function @93 constexpr int strided_output_columns
     (argument int in_w)
     (return @1 (/ (+ (* (- in_w 1) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) P::input_stride_w) (* 2 P::padding_w))) P::input_stride_w)))
-  (file "element.h")
-  (alias @7 Element float)
-  (function @9 device float widen
-    (attributes "inline")
-    (argument Element value)
-    (return @1 value))
-  (function @14 device void store_together
-    (comment "Stores adjacent elements, aligned to all of them, at once: nobody reads them while the kernel runs.")
-    (attributes "inline")
-    (argument (pointer Element) to)
-    (argument (reference (array (const float) P::store)) values)
-    (if @1 (== P::store 4)
-      (then
-        (do @2 (call store_global_16 to (call make_uint4 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1)) (call __float_as_uint (at values 2)) (call __float_as_uint (at values 3))))))
-      (else
-        (if @4 (== P::store 2)
-          (then
-            (do @5 (call store_global_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
-          (else
-            (do @7 (= (* to) (at values 0))))))))
   (file "layout.h")
   (constant @7 int kBytes 4 (trail "of an element"))
   (constant @8 int kVector (/ 16 kBytes) (trail "elements of a 16-byte vector"))
@@ -941,14 +972,6 @@
     (argument (pointer (const "unsigned char")) maxima)
     (argument int image)
     (return @1 (? kByImages (at (reinterpret_cast (pointer (const float)) maxima) image) (? (== kProducerWarps 4) (call largest_of (at (reinterpret_cast (pointer (const float4)) maxima) image)) (call fmaxf (call largest_of (at (reinterpret_cast (pointer (const float4)) maxima) (* image 2))) (call largest_of (at (reinterpret_cast (pointer (const float4)) maxima) (+ (* image 2) 1))))))))
-  (function @23 device int next_exponent
-    (comment "The exponent of x's scale: `kept`, if not `begins` and it brings `largest` to 2^13 and within f16, or that is 0.")
-    (attributes "__forceinline__")
-    (argument float largest)
-    (argument int kept)
-    (argument bool begins)
-    (declare @1 (const int) wanted (call min 126 (- 141 (/ (+ (call __float_as_int largest) 0x1000) (<< 1 23)))))
-    (return @2 (? (&& (! begins) (|| (== largest 0) (&& (>= kept (- wanted 1)) (<= kept (+ wanted 1))))) kept wanted)))
   (file "split_by_producers.h")
   (constant @18 int kSplitters (? kByImages 32 kProducers))
   (constant @19 int kSplitImages (? kByImages (/ P::tile_n (/ kProducers 32)) P::tile_n) (trail "of a thread"))

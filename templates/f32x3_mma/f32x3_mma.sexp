@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "e6c972a25a4ca5772cd93deba7b414ed7a986c70b98121c59fd4914c3fddcc7d")
+  (digest "926510baf58ca998531d7bc51e1a5632ece4357018233ab40e2a5bedd15e0e8f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -492,8 +492,19 @@
     (argument int outs)
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
-  (function @15 device "long long" weight_offset_at
-    (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
+  (function @15 device WeightIndex depth_weight_offset
+    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (attributes "inline")
+    (argument WeightIndex ci)
+    (argument int co)
+    (argument int kd)
+    (argument int tap)
+    (argument int outs)
+    (argument int planes)
+    (argument int taps)
+    (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci planes) kd) taps) tap) outs) co) (+ (* (+ (* (+ (* ci outs) co) planes) kd) taps) tap))))
+  (function @22 device "long long" weight_offset_at
+    (comment "Of the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
     (attributes "inline")
     (argument "long long" ci)
     (argument int co)
@@ -503,11 +514,11 @@
     (argument int kernel_h)
     (argument int kernel_w)
     (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
-  (function @22 constexpr int weight_channel_step
+  (function @29 constexpr int weight_channel_step
     (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
     (argument int taps)
     (return @1 (? P::weight_channels_last 1 taps)))
-  (function @25 constexpr int weight_tap_step
+  (function @32 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "device/exchanged_weights.h")

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "a94de7d834500c9a6b0f813d8c1352721e5417a86075bebbf22718b941ea23a5")
+  (digest "bc53e3aa3d12a533cff4f45db52a8580b7df490b481adaaf4e7859daa9a38fc4")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -162,32 +162,40 @@
     (attributes "__forceinline__")
     (argument float most)
     (return @1 (call min 126 (- 141 (/ (call __float_as_int most) (<< 1 23))))))
-  (function @29 device float power_of_two
+  (function @31 device int next_exponent
+    (comment "The exponent of x's scale: `kept`, if not `begins` and it brings `largest` to 2^13 and within f16, or that is 0.")
+    (attributes "__forceinline__")
+    (argument float largest)
+    (argument int kept)
+    (argument bool begins)
+    (declare @1 (const int) wanted (call min 126 (- 141 (/ (+ (call __float_as_int largest) 0x1000) (<< 1 23)))))
+    (return @2 (? (&& (! begins) (|| (== largest 0) (&& (>= kept (- wanted 1)) (<= kept (+ wanted 1))))) kept wanted)))
+  (function @37 device float power_of_two
     (comment "2^exponent, -126 to 127.")
     (attributes "__forceinline__")
     (argument int exponent)
     (return @1 (call __int_as_float (* (+ exponent 127) (<< 1 23)))))
-  (function @34 device float2 factors_of
+  (function @42 device float2 factors_of
     (comment "Two factors that make 2^e, which may be no float.")
     (attributes "__forceinline__")
     (argument int e)
     (return @1 (init (call power_of_two (/ e 2)) (call power_of_two (- e (/ e 2))))))
-  (function @37 device float scaled_by
+  (function @45 device float scaled_by
     (attributes "__forceinline__")
     (argument float x)
     (argument int e)
     (return @1 (* (* x (. (call factors_of e) x)) (. (call factors_of e) y))))
-  (record @42 SplitPair
+  (record @50 SplitPair
     (comment "Two values in a word each of high and low parts. An infinity is infinite in `high`, a NaN is NaN; `low` is then NaN.")
     (field "unsigned int" high)
     (field "unsigned int" low))
-  (function @46 device "unsigned int" low_parts
+  (function @54 device "unsigned int" low_parts
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
     (argument "unsigned int" high)
     (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 0xffffu))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
-  (function @51 device SplitPair split_pair
+  (function @59 device SplitPair split_pair
     (comment "With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.")
     (attributes "__forceinline__")
     (argument float a)
@@ -200,7 +208,7 @@
         (do @3 (|= high (? (&& (!= a 0) (== (& high 0x7fffu) 0)) 1u 0u)))
         (do @4 (|= high (? (&& (!= b 0) (== (& high 0x7fff0000u) 0)) 0x10000u 0u)))))
     (return @6 (init high (call low_parts (* a scale) (* b scale) high))))
-  (function @60 device bool is_finite
+  (function @68 device bool is_finite
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))
@@ -297,7 +305,12 @@
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 0xffff0000u))))
-  (function @68 device void store_together
+  (function @68 device "unsigned int" word_of
+    (comment "The word of a float, or of two elements of 16 bits.")
+    (attributes "__forceinline__")
+    (argument (pointer (const float)) values)
+    (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (at values 0)) (call pair (at values 0) (at values 1)))))
+  (function @73 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -327,7 +340,7 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @95 device void store_piece
+  (function @100 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -2136,7 +2149,7 @@
     (do @10 (call unscale totals scales warpgroup thread))
     (do @11 (call store_block totals columns target partial grad_weight adds warpgroup thread)))
   (file "grad_weight_gemm.cu")
-  (section @46 "Kernels")
+  (section @63 "Kernels")
   (file "device/depth.h")
   (function @8 device int input_depth
     (attributes "inline")

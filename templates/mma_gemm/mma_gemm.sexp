@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "58a5e86beba720fb33184802d7500242a992ac9e4de4849784451661382d13fc")
+  (digest "211dd0cd90aee267f484a25b8204b1c670263215ba782cafbfe046a21a813fe8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -149,40 +149,43 @@
   (constant @10 int kVector (/ 16 kBytes) (trail "elements of a 16-byte vector"))
   (file "layout.h")
   (alias @10 Element P::Element)
-  (function @12 constexpr int larger
+  (constant @12 bool kFlat P::flat)
+  (constant @13 int kPixelVectors (/ P::block_k kVector) (trail "of 16 bytes"))
+  (file "mma_window/layout.h")
+  (function @9 constexpr int larger
     (argument int a)
     (argument int b)
     (return @1 (? (> a b) a b)))
-  (function @16 constexpr int smaller
+  (function @13 constexpr int smaller
     (argument int a)
     (argument int b)
     (return @1 (? (< a b) a b)))
-  (constant @20 int kThreads (* (* 32 P::warps_m) P::warps_n))
-  (constant @21 int kStagers kThreads)
-  (constant @22 int kPackers 256 (trail "threads of a block that packs weights"))
-  (constant @24 int kGroupIn (/ P::in_channels P::groups))
-  (constant @25 int kGroupOut (/ P::out_channels P::groups))
-  (constant @27 int kKSteps (/ P::block_k kInstructionK))
-  (constant @28 int kUnits (/ P::block_k kVector) (trail "of channels: 16 bytes"))
-  (constant @29 int kUnitSharers kUnits)
-  (constant @30 int kKBlocks (call ceil_div kGroupIn P::block_k))
-  (constant @33 int kPhases (* P::phase_rows P::stride_w))
-  (constant @34 int kPhaseGroups (/ P::stride_h P::phase_rows))
-  (constant @35 int kHaloH (/ (* P::dilation_h (- P::kernel_h 1)) P::stride_h))
-  (constant @36 int kHaloW (/ (* P::dilation_w (- P::kernel_w 1)) P::stride_w))
-  (constant @37 int kTaps (* (/ P::kernel_h kPhaseGroups) P::kernel_w) (trail "of a block"))
-  (function @40 constexpr int kernel_row
+  (constant @17 int kThreads (* (* 32 P::warps_m) P::warps_n))
+  (constant @18 int kStagers kThreads)
+  (constant @19 int kPackers 256 (trail "threads of a block that packs weights"))
+  (constant @21 int kGroupIn (/ P::in_channels P::groups))
+  (constant @22 int kGroupOut (/ P::out_channels P::groups))
+  (constant @24 int kKSteps (/ P::block_k kInstructionK))
+  (constant @25 int kUnits (/ P::block_k kVector) (trail "of channels: 16 bytes"))
+  (constant @26 int kUnitSharers kUnits)
+  (constant @27 int kKBlocks (call ceil_div kGroupIn P::block_k))
+  (constant @30 int kPhases (* P::phase_rows P::stride_w))
+  (constant @31 int kPhaseGroups (/ P::stride_h P::phase_rows))
+  (constant @32 int kHaloH (/ (* P::dilation_h (- P::kernel_h 1)) P::stride_h))
+  (constant @33 int kHaloW (/ (* P::dilation_w (- P::kernel_w 1)) P::stride_w))
+  (constant @34 int kTaps (* (/ P::kernel_h kPhaseGroups) P::kernel_w) (trail "of a block"))
+  (function @37 constexpr int kernel_row
     (comment "The block's kernel row and the kernel column that read so far before a position for a phase; -1: none.")
     (argument int before)
     (argument int phase_row)
     (declare @1 (const int) reach (+ (* before P::phase_rows) phase_row))
     (return @2 (? (&& (== (% reach P::dilation_h) 0) (< (/ reach P::dilation_h) (/ P::kernel_h kPhaseGroups))) (/ reach P::dilation_h) (- 1))))
-  (function @44 constexpr int kernel_column
+  (function @41 constexpr int kernel_column
     (argument int before)
     (argument int phase_column)
     (declare @1 (const int) reach (+ (* before P::stride_w) phase_column))
     (return @2 (? (&& (== (% reach P::dilation_w) 0) (< (/ reach P::dilation_w) P::kernel_w)) (/ reach P::dilation_w) (- 1))))
-  (function @49 constexpr bool has_taps
+  (function @46 constexpr bool has_taps
     (comment "Whether any tap reads so many rows and columns before a position.")
     (argument int y)
     (argument int x)
@@ -193,17 +196,24 @@
     (for @6 plain (declare @6 int phase 0) (< phase P::stride_w) (++ phase)
       (do @7 (= columns (|| columns (>= (call kernel_column x phase) 0)))))
     (return @9 (&& rows columns)))
-  (constant @61 int kChannelTiles (call ceil_div kGroupOut P::block_n))
-  (constant @62 int kNTiles (* (* P::groups kPhaseGroups) kChannelTiles))
-  (constant @67 int kPositions (* P::tile_h P::tile_w))
-  (constant @68 int kAcross (/ P::tile_w P::part_w))
-  (constant @69 int kWarpRows (* 16 P::warp_tiles) (trail "positions"))
-  (constant @70 int kWarpChannels (/ P::block_n P::warps_n))
-  (constant @71 int kAdjacentChannels P::adjacent_channels (trail "of a thread"))
-  (constant @72 bool kAlongRow (== P::part_w 64))
-  (constant @73 int kInputStrideH P::input_stride_h)
-  (constant @74 int kInputStrideW P::input_stride_w)
-  (constant @76 int kInterleave (* (? kAlongRow P::warp_tiles 1) kInputStrideW))
+  (function @59 constexpr int phase_group_of
+    (comment "The phase rows of a block that a kernel row makes, and which of their kernel rows it is.")
+    (argument int kh)
+    (return @1 (/ (% (* P::dilation_h kh) P::stride_h) P::phase_rows)))
+  (function @62 constexpr int row_of_kernel_row
+    (argument int kh)
+    (return @1 (? (== kPhaseGroups 1) kh (+ (* (/ (* P::dilation_h kh) P::stride_h) P::phase_rows) (% (% (* P::dilation_h kh) P::stride_h) P::phase_rows)))))
+  (constant @68 int kChannelTiles (call ceil_div kGroupOut P::block_n))
+  (constant @69 int kNTiles (* (* P::groups kPhaseGroups) kChannelTiles))
+  (constant @74 int kPositions (* P::tile_h P::tile_w))
+  (constant @75 int kAcross (/ P::tile_w P::part_w))
+  (constant @76 int kWarpRows (* 16 P::warp_tiles) (trail "positions"))
+  (constant @77 int kWarpChannels (/ P::block_n P::warps_n))
+  (constant @78 int kAdjacentChannels P::adjacent_channels (trail "of a thread"))
+  (constant @79 bool kAlongRow (== P::part_w 64))
+  (constant @80 int kInputStrideH P::input_stride_h)
+  (constant @81 int kInputStrideW P::input_stride_w)
+  (constant @83 int kInterleave (* (? kAlongRow P::warp_tiles 1) kInputStrideW))
   (file "window/geometry.h")
   (constant @13 int kFirstH (/ P::padding_h P::stride_h))
   (constant @14 int kFirstW (/ P::padding_w P::stride_w))
@@ -211,50 +221,50 @@
   (constant @16 int kBeyondW (call floor_div (- (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) P::padding_w) P::stride_w))
   (constant @20 int kGapH (call larger 0 (call larger kBeyondH (- kHaloH kFirstH))))
   (constant @21 int kGapW (call larger 0 (call larger kBeyondW (- kHaloW kFirstW))))
-  (constant @24 int kAlign (? (|| P::channels_last P::flat) 1 P::vector))
+  (constant @24 int kAlign (? (|| P::channels_last kFlat) 1 P::vector))
   (constant @25 int kSkew (call floor_mod (- kFirstW kHaloW) kAlign))
   (constant @26 int kGroup (? (== (% kInterleave kAlign) 0) kInterleave (* kInterleave kAlign)))
   (constant @27 int kStagedRows (+ (+ (* kInputStrideH (- P::tile_h 1)) 1) kHaloH))
   (constant @28 int kStagedColumns (* (call ceil_div (+ (+ (+ kSkew (* kInputStrideW (- P::tile_w 1))) 1) kHaloW) kGroup) kGroup))
-  (constant @29 int kRowPitch (? P::flat (+ P::width kGapW) kStagedColumns) (trail "used only with a halo of rows"))
-  (constant @30 int kPixels (? P::flat (+ (+ kPositions (? (> kHaloH 0) (* kHaloH kRowPitch) 0)) kHaloW) (* kStagedRows kStagedColumns)))
-  (file "layout.h")
-  (constant @82 int kUnitPitch 16)
-  (constant @83 int kPixelPitch (* 16 (+ (* (/ kUnits 2) 2) 1)))
-  (function @84 constexpr int pixel_offset
+  (constant @29 int kRowPitch (? kFlat (+ P::width kGapW) kStagedColumns) (trail "used only with a halo of rows"))
+  (constant @30 int kPixels (? kFlat (+ (+ kPositions (? (> kHaloH 0) (* kHaloH kRowPitch) 0)) kHaloW) (* kStagedRows kStagedColumns)))
+  (file "mma_window/layout.h")
+  (constant @89 int kUnitPitch 16)
+  (constant @90 int kPixelPitch (* 16 (+ (* (/ kPixelVectors 2) 2) 1)))
+  (function @91 constexpr int pixel_offset
     (argument int pixel)
     (return @1 (+ (* pixel kPixelPitch) (? (== (% kInterleave 2) 0) (* (/ pixel kInterleave) 16) 0))))
-  (constant @87 int kInputBytes (call pixel_offset (- (+ kPixels kInterleave) 1)) (trail "the input of a stage"))
-  (function @90 device int first_row
+  (constant @94 int kInputBytes (call pixel_offset (- (+ kPixels kInterleave) 1)) (trail "the input of a stage"))
+  (function @97 device int first_row
     (comment "The row and the column in the tile of its first position that a warp has, which is so many positions behind the first.")
     (attributes "__forceinline__")
     (argument int place)
     (return @1 (+ (* (/ (/ place 64) kAcross) (/ 64 P::part_w)) (/ (% place 64) P::part_w))))
-  (function @93 device int first_column
+  (function @100 device int first_column
     (attributes "__forceinline__")
     (argument int place)
     (return @1 (+ (* (% (/ place 64) kAcross) P::part_w) (? kAlongRow (% place 64) 0))))
-  (function @97 device int rows_to
+  (function @104 device int rows_to
     (comment "From there to the i-th position of a tile, in rows and columns.")
     (attributes "__forceinline__")
     (argument int tile)
     (argument int i)
     (return @1 (? kAlongRow 0 (+ (* (/ i 8) P::warp_tiles) tile))))
-  (function @100 device int columns_to
+  (function @107 device int columns_to
     (attributes "__forceinline__")
     (argument int tile)
     (argument int i)
     (return @1 (? kAlongRow (+ (* i P::warp_tiles) tile) (% i 8))))
-  (constant @105 int kOuterHalo (? kAlongRow kHaloH kHaloW))
-  (constant @106 int kInnerHalo (? kAlongRow kHaloW kHaloH))
-  (constant @107 int kInnerStride (? kAlongRow kInputStrideW kInputStrideH))
-  (constant @108 int kLoads (+ (+ (* kInnerStride (- P::warp_tiles 1)) 1) kInnerHalo) (trail "of an outer tap"))
-  (function @110 constexpr int load_of
+  (constant @112 int kOuterHalo (? kAlongRow kHaloH kHaloW))
+  (constant @113 int kInnerHalo (? kAlongRow kHaloW kHaloH))
+  (constant @114 int kInnerStride (? kAlongRow kInputStrideW kInputStrideH))
+  (constant @115 int kLoads (+ (+ (* kInnerStride (- P::warp_tiles 1)) 1) kInnerHalo) (trail "of an outer tap"))
+  (function @117 constexpr int load_of
     (comment "The load that a tile and an inner tap need.")
     (argument int tile)
     (argument int inner)
     (return @1 (- (+ (* kInnerStride tile) kInnerHalo) inner)))
-  (function @114 constexpr int first_use
+  (function @121 constexpr int first_use
     (comment "The first inner tap that may need a load, for some tile; -1: none.")
     (argument int load)
     (declare @1 int first (- 1))
@@ -262,11 +272,11 @@
       (declare @3 (const int) inner (call load_of tile load))
       (do @4 (= first (? (&& (>= inner 0) (<= inner kInnerHalo)) inner first))))
     (return @6 first))
-  (function @122 constexpr bool has_taps_at
+  (function @129 constexpr bool has_taps_at
     (argument int outer)
     (argument int inner)
     (return @1 (? kAlongRow (call has_taps outer inner) (call has_taps inner outer))))
-  (function @126 constexpr bool is_needed
+  (function @133 constexpr bool is_needed
     (comment "Whether products of an outer tap need that load.")
     (argument int outer)
     (argument int load)
@@ -275,52 +285,54 @@
       (declare @3 (const int) inner (call load_of tile load))
       (do @4 (= needed (|| needed (&& (&& (>= inner 0) (<= inner kInnerHalo)) (call has_taps_at outer inner))))))
     (return @6 needed))
-  (function @135 constexpr int offset_of_load
+  (function @142 constexpr int offset_of_load
     (comment "From a lane's first pixel to that of a load.")
     (argument int outer)
     (argument int load)
     (return @1 (call pixel_offset (+ kSkew (? kAlongRow (+ (* (- kHaloH outer) kRowPitch) load) (- (+ (* load kRowPitch) kHaloW) outer))))))
-  (constant @141 int kFragmentColumns (? (== (% kWarpChannels 16) 0) 16 8))
-  (constant @142 int kFragmentWords (/ kFragmentColumns 4))
-  (constant @143 int kTapBytes (* P::block_n 32) (trail "of a step"))
-  (constant @144 int kKBlockWeightBytes (* (* kKSteps kTaps) kTapBytes) (trail "of a k-block"))
-  (constant @145 int kResidentBytes (? P::resident (* kKBlocks kKBlockWeightBytes) 0) (trail "the weights, at 0; the stages follow"))
-  (constant @146 int kStageBytes (+ kInputBytes (? P::resident 0 kKBlockWeightBytes)) (trail "input; weights if not resident"))
-  (constant @147 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)) (trail "one a channel"))
-  (constant @151 int kPassChannels 8)
-  (constant @152 int kOutputRows (? kAlongRow 1 (* 2 P::warp_tiles)))
-  (constant @153 int kOutputColumns (* (? kAlongRow kWarpRows 8) P::stride_w))
-  (constant @154 int kOutputSpan (* (? kAlongRow P::warp_tiles 1) P::stride_w) (trail "adjacent outputs of a thread"))
-  (constant @155 int kShift (call floor_mod (- (% P::padding_w P::stride_w)) P::store) (trail "columns before a row in its first vector"))
-  (constant @156 int kOutputRowPitch (* (call ceil_div (+ kOutputColumns (? (> kShift 0) P::store 0)) kVector) kVector) (trail "elements"))
-  (constant @157 int kChannelPitch (/ (+ (* (call ceil_div (* (* kOutputRows kOutputRowPitch) kBytes) 128) 128) 16) kBytes))
-  (function @159 constexpr int put_together_of
+  (constant @149 int kPassChannels 8)
+  (constant @150 int kOutputVector (/ 16 kBytes) (trail "elements"))
+  (constant @151 int kOutputRows (? kAlongRow 1 (* 2 P::warp_tiles)))
+  (constant @152 int kOutputColumns (* (? kAlongRow kWarpRows 8) P::stride_w))
+  (constant @153 int kOutputSpan (* (? kAlongRow P::warp_tiles 1) P::stride_w) (trail "adjacent outputs of a thread"))
+  (constant @154 int kShift (call floor_mod (- (% P::padding_w P::stride_w)) P::store) (trail "columns before a row in its first vector"))
+  (constant @155 int kOutputRowPitch (* (call ceil_div (+ kOutputColumns (? (> kShift 0) P::store 0)) kOutputVector) kOutputVector) (trail "elements"))
+  (constant @156 int kChannelPitch (/ (+ (* (call ceil_div (* (* kOutputRows kOutputRowPitch) kBytes) 128) 128) 16) kBytes))
+  (function @158 constexpr int put_together_of
     (comment "Elements that a thread puts there together.")
-    (declare @1 int most kVector)
+    (declare @1 int most kOutputVector)
     (while @2 (|| (!= (% kOutputSpan most) 0) (!= (% kShift most) 0))
       (do @3 (/= most 2)))
     (return @5 most))
-  (constant @166 int kPut (call put_together_of))
-  (constant @167 int kOutputOffset (* (call ceil_div (+ kBiasOffset (? P::has_bias (* P::block_n 4) 0)) 16) 16))
-  (constant @168 int kWarpOutputBytes (? P::channels_last 0 (* (* kPassChannels kChannelPitch) kBytes)))
-  (constant @169 int kSharedBytes (+ kOutputOffset (* (/ kThreads 32) kWarpOutputBytes)))
-  (constant @170 "long long" kPackedBytes (* (* (static_cast "long long" kNTiles) kKBlocks) kKBlockWeightBytes) (trail "of the layer"))
-  (constant @171 int kPackedRows kFragmentWords (trail "of 16 bytes, that a thread packs"))
-  (constant @173 int kAlignment (call larger P::copy_bytes (* (call larger P::vector P::store) kBytes)) (trail "of x and y, in bytes"))
-  (constant @176 int kStepProducts (/ (* (* kTaps P::warp_tiles) kWarpChannels) 8))
-  (constant @177 bool kUnrolls (<= (* kStepProducts kKSteps) 256))
-  (constant @179 int kMostAccumulators 128 (trail "of a thread"))
-  (static_assert @180 (<= (/ (* (* P::warp_tiles kPhases) kWarpChannels) 2) kMostAccumulators) "the accumulators fit the registers")
-  (static_assert @181 (== (% P::block_k kInstructionK) 0) "a k-block is whole products")
-  (static_assert @182 (&& (&& (&& (== kPositions (* P::warps_m kWarpRows)) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! P::flat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warps make the whole tile, which is whole parts")
-  (static_assert @185 (|| (|| (== P::warp_tiles 1) (== P::warp_tiles 2)) (== P::warp_tiles 4)) "a warp's positions are of one part")
-  (static_assert @186 (== (% P::block_n (* 8 P::warps_n)) 0) "warps make whole columns")
-  (static_assert @187 (|| (== (* kInputStrideH kInputStrideW) 1) (&& (== (* P::stride_h P::stride_w) 1) (! P::flat))) "a gradient of the input has one phase, and tiles of its own images")
-  (static_assert @189 (|| (== kPhaseGroups 1) (&& (== (% P::kernel_h P::stride_h) 0) (== P::dilation_h 1))) "phase rows are parted only where each has as many kernel rows")
-  (static_assert @191 (|| (|| (! P::flat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
-  (static_assert @192 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! P::flat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
-  (static_assert @195 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kVector)) "a unit is loaded as it lies")
-  (static_assert @196 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
+  (constant @165 int kPut (call put_together_of))
+  (constant @166 int kWarpOutputBytes (? P::channels_last 0 (* (* kPassChannels kChannelPitch) kBytes)))
+  (constant @169 int kStepProducts (/ (* (* kTaps P::warp_tiles) kWarpChannels) 8))
+  (static_assert @171 (== (% P::block_k kInstructionK) 0) "a k-block is whole products")
+  (static_assert @172 (&& (&& (&& (== kPositions (* P::warps_m kWarpRows)) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! kFlat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warps make the whole tile, which is whole parts")
+  (static_assert @175 (|| (|| (== P::warp_tiles 1) (== P::warp_tiles 2)) (== P::warp_tiles 4)) "a warp's positions are of one part")
+  (static_assert @176 (== (% P::block_n (* 8 P::warps_n)) 0) "warps make whole columns")
+  (static_assert @177 (|| (== (* kInputStrideH kInputStrideW) 1) (&& (== (* P::stride_h P::stride_w) 1) (! kFlat))) "a gradient of the input has one phase, and tiles of its own images")
+  (static_assert @179 (|| (== kPhaseGroups 1) (&& (== (% P::kernel_h P::stride_h) 0) (== P::dilation_h 1))) "phase rows are parted only where each has as many kernel rows")
+  (static_assert @181 (|| (|| (! kFlat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
+  (file "layout.h")
+  (constant @17 int kFragmentColumns (? (== (% kWarpChannels 16) 0) 16 8))
+  (constant @18 int kFragmentWords (/ kFragmentColumns 4))
+  (constant @19 int kTapBytes (* P::block_n 32) (trail "of a step"))
+  (constant @20 int kKBlockWeightBytes (* (* kKSteps kTaps) kTapBytes) (trail "of a k-block"))
+  (constant @21 int kResidentBytes (? P::resident (* kKBlocks kKBlockWeightBytes) 0) (trail "the weights, at 0; the stages follow"))
+  (constant @22 int kStageBytes (+ kInputBytes (? P::resident 0 kKBlockWeightBytes)) (trail "input; weights if not resident"))
+  (constant @23 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)) (trail "one a channel"))
+  (constant @24 int kOutputOffset (* (call ceil_div (+ kBiasOffset (? P::has_bias (* P::block_n 4) 0)) 16) 16))
+  (constant @25 int kSharedBytes (+ kOutputOffset (* (/ kThreads 32) kWarpOutputBytes)))
+  (constant @26 "long long" kPackedBytes (* (* (static_cast "long long" kNTiles) kKBlocks) kKBlockWeightBytes) (trail "of the layer"))
+  (constant @27 int kPackedRows kFragmentWords (trail "of 16 bytes, that a thread packs"))
+  (constant @29 int kAlignment (call larger P::copy_bytes (* (call larger P::vector P::store) kBytes)) (trail "of x and y, in bytes"))
+  (constant @32 bool kUnrolls (<= (* kStepProducts kKSteps) 256))
+  (constant @34 int kMostAccumulators 128 (trail "of a thread"))
+  (static_assert @35 (<= (/ (* (* P::warp_tiles kPhases) kWarpChannels) 2) kMostAccumulators) "the accumulators fit the registers")
+  (static_assert @36 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! kFlat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
+  (static_assert @39 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kVector)) "a unit is loaded as it lies")
+  (static_assert @40 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
   (file "mma_gemm.cu")
   (section @21 "Elements")
   (file "device/convert.h")
@@ -389,7 +401,12 @@
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 0xffff0000u))))
-  (function @68 device void store_together
+  (function @68 device "unsigned int" word_of
+    (comment "The word of a float, or of two elements of 16 bits.")
+    (attributes "__forceinline__")
+    (argument (pointer (const float)) values)
+    (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (at values 0)) (call pair (at values 0) (at values 1)))))
+  (function @73 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -419,7 +436,7 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @95 device void store_piece
+  (function @100 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -577,21 +594,18 @@
               (do @39 (= (at (at words lane) (+ (* half 2) unit)) (? (== kVector 4) (at halves 0) (| (at halves 0) (<< (at halves 1) 16))))))))
         (declare @43 (const int) kh (/ tap P::kernel_w))
         (declare @44 (const int) kw (% tap P::kernel_w))
-        (declare @45 (const int) reach (* P::dilation_h kh))
-        (declare @46 (const int) phase_group (/ (% reach P::stride_h) P::phase_rows))
-        (declare @47 (const int) row (? (== kPhaseGroups 1) kh (+ (* (/ reach P::stride_h) P::phase_rows) (% (% reach P::stride_h) P::phase_rows))))
-        (declare @48 (const int) n_tile (+ (* (+ (* group kPhaseGroups) phase_group) kChannelTiles) (/ first P::block_n)))
-        (declare @49 (pointer "unsigned char") k_block (+ packed (* (+ (* (static_cast "long long" n_tile) kKBlocks) (/ step kKSteps)) kKBlockWeightBytes)))
-        (declare @50 (pointer "unsigned char") of_tap (+ k_block (* (+ (+ (* (% step kKSteps) kTaps) (* row P::kernel_w)) kw) kTapBytes)))
-        (comment @51 "Lane 4 * g + t has word t of column g.")
-        (declare @52 (pointer "unsigned char") to (+ (+ of_tap (* (/ (% first P::block_n) kFragmentColumns) (* kFragmentColumns 32))) (* (% first 8) (* (* 4 kFragmentWords) 4))))
-        (for @55 unrolled (declare @55 int lane 0) (< lane 4) (++ lane)
-          (if_constexpr @56 (== kFragmentWords 4)
+        (declare @45 (const int) n_tile (+ (* (+ (* group kPhaseGroups) (call phase_group_of kh)) kChannelTiles) (/ first P::block_n)))
+        (declare @46 (pointer "unsigned char") k_block (+ packed (* (+ (* (static_cast "long long" n_tile) kKBlocks) (/ step kKSteps)) kKBlockWeightBytes)))
+        (declare @47 (pointer "unsigned char") of_tap (+ k_block (* (+ (+ (* (% step kKSteps) kTaps) (* (call row_of_kernel_row kh) P::kernel_w)) kw) kTapBytes)))
+        (comment @48 "Lane 4 * g + t has word t of column g.")
+        (declare @49 (pointer "unsigned char") to (+ (+ of_tap (* (/ (% first P::block_n) kFragmentColumns) (* kFragmentColumns 32))) (* (% first 8) (* (* 4 kFragmentWords) 4))))
+        (for @52 unrolled (declare @52 int lane 0) (< lane 4) (++ lane)
+          (if_constexpr @53 (== kFragmentWords 4)
             (then
-              (do @57 (= (* (reinterpret_cast (pointer uint4) (+ to (* lane 16)))) (call make_uint4 (at (at words lane) 0) (at (at words lane) 1) (at (at words lane) 2) (at (at words lane) 3)))))
+              (do @54 (= (* (reinterpret_cast (pointer uint4) (+ to (* lane 16)))) (call make_uint4 (at (at words lane) 0) (at (at words lane) 1) (at (at words lane) 2) (at (at words lane) 3)))))
             (else
-              (do @60 (= (* (reinterpret_cast (pointer uint2) (+ to (* lane 8)))) (call make_uint2 (at (at words lane) 0) (at (at words lane) 1))))))))))
-  (section @98 "Tiles")
+              (do @57 (= (* (reinterpret_cast (pointer uint2) (+ to (* lane 8)))) (call make_uint2 (at (at words lane) 0) (at (at words lane) 1))))))))))
+  (section @95 "Tiles")
   (file "window/tile.h")
   (record @8 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
@@ -632,7 +646,7 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (declare @2 Tile tile)
-    (if @3 P::flat
+    (if @3 kFlat
       (then
         (do @4 (= tile (call flat_tile index (+ (? (> kHaloH 0) (* kHaloH kRowPitch) 0) kHaloW) in_h in_w))))
       (else
@@ -641,9 +655,23 @@
         (do @8 (= (. tile m_x) (- (+ (* kInputStrideW (- (. tile m_x) kFirstW)) kFirstW) (+ kHaloW kSkew))))))
     (return @10 tile))
   (file "mma_gemm.cu")
-  (section @101 "Staging")
+  (section @98 "Staging")
+  (file "mma_window/stage_weights.h")
+  (function @9 device void stage_weights
+    (comment "Copies so many bytes of packed weights. Copies of a thread lie constant distances apart.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned char") to)
+    (argument (pointer (const "unsigned char")) from)
+    (argument (const int) bytes)
+    (declare @1 (const "unsigned int") first (* (. threadIdx x) 16))
+    (declare @2 (pointer "unsigned char") own_to (+ to first))
+    (declare @3 (pointer (const "unsigned char")) own_from (+ from first))
+    (for @5 (pragma "unroll") (declare @5 int i 0) (< i (call ceil_div bytes (* 16 kThreads))) (++ i)
+      (if @6 (|| (<= (* (* (+ i 1) kThreads) 16) bytes) (< (+ (static_cast int first) (* (* i kThreads) 16)) bytes))
+        (then
+          (do @7 (call async_copy_16 (+ own_to (* i (* kThreads 16))) (+ own_from (* i (* kThreads 16))) 16))))))
   (file "window/staging.h")
-  (function @11 device void copy
+  (function @10 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer void) to)
@@ -658,29 +686,30 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (section @21 "Places")
-  (constant @26 int kCopyBytes (call larger P::copy_bytes kBytes) (trail "of one asynchronous copy"))
-  (constant @27 int kCopy (/ kCopyBytes kBytes) (trail "elements"))
-  (constant @28 int kCopies (/ P::block_k kCopy) (trail "of a pixel"))
-  (constant @29 int kPlacePixels (? P::channels_last 1 P::vector) (trail "pixels"))
-  (constant @30 int kSharers (? (> P::copy_bytes 0) kCopies (? P::channels_last kUnits kUnitSharers)) (trail "of a place"))
-  (constant @31 int kAllPlaces (/ kPixels kPlacePixels))
-  (constant @32 int kPlaceStep (/ kStagers kSharers) (trail "from a place of a thread to its next"))
-  (constant @33 int kPlaces (call ceil_div kAllPlaces kPlaceStep) (trail "of a thread"))
-  (alias @34 Places (array "long long" kPlaces))
-  (static_assert @36 (== (% kStagers kSharers) 0) "a thread has the same channels of all its places")
-  (function @38 device int place_of
+  (constant @22 int kCopyBytes (call larger P::copy_bytes kBytes))
+  (constant @23 int kCopy (/ kCopyBytes kBytes))
+  (constant @24 int kCopies (/ P::block_k kCopy) (trail "of a pixel"))
+  (constant @25 int kSharers (? (> P::copy_bytes 0) kCopies (? P::channels_last kUnits kUnitSharers)) (trail "of a place"))
+  (section @27 "Places")
+  (file "window/places.h")
+  (constant @9 int kPlacePixels (? P::channels_last 1 P::vector))
+  (constant @10 int kAllPlaces (/ kPixels kPlacePixels))
+  (constant @11 int kPlaceStep (/ kStagers kSharers) (trail "from a place of a thread to its next"))
+  (constant @12 int kPlaces (call ceil_div kAllPlaces kPlaceStep) (trail "of a thread"))
+  (alias @13 Places (array "long long" kPlaces))
+  (static_assert @15 (== (% kStagers kSharers) 0) "a thread has the same channels of all its places")
+  (function @17 device int place_of
     (attributes "__forceinline__")
     (argument int thread)
     (argument int i)
     (return @1 (+ (? P::channels_last (/ thread kSharers) (? (> kUnitSharers 1) (% thread kPlaceStep) thread)) (* i kPlaceStep))))
-  (function @42 device bool is_place
+  (function @21 device bool is_place
     (comment "Whether the thread's place is one of the tile's.")
     (attributes "__forceinline__")
     (argument int thread)
     (argument int i)
     (return @1 (|| (<= (* (+ i 1) kPlaceStep) kAllPlaces) (< (call place_of thread i) kAllPlaces))))
-  (function @48 device void find_places
+  (function @27 device void find_places
     (comment "Finds a thread's places of a tile with its halo: where their first channel lies in x, or -1 outside of the images.")
     (comment "`tile` is the place of the first pixel.")
     (attributes "__forceinline__")
@@ -692,28 +721,29 @@
     (argument (const int) in_w)
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i kPlaces) (++ i)
       (declare @4 (const int) pixel (* (call place_of thread i) kPlacePixels))
-      (declare @5 (const int) at (? P::flat (+ (. tile m_x) pixel) 0)
+      (declare @5 (const int) at (? kFlat (+ (. tile m_x) pixel) 0)
         (trail "in the sequence"))
-      (declare @6 (const int) image (? P::flat (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
-      (declare @7 (const int) iy (? P::flat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (. tile m_y) (/ pixel kStagedColumns))))
-      (declare @8 (const int) ix (? P::flat (% at (+ in_w kGapW)) (+ (. tile m_x) (% pixel kStagedColumns))))
-      (declare @9 (const bool) inside (&& (call is_place thread i) (? P::flat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w)))))
+      (declare @6 (const int) image (? kFlat (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
+      (declare @7 (const int) iy (? kFlat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (. tile m_y) (/ pixel kStagedColumns))))
+      (declare @8 (const int) ix (? kFlat (% at (+ in_w kGapW)) (+ (. tile m_x) (% pixel kStagedColumns))))
+      (declare @9 (const bool) inside (&& (call is_place thread i) (? kFlat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w)))))
       (declare @11 (const "long long") first (* (* (* (static_cast "long long" image) P::in_channels) in_h) in_w))
       (declare @12 (const "long long") of_pixel (+ (* (static_cast "long long" iy) in_w) ix))
       (do @13 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::in_channels 1))) (- 1))))))
-  (section @65 "Asynchronous copies")
-  (function @68 device int copied_channel
+  (file "window/staging.h")
+  (section @30 "Asynchronous copies")
+  (function @33 device int copied_channel
     (comment "The thread's channels of a k-block, and where its copy of a place lies in a stage.")
     (attributes "__forceinline__")
     (argument int thread)
     (return @1 (* (% thread kSharers) kCopy)))
-  (function @71 device int offset_of_copy
+  (function @36 device int offset_of_copy
     (attributes "__forceinline__")
     (argument int thread)
     (argument int i)
     (declare @1 (const int) channel (call copied_channel thread))
     (return @2 (+ (+ (* (/ channel kVector) kUnitPitch) (call pixel_offset (call place_of thread i))) (* (% channel kVector) kBytes))))
-  (function @77 device void stage_input
+  (function @42 device void stage_input
     (comment "Issues the thread's copies of a k-block of input channels: zeros where the image or the channels end.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -728,7 +758,7 @@
         (then
           (declare @7 (const bool) any (&& (>= (at places i) 0) (> left 0)))
           (do @8 (call copy (+ to (call offset_of_copy thread i)) (? any (+ (+ x (at places i)) ci) x) (? any (* left kBytes) 0)))))))
-  (function @91 device void round_input
+  (function @56 device void round_input
     (comment "tf32: rounds in place what the thread's own copies have written to a stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
@@ -748,21 +778,21 @@
                   (do @10 (= (* (reinterpret_cast (pointer uint2) place)) (call make_uint2 (call operand (. v x)) (call operand (. v y))))))
                 (else
                   (do @12 (= (* (reinterpret_cast (pointer "unsigned int") place)) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) place)))))))))))))
-  (section @109 "Through registers")
-  (constant @112 bool kWholeUnits (&& P::channels_last (== P::vector kVector)))
-  (constant @113 int kWords (? kWholeUnits 4 kVector) (trail "of a unit"))
-  (constant @114 int kPlaceUnits (? P::channels_last 1 (/ kUnits kUnitSharers)))
-  (constant @115 int kItems (* kPlaces kPlaceUnits))
-  (constant @116 int kBatch (/ 32 kWords) (trail "units that a thread has in flight"))
-  (constant @117 int kBatches (call ceil_div kItems kBatch))
-  (alias @118 Words (array (array "unsigned int" kWords) kBatch))
-  (function @121 device int unit_of
+  (section @74 "Through registers")
+  (constant @77 bool kWholeUnits (&& P::channels_last (== P::vector kVector)))
+  (constant @78 int kWords (? kWholeUnits 4 kVector) (trail "of a unit"))
+  (constant @79 int kPlaceUnits (? P::channels_last 1 (/ kUnits kUnitSharers)))
+  (constant @80 int kItems (* kPlaces kPlaceUnits))
+  (constant @81 int kBatch (/ 32 kWords) (trail "units that a thread has in flight"))
+  (constant @82 int kBatches (call ceil_div kItems kBatch))
+  (alias @83 Words (array (array "unsigned int" kWords) kBatch))
+  (function @86 device int unit_of
     (comment "The unit of a k-block, of the thread's item.")
     (attributes "__forceinline__")
     (argument int thread)
     (argument int i)
     (return @1 (? P::channels_last (% thread kUnits) (? (== kUnitSharers 1) (% i kPlaceUnits) (+ (* (/ thread kPlaceStep) kPlaceUnits) (% i kPlaceUnits))))))
-  (function @128 device void load_batch
+  (function @93 device void load_batch
     (comment "Loads a batch of a k-block of input channels: zeros where the image or the channels end.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -800,7 +830,7 @@
                 (if @27 (&& (>= place 0) (|| (== (% kGroupIn P::block_k) 0) (< c left)))
                   (then
                     (do @28 (= (at (at words item) c) (? (== (* P::vector kBytes) 4) (* (reinterpret_cast (pointer (const "unsigned int")) element)) (call bits_of (* element))))))))))))))
-  (function @166 device void store_batch
+  (function @131 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -823,23 +853,12 @@
                 (then
                   (do @16 (= (* (reinterpret_cast (pointer uint4) (+ pixel (call pixel_offset 1)))) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
   (file "mma_gemm.cu")
-  (function @105 device void stage_weights
-    (comment "Copies so many bytes of packed weights. Copies of a thread lie constant distances apart.")
-    (attributes "__forceinline__")
-    (argument (pointer "unsigned char") to)
-    (argument (pointer (const "unsigned char")) from)
-    (argument (const int) bytes)
-    (declare @1 (const "unsigned int") first (* (. threadIdx x) 16))
-    (declare @2 (pointer "unsigned char") own_to (+ to first))
-    (declare @3 (pointer (const "unsigned char")) own_from (+ from first))
-    (for @5 (pragma "unroll") (declare @5 int i 0) (< i (call ceil_div bytes (* 16 kThreads))) (++ i)
-      (if @6 (|| (<= (* (* (+ i 1) kThreads) 16) bytes) (< (+ (static_cast int first) (* (* i kThreads) 16)) bytes))
-        (then
-          (do @7 (call async_copy_16 (+ own_to (* i (* kThreads 16))) (+ own_from (* i (* kThreads 16))) 16))))))
-  (section @117 "Products")
-  (alias @120 Accumulators (array (array (array (array float 4) (/ kWarpChannels 8)) kPhases) P::warp_tiles)
+  (section @102 "Products")
+  (file "mma_window/accumulators.h")
+  (alias @6 Accumulators (array (array (array (array float 4) (/ kWarpChannels 8)) kPhases) P::warp_tiles)
     (comment "One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp."))
-  (function @122 device void multiply_add
+  (file "mma_gemm.cu")
+  (function @105 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -853,7 +872,7 @@
             (do @4 (call mma_k16_bf16 acc a b)))
           (else
             (do @6 (call mma_k8_tf32 acc a b)))))))
-  (function @134 device void multiply_step
+  (function @117 device void multiply_step
     (comment "Adds the products of one step of input channels. `input` is the lane's first pixel, in its half of the step's units;")
     (comment "`weights` are the lane's of its warp's first columns.")
     (attributes "__forceinline__")
@@ -892,7 +911,7 @@
                     (declare @39 (array (const "unsigned int") 2) b (init (. words x) (. words y)))
                     (for @41 (pragma "unroll") (declare @41 int tile 0) (< tile P::warp_tiles) (++ tile)
                       (do @42 (call multiply_add (at (at (at acc tile) phase) one) (at a (call load_of tile inner)) b))))))))))))
-  (function @188 device void multiply_k_block
+  (function @171 device void multiply_k_block
     (comment "The same of a k-block. Weights of the next k-block, where there is one, are copied step by step: copies all at once")
     (comment "would keep products waiting for what they load.")
     (attributes "__forceinline__")
@@ -916,7 +935,7 @@
             (then
               (do @16 (call stage_weights (+ next_to (* k_step kStepBytes)) (+ next_from (* k_step kStepBytes)) kStepBytes))))
           (do @18 (call multiply_step acc (+ input (* k_step (* 2 kUnitPitch))) (+ weights (* k_step kStepBytes))))))))
-  (section @211 "Epilogue")
+  (section @194 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -992,8 +1011,8 @@
     (argument P::Sum bias)
     (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
-  (file "mma_gemm.cu")
-  (function @215 constexpr bool is_made
+  (file "mma_window/epilogue.h")
+  (function @12 constexpr bool is_made
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
     (declare @1 bool made false)
@@ -1001,7 +1020,7 @@
       (for @3 plain (declare @3 int x 0) (<= x kHaloW) (++ x)
         (do @4 (= made (|| made (&& (>= (call kernel_row y (/ phase P::stride_w)) 0) (>= (call kernel_column x (% phase P::stride_w)) 0)))))))
     (return @7 made))
-  (function @226 device float acc_of
+  (function @23 device float acc_of
     (comment "The thread's i-th channel of a phase of a tile, for its row of that half.")
     (attributes "__forceinline__")
     (argument (reference (array (array (array (const float) 4) (/ kWarpChannels 8)) kPhases)) acc)
@@ -1009,7 +1028,7 @@
     (argument int i)
     (argument int half)
     (return @1 (? (call is_made phase) (at (at (at acc phase) (/ i 2)) (+ (* half 2) (% i 2))) 0)))
-  (function @233 device void store_pixels
+  (function @30 device void store_pixels
     (comment "Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind. `place`")
     (comment "is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the block's")
     (comment "first channel of the first image, `left` how many channels there are from there on.")
@@ -1031,14 +1050,14 @@
     (for @5 (pragma "unroll") (declare @5 int half 0) (< half 2) (++ half)
       (for @7 (pragma "unroll") (declare @7 int first 0) (< first P::warp_tiles) (++ first)
         (declare @8 (const int) column (+ (call first_column place) (call columns_to first (+ row (* half 8)))))
-        (declare @9 (const int) at (? P::flat (+ (. tile m_x) column) 0)
+        (declare @9 (const int) at (? kFlat (+ (. tile m_x) column) 0)
           (trail "in the sequence"))
-        (declare @10 (const int) image (? P::flat (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
-        (declare @11 (const int) m_y (? P::flat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (+ (. tile m_y) (call first_row place)) (call rows_to first (+ row (* half 8))))))
-        (declare @13 (const int) m_x (? P::flat (% at (+ in_w kGapW)) (+ (. tile m_x) column)))
+        (declare @10 (const int) image (? kFlat (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
+        (declare @11 (const int) m_y (? kFlat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (+ (. tile m_y) (call first_row place)) (call rows_to first (+ row (* half 8))))))
+        (declare @13 (const int) m_x (? kFlat (% at (+ in_w kGapW)) (+ (. tile m_x) column)))
         (for @15 (pragma "unroll") (declare @15 int phase_h 0) (< phase_h P::phase_rows) (++ phase_h)
           (declare @16 (const int) oy (- (+ (+ (* m_y P::stride_h) phase_row) phase_h) P::padding_h))
-          (if @17 (&& (&& (>= oy 0) (< oy out_h)) (|| (! P::flat) (< image batch)))
+          (if @17 (&& (&& (>= oy 0) (< oy out_h)) (|| (! kFlat) (< image batch)))
             (then
               (for @19 (pragma "unroll") (declare @19 int phase_w 0) (< phase_w P::stride_w) (++ phase_w)
                 (declare @20 (const int) ox (+ (- (* m_x P::stride_w) P::padding_w) phase_w))
@@ -1057,19 +1076,19 @@
   (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
   (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
   (primitive @18 acts bool elect_one (uses) "// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.\n__device__ __forceinline__ bool elect_one() {\n  unsigned int elected;\n  asm volatile(\"{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }\" : \"=r\"(elected)::\"memory\");\n  return elected != 0;\n}")
-  (file "store_planes.h")
-  (constant @13 int kWholeVectors (- (/ kOutputColumns P::store) (? (> kShift 0) 1 0)))
-  (constant @14 int kChannelVectors (* kOutputRows kWholeVectors))
-  (constant @15 int kAtOnce (? (< kChannelVectors 32) (call smaller (/ 32 kChannelVectors) kPassChannels) 1))
-  (constant @16 int kRounds (call ceil_div kChannelVectors 32))
-  (constant @18 int kSingles (? (> kShift 0) (* (* kPassChannels kOutputRows) P::store) 0) (trail "of a pass"))
-  (record @22 Stored
+  (file "mma_window/store_planes.h")
+  (constant @14 int kWholeVectors (- (/ kOutputColumns P::store) (? (> kShift 0) 1 0)))
+  (constant @15 int kChannelVectors (* kOutputRows kWholeVectors))
+  (constant @16 int kAtOnce (? (< kChannelVectors 32) (call smaller (/ 32 kChannelVectors) kPassChannels) 1))
+  (constant @17 int kRounds (call ceil_div kChannelVectors 32))
+  (constant @19 int kSingles (? (> kShift 0) (* (* kPassChannels kOutputRows) P::store) 0) (trail "of a pass"))
+  (record @23 Stored
     (comment "What a lane stores in each round: where it lies in y, without its channel and phase row, and its output row; a row")
     (comment "far outside of the image where it stores nothing.")
     (field (array "long long" kRounds) offset)
     (field (array int kRounds) row))
-  (constant @26 int kNoRow (- (<< 1 30)))
-  (function @28 device void find_stored
+  (constant @27 int kNoRow (- (<< 1 30)))
+  (function @29 device void find_stored
     (attributes "__forceinline__")
     (argument (reference Stored) stored)
     (argument (reference (const Tile)) tile)
@@ -1086,17 +1105,17 @@
       (declare @6 (const bool) any (? (< kChannelVectors 32) (< lane (* kAtOnce kChannelVectors)) (|| (<= (* (+ round 1) 32) kChannelVectors) (< index kChannelVectors))))
       (declare @8 (const int) column (- (* (+ (% index kWholeVectors) (? (> kShift 0) 1 0)) P::store) kShift)
         (trail "of the warp's"))
-      (declare @9 (const int) at (? P::flat (+ (+ (. tile m_x) (call first_column place)) (/ column P::stride_w)) 0)
+      (declare @9 (const int) at (? kFlat (+ (+ (. tile m_x) (call first_column place)) (/ column P::stride_w)) 0)
         (trail "in the sequence"))
-      (declare @10 (const int) image (? P::flat (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
-      (declare @11 (const int) m_y (? P::flat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (+ (. tile m_y) (call first_row place)) (/ index kWholeVectors))))
-      (declare @13 (const int) first_x (- (* (? P::flat (% at (+ in_w kGapW)) (+ (. tile m_x) (call first_column place))) P::stride_w) P::padding_w))
-      (declare @14 (const int) ox (+ first_x (? P::flat (% column P::stride_w) column)))
+      (declare @10 (const int) image (? kFlat (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
+      (declare @11 (const int) m_y (? kFlat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (+ (. tile m_y) (call first_row place)) (/ index kWholeVectors))))
+      (declare @13 (const int) first_x (- (* (? kFlat (% at (+ in_w kGapW)) (+ (. tile m_x) (call first_column place))) P::stride_w) P::padding_w))
+      (declare @14 (const int) ox (+ first_x (? kFlat (% column P::stride_w) column)))
       (declare @15 (const int) oy (- (+ (* m_y P::stride_h) phase_row) P::padding_h))
-      (declare @16 (const bool) inside (&& (&& (&& any (>= ox 0)) (< ox out_w)) (|| (! P::flat) (< image batch))))
+      (declare @16 (const bool) inside (&& (&& (&& any (>= ox 0)) (< ox out_w)) (|| (! kFlat) (< image batch))))
       (do @17 (= (at (. stored offset) round) (+ (* (+ (* (* (static_cast "long long" image) P::out_channels) out_h) oy) out_w) ox)))
       (do @18 (= (at (. stored row) round) (? inside oy kNoRow)))))
-  (function @51 device void put_together
+  (function @52 device void put_together
     (comment "Puts adjacent outputs, aligned to all of them, into shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -1107,7 +1126,7 @@
       (else
         (declare @4 (array "unsigned int" (/ (* kPut kBytes) 4)) words)
         (for @6 (pragma "unroll") (declare @6 int word 0) (< word (/ (* kPut kBytes) 4)) (++ word)
-          (do @7 (= (at words word) (? (== kBytes 4) (call __float_as_uint (at values word)) (call pair (at values (* 2 word)) (at values (+ (* 2 word) 1)))))))
+          (do @7 (= (at words word) (call word_of (+ values (* word (/ 4 kBytes)))))))
         (if_constexpr @9 (== (* kPut kBytes) 16)
           (then
             (do @10 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))
@@ -1117,7 +1136,7 @@
                 (do @12 (= (* (reinterpret_cast (pointer uint2) to)) (call make_uint2 (at words 0) (at words 1)))))
               (else
                 (do @14 (= (* (reinterpret_cast (pointer "unsigned int") to)) (at words 0))))))))))
-  (function @71 device void put_outputs
+  (function @72 device void put_outputs
     (comment "Puts the lane's outputs of two channels of a pass into the warp's place. `bias` is that of the lane's first channel.")
     (attributes "__forceinline__")
     (argument (pointer Element) place)
@@ -1137,7 +1156,7 @@
             (for @15 (pragma "unroll") (declare @15 int v 0) (< v kPut) (++ v)
               (do @16 (= (at values v) (call epilogue (call acc_of (at acc (+ first (/ (+ begin v) P::stride_w))) (+ (* phase_h P::stride_w) (% (+ begin v) P::stride_w)) (+ (* pass 2) own) half) (? P::has_bias (at bias own) 0)))))
             (do @20 (call put_together (+ to begin) values)))))))
-  (function @100 device void store_pass
+  (function @101 device void store_pass
     (comment "Stores what a pass has put: `y` is that of the pass' first channel in the first image, `left` how many channels there")
     (comment "are from there on.")
     (attributes "__forceinline__")
@@ -1175,7 +1194,7 @@
         (then
           (declare @32 (const "long long") plane (+ (* (static_cast "long long" (. tile image)) P::out_channels) channel))
           (do @33 (= (at y (+ (* (+ (* plane out_h) oy) out_w) ox)) (at place (+ (+ (* channel kChannelPitch) (* row kOutputRowPitch)) element))))))))
-  (function @140 device void store_planes
+  (function @141 device void store_planes
     (comment "Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -1203,13 +1222,40 @@
         (do @12 (call __syncwarp))
         (do @13 (call store_pass (+ y (* (* (static_cast "long long" of_pass) out_h) out_w)) place stored tile first lane (- left of_pass) phase_row phase_h out_h out_w))
         (do @15 (call __syncwarp)))))
+  (file "mma_window/epilogue.h")
+  (function @79 device void store_tiles
+    (comment "Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the")
+    (comment "block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels of")
+    (comment "the group there are from the block's first one on.")
+    (attributes "__forceinline__")
+    (argument (reference (const Accumulators)) acc)
+    (argument (restrict (pointer Element)) y)
+    (argument (pointer Element) place)
+    (argument (pointer (const float)) bias)
+    (argument (reference (const Tile)) tile)
+    (argument int first)
+    (argument int lane)
+    (argument int channel)
+    (argument int first_channel)
+    (argument int left)
+    (argument (const int) phase_row)
+    (argument (const int) batch)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (argument (const int) out_h)
+    (argument (const int) out_w)
+    (if_constexpr @4 P::channels_last
+      (then
+        (do @5 (call store_pixels acc (+ y first_channel) bias tile first (/ lane 4) (+ channel (* (% lane 4) kAdjacentChannels)) left phase_row batch in_h in_w out_h out_w)))
+      (else
+        (do @8 (call store_planes acc (+ y (* (* (static_cast "long long" first_channel) out_h) out_w)) place bias tile first lane channel left phase_row batch in_h in_w out_h out_w)))))
   (file "mma_gemm.cu")
-  (section @279 "Kernel")
-  (record @282 Next
+  (section @197 "Kernel")
+  (record @200 Next
     (comment "What a block stages next.")
     (field int index (trail "of the tile"))
     (field int k_block (trail "of its input channels")))
-  (function @287 kernel void mma_gemm
+  (function @205 kernel void mma_gemm
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1224,7 +1270,7 @@
     (declare @6 (const int) out_w (/ (+ (call output_columns in_w) (- kInputStrideW 1)) kInputStrideW))
     (declare @7 (const int) tiles_y (? (> kInputStrideH 1) (/ (+ out_h (- P::tile_h 1)) P::tile_h) (/ (+ in_h (- (+ (- kBeyondH kFirstH) P::tile_h) 1)) P::tile_h)))
     (declare @9 (const int) tiles_x (? (> kInputStrideW 1) (/ (+ out_w (- P::tile_w 1)) P::tile_w) (/ (+ in_w (- (+ (- kBeyondW kFirstW) P::tile_w) 1)) P::tile_w)))
-    (declare @11 (const int) tiles (? P::flat (static_cast int (/ (+ (* (static_cast "long long" batch) (* (+ in_h kGapH) (+ in_w kGapW))) (- kPositions 1)) kPositions)) (* (* batch tiles_y) tiles_x)))
+    (declare @11 (const int) tiles (? kFlat (static_cast int (/ (+ (* (static_cast "long long" batch) (* (+ in_h kGapH) (+ in_w kGapW))) (- kPositions 1)) kPositions)) (* (* batch tiles_y) tiles_x)))
     (blank @11)
     (comment @16 "The block's group, phase rows and output channels. Blocks that read the same input have adjacent indices.")
     (declare @17 (const int) n_tile (% (. blockIdx x) kNTiles))
@@ -1328,10 +1374,5 @@
           (then
             (do @122 (call store_batch to words 0 thread))))
         (do @124 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1)))))
-      (declare @126 (const Tile) tile (? P::flat (call flat_tile index 0 in_h in_w) (call square_tile index tiles_y tiles_x)))
-      (declare @127 (const int) channels (+ (* group kGroupOut) first_out))
-      (if_constexpr @128 P::channels_last
-        (then
-          (do @129 (call store_pixels acc (+ y channels) biases tile place (/ lane 4) (+ (* warp_n kWarpChannels) (* (% lane 4) kAdjacentChannels)) (- kGroupOut first_out) phase_row batch in_h in_w out_h out_w)))
-        (else
-          (do @132 (call store_planes acc (+ y (* (* (static_cast "long long" channels) out_h) out_w)) (reinterpret_cast (pointer Element) (+ (+ shared kOutputOffset) (* (/ thread 32) kWarpOutputBytes))) biases tile place lane (* warp_n kWarpChannels) (- kGroupOut first_out) phase_row batch in_h in_w out_h out_w)))))))
+      (declare @126 (const Tile) tile (? kFlat (call flat_tile index 0 in_h in_w) (call square_tile index tiles_y tiles_x)))
+      (do @127 (call store_tiles acc y (reinterpret_cast (pointer Element) (+ (+ shared kOutputOffset) (* (/ thread 32) kWarpOutputBytes))) biases tile place lane (* warp_n kWarpChannels) (+ (* group kGroupOut) first_out) (- kGroupOut first_out) phase_row batch in_h in_w out_h out_w)))))

@@ -1,5 +1,5 @@
 (program mma_phases
-  (digest "27570d7f4b3ebc655046f94e257180de34091365edc8d1a771b1513d07e53841")
+  (digest "ae7b3b0025d0a393f90b26c31963bbd39fb2ef94cb173273e849119e76224210")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -262,7 +262,12 @@
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 0xffff0000u))))
-  (function @68 device void store_together
+  (function @68 device "unsigned int" word_of
+    (comment "The word of a float, or of two elements of 16 bits.")
+    (attributes "__forceinline__")
+    (argument (pointer (const float)) values)
+    (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (at values 0)) (call pair (at values 0) (at values 1)))))
+  (function @73 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -292,7 +297,7 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @95 device void store_piece
+  (function @100 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)

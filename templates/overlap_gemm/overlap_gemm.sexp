@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "83d5c8ae92e52c9f486b8a0fab9dc5861d0b7f0f3c83a756c8c9a825d135895f")
+  (digest "4bd40d6a27dc9a33dcb577f6ec06793dc097ca8429a646785a2ba10e660ce5cf")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -270,7 +270,12 @@
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 0xffff0000u))))
-  (function @68 device void store_together
+  (function @68 device "unsigned int" word_of
+    (comment "The word of a float, or of two elements of 16 bits.")
+    (attributes "__forceinline__")
+    (argument (pointer (const float)) values)
+    (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (at values 0)) (call pair (at values 0) (at values 1)))))
+  (function @73 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -300,7 +305,7 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @95 device void store_piece
+  (function @100 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)

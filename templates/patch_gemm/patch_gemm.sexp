@@ -1,5 +1,5 @@
 (program patch_gemm
-  (digest "0ed48b156a88b6014116687a171641a5f7831a8055789b7165860cba93be1803")
+  (digest "c90ea4fccde8181027ab84a8dcc1b3365bd05f04386b259e94b44be5dd01cbf4")
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
   (parameter int stride_h 2)
@@ -220,7 +220,12 @@
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 0xffff0000u))))
-  (function @68 device void store_together
+  (function @68 device "unsigned int" word_of
+    (comment "The word of a float, or of two elements of 16 bits.")
+    (attributes "__forceinline__")
+    (argument (pointer (const float)) values)
+    (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (at values 0)) (call pair (at values 0) (at values 1)))))
+  (function @73 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -250,7 +255,7 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @95 device void store_piece
+  (function @100 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)

@@ -1,5 +1,5 @@
 (program phase_gemm
-  (digest "316cc9f17f35956b3bfb8b04cb8dee39ac7ce51cf2c4672e56c9eccc057f6324")
+  (digest "88fa1eabccacd1ba9820ab9727037938659924d4e3584a010a78ff0b0796db48")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -208,7 +208,12 @@
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 0xffff0000u))))
-  (function @68 device void store_together
+  (function @68 device "unsigned int" word_of
+    (comment "The word of a float, or of two elements of 16 bits.")
+    (attributes "__forceinline__")
+    (argument (pointer (const float)) values)
+    (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (at values 0)) (call pair (at values 0) (at values 1)))))
+  (function @73 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -238,7 +243,7 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @95 device void store_piece
+  (function @100 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)

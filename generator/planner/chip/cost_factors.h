@@ -138,19 +138,20 @@ namespace convtgen {
   FACTOR(phases_begin, 3500, "until a first stage has come, and until the last outputs are stored") \
   FACTOR(phases_measured, 1.25, "median of measured / predicted") \
   FACTOR(mma_gemm_pixels, 1.08, "wavefronts of shared memory for 128 bytes of input that products load") \
-  FACTOR(mma_gemm_copied, 150, "bytes a cycle that shared memory takes of input that is staged") \
-  FACTOR(mma_gemm_copied_weights, 65, "the same of weights") \
+  FACTOR(mma_gemm_copied, 67, "bytes a cycle that shared memory takes of input that is staged") \
+  FACTOR(mma_gemm_copied_weights, 61, "the same of weights") \
   FACTOR(mma_gemm_copy, 25, "instructions for an asynchronous copy of input") \
-  FACTOR(mma_gemm_turn, 115, "the same for a vector that is put together in registers") \
+  FACTOR(mma_gemm_turn, 77, "the same for a vector that is put together in registers") \
   FACTOR(mma_gemm_output, 2.1, "instructions for an output") \
-  FACTOR(mma_gemm_store, 11, "the same for each store of outputs") \
-  FACTOR(mma_gemm_wait, 0.8, "times a stage's work that an SM waits, of which its warps hide their share") \
-  FACTOR(mma_gemm_stage, 1030, "of a stage's barrier, which other blocks hide") \
-  FACTOR(mma_gemm_begin, 2400, "until a first stage has come, and until the last outputs are stored") \
+  FACTOR(mma_gemm_store, 14, "the same for each store of outputs") \
+  FACTOR(mma_gemm_wait, 0.68, "times a stage's work that an SM waits, of which its warps hide their share") \
+  FACTOR(mma_gemm_stage, 1850, "of a stage's barrier, which other blocks hide") \
+  FACTOR(mma_gemm_begin, 2200, "until a first stage has come, and until the last outputs are stored") \
   FACTOR(mma_gemm_whole, 1, "share of the time of all SMs that a tile takes which some of them lack") \
-  FACTOR(mma_gemm_read_parts, 1.1, "sectors that a row of the input takes more than it has bytes for, NCHW") \
-  FACTOR(mma_gemm_written_parts, 4, "the same of the output") \
-  FACTOR(mma_gemm_measured, 1, "median of measured / predicted") \
+  FACTOR(mma_gemm_crowded, 0.32, "times a stage's work more, where input goes through registers beside many accumulators") \
+  FACTOR(mma_gemm_read_parts, 1.4, "sectors that a row of the input takes more than it has bytes for, NCHW") \
+  FACTOR(mma_gemm_written_parts, 5, "the same of the output") \
+  FACTOR(mma_gemm_measured, 0.83, "median of measured / predicted") \
   FACTOR(mma_gemm_beside_wgmma, 2, "the same where there are templates of wgmma, which have been measured") \
   FACTOR(f32x3_mma_beside_wgmma, 4, "median of measured / predicted of f32x3_mma where f32x3_gemm has been measured") \
   FACTOR(f32x3_mma_split, 130, "instructions for eight values that are loaded, scanned and split") \

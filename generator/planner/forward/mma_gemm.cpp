@@ -25,8 +25,9 @@ using mma_window::kMostBlockN;
 using mma_window::kMostStepProducts;
 using mma_window::Least;
 
-constexpr std::int64_t kMostPlaces = 8;       // of a thread, which registers hold
-constexpr std::int64_t kOtherRegisters = 64;  // of a thread, beside accumulators and what it loads of the input
+constexpr std::int64_t kMostPlaces = 8;        // of a thread, which registers hold
+constexpr std::int64_t kOtherRegisters = 64;   // of a thread, beside accumulators and what it loads of the input
+constexpr std::int64_t kFewAccumulators = 64;  // of a thread
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 
 /// The block, as the template's parameters of the same names.
@@ -68,14 +69,18 @@ window::Reach reach_of(Constants& c) {
   return {c[kGapH], c[kGapW], c[kFirstH], c[kFirstW], c[kBeyondH], c[kBeyondW]};
 }
 
+std::int64_t accumulators(const Facts& f, const Block& b) {
+  return b.warp_tiles * f.of(b)[kPhases] * f.of(b)[kWarpChannels] / 2;
+}
+
 /// Whether a block fits an SM; chooses how many do.
 bool choose_blocks(const Facts& f, Block& b) {
   Constants& c = f.of(b);
-  const std::int64_t accumulators = b.warp_tiles * c[kPhases] * c[kWarpChannels] / 2;
   const std::int64_t loaded = 4 * (b.warp_tiles + 2);  // of this step and of the next tap
-  return mma_window::choose_blocks(
-      f, b,
-      {.threads = c[kThreads], .registers = accumulators + loaded + kOtherRegisters, .shared_bytes = c[kSharedBytes]});
+  return mma_window::choose_blocks(f, b,
+                                   {.threads = c[kThreads],
+                                    .registers = accumulators(f, b) + loaded + kOtherRegisters,
+                                    .shared_bytes = c[kSharedBytes]});
 }
 
 /// Adds the pipelines of a block with a tile: all sizes of k-blocks, with weights resident or not.
@@ -125,9 +130,8 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
         .each(&Block::block_n, {8, 16, 24, 32, 64})
         .keep([&](Block& b) {
           b.block_n *= b.warps_n;
-          const std::int64_t accumulators = b.warp_tiles * f.of(b)[kPhases] * b.block_n / b.warps_n / 2;
-          least.accumulators = std::min(least.accumulators, accumulators);
-          return b.warps_m * b.warp_tiles % 4 == 0 && accumulators <= f.of(b)[kMostAccumulators] &&
+          least.accumulators = std::min(least.accumulators, accumulators(f, b));
+          return b.warps_m * b.warp_tiles % 4 == 0 && accumulators(f, b) <= f.of(b)[kMostAccumulators] &&
                  b.block_n <= kMostBlockN && b.block_n < round_up(f.group_out, 8) + 8 * b.warps_n;
         })
         .into([&](const Block& b, std::vector<Block>& out) {
@@ -159,14 +163,18 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
                          copies / 32 * (b.copy_bytes > 0 ? f.factors.mma_gemm_copy : f.factors.mma_gemm_turn)) /
                         4,
         .l2_bytes = input + weights};
+    // Input on its way to shared memory takes registers that loads ahead of products would take.
+    const double crowded =
+        b.copy_bytes == 0 && accumulators(f, b) > kFewAccumulators ? 1 + f.factors.mma_gemm_crowded : 1;
     const double stages = c.number(kKBlocks);
     const auto blocks =
         static_cast<double>(window::tiles(f, b, reach_of(c)) * c[kNTiles]) / f.target.multiprocessors;  // of an SM
     const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
     const double outputs = c.number(kPositions) * c.number(kPhases) * static_cast<double>(b.block_n);
-    const double tile = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_gemm_wait / (warps * at_once)) +
-                                  f.factors.mma_gemm_stage / at_once) +
-                        outputs * mma_window::output_instructions(f, b) / 128;
+    const double tile =
+        stages * (crowded * cycles_of(f.target, stage) * (1 + f.factors.mma_gemm_wait / (warps * at_once)) +
+                  f.factors.mma_gemm_stage / at_once) +
+        outputs * mma_window::output_instructions(f, b) / 128;
     const double kept = b.resident ? stages * c.number(kKBlockWeightBytes) * at_once : 0;
     return seconds_of(f.target, {.packed_bytes = c.number(kPackedBytes),
                                  .first_cycles = f.factors.mma_gemm_begin + kept / sm.l2_bytes_per_cycle,

@@ -266,7 +266,7 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
   static constexpr std::size_t kMostPlans = 10;
 
   static Checks checks(const Layer& layer) { return {check_group_channels(layer)}; }
-  static Parameters parameters(const Problem& problem) { return grad_weight::parameters_of(problem, false); }
+  static Parameters parameters(const Problem& problem) { return grad_weight::parameters_of(problem); }
   static Blocks blocks(const Facts& f) {
     const Block first = {.copy_bytes = copy_bytes_of(f), .bias_slices = bias_slices(f.problem)};
     std::vector<Block> out;
