@@ -57,6 +57,13 @@ constexpr std::size_t kOfAnAxis = kKernelW - kKernelH;
 constexpr std::int64_t kMostMultiplyAdds = 4'000'000;
 constexpr std::int64_t kMostOutputs = 80'000;
 constexpr std::int64_t kMostWeights = 300'000;
+constexpr std::int64_t kMostPlanes = 6'000;  // times channels: each plane has blocks of its own, however small it is
+
+bool is_of_many_planes(const Layer& layer, const Shape& shape) {
+  const std::int64_t planes = shape.batch * std::max(shape.in[kDepth], shape.out[kDepth]);
+  const std::int64_t channels = std::max(layer.in_channels, layer.out_channels) / layer.groups;
+  return layer.dimensions == 3 && planes * channels > kMostPlanes;
+}
 
 int class_of_size(bool is_known, std::int64_t size, std::int64_t planned) {
   return is_known ? 0 : size <= planned ? 1 : 2;
@@ -93,7 +100,10 @@ int class_of_channels(std::int64_t channels) {
 
 /// The sizes that a planner takes for open ones.
 InputSizes planned_for_open_sizes() {
-  return planned_sizes(Layer{});
+  Layer open;
+  open.dimensions = 3;
+  open.axes[kDepth] = {};
+  return planned_sizes(open);
 }
 
 constexpr std::array<Compute, 6> kModes = {Compute::kF64,   Compute::kF32, Compute::kTf32,
@@ -271,7 +281,7 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
   l.compute = wanted.compute.value_or(kModes[random_() % kModes.size()]);
   l.dtype = dtype_of(l.compute);
   l.layout = wanted.layout.value_or(random_() % 2 == 0 ? Layout::kNchw : Layout::kNhwc);
-  static const LayerDrawer kOfAny;
+  static const LayerDrawer kOfAny{};
   const LayerDrawer& drawer = wanted.drawer != nullptr ? *wanted.drawer : kOfAny;
   const bool of_depth = std::ranges::any_of(wanted.classes, [](const auto& each) { return each.first >= kKernelD; });
   const std::size_t axes = random_.weighted({1, 5, drawer.depth ? 3 : 0});
@@ -334,7 +344,8 @@ std::optional<RandomLayer> LayerSource::next(const Wanted& wanted) {
     const Result<Shape> shape = shape_of(drawn.layer, drawn.sizes);
     if (!shape || (use_ == Use::kRun &&
                    (shape->output_elements > kMostOutputs || shape->input_elements > kMostOutputs ||
-                    shape->weight_elements > kMostWeights || multiply_adds(drawn.layer, *shape) > kMostMultiplyAdds))) {
+                    shape->weight_elements > kMostWeights || multiply_adds(drawn.layer, *shape) > kMostMultiplyAdds ||
+                    is_of_many_planes(drawn.layer, *shape)))) {
       continue;
     }
     const Classes classes = classes_of(drawn);

@@ -130,19 +130,20 @@ TEST_F(Gradients, RightByTheDefinitionOnTheHostDevice) {
   std::map<std::string, std::size_t> written;
   const auto* const* each = set_.function<const SetKernelFacts* const* (*)()>("kernels")();
   for (; *each != nullptr; ++each) {
-    const bool is_line = std::string((*each)->layer) == "line", is_plain = std::string((*each)->layer) == "plain";
-    const InputSizes sizes = is_line    ? InputSizes{.batch = 3, .extents = {1, 20}}
-                             : is_plain ? InputSizes{.batch = 2, .extents = {4, 9}}
-                                        : InputSizes{.batch = 2, .extents = {5, 7}};
-    HostCall call(set_, *each, sizes);
+    const std::map<std::string, InputSizes> sizes = {{"line", {.batch = 3, .extents = {1, 20}}},
+                                                     {"plain", {.batch = 2, .extents = {4, 9}}},
+                                                     {"up", {.batch = 2, .extents = {5, 7}}},
+                                                     {"volume", {.batch = 2, .extents = {3, 4, 6}}}};
+    HostCall call(set_, *each, sizes.at((*each)->layer));
     ASSERT_EQ(call.launch(), 0) << set_.last_error();
     call.expect_right();
     written[(*each)->name] = call.results();
   }
-  EXPECT_THAT(written,
-              ElementsAre(std::pair("line_grad_weight", 1), std::pair("plain_grad_input", 1),
-                          std::pair("plain_grad_weight", 1), std::pair("up_forward", 1), std::pair("up_grad_bias", 1),
-                          std::pair("up_grad_input", 1), std::pair("up_grad_weight", 2)));
+  EXPECT_THAT(written, ElementsAre(std::pair("line_grad_weight", 1), std::pair("plain_grad_input", 1),
+                                   std::pair("plain_grad_weight", 1), std::pair("up_forward", 1),
+                                   std::pair("up_grad_bias", 1), std::pair("up_grad_input", 1),
+                                   std::pair("up_grad_weight", 2), std::pair("volume_grad_bias", 1),
+                                   std::pair("volume_grad_input", 1), std::pair("volume_grad_weight", 2)));
 
   for (const char* name : {"up_grad_weight", "up_grad_bias"}) {
     HostCall empty(set_, kernel(name), {.batch = 0, .extents = {5, 7}});

@@ -23,7 +23,7 @@ class HostCall {
         kernel_(kernel),
         layer_(parse_layer(kernel->text).value()),
         direction_(direction_named(kernel->direction).value()),
-        input_{sizes.batch, {1, sizes.extents[kHeight], sizes.extents[kWidth]}},
+        input_{sizes.batch, {sizes.extents[kDepth], sizes.extents[kHeight], sizes.extents[kWidth]}},
         shape_(shape_of(layer_, sizes).value()),
         inputs_(random_inputs(layer_, shape_, 1, direction_)) {
     for (const Role role : roles_of(layer_, direction_).written) {

@@ -152,11 +152,41 @@ TEST(PlanDirect, NumbersBeyondTheKernelsIntegersAreNamed) {
             "input width 1073742000 is too large for the kernel's 32-bit coordinates; at most 1073741760");
 }
 
+TEST(PlanDirect, VolumesAreStacksOfPlanes) {
+  Layer layer = layer_a();
+  layer.dimensions = 3;
+  layer.axes[kDepth] = {.kernel = 3, .stride = 2, .padding = 1, .extent = {}};
+  const Plan plan = kDirect.plans(forward_of(layer)).value().front();
+  EXPECT_EQ(integer(plan, "kernel_d"), 3);
+  EXPECT_EQ(integer(plan, "depth"), -1);
+  const auto blocks = [&](std::int64_t depth) {
+    const Shape shape = shape_of(layer, {8, {depth, 512, 1024}}).value();
+    return plan.launch.main().grid.blocks(quantities_of(shape)).value_or(-1);
+  };
+  EXPECT_GT(blocks(1), 0);
+  EXPECT_EQ(blocks(5), 9 * blocks(1));  // planes of the output
+  EXPECT_EQ(blocks(1'000'000), -1) << "more than a grid has";
+  layer.axes[kDepth].extent = 2147418111;
+  layer.axes[kDepth].padding = 1000000000;
+  const auto beyond = kDirect.plans(forward_of(layer));
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().message,
+            "input depth 2147418111 is too large for the kernel's 32-bit coordinates; at most 1073741822");
+  layer.axes[kDepth] = {.kernel = 2, .padding = 1073741824, .extent = {}};
+  EXPECT_EQ(kDirect.plans(forward_of(layer)).error().message,
+            "depth: 2 * padding is 2147483648; at most 2147418111 is supported");
+}
+
 TEST(PlanDirect, OffsetsAre64BitWhereSizesAreOpenOrLarge) {
   Layer open = layer_a();
   open.axes[kHeight].extent.reset();
   EXPECT_EQ(std::get<TypeName>(kDirect.plans(forward_of(open))->front().parameters.at("Offset")).spelling, "long long");
   EXPECT_EQ(integer(kDirect.plans(forward_of(open))->front(), "height"), -1);
+  Layer stack = layer_a();
+  stack.dimensions = 3;
+  stack.axes[kDepth].extent = 256;
+  EXPECT_EQ(std::get<TypeName>(kDirect.plans(forward_of(stack))->front().parameters.at("Offset")).spelling,
+            "long long");
   Layer large = layer_a();
   large.axes[kHeight].extent = large.axes[kWidth].extent = 16384;  // 32 * 2^28 outputs an image
   EXPECT_EQ(std::get<TypeName>(kDirect.plans(forward_of(large))->front().parameters.at("Offset")).spelling,

@@ -71,6 +71,20 @@ TEST_P(Reasons, NameThePropertyAndTheLimit) {
 
 INSTANTIATE_TEST_SUITE_P(Each, Reasons, ::testing::ValuesIn(testing::all_of(&testing::TemplateFacts::refused)));
 
+TEST(Templates, TakeThreeAxesIfTheirLineSaysSoAndRefuseThemElse) {
+  Layer layer = problem_of("conv_transpose3d 16 -> 16; kernel 2; stride 2; dtype f16; layout nhwc; bias").layer;
+  for (const testing::DirectedTemplate& each : testing::directed_templates()) {
+    if (std::ranges::count(extra_templates(), each.template_name, &Template::name) > 0) {
+      continue;
+    }
+    layer.directions = {each.direction};
+    const Template& known = *template_named(each.template_name).value();
+    const auto plans = plans_of(known, {layer, each.direction, target_named("sm_90a").value()});
+    EXPECT_EQ(plans.has_value(), known.takes_depth) << known.name;
+    EXPECT_TRUE(plans || plans.error().message == "three axes; it takes two") << plans.error().message;
+  }
+}
+
 /// The names of those that the planner asks for plans of this direction.
 std::set<std::string_view> templates_of(Direction direction) {
   std::set<std::string_view> names;

@@ -1,4 +1,5 @@
 // Small programs, and the source that is left of them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/specializer/small_program.h"
@@ -200,6 +201,17 @@ TEST(Residual, LoopsThatRunOnceOrNeverAreNoLoops) {
       (do @7 (= (at y i) 1.0f))))sexp"),
             "  y[0] = 0.0f;\n"
             "  for (int i = 0; i < 1; ++i) {\n    i += size;\n    y[i] = 1.0f;\n  }\n");
+  // A reference may be one to the loop's variable if its initialiser mentions that.
+  const auto with_reference = [](std::string_view element) {
+    return body_of(fmt::format(R"sexp(
+    (for @1 plain (declare @1 int i 0) (< i 1) (++ i)
+      (declare @2 (reference float) element (at y {}))
+      (do @3 (= element (at x i)))))sexp",
+                               element));
+  };
+  EXPECT_EQ(with_reference("size"), "  float& element = y[size];\n  element = x[0];\n");
+  EXPECT_EQ(with_reference("i"),
+            "  for (int i = 0; i < 1; ++i) {\n    float& element = y[i];\n    element = x[i];\n  }\n");
 }
 
 constexpr std::string_view kScale = R"sexp(

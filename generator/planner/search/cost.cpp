@@ -26,6 +26,7 @@ double arithmetic_rate(Compute compute, const Target& target) {
   return target.f32_flops;
 }
 
+constexpr std::int64_t kOpenDepth = 32;
 constexpr std::int64_t kOpenExtent = 256;
 constexpr std::int64_t kOpenBatch = 16;
 
@@ -33,7 +34,7 @@ constexpr std::int64_t kOpenBatch = 16;
 
 InputSizes planned_sizes(const Layer& layer) {
   return {.batch = layer.batch.value_or(kOpenBatch),
-          .extents = {layer.axes[kDepth].extent.value_or(kOpenExtent), layer.axes[kHeight].extent.value_or(kOpenExtent),
+          .extents = {layer.axes[kDepth].extent.value_or(kOpenDepth), layer.axes[kHeight].extent.value_or(kOpenExtent),
                       layer.axes[kWidth].extent.value_or(kOpenExtent)}};
 }
 
