@@ -93,7 +93,8 @@ void Evaluator::collect(Output& output, std::set<std::string> reached) {
         reach(names_used(version));
       }
     }
-    if (const Primitive* primitive = globals_.primitive(name)) {
+    if (const Primitive* primitive = globals_.primitive(name);
+        primitive != nullptr && !substitute_of(name, architecture_)) {
       reach({primitive->uses.begin(), primitive->uses.end()});
     }
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -114,9 +115,11 @@ void Evaluator::collect(Output& output, std::set<std::string> reached) {
     if (const auto* primitive = std::get_if<Primitive>(&item);
         primitive != nullptr && reached.contains(primitive->name)) {
       output.primitives.push_back(*primitive);
+      std::string& text = output.primitives.back().text;
       const auto constants = constants_.find(primitive->name);
-      if (constants != constants_.end() && !constants->second.contains("")) {
-        std::string& text = output.primitives.back().text;
+      if (const auto substitute = substitute_of(primitive->name, architecture_)) {
+        text = *substitute;
+      } else if (constants != constants_.end() && !constants->second.contains("")) {
         text = with_cases(text, constants->second);
       }
     }
@@ -135,7 +138,8 @@ void Evaluator::collect(Output& output, std::set<std::string> reached) {
   std::ranges::sort(output.versions, {}, [](const Version& v) { return std::pair(v.order, v.sequence); });
 }
 
-/// Whether the architecture has all primitives of the output; asks of those first that the template itself calls.
+/// Whether the architecture has all primitives of the output, or what takes their place; asks of those first that the
+/// template itself calls.
 void Evaluator::check_architecture(const Output& output) {
   for (const bool is_called : {true, false}) {
     for (const Primitive& primitive : output.primitives) {
@@ -143,7 +147,8 @@ void Evaluator::check_architecture(const Output& output) {
       // Functions that a template itself has with asm in them are its own business.
       const bool is_ours = !primitive.is_declaration &&
                            (primitive.place.file.starts_with("device/") || printed_.contains(primitive.name));
-      if (error_ || !is_ours || (call != first_calls_.end()) != is_called) {
+      if (error_ || !is_ours || (call != first_calls_.end()) != is_called ||
+          substitute_of(primitive.name, architecture_)) {
         continue;
       }
       if (const Result<void> has = check_primitive(primitive.name, architecture_); !has) {

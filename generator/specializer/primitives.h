@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,10 @@ struct PrimitiveNeed {
 /// Whether a primitive can be used for an architecture ("sm_90a").
 /// Errors: the architecture lacks it (the message names those that have it); an unknown architecture or primitive.
 [[nodiscard]] Result<void> check_primitive(std::string_view name, std::string_view architecture);
+
+/// What takes the place of a primitive in sources for an architecture that lacks it (Turing's): a function of the same
+/// name that does the same. It uses nothing. None where the architecture has the primitive, and where nothing does.
+[[nodiscard]] std::optional<std::string_view> substitute_of(std::string_view name, std::string_view architecture);
 
 /// The target whose code alone has a primitive, an "a" architecture ("sm_90a"); null where portable code has it too,
 /// and for unknown names.

@@ -1,6 +1,6 @@
-// Forward transposed convolution of fp32 on tensor cores by products of warps (mma.sync), three of f16 for each of fp32:
-// input with its halo and packed weights in shared memory, and for each kernel tap a product of the input, moved by the
-// tap, with its weights, as in mma_gemm.
+// Forward transposed convolution of fp32 on tensor cores by products of warps (mma.sync), three of f16 for each of
+// fp32: input with its halo and packed weights in shared memory, and for each kernel tap a product of the input, moved
+// by the tap, with its weights, as in mma_gemm.
 //
 // Values are split into two f16 (device/split.h): high * high is accumulated in one set of accumulators, high * low and
 // low * high in another. Weights have a scale for each output channel. The scale of the input follows the largest
@@ -98,8 +98,7 @@ __device__ __forceinline__ void multiply_step(Accumulators& totals, Accumulators
 
 // The same of a k-block.
 __device__ __forceinline__ void multiply_k_block(Accumulators& totals, Accumulators& high, Accumulators& low,
-                                                 Held& held, const unsigned char* input,
-                                                 const unsigned char* weights) {
+                                                 Held& held, const unsigned char* input, const unsigned char* weights) {
 #pragma unroll 1
   for (int k_step = 0; k_step < kKSteps; ++k_step) {
     multiply_step(totals, high, low, held, input + k_step * (2 * kUnitPitch), weights + k_step * (kTaps * kTapBytes));
@@ -221,12 +220,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         unsigned char* to = stages + (1 - stage) * kStageBytes;
         if (!P::resident) {
           stage_weights(to + kInputBytes, own_weights + loaded.k_block * kKBlockWeightBytes, kKBlockWeightBytes);
+          async_copy_commit();
         }
         exponent = next_exponent(block_maximum(maxima + (1 - stage) * kWarps), exponent, loaded.k_block == 0);
+        if (kKBlocks > 1 && loaded.k_block > 0) {
+          exponent = min(exponent, held.total + kMostRaise);
+        }
         store_split(to, values, power_of_two(exponent), thread);
         load_next(values, places, loaded, next, own_x, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_h, in_w);
       }
-      async_copy_commit();
       multiply_k_block(totals, high, low, held, from + input_offset,
                        (P::resident ? shared + k_block * kKBlockWeightBytes : from + kInputBytes) + weight_offset);
       if (loaded.index < tiles) {

@@ -7,11 +7,11 @@
 
 using P = Parameters;
 
-constexpr bool kFlat = false;        // images of a sequence would share a tile's scale
-constexpr int kBytes = 4;            // of an element
-constexpr int kInstructionK = 16;    // channels of one product, which is of f16
-constexpr int kVector = 8;           // f16 parts of 16 bytes
-constexpr int kParts = 2;            // high and low
+constexpr bool kFlat = false;                                 // images of a sequence would share a tile's scale
+constexpr int kBytes = 4;                                     // of an element
+constexpr int kInstructionK = 16;                             // channels of one product, which is of f16
+constexpr int kVector = 8;                                    // f16 parts of 16 bytes
+constexpr int kParts = 2;                                     // high and low
 constexpr int kPixelVectors = kParts * P::block_k / kVector;  // of 16 bytes
 #include "mma_window/layout.h"
 
@@ -19,10 +19,10 @@ constexpr int kLowOffset = kUnits * kUnitPitch;  // from a pixel's high parts to
 
 // Packed weights: for each k-step, tap and 8 columns, 16 bytes of each lane: its high parts, then its low ones. After
 // all k-blocks of an N tile come the exponents of its columns' scales, and the maxima of parts of each column.
-constexpr int kFragmentBytes = 512;                               // of 8 columns
-constexpr int kTapBytes = P::block_n / 8 * kFragmentBytes;        // of a step
-constexpr int kKBlockWeightBytes = kKSteps * kTaps * kTapBytes;   // of a k-block
-constexpr int kWeightBytes = kKBlocks * kKBlockWeightBytes;       // of all k-blocks
+constexpr int kFragmentBytes = 512;                                 // of 8 columns
+constexpr int kTapBytes = P::block_n / 8 * kFragmentBytes;          // of a step
+constexpr int kKBlockWeightBytes = kKSteps * kTaps * kTapBytes;     // of a k-block
+constexpr int kWeightBytes = kKBlocks * kKBlockWeightBytes;         // of all k-blocks
 constexpr int kPackedMaximaOffset = kWeightBytes + P::block_n * 4;  // written while weights are packed
 constexpr int kPackedTileBytes = kPackedMaximaOffset + P::block_n * 32;
 constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kPackedTileBytes;  // of the layer
@@ -39,8 +39,8 @@ constexpr int kSharedBytes = kOutputOffset + kWarps * kWarpOutputBytes;
 
 constexpr int kAlignment = larger(P::vector, P::store) * kBytes;  // of x and y, in bytes
 
-// Shifts along the inner axis, up to one of them, at which some tap of an outer shift reads: each phase has one there at
-// the most. And those of all outer shifts, and the most of one.
+// Shifts along the inner axis, up to one of them, at which some tap of an outer shift reads: each phase has one there
+// at the most. And those of all outer shifts, and the most of one.
 __host__ __device__ constexpr int taps_through(int outer, int inner) {
   int taps = 0;
   for (int i = 0; i <= inner; ++i) {
@@ -65,8 +65,8 @@ __host__ __device__ constexpr int most_inner_taps() {
 constexpr int kStepTaps = taps_of_step();
 constexpr int kInnerTaps = most_inner_taps();
 
-// Tensor cores truncate what they add, so products of high parts go to fp32 totals after P::most_terms of them: before an
-// outer shift, or where one has more, within it too, after groups of as many taps.
+// Tensor cores truncate what they add, so products of high parts go to fp32 totals after P::most_terms of them: before
+// an outer shift, or where one has more, within it too, after groups of as many taps.
 constexpr int kGroupTaps = ceil_div(kInnerTaps, ceil_div(kInnerTaps, P::most_terms));
 // Products with low parts matter 2^-11 as much.
 constexpr int kMostLowTerms = 256;

@@ -33,8 +33,8 @@ struct Parameters {
   // Steps of the fuse chain; the arrays below hold their kinds and arguments.
   static constexpr int fuse_count = 0;
 
-  // The block: its tile of positions, tile_h x tile_w, and the width of the parts of 64 that they are counted by, 8x8 or
-  // 1x64.
+  // The block: its tile of positions, tile_h x tile_w, and the width of the parts of 64 that they are counted by, 8x8
+  // or 1x64.
   static constexpr int tile_h = 8;
   static constexpr int tile_w = 8;
   static constexpr int part_w = 8;             // 8 or 64

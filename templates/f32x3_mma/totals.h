@@ -17,10 +17,8 @@ struct Held {
   float factor;
 };
 
-// 2^difference, of a difference that is not above 0. Below 2^-126 nothing is left that matters.
-__device__ __forceinline__ float factor_of(int difference) {
-  return power_of_two(max(difference, -126));
-}
+// A k-block's exponent is at most so far above the totals', so that a float is the factor between them.
+constexpr int kMostRaise = 126;
 
 // Adds the products of high parts to the totals.
 __device__ __forceinline__ void add_high(Accumulators& totals, Accumulators& high, float factor) {
@@ -85,26 +83,26 @@ __device__ __forceinline__ void begin_k_block(Accumulators& totals, Accumulators
   if (held.exponent != exponent || held.low_terms > kMostLowTerms) {
     add_all(totals, high, low, held);
     if (exponent < held.total) {
-      const float factor = factor_of(exponent - held.total);
 #pragma unroll
       for (int tile = 0; tile < P::warp_tiles; ++tile) {
 #pragma unroll
         for (int phase = 0; phase < kPhases; ++phase) {
 #pragma unroll
           for (int i = 0; i < kWarpChannels / 2; ++i) {
-            totals[tile][phase][i / 4][i % 4] *= factor;
+            float& total = totals[tile][phase][i / 4][i % 4];
+            total = scaled_by(total, exponent - held.total);
           }
         }
       }
       held.total = exponent;
     }
     held.exponent = exponent;
-    held.factor = factor_of(held.total - exponent);
+    held.factor = power_of_two(held.total - exponent);
   }
 }
 
-// Makes a tile's results of its totals. `scales` undo those of the weights, in two factors for each of a warp's columns;
-// they begin at the thread's first one.
+// Makes a tile's results of its totals. `scales` undo those of the weights, in two factors for each of a warp's
+// columns; they begin at the thread's first one.
 __device__ __forceinline__ void unscale(Accumulators& totals, const float2* scales, int total) {
   const float2 own = factors_of(-total);
 #pragma unroll

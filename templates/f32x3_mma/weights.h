@@ -8,7 +8,8 @@
 
 constexpr int kKernelTaps = P::kernel_h * P::kernel_w;
 constexpr int kAllKSteps = kKBlocks * kKSteps;
-constexpr int kLaneValues = kAllKSteps * kKernelTaps * 4;  // a column's items: each lane's four weights of a k-step and tap
+constexpr int kLaneValues =
+    kAllKSteps * kKernelTaps * 4;  // a column's items: each lane's four weights of a k-step and tap
 constexpr int kColumns = P::groups * kChannelTiles * P::block_n;
 
 // How many adjacent columns a block packs: few where the layer has few, so that many blocks share the work.

@@ -60,17 +60,17 @@ __host__ __device__ constexpr int phase_group_of(int kh) {
   return P::dilation_h * kh % P::stride_h / P::phase_rows;
 }
 __host__ __device__ constexpr int row_of_kernel_row(int kh) {
-  return kPhaseGroups == 1 ? kh
-                           : P::dilation_h * kh / P::stride_h * P::phase_rows +
-                                 P::dilation_h * kh % P::stride_h % P::phase_rows;
+  return kPhaseGroups == 1
+             ? kh
+             : P::dilation_h * kh / P::stride_h * P::phase_rows + P::dilation_h * kh % P::stride_h % P::phase_rows;
 }
 
 constexpr int kChannelTiles = ceil_div(kGroupOut, P::block_n);
 constexpr int kNTiles = P::groups * kPhaseGroups * kChannelTiles;
 
 // The tile, in parts of 64 positions, and a warp's share of it: tiles of 16 positions. These are such that a tap that
-// reads next to another one makes products of the same loads, of the tile beside: in parts of a row, each tile has every
-// warp_tiles-th position; in parts of 8x8, two rows that are warp_tiles apart.
+// reads next to another one makes products of the same loads, of the tile beside: in parts of a row, each tile has
+// every warp_tiles-th position; in parts of 8x8, two rows that are warp_tiles apart.
 constexpr int kPositions = P::tile_h * P::tile_w;
 constexpr int kAcross = P::tile_w / P::part_w;
 constexpr int kWarpRows = 16 * P::warp_tiles;  // positions
@@ -84,8 +84,9 @@ constexpr int kInterleave = (kAlongRow ? P::warp_tiles : 1) * kInputStrideW;
 
 #include "window/geometry.h"
 
-// Where pixels and units lie: a pixel's units are adjacent, and a pixel is an odd number of them. Where a tile has every
-// n-th pixel and n is even, so many are followed by another unit. So eight pixels of a tile lie in different banks.
+// Where pixels and units lie: a pixel's units are adjacent, and a pixel is an odd number of them. Where a tile has
+// every n-th pixel and n is even, so many are followed by another unit. So eight pixels of a tile lie in different
+// banks.
 constexpr int kUnitPitch = 16;
 constexpr int kPixelPitch = 16 * (kPixelVectors / 2 * 2 + 1);
 __host__ __device__ constexpr int pixel_offset(int pixel) {
@@ -93,7 +94,8 @@ __host__ __device__ constexpr int pixel_offset(int pixel) {
 }
 constexpr int kInputBytes = pixel_offset(kPixels + kInterleave - 1);  // the input of a stage
 
-// The row and the column in the tile of its first position that a warp has, which is so many positions behind the first.
+// The row and the column in the tile of its first position that a warp has, which is so many positions behind the
+// first.
 __device__ __forceinline__ int first_row(int place) {
   return place / 64 / kAcross * (64 / P::part_w) + place % 64 / P::part_w;
 }
@@ -140,8 +142,7 @@ __host__ __device__ constexpr bool is_needed(int outer, int load) {
 }
 // From a lane's first pixel to that of a load.
 __host__ __device__ constexpr int offset_of_load(int outer, int load) {
-  return pixel_offset(kSkew + (kAlongRow ? (kHaloH - outer) * kRowPitch + load
-                                         : load * kRowPitch + kHaloW - outer));
+  return pixel_offset(kSkew + (kAlongRow ? (kHaloH - outer) * kRowPitch + load : load * kRowPitch + kHaloW - outer));
 }
 
 // Outputs in nchw: of eight channels and a phase row, a warp has a place in shared memory for rows of whole vectors.
@@ -169,8 +170,8 @@ constexpr int kWarpOutputBytes = P::channels_last ? 0 : kPassChannels * kChannel
 constexpr int kStepProducts = kTaps * P::warp_tiles * kWarpChannels / 8;
 
 static_assert(P::block_k % kInstructionK == 0, "a k-block is whole products");
-static_assert(kPositions == P::warps_m * kWarpRows && P::tile_w % P::part_w == 0 &&
-                  P::tile_h % (64 / P::part_w) == 0 && (!kFlat || (P::tile_h == 1 && P::part_w == 64)),
+static_assert(kPositions == P::warps_m * kWarpRows && P::tile_w % P::part_w == 0 && P::tile_h % (64 / P::part_w) == 0 &&
+                  (!kFlat || (P::tile_h == 1 && P::part_w == 64)),
               "warps make the whole tile, which is whole parts");
 static_assert(P::warp_tiles == 1 || P::warp_tiles == 2 || P::warp_tiles == 4, "a warp's positions are of one part");
 static_assert(P::block_n % (8 * P::warps_n) == 0, "warps make whole columns");

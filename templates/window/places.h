@@ -34,7 +34,7 @@ __device__ __forceinline__ void find_places(Places& places, const Tile& tile, in
     const int iy = kFlat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + pixel / kStagedColumns;
     const int ix = kFlat ? at % (in_w + kGapW) : tile.m_x + pixel % kStagedColumns;
     const bool inside = is_place(thread, i) && (kFlat ? image >= 0 && image < batch && iy < in_h && ix < in_w
-                                                        : iy >= 0 && iy < in_h && ix >= 0 && ix < in_w);
+                                                      : iy >= 0 && iy < in_h && ix >= 0 && ix < in_w);
     const long long first = static_cast<long long>(image) * P::in_channels * in_h * in_w;
     const long long of_pixel = static_cast<long long>(iy) * in_w + ix;
     places[i] = inside ? first + of_pixel * (P::channels_last ? P::in_channels : 1) : -1;

@@ -48,7 +48,7 @@ struct Case {
   const char* layer;
   bool images_share_tiles = false;
   std::int64_t least_stages = 1;  // that the input channels of a tile come in
-  const char* template_name = "f32x3_gemm";
+  bool of_warps = false;          // products of warps, not of warpgroups
 };
 constexpr Case kCases[] = {
     {"Rows", "conv_transpose2d 20 -> 12; kernel 3x3; padding 1x1; input 3x19x40; compute f32x3"},
@@ -60,10 +60,10 @@ constexpr Case kCases[] = {
     {"ManyChannelsInOnePiece", "conv_transpose2d 1040 -> 12; kernel 2x2; stride 2x2; input 3x6x8; compute f32x3"},
     {"SmallImagesChannelsLast", "conv_transpose2d 20 -> 12; kernel 2x3; input 3x5x7; compute f32x3; layout nhwc", true},
     {"ProductsOfWarps", "conv_transpose2d 20 -> 12; kernel 3x5; padding 1x1; input 3x9x20; compute f32x3", false, 1,
-     "f32x3_mma"},
+     true},
     {"ProductsOfWarpsChannelsLast",
      "conv_transpose2d 20 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 3x11x14; compute f32x3; layout nhwc", false,
-     1, "f32x3_mma"},
+     1, true},
 };
 
 class SplitFloats : public ::testing::TestWithParam<Case> {
@@ -83,8 +83,8 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
     problem_.target.multiprocessors = GetParam().images_share_tiles ? 1 : 132;  // the fewer, the fuller are tiles
     const auto plans = plan(problem_).value();
     const auto found = std::ranges::find_if(plans, [&](const Plan& plan) {
-      return plan.template_name == GetParam().template_name &&
-             (plan.parameters.contains("tile_n") && integer(plan, "tile_n") > 1) == GetParam().images_share_tiles &&
+      return plan.parameters.contains(GetParam().of_warps ? "most_terms" : "tile_n") &&
+             (!GetParam().of_warps && integer(plan, "tile_n") > 1) == GetParam().images_share_tiles &&
              integer(plan, "block_k") * (GetParam().least_stages - 1) < problem_.layer.in_channels;
     });
     ASSERT_NE(found, plans.end());
@@ -244,10 +244,9 @@ constexpr Case kStagedCases[] = {
      "conv_transpose2d 68 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 2x6x9; compute f32x3; layout nhwc", false,
      4},
     {"SmallImages", "conv_transpose2d 68 -> 8; kernel 2x2; input 5x5x8; compute f32x3", true, 4},
-    {"ProductsOfWarps", "conv_transpose2d 68 -> 8; kernel 2x2; input 2x9x12; compute f32x3", false, 4, "f32x3_mma"},
+    {"ProductsOfWarps", "conv_transpose2d 68 -> 8; kernel 2x2; input 2x9x12; compute f32x3", false, 4, true},
     {"ProductsOfWarpsChannelsLast",
-     "conv_transpose2d 68 -> 8; kernel 3x3; stride 2x2; input 2x6x9; compute f32x3; layout nhwc", false, 4,
-     "f32x3_mma"},
+     "conv_transpose2d 68 -> 8; kernel 3x3; stride 2x2; input 2x6x9; compute f32x3; layout nhwc", false, 4, true},
 };
 
 class SplitStages : public SplitFloats {

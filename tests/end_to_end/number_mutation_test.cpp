@@ -210,6 +210,7 @@ void NumberMutation::expect_each_scale_matters() {
   add(Bound::kExact, {0, -2, -4, -6});
   add(Bound::kOfMode, {-140, kZeros, -126, -130});
   add(of_far, {0, 64, 0, -64});
+  add(of_far, {-64, 64, 0, -64});
   for (const bool weights : {false, true}) {
     if (!weights || layer_.axes[kHeight].stride >= layer_.axes[kHeight].kernel) {
       all.push_back({weights ? "infinite weights" : "infinite x", random_inputs(layer_, shape_, 1)});

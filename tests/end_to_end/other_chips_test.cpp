@@ -28,8 +28,8 @@ struct OnChip {
 std::vector<OnChip> layers_on_chips() {
   std::vector<OnChip> all;
   for (const TemplateFacts& facts : template_facts()) {
-    for (const std::string& chip : facts.other_chips) {
-      for (const OnOtherChips& each : facts.on_other_chips) {
+    for (const OnOtherChips& each : facts.on_other_chips) {
+      for (const std::string& chip : each.chips.empty() ? facts.other_chips : each.chips) {
         all.push_back({std::string("conv_transpose2d ") + each.layer, std::string(facts.name), chip, each.sizes});
       }
     }

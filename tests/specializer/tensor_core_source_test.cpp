@@ -30,8 +30,8 @@ std::string text_of_file(const std::string& path) {
 constexpr std::ptrdiff_t kMostLines = 2000;
 
 // The template's own first: which plan is the layer's first depends on what was measured.
-Plan plan_of(std::string_view template_name, std::string_view layer) {
-  const Problem problem = problem_of(layer);
+Plan plan_of(std::string_view template_name, std::string_view layer, std::string_view architecture = "sm_90a") {
+  const Problem problem = problem_of(layer, architecture);
   auto plans =
       problem.direction == Direction::kForward ? template_named(template_name).value()->plans(problem) : plan(problem);
   EXPECT_TRUE(plans) << layer << ": " << plans.error().message;
@@ -39,8 +39,10 @@ Plan plan_of(std::string_view template_name, std::string_view layer) {
   return plans->empty() ? Plan{} : plans->front();
 }
 
-KernelSource source_of(std::string_view template_name, std::string_view layer) {
-  const Result<KernelSource> source = specialize(problem_of(layer), plan_of(template_name, layer));
+KernelSource source_of(std::string_view template_name, std::string_view layer,
+                       std::string_view architecture = "sm_90a") {
+  const Result<KernelSource> source =
+      specialize(problem_of(layer, architecture), plan_of(template_name, layer, architecture));
   EXPECT_TRUE(source) << source.error().message;
   return source.value_or(KernelSource{});
 }
@@ -59,7 +61,8 @@ class TensorCoreSource : public ::testing::TestWithParam<testing::OfTemplate<tes
 // CONVTGEN_UPDATE_GOLDENS=1 writes the file anew: read the difference before it is committed.
 TEST_P(TensorCoreSource, IsTheCommittedOne) {
   const std::string path = std::string(CONVTGEN_GOLDENS) + "/" + GetParam().fact.name + ".cu";
-  const std::string text = source_of(GetParam().template_name, GetParam().fact.layer).text;
+  const std::string text =
+      source_of(GetParam().template_name, GetParam().fact.layer, GetParam().fact.architecture).text;
   if (std::getenv("CONVTGEN_UPDATE_GOLDENS") != nullptr) {
     std::ofstream(path) << text;
   }

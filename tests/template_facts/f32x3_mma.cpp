@@ -36,10 +36,6 @@ TemplateFacts facts_of_f32x3_mma() {
       .kinds = add_kinds,
       .refused =
           {
-              {.layer = "16 -> 16; kernel 3; compute f32x3",
-               .reason = "architecture sm_75 has no cp.async; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
-                         "sm_100, sm_103, sm_110, sm_120, sm_121",
-               .architecture = "sm_75"},
               {.layer = "16 -> 16; kernel 3; compute tf32", .reason = "compute tf32; it takes f32x3"},
               {.layer = "16 -> 64; kernel 3; groups 4; compute f32x3",
                .reason = "groups of 4 input channels; tensor cores want 16"},
@@ -76,7 +72,13 @@ TemplateFacts facts_of_f32x3_mma() {
       .on_other_chips = {{.layer = "20 -> 16; kernel 3; stride 2; padding 1; input 1x9x24; bias; compute f32x3",
                           .sizes = {1, {9, 24}}},
                          {.layer = "64 -> 24; kernel 4; stride 2; padding 1; input 2x8x32; compute f32x3; layout nhwc",
-                          .sizes = {2, {8, 32}}}},
+                          .sizes = {2, {8, 32}}},
+                         {.layer = "40 -> 16; kernel 3; stride 2; padding 1; input 1x9x24; compute f32x3",
+                          .sizes = {1, {9, 24}},
+                          .chips = {"sm_75"}},
+                         {.layer = "72 -> 24; kernel 5; padding 2; input 2x8x20; compute f32x3; layout nhwc",
+                          .sizes = {2, {8, 20}},
+                          .chips = {"sm_75"}}},
       .packed =
           {
               {.name = "MmaF32x3",
@@ -93,6 +95,8 @@ TemplateFacts facts_of_f32x3_mma() {
                        .layer = "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3",
                        .by_rows = true},
                   },
+              // Of packed weights, and of channels of a small image: eight of them lie near one another.
+              .unseen = {"kernel: static_cast<long long>(n_tile)", "load_values: * #ll"},
               .tiles = tiles_of_window},
       .mutants =
           {

@@ -30,6 +30,7 @@ struct Refused {
 struct OnOtherChips {
   const char* layer;  // without "conv_transpose2d"
   InputSizes sizes;   // of x in the call
+  std::vector<std::string> chips = {};  // none: TemplateFacts::other_chips
 };
 
 /// Another text in the template's program, by which the shared memory of its plan for the layer becomes another.

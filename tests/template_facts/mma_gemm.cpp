@@ -37,7 +37,7 @@ TemplateFacts facts_of_mma_gemm() {
       .refused =
           {
               {.layer = "16 -> 16; kernel 3; compute tf32",
-               .reason = "architecture sm_75 has no cp.async; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
+               .reason = "architecture sm_75 has no mma.sync of tf32; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
                          "sm_100, sm_103, sm_110, sm_120, sm_121",
                .architecture = "sm_75"},
               {.layer = "16 -> 64; kernel 3; groups 4; compute tf32",
@@ -58,6 +58,9 @@ TemplateFacts facts_of_mma_gemm() {
                         "layout nhwc; bias; fuse relu",
                .architecture = "sm_80",
                .others = other_layers()},
+              {.name = "mma_gemm_turing",
+               .layer = "conv_transpose2d 64 -> 32; kernel 2x2; stride 2x2; input 16x32x32; dtype f16; layout nhwc",
+               .architecture = "sm_75"},
           },
       .compiled =
           {
@@ -73,7 +76,13 @@ TemplateFacts facts_of_mma_gemm() {
       .on_other_chips = {{.layer = "20 -> 16; kernel 3; stride 2; padding 1; input 1x9x24; bias; compute tf32",
                           .sizes = {1, {9, 24}}},
                          {.layer = "64 -> 24; kernel 4; stride 2; padding 1; input 2x8x32; dtype bf16; layout nhwc",
-                          .sizes = {2, {8, 32}}}},
+                          .sizes = {2, {8, 32}}},
+                         {.layer = "20 -> 16; kernel 3; stride 2; padding 1; input 1x9x24; bias; dtype f16",
+                          .sizes = {1, {9, 24}},
+                          .chips = {"sm_75"}},
+                         {.layer = "72 -> 24; kernel 4; stride 2; padding 1; input 2x8x32; dtype f16; layout nhwc",
+                          .sizes = {2, {8, 32}},
+                          .chips = {"sm_75"}}},
       .packed =
           {
               {.name = "MmaF16",

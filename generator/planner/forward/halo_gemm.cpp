@@ -39,11 +39,7 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, k
                    kKBlocks, kNTiles, kPositions, kInputBytes, kPixels, kPlaceStep, kKBlockWeightBytes, kThreads,
                    kSharedBytes, kPackedBytes, kAlignment);
 
-/// What the choice depends on.
-struct Facts : FactsOf<Block> {
-  double written_bytes = static_cast<double>(shape.output_elements * bytes);  // that a call moves at the least
-  double read_bytes = cost.bytes - written_bytes;
-};
+using Facts = window::WindowFacts<Block>;
 
 /// As many stages as fit; false where too few do. Ping-pong warpgroups need more of them than a tile
 /// has k-blocks (the template has the reason).

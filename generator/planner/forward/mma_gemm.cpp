@@ -41,22 +41,21 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, k
                    kPlaces, kBatches, kWarpChannels, kLoads, kOuterHalo, kKBlockWeightBytes, kStepProducts, kThreads,
                    kSharedBytes, kPackedBytes, kPackedRows, kAlignment);
 
-/// What the choice depends on.
-struct Facts : FactsOf<Block> {
-  double written_bytes = static_cast<double>(shape.output_elements * bytes);  // that a call moves at the least
-  double read_bytes = cost.bytes - written_bytes;
-};
+using Facts = window::WindowFacts<Block>;
 
 /// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers where
 /// they allow none, and where channels come first.
 std::int64_t copy_bytes_of(const Facts& f) {
   const std::int64_t widest = std::gcd(f.group_in * f.bytes, 16);
-  return f.channels_last && widest >= 4 ? widest : 0;
+  return f.channels_last && widest >= 4 && f.target.features.has(Feature::kCpAsync) ? widest : 0;
 }
 
 /// Elements that are loaded to registers together.
 std::int64_t vector_of(const Facts& f, const Block& b) {
-  if (f.channels_last || f.bytes == 4) {
+  if (f.channels_last) {
+    return b.copy_bytes == 0 && f.group_in % f.vector == 0 ? f.vector : 1;
+  }
+  if (f.bytes == 4) {
     return 1;
   }
   Constants& c = f.of(b);
@@ -104,27 +103,21 @@ void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& leas
   }
 }
 
-struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
-  static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16,        Feature::kMmaBf16,
-                                      Feature::kMmaTf32,  Feature::kPackedConvert, Feature::kCpAsync};
-  static constexpr std::size_t kMostPlans = 10;
-
-  static Checks checks(const Layer& layer) {
-    return {check_group_channels(layer), window::check_padding(layer, kHeight), window::check_padding(layer, kWidth),
-            mma_window::check_shifts(layer, kHeight), mma_window::check_shifts(layer, kWidth)};
+struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
+  static Checks size_checks(const Facts& f) {
+    const Compute compute = f.layer.compute;
+    return {check_features(f.target, compute == Compute::kTf32   ? kNeeds + Features{Feature::kMmaTf32}
+                                     : compute == Compute::kBf16 ? kNeeds + Features{Feature::kMmaBf16}
+                                                                 : kNeeds)};
   }
   static Parameters parameters(const Problem& problem) {
-    return with(ExchangingPlanner::parameters(problem), {{"groups", problem.layer.groups},
-                                                         {"input_stride_h", problem.layer.axes[kHeight].input_stride},
-                                                         {"input_stride_w", problem.layer.axes[kWidth].input_stride}});
+    return with_product_types(window_parameters(problem.layer), problem.layer.dtype);
   }
   static Blocks blocks(const Facts& f) {
     Least least;
     const bool can_be_flat = window::can_be_flat(f, reach_of(f.of({})));
-    const Axis& rows = f.layer.axes[kHeight];
-    const bool may_part = rows.stride > 1 && rows.kernel % rows.stride == 0 && rows.dilation == 1;
     return BlockChoices(Block{.copy_bytes = copy_bytes_of(f)})
-        .each(&Block::phase_rows, may_part ? std::vector{rows.stride, std::int64_t{1}} : std::vector{rows.stride})
+        .each(&Block::phase_rows, mma_window::phase_rows(f))
         .each(&Block::warps_m, &Block::warps_n, {{4, 1}, {8, 1}, {2, 2}, {4, 2}, {8, 2}, {2, 4}, {4, 4}, {1, 4}})
         .each(&Block::warp_tiles, {1, 2, 4})
         .each(&Block::block_n, {8, 16, 24, 32, 64})
@@ -185,10 +178,6 @@ struct MmaGemm : ExchangingPlanner<Facts, kConstants> {
                                  .hidden_less = f.factors.hidden_less,
                                  .measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_gemm_beside_wgmma
                                                                                     : f.factors.mma_gemm_measured});
-  }
-  /// Of blocks that differ in their pipelines alone, the fastest will do.
-  static bool alike(const Block& one, const Block& other) {
-    return one.flat == other.flat && mma_window::alike(one, other);
   }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     const std::string outputs = b.flat ? fmt::format("{}", c[kPositions] * c[kPhases])

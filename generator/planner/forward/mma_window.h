@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
+#include "generator/planner/forward/window.h"
 #include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
@@ -119,10 +121,36 @@ template <typename Block>
 
 /// Whether blocks differ in their pipelines alone: of these the fastest will do.
 template <typename Block>
-[[nodiscard]] bool alike(const Block& one, const Block& other) {
-  return one.tile_h == other.tile_h && one.tile_w == other.tile_w && one.warps_m == other.warps_m &&
-         one.warps_n == other.warps_n && one.warp_tiles == other.warp_tiles && one.block_n == other.block_n &&
-         one.phase_rows == other.phase_rows && one.resident == other.resident;
+[[nodiscard]] bool are_alike(const Block& one, const Block& other) {
+  return window::is_flat(one) == window::is_flat(other) && one.tile_h == other.tile_h && one.tile_w == other.tile_w &&
+         one.warps_m == other.warps_m && one.warps_n == other.warps_n && one.warp_tiles == other.warp_tiles &&
+         one.block_n == other.block_n && one.phase_rows == other.phase_rows && one.resident == other.resident;
 }
+
+/// Phase rows of a block: all, or with the same kernel rows for each, one.
+[[nodiscard]] inline std::vector<std::int64_t> phase_rows(const LayerFacts& f) {
+  const Axis& rows = f.layer.axes[kHeight];
+  const bool may_part = rows.stride > 1 && rows.kernel % rows.stride == 0 && rows.dilation == 1;
+  return may_part ? std::vector{rows.stride, std::int64_t{1}} : std::vector{rows.stride};
+}
+
+/// A planner of such a template.
+template <typename F, const auto& kWanted>
+struct WindowPlanner : ExchangingPlanner<F, kWanted> {
+  static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16K8};  // of f16
+  static constexpr std::size_t kMostPlans = 10;
+
+  static Checks checks(const Layer& layer) {
+    return {check_group_channels(layer), window::check_padding(layer, kHeight), window::check_padding(layer, kWidth),
+            check_shifts(layer, kHeight), check_shifts(layer, kWidth)};
+  }
+  /// Without those of products.
+  static Parameters window_parameters(const Layer& layer) {
+    return with(product_parameters(layer), {{"groups", layer.groups},
+                                            {"input_stride_h", layer.axes[kHeight].input_stride},
+                                            {"input_stride_w", layer.axes[kWidth].input_stride}});
+  }
+  static bool alike(const typename F::Block& one, const typename F::Block& other) { return are_alike(one, other); }
+};
 
 }  // namespace convtgen::mma_window

@@ -13,6 +13,13 @@ namespace convtgen::window {
 
 inline constexpr std::int64_t kMostPositions = 1 << 30;  // of an image in a sequence, which 32 bits count
 
+/// What the choice depends on.
+template <typename Block>
+struct WindowFacts : FactsOf<Block> {
+  double written_bytes = static_cast<double>(this->shape.output_elements * this->bytes);  // of a call at the least
+  double read_bytes = this->cost.bytes - written_bytes;
+};
+
 /// Constants of the templates: zeros behind rows and images in a sequence, the first position, and how many there are
 /// beyond the input.
 struct Reach {
@@ -46,8 +53,8 @@ template <typename Block>
     return f.sizes.batch * ceil_div(f.shape.out[kHeight], b.tile_h) * ceil_div(f.shape.out[kWidth], b.tile_w);
   }
   return is_flat(b) ? ceil_div(f.sizes.batch * (rows + reach.gap_h) * (columns + reach.gap_w), b.tile_h * b.tile_w)
-                : f.sizes.batch * ceil_div(rows + reach.beyond_h - reach.first_h, b.tile_h) *
-                      ceil_div(columns + reach.beyond_w - reach.first_w, b.tile_w);
+                    : f.sizes.batch * ceil_div(rows + reach.beyond_h - reach.first_h, b.tile_h) *
+                          ceil_div(columns + reach.beyond_w - reach.first_w, b.tile_w);
 }
 
 /// Adds a block's tiles of this many parts of 64 positions: 8x8 each or, where rows are wanted, 1x64, and flat ones

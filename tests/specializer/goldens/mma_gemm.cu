@@ -1,8 +1,8 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; fuse relu; dtype f16; compute f16; layout nhwc
-// forward for sm_90a. Template mma_gemm: a block makes 1024 outputs of 32 channels; 16 taps; 219.0 KiB shared.
+// forward for sm_80. Template mma_gemm: a block makes 1024 outputs of 32 channels; 16 taps; 111.4 KiB shared.
 // Launch
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
-//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   compile: nvcc -gencode arch=compute_80,code=sm_80
 //   tensor y: 8388608 elements, written, 16-byte aligned
 //     shape (N 128, H 32, W 32, Cout 64), contiguous
 //   tensor x: 4194304 elements, read, 16-byte aligned
@@ -13,19 +13,19 @@
 //     shape (Cout 64), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_mma_gemm_forward_5a27249f617ff247_pack
+//   kernel convtgen_mma_gemm_forward_3865be3f1b17dff9_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 64; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_gemm_forward_5a27249f617ff247
+//   kernel convtgen_mma_gemm_forward_3865be3f1b17dff9
 //     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y,
 //       int batch
-//     grid 132; block 256; shared 224256
+//     grid 108; block 256; shared 114048
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 224256)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 224256)
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 114048)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 114048)
 
-namespace convtgen_mma_gemm_forward_5a27249f617ff247_source {
+namespace convtgen_mma_gemm_forward_3865be3f1b17dff9_source {
 
 // ---- Device primitives ----
 
@@ -43,9 +43,11 @@ __device__ __forceinline__ unsigned int shared_address(const void* to) {
   return __cvta_generic_to_shared(to);
 }
 
-// Writes 8 bytes (aligned to 8) to global memory in one instruction.
-__device__ __forceinline__ void store_global_8(void* to, uint2 value) {
-  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
 }
 
 // Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
@@ -62,8 +64,8 @@ __device__ __forceinline__ void async_copy_commit() {
 // Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still in flight.
 __device__ __forceinline__ void async_copy_wait(int pending) {
   switch (pending) {
-    case 2:
-      asm volatile("cp.async.wait_group 2;" ::: "memory");
+    case 0:
+      asm volatile("cp.async.wait_group 0;" ::: "memory");
       break;
     default:
       __trap();
@@ -109,8 +111,9 @@ constexpr int kPackers = 256;  // threads of a block that packs weights
 constexpr int kGroupIn = 128;
 constexpr int kGroupOut = 64;
 constexpr int kPositions = 256;
-constexpr int kWarpRows = 64;  // positions
-constexpr int kStagedColumns = 260;
+constexpr int kWarpRows = 32;  // positions
+constexpr int kWarpChannels = 32;
+constexpr int kStagedColumns = 258;
 constexpr int kRowPitch = 17;  // used only with a halo of rows
 constexpr int kPixelPitch = 80;
 constexpr int kAllPlaces = 274;
@@ -118,11 +121,11 @@ constexpr int kPlaceStep = 64;  // from a place of a thread to its next
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kInputBytes = 23264;         // the input of a stage
+constexpr int kInputBytes = 24192;         // the input of a stage
 constexpr int kTapBytes = 1024;            // of a step
 constexpr int kKBlockWeightBytes = 32768;  // of a k-block
-constexpr int kStageBytes = 56032;         // input; weights if not resident
-constexpr int kBiasOffset = 224128;        // one a channel
+constexpr int kStageBytes = 56960;         // input; weights if not resident
+constexpr int kBiasOffset = 113920;        // one a channel
 
 // The block's kernel row and the kernel column that read so far before a position for a phase; -1: none.
 __device__ int kernel_row(int before, int phase_row) {
@@ -149,7 +152,7 @@ __device__ bool has_taps(int y, int x) {
 }
 
 __device__ int pixel_offset(int pixel) {
-  return pixel * kPixelPitch + pixel / 4 * 16;
+  return pixel * kPixelPitch + pixel / 2 * 16;
 }
 
 // The row and the column in the tile of its first position that a warp has, which is so many positions behind the
@@ -168,13 +171,13 @@ __device__ __forceinline__ int rows_to() {
 }
 
 __device__ __forceinline__ int columns_to(int tile, int i) {
-  return i * 4 + tile;
+  return i * 2 + tile;
 }
 
 // The first inner tap that may need a load, for some tile; -1: none.
 __device__ int first_use(int load) {
   int first = -1;
-  for (int tile = 3; tile >= 0; --tile) {
+  for (int tile = 1; tile >= 0; --tile) {
     const int inner = tile + 1 - load;
     first = inner >= 0 && inner <= 1 ? inner : first;
   }
@@ -188,7 +191,7 @@ __device__ bool has_taps_at(int outer, int inner) {
 // Whether products of an outer tap need that load.
 __device__ bool is_needed(int outer, int load) {
   bool needed = false;
-  for (int tile = 0; tile < 4; ++tile) {
+  for (int tile = 0; tile < 2; ++tile) {
     const int inner = tile + 1 - load;
     needed = needed || (inner >= 0 && inner <= 1 && has_taps_at(outer, inner));
   }
@@ -214,8 +217,8 @@ __device__ __forceinline__ int own_channel(int co) {
 
 // The column where the weights of a channel of the block stand: a thread's columns are its own channels.
 __device__ __forceinline__ int column_of_channel(int channel) {
-  const int i = channel / 16 * 4 + channel % 4;
-  const int thread = channel / 4 % 4;
+  const int i = channel / 32 * 8 + channel % 8;
+  const int thread = channel / 8 % 4;
   return i / 2 * 8 + thread * 2 + i % 2;
 }
 
@@ -223,7 +226,7 @@ __device__ __forceinline__ int column_of_channel(int channel) {
 
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_gemm_forward_5a27249f617ff247_pack(const unsigned short* __restrict__ weight,
+    convtgen_mma_gemm_forward_3865be3f1b17dff9_pack(const unsigned short* __restrict__ weight,
                                                     unsigned char* __restrict__ packed) {
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
@@ -299,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       }
       words[3] = halves[0] | (halves[1] << 16);
     }
-    const int of_warp = co % 16;
+    const int of_warp = co % kWarpChannels;
     const int column = co % 32 - of_warp + column_of_channel(of_warp);
     const int n_tile = group * 2 + co / 32;
     unsigned char* k_block = packed + (static_cast<long long>(n_tile) * 4 + unit / 4) * kKBlockWeightBytes;
@@ -416,7 +419,7 @@ __device__ __forceinline__ void stage_weights(unsigned char* to, const unsigned 
 // ---- Products ----
 
 // One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp.
-using Accumulators = float[4][4][2][4];
+using Accumulators = float[2][4][4][4];
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   mma_k16_f16(acc, a, b);
@@ -429,12 +432,12 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
   // taps (0 to 3, 0 to 3)
   #pragma unroll
   for (int outer = 0; outer <= 1; ++outer) {
-    unsigned int a[5][4];
+    unsigned int a[3][4];
     #pragma unroll
     for (int inner = 0; inner <= 1; ++inner) {
       // The first tap's loads are those of all tiles; next taps add those that no tap before them needed.
       #pragma unroll
-      for (int load = 0; load < 5; ++load) {
+      for (int load = 0; load < 3; ++load) {
         if (first_use(load) == inner && is_needed(outer, load)) {
           matrix_load_x4(a[load], input + pixel_offset((1 - outer) * kRowPitch + load));
         }
@@ -445,13 +448,16 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
         const int column = kernel_column(inner, phase % 2);
         if (row >= 0 && column >= 0) {
           const unsigned char* of_tap = weights + (row * 4 + column) * kTapBytes;
-          const uint4 words = *reinterpret_cast<const uint4*>(of_tap);
-          const unsigned int b[2] = {words.x, words.y};
-          const unsigned int next[2] = {words.z, words.w};
           #pragma unroll
-          for (int tile = 0; tile < 4; ++tile) {
-            multiply_add(acc[tile][phase][0], a[tile + 1 - inner], b);
-            multiply_add(acc[tile][phase][1], a[tile + 1 - inner], next);
+          for (int two = 0; two < 2; ++two) {
+            const uint4 words = *reinterpret_cast<const uint4*>(of_tap + two * 512);
+            const unsigned int b[2] = {words.x, words.y};
+            const unsigned int next[2] = {words.z, words.w};
+            #pragma unroll
+            for (int tile = 0; tile < 2; ++tile) {
+              multiply_add(acc[tile][phase][two * 2], a[tile + 1 - inner], b);
+              multiply_add(acc[tile][phase][two * 2 + 1], a[tile + 1 - inner], next);
+            }
           }
         }
       }
@@ -494,7 +500,7 @@ __device__ bool is_made(int phase) {
 }
 
 // The thread's i-th channel of a phase of a tile, for its row of that half.
-__device__ __forceinline__ float acc_of(const float (&acc)[4][2][4], int phase, int i, int half) {
+__device__ __forceinline__ float acc_of(const float (&acc)[4][4][4], int phase, int i, int half) {
   return is_made(phase) ? acc[phase][i / 2][half * 2 + i % 2] : 0;
 }
 
@@ -506,7 +512,7 @@ __device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned sh
   #pragma unroll
   for (int half = 0; half < 2; ++half) {
     #pragma unroll
-    for (int first = 0; first < 4; ++first) {
+    for (int first = 0; first < 2; ++first) {
       // The first of the positions whose outputs are adjacent.
       const int column = first_column(place) + columns_to(first, row + half * 8);
       const int at = tile.m_x + column;  // in the sequence
@@ -524,12 +530,13 @@ __device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned sh
             if (ox >= 0 && ox < 32) {
               unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
               const int own = own_channel(channel);
-              float values[4];
+              float values[8];
               #pragma unroll
-              for (int v = 0; v < 4; ++v) {
+              for (int v = 0; v < 8; ++v) {
                 values[v] = epilogue(acc_of(acc[first], phase_h * 2 + phase_w, v, half), bias[own + v]);
               }
-              store_global_8(to + own, make_uint2(pair(values[0], values[1]), pair(values[2], values[3])));
+              store_global_16(to + own, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
+                                                   pair(values[4], values[5]), pair(values[6], values[7])));
             }
           }
         }
@@ -547,7 +554,7 @@ struct Next {
 };
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_gemm_forward_5a27249f617ff247(const unsigned short* __restrict__ x,
+    convtgen_mma_gemm_forward_3865be3f1b17dff9(const unsigned short* __restrict__ x,
                                                const unsigned char* __restrict__ packed,
                                                const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
                                                int batch) {
@@ -569,32 +576,28 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   // The lane's pixel of its warp's first tile, and its weights.
   const int lane = thread % 32;
-  const int warp_m = thread / 32 % 4;
-  const int warp_n = thread / 128;
+  const int warp_m = thread / 32 % 8;
+  const int warp_n = thread / 256;
   const int place = warp_m * kWarpRows;
   const int pixel = (first_row(place) + rows_to()) * kStagedColumns + (first_column(place) + columns_to(0, lane % 16));
-  const int input_offset = pixel * kPixelPitch + pixel / 4 * 16 + lane / 16 * 16;
-  const int weight_offset = warp_n * 512 + lane * 16;
+  const int input_offset = pixel * kPixelPitch + pixel / 2 * 16 + lane / 16 * 16;
+  const int weight_offset = warp_n * 1024 + lane * 16;
 
   Next next;
   next.index = first_tile;
   next.k_block = 0;
   Places places;
   find_places(places, staged_tile(first_tile), thread, batch);
-  #pragma unroll 1
-  for (int stage = 0; stage < 3; ++stage) {
-    if (next.index < tiles) {
-      unsigned char* to = shared + stage * kStageBytes;
-      stage_input(to, x, places, next.k_block * 32, thread);
-      stage_weights(to + kInputBytes, own_weights + next.k_block * kKBlockWeightBytes);
-      if (++next.k_block == 4) {
-        next.k_block = 0;
-        next.index += next_tile;
-        find_places(places, staged_tile(next.index), thread, batch);
-      }
+  if (next.index < tiles) {
+    stage_input(shared, x, places, next.k_block * 32, thread);
+    stage_weights(shared + kInputBytes, own_weights + next.k_block * kKBlockWeightBytes);
+    if (++next.k_block == 4) {
+      next.k_block = 0;
+      next.index += next_tile;
+      find_places(places, staged_tile(next.index), thread, batch);
     }
-    async_copy_commit();
   }
+  async_copy_commit();
 
   int stage = 0;
   #pragma unroll 1
@@ -603,9 +606,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     #pragma unroll 1
     for (int k_block = 0; k_block < 4; ++k_block) {
       const unsigned char* from = shared + stage * kStageBytes;
-      async_copy_wait(2);
+      async_copy_wait(0);
       __syncthreads();  // the stage has come, and all have read the one that is staged now
-      const int staged = stage == 0 ? 3 : stage - 1;
+      const int staged = stage == 0 ? 1 : stage - 1;
       unsigned char* to = shared + staged * kStageBytes;
       const bool more = next.index < tiles;
       if (more) {
@@ -619,13 +622,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       async_copy_commit();
       multiply_k_block(acc, from + input_offset, from + kInputBytes + weight_offset);
-      stage = stage + 1 == 4 ? 0 : stage + 1;
+      stage = stage + 1 == 2 ? 0 : stage + 1;
     }
     const Tile tile = flat_tile(index, 0);
-    store_tiles(acc, y + first_out, biases, tile, place, lane / 4, warp_n * 16 + lane % 4 * 4, batch);
+    store_tiles(acc, y + first_out, biases, tile, place, lane / 4, warp_n * kWarpChannels + lane % 4 * 8, batch);
   }
 }
 
-}  // namespace convtgen_mma_gemm_forward_5a27249f617ff247_source
-using convtgen_mma_gemm_forward_5a27249f617ff247_source::convtgen_mma_gemm_forward_5a27249f617ff247_pack;
-using convtgen_mma_gemm_forward_5a27249f617ff247_source::convtgen_mma_gemm_forward_5a27249f617ff247;
+}  // namespace convtgen_mma_gemm_forward_3865be3f1b17dff9_source
+using convtgen_mma_gemm_forward_3865be3f1b17dff9_source::convtgen_mma_gemm_forward_3865be3f1b17dff9_pack;
+using convtgen_mma_gemm_forward_3865be3f1b17dff9_source::convtgen_mma_gemm_forward_3865be3f1b17dff9;
