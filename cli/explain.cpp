@@ -155,9 +155,7 @@ std::string chip_of(const ExplainOptions& options, const std::vector<TuningRecor
 /// What could run, and why the other templates can't.
 void print_candidates(const ExplainOptions& options, const PlannedLayer& planned, const InputSizes& sizes,
                       const std::vector<TuningRecord>& records) {
-  Problem problem = planned.problem;
-  problem.target.chip = chip_of(options, records, problem);
-  const Result<Candidates> all = candidates(problem, options.planned ? Records::kNone : Records::kShipped);
+  const Result<Candidates> all = candidates(planned.problem, options.planned ? Records::kNone : Records::kShipped);
   if (!all) {
     return;  // there would be no planned layer
   }
@@ -251,7 +249,7 @@ Exit explain(const ExplainOptions& options) {
   const std::shared_ptr<Store> store = store_of("");
   const std::vector<TuningRecord> records = stored_records(*store);
   const Planner planner = [&](Problem problem) {
-    problem.target.chip = chip_of(options, records, problem);
+    problem.target = planned_for(problem.target, chip_of(options, records, problem));
     return plans_on_chip(*store, problem, options.planned);
   };
   std::vector<PlannedLayer> planned;
@@ -259,6 +257,9 @@ Exit explain(const ExplainOptions& options) {
     auto more = plan_layers(*layers, options.direction, architecture, planner, exit);
     if (!more) {
       return exit;
+    }
+    for (PlannedLayer& each : *more) {
+      each.problem.target = planned_for(each.problem.target, chip_of(options, records, each.problem));
     }
     std::ranges::move(*more, std::back_inserter(planned));
   }
@@ -313,8 +314,8 @@ void add_explain(CLI::App& app, Exit& exit) {
   add_architectures_option(*verb, options->architectures, Architectures::kReal);
   add_direction_option(*verb, options->direction);
   verb->add_option("--chip", options->chip,
-                   "The GPU, as \"NVIDIA H200\", whose tuning records choose plans; unless given, this machine's of "
-                   "that architecture, else the first that the store has a record of.")
+                   "The GPU, as \"NVIDIA H200\", whose tuning records and rates choose plans; unless given, this "
+                   "machine's of that architecture, else the first that the store has a record of.")
       ->type_name("NAME");
   add_planned_option(*verb, options->planned);
   add_input_option(*verb, options->input);

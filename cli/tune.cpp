@@ -1,6 +1,7 @@
 // convtgen tune: which of the planner's candidates is the fastest here; kept for every later process.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -82,7 +83,16 @@ Exit export_records(const TuneVerb& options, Store& store) {
     print_error(written.error().message);
     return Exit::kUsage;
   }
-  fmt::print("{}: {} records\n", options.export_file, records.size());
+  std::map<std::string, std::size_t> chips;
+  for (const TuningRecord& record : records) {
+    ++chips[record.chip];
+  }
+  std::string of_chips;
+  for (const auto& [chip, number] : chips) {
+    of_chips += fmt::format("{}{} of {}", of_chips.empty() ? "" : ", ", number, chip);
+  }
+  fmt::print("{}: {} records{}\n", options.export_file, records.size(),
+             of_chips.empty() ? "" : fmt::format(" ({})", of_chips));
   return Exit::kOk;
 }
 
@@ -248,8 +258,7 @@ Exit compile_layers(const TuneVerb& options, const std::vector<NamedLayer>& laye
       print_error(known.error().message);
       return Exit::kUsage;
     }
-    PlannedTarget target = *known;
-    target.chip = options.chip;
+    const PlannedTarget target = planned_for(*known, options.chip);
     for (const NamedLayer& named : layers) {
       // Sizes that the layer leaves open are no part of its kernels.
       const Result<SizedLayer> sized =

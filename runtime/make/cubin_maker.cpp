@@ -99,7 +99,8 @@ Outcome<std::shared_ptr<const Nvrtc>> CubinMaker::load(Compiler& compiler) {
 }
 
 Outcome<MadeKernel> CubinMaker::generate_older(const MadeKernel& made, const Target& target) {
-  const Problem problem{made.problem.layer, made.problem.direction, target};
+  const Problem problem{made.problem.layer, made.problem.direction,
+                        planned_for(within(target, made.problem.target), made.problem.target.chip)};
   std::string record = stored_record(*store_, problem, chip_);
   if (record.empty()) {
     std::string own = stored_record(*store_, made.problem, chip_);
@@ -123,7 +124,7 @@ bool CubinMaker::take(MadeKernel& made, const Wanted& wanted, std::string_view b
     if (!older) {
       return false;
     }
-    auto again = generate_older(made, target_on(older->target, *wanted.chip));
+    auto again = generate_older(made, older->target);
     if (!again) {
       return false;
     }
@@ -202,8 +203,7 @@ Outcome<MadeKernel> CubinMaker::compile(MadeKernel made, const Wanted& wanted, C
 }
 
 Outcome<MadeKernel> CubinMaker::generate(const Layer& layer, Direction direction, const Target& target) {
-  Problem problem{layer, direction, target};
-  problem.target.chip = chip_;
+  const Problem problem{layer, direction, planned_for(target, chip_)};
   return generate_first(problem, stored_record(*store_, problem, chip_), 0);
 }
 
@@ -213,8 +213,7 @@ Outcome<MadeKernel> CubinMaker::make_for_chip(const Layer& layer, Direction dire
   if (!target) {
     return fail_with(Status::kUnsupported, target.error());
   }
-  Problem problem{layer, direction, *target};
-  problem.target.chip = record_name(chip_, chip);
+  const Problem problem{layer, direction, planned_for(*target, record_name(chip_, chip))};
   const auto plans = choose_plans(problem, stored_record(*store_, problem, problem.target.chip));
   if (!plans) {
     return std::unexpected(plans.error());

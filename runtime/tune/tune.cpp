@@ -241,9 +241,7 @@ Result<PlannedTarget> target_of_device(const Device& device, std::string_view ar
   if (!code) {
     return fail(std::move(code.error().message));
   }
-  PlannedTarget target = std::move(code->target);
-  target.chip = record_name(device.name(), *chip);
-  return target;
+  return planned_for(code->target, record_name(device.name(), *chip));
 }
 
 Result<std::vector<Plan>> candidates_of(const Problem& problem, std::size_t most) {

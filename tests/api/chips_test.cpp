@@ -1,6 +1,9 @@
 // Each chip with each driver and NVRTC: the API loads what the rule says, or refuses.
 #include <gmock/gmock.h>
 
+#include <string>
+#include <tuple>
+
 #include "tests/api/fake_gpu.h"
 #include "tests/cuda_device/played_chips.h"
 
@@ -82,6 +85,34 @@ TEST_F(ChipsTest, NotesSayWhatIsTrue) {
     play(own, 13000, "13.0");
     (void)Device("cuda").prepare(Layer(kOpenLayer));
     EXPECT_THAT(log_, IsEmpty());
+  }
+}
+
+// NVRTC 12.8 knows 10.0 and 12.0: their PTX, and one note; with an older driver their cubins.
+TEST_F(ChipsTest, ChipsThatNvrtcDoesNotKnowRunPtxOfOlderOnes) {
+  using std::tuple;
+  for (const auto& [capability, name, kibibytes, older] :
+       {tuple{103, "10.3", 227, "100"}, tuple{110, "11.0", 227, "100"}, tuple{121, "12.1", 99, "120"}}) {
+    const auto made = [&, chip = capability, bytes = kibibytes * 1024](int driver) {
+      play({.capability = chip,
+            .shared_bytes = bytes,
+            .driver_version = driver,
+            .nvrtc = {.version = "12.8", .number = 12080, .architectures = {75, 80, 86, 87, 89, 90, 100, 101, 120}}});
+      const Device device("cuda");
+      (void)device.prepare(Layer("conv_transpose2d 4 -> 2; kernel 3"));
+      return std::string(device.prepare(Layer(kOpenLayer)).architecture());
+    };
+    EXPECT_EQ(made(13000), std::string("compute_") + older);
+    const std::string note = std::string("does not know compute capability ") + name + " yet";
+    const std::size_t first = log_.find(note);
+    EXPECT_NE(first, std::string::npos) << log_;
+    EXPECT_EQ(log_.find(note, first + 1), std::string::npos) << "one note";
+    if (capability != 110) {
+      EXPECT_EQ(made(12060), std::string("sm_") + older);
+    } else {
+      EXPECT_THAT(thrown_by([&] { (void)made(12060); }).message,
+                  AllOf(HasSubstr("NVRTC 12.8"), HasSubstr("PTX up to CUDA 12.6 only")));
+    }
   }
 }
 

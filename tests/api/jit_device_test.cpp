@@ -11,6 +11,7 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/candidates.h"
+#include "generator/planner/chip/chip_code.h"
 #include "runtime/make/choose.h"
 #include "runtime/records/record.h"
 #include "runtime/support/counters.h"
@@ -181,15 +182,16 @@ class CubinMakerTest : public JitDeviceTest {
                               .measured = {{plan_json(best), 1}}};
     store()->insert(record_key(record), print_record(record));
   }
-  [[nodiscard]] std::vector<Plan> plans(const char* architecture) const {
-    return plan({layer_, Direction::kForward, *target_named(architecture)}).value();
+  [[nodiscard]] std::vector<Plan> plans(const char* architecture) const { return plans(*target_named(architecture)); }
+  [[nodiscard]] std::vector<Plan> plans(const Target& target) const {
+    return plan({layer_, Direction::kForward, target}).value();
   }
   Layer layer_ = *parse_layer("conv_transpose2d 8 -> 8; kernel 3");
 };
 
 TEST_F(CubinMakerTest, PtxForANewerChipGoesByTuningRecords) {
   setenv("CONVTGEN_FAKE_NVRTC_KNOWS", "75 80", 1);
-  const std::vector<Plan> older = plans("sm_80");
+  const std::vector<Plan> older = plans(within(*target_named("sm_80"), *target_named("sm_120")));
   ASSERT_GE(older.size(), 3u);
   EXPECT_EQ(plan_json(make(120).plan), plan_json(older[0]));
   // The chip's own record, where the older target has its plan too; what was compiled before it is replaced.

@@ -163,6 +163,21 @@ TEST(Chips, AsAnOlderChip) {
                                 HasSubstr("runs kernels for sm_80 (CONVTGEN_ARCHITECTURE)")));
 }
 
+// The driver's name of the GPU, or --chip, says how fast its tensor cores are.
+TEST(Chips, RatesAreOfTheGpusClassOfBoards) {
+  const Folder folder;
+  const PlayedMachine machine{89, 99 * 1024, 13000, {"13.0", 13000, {80, 89, 90}}};
+  const auto floor_on = [&](const char* gpu, std::vector<std::string> more) {
+    Setting setting = on(machine, folder);
+    setting.environment["CONVTGEN_FAKE_NAME"] = gpu;
+    more.insert(more.begin(), {"explain", "-e", kPlayedLayer, "--arch", "sm_89", "--no-compile"});
+    return convtgen(more, setting).out;
+  };
+  EXPECT_THAT(floor_on("NVIDIA L4", {}), HasSubstr("on sm_89 (L40S, data sheet)"));
+  EXPECT_THAT(floor_on("NVIDIA GeForce RTX 4070", {}), HasSubstr("on sm_89 (RTX 4090, data sheet)"));
+  EXPECT_THAT(floor_on("NVIDIA L4", {"--chip", "NVIDIA GeForce RTX 4060"}), HasSubstr("on sm_89 (RTX 4090, "));
+}
+
 TEST(Chips, WhatDoesNotRunAsAnOlderChipIsAnErrorEverywhere) {
   const Folder folder;
   const Setting own = hopper(folder, "");

@@ -55,7 +55,7 @@ TEST_F(TuneVerbTest, RecordsGoToAFileAndIntoAnotherStore) {
   const Outcome exported = tune({"--device", "host", "-e", kTiny, "-e", "conv_transpose1d 4 -> 4; kernel 3; input 2x9",
                                  "--candidates", "2", "--export", "a.json"});
   ASSERT_EQ(exported.exit, 0) << exported.err;
-  EXPECT_THAT(exported.out, HasSubstr("a.json: 2 records"));
+  EXPECT_THAT(exported.out, HasSubstr("a.json: 2 records (2 of host)"));
   const std::string file = read(folder_ / "a.json");
   const nlohmann::json records = nlohmann::json::parse(file).at("records");
   ASSERT_EQ(records.size(), 2u);
@@ -70,7 +70,7 @@ TEST_F(TuneVerbTest, RecordsGoToAFileAndIntoAnotherStore) {
   EXPECT_THAT(tune({"--device", "host", "-e", kTiny, "--candidates", "2"}, "other").out, HasSubstr("measured before"));
   EXPECT_THAT(tune({"--import", "a.json"}, "other").out, HasSubstr("0 of 2 records taken; there were"));
   EXPECT_THAT(tune({"--import", "a.json", "--again"}, "other").out, HasSubstr("2 of 2"));
-  EXPECT_THAT(tune({"--export", "c.json", "--chip", "NVIDIA H200"}).out, HasSubstr("c.json: 0 records"));
+  EXPECT_THAT(tune({"--export", "c.json", "--chip", "NVIDIA H200"}).out, HasSubstr("c.json: 0 records\n"));
   EXPECT_EQ(read(folder_ / "c.json"), "{\"records\":[\n]}\n");
 
   EXPECT_EQ(tune({"--export", "best.json", "--best"}, "other").exit, 0);
@@ -248,7 +248,7 @@ TEST_F(TuneVerbTest, AnotherFileThanOneOfRecordsIsTold) {
                           "object {{\"records\": [...]}}, as 'convtgen tune --export FILE' writes it\n",
                           file, line));
   }
-  write(folder_ / "bad.json", "{\"other\": [{}], \"records\": [\n\n{\"versions\":\n{\"format\": 3}},\n7]}\n");
+  write(folder_ / "bad.json", "{\"other\": [{}], \"records\": [\n\n{\"versions\":\n{\"format\": 4}},\n7]}\n");
   EXPECT_THAT(tune({"--import", "bad.json"}).err, HasSubstr("bad.json: line 3: record 1: key 'layer' not found\n"));
 }
 
@@ -267,7 +267,7 @@ TEST_F(TuneVerbTest, WhatIsWrongIsTold) {
   EXPECT_EQ(
       older.err,
       "convtgen: error: older.json: line 2: record 1: a record of format 1, by convtgen 0.1.0; this convtgen reads "
-      "format 3: tune again, or convert it with generator/planner/records/migrate.py of the sources\n");
+      "format 4: tune again, or convert it with generator/planner/records/migrate.py of the sources\n");
   const Outcome open = tune({"--device", "host", "-e", "conv_transpose2d 4 -> 4; kernel 2"});
   EXPECT_EQ(open.exit, 2);
   EXPECT_THAT(open.err, HasSubstr("give the sizes with --input"));

@@ -30,6 +30,9 @@ int number_in(const char* variable, int otherwise) {
 State state_of_environment() {
   State own;
   const int capability = number_in("CONVTGEN_FAKE_CAPABILITY", 10 * own.capability_major + own.capability_minor);
+  if (const char* name = std::getenv("CONVTGEN_FAKE_NAME")) {
+    own.name = name;
+  }
   own.capability_major = capability / 10;
   own.capability_minor = capability % 10;
   own.driver_version = number_in("CONVTGEN_FAKE_DRIVER_VERSION", own.driver_version);
@@ -189,7 +192,7 @@ Status cuDeviceGet(DeviceOrdinal* device, int ordinal) {
 }
 Status cuDeviceGetName(char* name, int length, DeviceOrdinal) {
   const Lock lock(mutex);
-  std::strncpy(name, "Fake GPU", static_cast<std::size_t>(length));
+  std::strncpy(name, state.name.c_str(), static_cast<std::size_t>(length));
   return enter("cuDeviceGetName", true, false);
 }
 Status cuDeviceGetAttribute(int* value, DeviceAttribute attribute, DeviceOrdinal) {

@@ -28,8 +28,9 @@ struct SeenLaunch {
 /// one it refuses; before it may stand "@ sm_80 13000" or "@ compute_80 13000", the architecture and the compiler's
 /// CUDA. Real cubins and PTX are taken too. Images that tell what they are for are loaded by the rule of real drivers.
 struct State {
-  // What the machine is. $CONVTGEN_FAKE_CAPABILITY (87), $CONVTGEN_FAKE_DRIVER_VERSION (12020) and
+  // What the machine is. $CONVTGEN_FAKE_NAME, $CONVTGEN_FAKE_CAPABILITY (87), $CONVTGEN_FAKE_DRIVER_VERSION (12020) and
   // $CONVTGEN_FAKE_SHARED are read when the library is loaded.
+  std::string name = "Fake GPU";
   int device_count = 1;
   int driver_version = 13010;
   int capability_major = 9, capability_minor = 0;

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -124,15 +126,44 @@ TEST(ChipCode, ChipsHaveLimitsOfTheirOwn) {
   EXPECT_EQ(target_of_chip(121)->multiprocessors, 48);
 }
 
-// Its own code where the compiler knows the chip, else that of its family.
-TEST(ChipCode, OlderCompilersMakeTheCodeOfTheFamily) {
+// Its own code where the compiler knows the chip, else PTX of an older one. A driver that is too old for that PTX runs
+// a cubin of the chip's family, if the chip has one.
+TEST(ChipCode, OlderCompilersMakePtxOfOlderChips) {
   const std::vector<int> nvrtc_128 = {75, 80, 86, 87, 89, 90, 100, 101, 120};
-  EXPECT_EQ(made(103, 13000, {12080, nvrtc_128}), "sm_100");
-  EXPECT_EQ(made(121, 13000, {12080, nvrtc_128}), "sm_120");
-  EXPECT_EQ(made(101, 13000, {12080, nvrtc_128}), "sm_101");
-  EXPECT_EQ(made(110, 13000, {12080, nvrtc_128}), "compute_100");
-  EXPECT_EQ(made(88, 13000, {12080, nvrtc_128}), "compute_80");
-  EXPECT_EQ(made(101, 13000, {13000, kNvrtc130}), "compute_100");
+  const std::vector<int> nvrtc_129 = {75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121};
+  const std::vector<int> nvrtc_118 = {75, 80, 86, 89, 90};  // without 8.7
+  struct Old {
+    int capability, version;
+    std::span<const int> compiles;
+    const char *made, *with_older_driver;
+  };
+  const Old kAll[] = {
+      {87, 11080, nvrtc_118, "compute_80", "refused"},   {88, 12080, nvrtc_128, "compute_80", "refused"},
+      {103, 12080, nvrtc_128, "compute_100", "sm_100"},  {110, 12080, nvrtc_128, "compute_100", "refused"},
+      {110, 12090, nvrtc_129, "compute_103", "refused"}, {121, 12080, nvrtc_128, "compute_120", "sm_120"},
+      {101, 12080, nvrtc_128, "sm_101", "sm_101"},       {101, 13000, kNvrtc130, "compute_100", "refused"},
+  };
+  for (const Old& old : kAll) {
+    EXPECT_EQ(made(old.capability, old.version, {old.version, old.compiles}), old.made) << old.capability;
+    EXPECT_EQ(made(old.capability, 11040, {old.version, old.compiles}), old.with_older_driver) << old.capability;
+  }
+}
+
+// What is planned for an older chip runs on this one: with no more shared memory.
+TEST(ChipCode, CodeOfOlderChipsHasTheLimitsOfBoth) {
+  for (int capability = kOldestChip; capability < 140; ++capability) {
+    const int most = target_of_chip(capability)->max_shared_bytes;
+    for (const int last : kNvrtc130) {
+      std::vector<int> compiles = kNvrtc130;
+      std::erase_if(compiles, [&](int each) { return each > last; });
+      for (const int driver : {0, 11040}) {
+        if (const auto code = code_for_chip({capability, driver}, CodeCompiler{13000, compiles})) {
+          const int own = target_named(code->target.architecture)->max_shared_bytes;
+          EXPECT_EQ(code->target.max_shared_bytes, std::min(own, most)) << name_of(*code) << " on " << capability;
+        }
+      }
+    }
+  }
 }
 
 TEST(ChipCode, NamesOfChipsThatGetTheCodeOfOthers) {

@@ -56,9 +56,8 @@ std::string text_of(const Layer& layer, const Plan& plan) {
 }
 
 /// A line for what is served and, where a record says that and not the cost models, one for what these say.
-std::string choices_of(const std::string& name, const Layer& layer, Direction direction,
-                       std::string_view architecture) {
-  const auto all = candidates({layer, direction, target_named(architecture).value()});
+std::string choices_of(const std::string& name, const Layer& layer, Direction direction, const PlannedTarget& target) {
+  const auto all = candidates({layer, direction, target});
   if (!all) {
     return fmt::format("{}: {}\n", name, all.error().message);
   }
@@ -76,7 +75,7 @@ std::string choices_of(const std::string& name, const Layer& layer, Direction di
 
 /// The choices for the layers of a file.
 std::string choices_of_file(const char* path, std::span<const Mode> modes, Direction direction,
-                            std::string_view architecture, std::string_view suffix) {
+                            const PlannedTarget& target, std::string_view suffix) {
   const auto layers = parse_file(text_of_file(path));
   EXPECT_TRUE(layers) << path;
   std::string choices;
@@ -89,7 +88,7 @@ std::string choices_of_file(const char* path, std::span<const Mode> modes, Direc
         layer.layout = layout;
         layer.directions = {direction};
         choices += choices_of(fmt::format("{}.{}.{}{}", named.name, name_of(mode.compute), name_of(layout), suffix),
-                              layer, direction, architecture);
+                              layer, direction, target);
       }
     }
   }
@@ -116,12 +115,13 @@ void expect_committed(const std::string& choices, const std::string& path, int l
 TEST(FirstChoices, AreTheCommittedOnes) {
   std::string choices;
   for (const char* path : {CONVTGEN_BENCHMARK_LAYERS, CONVTGEN_OUTSIDE_LAYERS}) {
-    choices += choices_of_file(path, kModes, Direction::kForward, "sm_90a", "");
+    choices += choices_of_file(path, kModes, Direction::kForward, target_named("sm_90a").value(), "");
   }
   expect_committed(choices, CONVTGEN_FIRST_CHOICES, 500);
 }
 
-// Chips without wgmma: without asynchronous copies, with much shared memory and with little, and one with tensor copies.
+// Chips without wgmma: without asynchronous copies, with much shared memory and with little, and one with tensor
+// copies. In f32x3 GPUs of each class of boards.
 TEST(FirstChoices, OfOtherChipsAreTheCommittedOnes) {
   constexpr std::array kProducts = {Mode{Dtype::kF32, Compute::kTf32}, Mode{Dtype::kF32, Compute::kF32x3},
                                     Mode{Dtype::kF16, Compute::kF16}};
@@ -130,10 +130,28 @@ TEST(FirstChoices, OfOtherChipsAreTheCommittedOnes) {
     for (const Direction direction : {Direction::kForward, Direction::kGradWeight}) {
       const std::string suffix = fmt::format(
           "{}, {}", direction == Direction::kForward ? "" : fmt::format(".{}", name_of(direction)), architecture);
-      choices += choices_of_file(CONVTGEN_BENCHMARK_LAYERS, kProducts, direction, architecture, suffix);
+      choices +=
+          choices_of_file(CONVTGEN_BENCHMARK_LAYERS, kProducts, direction, target_named(architecture).value(), suffix);
     }
   }
-  expect_committed(choices, CONVTGEN_FIRST_CHOICES_OF_CHIPS, 1190);
+  // By the GPU's name, which says how fast its tensor cores are with f32 accumulators.
+  constexpr std::array kSplit = {Mode{Dtype::kF32, Compute::kF32x3}};
+  for (const auto& [architecture, gpu] : {std::pair{"sm_75", "Tesla T4"},
+                                          {"sm_75", "NVIDIA GeForce RTX 2080 Ti"},
+                                          {"sm_80", "NVIDIA A100-SXM4-80GB"},
+                                          {"sm_86", "NVIDIA A10"},
+                                          {"sm_86", "NVIDIA GeForce RTX 3090"},
+                                          {"sm_87", "Orin"},
+                                          {"sm_89", "NVIDIA L40S"},
+                                          {"sm_89", "NVIDIA GeForce RTX 4090"},
+                                          {"sm_100", "NVIDIA B200"},
+                                          {"sm_120", "NVIDIA RTX PRO 6000 Blackwell Workstation Edition"},
+                                          {"sm_120", "NVIDIA GeForce RTX 5090"},
+                                          {"sm_121", "NVIDIA GB10"}}) {
+    choices += choices_of_file(CONVTGEN_BENCHMARK_LAYERS, kSplit, Direction::kForward,
+                               planned_for(target_named(architecture).value(), gpu), fmt::format(", {}", gpu));
+  }
+  expect_committed(choices, CONVTGEN_FIRST_CHOICES_OF_CHIPS, 1700);
 }
 
 }  // namespace

@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 #include <sstream>
+#include <string>
+#include <string_view>
 
 #include "generator/language/language.h"
 #include "generator/planner/candidates.h"
+#include "generator/planner/chip/chip_code.h"
 #include "tests/planner/problems.h"
 
 namespace convtgen {
@@ -113,6 +117,23 @@ TEST(ShippedRecords, ThoseThatShipAreTakenByThePlanner) {
 }
 
 // kb64 in tf32: both chips have a record, with different plans.
+// Each file is of one GPU, which each record names.
+TEST(ShippedRecords, NameTheChipThatTheyWereMeasuredOn) {
+  std::set<std::string> chips;
+  for (const std::string_view file : shipped_files()) {
+    const auto records = parse_records(file);
+    ASSERT_TRUE(records) << records.error().message;
+    ASSERT_FALSE(records->empty());
+    const std::string& chip = records->front().chip;
+    EXPECT_TRUE(chip.starts_with("NVIDIA ") && !is_of_older_chip(chip)) << chip;
+    EXPECT_TRUE(chips.insert(chip).second) << chip << " has two files";
+    for (const TuningRecord& record : *records) {
+      EXPECT_EQ(record.chip, chip) << record.layer;
+      EXPECT_EQ(record.architecture, records->front().architecture) << record.layer;
+    }
+  }
+}
+
 TEST(ShippedRecords, ThatOfTheChipIsPreferred) {
   Problem problem{parse_layer("conv_transpose1d 128 -> 128; kernel 3; input 64x65536; compute tf32").value(),
                   Direction::kForward, target_named("sm_90a").value()};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ranges>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace convtgen {
@@ -178,6 +179,20 @@ Target target_on(Target target, const Chip& chip) {
   return target;
 }
 
+Target within(const Target& older, Target chip) {
+  for (int Target::* const limit :
+       {&Target::max_shared_bytes, &Target::shared_bytes_per_sm, &Target::max_threads_per_sm}) {
+    chip.*limit = std::min(older.*limit, chip.*limit);
+  }
+  for (double Target::* const rate : kCeilings) {
+    chip.*rate = older.*rate > 0 ? chip.*rate : 0;  // tensor cores take the older chip's types
+  }
+  chip.architecture = older.architecture;
+  chip.capability = older.capability;
+  chip.features = older.features;
+  return chip;
+}
+
 Result<Target> target_for(const Chip& chip) {
   const Result<Target> known = target_of_chip(chip.capability);
   if (!known) {
@@ -188,20 +203,7 @@ Result<Target> target_for(const Chip& chip) {
     return own;
   }
   const Result<Target> older = target_named(chip.as);
-  if (!older) {
-    return older;
-  }
-  for (int Target::* const limit :
-       {&Target::max_shared_bytes, &Target::shared_bytes_per_sm, &Target::max_threads_per_sm}) {
-    own.*limit = std::min((*older).*limit, own.*limit);
-  }
-  for (double Target::* const rate : kCeilings) {
-    own.*rate = (*older).*rate > 0 ? own.*rate : 0;  // tensor cores take the older chip's types
-  }
-  own.architecture = older->architecture;
-  own.capability = older->capability;
-  own.features = older->features;
-  return own;
+  return older ? within(*older, std::move(own)) : older;
 }
 
 std::string record_name(std::string_view gpu, const Chip& chip) {
@@ -224,12 +226,15 @@ std::expected<CodeTarget, NoCode> code_for_chip(const Chip& chip, const std::opt
   if (!compiler || compiles_for(compiler->architectures, own->capability)) {
     return CodeTarget{target_on(*own, chip), false};
   }
+  const std::optional<Target> virtual_target = ptx_target_of_chip(capability, compiler->architectures);
+  if (virtual_target && driver_takes(chip, *compiler)) {
+    return CodeTarget{within(*virtual_target, target_on(*own, chip)), true};
+  }
   for (const Target& target : known_targets() | std::views::reverse) {
     if (cubin_runs_on(target, capability) && compiles_for(compiler->architectures, target.capability)) {
-      return CodeTarget{target_on(target, chip), false};
+      return CodeTarget{within(target, target_on(*own, chip)), false};
     }
   }
-  const std::optional<Target> virtual_target = ptx_target_of_chip(capability, compiler->architectures);
   if (!virtual_target) {
     return no_code(NoCode::Cause::kCompiler,
                    fmt::format("{} compiles for nothing that compute capability {} can run, only for sm_{}; the chip "
@@ -237,16 +242,12 @@ std::expected<CodeTarget, NoCode> code_for_chip(const Chip& chip, const std::opt
                                compiler_text(*compiler), capability_text(capability),
                                fmt::join(compiler->architectures, ", sm_"), what_runs_on(capability)));
   }
-  CodeTarget code{target_on(*virtual_target, chip), true};
-  if (!driver_takes(chip, *compiler)) {
-    return no_code(
-        NoCode::Cause::kDriver,
-        fmt::format("{} does not know compute capability {}, so it would make PTX of {}, and the driver "
-                    "takes PTX up to CUDA {} only; take an NVRTC that makes code for {}, or one up to CUDA {}",
-                    compiler_text(*compiler), capability_text(capability), name_of(code),
-                    version_text(chip.driver_version), own->architecture, version_text(chip.driver_version)));
-  }
-  return code;
+  return no_code(
+      NoCode::Cause::kDriver,
+      fmt::format("{} does not know compute capability {}, so it would make PTX of {}, and the driver "
+                  "takes PTX up to CUDA {} only; take an NVRTC that makes code for {}, or one up to CUDA {}",
+                  compiler_text(*compiler), capability_text(capability), name_of(CodeTarget{*virtual_target, true}),
+                  version_text(chip.driver_version), own->architecture, version_text(chip.driver_version)));
 }
 
 std::string what_runs_on(int capability) {

@@ -57,8 +57,12 @@ struct Chip {
 /// nearly have them.
 [[nodiscard]] Target target_on(Target target, const Chip& chip);
 
-/// What kernels for a chip are planned for: target_of_chip() on it. Of one that runs an older chip's kernels: the older
-/// chip's features and the limits of both, at the rates of the chip itself.
+/// An older target whose code runs on a chip: its features, and the limits of both (8.8 gives a block less shared
+/// memory than 8.0), at the rates of the chip itself.
+[[nodiscard]] Target within(const Target& older, Target chip);
+
+/// What kernels for a chip are planned for: target_of_chip() on it, or the older target whose kernels it runs, within
+/// it.
 [[nodiscard]] Result<Target> target_for(const Chip& chip);
 
 /// The name of a GPU in tuning records: "NVIDIA H200", and "NVIDIA H200 as sm_80" of one that runs an older chip's
@@ -80,8 +84,9 @@ struct NoCode {
 
 /// What is compiled for a chip and loaded there. For one that runs an older chip's kernels: PTX. Else:
 /// 1. a cubin for target_of_chip(), if the compiler knows it;
-/// 2. else the newest cubin that the compiler can make for the chip;
-/// 3. else PTX for ptx_target_of_chip(), if the driver is as new as the compiler.
+/// 2. else PTX for ptx_target_of_chip(), if the driver is as new as the compiler;
+/// 3. else the newest cubin that the compiler can make for the chip.
+/// Code for another target is planned within the limits of both (within()).
 /// Without a compiler: what a compiler that knows all chips makes. The driver itself judges cubins of a newer compiler.
 /// Errors: the chip is too old; the compiler knows nothing that runs there, or not the older chip; the driver can't
 /// take its PTX.

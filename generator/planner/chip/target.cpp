@@ -224,6 +224,31 @@ const std::array kTargets = {
            .sm = sm_rates(2.4e9, 512)},
 };
 
+// The largest GeForce board of an architecture.
+struct GeForce {
+  std::string_view architecture, board;
+  int multiprocessors;
+  double bytes_per_second;
+  double clock_hz;
+  double multiply_adds = 256;      // of f16 by mma.sync with f32 accumulators, of an SM in a cycle; of tf32 half
+  double f32_multiply_adds = 128;  // FFMA
+  double f64_share = 1.0 / 64;     // of f32
+  double shared_bytes_per_cycle = 128;
+};
+constexpr std::array kGeForce = {
+    GeForce{.architecture = "sm_75",
+            .board = "RTX 2080 Ti",
+            .multiprocessors = 68,
+            .bytes_per_second = 0.616e12,
+            .clock_hz = 1.55e9,
+            .f32_multiply_adds = 64,
+            .f64_share = 1.0 / 32,
+            .shared_bytes_per_cycle = 64},
+    GeForce{"sm_86", "RTX 3090", 82, 0.936e12, 1.7e9},
+    GeForce{"sm_89", "RTX 4090", 128, 1.008e12, 2.5e9},
+    GeForce{"sm_120", "RTX 5090", 170, 1.792e12, 2.4e9},
+};
+
 // 87 of "sm_87" or, with that prefix, "compute_87".
 std::optional<int> capability_in(std::string_view name, std::string_view prefix) {
   int capability = 0;
@@ -249,6 +274,29 @@ std::optional<CodeTarget> code_of_other_chip(std::string_view name) {
 }
 
 }  // namespace
+
+Target target_of_gpu(Target target, std::string_view gpu) {
+  const auto known = std::ranges::find(kGeForce, target.architecture, &GeForce::architecture);
+  if (known == kGeForce.end() || !gpu.contains("GeForce")) {
+    return target;
+  }
+  // A chip's own number of SMs stays, with rates in proportion.
+  const auto table = std::ranges::find(kTargets, target.architecture, &Target::architecture);
+  if (target.multiprocessors == table->multiprocessors) {
+    target.multiprocessors = known->multiprocessors;
+  }
+  const double cycles = 2 * known->clock_hz * target.multiprocessors;  // of all SMs in a second, two flops each
+  target.board = known->board;
+  target.bytes_per_second = known->bytes_per_second * target.multiprocessors / known->multiprocessors;
+  target.f32_flops = cycles * known->f32_multiply_adds;
+  target.f64_flops = target.f32_flops * known->f64_share;
+  target.f16_flops = cycles * known->multiply_adds;
+  // What the architecture's tensor cores don't take stays 0.
+  target.bf16_flops = target.bf16_flops > 0 ? target.f16_flops : 0;
+  target.tf32_flops = target.tf32_flops > 0 ? target.f16_flops / 2 : 0;
+  target.sm = sm_rates(known->clock_hz, known->multiply_adds, known->shared_bytes_per_cycle);
+  return target;
+}
 
 std::span<const Target> known_targets() {
   return kTargets;

@@ -58,6 +58,11 @@ struct Target {
 /// Errors: unknown architecture; the message lists the legal ones.
 [[nodiscard]] Result<Target> target_named(std::string_view architecture);
 
+/// The target with the rates of the class of boards that a GPU of this name is of ("NVIDIA GeForce RTX 4070"): GeForce
+/// boards' tensor cores are half as fast with f32 accumulators. The rates are then those of the largest GeForce board
+/// of the architecture. The limits stay, and so does a target of any other name.
+[[nodiscard]] Target target_of_gpu(Target target, std::string_view gpu);
+
 /// Whether what is compiled for it runs on later chips too: not that of an "a" architecture.
 [[nodiscard]] bool is_portable(const Target& target);
 

@@ -27,6 +27,13 @@ struct PlannedTarget : Target {
   std::string chip = {};  // "NVIDIA H200", whose shipped records are preferred; "": any
 };
 
+/// A target as plans for a GPU of this name are chosen: by the rates of its class of boards, and by its records.
+[[nodiscard]] inline PlannedTarget planned_for(const Target& target, std::string gpu) {
+  PlannedTarget planned = target_of_gpu(target, gpu);
+  planned.chip = std::move(gpu);
+  return planned;
+}
+
 /// What a kernel is wanted for.
 struct Problem {
   Layer layer;
