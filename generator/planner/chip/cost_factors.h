@@ -164,7 +164,7 @@ namespace convtgen {
   FACTOR(mma_grad_weight_stage, 200, "of a stage's barrier, which other blocks hide") \
   FACTOR(mma_grad_weight_begin, 3000, "until a first stage has come, and until the last outputs are stored") \
   FACTOR(mma_grad_weight_measured, 1, "median of measured / predicted") \
-  FACTOR(mma_grad_weight_beside_wgmma, 3, "the same where there are templates of wgmma, which have been measured") \
+  FACTOR(mma_grad_weight_beside_wgmma, 4, "the same where there are templates of wgmma, which have been measured") \
   FACTOR(roll_store_nhwc, 2, "with channels last: of a warp's store, on top of what the cache takes")
 // clang-format on
 
