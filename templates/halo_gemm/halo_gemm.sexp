@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "dd90028954332f7a990416ed3da3573ffc665dfc37bd716cd8db9a1b44c79ba6")
+  (digest "94386d705758d54976f9caa23538ac53a7159cbf21c908f3493bd2c76d15181a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -253,62 +253,68 @@
   (primitive @48 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (primitive @55 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (file "device/element.h")
-  (function @12 device "unsigned int" pair
+  (constant @12 bool kIsFloat (== (sizeof P::Element) 4))
+  (function @15 device "unsigned int" pair
     (comment "Two elements of 16 bits in a word.")
     (attributes "__forceinline__")
     (argument float low)
     (argument float high)
     (return @1 (? (== P::type kWgmmaF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
-  (function @16 device P::Element narrow
+  (function @19 device P::Element narrow
     (attributes "__forceinline__")
     (argument float value)
-    (if_constexpr @1 (== P::type kWgmmaF16)
+    (if_constexpr @1 kIsFloat
       (then
-        (return @2 (call accumulator_to_half value)))
+        (return @2 value))
       (else
-        (if_constexpr @3 (== P::type kWgmmaBf16)
+        (if_constexpr @3 (== P::type kWgmmaF16)
           (then
-            (return @4 (call float_to_bfloat16 value)))
+            (return @4 (call accumulator_to_half value)))
           (else
-            (return @6 value))))))
-  (function @26 device float widen
+            (return @6 (call float_to_bfloat16 value)))))))
+  (function @29 device float widen
     (attributes "__forceinline__")
     (argument P::Element value)
-    (if_constexpr @1 (== P::type kWgmmaF16)
+    (if_constexpr @1 kIsFloat
       (then
-        (return @2 (call half_to_float value)))
+        (return @2 value))
       (else
-        (if_constexpr @3 (== P::type kWgmmaBf16)
+        (if_constexpr @3 (== P::type kWgmmaF16)
           (then
-            (return @4 (call bfloat16_to_float value)))
+            (return @4 (call half_to_float value)))
           (else
-            (return @6 value))))))
-  (function @37 device "unsigned int" bits_of
+            (return @6 (call bfloat16_to_float value)))))))
+  (function @40 device "unsigned int" bits_of
     (comment "An element's bits.")
     (attributes "__forceinline__")
     (argument P::Element value)
-    (if_constexpr @1 (== P::type kWgmmaTf32)
+    (if_constexpr @1 kIsFloat
       (then
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @50 device "unsigned int" operand
+  (function @53 device "unsigned int" operand
     (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (call fmaf (call __uint_as_float (& word 0xff800000u)) 0.00048828125f (call __uint_as_float word))) word)))
-  (function @57 device "unsigned int" low_halves
+  (function @60 device "unsigned int" low_halves
     (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 0xffffu) (<< b 16))))
-  (function @60 device "unsigned int" high_halves
+  (function @63 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 0xffff0000u))))
-  (function @65 device void store_together
+  (function @68 device "unsigned int" word_of
+    (comment "The word of a float, or of two elements of 16 bits.")
+    (attributes "__forceinline__")
+    (argument (pointer (const float)) values)
+    (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (at values 0)) (call pair (at values 0) (at values 1)))))
+  (function @73 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -338,7 +344,7 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @92 device void store_piece
+  (function @100 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -370,8 +376,19 @@
     (argument int outs)
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
-  (function @15 device "long long" weight_offset_at
-    (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
+  (function @15 device WeightIndex depth_weight_offset
+    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (attributes "inline")
+    (argument WeightIndex ci)
+    (argument int co)
+    (argument int kd)
+    (argument int tap)
+    (argument int outs)
+    (argument int planes)
+    (argument int taps)
+    (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci planes) kd) taps) tap) outs) co) (+ (* (+ (* (+ (* ci outs) co) planes) kd) taps) tap))))
+  (function @22 device "long long" weight_offset_at
+    (comment "Of the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
     (attributes "inline")
     (argument "long long" ci)
     (argument int co)
@@ -381,11 +398,11 @@
     (argument int kernel_h)
     (argument int kernel_w)
     (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
-  (function @22 constexpr int weight_channel_step
+  (function @29 constexpr int weight_channel_step
     (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
     (argument int taps)
     (return @1 (? P::weight_channels_last 1 taps)))
-  (function @25 constexpr int weight_tap_step
+  (function @32 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "device/exchanged_weights.h")
