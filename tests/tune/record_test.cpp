@@ -120,11 +120,11 @@ TEST(Record, OfAnotherFormatItIsAsNoneAndToldOnceAProcess) {
   const auto insert = [&](const Problem& of, const char* format) {
     const TuningRecord record = record_of(of);
     std::string text = print_record(record);
-    const std::string own = "\"format\":3";
+    const std::string own = "\"format\":4";
     store.insert(record_key(record), text.replace(text.find(own), own.size(), format));
   };
   insert(problem, "\"format\":1");
-  insert(other, "\"format\":4");
+  insert(other, "\"format\":5");
   std::vector<std::string> told;
   set_log_sink(
       [&](LogLevel level, std::string_view message) {
@@ -142,7 +142,7 @@ TEST(Record, OfAnotherFormatItIsAsNoneAndToldOnceAProcess) {
                   "tuning records of another format than 4 are ignored; the first is of format 1: 'convtgen tune' "
                   "measures anew [layer: conv_transpose2d 8 -> 8; kernel 3x3; input 1x64x64; "
                   "dtype f32; compute f32; layout nchw]"));
-  insert(problem, "\"format\":3");
+  insert(problem, "\"format\":4");
   EXPECT_EQ(parse_record(stored_record(store, problem, "NVIDIA H200")), record_of(problem));
   EXPECT_EQ(keep_choice(store, "a program's key", "a choice"), "a choice");
   EXPECT_EQ(stored_records(store).size(), 1u) << "a choice is none";
