@@ -58,21 +58,33 @@ constexpr int kWarpOutLoads = ceil_div(kWarpOutTiles, 2);
 constexpr int kAccumulators = kWarpTaps * kWarpInTiles * kWarpOutTiles * 4;  // of a thread
 constexpr long long kTotals = static_cast<long long>(kAccumulators) * kThreads;
 
-// The positions of a product: kParts rows of kPart adjacent ones, kPartRows rows apart. The next product has the next
-// rows, so that what a kernel row reads for one the kernel row before it reads for the next.
+// The positions of a product: kParts rows of kPart adjacent ones, kPartRows rows apart. The next product of a strip has
+// the next rows, so that what a kernel row reads for one the kernel row before it reads for the next. Along a row they
+// are kApart positions apart, and the next product has the next ones: then kernel columns share what they read.
 constexpr int kHalf = kInstructionK / 2;
-constexpr int kPart = P::tile_columns % kInstructionK == 0 ? kInstructionK
-                      : P::tile_columns % kHalf == 0       ? kHalf
-                                                           : kHalf / 2;
+constexpr int kApart = P::along_row ? P::strip : 1;
+constexpr int kPart = P::along_row || P::tile_columns % kInstructionK == 0 ? kInstructionK
+                      : P::tile_columns % kHalf == 0                       ? kHalf
+                                                                           : kHalf / 2;
 constexpr int kParts = kInstructionK / kPart;
 constexpr int kPartRows = P::tile_rows / kParts;
 constexpr int kKSteps = P::tile_rows * P::tile_columns / kInstructionK;
 constexpr int kStrips = kKSteps / P::strip;  // of all warps that share the positions
 constexpr int kOwnStrips = kStrips / P::warps_k;
+constexpr int kStripRows = P::along_row ? 1 : P::strip;  // from a strip to the next one below
+constexpr int kStripColumns = kPart * kApart;            // and beside
+constexpr int kColumnStrips = P::tile_columns / kStripColumns;
 constexpr int kStripProducts = P::strip * kWarpTaps * kWarpInTiles * kWarpOutTiles;  // of a warp, which are written out
-// What a strip reads of grad_y for one column of taps, at most: rows of the planes, or each kernel row's own.
-constexpr int kPlaneLoads = P::strip + kHaloH;
-constexpr int kStripLoads = smaller(kPlanesH * kPlaneLoads, P::strip* P::taps_h);
+
+// The taps of a warp that share loads, the inner ones, and the others. A strip reads, for an outer tap, so many rows of
+// the planes (or columns) at most, or each inner tap's own.
+constexpr int kInnerTaps = P::along_row ? kWarpTapsW : P::taps_h;
+constexpr int kOuterTaps = P::along_row ? P::taps_h : kWarpTapsW;
+constexpr int kInnerPeriod = P::along_row ? kPeriodW : kPeriodH;
+constexpr int kInnerStep = P::along_row ? kStepW : kStepH;
+constexpr int kInnerPlanes = smaller(kInnerTaps, kInnerPeriod);
+constexpr int kPlaneLoads = P::strip + (ceil_div(kInnerTaps, kInnerPeriod) - 1) * kInnerStep;
+constexpr int kStripLoads = smaller(kInnerPlanes * kPlaneLoads, P::strip* kInnerTaps);
 
 // The positions of a stage, of x and of each plane of grad_y. Rows of all images follow one another, each image with
 // kHaloH rows of zeros at its end. 16 bits: where eight positions are of two parts, these are in different banks.
@@ -135,8 +147,10 @@ static_assert(kAccumulators <= kMostAccumulators, "the accumulators fit the regi
 static_assert(P::taps_w % P::warps_taps == 0 && P::block_in % (16 * P::warps_in) == 0 &&
                   P::block_out % (8 * P::warps_out) == 0 && (kWarpOutTiles == 1 || kWarpOutTiles % 2 == 0),
               "warps have whole products");
-static_assert(P::tile_columns % kPart == 0 && P::tile_rows % kParts == 0 && kPartRows % P::strip == 0 &&
+static_assert(P::tile_columns % kStripColumns == 0 && P::tile_rows % kParts == 0 && kPartRows % kStripRows == 0 &&
                   kStrips % P::warps_k == 0,
               "warps have whole strips of products");
+static_assert(!P::along_row || (P::strip % 2 == 1 && (P::warps_taps == 1 || kWarpTapsW % kPeriodW == 0)),
+              "lanes read different banks, and the taps of each warp the same planes");
 static_assert(P::stages >= 2 && (P::copy_bytes > 0 || P::stages == 2),
               "what goes through registers is written while the stage before is read");

@@ -53,11 +53,13 @@ struct Parameters {
   static constexpr int warps_k = 1;
   static constexpr int blocks_per_sm = 1;
 
-  // The positions of a stage: tile_rows rows of tile_columns. A warp makes the products of `strip` rows of them one
-  // after the other, so that kernel rows share what they load.
+  // The positions of a stage: tile_rows rows of tile_columns. A warp makes `strip` products one after the other: of
+  // rows below one another, so that kernel rows share what they load; or along_row, of every strip-th position of a row
+  // (an odd number), so that kernel columns do.
   static constexpr int tile_rows = 8;
   static constexpr int tile_columns = 16;
   static constexpr int strip = 4;
+  static constexpr bool along_row = false;
 
   // The pipeline: stages, and bytes of one asynchronous copy (4, 8 or 16), or 0: positions come through registers, so
   // that NCHW becomes what products read, and there are two stages.

@@ -20,10 +20,11 @@ __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int
 }
 
 // Where a lane's words of fragments begin in a stage: of x, and of grad_y for the warp's first kernel row and each of
-// its columns of taps.
+// its columns of taps, or the first one.
+constexpr int kWindowPlaces = P::along_row ? 1 : kWarpTapsW;
 struct Places {
   int input;
-  int window[kWarpTapsW];
+  int window[kWindowPlaces];
 };
 
 // A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
@@ -33,7 +34,7 @@ struct Places {
 __device__ __forceinline__ int lane_place(int lane, const bool is_a, const int pitch, const int pixel_bytes,
                                           const int unit_bytes) {
   const int position = P::type == kWgmmaTf32 ? lane % 4 : is_a ? lane % 8 + lane / 16 * 8 : lane % 16;
-  const int pixel = position / kPart * (kPartRows * pitch) + position % kPart;
+  const int pixel = position / kPart * (kPartRows * pitch) + position % kPart * kApart;
   return pixel * pixel_bytes + (P::type == kWgmmaTf32 ? lane / 16 * unit_bytes + lane / 4 % 4 * 4
                                 : is_a                ? lane / 8 % 2 * unit_bytes
                                                       : lane / 16 * unit_bytes);
@@ -46,7 +47,7 @@ __device__ __forceinline__ Places places_of(int lane, int warp_in, int warp_out,
   const int window = kInputBytes + lane_place(lane, false, kWindowPitch, kWindowPixelPitch, kWindowUnitPitch) +
                      warp_out * (kWarpOut / kVector * kWindowUnitPitch);
 #pragma unroll
-  for (int column = 0; column < kWarpTapsW; ++column) {
+  for (int column = 0; column < kWindowPlaces; ++column) {
     const int kw = warp_taps * kWarpTapsW + column;
     places.window[column] = window + (kw % kPeriodW * kPlanePixels + kw / kPeriodW * kStepW) * kWindowPixelPitch;
   }
@@ -59,7 +60,7 @@ __device__ __forceinline__ unsigned int shared_word(const unsigned char* from) {
 
 // Pixels from the first half of a product's positions to the second one.
 __host__ __device__ constexpr int half_pixels(int pitch) {
-  return kPart == kInstructionK ? kHalf : kHalf / kPart * kPartRows * pitch;
+  return kPart == kInstructionK ? kHalf * kApart : kHalf / kPart * kPartRows * pitch;
 }
 
 // Loads an A fragment: 16 input channels by the positions of a product.
@@ -95,30 +96,35 @@ __device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigne
   }
 }
 
-// By how many rows of its plane a kernel row is moved.
-__host__ __device__ constexpr int rows_of_tap(int row) {
-  return row / kPeriodH * kStepH;
+// By how many rows (or columns) of its plane an inner tap is moved.
+__host__ __device__ constexpr int steps_of_tap(int inner) {
+  return inner / kInnerPeriod * kInnerStep;
 }
-// What a kernel row reads for a step of a strip, as a number of the strip's loads for one column of taps.
-__host__ __device__ constexpr int load_of(int step, int row) {
-  return row % kPeriodH * kPlaneLoads + step + rows_of_tap(row);
+// What an inner tap reads for a step of a strip, as a number of the strip's loads for one outer tap.
+__host__ __device__ constexpr int load_of(int step, int inner) {
+  return inner % kInnerPeriod * kPlaneLoads + step + steps_of_tap(inner);
 }
-// Whether no step before reads it: the next kernel row of the plane did, kStepH steps ago.
-__host__ __device__ constexpr bool is_new(int step, int row) {
-  return step < kStepH || row + kPeriodH >= P::taps_h;
+// Whether no step before reads it: the next tap of the plane did, kInnerStep steps ago.
+__host__ __device__ constexpr bool is_new(int step, int inner) {
+  return step < kInnerStep || inner + kInnerPeriod >= kInnerTaps;
 }
-// Bytes from the warp's first kernel row at the strip's first step to a kernel row at a step.
-__host__ __device__ constexpr int offset_of_load(int step, int row) {
-  return (row % kPeriodH * (kPlanesW * kPlanePixels) + (step + rows_of_tap(row)) * kWindowPitch) * kWindowPixelPitch;
+// Bytes from the warp's first inner tap at the strip's first step to an inner tap at a step, and of along_row from the
+// first outer tap to another one.
+__host__ __device__ constexpr int offset_of_load(int step, int inner, int outer) {
+  return P::along_row ? (outer % kPeriodH * (kPlanesW * kPlanePixels) + outer / kPeriodH * kStepH * kWindowPitch +
+                         inner % kPeriodW * kPlanePixels + step + steps_of_tap(inner)) *
+                            kWindowPixelPitch
+                      : (inner % kPeriodH * (kPlanesW * kPlanePixels) + (step + steps_of_tap(inner)) * kWindowPitch) *
+                            kWindowPixelPitch;
 }
-
-constexpr int kColumnGroups = P::tile_columns / kPart;
+// Pixels of x from a step of a strip to the next one.
+constexpr int kInputStep = P::along_row ? 1 : kInputPitch;
 
 // Adds the products of a strip of a stage, which begins at `stage`.
 __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned char* stage, const Places& places,
                                                int strip) {
-  const int row = strip / kColumnGroups * P::strip;
-  const int column = strip % kColumnGroups * kPart;
+  const int row = strip / kColumnStrips * kStripRows;
+  const int column = strip % kColumnStrips * kStripColumns;
   const unsigned char* input = stage + places.input + (row * kInputPitch + column) * kInputPixelPitch;
   const unsigned char* window = stage + (row * kWindowPitch + column) * kWindowPixelPitch;
   constexpr int kLastRow = P::kernel_h - 1;
@@ -126,28 +132,29 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned
   // taps (0 to {kLastRow}, 0 to {kLastColumn})
   unsigned int a[P::strip][kWarpInTiles][4];
 #pragma unroll
-  for (int tap_column = 0; tap_column < kWarpTapsW; ++tap_column) {
-    unsigned int b[kPlanesH * kPlaneLoads][kWarpOutLoads][4];
+  for (int outer = 0; outer < kOuterTaps; ++outer) {
+    unsigned int b[kInnerPlanes * kPlaneLoads][kWarpOutLoads][4];
 #pragma unroll
     for (int step = 0; step < P::strip; ++step) {
-      if (tap_column == 0) {
+      if (outer == 0) {
 #pragma unroll
         for (int tile = 0; tile < kWarpInTiles; ++tile) {
           load_rows(a[step][tile],
-                    input + (step * (kInputPitch * kInputPixelPitch) + tile * (16 / kVector * kInputUnitPitch)));
+                    input + (step * (kInputStep * kInputPixelPitch) + tile * (16 / kVector * kInputUnitPitch)));
         }
       }
 #pragma unroll
-      for (int tap_row = 0; tap_row < P::taps_h; ++tap_row) {
-        const int load = load_of(step, tap_row);
-        if (is_new(step, tap_row)) {
+      for (int inner = 0; inner < kInnerTaps; ++inner) {
+        const int load = load_of(step, inner);
+        if (is_new(step, inner)) {
 #pragma unroll
           for (int two = 0; two < kWarpOutLoads; ++two) {
-            load_columns(b[load][two], window + places.window[tap_column] +
-                                           (offset_of_load(step, tap_row) + two * (16 / kVector * kWindowUnitPitch)));
+            load_columns(b[load][two],
+                         window + places.window[P::along_row ? 0 : outer] +
+                             (offset_of_load(step, inner, outer) + two * (16 / kVector * kWindowUnitPitch)));
           }
         }
-        const int tap = tap_row * kWarpTapsW + tap_column;
+        const int tap = P::along_row ? outer * kWarpTapsW + inner : inner * kWarpTapsW + outer;
 #pragma unroll
         for (int out_tile = 0; out_tile < kWarpOutTiles; ++out_tile) {
           const unsigned int of_tile[2] = {b[load][out_tile / 2][out_tile % 2 * 2],

@@ -39,13 +39,13 @@ constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), (warps_in, 1), (warps_out, 1),
                (warps_taps, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1), (tile_columns, 16), (strip, 1),
-               (stages, 2), (copy_bytes, 16), (slices, 1), (promote_stages, 0), (bias_slices, 1));
+               (along_row, false), (stages, 2), (copy_bytes, 16), (slices, 1), (promote_stages, 0), (bias_slices, 1));
 
 /// The template's constants that are wanted, by their names there.
-CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceBlocks, kHaloH, kWarpTapsW, kWarpInTiles,
-                   kWarpOutTiles, kWarpOutLoads, kAccumulators, kTotals, kKSteps, kStrips, kOwnStrips, kStripProducts,
-                   kStripLoads, kInputBytes, kWindowBytes, kStageBytes, kTurns, kBatchWords, kTaps, kSharedBytes,
-                   kAlignment);
+CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceBlocks, kHaloH, kPeriodW, kOuterTaps,
+                   kWarpTapsW, kWarpInTiles, kWarpOutTiles, kWarpOutLoads, kAccumulators, kTotals, kKSteps, kStrips,
+                   kOwnStrips, kStripProducts, kStripLoads, kInnerPlanes, kPlaneLoads, kInputBytes, kWindowBytes,
+                   kStageBytes, kTurns, kBatchWords, kTaps, kSharedBytes, kAlignment);
 
 using Facts = FactsOf<Block>;
 
@@ -69,7 +69,7 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   // Vectors of 16 bytes that products load, by eights.
   const double loads = strips * 4 *
                        (static_cast<double>(b.strip) * c.number(kWarpInTiles) +
-                        c.number(kWarpTapsW) * c.number(kStripLoads) * c.number(kWarpOutTiles) / 2);
+                        c.number(kOuterTaps) * c.number(kStripLoads) * c.number(kWarpOutTiles) / 2);
   const bool tf32 = f.bytes == 4;
   const double turns = c.number(kTurns) * c.number(kThreads) / 32;
   const double rounded = tf32 && b.copy_bytes > 0 ? 1 : 0;
@@ -107,7 +107,9 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
 
 /// Registers of a thread.
 std::int64_t registers_of(const Block& b, Constants& c) {
-  const std::int64_t fragments = 4 * (b.strip * c[kWarpInTiles] + 2 * c[kWarpOutLoads]);
+  // Of grad_y what later steps of a strip need, too.
+  const std::int64_t kept = std::min(c[kInnerPlanes] * (c[kPlaneLoads] - b.strip + 1), c[kStripLoads]);
+  const std::int64_t fragments = 4 * (b.strip * c[kWarpInTiles] + (kept + 1) * c[kWarpOutLoads]);
   return round_up(c[kAccumulators] + fragments + c[kBatchWords] + kOtherRegisters, 8);
 }
 
@@ -184,6 +186,13 @@ std::vector<std::pair<std::int64_t, std::int64_t>> tile_choices(const Facts& f, 
   return out;
 }
 
+/// Whether the warps of a stage can share strips of that length, and threads keep what these load.
+bool fits_strip(const Facts& f, const Block& b) {
+  Constants& c = f.of(b);
+  return b.strip == 1 || (b.strip * c[kWarpInTiles] <= kMostKept && c[kStripProducts] <= kMostStripProducts &&
+                          c[kBatchWords] <= kMostBatchWords);
+}
+
 /// The longest strip of a stage that its warps can share.
 bool choose_strip(const Facts& f, Block& b) {
   const std::int64_t k = f.of(b)[kInstructionK];
@@ -194,26 +203,20 @@ bool choose_strip(const Facts& f, Block& b) {
   }
   for (b.strip = kMostStrip; b.strip >= 1; b.strip /= 2) {
     const std::int64_t of_column = rows / b.strip;
-    if (rows % b.strip == 0 && of_column * (b.tile_columns / part) % b.warps_k == 0) {
-      Constants& c = f.of(b);
-      if (b.strip == 1 || (b.strip * c[kWarpInTiles] <= kMostKept && c[kStripProducts] <= kMostStripProducts &&
-                           c[kBatchWords] <= kMostBatchWords)) {
-        return true;
-      }
+    if (rows % b.strip == 0 && of_column * (b.tile_columns / part) % b.warps_k == 0 && fits_strip(f, b)) {
+      return true;
     }
   }
   return false;
 }
 
-/// Adds, of a block with its channels, taps and warps, that with the best positions.
-void add_positions(const Facts& f, Block b, bool is_large, std::vector<Block>& out) {
+/// A block with its channels, taps and warps, with the best positions.
+struct Found {
   Block best;
-  double least = 0;
-  for (const auto& [rows, columns] : tile_choices(f, f.of(b)[kInstructionK], is_large ? kLeastSteps : 1)) {
-    Block tile(b);
-    tile.tile_rows = rows;
-    tile.tile_columns = columns;
-    if (choose_strip(f, tile) && choose_stages(f, tile)) {
+  double least = 0;  // 0: none
+
+  void add(const Facts& f, Block& tile) {
+    if (choose_stages(f, tile)) {
       const double seconds = choose_slices(f, tile);
       if (least == 0 || seconds < least) {
         best = tile;
@@ -221,8 +224,35 @@ void add_positions(const Facts& f, Block b, bool is_large, std::vector<Block>& o
       }
     }
   }
-  if (least > 0) {
-    out.push_back(best);
+};
+
+/// Adds that block, whose strips go down rows or along them.
+void add_positions(const Facts& f, Block b, bool is_large, std::vector<Block>& out) {
+  Found found;
+  const std::int64_t k = f.of(b)[kInstructionK], columns = f.of(b)[kWarpTapsW], period = f.of(b)[kPeriodW];
+  for (const auto& [rows, of_row] : tile_choices(f, k, is_large ? kLeastSteps : 1)) {
+    Block tile(b);
+    tile.tile_rows = rows;
+    tile.tile_columns = of_row;
+    if (choose_strip(f, tile)) {
+      found.add(f, tile);
+    }
+  }
+  const bool may_share = columns > period && (b.warps_taps == 1 || columns % period == 0);
+  for (b.strip = 3; may_share && b.strip <= 7; b.strip += 2) {
+    b.along_row = true;
+    for (std::int64_t strips = 1; strips * b.strip * k <= kMostPositions; strips *= 2) {
+      for (b.tile_rows = 1; b.tile_rows <= strips; b.tile_rows *= 2) {
+        Block tile(b);
+        tile.tile_columns = strips / b.tile_rows * b.strip * k;
+        if (tile.tile_columns < 2 * f.sizes.extents[kWidth] && strips % b.warps_k == 0 && fits_strip(f, tile)) {
+          found.add(f, tile);
+        }
+      }
+    }
+  }
+  if (found.least > 0) {
+    out.push_back(found.best);
   }
 }
 
@@ -298,9 +328,10 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
                         std::min(b.block_in, f.group_in), std::min(b.block_out, f.group_out), b.slices,
                         b.slices == 1 ? "" : "s"),
             fmt::format("tensor cores: {} warps make products over positions of {} x {} channels by {} taps; {} stages "
-                        "of {}x{} positions{}{}",
+                        "of {}x{} positions{}{}{}",
                         c[kThreads] / 32, 16 * c[kWarpInTiles], 8 * c[kWarpOutTiles], b.taps_h * c[kWarpTapsW],
-                        b.stages, b.tile_rows, b.tile_columns, b.copy_bytes > 0 ? "" : " through registers",
+                        b.stages, b.tile_rows, b.tile_columns, b.along_row ? ", strips along rows" : "",
+                        b.copy_bytes > 0 ? "" : " through registers",
                         b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "")};
   }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
