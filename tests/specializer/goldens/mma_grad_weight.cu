@@ -14,20 +14,20 @@
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 17301504 bytes, sums of slices of the positions
 //   region partial_bias: 65536 bytes, sums of slices of grad_y's positions
-//   kernel convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464
+//   kernel convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
 //     grid 132; block 256; shared 221952
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 221952)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 221952)
-//   kernel convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_channels
+//   kernel convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
 //     grid 512; block 256; shared 1024
-//   kernel convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_add
+//   kernel convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 513; block 256; shared 0
 
-namespace convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_source {
+namespace convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_source {
 
 // ---- Device primitives ----
 
@@ -316,8 +316,6 @@ __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int
   mma_k16_f16(acc, a, b);
 }
 
-// Where a lane's words of fragments begin in a stage: of x, and of grad_y for the warp's first kernel row and each of
-// its columns of taps.
 struct Places {
   int input;
   int window[4];
@@ -372,23 +370,23 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned
   // taps (0 to 3, 0 to 3)
   unsigned int a[2][4][4];
   #pragma unroll
-  for (int tap_column = 0; tap_column < 4; ++tap_column) {
+  for (int outer = 0; outer < 4; ++outer) {
     unsigned int b[2][1][4];
     #pragma unroll
     for (int step = 0; step < 2; ++step) {
-      if (tap_column == 0) {
+      if (outer == 0) {
         #pragma unroll
         for (int tile = 0; tile < 4; ++tile) {
           load_rows(a[step][tile], input + (step * 4352 + tile * 32));
         }
       }
-      load_columns(b[step][0], window + places.window[tap_column] + step * 2448);
+      load_columns(b[step][0], window + places.window[outer] + step * 2448);
       #pragma unroll
       for (int out_tile = 0; out_tile < 2; ++out_tile) {
         const unsigned int of_tile[2] = {b[step][0][out_tile * 2], b[step][0][out_tile * 2 + 1]};
         #pragma unroll
         for (int tile = 0; tile < 4; ++tile) {
-          multiply_add(acc[tap_column][tile][out_tile], a[step][tile], of_tile);
+          multiply_add(acc[outer][tile][out_tile], a[step][tile], of_tile);
         }
       }
     }
@@ -455,7 +453,7 @@ __device__ __forceinline__ void store_block(const Accumulators& acc, float* sums
 
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
-    convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_channels(const unsigned short* __restrict__ grad_y,
+    convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_channels(const unsigned short* __restrict__ grad_y,
                                                                    float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / 2;
@@ -504,7 +502,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_add(const float* __restrict__ partial,
+    convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_add(const float* __restrict__ partial,
                                                               const float* __restrict__ partial_bias,
                                                               unsigned short* __restrict__ grad_weight,
                                                               unsigned short* __restrict__ grad_bias) {
@@ -522,7 +520,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464(const unsigned short* __restrict__ x,
+    convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5(const unsigned short* __restrict__ x,
                                                           const unsigned short* __restrict__ grad_y,
                                                           float* __restrict__ partial, int batch) {
   const long long row_tiles = (static_cast<long long>(batch) * 16 + 7) / 8;
@@ -595,7 +593,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   store_block(acc, reinterpret_cast<float*>(shared), target, partial, warp_in, warp_out, thread);
 }
 
-}  // namespace convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_source
-using convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_source::convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_channels;
-using convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_source::convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_add;
-using convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464_source::convtgen_mma_grad_weight_grad_weight_8da3acb98b2b6464;
+}  // namespace convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_source
+using convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_source::convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_channels;
+using convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_source::convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_add;
+using convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_source::convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5;
