@@ -100,6 +100,13 @@ TemplateFacts facts_of_mma_grad_weight() {
                .unseen = 3,
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
                         "2, tile_rows 4, tile_columns 8, strip 2, stages 2, slices 1"},
+              {.name = "mma_grad_weight_along_rows",
+               .layer = "conv_transpose2d 24 -> 20; kernel 1x4; stride 1x2; padding 0x1; input 3x2x60; compute tf32; "
+                        "layout nhwc; directions grad_weight",
+               .least_mutants = 15,
+               .unseen = 3,
+               .block = "taps_h 1, taps_w 4, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 2, warps_k "
+                        "2, tile_rows 2, tile_columns 24, strip 3, along_row 1, stages 2, slices 2"},
           },
       .wrong_numbers =
           {
