@@ -18,6 +18,7 @@
 #include "generator/program/program_text.h"
 #include "generator/specializer/globals.h"
 #include "tests/end_to_end/random_layers.h"
+#include "tests/sample/sample.h"
 #include "tests/template_facts/facts.h"
 
 namespace convtgen {
@@ -42,12 +43,12 @@ const std::map<std::string_view, Programs>& all_programs() {
   return all;
 }
 
-/// Random layers, as many for each template, that it probably takes.
+/// Random layers, as many for each template, that it probably takes. What one template draws changes no other's.
 std::vector<Problem> random_problems(int each) {
   std::vector<Problem> out;
-  testing::LayerSource source(20261201);
   constexpr std::array computes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
   for (const Template& known : templates()) {
+    testing::LayerSource source(testing::hash_of(known.name));
     for (int i = 0; i < each; ++i) {
       const testing::TemplateFacts& facts = testing::facts_of(known.name);
       if (auto drawn = source.next(
