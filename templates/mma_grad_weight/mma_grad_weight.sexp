@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "f145e288c4b69f81b079fa8522f64b4b61453d7ff0bdaf69aa7ec234591c3233")
+  (digest "afcc330af27a3550a89780991a95dc7ebcbe775e76838457949759566cca297c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -18,6 +18,12 @@
   (parameter bool weight_channels_last false)
   (parameter int height 16)
   (parameter int width 16)
+  (parameter int kernel_d 1)
+  (parameter int stride_d 1)
+  (parameter int padding_d 0)
+  (parameter int output_padding_d 0)
+  (parameter int dilation_d 1)
+  (parameter int depth 1)
   (type_parameter Element "unsigned short")
   (type_parameter Sum float)
   (parameter int type 0)
@@ -259,62 +265,68 @@
   (primitive @48 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (primitive @55 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (file "device/element.h")
-  (function @12 device "unsigned int" pair
+  (constant @12 bool kIsFloat (== (sizeof P::Element) 4))
+  (function @15 device "unsigned int" pair
     (comment "Two elements of 16 bits in a word.")
     (attributes "__forceinline__")
     (argument float low)
     (argument float high)
     (return @1 (? (== P::type kWgmmaF16) (call floats_to_half2 low high) (call floats_to_bfloat162 low high))))
-  (function @16 device P::Element narrow
+  (function @19 device P::Element narrow
     (attributes "__forceinline__")
     (argument float value)
-    (if_constexpr @1 (== P::type kWgmmaF16)
+    (if_constexpr @1 kIsFloat
       (then
-        (return @2 (call accumulator_to_half value)))
+        (return @2 value))
       (else
-        (if_constexpr @3 (== P::type kWgmmaBf16)
+        (if_constexpr @3 (== P::type kWgmmaF16)
           (then
-            (return @4 (call float_to_bfloat16 value)))
+            (return @4 (call accumulator_to_half value)))
           (else
-            (return @6 value))))))
-  (function @26 device float widen
+            (return @6 (call float_to_bfloat16 value)))))))
+  (function @29 device float widen
     (attributes "__forceinline__")
     (argument P::Element value)
-    (if_constexpr @1 (== P::type kWgmmaF16)
+    (if_constexpr @1 kIsFloat
       (then
-        (return @2 (call half_to_float value)))
+        (return @2 value))
       (else
-        (if_constexpr @3 (== P::type kWgmmaBf16)
+        (if_constexpr @3 (== P::type kWgmmaF16)
           (then
-            (return @4 (call bfloat16_to_float value)))
+            (return @4 (call half_to_float value)))
           (else
-            (return @6 value))))))
-  (function @37 device "unsigned int" bits_of
+            (return @6 (call bfloat16_to_float value)))))))
+  (function @40 device "unsigned int" bits_of
     (comment "An element's bits.")
     (attributes "__forceinline__")
     (argument P::Element value)
-    (if_constexpr @1 (== P::type kWgmmaTf32)
+    (if_constexpr @1 kIsFloat
       (then
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @50 device "unsigned int" operand
+  (function @53 device "unsigned int" operand
     (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (call fmaf (call __uint_as_float (& word 0xff800000u)) 0.00048828125f (call __uint_as_float word))) word)))
-  (function @57 device "unsigned int" low_halves
+  (function @60 device "unsigned int" low_halves
     (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 0xffffu) (<< b 16))))
-  (function @60 device "unsigned int" high_halves
+  (function @63 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 0xffff0000u))))
-  (function @65 device void store_together
+  (function @68 device "unsigned int" word_of
+    (comment "The word of a float, or of two elements of 16 bits.")
+    (attributes "__forceinline__")
+    (argument (pointer (const float)) values)
+    (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (at values 0)) (call pair (at values 0) (at values 1)))))
+  (function @73 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -344,7 +356,7 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @92 device void store_piece
+  (function @100 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -375,8 +387,19 @@
     (argument int outs)
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
-  (function @15 device "long long" weight_offset_at
-    (comment "The same for the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
+  (function @15 device WeightIndex depth_weight_offset
+    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (attributes "inline")
+    (argument WeightIndex ci)
+    (argument int co)
+    (argument int kd)
+    (argument int tap)
+    (argument int outs)
+    (argument int planes)
+    (argument int taps)
+    (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci planes) kd) taps) tap) outs) co) (+ (* (+ (* (+ (* ci outs) co) planes) kd) taps) tap))))
+  (function @22 device "long long" weight_offset_at
+    (comment "Of the tap of kernel row kh and column kw, in 64 bits whatever WeightIndex is.")
     (attributes "inline")
     (argument "long long" ci)
     (argument int co)
@@ -386,11 +409,11 @@
     (argument int kernel_h)
     (argument int kernel_w)
     (return @2 (? P::weight_channels_last (+ (* (+ (* (+ (* ci kernel_h) kh) kernel_w) kw) outs) co) (+ (* (+ (* (+ (* ci outs) co) kernel_h) kh) kernel_w) kw))))
-  (function @22 constexpr int weight_channel_step
+  (function @29 constexpr int weight_channel_step
     (comment "From an output channel's weight to the next one's, and from a tap's to the next one's.")
     (argument int taps)
     (return @1 (? P::weight_channels_last 1 taps)))
-  (function @25 constexpr int weight_tap_step
+  (function @32 constexpr int weight_tap_step
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "mma_grad_weight.cu")
@@ -975,59 +998,70 @@
       (do @31 (call store_channels sums (* half 8) target partial grad_weight thread))))
   (file "mma_grad_weight.cu")
   (section @86 "Kernels")
+  (file "device/depth.h")
+  (function @8 device int input_depth
+    (attributes "inline")
+    (argument int depth)
+    (return @1 (? (>= P::depth 0) P::depth depth)))
+  (function @11 device int output_depth
+    (attributes "inline")
+    (argument int in_d)
+    (return @1 (+ (* (- in_d 1) P::stride_d) (- (+ (+ (* P::dilation_d (- P::kernel_d 1)) P::output_padding_d) 1) (* 2 P::padding_d)))))
   (file "device/channel_sums.h")
-  (constant @11 int kBiasThreads 256)
-  (constant @13 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
-  (constant @16 int kBiasPositions (/ kBiasThreads kBiasChannels))
-  (constant @17 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
-  (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
-  (constant @19 int kBiasPiece (* kBiasReads kBiasPositions))
-  (function @22 kernel void sum_channels
+  (constant @12 int kBiasThreads 256)
+  (constant @14 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
+  (constant @17 int kBiasPositions (/ kBiasThreads kBiasChannels))
+  (constant @18 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
+  (constant @19 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
+  (constant @20 int kBiasPiece (* kBiasReads kBiasPositions))
+  (function @23 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
     (argument (restrict (pointer P::Sum)) partial_bias)
     (argument int batch)
+    (argument int depth)
     (argument int height)
     (argument int width)
-    (declare @3 (const int) out_h (call output_rows (call input_rows height)))
-    (declare @4 (const int) out_w (call output_columns (call input_columns width)))
-    (declare @5 (const "long long") plane (* (static_cast "long long" out_h) out_w))
-    (declare @6 (const "long long") pieces (/ (+ plane (- kBiasPiece 1)) kBiasPiece)
+    (declare @3 (const int) out_d (call output_depth (call input_depth depth)))
+    (declare @4 (const int) out_h (call output_rows (call input_rows height)))
+    (declare @5 (const int) out_w (call output_columns (call input_columns width)))
+    (declare @6 (const "long long") plane (* (* (static_cast "long long" out_h) out_w) out_d))
+    (declare @7 (const "long long") pieces (/ (+ plane (- kBiasPiece 1)) kBiasPiece)
       (trail "of an image"))
-    (declare @7 (const int) thread (. threadIdx x))
-    (declare @8 (const int) slice (/ (. blockIdx x) kBiasTiles))
-    (declare @9 (const int) channel (+ (* (% (. blockIdx x) kBiasTiles) kBiasChannels) (% thread kBiasChannels)))
-    (declare @10 P::Sum total 0)
-    (if @11 (< channel P::out_channels)
+    (declare @8 (const int) thread (. threadIdx x))
+    (declare @9 (const int) slice (/ (. blockIdx x) kBiasTiles))
+    (declare @10 (const int) channel (+ (* (% (. blockIdx x) kBiasTiles) kBiasChannels) (% thread kBiasChannels)))
+    (declare @11 P::Sum total 0)
+    (if @12 (< channel P::out_channels)
       (then
-        (declare @12 (const "long long") end (/ (* (* batch pieces) (+ slice 1)) P::bias_slices))
-        (for @13 plain (declare @13 "long long" piece (/ (* (* batch pieces) slice) P::bias_slices)) (< piece end) (++ piece)
-          (declare @14 (const "long long") image (/ piece pieces))
-          (declare @15 (const "long long") first (+ (* (% piece pieces) kBiasPiece) (/ thread kBiasChannels)))
-          (declare @16 P::Sum sum 0)
-          (for @18 (pragma "unroll") (declare @18 int i 0) (< i kBiasReads) (++ i)
-            (declare @19 (const "long long") position (+ first (* i kBiasPositions)))
-            (if @20 (< position plane)
+        (declare @13 (const "long long") end (/ (* (* batch pieces) (+ slice 1)) P::bias_slices))
+        (for @14 plain (declare @14 "long long" piece (/ (* (* batch pieces) slice) P::bias_slices)) (< piece end) (++ piece)
+          (declare @15 (const "long long") image (/ piece pieces))
+          (declare @16 (const "long long") first (+ (* (% piece pieces) kBiasPiece) (/ thread kBiasChannels)))
+          (declare @17 P::Sum sum 0)
+          (for @19 (pragma "unroll") (declare @19 int i 0) (< i kBiasReads) (++ i)
+            (declare @20 (const "long long") position (+ first (* i kBiasPositions)))
+            (if @21 (< position plane)
               (then
-                (if @21 P::channels_last
+                (if @22 P::channels_last
                   (then
-                    (do @22 (+= sum (call widen (at grad_y (+ (* (+ (* image plane) position) P::out_channels) channel))))))
+                    (do @23 (+= sum (call widen (at grad_y (+ (* (+ (* image plane) position) P::out_channels) channel))))))
                   (else
-                    (do @24 (+= sum (call widen (at grad_y (+ (* (+ (* image P::out_channels) channel) plane) position))))))))))
-          (do @28 (+= total sum)))))
-    (comment @31 "The threads of a channel add their totals in a tree.")
-    (declare @32 (pointer P::Sum) totals (static_cast (pointer P::Sum) (call shared_memory)))
-    (do @33 (= (at totals thread) total))
-    (for @35 (pragma "unroll 1") (declare @35 int step (/ kBiasThreads 2)) (>= step kBiasChannels) (/= step 2)
-      (do @36 (call __syncthreads))
-      (if @37 (< thread step)
+                    (do @25 (+= sum (call widen (at grad_y (+ (* (+ (* image P::out_channels) channel) plane) position))))))))))
+          (do @29 (+= total sum)))))
+    (comment @32 "The threads of a channel add their totals in a tree.")
+    (declare @33 (pointer P::Sum) totals (static_cast (pointer P::Sum) (call shared_memory)))
+    (do @34 (= (at totals thread) total))
+    (for @36 (pragma "unroll 1") (declare @36 int step (/ kBiasThreads 2)) (>= step kBiasChannels) (/= step 2)
+      (do @37 (call __syncthreads))
+      (if @38 (< thread step)
         (then
-          (do @38 (+= (at totals thread) (at totals (+ thread step)))))))
-    (if @41 (&& (< thread kBiasChannels) (< channel P::out_channels))
+          (do @39 (+= (at totals thread) (at totals (+ thread step)))))))
+    (if @42 (&& (< thread kBiasChannels) (< channel P::out_channels))
       (then
-        (do @42 (= (at partial_bias (+ (* slice P::out_channels) channel)) (at totals thread))))))
-  (function @69 device P::Sum channel_sum
+        (do @43 (= (at partial_bias (+ (* slice P::out_channels) channel)) (at totals thread))))))
+  (function @71 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)
