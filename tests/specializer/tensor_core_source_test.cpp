@@ -102,16 +102,21 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   const RecipeKernel& packing = source.recipe.kernels[0];
   const std::int64_t blocks = packing.grid.blocks({}).value();
   const Layer layer = parse_layer(GetParam().fact.layer).value();
-  // No channel and no tap is padded; f32x3 has a scale of each channel that is made besides, and what eight warps found
-  // for it.
+  const Plan plan = plan_of(GetParam().template_name, GetParam().fact.layer);
+  // No channel and no tap is padded; f32x3 has a scale of each channel that is made in phase rows of a block besides,
+  // and what eight warps found for it.
   const std::int64_t weights = layer.in_channels * layer.out_channels * tap_count(layer);
   const bool is_forward = layer.directions.front() == Direction::kForward;
   const std::int64_t made = is_forward ? layer.out_channels : layer.in_channels;
-  const std::int64_t scales = layer.compute == Compute::kF32x3 ? made * 36 : 0;
+  const auto rows_of_block = plan.parameters.find("phase_rows");
+  const std::int64_t blocks_of_phases =
+      rows_of_block == plan.parameters.end() || !is_forward
+          ? 1
+          : layer.axes[kHeight].stride / std::get<std::int64_t>(rows_of_block->second);
+  const std::int64_t scales = layer.compute == Compute::kF32x3 ? made * blocks_of_phases * 36 : 0;
   const std::int64_t bytes = source.recipe.regions.at(0).bytes.constant;
   EXPECT_EQ(bytes, weights * bytes_of(layer.dtype) + scales);
-  const std::int64_t rows =
-      plan_of(GetParam().template_name, GetParam().fact.layer).launch.kernels.front().grid.axes[0].tile / 16;
+  const std::int64_t rows = plan.launch.kernels.front().grid.axes[0].tile / 16;
   EXPECT_GE(blocks * packing.threads * rows, bytes / 16);
   EXPECT_LT((blocks - 1) * packing.threads * rows, bytes / 16);
   EXPECT_TRUE(std::ranges::any_of(source.main().parameters, [](const auto& each) { return each.name == "packed"; }));

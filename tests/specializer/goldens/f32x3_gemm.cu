@@ -250,6 +250,12 @@ __device__ __forceinline__ int scale_exponent(float most) {
   return min(126, 141 - __float_as_int(most) / 0x800000);
 }
 
+// The exponent of x's scale: `kept`, if not `begins` and it brings `largest` to 2^13 and within f16, or that is 0.
+__device__ __forceinline__ int next_exponent(float largest, int kept, bool begins) {
+  const int wanted = min(126, 141 - (__float_as_int(largest) + 4096) / 0x800000);
+  return !begins && (largest == 0 || (kept >= wanted - 1 && kept <= wanted + 1)) ? kept : wanted;
+}
+
 // 2^exponent, -126 to 127.
 __device__ __forceinline__ float power_of_two(int exponent) {
   return __int_as_float((exponent + 127) * 0x800000);
@@ -434,12 +440,6 @@ __device__ __forceinline__ void zero_pad(float* to, int first_row, int first_col
 // The maximum of an image in a stage. Each producer warp has scanned its own part for it.
 __device__ __forceinline__ float largest_of(const float4& four) {
   return fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w));
-}
-
-// The exponent of x's scale: `kept`, if not `begins` and it brings `largest` to 2^13 and within f16, or that is 0.
-__device__ __forceinline__ int next_exponent(float largest, int kept, bool begins) {
-  const int wanted = min(126, 141 - (__float_as_int(largest) + 4096) / 0x800000);
-  return !begins && (largest == 0 || (kept >= wanted - 1 && kept <= wanted + 1)) ? kept : wanted;
 }
 
 // A thread's vector: adjacent positions of two channels, with channels last four channels of a position.

@@ -1,5 +1,5 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; fuse relu; dtype f32; compute f32x3; layout nhwc
-// forward for sm_80. Template f32x3_mma: a block makes 16x16 outputs of 32 channels; 16 taps; 151.2 KiB shared.
+// forward for sm_80. Template f32x3_mma: a block makes 8x16 outputs of 64 channels; 16 taps; 151.6 KiB shared.
 // Launch
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
@@ -12,19 +12,19 @@
 //   tensor bias: 64 elements, read, 4-byte aligned
 //     shape (Cout 64), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
-//   region packed: 526592 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_f32x3_mma_forward_0119c59daab7d74a_pack
+//   region packed: 528896 bytes, a packed copy of the weights; kept for later calls
+//   kernel convtgen_f32x3_mma_forward_51698ab85699c147_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 17; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_f32x3_mma_forward_0119c59daab7d74a
+//   kernel convtgen_f32x3_mma_forward_51698ab85699c147
 //     arguments const float* x, const unsigned char* packed, const float* bias, float* y, int batch
-//     grid 108; block 256; shared 154848
+//     grid 108; block 256; shared 155232
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 154848)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 154848)
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 155232)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 155232)
 
-namespace convtgen_f32x3_mma_forward_0119c59daab7d74a_source {
+namespace convtgen_f32x3_mma_forward_51698ab85699c147_source {
 
 // ---- Device primitives ----
 
@@ -51,9 +51,11 @@ __device__ __forceinline__ uint4 load_constant_16(const void* from) {
   return value;
 }
 
-// Writes 8 bytes (aligned to 8) to global memory in one instruction.
-__device__ __forceinline__ void store_global_8(void* to, uint2 value) {
-  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
 }
 
 // Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
@@ -129,15 +131,15 @@ constexpr int kMostRaise = 126;
 constexpr int kInputBytes = 11664;           // the input of a stage
 constexpr int kLowOffset = 64;               // from a pixel's high parts to its low ones
 constexpr int kFragmentBytes = 512;          // of 8 columns
-constexpr int kTapBytes = 2048;              // of a step
+constexpr int kTapBytes = 4096;              // of a step
 constexpr int kKBlockWeightBytes = 65536;    // of a k-block
 constexpr int kWeightBytes = 262144;         // of all k-blocks
-constexpr int kPackedMaximaOffset = 262272;  // written while weights are packed
-constexpr int kPackedTileBytes = 263296;
+constexpr int kPackedMaximaOffset = 262400;  // written while weights are packed
+constexpr int kPackedTileBytes = 264448;
 constexpr int kStageBytes = 77200;  // input; weights if not resident
 constexpr int kScalesOffset = 154400;
-constexpr int kBiasOffset = 154656;  // one a channel
-constexpr int kMaximaOffset = 154784;
+constexpr int kBiasOffset = 154912;  // one a channel
+constexpr int kMaximaOffset = 155168;
 
 // ---- Elements ----
 
@@ -198,8 +200,8 @@ __device__ __forceinline__ bool is_finite(float value) {
 
 // The block's kernel row and the kernel column that read so far before a position for a phase; -1: none.
 __device__ int kernel_row(int before, int phase_row) {
-  const int reach = before * 2 + phase_row;
-  return reach < 4 ? reach : -1;
+  const int reach = before + phase_row;
+  return reach < 2 ? reach : -1;
 }
 
 __device__ int kernel_column(int before, int phase_column) {
@@ -209,10 +211,7 @@ __device__ int kernel_column(int before, int phase_column) {
 
 // Whether any tap reads so many rows and columns before a position.
 __device__ bool has_taps(int y, int x) {
-  bool rows = false;
-  for (int phase = 0; phase < 2; ++phase) {
-    rows = rows || kernel_row(y, phase) >= 0;
-  }
+  const bool rows = kernel_row(y, 0) >= 0;
   bool columns = false;
   for (int phase = 0; phase < 2; ++phase) {
     columns = columns || kernel_column(x, phase) >= 0;
@@ -279,20 +278,20 @@ __device__ __forceinline__ int own_channel(int co) {
 __device__ __forceinline__ int channel_of_column(int n) {
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
   const int thread = n / 2 % 4;
-  return i / 2 * 8 + thread * 2 + i % 2;
+  return i / 4 * 16 + thread * 4 + i % 4;
 }
 
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_f32x3_mma_forward_0119c59daab7d74a_pack(const float* __restrict__ weight,
+    convtgen_f32x3_mma_forward_51698ab85699c147_pack(const float* __restrict__ weight,
                                                      unsigned char* __restrict__ packed) {
   // Some columns at a time, each with a scale of its own.
   const int first = threadIdx.x / 4;
   for (int index = blockIdx.x; index < 16; index += gridDim.x) {
-    const int n = index * 4 % 32 + threadIdx.x % 4;
-    const int channel_tile = index * 4 / 32;
-    const int of_warp = n % 8;
-    const int co = channel_tile * 32 + n - of_warp + channel_of_column(of_warp);
+    const int n = index * 4 % 64 + threadIdx.x % 4;
+    const int channel_tile = index * 4 / 64;
+    const int of_warp = n % 16;
+    const int co = channel_tile * 64 + n - of_warp + channel_of_column(of_warp);
     unsigned char* to = packed + static_cast<long long>(channel_tile) * kPackedTileBytes;
     float most = 0;
     #pragma unroll 2
@@ -318,8 +317,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       most = fmaxf(most, maxima[warp]);
     }
     const int exponent = scale_exponent(most);
-    if (first < 1) {
-      reinterpret_cast<int*>(to + static_cast<long long>(first) * 526592 + kWeightBytes)[n] = exponent;
+    if (first < 2) {
+      reinterpret_cast<int*>(to + static_cast<long long>(first) * 264448 + kWeightBytes)[n] = exponent;
     }
     #pragma unroll 2
     for (int item = first; item < kLaneValues; item += 64) {
@@ -333,8 +332,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       pairs[1] = split_pair(weight[(static_cast<long long>(item / 64 * 16 + 8 + item % 4 * 2) * kGroupOut + co) * 16 +
                                    tap], weight[(static_cast<long long>(item / 64 * 16 + 8 + item % 4 * 2 + 1) *
                                                  kGroupOut + co) * 16 + tap], power_of_two(exponent), true);
-      unsigned char* k_block = to + k_step / 2 * kKBlockWeightBytes;
-      unsigned char* of_tap = k_block + (k_step % 2 * 16 + kh * 4 + tap % 4) * kTapBytes;
+      unsigned char* k_block = to + static_cast<long long>(kh % 2) * 264448 + k_step / 2 * kKBlockWeightBytes;
+      unsigned char* of_tap = k_block + (k_step % 2 * 8 + kh / 2 * 4 + tap % 4) * kTapBytes;
       reinterpret_cast<uint4*>(of_tap + n / 8 * kFragmentBytes)[n % 8 * 4 + item % 4] =
           make_uint4(pairs[0].high, pairs[1].high, pairs[0].low, pairs[1].low);
     }
@@ -384,12 +383,14 @@ __device__ __forceinline__ Tile staged_tile_2(int index) {
 
 // ---- Staging ----
 
-// Copies so many bytes of packed weights.
+// Copies so many bytes of packed weights. Copies of a thread lie constant distances apart.
 __device__ __forceinline__ void stage_weights(unsigned char* to, const unsigned char* from) {
+  const unsigned int first = threadIdx.x * 16;
+  unsigned char* own_to = to + first;
+  const unsigned char* own_from = from + first;
   #pragma unroll
   for (int i = 0; i < 16; ++i) {
-    const int at = (i * kThreads + threadIdx.x) * 16;
-    async_copy_16(to + at, from + at, 16);
+    async_copy_16(own_to + i * 4096, own_from + i * 4096, 16);
   }
 }
 
@@ -498,7 +499,7 @@ __device__ __forceinline__ void store_split(unsigned char* to, const Values& val
 // ---- Products ----
 
 // One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp.
-using Accumulators = float[2][4][1][4];
+using Accumulators = float[2][2][2][4];
 
 // What the accumulators hold: products since the last addition to the totals, of high parts and of low ones (at the
 // most, of a phase); the exponent of x's scale; the totals' exponent, which is not larger; the factor from the
@@ -516,9 +517,9 @@ __device__ __forceinline__ void add_high(Accumulators& totals, Accumulators& hig
   #pragma unroll
   for (int tile = 0; tile < 2; ++tile) {
     #pragma unroll
-    for (int phase = 0; phase < 4; ++phase) {
+    for (int phase = 0; phase < 2; ++phase) {
       #pragma unroll
-      for (int i = 0; i < 4; ++i) {
+      for (int i = 0; i < 8; ++i) {
         float& value = high[tile][phase][i / 4][i % 4];
         totals[tile][phase][i / 4][i % 4] = fmaf(value, factor, totals[tile][phase][i / 4][i % 4]);
         value = 0;
@@ -531,10 +532,10 @@ __device__ __forceinline__ void add_high(Accumulators& totals, Accumulators& hig
 __device__ __forceinline__ bool are_finite(const Accumulators& totals) {
   bool finite = true;
   #pragma unroll
-  for (int phase = 0; phase < 4; ++phase) {
+  for (int phase = 0; phase < 2; ++phase) {
     #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      finite &= is_finite(totals[0][phase][0][i]);
+    for (int i = 0; i < 4; ++i) {
+      finite &= is_finite(totals[0][phase][i / 2][i % 2]);
     }
     #pragma unroll
     for (int row = 1; row < 4; ++row) {
@@ -551,9 +552,9 @@ __device__ __forceinline__ void add_all(Accumulators& totals, Accumulators& high
   #pragma unroll
   for (int tile = 0; tile < 2; ++tile) {
     #pragma unroll
-    for (int phase = 0; phase < 4; ++phase) {
+    for (int phase = 0; phase < 2; ++phase) {
       #pragma unroll
-      for (int i = 0; i < 4; ++i) {
+      for (int i = 0; i < 8; ++i) {
         float& total = totals[tile][phase][i / 4][i % 4];
         if (finite || is_finite(total)) {
           total = fmaf(low[tile][phase][i / 4][i % 4], held.factor * 0.00048828125f, total);
@@ -575,9 +576,9 @@ __device__ __forceinline__ void begin_k_block(Accumulators& totals, Accumulators
       #pragma unroll
       for (int tile = 0; tile < 2; ++tile) {
         #pragma unroll
-        for (int phase = 0; phase < 4; ++phase) {
+        for (int phase = 0; phase < 2; ++phase) {
           #pragma unroll
-          for (int i = 0; i < 4; ++i) {
+          for (int i = 0; i < 8; ++i) {
             float& total = totals[tile][phase][i / 4][i % 4];
             total = scaled_by(total, exponent - held.total);
           }
@@ -595,13 +596,13 @@ __device__ __forceinline__ void begin_k_block(Accumulators& totals, Accumulators
 __device__ __forceinline__ void unscale(Accumulators& totals, const float2* scales, int total) {
   const float2 own = factors_of(-total);
   #pragma unroll
-  for (int eight = 0; eight < 1; ++eight) {
+  for (int eight = 0; eight < 2; ++eight) {
     const float4 two = *reinterpret_cast<const float4*>(scales + eight * 8);
     const float factors[2][2] = {{two.x * own.x, two.y * own.y}, {two.z * own.x, two.w * own.y}};
     #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
       #pragma unroll
-      for (int phase = 0; phase < 4; ++phase) {
+      for (int phase = 0; phase < 2; ++phase) {
         #pragma unroll
         for (int i = 0; i < 4; ++i) {
           float& value = totals[tile][phase][eight][i];
@@ -636,25 +637,28 @@ __device__ __forceinline__ void multiply_step(Accumulators& totals, Accumulators
         }
       }
       #pragma unroll
-      for (int phase = 0; phase < 4; ++phase) {
-        const int row = kernel_row(inner, phase / 2);
-        const int column = kernel_column(outer, phase % 2);
+      for (int phase = 0; phase < 2; ++phase) {
+        const int row = kernel_row(inner, 0);
+        const int column = kernel_column(outer, phase);
         if (row >= 0 && column >= 0) {
           const unsigned char* of_tap = weights + (row * 4 + column) * kTapBytes;
-          const uint4 words = *reinterpret_cast<const uint4*>(of_tap);
-          const unsigned int b_high[2] = {words.x, words.y};
-          const unsigned int b_low[2] = {words.z, words.w};
           #pragma unroll
-          for (int tile = 0; tile < 2; ++tile) {
-            mma_k16_f16(high[tile][phase][0], a[tile + 1 - inner][0], b_high);
-          }
-          #pragma unroll
-          for (int tile = 0; tile < 2; ++tile) {
-            mma_k16_f16(low[tile][phase][0], a[tile + 1 - inner][0], b_low);
-          }
-          #pragma unroll
-          for (int tile = 0; tile < 2; ++tile) {
-            mma_k16_f16(low[tile][phase][0], a[tile + 1 - inner][1], b_high);
+          for (int eight = 0; eight < 2; ++eight) {
+            const uint4 words = *reinterpret_cast<const uint4*>(of_tap + eight * kFragmentBytes);
+            const unsigned int b_high[2] = {words.x, words.y};
+            const unsigned int b_low[2] = {words.z, words.w};
+            #pragma unroll
+            for (int tile = 0; tile < 2; ++tile) {
+              mma_k16_f16(high[tile][phase][eight], a[tile + 1 - inner][0], b_high);
+            }
+            #pragma unroll
+            for (int tile = 0; tile < 2; ++tile) {
+              mma_k16_f16(low[tile][phase][eight], a[tile + 1 - inner][0], b_low);
+            }
+            #pragma unroll
+            for (int tile = 0; tile < 2; ++tile) {
+              mma_k16_f16(low[tile][phase][eight], a[tile + 1 - inner][1], b_high);
+            }
           }
         }
       }
@@ -698,47 +702,54 @@ __device__ bool is_made(int phase) {
 }
 
 // The thread's i-th channel of a phase of a tile, for its row of that half.
-__device__ __forceinline__ float acc_of(const float (&acc)[4][1][4], int phase, int i, int half) {
+__device__ __forceinline__ float acc_of(const float (&acc)[2][2][4], int phase, int i, int half) {
   return is_made(phase) ? acc[phase][i / 2][half * 2 + i % 2] : 0;
 }
 
-// Stores a thread's outputs, which are the `row`-th positions of its warp's tiles and the eighth behind. `place` is the
-// warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the block's first
-// channel of the first image, `left` how many channels there are from there on.
-__device__ __forceinline__ void store_tiles(const Accumulators& acc, float* __restrict__ y, const float* bias,
-                                            const Tile& tile, int place, int row, int channel) {
+// Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.
+// `place`
+// is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the
+// block's
+// first channel of the first image, `left` how many channels there are from there on.
+__device__ __forceinline__ void store_pixels(const Accumulators& acc, float* __restrict__ y, const float* bias,
+                                             const Tile& tile, int place, int row, int channel, int phase_row) {
   #pragma unroll
   for (int half = 0; half < 2; ++half) {
     #pragma unroll
     for (int first = 0; first < 2; ++first) {
-      // The first of the positions whose outputs are adjacent.
       const int column = first_column() + columns_to(row + half * 8);
       const int image = tile.image;
       const int m_y = tile.m_y + first_row(place) + rows_to(first, row + half * 8);
       const int m_x = tile.m_x + column;
-      #pragma unroll
-      for (int phase_h = 0; phase_h < 2; ++phase_h) {
-        const int oy = m_y * 2 + phase_h - 1;
-        const int first_x = m_x * 2 - 1;
-        if (oy >= 0 && oy < 32) {
-          #pragma unroll
-          for (int phase_w = 0; phase_w < 2; ++phase_w) {
-            const int ox = first_x + phase_w;
-            if (ox >= 0 && ox < 32) {
-              float* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
-              const int own = own_channel(channel);
-              float values[2];
-              #pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                values[v] = epilogue(acc_of(acc[first], phase_h * 2 + phase_w, v, half), bias[own + v]);
-              }
-              store_global_8(to + own, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
+      const int oy = m_y * 2 + phase_row - 1;
+      if (oy >= 0 && oy < 32) {
+        #pragma unroll
+        for (int phase_w = 0; phase_w < 2; ++phase_w) {
+          const int ox = m_x * 2 - 1 + phase_w;
+          if (ox >= 0 && ox < 32) {
+            float* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
+            const int own = own_channel(channel);
+            float values[4];
+            #pragma unroll
+            for (int v = 0; v < 4; ++v) {
+              values[v] = epilogue(acc_of(acc[first], phase_w, v, half), bias[own + v]);
             }
+            store_global_16(to + own, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                                                 __float_as_uint(values[2]), __float_as_uint(values[3])));
           }
         }
       }
     }
   }
+}
+
+// Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
+// block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels
+// of
+// the group there are from the block's first one on.
+__device__ __forceinline__ void store_tiles(const Accumulators& acc, float* __restrict__ y, const float* bias,
+                                            const Tile& tile, int first, int lane, int channel, int phase_row) {
+  store_pixels(acc, y, bias, tile, first, lane / 4, channel + lane % 4 * 4, phase_row);
 }
 
 // ---- Kernel ----
@@ -765,7 +776,7 @@ __device__ __forceinline__ void load_next(Values& values, Places& places, Next& 
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_f32x3_mma_forward_0119c59daab7d74a(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_f32x3_mma_forward_51698ab85699c147(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                 const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const int tiles = batch * 9;
 
@@ -773,7 +784,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int n_tile = blockIdx.x % 2;
   const int first_tile = blockIdx.x / 2;
   const int next_tile = gridDim.x / 2;
-  const int first_out = n_tile % 2 * 32;  // of the group's
+  const int phase_row = n_tile % 2;
   const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * kPackedTileBytes;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
@@ -781,9 +792,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
   float* maxima = reinterpret_cast<float*>(shared + kMaximaOffset);
   const int thread = threadIdx.x;
-  for (int i = thread; i < 32; i += kThreads) {
+  for (int i = thread; i < 64; i += kThreads) {
     scales[i] = factors_of(-reinterpret_cast<const int*>(own_weights + kWeightBytes)[i]);
-    biases[i] = bias[first_out + i];
+    biases[i] = bias[i];
   }
   stage_weights(shared + kInputBytes, own_weights);
   async_copy_commit();
@@ -795,7 +806,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int place = warp_m * kWarpRows;
   const int pixel = (first_row(place) + rows_to(0, lane % 16)) * 9 + (first_column() + columns_to(lane % 16));
   const int input_offset = pixel * kPixelPitch + lane / 16 * 16;
-  const int weight_offset = warp_n * 512 + lane * 16;
+  const int weight_offset = warp_n * 1024 + lane * 16;
 
   // What registers hold is written to a stage before the products of the stage before; then more is loaded, whose
   // largest magnitude is written after them.
@@ -845,12 +856,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       stage = 1 - stage;
     }
     add_all(totals, high, low, held);
-    unscale(totals, scales + warp_n * 8 + lane % 4 * 2, held.total);
+    unscale(totals, scales + warp_n * 16 + lane % 4 * 2, held.total);
     const Tile tile = square_tile(index);
-    store_tiles(totals, y + first_out, biases, tile, place, lane / 4, warp_n * 8 + lane % 4 * 2);
+    store_tiles(totals, y, biases, tile, place, lane, warp_n * 16, phase_row);
   }
 }
 
-}  // namespace convtgen_f32x3_mma_forward_0119c59daab7d74a_source
-using convtgen_f32x3_mma_forward_0119c59daab7d74a_source::convtgen_f32x3_mma_forward_0119c59daab7d74a_pack;
-using convtgen_f32x3_mma_forward_0119c59daab7d74a_source::convtgen_f32x3_mma_forward_0119c59daab7d74a;
+}  // namespace convtgen_f32x3_mma_forward_51698ab85699c147_source
+using convtgen_f32x3_mma_forward_51698ab85699c147_source::convtgen_f32x3_mma_forward_51698ab85699c147_pack;
+using convtgen_f32x3_mma_forward_51698ab85699c147_source::convtgen_f32x3_mma_forward_51698ab85699c147;

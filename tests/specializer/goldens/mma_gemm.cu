@@ -15,7 +15,7 @@
 //   region packed: 262144 bytes, a packed copy of the weights; kept for later calls
 //   kernel convtgen_mma_gemm_forward_3865be3f1b17dff9_pack
 //     arguments const unsigned short* weight, unsigned char* packed
-//     grid 64; block 256; shared 0
+//     grid 16; block 256; shared 0
 //     only if the weights have changed
 //   kernel convtgen_mma_gemm_forward_3865be3f1b17dff9
 //     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y,
@@ -215,11 +215,11 @@ __device__ __forceinline__ int own_channel(int co) {
   return co;
 }
 
-// The column where the weights of a channel of the block stand: a thread's columns are its own channels.
-__device__ __forceinline__ int column_of_channel(int channel) {
-  const int i = channel / 32 * 8 + channel % 8;
-  const int thread = channel / 8 % 4;
-  return i / 2 * 8 + thread * 2 + i % 2;
+// The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
+__device__ __forceinline__ int channel_of_column(int n) {
+  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
+  const int thread = n / 2 % 4;
+  return i / 8 * 32 + thread * 8 + i % 8;
 }
 
 // ---- Packing ----
@@ -228,92 +228,291 @@ __device__ __forceinline__ int column_of_channel(int channel) {
 extern "C" __global__ void __launch_bounds__(kPackers)
     convtgen_mma_gemm_forward_3865be3f1b17dff9_pack(const unsigned short* __restrict__ weight,
                                                     unsigned char* __restrict__ packed) {
-  // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
+  // A thread packs what four lanes hold of a step and tap, so that it writes whole sectors: the step's channels of one
+  // column or of two, eight apart. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
-  if (i < 16384) {
+  if (i < 4096) {
     const int tap = static_cast<int>(i % 16);
-    const int co = static_cast<int>(i / 16 % 64);
-    const int unit = static_cast<int>(i / 1024 % 16);
-    const int group = static_cast<int>(i / 16384);
+    const int column = static_cast<int>(i / 16 % 32);
+    const int step = static_cast<int>(i / 512 % 8);
+    const int group = static_cast<int>(i / 4096);
+    const int first = column / 8 * 16 + column % 8;  // of the thread's columns
+    unsigned int words[4][4];
+    {
+      const int of_warp = first % kWarpChannels;
+      const int co = first - of_warp + channel_of_column(of_warp);
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 1;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[0][0] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8 + 2;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 3;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[1][0] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8 + 4;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 5;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[2][0] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8 + 6;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 7;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[3][0] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 1;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[0][1] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8 + 2;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 3;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[1][1] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8 + 4;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 5;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[2][1] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8 + 6;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 7;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[3][1] = halves[0] | (halves[1] << 16);
+      }
+    }
+    {
+      const int of_warp = (first + 8) % kWarpChannels;
+      const int co = first + 8 - of_warp + channel_of_column(of_warp);
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 1;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[0][2] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8 + 2;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 3;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[1][2] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8 + 4;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 5;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[2][2] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8 + 6;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 7;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[3][2] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 1;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[0][3] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8 + 2;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 3;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[1][3] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8 + 4;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 5;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[2][3] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8 + 6;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 7;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
+          halves[1] = value;
+        }
+        words[3][3] = halves[0] | (halves[1] << 16);
+      }
+    }
     const int kh = tap / 4;
     const int kw = tap % 4;
-    unsigned int words[4];
-    {
-      unsigned int halves[2];
-      {
-        const int ci = unit * 8;
-        const unsigned short value =
-            weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
-        halves[0] = value;
-      }
-      {
-        const int ci = unit * 8 + 1;
-        const unsigned short value =
-            weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
-        halves[1] = value;
-      }
-      words[0] = halves[0] | (halves[1] << 16);
-    }
-    {
-      unsigned int halves[2];
-      {
-        const int ci = unit * 8 + 2;
-        const unsigned short value =
-            weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
-        halves[0] = value;
-      }
-      {
-        const int ci = unit * 8 + 3;
-        const unsigned short value =
-            weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
-        halves[1] = value;
-      }
-      words[1] = halves[0] | (halves[1] << 16);
-    }
-    {
-      unsigned int halves[2];
-      {
-        const int ci = unit * 8 + 4;
-        const unsigned short value =
-            weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
-        halves[0] = value;
-      }
-      {
-        const int ci = unit * 8 + 5;
-        const unsigned short value =
-            weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
-        halves[1] = value;
-      }
-      words[2] = halves[0] | (halves[1] << 16);
-    }
-    {
-      unsigned int halves[2];
-      {
-        const int ci = unit * 8 + 6;
-        const unsigned short value =
-            weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
-        halves[0] = value;
-      }
-      {
-        const int ci = unit * 8 + 7;
-        const unsigned short value =
-            weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 16 + tap];
-        halves[1] = value;
-      }
-      words[3] = halves[0] | (halves[1] << 16);
-    }
-    const int of_warp = co % kWarpChannels;
-    const int column = co % 32 - of_warp + column_of_channel(of_warp);
-    const int n_tile = group * 2 + co / 32;
-    unsigned char* k_block = packed + (static_cast<long long>(n_tile) * 4 + unit / 4) * kKBlockWeightBytes;
-    unsigned char* of_tap = k_block + (unit % 4 / 2 * 16 + kh * 4 + kw) * kTapBytes;
+    const int n_tile = group * 2 + first / 32;
+    unsigned char* k_block = packed + (static_cast<long long>(n_tile) * 4 + step / 2) * kKBlockWeightBytes;
+    unsigned char* of_tap = k_block + (step % 2 * 16 + kh * 4 + kw) * kTapBytes;
     // Lane 4 * g + t has word t of column g.
-    unsigned int* to = reinterpret_cast<unsigned int*>(of_tap + column / 16 * 512) +
-                       (column % 8 * 16 + column % 16 / 8 * 2 + unit % 2);
-    to[0] = words[0];
-    to[4] = words[1];
-    to[8] = words[2];
-    to[12] = words[3];
+    unsigned char* to = of_tap + first % 32 / 16 * 512 + first % 8 * 64;
+    *reinterpret_cast<uint4*>(to) = make_uint4(words[0][0], words[0][1], words[0][2], words[0][3]);
+    *reinterpret_cast<uint4*>(to + 16) = make_uint4(words[1][0], words[1][1], words[1][2], words[1][3]);
+    *reinterpret_cast<uint4*>(to + 32) = make_uint4(words[2][0], words[2][1], words[2][2], words[2][3]);
+    *reinterpret_cast<uint4*>(to + 48) = make_uint4(words[3][0], words[3][1], words[3][2], words[3][3]);
   }
 }
 
@@ -344,6 +543,28 @@ __device__ __forceinline__ Tile staged_tile(int index) {
 }
 
 // ---- Staging ----
+
+// Copies so many bytes of packed weights. Copies of a thread lie constant distances apart.
+__device__ __forceinline__ void stage_weights(unsigned char* to, const unsigned char* from) {
+  const unsigned int first = threadIdx.x * 16;
+  unsigned char* own_to = to + first;
+  const unsigned char* own_from = from + first;
+  #pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    async_copy_16(own_to + i * 4096, own_from + i * 4096, 16);
+  }
+}
+
+// Copies so many bytes of packed weights. Copies of a thread lie constant distances apart.
+__device__ __forceinline__ void stage_weights_2(unsigned char* to, const unsigned char* from) {
+  const unsigned int first = threadIdx.x * 16;
+  unsigned char* own_to = to + first;
+  const unsigned char* own_from = from + first;
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    async_copy_16(own_to + i * 4096, own_from + i * 4096, 16);
+  }
+}
 
 // One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
 __device__ __forceinline__ void copy(void* to, const unsigned short* from, int bytes) {
@@ -405,17 +626,6 @@ __device__ __forceinline__ void stage_input(unsigned char* to, const unsigned sh
   }
 }
 
-// ---- Through registers ----
-
-// Copies so many bytes of packed weights.
-__device__ __forceinline__ void stage_weights(unsigned char* to, const unsigned char* from) {
-  #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    const int at = (i * kThreads + threadIdx.x) * 16;
-    async_copy_16(to + at, from + at, 16);
-  }
-}
-
 // ---- Products ----
 
 // One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp.
@@ -465,11 +675,16 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
   }
 }
 
-// The same of a k-block.
+// The same of a k-block. Weights of the next k-block, where there is one, are copied step by step: copies all at once
+// would keep products waiting for what they load.
 __device__ __forceinline__ void multiply_k_block(Accumulators& acc, const unsigned char* input,
-                                                 const unsigned char* weights) {
+                                                 const unsigned char* weights, unsigned char* next_to,
+                                                 const unsigned char* next_from, bool more) {
   #pragma unroll
   for (int k_step = 0; k_step < 2; ++k_step) {
+    if (more) {
+      stage_weights_2(next_to + k_step * 16384, next_from + k_step * 16384);
+    }
     multiply_step(acc, input + k_step * 32, weights + k_step * 16384);
   }
 }
@@ -504,16 +719,17 @@ __device__ __forceinline__ float acc_of(const float (&acc)[4][4][4], int phase, 
   return is_made(phase) ? acc[phase][i / 2][half * 2 + i % 2] : 0;
 }
 
-// Stores a thread's outputs, which are the `row`-th positions of its warp's tiles and the eighth behind. `place` is the
-// warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the block's first
-// channel of the first image, `left` how many channels there are from there on.
-__device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned short* __restrict__ y, const float* bias,
-                                            const Tile& tile, int place, int row, int channel, int batch) {
+// Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.
+// `place`
+// is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the
+// block's
+// first channel of the first image, `left` how many channels there are from there on.
+__device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned short* __restrict__ y, const float* bias,
+                                             const Tile& tile, int place, int row, int channel, int batch) {
   #pragma unroll
   for (int half = 0; half < 2; ++half) {
     #pragma unroll
     for (int first = 0; first < 2; ++first) {
-      // The first of the positions whose outputs are adjacent.
       const int column = first_column(place) + columns_to(first, row + half * 8);
       const int at = tile.m_x + column;  // in the sequence
       const int image = tile.image + at / 289;
@@ -522,11 +738,10 @@ __device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned sh
       #pragma unroll
       for (int phase_h = 0; phase_h < 2; ++phase_h) {
         const int oy = m_y * 2 + phase_h - 1;
-        const int first_x = m_x * 2 - 1;
         if (oy >= 0 && oy < 32 && image < batch) {
           #pragma unroll
           for (int phase_w = 0; phase_w < 2; ++phase_w) {
-            const int ox = first_x + phase_w;
+            const int ox = m_x * 2 - 1 + phase_w;
             if (ox >= 0 && ox < 32) {
               unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
               const int own = own_channel(channel);
@@ -543,6 +758,16 @@ __device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned sh
       }
     }
   }
+}
+
+// Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
+// block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels
+// of
+// the group there are from the block's first one on.
+__device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned short* __restrict__ y, const float* bias,
+                                            const Tile& tile, int first, int lane, int channel, int first_channel,
+                                            int batch) {
+  store_pixels(acc, y + first_channel, bias, tile, first, lane / 4, channel + lane % 4 * 8, batch);
 }
 
 // ---- Kernel ----
@@ -611,8 +836,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const int staged = stage == 0 ? 1 : stage - 1;
       unsigned char* to = shared + staged * kStageBytes;
       const bool more = next.index < tiles;
+      const unsigned char* next_weights = own_weights + next.k_block * kKBlockWeightBytes;
       if (more) {
-        stage_weights(to + kInputBytes, own_weights + next.k_block * kKBlockWeightBytes);
         stage_input(to, x, places, next.k_block * 32, thread);
         if (++next.k_block == 4) {
           next.k_block = 0;
@@ -620,12 +845,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           find_places(places, staged_tile(next.index), thread, batch);
         }
       }
+      multiply_k_block(acc, from + input_offset, from + kInputBytes + weight_offset, to + kInputBytes, next_weights,
+                       more);
       async_copy_commit();
-      multiply_k_block(acc, from + input_offset, from + kInputBytes + weight_offset);
       stage = stage + 1 == 2 ? 0 : stage + 1;
     }
     const Tile tile = flat_tile(index, 0);
-    store_tiles(acc, y + first_out, biases, tile, place, lane / 4, warp_n * kWarpChannels + lane % 4 * 8, batch);
+    store_tiles(acc, y, biases, tile, place, lane, warp_n * kWarpChannels, first_out, batch);
   }
 }
 

@@ -1,5 +1,5 @@
 // conv_transpose2d 64 -> 32; kernel 2x2; stride 2x2; input 16x32x32; dtype f16; compute f16; layout nhwc
-// forward for sm_75. Template mma_gemm: a block makes 64x16 outputs of 32 channels; 4 taps; 56.0 KiB shared.
+// forward for sm_75. Template mma_gemm: a block makes 32x16 outputs of 32 channels; 4 taps; 52.0 KiB shared.
 // Launch
 //   sizes: batch 16, in_height 32, in_width 32; out_height 64, out_width 64
 //   compile: nvcc -gencode arch=compute_75,code=sm_75
@@ -11,18 +11,18 @@
 //     shape (Cin 64, Cout 32, KH 2, KW 2), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 16384 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_mma_gemm_forward_5d5530cf71fb49f2_pack
+//   kernel convtgen_mma_gemm_forward_ffc45b2b25101040_pack
 //     arguments const unsigned short* weight, unsigned char* packed
-//     grid 4; block 256; shared 0
+//     grid 1; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_gemm_forward_5d5530cf71fb49f2
+//   kernel convtgen_mma_gemm_forward_ffc45b2b25101040
 //     arguments const unsigned short* x, const unsigned char* packed, unsigned short* y, int batch
-//     grid 72; block 256; shared 57344
+//     grid 72; block 256; shared 53248
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 57344)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 57344)
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 53248)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 53248)
 
-namespace convtgen_mma_gemm_forward_5d5530cf71fb49f2_source {
+namespace convtgen_mma_gemm_forward_ffc45b2b25101040_source {
 
 // ---- Device primitives ----
 
@@ -113,17 +113,17 @@ constexpr int kThreads = 256;
 constexpr int kPackers = 256;  // threads of a block that packs weights
 constexpr int kGroupIn = 64;
 constexpr int kGroupOut = 32;
-constexpr int kWarpRows = 64;  // positions
-constexpr int kPixelPitch = 80;
-constexpr int kAllPlaces = 256;
-constexpr int kPlaceStep = 64;  // from a place of a thread to its next
+constexpr int kWarpRows = 32;  // positions
+constexpr int kPixelPitch = 144;
+constexpr int kAllPlaces = 128;
+constexpr int kPlaceStep = 32;  // from a place of a thread to its next
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kInputBytes = 20480;        // the input of a stage
-constexpr int kTapBytes = 1024;           // of a step
-constexpr int kKBlockWeightBytes = 8192;  // of a k-block
-constexpr int kStageBytes = 28672;        // input; weights if not resident
+constexpr int kTapBytes = 1024;            // of a step
+constexpr int kKBlockWeightBytes = 16384;  // of a k-block
+constexpr int kResidentBytes = 16384;      // the weights, at 0; the stages follow
+constexpr int kStageBytes = 18432;         // input; weights if not resident
 
 // The block's kernel row and the kernel column that read so far before a position for a phase; -1: none.
 __device__ int kernel_row(int before, int phase_row) {
@@ -160,7 +160,7 @@ __device__ __forceinline__ int first_column() {
 
 // From there to the i-th position of a tile, in rows and columns.
 __device__ __forceinline__ int rows_to(int tile, int i) {
-  return i / 8 * 4 + tile;
+  return i / 8 * 2 + tile;
 }
 
 __device__ __forceinline__ int columns_to(int i) {
@@ -170,7 +170,7 @@ __device__ __forceinline__ int columns_to(int i) {
 // The first inner tap that may need a load, for some tile; -1: none.
 __device__ int first_use(int load) {
   int first = -1;
-  for (int tile = 3; tile >= 0; --tile) {
+  for (int tile = 1; tile >= 0; --tile) {
     const int inner = tile - load;
     first = inner >= 0 && inner <= 0 ? inner : first;
   }
@@ -184,7 +184,7 @@ __device__ bool has_taps_at(int inner) {
 // Whether products of an outer tap need that load.
 __device__ bool is_needed(int load) {
   bool needed = false;
-  for (int tile = 0; tile < 4; ++tile) {
+  for (int tile = 0; tile < 2; ++tile) {
     const int inner = tile - load;
     needed = needed || (inner >= 0 && inner <= 0 && has_taps_at(inner));
   }
@@ -208,96 +208,303 @@ __device__ __forceinline__ int own_channel(int co) {
   return co;
 }
 
-// The column where the weights of a channel of the block stand: a thread's columns are its own channels.
-__device__ __forceinline__ int column_of_channel(int channel) {
-  const int i = channel / 16 * 4 + channel % 4;
-  const int thread = channel / 4 % 4;
-  return i / 2 * 8 + thread * 2 + i % 2;
+// The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
+__device__ __forceinline__ int channel_of_column(int n) {
+  const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
+  const int thread = n / 2 % 4;
+  return i / 4 * 16 + thread * 4 + i % 4;
 }
 
 // ---- Packing ----
 
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_gemm_forward_5d5530cf71fb49f2_pack(const unsigned short* __restrict__ weight,
+    convtgen_mma_gemm_forward_ffc45b2b25101040_pack(const unsigned short* __restrict__ weight,
                                                     unsigned char* __restrict__ packed) {
-  // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
+  // A thread packs what four lanes hold of a step and tap, so that it writes whole sectors: the step's channels of one
+  // column or of two, eight apart. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
-  if (i < 1024) {
+  if (i < 256) {
     const int tap = static_cast<int>(i % 4);
-    const int co = static_cast<int>(i / 4 % 32);
-    const int unit = static_cast<int>(i / 128 % 8);
-    const int group = static_cast<int>(i / 1024);
+    const int column = static_cast<int>(i / 4 % 16);
+    const int step = static_cast<int>(i / 64 % 4);
+    const int group = static_cast<int>(i / 256);
+    const int first = column / 8 * 16 + column % 8;  // of the thread's columns
+    unsigned int words[4][4];
+    {
+      const int of_warp = first % 16;
+      const int co = first - of_warp + channel_of_column(of_warp);
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 1;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[0][0] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8 + 2;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 3;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[1][0] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8 + 4;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 5;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[2][0] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8 + 6;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 7;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[3][0] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 1;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[0][1] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8 + 2;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 3;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[1][1] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8 + 4;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 5;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[2][1] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8 + 6;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 7;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[3][1] = halves[0] | (halves[1] << 16);
+      }
+    }
+    {
+      const int of_warp = (first + 8) % 16;
+      const int co = first + 8 - of_warp + channel_of_column(of_warp);
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 1;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[0][2] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8 + 2;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 3;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[1][2] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8 + 4;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 5;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[2][2] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = 2 * step * 8 + 6;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = 2 * step * 8 + 7;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[3][2] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 1;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[0][3] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8 + 2;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 3;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[1][3] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8 + 4;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 5;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[2][3] = halves[0] | (halves[1] << 16);
+      }
+      {
+        unsigned int halves[2];
+        {
+          const int ci = (2 * step + 1) * 8 + 6;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[0] = value;
+        }
+        {
+          const int ci = (2 * step + 1) * 8 + 7;
+          const unsigned short value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
+          halves[1] = value;
+        }
+        words[3][3] = halves[0] | (halves[1] << 16);
+      }
+    }
     const int kh = tap / 2;
     const int kw = tap % 2;
-    unsigned int words[4];
-    {
-      unsigned int halves[2];
-      {
-        const int ci = unit * 8;
-        const unsigned short value = weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
-        halves[0] = value;
-      }
-      {
-        const int ci = unit * 8 + 1;
-        const unsigned short value = weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
-        halves[1] = value;
-      }
-      words[0] = halves[0] | (halves[1] << 16);
-    }
-    {
-      unsigned int halves[2];
-      {
-        const int ci = unit * 8 + 2;
-        const unsigned short value = weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
-        halves[0] = value;
-      }
-      {
-        const int ci = unit * 8 + 3;
-        const unsigned short value = weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
-        halves[1] = value;
-      }
-      words[1] = halves[0] | (halves[1] << 16);
-    }
-    {
-      unsigned int halves[2];
-      {
-        const int ci = unit * 8 + 4;
-        const unsigned short value = weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
-        halves[0] = value;
-      }
-      {
-        const int ci = unit * 8 + 5;
-        const unsigned short value = weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
-        halves[1] = value;
-      }
-      words[2] = halves[0] | (halves[1] << 16);
-    }
-    {
-      unsigned int halves[2];
-      {
-        const int ci = unit * 8 + 6;
-        const unsigned short value = weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
-        halves[0] = value;
-      }
-      {
-        const int ci = unit * 8 + 7;
-        const unsigned short value = weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * 4 + tap];
-        halves[1] = value;
-      }
-      words[3] = halves[0] | (halves[1] << 16);
-    }
-    const int of_warp = co % 16;
-    const int column = co - of_warp + column_of_channel(of_warp);
-    unsigned char* k_block = packed + (static_cast<long long>(group) * 2 + unit / 4) * kKBlockWeightBytes;
-    unsigned char* of_tap = k_block + (unit % 4 / 2 * 4 + kh * 2 + kw) * kTapBytes;
+    unsigned char* k_block = packed + static_cast<long long>(group) * kKBlockWeightBytes;
+    unsigned char* of_tap = k_block + (step * 4 + kh * 2 + kw) * kTapBytes;
     // Lane 4 * g + t has word t of column g.
-    unsigned int* to = reinterpret_cast<unsigned int*>(of_tap + column / 16 * 512) +
-                       (column % 8 * 16 + column % 16 / 8 * 2 + unit % 2);
-    to[0] = words[0];
-    to[4] = words[1];
-    to[8] = words[2];
-    to[12] = words[3];
+    unsigned char* to = of_tap + first / 16 * 512 + first % 8 * 64;
+    *reinterpret_cast<uint4*>(to) = make_uint4(words[0][0], words[0][1], words[0][2], words[0][3]);
+    *reinterpret_cast<uint4*>(to + 16) = make_uint4(words[1][0], words[1][1], words[1][2], words[1][3]);
+    *reinterpret_cast<uint4*>(to + 32) = make_uint4(words[2][0], words[2][1], words[2][2], words[2][3]);
+    *reinterpret_cast<uint4*>(to + 48) = make_uint4(words[3][0], words[3][1], words[3][2], words[3][3]);
   }
 }
 
@@ -312,8 +519,8 @@ struct Tile {
 
 __device__ __forceinline__ Tile square_tile(int index) {
   Tile tile;
-  tile.image = index / 4;
-  tile.m_y = 0;
+  tile.image = index / 8;
+  tile.m_y = index / 4 % 2 * 16;
   tile.m_x = index % 4 * 8;
   return tile;
 }
@@ -328,12 +535,14 @@ __device__ __forceinline__ Tile staged_tile(int index) {
 
 // ---- Staging ----
 
-// Copies so many bytes of packed weights.
+// Copies so many bytes of packed weights. Copies of a thread lie constant distances apart.
 __device__ __forceinline__ void stage_weights(unsigned char* to, const unsigned char* from) {
+  const unsigned int first = threadIdx.x * 16;
+  unsigned char* own_to = to + first;
+  const unsigned char* own_from = from + first;
   #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const int at = (i * kThreads + threadIdx.x) * 16;
-    async_copy_16(to + at, from + at, 16);
+  for (int i = 0; i < 4; ++i) {
+    async_copy_16(own_to + i * 4096, own_from + i * 4096, 16);
   }
 }
 
@@ -342,7 +551,7 @@ __device__ __forceinline__ void stage_weights(unsigned char* to, const unsigned 
 using Places = long long[4];
 
 __device__ __forceinline__ int place_of(int thread, int i) {
-  return thread / 4 + i * kPlaceStep;
+  return thread / 8 + i * kPlaceStep;
 }
 
 // Whether the thread's place is one of the tile's.
@@ -372,7 +581,7 @@ using Words = unsigned int[8][4];
 
 // The unit of a k-block, of the thread's item.
 __device__ __forceinline__ int unit_of(int thread) {
-  return thread % 4;
+  return thread % 8;
 }
 
 // Loads a batch of a k-block of input channels: zeros where the image or the channels end.
@@ -412,7 +621,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 // ---- Products ----
 
 // One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp.
-using Accumulators = float[4][4][2][4];
+using Accumulators = float[2][4][2][4];
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   mma_k16_f16(acc, a, b);
@@ -423,12 +632,12 @@ __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int
 __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned char* input,
                                               const unsigned char* weights) {
   // taps (0 to 1, 0 to 1)
-  unsigned int a[4][4];
+  unsigned int a[2][4];
   // The first tap's loads are those of all tiles; next taps add those that no tap before them needed.
   #pragma unroll
-  for (int load = 0; load < 4; ++load) {
+  for (int load = 0; load < 2; ++load) {
     if (first_use(load) == 0 && is_needed(load)) {
-      matrix_load_x4(a[load], input + load * 640);
+      matrix_load_x4(a[load], input + load * 1152);
     }
   }
   #pragma unroll
@@ -441,7 +650,7 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
       const unsigned int b[2] = {words.x, words.y};
       const unsigned int next[2] = {words.z, words.w};
       #pragma unroll
-      for (int tile = 0; tile < 4; ++tile) {
+      for (int tile = 0; tile < 2; ++tile) {
         multiply_add(acc[tile][phase][0], a[tile], b);
         multiply_add(acc[tile][phase][1], a[tile], next);
       }
@@ -449,11 +658,12 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
   }
 }
 
-// The same of a k-block.
+// The same of a k-block. Weights of the next k-block, where there is one, are copied step by step: copies all at once
+// would keep products waiting for what they load.
 __device__ __forceinline__ void multiply_k_block(Accumulators& acc, const unsigned char* input,
                                                  const unsigned char* weights) {
   #pragma unroll
-  for (int k_step = 0; k_step < 2; ++k_step) {
+  for (int k_step = 0; k_step < 4; ++k_step) {
     multiply_step(acc, input + k_step * 32, weights + k_step * 4096);
   }
 }
@@ -465,16 +675,17 @@ __device__ __forceinline__ float acc_of(const float (&acc)[4][2][4], int phase, 
   return kernel_row(0, phase / 2) >= 0 && kernel_column(phase % 2) >= 0 ? acc[phase][i / 2][half * 2 + i % 2] : 0;
 }
 
-// Stores a thread's outputs, which are the `row`-th positions of its warp's tiles and the eighth behind. `place` is the
-// warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the block's first
-// channel of the first image, `left` how many channels there are from there on.
-__device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned short* __restrict__ y, const Tile& tile,
-                                            int place, int row, int channel) {
+// Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.
+// `place`
+// is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the
+// block's
+// first channel of the first image, `left` how many channels there are from there on.
+__device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned short* __restrict__ y, const Tile& tile,
+                                             int place, int row, int channel) {
   #pragma unroll
   for (int half = 0; half < 2; ++half) {
     #pragma unroll
-    for (int first = 0; first < 4; ++first) {
-      // The first of the positions whose outputs are adjacent.
+    for (int first = 0; first < 2; ++first) {
       const int column = first_column() + columns_to(row + half * 8);
       const int image = tile.image;
       const int m_y = tile.m_y + first_row(place) + rows_to(first, row + half * 8);
@@ -482,11 +693,10 @@ __device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned sh
       #pragma unroll
       for (int phase_h = 0; phase_h < 2; ++phase_h) {
         const int oy = m_y * 2 + phase_h;
-        const int first_x = m_x * 2;
         if (oy >= 0 && oy < 64) {
           #pragma unroll
           for (int phase_w = 0; phase_w < 2; ++phase_w) {
-            const int ox = first_x + phase_w;
+            const int ox = m_x * 2 + phase_w;
             if (ox >= 0 && ox < 64) {
               unsigned short* to = y + ((static_cast<long long>(image) * 64 + oy) * 64 + ox) * 32;
               const int own = own_channel(channel);
@@ -504,6 +714,15 @@ __device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned sh
   }
 }
 
+// Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
+// block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels
+// of
+// the group there are from the block's first one on.
+__device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned short* __restrict__ y, const Tile& tile,
+                                            int first, int lane, int channel) {
+  store_pixels(acc, y, tile, first, lane / 4, channel + lane % 4 * 4);
+}
+
 // ---- Kernel ----
 
 // What a block stages next.
@@ -513,17 +732,19 @@ struct Next {
 };
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_gemm_forward_5d5530cf71fb49f2(const unsigned short* __restrict__ x,
+    convtgen_mma_gemm_forward_ffc45b2b25101040(const unsigned short* __restrict__ x,
                                                const unsigned char* __restrict__ packed, unsigned short* __restrict__ y,
                                                int batch) {
-  const int tiles = batch * 4;
+  const int tiles = batch * 8;
 
   // The block's group, phase rows and output channels. Blocks that read the same input have adjacent indices.
   const int first_tile = blockIdx.x;
   const int next_tile = gridDim.x;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* stages = shared + kResidentBytes;
   const int thread = threadIdx.x;
+  stage_weights(shared, packed);
 
   // The lane's pixel of its warp's first tile, and its weights.
   const int lane = thread % 32;
@@ -541,11 +762,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   find_places(places, staged_tile(first_tile), thread);
   Words words;
   if (first_tile < tiles) {
-    stage_weights(shared + kInputBytes, packed);
     async_copy_commit();
     load_batch(words, x, places, 0, thread);
-    store_batch(shared, words, thread);
-    if (++next.k_block == 2) {
+    store_batch(stages, words, thread);
+    if (++next.k_block == 1) {
       next.k_block = 0;
       next.index += next_tile;
       find_places(places, staged_tile(next.index), thread);
@@ -556,35 +776,31 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   #pragma unroll 1
   for (int index = first_tile; index < tiles; index += next_tile) {
     Accumulators acc = {};
-    #pragma unroll 1
-    for (int k_block = 0; k_block < 2; ++k_block) {
-      const unsigned char* from = shared + stage * kStageBytes;
-      async_copy_wait(0);
-      __syncthreads();  // the stage has come, and all have read the one that is staged now
-      const int staged = stage == 0 ? 1 : stage - 1;
-      unsigned char* to = shared + staged * kStageBytes;
-      const bool more = next.index < tiles;
-      if (more) {
-        stage_weights(to + kInputBytes, packed + next.k_block * kKBlockWeightBytes);
-        load_batch(words, x, places, next.k_block * 32, thread);
-        if (++next.k_block == 2) {
-          next.k_block = 0;
-          next.index += next_tile;
-          find_places(places, staged_tile(next.index), thread);
-        }
+    const unsigned char* from = stages + stage * kStageBytes;
+    async_copy_wait(0);
+    __syncthreads();  // the stage has come, and all have read the one that is staged now
+    const int staged = stage == 0 ? 1 : stage - 1;
+    unsigned char* to = stages + staged * kStageBytes;
+    const bool more = next.index < tiles;
+    if (more) {
+      load_batch(words, x, places, next.k_block * 64, thread);
+      if (++next.k_block == 1) {
+        next.k_block = 0;
+        next.index += next_tile;
+        find_places(places, staged_tile(next.index), thread);
       }
-      async_copy_commit();
-      multiply_k_block(acc, from + input_offset, from + kInputBytes + weight_offset);
-      if (more) {
-        store_batch(to, words, thread);
-      }
-      stage = stage + 1 == 2 ? 0 : stage + 1;
     }
+    multiply_k_block(acc, from + input_offset, shared + weight_offset);
+    async_copy_commit();
+    if (more) {
+      store_batch(to, words, thread);
+    }
+    stage = stage + 1 == 2 ? 0 : stage + 1;
     const Tile tile = square_tile(index);
-    store_tiles(acc, y, tile, place, lane / 4, warp_n * 16 + lane % 4 * 4);
+    store_tiles(acc, y, tile, place, lane, warp_n * 16);
   }
 }
 
-}  // namespace convtgen_mma_gemm_forward_5d5530cf71fb49f2_source
-using convtgen_mma_gemm_forward_5d5530cf71fb49f2_source::convtgen_mma_gemm_forward_5d5530cf71fb49f2_pack;
-using convtgen_mma_gemm_forward_5d5530cf71fb49f2_source::convtgen_mma_gemm_forward_5d5530cf71fb49f2;
+}  // namespace convtgen_mma_gemm_forward_ffc45b2b25101040_source
+using convtgen_mma_gemm_forward_ffc45b2b25101040_source::convtgen_mma_gemm_forward_ffc45b2b25101040_pack;
+using convtgen_mma_gemm_forward_ffc45b2b25101040_source::convtgen_mma_gemm_forward_ffc45b2b25101040;

@@ -1,8 +1,8 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; dtype f16; compute f16; layout nhwc; directions grad_weight
-// grad_weight for sm_90a. Template mma_grad_weight: a block makes 1x4 taps of 128 by 64 channels; 33 slices; 216.8 KiB shared.
+// grad_weight for sm_80. Template mma_grad_weight: a block makes 2x4 taps of 64 by 64 channels; 27 slices; 141.8 KiB shared.
 // Launch
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
-//   compile: nvcc -gencode arch=compute_90a,code=sm_90a
+//   compile: nvcc -gencode arch=compute_80,code=sm_80
 //   tensor grad_weight: 131072 elements, written, 2-byte aligned
 //     shape (Cin 128, Cout 64, KH 4, KW 4), contiguous
 //   tensor grad_bias: 64 elements, written, 2-byte aligned
@@ -12,22 +12,22 @@
 //   tensor grad_y: 8388608 elements, read, 16-byte aligned
 //     shape (N 128, H 32, W 32, Cout 64), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
-//   region partial: 17301504 bytes, sums of slices of the positions
-//   region partial_bias: 65536 bytes, sums of slices of grad_y's positions
-//   kernel convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5
+//   region partial: 14155776 bytes, sums of slices of the positions
+//   region partial_bias: 55296 bytes, sums of slices of grad_y's positions
+//   kernel convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
-//     grid 132; block 256; shared 221952
+//     grid 108; block 256; shared 145152
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 221952)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 221952)
-//   kernel convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_channels
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 145152)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 145152)
+//   kernel convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
-//     grid 512; block 256; shared 1024
-//   kernel convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_add
+//     grid 432; block 256; shared 1024
+//   kernel convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 513; block 256; shared 0
 
-namespace convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_source {
+namespace convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_source {
 
 // ---- Device primitives ----
 
@@ -107,22 +107,21 @@ constexpr int kThreads = 256;
 constexpr int kGroupIn = 128;
 constexpr int kGroupOut = 64;
 constexpr long long kWeights = 131072ll;
-constexpr int kWarpIn = 64;
+constexpr int kWarpIn = 32;
 constexpr int kWindowPitch = 17;
-constexpr int kPlanePixels = 136;
-constexpr int kInputPixelPitch = 272;
+constexpr int kPlanePixels = 68;
+constexpr int kInputPixelPitch = 144;
 constexpr int kWindowPixelPitch = 144;
-constexpr int kTurns = 17;
-constexpr int kTapPitch = 72;
-constexpr int kChannelPitch = 296;
+constexpr int kTapPitch = 68;
+constexpr int kChannelPitch = 552;
 constexpr int kBiasThreads = 256;
 constexpr int kBiasChannels = 32;
 constexpr int kBiasPiece = 64;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kInputBytes = 34816;
-constexpr int kStageBytes = 73984;
+constexpr int kInputBytes = 9216;
+constexpr int kStageBytes = 48384;
 
 // ---- Tiles ----
 
@@ -138,7 +137,7 @@ struct Tile {
 // Tiles of one column of tiles follow one another.
 __device__ __forceinline__ Tile tile_at(long long index, long long row_tiles) {
   const long long of_column = index % row_tiles;
-  const long long row = of_column * 8;
+  const long long row = of_column * 4;
   Tile tile;
   tile.image = static_cast<int>(row / 16);
   tile.row = static_cast<int>(row % 16);
@@ -149,7 +148,7 @@ __device__ __forceinline__ Tile tile_at(long long index, long long row_tiles) {
 
 // The next one, without the divisions of 64 bits that finding it anew takes.
 __device__ __forceinline__ void move_on(Tile& tile, long long row_tiles) {
-  const int row = tile.row + 8;
+  const int row = tile.row + 4;
   tile.image += row / 16;
   tile.row = row % 16;
   --tile.left;
@@ -174,7 +173,7 @@ struct Source {
 // The pixel, and the piece of its channels, that a thread brings in a turn. NCHW: adjacent threads bring adjacent
 // pixels, else pieces of one pixel.
 __device__ __forceinline__ unsigned int pixel_of(int turn, int thread) {
-  return turn * 16 + static_cast<unsigned int>(thread) / 16;
+  return turn * 32 + static_cast<unsigned int>(thread) / 8;
 }
 
 // The pixel, and the piece of its channels, that a thread brings in a turn. NCHW: adjacent threads bring adjacent
@@ -184,7 +183,7 @@ __device__ __forceinline__ unsigned int pixel_of_2(int turn, int thread) {
 }
 
 __device__ __forceinline__ unsigned int piece_of(int thread) {
-  return static_cast<unsigned int>(thread) % 16;
+  return static_cast<unsigned int>(thread) % 8;
 }
 
 __device__ __forceinline__ unsigned int piece_of_2(int thread) {
@@ -274,23 +273,22 @@ __device__ __forceinline__ void copy(void* to, const unsigned short* from, int b
 }
 
 // Issues a batch of the thread's copies of a stage: zeros where the images or the channels end.
-__device__ __forceinline__ void copy_batch(unsigned char* to, const Source& source, const Tile& tile, int batch_index,
-                                           int thread, int batch) {
+__device__ __forceinline__ void copy_batch(unsigned char* to, const Source& source, const Tile& tile, int thread,
+                                           int batch) {
   const unsigned short* x = input_of(source, tile);
   const unsigned short* grad_y = window_of(source, tile);
   #pragma unroll 2
-  for (int i = 0; i < 9; ++i) {
-    const int turn = batch_index * 9 + i;
-    if (turn < 8) {
+  for (int i = 0; i < 11; ++i) {
+    if (i < 2) {
       if (is_piece()) {
-        const int pixel = pixel_of(turn, thread);
+        const int pixel = pixel_of(i, thread);
         const int piece = piece_of(thread);
         const Pixel place = input_pixel(pixel, tile, batch);
         const bool any = place.is_inside;
         copy(to + input_place(pixel, piece), x + (pixel_offset(place) + piece * 8), any ? 16 : 0);
       }
-    } else if (turn < kTurns && is_piece_2(turn - 8, thread)) {
-      const int pixel = pixel_of_2(turn - 8, thread);
+    } else if (i < 11 && is_piece_2(i - 2, thread)) {
+      const int pixel = pixel_of_2(i - 2, thread);
       const int piece = piece_of_2(thread);
       const Pixel place = window_pixel(pixel, source, tile, batch);
       const bool any = place.is_inside;
@@ -302,15 +300,15 @@ __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& sour
 // ---- Through registers ----
 
 // Brings a batch on its way: by copies, or to registers.
-__device__ __forceinline__ void bring_batch(unsigned char* to, const Source& source, const Tile& tile, int batch_index,
-                                            int thread, int batch) {
-  copy_batch(to, source, tile, batch_index, thread, batch);
+__device__ __forceinline__ void bring_batch(unsigned char* to, const Source& source, const Tile& tile, int thread,
+                                            int batch) {
+  copy_batch(to, source, tile, thread, batch);
 }
 
 // ---- Products ----
 
 // One thread's accumulators: of each tap of its warp, tile of 16 input channels and tile of 8 output channels.
-using Accumulators = float[4][4][2][4];
+using Accumulators = float[8][2][2][4];
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   mma_k16_f16(acc, a, b);
@@ -327,8 +325,8 @@ struct Places {
 // lane / 4.
 __device__ __forceinline__ int lane_place(int lane) {
   const int position = lane % 8 + lane / 16 * 8;
-  const int pixel = position / 16 * 128 + position % 16;
-  return pixel * 272 + lane / 8 % 2 * 16;
+  const int pixel = position / 16 * 64 + position % 16;
+  return pixel * 144 + lane / 8 % 2 * 16;
 }
 
 // A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
@@ -342,7 +340,7 @@ __device__ __forceinline__ int lane_place_2(int lane) {
 
 __device__ __forceinline__ Places places_of(int lane, int warp_in, int warp_out) {
   Places places;
-  places.input = lane_place(lane) + warp_in * 128;
+  places.input = lane_place(lane) + warp_in * 64;
   const int window = kInputBytes + lane_place_2(lane) + warp_out * 32;
   #pragma unroll
   for (int column = 0; column < 4; ++column) {
@@ -362,31 +360,34 @@ __device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigne
 }
 
 // Adds the products of a strip of a stage, which begins at `stage`.
-__device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned char* stage, const Places& places,
-                                               int strip) {
-  const int row = strip * 2;
-  const unsigned char* input = stage + places.input + row * 4352;
-  const unsigned char* window = stage + row * 2448;
+__device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned char* stage, const Places& places) {
+  const unsigned char* input = stage + places.input;
   // taps (0 to 3, 0 to 3)
-  unsigned int a[2][4][4];
+  unsigned int a[4][2][4];
   #pragma unroll
   for (int outer = 0; outer < 4; ++outer) {
-    unsigned int b[2][1][4];
+    unsigned int b[8][1][4];
     #pragma unroll
-    for (int step = 0; step < 2; ++step) {
+    for (int step = 0; step < 4; ++step) {
       if (outer == 0) {
         #pragma unroll
-        for (int tile = 0; tile < 4; ++tile) {
-          load_rows(a[step][tile], input + (step * 4352 + tile * 32));
+        for (int tile = 0; tile < 2; ++tile) {
+          load_rows(a[step][tile], input + (step * 2304 + tile * 32));
         }
       }
-      load_columns(b[step][0], window + places.window[outer] + step * 2448);
       #pragma unroll
-      for (int out_tile = 0; out_tile < 2; ++out_tile) {
-        const unsigned int of_tile[2] = {b[step][0][out_tile * 2], b[step][0][out_tile * 2 + 1]};
+      for (int inner = 0; inner < 2; ++inner) {
+        const int load = inner * 4 + step;
+        load_columns(b[load][0],
+                     stage + places.window[outer] + (inner * 136 + step * kWindowPitch) * kWindowPixelPitch);
+        const int tap = inner * 4 + outer;
         #pragma unroll
-        for (int tile = 0; tile < 4; ++tile) {
-          multiply_add(acc[outer][tile][out_tile], a[step][tile], of_tile);
+        for (int out_tile = 0; out_tile < 2; ++out_tile) {
+          const unsigned int of_tile[2] = {b[load][0][out_tile * 2], b[load][0][out_tile * 2 + 1]};
+          #pragma unroll
+          for (int tile = 0; tile < 2; ++tile) {
+            multiply_add(acc[tap][tile][out_tile], a[step][tile], of_tile);
+          }
         }
       }
     }
@@ -409,15 +410,15 @@ struct Target {
 __device__ __forceinline__ void store_channels(const float* sums, int first_channel, const Target& target,
                                                float* __restrict__ partial, int thread) {
   #pragma unroll 2
-  for (int i = thread; i < 4096; i += kThreads) {
-    const int stored = i / 256;
-    const int of_channel = i % 256;
-    const int tap = of_channel % 4;
-    const int out = of_channel / 4;
+  for (int i = thread; i < 8192; i += kThreads) {
+    const int stored = i / 512;
+    const int of_channel = i % 512;
+    const int tap = of_channel % 8;
+    const int out = of_channel / 8;
     const int ci = target.first_in + stored / 8 * kWarpIn + first_channel + stored % 8;
     const int co = target.first_out + out;
-    const int kh = target.first_kh;
-    const int kw = target.first_kw + tap;
+    const int kh = target.first_kh + tap / 4;
+    const int kw = target.first_kw + tap % 4;
     const float sum = sums[stored * kChannelPitch + tap * kTapPitch + out];
     const long long weight =
         (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
@@ -431,14 +432,14 @@ __device__ __forceinline__ void store_block(const Accumulators& acc, float* sums
   const int lane = thread % 32;
   float* own = sums + (warp_in * 8 + lane / 4) * kChannelPitch + warp_out * 16 + lane % 4 * 2;
   #pragma unroll
-  for (int half = 0; half < 8; ++half) {
+  for (int half = 0; half < 4; ++half) {
     // of a tile of 16 input channels
     __syncthreads();  // the stages, or the channels before, have been read, or the warps before have added theirs
     #pragma unroll
-    for (int tap = 0; tap < 4; ++tap) {
+    for (int tap = 0; tap < 8; ++tap) {
       #pragma unroll
       for (int column = 0; column < 2; ++column) {
-        float2* to = reinterpret_cast<float2*>(own + tap * kTapPitch + column * 8);
+        float2* to = reinterpret_cast<float2*>(own + (tap / 4 * 4 + tap % 4) * kTapPitch + column * 8);
         float2 sum =
             make_float2(acc[tap][half / 2][column][half % 2 * 2], acc[tap][half / 2][column][half % 2 * 2 + 1]);
         *to = sum;
@@ -453,15 +454,15 @@ __device__ __forceinline__ void store_block(const Accumulators& acc, float* sums
 
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
-    convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_channels(const unsigned short* __restrict__ grad_y,
+    convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_channels(const unsigned short* __restrict__ grad_y,
                                                                    float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / 2;
   const int channel = blockIdx.x % 2 * kBiasChannels + thread % kBiasChannels;
   float total = 0;
   if (channel < 64) {
-    const long long end = batch * 16ll * (slice + 1) / 256;
-    for (long long piece = batch * 16ll * slice / 256; piece < end; ++piece) {
+    const long long end = batch * 16ll * (slice + 1) / 216;
+    for (long long piece = batch * 16ll * slice / 216; piece < end; ++piece) {
       const long long image = piece / 16;
       const long long first = piece % 16 * kBiasPiece + thread / kBiasChannels;
       float sum = 0;
@@ -494,7 +495,7 @@ extern "C" __global__ void __launch_bounds__(kBiasThreads)
 __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_bias, int channel) {
   float sum = 0;
   #pragma unroll 8
-  for (int slice = 0; slice < 256; ++slice) {
+  for (int slice = 0; slice < 216; ++slice) {
     sum += partial_bias[slice * 64 + channel];
   }
   return sum;
@@ -502,7 +503,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_add(const float* __restrict__ partial,
+    convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_add(const float* __restrict__ partial,
                                                               const float* __restrict__ partial_bias,
                                                               unsigned short* __restrict__ grad_weight,
                                                               unsigned short* __restrict__ grad_bias) {
@@ -510,7 +511,7 @@ extern "C" __global__ void __launch_bounds__(256)
   if (i < 131072) {
     float sum = 0;
     #pragma unroll 8
-    for (int slice = 0; slice < 33; ++slice) {
+    for (int slice = 0; slice < 27; ++slice) {
       sum += partial[slice * kWeights + i];
     }
     grad_weight[i] = accumulator_to_half(sum);
@@ -520,26 +521,27 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5(const unsigned short* __restrict__ x,
+    convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8(const unsigned short* __restrict__ x,
                                                           const unsigned short* __restrict__ grad_y,
                                                           float* __restrict__ partial, int batch) {
-  const long long row_tiles = (static_cast<long long>(batch) * 16 + 7) / 8;
+  const long long row_tiles = (static_cast<long long>(batch) * 16 + 3) / 4;
 
   // What the block makes. Weights vary fastest, so that blocks which read the same positions run together.
   const int block = blockIdx.x;
-  const int tap_group = block % 4;
+  const int tap_group = block % 2;
+  const int in_tile = block / 2 % 2;
   Target target;
   target.slice = block / 4;
   target.group = 0;
-  target.first_in = 0;
+  target.first_in = in_tile * 64;
   target.first_out = 0;
-  target.first_kh = tap_group;
+  target.first_kh = tap_group * 2;
   target.first_kw = 0;
   const int first_ci = target.group * kGroupIn + target.first_in;
   const int first_co = target.group * kGroupOut + target.first_out;
   const Source source = {x + first_ci, grad_y + first_co, target.first_kh - 1, target.first_kw - 1};
-  const long long first_tile = row_tiles * target.slice / 33;
-  const int count = static_cast<int>(row_tiles * (target.slice + 1) / 33 - first_tile);
+  const long long first_tile = row_tiles * target.slice / 27;
+  const int count = static_cast<int>(row_tiles * (target.slice + 1) / 27 - first_tile);
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int thread = threadIdx.x;
@@ -558,10 +560,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   #pragma unroll 1
   for (; issued < 2; ++issued) {
     if (issued < count) {
-      #pragma unroll 1
-      for (int part = 0; part < 2; ++part) {
-        bring_batch(shared + issued * kStageBytes, source, next, part, thread, batch);
-      }
+      bring_batch(shared + issued * kStageBytes, source, next, thread, batch);
       move_on(next, row_tiles);
     }
     async_copy_commit();
@@ -576,13 +575,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     async_copy_wait(1);
     __syncthreads();  // the stage has come, and all have read the one that is staged now
     const bool more = issued < count;
-    #pragma unroll 1
-    for (int strip = 0; strip < 4; ++strip) {
-      if (more && strip < 2) {
-        bring_batch(to, source, next, strip, thread, batch);
-      }
-      multiply_strip(acc, from, places, strip);
+    if (more) {
+      bring_batch(to, source, next, thread, batch);
     }
+    multiply_strip(acc, from, places);
     async_copy_commit();
     if (more) {
       move_on(next, row_tiles);
@@ -593,7 +589,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   store_block(acc, reinterpret_cast<float*>(shared), target, partial, warp_in, warp_out, thread);
 }
 
-}  // namespace convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_source
-using convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_source::convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_channels;
-using convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_source::convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_add;
-using convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5_source::convtgen_mma_grad_weight_grad_weight_e3f3515bb0dd65d5;
+}  // namespace convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_source
+using convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_source::convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_channels;
+using convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_source::convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_add;
+using convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_source::convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8;
