@@ -121,7 +121,7 @@ TEST_F(OlderChipTest, RecordsAreNotMixed) {
   // As tuning on 8.0 would have it, or on a newer chip with an NVRTC that knows no newer one.
   const std::string of_older = record("sm_80", 2, "Fake GPU");
   ask("sm_80");
-  EXPECT_EQ(taken(), first_plan(kSizedLayer, "sm_80"));
+  EXPECT_EQ(taken(), first_plan_on(90, kSizedLayer, "sm_80"));
   const std::string of_both = record("sm_80", 1, "Fake GPU as sm_80");
   EXPECT_EQ(taken(), of_both);
   unsetenv("CONVTGEN_ARCHITECTURE");

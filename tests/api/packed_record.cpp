@@ -4,6 +4,7 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/candidates.h"
+#include "generator/planner/chip/chip_code.h"
 #include "runtime/records/record.h"
 #include "runtime/store/store.h"
 
@@ -42,6 +43,12 @@ std::string record_plan(const std::string& layer, const std::string& architectur
 
 std::string first_plan(const std::string& layer, const std::string& architecture) {
   return heading_of(plan(forward_problem(layer, architecture)).value().front());
+}
+
+std::string first_plan_on(int capability, const std::string& layer, const std::string& architecture) {
+  Problem problem = forward_problem(layer, architecture);
+  problem.target = target_for({.capability = capability, .as = architecture}).value();
+  return heading_of(plan(problem).value().front());
 }
 
 std::int64_t record_packed_plan(const std::string& layer, const std::string& chip, const std::string& folder) {

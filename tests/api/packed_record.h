@@ -19,5 +19,7 @@ namespace convtgen::api_test {
                                       const std::string& chip, const std::string& folder);
 /// That heading alone, of the planner's first plan.
 [[nodiscard]] std::string first_plan(const std::string& layer, const std::string& architecture);
+/// The same on a newer chip that runs kernels of that architecture.
+[[nodiscard]] std::string first_plan_on(int capability, const std::string& layer, const std::string& architecture);
 
 }  // namespace convtgen::api_test

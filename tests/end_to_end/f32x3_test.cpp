@@ -244,9 +244,9 @@ constexpr Case kStagedCases[] = {
      "conv_transpose2d 68 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 2x6x9; compute f32x3; layout nhwc", false,
      4},
     {"SmallImages", "conv_transpose2d 68 -> 8; kernel 2x2; input 5x5x8; compute f32x3", true, 4},
-    {"ProductsOfWarps", "conv_transpose2d 68 -> 8; kernel 2x2; input 2x9x12; compute f32x3", false, 4, true},
+    {"ProductsOfWarps", "conv_transpose2d 196 -> 8; kernel 2x2; input 2x9x12; compute f32x3", false, 4, true},
     {"ProductsOfWarpsChannelsLast",
-     "conv_transpose2d 68 -> 8; kernel 3x3; stride 2x2; input 2x6x9; compute f32x3; layout nhwc", false, 4, true},
+     "conv_transpose2d 196 -> 8; kernel 3x3; stride 2x2; input 2x6x9; compute f32x3; layout nhwc", false, 4, true},
 };
 
 class SplitStages : public SplitFloats {

@@ -5,6 +5,7 @@
 
 #include <convtgen/convtgen.h>
 #include <convtgen/host.h>
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -122,6 +123,13 @@ TEST_F(LaunchedOnHost, SameBitsAndSourceAsTheJit) {
     tensors.y = twin.bytes.data();
     const Extents& extents = arrays.sizes.extents;
     const convtgen_sizes sizes{arrays.sizes.batch, {extents[kDepth], extents[kHeight], extents[kWidth]}};
+    std::size_t packed = 0;
+    ASSERT_EQ(convtgen_kernel_workspace(jit, &sizes, &tensors.workspace_bytes, &packed), CONVTGEN_OK);
+    struct alignas(128) Piece {
+      std::array<std::byte, 128> bytes;
+    };
+    std::vector<Piece> workspace(tensors.workspace_bytes / sizeof(Piece) + 1);
+    tensors.workspace = workspace.data();
     ASSERT_EQ(convtgen_launch(jit, &tensors, &sizes, nullptr), CONVTGEN_OK) << convtgen_last_error();
     EXPECT_EQ(twin.bytes, arrays.y.bytes) << (*kernel)->name;
     const Outcome emitted = convtgen({"emit", "layers.convt", "--layer", (*kernel)->layer, "--arch", "sm_75"},

@@ -92,7 +92,7 @@ TemplateFacts facts_of_f32x3_mma() {
                        .layer = "conv_transpose2d 16 -> 8; kernel 4x4; stride 2x2; padding 1x1; input ?x5x7; compute "
                                 "f32x3; layout nhwc"},
                       {.name = "f32x3_mma_rows",
-                       .layer = "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3",
+                       .layer = "conv_transpose2d 16 -> 16; kernel 3x3; input ?x?x?; compute f32x3",
                        .by_rows = true},
                   },
               // Of packed weights, and of channels of a small image: eight of them lie near one another.
@@ -118,11 +118,12 @@ TemplateFacts facts_of_f32x3_mma() {
               .scales =
                   {
                       {.name = "Mma",
-                       .layer = "conv_transpose2d 68 -> 8; kernel 2x2; input 2x7x12; compute f32x3",
+                       .layer = "conv_transpose2d 132 -> 8; kernel 2x2; input 2x7x12; compute f32x3",
                        .least_stages = 3},
                       {.name = "MmaChannelsLast",
-                       .layer = "conv_transpose2d 68 -> 8; kernel 2x2; stride 2x2; input 2x7x10; compute f32x3; layout "
-                                "nhwc",
+                       .layer =
+                           "conv_transpose2d 132 -> 8; kernel 2x2; stride 2x2; input 2x7x10; compute f32x3; layout "
+                           "nhwc",
                        .least_stages = 3},
                   },
           },

@@ -99,7 +99,7 @@ TemplateFacts facts_of_mma_gemm() {
                        .layer = "conv_transpose2d 16 -> 8; kernel 2x2; input ?x3x4; dtype f16; layout nhwc",
                        .flat = true},
                       {.name = "mma_gemm_rows",
-                       .layer = "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute tf32",
+                       .layer = "conv_transpose2d 16 -> 16; kernel 3x3; input ?x?x?; compute tf32",
                        .by_rows = true},
                   },
               .tiles = tiles_of_window,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -67,8 +68,14 @@ Result<KernelSource> kernel_of_template(const Problem& problem, const Plan& plan
   kernel.shared_bytes = plan.launch.main().shared_bytes;
   kernel.grid = plan.launch.main().grid;
   // Where there is no bias, nothing reads the argument, and any address will do.
-  for (const char* name : {"x", "weight", problem.layer.bias ? "bias" : "x", "y", "height", "width"}) {
-    kernel.parameters.push_back({name, name[0] == 'h' || name[1] == 'i' ? "int" : "void*"});
+  for (const char* name : {"x", "weight", problem.layer.bias ? "bias" : "x", "y"}) {
+    kernel.parameters.push_back({name, "void*"});
+  }
+  if (std::ranges::find(templates(), plan.template_name, &Template::name)->takes_depth) {
+    kernel.parameters.push_back({"depth", "int"});
+  }
+  for (const char* name : {"height", "width"}) {
+    kernel.parameters.push_back({name, "int"});
   }
   if (auto bound = bind_arguments(source.recipe); !bound) {
     return std::unexpected(bound.error());
