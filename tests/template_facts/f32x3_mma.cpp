@@ -91,12 +91,17 @@ TemplateFacts facts_of_f32x3_mma() {
                       {.name = "f32x3_mma_images_channels_last",
                        .layer = "conv_transpose2d 16 -> 8; kernel 4x4; stride 2x2; padding 1x1; input ?x5x7; compute "
                                 "f32x3; layout nhwc"},
+                      {.name = "f32x3_mma_images_of_rows_within_vectors",
+                       .layer = "conv_transpose2d 16 -> 8; kernel 4x4; stride 2x2; padding 1x1; input ?x5x8; compute "
+                                "f32x3"},
                       {.name = "f32x3_mma_rows",
                        .layer = "conv_transpose2d 16 -> 16; kernel 3x3; input ?x?x?; compute f32x3",
                        .by_rows = true},
                   },
-              // Of packed weights, and of channels of a small image: eight of them lie near one another.
-              .unseen = {"kernel: static_cast<long long>(n_tile)", "load_values: * #ll"},
+              // Of packed weights, of channels of a small image: eight of them lie near one another; and of the one
+              // warp along channels.
+              .unseen = {"kernel: static_cast<long long>(n_tile)", "load_values: * #ll",
+                         "store_planes: static_cast<long long>(channel)"},
               .tiles = tiles_of_window},
       .mutants =
           {

@@ -37,8 +37,9 @@ TemplateFacts facts_of_mma_gemm() {
       .refused =
           {
               {.layer = "16 -> 16; kernel 3; compute tf32",
-               .reason = "architecture sm_75 has no mma.sync of tf32; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
-                         "sm_100, sm_103, sm_110, sm_120, sm_121",
+               .reason =
+                   "architecture sm_75 has no mma.sync of tf32; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
+                   "sm_100, sm_103, sm_110, sm_120, sm_121",
                .architecture = "sm_75"},
               {.layer = "16 -> 64; kernel 3; groups 4; compute tf32",
                .reason = "groups of 4 input channels; tensor cores want 16"},
@@ -95,6 +96,9 @@ TemplateFacts facts_of_mma_gemm() {
                       {.name = "mma_gemm_images_channels_last",
                        .layer = "conv_transpose2d 16 -> 8; kernel 4x4; stride 2x2; padding 1x1; input ?x5x7; dtype "
                                 "f16; layout nhwc"},
+                      {.name = "mma_gemm_images_of_rows_within_vectors",
+                       .layer = "conv_transpose2d 16 -> 8; kernel 4x4; stride 2x2; padding 1x1; input ?x5x8; compute "
+                                "tf32"},
                       {.name = "mma_gemm_sequence",
                        .layer = "conv_transpose2d 16 -> 8; kernel 2x2; input ?x3x4; dtype f16; layout nhwc",
                        .flat = true},
@@ -102,6 +106,9 @@ TemplateFacts facts_of_mma_gemm() {
                        .layer = "conv_transpose2d 16 -> 16; kernel 3x3; input ?x?x?; compute tf32",
                        .by_rows = true},
                   },
+              // Numbers of images, packed weights, channels of a small image, and of the one warp along channels.
+              .unseen = {"flat_tile: const long long image", "kernel: static_cast<long long>(n_tile)",
+                         "load_batch: * #ll", "store_planes: static_cast<long long>(channel)"},
               .tiles = tiles_of_window,
               .tiles_of_sequence = tiles_of_window_sequence},
       .mutants =
