@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "ab0e9d3fda8699f804c387581f98bf590d6f95fa2838fec972c9476f660bbb9a")
+  (digest "00a67884ae3a21478bd7bfe60276c2cc63f630bdc8b85cb37b118a10bcf510c9")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1273,7 +1273,10 @@
         (do @11 (call put_outputs place acc (+ (+ bias of_pass) (* (% lane 4) 2)) lane pass phase_h))
         (do @12 (call __syncwarp))
         (do @13 (call store_pass (+ y (* (* (static_cast "long long" of_pass) out_h) out_w)) place stored tile first lane (- left of_pass) phase_row phase_h out_h out_w))
-        (do @15 (call __syncwarp)))))
+        (comment @15 "Between tiles blocks meet.")
+        (if @16 (|| (< (+ pass 1) (/ kWarpChannels kPassChannels)) (< (+ phase_h 1) P::phase_rows))
+          (then
+            (do @17 (call __syncwarp)))))))
   (file "mma_window/epilogue.h")
   (function @79 device void store_tiles
     (comment "Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the")

@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "00caed97710ad4ebd78102e897abdaaa80595052cf4be9d2e117c6743ea81f38")
+  (digest "f064f195991b9cb6f3596d114384cca942873ffbe262122945e6833e06f239f3")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1222,7 +1222,10 @@
         (do @11 (call put_outputs place acc (+ (+ bias of_pass) (* (% lane 4) 2)) lane pass phase_h))
         (do @12 (call __syncwarp))
         (do @13 (call store_pass (+ y (* (* (static_cast "long long" of_pass) out_h) out_w)) place stored tile first lane (- left of_pass) phase_row phase_h out_h out_w))
-        (do @15 (call __syncwarp)))))
+        (comment @15 "Between tiles blocks meet.")
+        (if @16 (|| (< (+ pass 1) (/ kWarpChannels kPassChannels)) (< (+ phase_h 1) P::phase_rows))
+          (then
+            (do @17 (call __syncwarp)))))))
   (file "mma_window/epilogue.h")
   (function @79 device void store_tiles
     (comment "Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the")

@@ -153,7 +153,10 @@ __device__ __forceinline__ void store_planes(const Accumulators& acc, Element* _
       __syncwarp();
       store_pass(y + static_cast<long long>(of_pass) * out_h * out_w, place, stored, tile, first, lane, left - of_pass,
                  phase_row, phase_h, out_h, out_w);
-      __syncwarp();
+      // Between tiles blocks meet.
+      if (pass + 1 < kWarpChannels / kPassChannels || phase_h + 1 < P::phase_rows) {
+        __syncwarp();
+      }
     }
   }
 }
