@@ -18,7 +18,7 @@ constexpr int kFragmentColumns = kWarpChannels % 16 == 0 ? 16 : 8;
 constexpr int kFragmentWords = kFragmentColumns / 4;
 constexpr int kTapBytes = P::block_n * 32;                      // of a step
 constexpr int kKBlockWeightBytes = kKSteps * kTaps * kTapBytes;  // of a k-block
-constexpr int kResidentBytes = P::resident ? kKBlocks * kKBlockWeightBytes : 0;    // the weights, at 0; the stages follow
+constexpr int kResidentBytes = P::resident ? kKBlocks * kKBlockWeightBytes : 0;    // of weights, at 0; stages follow
 constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kKBlockWeightBytes);  // input; weights if not resident
 constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;              // one a channel
 constexpr int kOutputOffset = ceil_div(kBiasOffset + (P::has_bias ? P::block_n * 4 : 0), 16) * 16;

@@ -3,8 +3,9 @@
 //
 // Along each axis an output has position m = (output + padding) / stride and phase (output + padding) % stride. Kernel
 // tap k makes phase dilation * k % stride and reads the input at m - dilation * k / stride. A warp has the accumulators
-// of all phases of its positions: what it loads of the input serves all taps that read there. A tap
-// moves an address by whole pixels, and eight adjacent pixels lie in different banks, whatever the tap. Another kernel has packed the weights in the order in which lanes hold them.
+// of all phases of its positions: what it loads of the input serves all taps that read there. A tap moves an address by
+// whole pixels, and eight adjacent pixels lie in different banks, whatever the tap. Another kernel has packed the weights
+// in the order in which lanes hold them.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -329,8 +330,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       stage = stage + 1 == P::stages ? 0 : stage + 1;
     }
     const Tile tile = kFlat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
-    store_tiles(acc, y, reinterpret_cast<Element*>(shared + kOutputOffset + thread / 32 * kWarpOutputBytes), biases, tile,
-                place, lane, warp_n * kWarpChannels, group * kGroupOut + first_out, kGroupOut - first_out, phase_row,
-                batch, in_h, in_w, out_h, out_w);
+    store_tiles(acc, y, reinterpret_cast<Element*>(shared + kOutputOffset + thread / 32 * kWarpOutputBytes), biases,
+                tile, place, lane, warp_n * kWarpChannels, group * kGroupOut + first_out, kGroupOut - first_out,
+                phase_row, batch, in_h, in_w, out_h, out_w);
   }
 }

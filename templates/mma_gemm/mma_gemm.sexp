@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "f064f195991b9cb6f3596d114384cca942873ffbe262122945e6833e06f239f3")
+  (digest "be01b54b6a642ffa8ee6f33194ea015ef09ebf9bd90f89b32f0e694300d4d506")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -297,30 +297,30 @@
   (constant @153 int kOutputColumns (* (? kAlongRow kWarpRows 8) P::stride_w))
   (constant @154 int kOutputSpan (* (? kAlongRow P::warp_tiles 1) P::stride_w) (trail "adjacent outputs of a thread"))
   (constant @155 int kShift (call floor_mod (- (% P::padding_w P::stride_w)) P::store) (trail "columns before a row in its first vector"))
-  (constant @156 int kOutputRowPitch (* (call ceil_div (+ kOutputColumns (? (> kShift 0) P::store 0)) kOutputVector) kOutputVector) (trail "elements"))
-  (constant @157 int kChannelPitch (/ (+ (* (call ceil_div (* (* kOutputRows kOutputRowPitch) kBytes) 128) 128) 16) kBytes))
-  (function @159 constexpr int put_together_of
+  (constant @157 int kOutputRowPitch (* (call ceil_div (+ kOutputColumns (? (> kShift 0) P::store 0)) kOutputVector) kOutputVector))
+  (constant @158 int kChannelPitch (/ (+ (* (call ceil_div (* (* kOutputRows kOutputRowPitch) kBytes) 128) 128) 16) kBytes))
+  (function @160 constexpr int put_together_of
     (comment "Elements that a thread puts there together.")
     (declare @1 int most kOutputVector)
     (while @2 (|| (!= (% kOutputSpan most) 0) (!= (% kShift most) 0))
       (do @3 (/= most 2)))
     (return @5 most))
-  (constant @166 int kPut (call put_together_of))
-  (constant @167 int kWarpOutputBytes (? P::channels_last 0 (* (* kPassChannels kChannelPitch) kBytes)))
-  (constant @170 int kStepProducts (/ (* (* kTaps P::warp_tiles) kWarpChannels) 8))
-  (static_assert @172 (== (% P::block_k kInstructionK) 0) "a k-block is whole products")
-  (static_assert @173 (&& (&& (&& (== kPositions (* P::warps_m kWarpRows)) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! kFlat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warps make the whole tile, which is whole parts")
-  (static_assert @176 (|| (|| (== P::warp_tiles 1) (== P::warp_tiles 2)) (== P::warp_tiles 4)) "a warp's positions are of one part")
-  (static_assert @177 (== (% P::block_n (* 8 P::warps_n)) 0) "warps make whole columns")
-  (static_assert @178 (|| (== (* kInputStrideH kInputStrideW) 1) (&& (== (* P::stride_h P::stride_w) 1) (! kFlat))) "a gradient of the input has one phase, and tiles of its own images")
-  (static_assert @180 (|| (== kPhaseGroups 1) (&& (== (% P::kernel_h P::stride_h) 0) (== P::dilation_h 1))) "phase rows are parted only where each has as many kernel rows")
-  (static_assert @182 (|| (|| (! kFlat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
+  (constant @167 int kPut (call put_together_of))
+  (constant @168 int kWarpOutputBytes (? P::channels_last 0 (* (* kPassChannels kChannelPitch) kBytes)))
+  (constant @171 int kStepProducts (/ (* (* kTaps P::warp_tiles) kWarpChannels) 8))
+  (static_assert @173 (== (% P::block_k kInstructionK) 0) "a k-block is whole products")
+  (static_assert @174 (&& (&& (&& (== kPositions (* P::warps_m kWarpRows)) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! kFlat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warps make the whole tile, which is whole parts")
+  (static_assert @177 (|| (|| (== P::warp_tiles 1) (== P::warp_tiles 2)) (== P::warp_tiles 4)) "a warp's positions are of one part")
+  (static_assert @178 (== (% P::block_n (* 8 P::warps_n)) 0) "warps make whole columns")
+  (static_assert @179 (|| (== (* kInputStrideH kInputStrideW) 1) (&& (== (* P::stride_h P::stride_w) 1) (! kFlat))) "a gradient of the input has one phase, and tiles of its own images")
+  (static_assert @181 (|| (== kPhaseGroups 1) (&& (== (% P::kernel_h P::stride_h) 0) (== P::dilation_h 1))) "phase rows are parted only where each has as many kernel rows")
+  (static_assert @183 (|| (|| (! kFlat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
   (file "layout.h")
   (constant @17 int kFragmentColumns (? (== (% kWarpChannels 16) 0) 16 8))
   (constant @18 int kFragmentWords (/ kFragmentColumns 4))
   (constant @19 int kTapBytes (* P::block_n 32) (trail "of a step"))
   (constant @20 int kKBlockWeightBytes (* (* kKSteps kTaps) kTapBytes) (trail "of a k-block"))
-  (constant @21 int kResidentBytes (? P::resident (* kKBlocks kKBlockWeightBytes) 0) (trail "the weights, at 0; the stages follow"))
+  (constant @21 int kResidentBytes (? P::resident (* kKBlocks kKBlockWeightBytes) 0) (trail "of weights, at 0; stages follow"))
   (constant @22 int kStageBytes (+ kInputBytes (? P::resident 0 kKBlockWeightBytes)) (trail "input; weights if not resident"))
   (constant @23 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)) (trail "one a channel"))
   (constant @24 int kOutputOffset (* (call ceil_div (+ kBiasOffset (? P::has_bias (* P::block_n 4) 0)) 16) 16))
@@ -335,7 +335,7 @@
   (static_assert @39 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kVector)) "a unit is loaded as it lies")
   (static_assert @40 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
   (file "mma_gemm.cu")
-  (section @21 "Elements")
+  (section @22 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -457,7 +457,7 @@
               (else
                 (do @9 (= (* to) (* from))))))))))
   (file "mma_gemm.cu")
-  (alias @24 WeightIndex "long long")
+  (alias @25 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -554,8 +554,8 @@
     (declare @2 (const int) thread (% (/ channel kAdjacentChannels) 4))
     (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
   (file "mma_gemm.cu")
-  (section @29 "Packing")
-  (function @32 kernel void pack_weights
+  (section @30 "Packing")
+  (function @33 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.")
     (launch_bounds kPackers)
     (argument (restrict (pointer (const Element))) weight)
@@ -606,7 +606,7 @@
               (do @54 (= (* (reinterpret_cast (pointer uint4) (+ to (* lane 16)))) (call make_uint4 (at (at words lane) 0) (at (at words lane) 1) (at (at words lane) 2) (at (at words lane) 3)))))
             (else
               (do @57 (= (* (reinterpret_cast (pointer uint2) (+ to (* lane 8)))) (call make_uint2 (at (at words lane) 0) (at (at words lane) 1))))))))))
-  (section @95 "Tiles")
+  (section @96 "Tiles")
   (file "window/tile.h")
   (record @8 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
@@ -656,7 +656,7 @@
         (do @8 (= (. tile m_x) (- (+ (* kInputStrideW (- (. tile m_x) kFirstW)) kFirstW) (+ kHaloW kSkew))))))
     (return @10 tile))
   (file "mma_gemm.cu")
-  (section @98 "Staging")
+  (section @99 "Staging")
   (file "mma_window/stage_weights.h")
   (function @9 device void stage_weights
     (comment "Copies so many bytes of packed weights. Copies of a thread lie constant distances apart.")
@@ -854,12 +854,12 @@
                 (then
                   (do @16 (= (* (reinterpret_cast (pointer uint4) (+ pixel (call pixel_offset 1)))) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
   (file "mma_gemm.cu")
-  (section @102 "Products")
+  (section @103 "Products")
   (file "mma_window/accumulators.h")
   (alias @6 Accumulators (array (array (array (array float 4) (/ kWarpChannels 8)) kPhases) P::warp_tiles)
     (comment "One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp."))
   (file "mma_gemm.cu")
-  (function @105 device void multiply_add
+  (function @106 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -873,7 +873,7 @@
             (do @4 (call mma_k16_bf16 acc a b)))
           (else
             (do @6 (call mma_k8_tf32 acc a b)))))))
-  (function @117 device void multiply_step
+  (function @118 device void multiply_step
     (comment "Adds the products of one step of input channels. `input` is the lane's first pixel, in its half of the step's units;")
     (comment "`weights` are the lane's of its warp's first columns.")
     (attributes "__forceinline__")
@@ -912,7 +912,7 @@
                     (declare @39 (array (const "unsigned int") 2) b (init (. words x) (. words y)))
                     (for @41 (pragma "unroll") (declare @41 int tile 0) (< tile P::warp_tiles) (++ tile)
                       (do @42 (call multiply_add (at (at (at acc tile) phase) one) (at a (call load_of tile inner)) b))))))))))))
-  (function @171 device void multiply_k_block
+  (function @172 device void multiply_k_block
     (comment "The same of a k-block. Weights of the next k-block, where there is one, are copied step by step: copies all at once")
     (comment "would keep products waiting for what they load.")
     (attributes "__forceinline__")
@@ -936,7 +936,7 @@
             (then
               (do @16 (call stage_weights (+ next_to (* k_step kStepBytes)) (+ next_from (* k_step kStepBytes)) kStepBytes))))
           (do @18 (call multiply_step acc (+ input (* k_step (* 2 kUnitPitch))) (+ weights (* k_step kStepBytes))))))))
-  (section @194 "Epilogue")
+  (section @195 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -1030,9 +1030,9 @@
     (argument int half)
     (return @1 (? (call is_made phase) (at (at (at acc phase) (/ i 2)) (+ (* half 2) (% i 2))) 0)))
   (function @30 device void store_pixels
-    (comment "Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind. `place`")
-    (comment "is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the block's")
-    (comment "first channel of the first image, `left` how many channels there are from there on.")
+    (comment "Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.")
+    (comment "`place` is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the")
+    (comment "block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
     (argument (restrict (pointer Element)) y)
@@ -1228,9 +1228,9 @@
             (do @17 (call __syncwarp)))))))
   (file "mma_window/epilogue.h")
   (function @79 device void store_tiles
-    (comment "Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the")
-    (comment "block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels of")
-    (comment "the group there are from the block's first one on.")
+    (comment "Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the block's,")
+    (comment "whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels of the")
+    (comment "group there are from the block's first one on.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
     (argument (restrict (pointer Element)) y)
@@ -1254,12 +1254,12 @@
       (else
         (do @8 (call store_planes acc (+ y (* (* (static_cast "long long" first_channel) out_h) out_w)) place bias tile first lane channel left phase_row batch in_h in_w out_h out_w)))))
   (file "mma_gemm.cu")
-  (section @197 "Kernel")
-  (record @200 Next
+  (section @198 "Kernel")
+  (record @201 Next
     (comment "What a block stages next.")
     (field int index (trail "of the tile"))
     (field int k_block (trail "of its input channels")))
-  (function @205 kernel void mma_gemm
+  (function @206 kernel void mma_gemm
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)

@@ -153,7 +153,8 @@ constexpr int kOutputRows = kAlongRow ? 1 : 2 * P::warp_tiles;
 constexpr int kOutputColumns = (kAlongRow ? kWarpRows : 8) * P::stride_w;
 constexpr int kOutputSpan = (kAlongRow ? P::warp_tiles : 1) * P::stride_w;  // adjacent outputs of a thread
 constexpr int kShift = floor_mod(-(P::padding_w % P::stride_w), P::store);  // columns before a row in its first vector
-constexpr int kOutputRowPitch = ceil_div(kOutputColumns + (kShift > 0 ? P::store : 0), kOutputVector) * kOutputVector;  // elements
+// From a row to the next one, and from a channel to the next one, in elements.
+constexpr int kOutputRowPitch = ceil_div(kOutputColumns + (kShift > 0 ? P::store : 0), kOutputVector) * kOutputVector;
 constexpr int kChannelPitch = (ceil_div(kOutputRows * kOutputRowPitch * kBytes, 128) * 128 + 16) / kBytes;
 // Elements that a thread puts there together.
 __host__ __device__ constexpr int put_together_of() {

@@ -50,7 +50,8 @@ std::string compiled_natively(const Setting& setting) {
 /// What the CMake function makes of names: "sm_87;compute_80".
 std::string in_cmake(const std::string& names, const Setting& setting) {
   write(setting.folder / "case.cmake",
-        fmt::format("cmake_minimum_required(VERSION 3.22)\ninclude({}/cmake/ConvtgenLayers.cmake)\ninclude({}/cmake/ConvtgenArchitectures.cmake)\n"
+        fmt::format("cmake_minimum_required(VERSION "
+                    "3.22)\ninclude({}/cmake/ConvtgenLayers.cmake)\ninclude({}/cmake/ConvtgenArchitectures.cmake)\n"
                     "_convtgen_architectures(got test ARCHITECTURES {})\nmessage(STATUS \"got: ${{got}}\")\n",
                     CONVTGEN_SOURCE, CONVTGEN_SOURCE, names));
   const Outcome outcome =

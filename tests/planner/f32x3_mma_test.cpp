@@ -30,7 +30,8 @@ TEST(PlanF32x3Mma, BlocksFitTheChipsAndAreTheBestFirst) {
         SCOPED_TRACE(target.architecture + ", " + layer + ": " + each.reason);
         const KernelPlan& main = each.launch.main();
         EXPECT_LE(main.shared_bytes, target.max_shared_bytes);
-        EXPECT_LE((main.shared_bytes + (is_turing ? 0 : 1024)) * integer(each, "blocks_per_sm"), target.shared_bytes_per_sm);
+        EXPECT_LE((main.shared_bytes + (is_turing ? 0 : 1024)) * integer(each, "blocks_per_sm"),
+                  target.shared_bytes_per_sm);
         EXPECT_LE(main.threads * integer(each, "blocks_per_sm"), target.max_threads_per_sm);
         EXPECT_GE(each.predicted_seconds.value(), before);
         before = each.predicted_seconds.value();

@@ -57,7 +57,8 @@ TemplateFacts facts_of_mma_grad_weight() {
           },
       .machine_code = {.warp_products = true},
       .other_chips = {"sm_100", "sm_103", "sm_110", "sm_120", "sm_121"},
-      .launched_gradients = {"conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; compute tf32"},
+      .launched_gradients =
+          {"conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; compute tf32"},
       .far_gradients =
           {
               {.name = "mma_grad_weight_images",

@@ -707,10 +707,9 @@ __device__ __forceinline__ float acc_of(const float (&acc)[2][2][4], int phase, 
 }
 
 // Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.
-// `place`
-// is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the
-// block's
-// first channel of the first image, `left` how many channels there are from there on.
+// `place` is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y`
+// the
+// block's first channel of the first image, `left` how many channels there are from there on.
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, float* __restrict__ y, const float* bias,
                                              const Tile& tile, int place, int row, int channel, int phase_row) {
   #pragma unroll
@@ -744,9 +743,9 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, float* __r
 }
 
 // Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
-// block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels
-// of
-// the group there are from the block's first one on.
+// block's,
+// whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels of the
+// group there are from the block's first one on.
 __device__ __forceinline__ void store_tiles(const Accumulators& acc, float* __restrict__ y, const float* bias,
                                             const Tile& tile, int first, int lane, int channel, int phase_row) {
   store_pixels(acc, y, bias, tile, first, lane / 4, channel + lane % 4 * 4, phase_row);

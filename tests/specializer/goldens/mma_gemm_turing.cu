@@ -122,7 +122,7 @@ constexpr int kPlaceStep = 32;  // from a place of a thread to its next
 
 constexpr int kTapBytes = 1024;            // of a step
 constexpr int kKBlockWeightBytes = 16384;  // of a k-block
-constexpr int kResidentBytes = 16384;      // the weights, at 0; the stages follow
+constexpr int kResidentBytes = 16384;      // of weights, at 0; stages follow
 constexpr int kStageBytes = 18432;         // input; weights if not resident
 
 // The block's kernel row and the kernel column that read so far before a position for a phase; -1: none.
@@ -676,10 +676,9 @@ __device__ __forceinline__ float acc_of(const float (&acc)[4][2][4], int phase, 
 }
 
 // Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.
-// `place`
-// is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the
-// block's
-// first channel of the first image, `left` how many channels there are from there on.
+// `place` is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y`
+// the
+// block's first channel of the first image, `left` how many channels there are from there on.
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned short* __restrict__ y, const Tile& tile,
                                              int place, int row, int channel) {
   #pragma unroll
@@ -715,9 +714,9 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned s
 }
 
 // Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
-// block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels
-// of
-// the group there are from the block's first one on.
+// block's,
+// whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels of the
+// group there are from the block's first one on.
 __device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned short* __restrict__ y, const Tile& tile,
                                             int first, int lane, int channel) {
   store_pixels(acc, y, tile, first, lane / 4, channel + lane % 4 * 4);
