@@ -6,7 +6,7 @@ import torch
 
 from convtgen_api import ConvtgenError
 from layer import with_mode
-from pytorch_layer import convolve, set_precision, tensors
+from pytorch_layer import convolve, memory_format, set_precision, tensors
 from timing import Flush, median_ms
 from verify import Reference
 
@@ -37,14 +37,12 @@ class Measurement:
         del y
         ms = ms_ahead = median_ms(lambda: convolve(layer, x, weight, bias), self.flush, self.options.repeats)
         if layout == "nhwc":
-            ahead = weight.to(memory_format=torch.channels_last)
+            ahead = weight.to(memory_format=memory_format(layer, layout))
             ms_ahead = median_ms(lambda: convolve(layer, x, ahead, bias), self.flush, self.options.repeats)
         return {"relative_l2": relative, "wrong": wrong, "ms": ms, "ms_ahead": ms_ahead}
 
     def ours(self, layer, text, mode, layout, x, weight, bias, reference):
-        y = torch.full((layer.batch, layer.out_channels, layer.out_height, layer.out_width), math.nan, dtype=x.dtype,
-                       device="cuda")
-        y = y.to(memory_format=torch.channels_last) if layout == "nhwc" else y
+        y = torch.full(layer.y_shape, math.nan, dtype=x.dtype, device="cuda").to(memory_format=memory_format(layer, layout))
         try:
             handle = self.library.layer(text)
             if self.options.tune and reference:

@@ -6,7 +6,7 @@ import torch
 
 from convtgen_api import ConvtgenError
 from layer import GRADIENTS, with_mode, with_weights
-from pytorch_layer import backward, memory_format, set_precision, tensors
+from pytorch_layer import backward, convolve, memory_format, set_precision, tensors
 from timing import Flush, median_ms
 from verify import check_array
 
@@ -64,13 +64,12 @@ class Measurement:
         self.kernels.clear()
 
     @staticmethod
-    def cudnn_weight(layout, arrays):
+    def cudnn_weight(layer, layout, arrays):
         """Ready, as cuDNN wants it."""
-        return arrays["weight"].contiguous(
-            memory_format=torch.channels_last if layout == "nhwc" else torch.contiguous_format)
+        return arrays["weight"].contiguous(memory_format=memory_format(layer, layout))
 
     def cudnn(self, layer, layout, arrays, direction):
-        weight = self.cudnn_weight(layout, arrays)
+        weight = self.cudnn_weight(layer, layout, arrays)
         return median_ms(lambda: backward(layer, arrays["grad_y"], arrays["x"], weight, direction), self.flush,
                          self.options.repeats)
 
@@ -119,7 +118,7 @@ class Measurement:
 
     def step(self, layer, text, layout, arrays, calls, is_first):
         forward, _ = self.caller(layer, text, arrays, "forward", is_first)
-        weight = self.cudnn_weight(layout, arrays)
+        weight = self.cudnn_weight(layer, layout, arrays)
 
         def ours():
             forward()
@@ -127,8 +126,7 @@ class Measurement:
                 calls[direction]()
 
         def cudnn():
-            torch.nn.functional.conv_transpose2d(arrays["x"], weight, arrays["bias"], layer.stride, layer.padding,
-                                                 layer.output_padding, layer.groups, layer.dilation)
+            convolve(layer, arrays["x"], weight, arrays["bias"])
             backward(layer, arrays["grad_y"], arrays["x"], weight, "both")
 
         return {"cudnn": {"ms": median_ms(cudnn, self.flush, self.options.repeats)},
