@@ -1,5 +1,5 @@
 (program direct_grad_weight
-  (digest "6446b56160ef3d292e236b1bf54fe7faaac4ce0990dcc53e1fb3cefae5eaddcf")
+  (digest "dd8c3d89ee4c00562d77843b4085869ad1b4778c7e158cbc261eef26f3cdef6f")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -363,11 +363,79 @@
   (file "device/channel_sums.h")
   (constant @12 int kBiasThreads 256)
   (constant @14 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
-  (constant @17 int kBiasPositions (/ kBiasThreads kBiasChannels))
-  (constant @18 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
-  (constant @19 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
-  (constant @20 int kBiasPiece (* kBiasReads kBiasPositions))
-  (function @23 kernel void sum_channels
+  (constant @17 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
+  (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
+  (constant @20 int kBiasBytes (static_cast int (sizeof P::Element)))
+  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (!= (% (* P::out_channels kBiasBytes) 16) 0))) 1 (/ 16 kBiasBytes)))
+  (constant @24 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
+  (constant @25 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
+  (function @28 device void add_vector
+    (comment "Adds the elements of a vector.")
+    (attributes "__forceinline__")
+    (argument (reference (array P::Sum kBiasVector)) sums)
+    (argument (reference (const uint4)) vector)
+    (declare @1 (array (const "unsigned int") 4) words (init (. vector x) (. vector y) (. vector z) (. vector w)))
+    (for @3 (pragma "unroll") (declare @3 int i 0) (< i kBiasVector) (++ i)
+      (if_constexpr @4 (== kBiasBytes 2)
+        (then
+          (do @5 (+= (at sums i) (call widen (static_cast "unsigned short" (& (>> (at words (/ i 2)) (* (% i 2) 16)) 0xffffu))))))
+        (else
+          (if_constexpr @6 (== kBiasBytes 4)
+            (then
+              (do @7 (+= (at sums i) (call __uint_as_float (at words i))))))))))
+  (function @42 device void sum_places
+    (comment "A thread's sums of one slice of all places, from its first channel on. A place is a position, or a vector of adjacent")
+    (comment "ones of NCHW. Threads share the channels of a place, which are so many lanes.")
+    (attributes "__forceinline__")
+    (argument (reference (array P::Sum kBiasVector)) totals)
+    (argument (restrict (pointer (const P::Element))) grad_y)
+    (argument (const bool) by_vectors)
+    (argument (const int) lanes)
+    (argument int slice)
+    (argument int channel)
+    (argument (const int) batch)
+    (argument (const "long long") plane)
+    (argument int thread)
+    (declare @4 (const int) step (/ kBiasThreads lanes))
+    (declare @5 (const "long long") places (? (&& by_vectors (! P::channels_last)) (/ plane kBiasVector) plane)
+      (trail "of an image"))
+    (declare @6 (const "long long") end (/ (* (* batch places) (+ slice 1)) P::bias_slices))
+    (declare @7 "long long" next (+ (/ (* (* batch places) slice) P::bias_slices) (/ thread lanes)))
+    (comment @8 "Images of NCHW are not adjacent: the image of a place and the place there, and how both move on.")
+    (declare @9 "long long" image (? P::channels_last 0 (/ next places)))
+    (declare @10 "long long" place (? P::channels_last next (% next places)))
+    (declare @11 (const "long long") step_images (? P::channels_last 0 (/ step places)))
+    (declare @12 (const "long long") step_places (? P::channels_last step (% step places)))
+    (for @13 plain none (< next end) (+= next (* kBiasReads step))
+      (declare @14 (array uint4 kBiasReads) vectors)
+      (declare @15 (array P::Sum kBiasReads) values)
+      (for @17 (pragma "unroll") (declare @17 int i 0) (< i kBiasReads) (++ i)
+        (do @18 (= (at vectors i) (call make_uint4 0 0 0 0)))
+        (do @19 (= (at values i) 0))
+        (if @20 (< (+ next (* i step)) end)
+          (then
+            (declare @21 (pointer (const P::Element)) from (+ grad_y (? P::channels_last (+ (* place P::out_channels) channel) (+ (* (+ (* image P::out_channels) channel) plane) (* place (? by_vectors kBiasVector 1))))))
+            (if @25 by_vectors
+              (then
+                (do @26 (= (at vectors i) (call load_constant_16 from))))
+              (else
+                (do @28 (= (at values i) (call widen (* from))))))))
+        (do @31 (+= place step_places))
+        (do @32 (+= image step_images))
+        (if @33 (&& (! P::channels_last) (>= place places))
+          (then
+            (do @34 (-= place places))
+            (do @35 (++ image)))))
+      (declare @38 (array P::Sum kBiasVector) sums (init))
+      (for @40 (pragma "unroll") (declare @40 int i 0) (< i kBiasReads) (++ i)
+        (if @41 by_vectors
+          (then
+            (do @42 (call add_vector sums (at vectors i))))
+          (else
+            (do @44 (+= (at sums 0) (at values i))))))
+      (for @48 (pragma "unroll") (declare @48 int i 0) (< i kBiasVector) (++ i)
+        (do @49 (+= (at totals i) (at sums i))))))
+  (function @97 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -380,41 +448,40 @@
     (declare @4 (const int) out_h (call output_rows (call input_rows height)))
     (declare @5 (const int) out_w (call output_columns (call input_columns width)))
     (declare @6 (const "long long") plane (* (* (static_cast "long long" out_h) out_w) out_d))
-    (declare @7 (const "long long") pieces (/ (+ plane (- kBiasPiece 1)) kBiasPiece)
-      (trail "of an image"))
-    (declare @8 (const int) thread (. threadIdx x))
-    (declare @9 (const int) slice (/ (. blockIdx x) kBiasTiles))
-    (declare @10 (const int) channel (+ (* (% (. blockIdx x) kBiasTiles) kBiasChannels) (% thread kBiasChannels)))
-    (declare @11 P::Sum total 0)
-    (if @12 (< channel P::out_channels)
+    (declare @7 (const int) thread (. threadIdx x))
+    (declare @8 (const int) slice (/ (. blockIdx x) kBiasTiles))
+    (declare @9 (const int) first_channel (* (% (. blockIdx x) kBiasTiles) kBiasChannels))
+    (declare @10 (const bool) by_vectors (&& (&& (> kBiasVector 1) (== (% (reinterpret_cast "unsigned long long" grad_y) 16) 0)) (|| P::channels_last (== (% plane kBiasVector) 0))))
+    (declare @12 (array P::Sum kBiasVector) totals (init))
+    (if @13 by_vectors
       (then
-        (declare @13 (const "long long") end (/ (* (* batch pieces) (+ slice 1)) P::bias_slices))
-        (for @14 plain (declare @14 "long long" piece (/ (* (* batch pieces) slice) P::bias_slices)) (< piece end) (++ piece)
-          (declare @15 (const "long long") image (/ piece pieces))
-          (declare @16 (const "long long") first (+ (* (% piece pieces) kBiasPiece) (/ thread kBiasChannels)))
-          (declare @17 P::Sum sum 0)
-          (for @19 (pragma "unroll") (declare @19 int i 0) (< i kBiasReads) (++ i)
-            (declare @20 (const "long long") position (+ first (* i kBiasPositions)))
-            (if @21 (< position plane)
-              (then
-                (if @22 P::channels_last
-                  (then
-                    (do @23 (+= sum (call widen (at grad_y (+ (* (+ (* image plane) position) P::out_channels) channel))))))
-                  (else
-                    (do @25 (+= sum (call widen (at grad_y (+ (* (+ (* image P::out_channels) channel) plane) position))))))))))
-          (do @29 (+= total sum)))))
-    (comment @32 "The threads of a channel add their totals in a tree.")
-    (declare @33 (pointer P::Sum) totals (static_cast (pointer P::Sum) (call shared_memory)))
-    (do @34 (= (at totals thread) total))
-    (for @36 (pragma "unroll 1") (declare @36 int step (/ kBiasThreads 2)) (>= step kBiasChannels) (/= step 2)
-      (do @37 (call __syncthreads))
-      (if @38 (< thread step)
+        (declare @14 (const int) channel (+ first_channel (* (% thread kBiasLanes) (/ kBiasChannels kBiasLanes))))
+        (if @15 (< channel P::out_channels)
+          (then
+            (do @16 (call sum_places totals grad_y true kBiasLanes slice channel batch plane thread)))))
+      (else
+        (if @18 (< (+ first_channel (% thread kBiasChannels)) P::out_channels)
+          (then
+            (do @19 (call sum_places totals grad_y false kBiasChannels slice (+ first_channel (% thread kBiasChannels)) batch plane thread))))))
+    (comment @22 "The threads of a channel add their totals in a tree.")
+    (declare @23 (pointer P::Sum) shared (static_cast (pointer P::Sum) (call shared_memory)))
+    (declare @24 (const int) kept (? (&& by_vectors P::channels_last) kBiasVector 1)
+      (trail "of a thread"))
+    (for @26 (pragma "unroll") (declare @26 int i 1) (< i kBiasVector) (++ i)
+      (if @27 (> kept 1)
         (then
-          (do @39 (+= (at totals thread) (at totals (+ thread step)))))))
-    (if @42 (&& (< thread kBiasChannels) (< channel P::out_channels))
+          (do @28 (= (at shared (+ (* thread kept) i)) (at totals i))))
+        (else
+          (do @30 (+= (at totals 0) (at totals i))))))
+    (do @33 (= (at shared (* thread kept)) (at totals 0)))
+    (for @35 (pragma "unroll 1") (declare @35 int half (/ (* kBiasThreads kept) 2)) (>= half kBiasChannels) (/= half 2)
+      (do @36 (call __syncthreads))
+      (for @37 plain (declare @37 int i thread) (< i half) (+= i kBiasThreads)
+        (do @38 (+= (at shared i) (at shared (+ i half))))))
+    (if @41 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
-        (do @43 (= (at partial_bias (+ (* slice P::out_channels) channel)) (at totals thread))))))
-  (function @71 device P::Sum channel_sum
+        (do @42 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
+  (function @144 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

@@ -1,14 +1,10 @@
 // Products over positions, for gradients of weights: what a block makes, and its threads.
 //
-// Along each axis tap a of a block reads grad_y at stride * i + dilation * a + origin for the input position i. Taps at
-// a distance of stride / gcd(stride, dilation) read the same plane of grad_y, every stride-th element of it, moved by
-// whole positions: position c of plane q is grad_y at stride * c + dilation * q + origin.
-//
 // With products of f16 and elements of fp32 the values are split: each is a high and a low part in f16.
 //
 // The template's columns.h has kColumnRows: how many kernel rows of a block's taps are in the columns of its products.
 // The others are in their rows.
-// Needs: kColumnRows, Parameters
+// Needs: kColumnRows
 #pragma once
 
 #include "columns.h"
@@ -17,43 +13,13 @@
 #include "device/static_parameters.h"
 #include "device/template.h"
 #include "device/warpgroup.h"
-
-using P = Parameters;
-using Element = P::Element;
-using Sum = P::Sum;
+#include "grad_weight/planes.h"
 
 constexpr int kElementBytes = static_cast<int>(sizeof(Element));  // of x, grad_y and a weight
 constexpr bool kSplit = P::type == kWgmmaF16 && kElementBytes == 4;
 constexpr int kParts = kSplit ? 2 : 1;  // of a value
 
-__host__ __device__ constexpr int smaller(int a, int b) {
-  return a < b ? a : b;
-}
-
 constexpr int kConsumers = 128 * P::consumer_groups;
-
-constexpr int kKernelTaps = P::kernel_h * P::kernel_w;
-constexpr int kGroupIn = P::in_channels / P::groups;
-constexpr int kGroupOut = P::out_channels / P::groups;
-constexpr long long kWeights = static_cast<long long>(P::in_channels) * kGroupOut * kKernelTaps;
-
-// Blocks of a slice.
-constexpr int kInTiles = ceil_div(kGroupIn, P::block_in);  // of one group
-constexpr int kOutTiles = ceil_div(kGroupOut, P::block_out);
-constexpr int kTapGroupsW = ceil_div(P::kernel_w, P::taps_w);
-constexpr int kTapGroups = ceil_div(P::kernel_h, P::taps_h) * kTapGroupsW;
-constexpr int kSliceBlocks = P::groups * kInTiles * kOutTiles * kTapGroups;
-
-// Planes of grad_y that the taps of a block read, and the taps of a plane, which are kStep positions apart.
-constexpr int kPeriodH = P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h);
-constexpr int kPeriodW = P::stride_w / greatest_common_divisor(P::stride_w, P::dilation_w);
-constexpr int kPlanesH = smaller(P::taps_h, kPeriodH);
-constexpr int kPlanesW = smaller(P::taps_w, kPeriodW);
-constexpr int kStepH = P::dilation_h / greatest_common_divisor(P::stride_h, P::dilation_h);
-constexpr int kStepW = P::dilation_w / greatest_common_divisor(P::stride_w, P::dilation_w);
-constexpr int kHaloH = (ceil_div(P::taps_h, kPeriodH) - 1) * kStepH;
-constexpr int kHaloW = (ceil_div(P::taps_w, kPeriodW) - 1) * kStepW;
-constexpr int kPlanes = kPlanesH * kPlanesW;
 
 // The columns of the products: kernel rows, the last one first, by input channels.
 constexpr int kColumns = kColumnRows * P::block_in;

@@ -17,7 +17,7 @@
 #include "device/warp.h"
 #include "grad_weight/pipeline.h"
 #include "grad_weight/rows.h"
-#include "grad_weight/tiles.h"
+#include "grad_weight/tile_walk.h"
 
 // What a block reads: its first channels of x and grad_y, and the origin of its taps.
 struct Origin {

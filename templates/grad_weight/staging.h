@@ -12,7 +12,7 @@
 #include "device/tensor_copy.h"
 #include "grad_weight/pipeline.h"
 #include "grad_weight/positions.h"
-#include "grad_weight/tiles.h"
+#include "grad_weight/tile_walk.h"
 
 // A batch is what a thread has in flight: some units of channels at one position. Threads share the positions and, in
 // so many lanes, the units of a position: with channels last eight positions by as many units as are adjacent, else as

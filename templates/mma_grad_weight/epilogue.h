@@ -3,17 +3,8 @@
 #pragma once
 
 #include "device/weight_order.h"
+#include "grad_weight/target.h"
 #include "layout.h"
-
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
-struct Target {
-  int slice;
-  int group;
-  int first_in;
-  int first_out;
-  int first_kh;
-  int first_kw;
-};
 
 // The thread's accumulator of this number.
 __device__ __forceinline__ float& acc_at(Accumulators& acc, const int i) {

@@ -1,51 +1,15 @@
-// Part of the template `mma_grad_weight`: what a block makes, and what lies in shared memory.
-//
-// Along each axis tap a of a block reads grad_y at stride * i + dilation * a + origin for the input position i. Taps at
-// a distance of stride / gcd(stride, dilation) read the same plane of grad_y, every stride-th element of it, moved by
-// whole positions: position c of plane q is grad_y at stride * c + dilation * q + origin.
+// Part of the template `mma_grad_weight`: what a warp makes, and what lies in shared memory.
 #pragma once
 
 #include "device/instruction.h"
-#include "device/printed.h"
-#include "device/static_parameters.h"
 #include "device/template.h"
-
-using P = Parameters;
-using Element = P::Element;
-using Sum = P::Sum;
+#include "grad_weight/planes.h"
 
 __host__ __device__ constexpr int larger(int a, int b) {
   return a > b ? a : b;
 }
 
-__host__ __device__ constexpr int smaller(int a, int b) {
-  return a < b ? a : b;
-}
-
 constexpr int kThreads = 32 * P::warps_in * P::warps_out * P::warps_taps * P::warps_k;
-
-constexpr int kKernelTaps = P::kernel_h * P::kernel_w;
-constexpr int kGroupIn = P::in_channels / P::groups;
-constexpr int kGroupOut = P::out_channels / P::groups;
-constexpr long long kWeights = static_cast<long long>(P::in_channels) * kGroupOut * kKernelTaps;
-
-// Blocks of a slice.
-constexpr int kInTiles = ceil_div(kGroupIn, P::block_in);  // of one group
-constexpr int kOutTiles = ceil_div(kGroupOut, P::block_out);
-constexpr int kTapGroupsW = ceil_div(P::kernel_w, P::taps_w);
-constexpr int kTapGroups = ceil_div(P::kernel_h, P::taps_h) * kTapGroupsW;
-constexpr int kSliceBlocks = P::groups * kInTiles * kOutTiles * kTapGroups;
-
-// Planes of grad_y that the taps of a block read, and the taps of a plane, which are kStep positions apart.
-constexpr int kPeriodH = P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h);
-constexpr int kPeriodW = P::stride_w / greatest_common_divisor(P::stride_w, P::dilation_w);
-constexpr int kPlanesH = smaller(P::taps_h, kPeriodH);
-constexpr int kPlanesW = smaller(P::taps_w, kPeriodW);
-constexpr int kStepH = P::dilation_h / greatest_common_divisor(P::stride_h, P::dilation_h);
-constexpr int kStepW = P::dilation_w / greatest_common_divisor(P::stride_w, P::dilation_w);
-constexpr int kHaloH = (ceil_div(P::taps_h, kPeriodH) - 1) * kStepH;
-constexpr int kHaloW = (ceil_div(P::taps_w, kPeriodW) - 1) * kStepW;
-constexpr int kPlanes = kPlanesH * kPlanesW;
 
 // A warp's share: all kernel rows of some columns of taps, by tiles of 16 input channels and 8 output channels.
 constexpr int kWarpTapsW = P::taps_w / P::warps_taps;
@@ -118,16 +82,34 @@ constexpr int kInputBytes = P::channels_last ? kInputPixels * kInputPixelPitch :
 constexpr int kWindowBytes = P::channels_last ? kWindowPixels * kWindowPixelPitch : kWindowUnits * kWindowUnitPitch;
 constexpr int kStageBytes = kInputBytes + kWindowBytes;
 
-// What threads bring: copies, or units that come through registers, of x and then of grad_y. A thread brings one in
-// each turn, by batches, one before each strip of products: through registers before all of a stage, by copies before
+// What threads bring: copies, or units that come through registers, of x and of grad_y. A thread brings them by
+// batches, one before each strip of products: through registers before all of a stage. By copies of two stages before
 // the first half of them, so that the last ones have time to come.
 constexpr int kPieces = P::copy_bytes > 0 ? 16 / P::copy_bytes : 1;  // of a unit
+constexpr int kBatches = P::copy_bytes > 0 && P::stages == 2 ? ceil_div(kOwnStrips, 2) : kOwnStrips;
 constexpr int kInputTurns = ceil_div(kInputPixels * kInputUnits * kPieces, kThreads);
 constexpr int kWindowTurns = ceil_div(kWindowPixels * kWindowUnits * kPieces, kThreads);
-constexpr int kTurns = kInputTurns + kWindowTurns;
-constexpr int kBatches = P::copy_bytes > 0 ? ceil_div(kOwnStrips, 2) : kOwnStrips;
-constexpr int kBatch = ceil_div(kTurns, kBatches);
+constexpr int kInputBatch = ceil_div(kInputTurns, kBatches);
+constexpr int kWindowBatch = ceil_div(kWindowTurns, kBatches);
+constexpr int kBatch = kInputBatch + kWindowBatch;
 constexpr int kBatchWords = P::copy_bytes > 0 ? 0 : kBatch* kVector;  // that a thread has in flight
+
+// Where the pixels of a stage are in memory, for the stage that comes and the next one: bytes from the first images
+// of their tiles, of 32 bits where the images are known and small.
+constexpr bool kFewImages = P::height >= P::tile_rows;  // a tile reaches no more than the next image
+constexpr bool kIsKnown = P::height >= 0 && P::width >= 0;
+constexpr long long kKnownInputs = static_cast<long long>(P::in_channels) * P::height * P::width;  // of an image
+constexpr long long kKnownOutputs =
+    static_cast<long long>(P::out_channels) *
+    ((P::height - 1) * P::stride_h + P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h) *
+    ((P::width - 1) * P::stride_w + P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
+constexpr long long kMostInt = 0x7fffffff;
+constexpr bool kShort =
+    kIsKnown && kFewImages && kKnownInputs * kBytes <= kMostInt && kKnownOutputs * kBytes <= kMostInt;
+constexpr int kOffsetBytes = kShort ? 4 : 8;
+constexpr int kPixels = kInputPixels + kWindowPixels;
+constexpr int kTableBytes = ceil_div(kPixels * kOffsetBytes, 16) * 16;
+constexpr int kTableOffset = P::stages * kStageBytes;
 
 // On their way to memory results take the place of the stages: eight input channels of each warp at a time. Pitches
 // keep stores to shared memory free of bank conflicts, and loads nearly so.
@@ -137,7 +119,7 @@ constexpr int kTapPitch = P::block_out + (kChannelsTogether || kTaps == 1 ? 0 : 
 constexpr int kChannelPitch = kTaps * kTapPitch + floor_mod(8 - kTaps * kTapPitch, 32);
 constexpr int kStoredChannels = 8 * P::warps_in;
 constexpr int kResultBytes = kStoredChannels * kChannelPitch * 4;
-constexpr int kSharedBytes = larger(P::stages * kStageBytes, kResultBytes);
+constexpr int kSharedBytes = larger(kTableOffset + 2 * kTableBytes, kResultBytes);
 
 constexpr int kAlignment = larger(P::copy_bytes, kBytes);  // of x and grad_y, in bytes
 

@@ -28,51 +28,7 @@ using WeightIndex = long long;
 #include "device/weight_order.h"
 
 // ---- Tiles ----
-
-// A stage's place: the image and row of its first row, and its first column; and how many tiles follow in its column of
-// tiles.
-struct Tile {
-  int image;
-  int row;
-  int column;
-  long long left;
-};
-
-// Tiles of one column of tiles follow one another.
-__device__ __forceinline__ Tile tile_at(long long index, const long long row_tiles, const int in_h) {
-  const long long of_column = index % row_tiles;
-  const long long row = of_column * P::tile_rows;
-  Tile tile;
-  tile.image = static_cast<int>(row / (in_h + kHaloH));
-  tile.row = static_cast<int>(row % (in_h + kHaloH));
-  tile.column = static_cast<int>(index / row_tiles) * P::tile_columns;
-  tile.left = row_tiles - 1 - of_column;
-  return tile;
-}
-
-// The next one, without the divisions of 64 bits that finding it anew takes.
-__device__ __forceinline__ void move_on(Tile& tile, const long long row_tiles, const int in_h) {
-  const int row = tile.row + P::tile_rows;
-  tile.image += row / (in_h + kHaloH);
-  tile.row = row % (in_h + kHaloH);
-  --tile.left;
-  if (tile.left < 0) {
-    tile.image = 0;
-    tile.row = 0;
-    tile.column += P::tile_columns;
-    tile.left = row_tiles - 1;
-  }
-}
-
-// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
-struct Source {
-  const Element* x;
-  const Element* grad_y;
-  int ins;
-  int outs;
-  int origin_h;
-  int origin_w;
-};
+#include "grad_weight/tile_walk.h"
 
 // ---- Staging ----
 #include "staging.h"
@@ -99,28 +55,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int column_tiles = (in_w + (P::tile_columns - 1)) / P::tile_columns;
   const long long tiles = row_tiles * column_tiles;
 
-  // What the block makes. Weights vary fastest, so that blocks which read the same positions run together.
   const int block = blockIdx.x;
-  const int tap_group = block % kTapGroups;
-  const int in_tile = block / kTapGroups % kInTiles;
-  const int out_tile = block / (kTapGroups * kInTiles) % kOutTiles;
-  Target target;
-  target.slice = P::slices == 1 ? 0 : block / kSliceBlocks;
-  target.group = P::groups == 1 ? 0 : block / (kTapGroups * kInTiles * kOutTiles) % P::groups;
-  target.first_in = in_tile * P::block_in;
-  target.first_out = out_tile * P::block_out;
-  target.first_kh = tap_group / kTapGroupsW * P::taps_h;
-  target.first_kw = tap_group % kTapGroupsW * P::taps_w;
-  const int first_ci = target.group * kGroupIn + target.first_in;
-  const int first_co = target.group * kGroupOut + target.first_out;
-  const Source source = {x + (P::channels_last ? first_ci : first_ci * (static_cast<long long>(in_h) * in_w)),
-                         grad_y + (P::channels_last ? first_co : first_co * (static_cast<long long>(out_h) * out_w)),
-                         kGroupIn - target.first_in,
-                         kGroupOut - target.first_out,
-                         target.first_kh * P::dilation_h - P::padding_h,
-                         target.first_kw * P::dilation_w - P::padding_w};
-  const long long first_tile = tiles * target.slice / P::slices;
-  const int count = static_cast<int>(tiles * (target.slice + 1) / P::slices - first_tile);
+  const Target target = target_of(block);
+  const Source source = source_of(x, grad_y, target, in_h, in_w, out_h, out_w);
+  const long long first_tile = first_tile_of(target.slice, tiles);
+  const int count = static_cast<int>(first_tile_of(target.slice + 1, tiles) - first_tile);
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int thread = threadIdx.x;
@@ -133,24 +72,35 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const Places places = places_of(lane, warp_in, warp_out, warp_taps);
   float* own_totals = totals + block * kTotals + thread;
 
+  // The tile whose pixels are found next, and the first image of that which is brought next.
   Tile next;
+  int image = 0;
   if (count > 0) {
     next = tile_at(first_tile, row_tiles, in_h);
+    image = next.image;
+    find_pixels(shared + kTableOffset, source, next, thread, batch, in_h, in_w, out_h, out_w);
+    move_on(next, row_tiles, in_h);
   }
   int issued = 0;
   Words words;
   // The first stages. One through registers comes as a whole.
 #pragma unroll 1
   for (; issued < P::stages - 1; ++issued) {
+    __syncthreads();  // the stage's pixels have been found
     if (issued < count) {
 #pragma unroll 1
       for (int part = 0; part < kBatches; ++part) {
-        bring_batch(shared + issued * kStageBytes, words, source, next, part, thread, batch, in_h, in_w, out_h, out_w);
+        bring_batch(shared + issued * kStageBytes, words, source, image, table_of(shared, issued), part, thread, in_h,
+                    in_w, out_h, out_w);
         if (P::copy_bytes == 0) {
           store_batch(shared, words, part, thread);
         }
       }
-      move_on(next, row_tiles, in_h);
+      if (issued + 1 < count) {
+        image = next.image;
+        find_pixels(table_of(shared, issued + 1), source, next, thread, batch, in_h, in_w, out_h, out_w);
+        move_on(next, row_tiles, in_h);
+      }
     }
     if (P::copy_bytes > 0) {
       async_copy_commit();
@@ -169,22 +119,28 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         round_stage(shared + stage * kStageBytes, thread);
       }
     }
-    __syncthreads();  // the stage has come, and all have read the one that is staged now
+    // The stage has come, all have read the one that is brought now, and its pixels have been found.
+    __syncthreads();
     const bool more = issued < count;
 #pragma unroll 1
     for (int strip = 0; strip < kOwnStrips; ++strip) {
       if (more && (P::copy_bytes == 0 || strip < kBatches)) {
-        bring_batch(to, words, source, next, strip, thread, batch, in_h, in_w, out_h, out_w);
+        bring_batch(to, words, source, image, table_of(shared, issued), strip, thread, in_h, in_w, out_h, out_w);
       }
       multiply_strip(acc, from, places, strip * P::warps_k + warp_k);
       if (P::copy_bytes == 0 && more) {
         store_batch(to, words, strip, thread);
+      }
+      // Warps find pixels after different strips, so that others multiply meanwhile.
+      if (issued + 1 < count && strip == warp % kOwnStrips) {
+        find_pixels(table_of(shared, issued + 1), source, next, thread, batch, in_h, in_w, out_h, out_w);
       }
     }
     if (P::copy_bytes > 0) {
       async_copy_commit();
     }
     if (more) {
+      image = next.image;
       move_on(next, row_tiles, in_h);
       ++issued;
     }

@@ -28,7 +28,7 @@ __device__ __forceinline__ unsigned int piece_of(int turn, int thread, const int
          : kThreads % pieces == 0 ? static_cast<unsigned int>(thread) % pieces
                                   : index % pieces;
 }
-// Whether there is such a piece.
+// Whether there is such a piece, where threads have so many turns.
 __device__ __forceinline__ bool is_piece(int turn, int thread, const int turns, const int pixels, const int pieces) {
   return turns * kThreads == pixels * pieces || turn * kThreads + thread < pixels * pieces;
 }
@@ -48,9 +48,6 @@ struct Pixel {
   int column;
   bool is_inside;
 };
-
-// Known images that are as high as a tile: it reaches no more than the next one.
-constexpr bool kFewImages = P::height >= P::tile_rows;
 
 // How many images behind the tile's first one a row is, counted from that image's first row.
 __device__ __forceinline__ int images_before(int row, const int in_h) {
@@ -84,34 +81,67 @@ __device__ __forceinline__ Pixel window_pixel(unsigned int pixel, const Source& 
   return place;
 }
 
-// From the first channel of the tile's first image to that of a pixel. An int where the images are known and small.
-__device__ __forceinline__ long long pixel_offset(const Pixel& pixel, const int channels, const int known,
-                                                  const int height, const int width) {
-  if (known) {
+// Elements from the first channel of the tile's first image to that of a pixel, which is inside.
+__device__ __forceinline__ long long offset_of(const Pixel& pixel, const int channels, const int height,
+                                               const int width) {
+  if (kShort) {
     return pixel.image * (channels * height * width) +
            (pixel.row * width + pixel.column) * (P::channels_last ? channels : 1);
   }
   return pixel.image * (channels * (static_cast<long long>(height) * width)) +
          (static_cast<long long>(pixel.row) * width + pixel.column) * (P::channels_last ? channels : 1);
 }
-constexpr long long kMostInt = 0x7fffffff;
-constexpr bool kIsKnown = P::height >= 0 && P::width >= 0;
-constexpr long long kKnownInputs = static_cast<long long>(P::in_channels) * P::height * P::width;  // of an image
-constexpr long long kKnownOutputs =
-    static_cast<long long>(P::out_channels) *
-    ((P::height - 1) * P::stride_h + P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h) *
-    ((P::width - 1) * P::stride_w + P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
-constexpr bool kShortInputs = kIsKnown && kFewImages && kKnownInputs <= kMostInt / 4;
-constexpr bool kShortOutputs = kIsKnown && kFewImages && kKnownOutputs <= kMostInt / 4;
 
-// What a tile is read from: its first image.
-__device__ __forceinline__ const Element* input_of(const Source& source, const Tile& tile, const int in_h,
-                                                   const int in_w) {
-  return source.x + tile.image * (P::in_channels * (static_cast<long long>(in_h) * in_w));
+// ---- Tables of pixels ----
+
+// The table of a stage, which is this one of the slice.
+__device__ __forceinline__ unsigned char* table_of(unsigned char* shared, int stage) {
+  return shared + (kTableOffset + stage % 2 * kTableBytes);
 }
-__device__ __forceinline__ const Element* window_of(const Source& source, const Tile& tile, const int out_h,
-                                                    const int out_w) {
-  return source.grad_y + tile.image * (P::out_channels * (static_cast<long long>(out_h) * out_w));
+
+// Where there is no pixel: a multiple of all vectors.
+constexpr unsigned long long kOutside = kShort ? 0xfffffff0ull : 0xfffffffffffffff0ull;
+
+// Finds the pixels of a stage: those of x, then those of the window. All threads share them.
+__device__ __forceinline__ void find_pixels(unsigned char* table, const Source& source, const Tile& tile, int thread,
+                                            const int batch, const int in_h, const int in_w, const int out_h,
+                                            const int out_w) {
+#pragma unroll 1
+  for (int pixel = thread; pixel < kPixels; pixel += kThreads) {
+    const bool is_input = pixel < kInputPixels;
+    const Pixel place = is_input ? input_pixel(pixel, tile, batch, in_h, in_w)
+                                 : window_pixel(pixel - kInputPixels, source, tile, batch, in_h, out_h, out_w);
+    const long long offset =
+        is_input ? offset_of(place, P::in_channels, in_h, in_w) : offset_of(place, P::out_channels, out_h, out_w);
+    const unsigned long long found = place.is_inside ? static_cast<unsigned long long>(offset) * kBytes : kOutside;
+    if constexpr (kShort) {
+      *reinterpret_cast<unsigned int*>(table + pixel * 4) = static_cast<unsigned int>(found);
+    } else {
+      *reinterpret_cast<unsigned long long*>(table + pixel * 8) = found;
+    }
+  }
+}
+
+// What was found, in bytes.
+__device__ __forceinline__ unsigned long long pixel_offset(const unsigned char* table, int pixel) {
+  if constexpr (kShort) {
+    return *reinterpret_cast<const unsigned int*>(table + pixel * 4);
+  } else {
+    return *reinterpret_cast<const unsigned long long*>(table + pixel * 8);
+  }
+}
+
+// The elements of a pixel.
+__device__ __forceinline__ const Element* at_pixel(const Element* first, unsigned long long offset) {
+  return reinterpret_cast<const Element*>(reinterpret_cast<const unsigned char*>(first) + offset);
+}
+
+// What a stage is read from: its first image.
+__device__ __forceinline__ const Element* input_of(const Source& source, int image, const int in_h, const int in_w) {
+  return source.x + image * (P::in_channels * (static_cast<long long>(in_h) * in_w));
+}
+__device__ __forceinline__ const Element* window_of(const Source& source, int image, const int out_h, const int out_w) {
+  return source.grad_y + image * (P::out_channels * (static_cast<long long>(out_h) * out_w));
 }
 
 // ---- Asynchronous copies ----
@@ -128,32 +158,47 @@ __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
 }
 
 // Issues a batch of the thread's copies of a stage: zeros where the images or the channels end.
-__device__ __forceinline__ void copy_batch(unsigned char* to, const Source& source, const Tile& tile, int batch_index,
-                                           int thread, const int batch, const int in_h, const int in_w, const int out_h,
-                                           const int out_w) {
-  const Element* x = input_of(source, tile, in_h, in_w);
-  const Element* grad_y = window_of(source, tile, out_h, out_w);
-#pragma unroll 2
-  for (int i = 0; i < kBatch; ++i) {
-    const int turn = batch_index * kBatch + i;
-    if (turn < kInputTurns) {
-      if (is_piece(turn, thread, kInputTurns, kInputPixels, kInputPieces)) {
-        const int pixel = pixel_of(turn, thread, kInputPixels, kInputPieces);
-        const int piece = piece_of(turn, thread, kInputPixels, kInputPieces);
-        const Pixel place = input_pixel(pixel, tile, batch, in_h, in_w);
-        const bool any = place.is_inside && (kGroupIn % P::block_in == 0 || piece * kCopy < source.ins);
-        copy(to + input_place(pixel, piece),
-             x + (pixel_offset(place, P::in_channels, kShortInputs, in_h, in_w) + piece * kCopy),
-             any ? kCopy * kBytes : 0);
-      }
-    } else if (turn < kTurns && is_piece(turn - kInputTurns, thread, kWindowTurns, kWindowPixels, kWindowPieces)) {
-      const int pixel = pixel_of(turn - kInputTurns, thread, kWindowPixels, kWindowPieces);
-      const int piece = piece_of(turn - kInputTurns, thread, kWindowPixels, kWindowPieces);
-      const Pixel place = window_pixel(pixel, source, tile, batch, in_h, out_h, out_w);
-      const bool any = place.is_inside && (kGroupOut % P::block_out == 0 || piece * kCopy < source.outs);
-      copy(to + window_place(pixel, piece),
-           grad_y + (pixel_offset(place, P::out_channels, kShortOutputs, out_h, out_w) + piece * kCopy),
-           any ? kCopy * kBytes : 0);
+__device__ __forceinline__ void copy_batch(unsigned char* to, const Source& source, int image,
+                                           const unsigned char* table, int batch_index, int thread, const int in_h,
+                                           const int in_w, const int out_h, const int out_w) {
+  const Element* x = input_of(source, image, in_h, in_w);
+  const Element* grad_y = window_of(source, image, out_h, out_w);
+  // All offsets come from shared memory first, so that no copy waits for its own.
+  unsigned long long offsets[kBatch];
+#pragma unroll
+  for (int i = 0; i < kInputBatch; ++i) {
+    const int turn = batch_index * kInputBatch + i;
+    if (is_piece(turn, thread, kInputBatch * kBatches, kInputPixels, kInputPieces)) {
+      offsets[i] = pixel_offset(table, pixel_of(turn, thread, kInputPixels, kInputPieces));
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kWindowBatch; ++i) {
+    const int turn = batch_index * kWindowBatch + i;
+    if (is_piece(turn, thread, kWindowBatch * kBatches, kWindowPixels, kWindowPieces)) {
+      offsets[kInputBatch + i] =
+          pixel_offset(table, kInputPixels + pixel_of(turn, thread, kWindowPixels, kWindowPieces));
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kInputBatch; ++i) {
+    const int turn = batch_index * kInputBatch + i;
+    if (is_piece(turn, thread, kInputBatch * kBatches, kInputPixels, kInputPieces)) {
+      const int piece = piece_of(turn, thread, kInputPixels, kInputPieces);
+      const bool any = offsets[i] != kOutside && (kGroupIn % P::block_in == 0 || piece * kCopy < source.ins);
+      copy(to + input_place(pixel_of(turn, thread, kInputPixels, kInputPieces), piece),
+           at_pixel(x + piece * kCopy, offsets[i]), any ? kCopy * kBytes : 0);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kWindowBatch; ++i) {
+    const int turn = batch_index * kWindowBatch + i;
+    if (is_piece(turn, thread, kWindowBatch * kBatches, kWindowPixels, kWindowPieces)) {
+      const unsigned long long offset = offsets[kInputBatch + i];
+      const int piece = piece_of(turn, thread, kWindowPixels, kWindowPieces);
+      const bool any = offset != kOutside && (kGroupOut % P::block_out == 0 || piece * kCopy < source.outs);
+      copy(to + window_place(pixel_of(turn, thread, kWindowPixels, kWindowPieces), piece),
+           at_pixel(grad_y + piece * kCopy, offset), any ? kCopy * kBytes : 0);
     }
   }
 }
@@ -203,68 +248,75 @@ __device__ __forceinline__ void load_unit(unsigned int (&words)[kVector], const 
 }
 
 // Loads a batch of a stage.
-__device__ __forceinline__ void load_batch(Words& words, const Source& source, const Tile& tile, int batch_index,
-                                           int thread, const int batch, const int in_h, const int in_w, const int out_h,
+__device__ __forceinline__ void load_batch(Words& words, const Source& source, int image, const unsigned char* table,
+                                           int batch_index, int thread, const int in_h, const int in_w, const int out_h,
                                            const int out_w) {
-  const Element* x = input_of(source, tile, in_h, in_w);
-  const Element* grad_y = window_of(source, tile, out_h, out_w);
+  const Element* x = input_of(source, image, in_h, in_w);
+  const Element* grad_y = window_of(source, image, out_h, out_w);
+  const long long input_step = P::channels_last ? 1 : static_cast<long long>(in_h) * in_w;
+  const long long window_step = P::channels_last ? 1 : static_cast<long long>(out_h) * out_w;
 #pragma unroll
-  for (int i = 0; i < kBatch; ++i) {
-    const int turn = batch_index * kBatch + i;
-    if (turn < kInputTurns) {
-      const int channel = piece_of(turn, thread, kInputPixels, kInputUnits) * kVector;
-      const Pixel place = input_pixel(pixel_of(turn, thread, kInputPixels, kInputUnits), tile, batch, in_h, in_w);
-      const long long step = P::channels_last ? 1 : static_cast<long long>(in_h) * in_w;
-      load_unit(words[i], x + (pixel_offset(place, P::in_channels, kShortInputs, in_h, in_w) + channel * step),
-                place.is_inside && is_piece(turn, thread, kInputTurns, kInputPixels, kInputUnits), source.ins - channel,
-                kGroupIn % P::block_in == 0, step);
-    } else {
-      const int channel = piece_of(turn - kInputTurns, thread, kWindowPixels, kWindowUnits) * kVector;
-      const Pixel place = window_pixel(pixel_of(turn - kInputTurns, thread, kWindowPixels, kWindowUnits), source, tile,
-                                       batch, in_h, out_h, out_w);
-      const long long step = P::channels_last ? 1 : static_cast<long long>(out_h) * out_w;
-      load_unit(words[i], grad_y + (pixel_offset(place, P::out_channels, kShortOutputs, out_h, out_w) + channel * step),
-                place.is_inside && turn * kThreads + thread < kInputTurns * kThreads + kWindowPixels * kWindowUnits,
-                source.outs - channel, kGroupOut % P::block_out == 0, step);
-    }
+  for (int i = 0; i < kInputBatch; ++i) {
+    const int turn = batch_index * kInputBatch + i;
+    const bool is_there = is_piece(turn, thread, kInputBatch * kBatches, kInputPixels, kInputUnits);
+    const int channel = piece_of(turn, thread, kInputPixels, kInputUnits) * kVector;
+    const unsigned long long offset =
+        is_there ? pixel_offset(table, pixel_of(turn, thread, kInputPixels, kInputUnits)) : kOutside;
+    load_unit(words[i], at_pixel(x + channel * input_step, offset), offset != kOutside, source.ins - channel,
+              kGroupIn % P::block_in == 0, input_step);
+  }
+#pragma unroll
+  for (int i = 0; i < kWindowBatch; ++i) {
+    const int turn = batch_index * kWindowBatch + i;
+    const bool is_there = is_piece(turn, thread, kWindowBatch * kBatches, kWindowPixels, kWindowUnits);
+    const int channel = piece_of(turn, thread, kWindowPixels, kWindowUnits) * kVector;
+    const unsigned long long offset =
+        is_there ? pixel_offset(table, kInputPixels + pixel_of(turn, thread, kWindowPixels, kWindowUnits)) : kOutside;
+    load_unit(words[kInputBatch + i], at_pixel(grad_y + channel * window_step, offset), offset != kOutside,
+              source.outs - channel, kGroupOut % P::block_out == 0, window_step);
+  }
+}
+
+// Writes a unit to its place.
+__device__ __forceinline__ void store_unit(unsigned char* to, const unsigned int (&words)[kVector]) {
+  if constexpr (P::type == kWgmmaTf32) {
+    *reinterpret_cast<uint4*>(to) =
+        make_uint4(operand(words[0]), operand(words[1]), operand(words[2]), operand(words[3]));
+  } else {
+    *reinterpret_cast<uint4*>(to) = make_uint4(low_halves(words[0], words[1]), low_halves(words[2], words[3]),
+                                               low_halves(words[4], words[5]), low_halves(words[6], words[7]));
   }
 }
 
 // Writes a batch to its stage.
 __device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, int batch_index, int thread) {
 #pragma unroll
-  for (int i = 0; i < kBatch; ++i) {
-    const int turn = batch_index * kBatch + i;
-    int place = -1;
-    if (turn < kInputTurns) {
-      if (is_piece(turn, thread, kInputTurns, kInputPixels, kInputUnits)) {
-        place = input_place(pixel_of(turn, thread, kInputPixels, kInputUnits),
-                            piece_of(turn, thread, kInputPixels, kInputUnits));
-      }
-    } else if (turn * kThreads + thread < kInputTurns * kThreads + kWindowPixels * kWindowUnits) {
-      place = window_place(pixel_of(turn - kInputTurns, thread, kWindowPixels, kWindowUnits),
-                           piece_of(turn - kInputTurns, thread, kWindowPixels, kWindowUnits));
+  for (int i = 0; i < kInputBatch; ++i) {
+    const int turn = batch_index * kInputBatch + i;
+    if (is_piece(turn, thread, kInputBatch * kBatches, kInputPixels, kInputUnits)) {
+      store_unit(to + input_place(pixel_of(turn, thread, kInputPixels, kInputUnits),
+                                  piece_of(turn, thread, kInputPixels, kInputUnits)),
+                 words[i]);
     }
-    if (place >= 0) {
-      if constexpr (P::type == kWgmmaTf32) {
-        *reinterpret_cast<uint4*>(to + place) =
-            make_uint4(operand(words[i][0]), operand(words[i][1]), operand(words[i][2]), operand(words[i][3]));
-      } else {
-        *reinterpret_cast<uint4*>(to + place) =
-            make_uint4(low_halves(words[i][0], words[i][1]), low_halves(words[i][2], words[i][3]),
-                       low_halves(words[i][4], words[i][5]), low_halves(words[i][6], words[i][7]));
-      }
+  }
+#pragma unroll
+  for (int i = 0; i < kWindowBatch; ++i) {
+    const int turn = batch_index * kWindowBatch + i;
+    if (is_piece(turn, thread, kWindowBatch * kBatches, kWindowPixels, kWindowUnits)) {
+      store_unit(to + window_place(pixel_of(turn, thread, kWindowPixels, kWindowUnits),
+                                   piece_of(turn, thread, kWindowPixels, kWindowUnits)),
+                 words[kInputBatch + i]);
     }
   }
 }
 
 // Brings a batch on its way: by copies, or to registers.
-__device__ __forceinline__ void bring_batch(unsigned char* to, Words& words, const Source& source, const Tile& tile,
-                                            int batch_index, int thread, const int batch, const int in_h,
+__device__ __forceinline__ void bring_batch(unsigned char* to, Words& words, const Source& source, int image,
+                                            const unsigned char* table, int batch_index, int thread, const int in_h,
                                             const int in_w, const int out_h, const int out_w) {
   if (P::copy_bytes > 0) {
-    copy_batch(to, source, tile, batch_index, thread, batch, in_h, in_w, out_h, out_w);
+    copy_batch(to, source, image, table, batch_index, thread, in_h, in_w, out_h, out_w);
   } else {
-    load_batch(words, source, tile, batch_index, thread, batch, in_h, in_w, out_h, out_w);
+    load_batch(words, source, image, table, batch_index, thread, in_h, in_w, out_h, out_w);
   }
 }

@@ -157,8 +157,9 @@ namespace convtgen {
   FACTOR(f32x3_mma_split, 130, "instructions for eight values that are loaded, scanned and split") \
   FACTOR(f32x3_mma_add, 3, "instructions to add an accumulator to its total, and to clear it") \
   FACTOR(mma_grad_weight_copied, 64, "bytes a cycle that shared memory takes of positions that are staged, or rounded") \
-  FACTOR(mma_grad_weight_copy, 35, "instructions for an asynchronous copy of positions") \
-  FACTOR(mma_grad_weight_turn, 60, "the same for a vector that is put together in registers") \
+  FACTOR(mma_grad_weight_copy, 12, "instructions for an asynchronous copy of positions") \
+  FACTOR(mma_grad_weight_pixel, 50, "the same to find where 32 pixels are in memory") \
+  FACTOR(mma_grad_weight_turn, 50, "the same for a vector that is put together in registers") \
   FACTOR(mma_grad_weight_output, 25, "instructions for an output") \
   FACTOR(mma_grad_weight_wait, 1, "times a stage's work that an SM waits, of which its warps hide their share") \
   FACTOR(mma_grad_weight_stage, 200, "of a stage's barrier, which other blocks hide") \

@@ -19,7 +19,7 @@ constexpr int kAddingThreads = 128;       // of the kernel that adds the slices
 CONVTGEN_BLOCK(Block, (bias_slices, 1));
 
 /// The constants of channel_sums.h, which all templates that include it have.
-CONVTGEN_CONSTANTS(kBiasThreads, kBiasTiles);
+CONVTGEN_CONSTANTS(kBiasTiles, kBiasTotals);
 
 using Facts = FactsOf<Block>;
 
@@ -65,7 +65,7 @@ void add_channel_sums(LaunchPlan& launch, const Layer& layer, std::int64_t slice
   const std::int64_t bytes = sum_bytes(layer);
   launch.kernels.push_back({.function = "sum_channels",
                             .suffix = "_channels",
-                            .shared_bytes = sums[kBiasThreads] * bytes,
+                            .shared_bytes = sums[kBiasTotals] * bytes,
                             .grid = {.blocks_per_tile = slices * sums[kBiasTiles]}});
   launch.regions.push_back({.name = "partial_bias",
                             .what = "sums of slices of grad_y's positions",

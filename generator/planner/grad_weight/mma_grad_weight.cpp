@@ -45,7 +45,7 @@ CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), 
 CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceBlocks, kHaloH, kPeriodW, kOuterTaps,
                    kWarpTapsW, kWarpInTiles, kWarpOutTiles, kWarpOutLoads, kAccumulators, kTotals, kKSteps, kStrips,
                    kOwnStrips, kStripProducts, kStripLoads, kInnerPlanes, kPlaneLoads, kInputBytes, kWindowBytes,
-                   kStageBytes, kTurns, kBatchWords, kTaps, kSharedBytes, kAlignment);
+                   kStageBytes, kPixels, kInputTurns, kWindowTurns, kBatchWords, kTaps, kSharedBytes, kAlignment);
 
 using Facts = FactsOf<Block>;
 
@@ -71,11 +71,11 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
                        (static_cast<double>(b.strip) * c.number(kWarpInTiles) +
                         c.number(kOuterTaps) * c.number(kStripLoads) * c.number(kWarpOutTiles) / 2);
   const bool tf32 = f.bytes == 4;
-  const double turns = c.number(kTurns) * c.number(kThreads) / 32;
+  const double warp_turns = (c.number(kInputTurns) + c.number(kWindowTurns)) * c.number(kThreads) / 32;
   const double rounded = tf32 && b.copy_bytes > 0 ? 1 : 0;
   // Wavefronts of a turn: 16 bytes of each lane are copied, and written again; or each element is loaded.
   const double copied = (1 + 2 * rounded) * c.number(kStageBytes) / f.factors.mma_grad_weight_copied;
-  const double loaded = turns * (16 / static_cast<double>(f.bytes) + 4);
+  const double loaded = warp_turns * (16 / static_cast<double>(f.bytes) + 4);
   // Where channels come first, sectors of grad_y are read again for each plane.
   const double read_again = f.channels_last ? 1 : std::min<double>(static_cast<double>(f.columns.stride), 4);
   const double instructions_of_turn =
@@ -83,7 +83,9 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const StageWork stage = {
       .tensor_cycles = products * f.target.sm.mma_cycles,
       .shared_wavefronts = loads * 128 / f.target.sm.shared_bytes_per_cycle + (b.copy_bytes > 0 ? copied : loaded),
-      .instructions = (products + loads / (tf32 ? 1 : 4) + turns * instructions_of_turn) / 4,
+      .instructions = (products + loads / (tf32 ? 1 : 4) + warp_turns * instructions_of_turn +
+                       std::ceil(c.number(kPixels) / 32) * f.factors.mma_grad_weight_pixel) /
+                      4,
       .l2_bytes = c.number(kInputBytes) + read_again * c.number(kWindowBytes)};
   const double stages = std::ceil(static_cast<double>(tiles_of(f, b)) / static_cast<double>(b.slices));
   const auto slices = static_cast<double>(b.slices);

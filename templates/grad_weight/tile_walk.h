@@ -1,8 +1,7 @@
-// The tiles of a slice, and what a block reads, for gradients of weights whose producers bring units of channels.
+// The tiles of a slice, and what a block reads, for gradients of weights whose stages are tiles of positions.
 #pragma once
 
-#include "grad_weight/pipeline.h"
-#include "grad_weight/positions.h"
+#include "grad_weight/target.h"
 
 // A stage's place: the image and row of its first row, and its first column; and how many tiles follow in its column of
 // tiles.
