@@ -48,24 +48,6 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) {
   return a / b - (a % b < 0 ? 1 : 0);
 }
 
-// Pairs (i, k) of an axis with 0 <= i * stride - padding + k * dilation < out.
-std::int64_t pairs_of_axis(const Axis& axis, std::int64_t in, std::int64_t out) {
-  std::int64_t pairs = 0;
-  for (std::int64_t k = 0; k < axis.kernel; ++k) {
-    const std::int64_t shift = k * axis.dilation - axis.padding.before;
-    if (axis.input_stride > 1) {  // pairs (o, k) with 0 <= o * input_stride - shift < in
-      const std::int64_t least = std::max<std::int64_t>(0, -floor_div(-shift, axis.input_stride));
-      const std::int64_t most = std::min(out - 1, floor_div(in - 1 + shift, axis.input_stride));
-      pairs = saturated(static_cast<Wide>(pairs) + std::max<std::int64_t>(0, most - least + 1));
-      continue;
-    }
-    const std::int64_t first = std::max<std::int64_t>(0, -floor_div(shift, axis.stride));  // ceil(-shift / stride)
-    const std::int64_t last = std::min(in - 1, floor_div(out - 1 - shift, axis.stride));
-    pairs = saturated(static_cast<Wide>(pairs) + std::max<std::int64_t>(0, last - first + 1));
-  }
-  return pairs;
-}
-
 Result<void> check_size(std::string_view name, std::int64_t value, const Size& known, std::int64_t least) {
   if (known && *known != value) {
     return fail(fmt::format("{} {} contradicts the layer, whose {} is {}", name, value, name, *known));
@@ -204,6 +186,23 @@ Result<Shape> shape_of(const Layer& layer, const InputSizes& sizes) {
   shape.output_elements = *output;
   shape.weight_elements = weight_elements(layer);  // check_limits() has seen that 64 bits can count them
   return shape;
+}
+
+std::int64_t pairs_of_axis(const Axis& axis, std::int64_t in, std::int64_t out) {
+  std::int64_t pairs = 0;  // (i, k) with 0 <= i * stride - padding + k * dilation < out
+  for (std::int64_t k = 0; k < axis.kernel; ++k) {
+    const std::int64_t shift = k * axis.dilation - axis.padding.before;
+    if (axis.input_stride > 1) {  // pairs (o, k) with 0 <= o * input_stride - shift < in
+      const std::int64_t least = std::max<std::int64_t>(0, -floor_div(-shift, axis.input_stride));
+      const std::int64_t most = std::min(out - 1, floor_div(in - 1 + shift, axis.input_stride));
+      pairs = saturated(static_cast<Wide>(pairs) + std::max<std::int64_t>(0, most - least + 1));
+      continue;
+    }
+    const std::int64_t first = std::max<std::int64_t>(0, -floor_div(shift, axis.stride));  // ceil(-shift / stride)
+    const std::int64_t last = std::min(in - 1, floor_div(out - 1 - shift, axis.stride));
+    pairs = saturated(static_cast<Wide>(pairs) + std::max<std::int64_t>(0, last - first + 1));
+  }
+  return pairs;
 }
 
 std::int64_t multiply_adds(const Layer& layer, const Shape& shape) {

@@ -71,6 +71,9 @@ struct Shape {
 /// Errors: a size that contradicts the layer, is negative, gives a non-positive output, or overflows 64 bits.
 [[nodiscard]] Result<Shape> shape_of(const Layer& layer, const InputSizes& sizes);
 
+/// Pairs of an input position and a tap of one axis that land inside the output (2^63 - 1 where there are more).
+[[nodiscard]] std::int64_t pairs_of_axis(const Axis& axis, std::int64_t in, std::int64_t out);
+
 /// Multiply-adds of one forward call: every (input, tap, output channel) pair that lands inside the output, exactly
 /// (2^63 - 1 where there are more). The time it takes grows with the kernel, not with the sizes.
 [[nodiscard]] std::int64_t multiply_adds(const Layer& layer, const Shape& shape);

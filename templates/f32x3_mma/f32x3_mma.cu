@@ -115,36 +115,51 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& totals, Accumulat
 struct Next {
   int index;    // of the tile
   int k_block;  // of its input channels
+  int tap;      // of a volume's depth
+  int plane;    // of a volume's input, which the depth tap reads
 };
+#include "mma_window/planes.h"
 
 // Loads the next k-block if its tile is one of the call's; after a tile's last one, finds the places of the next tile.
 __device__ __forceinline__ void load_next(Values& values, Places& places, Next& loaded, Next& next,
                                           const Element* __restrict__ x, int thread, int tiles, int next_tile,
-                                          int tiles_y, int tiles_x, const int batch, const int in_h, const int in_w) {
+                                          int tiles_y, int tiles_x, const int batch, const int in_d, const int in_h,
+                                          const int in_w, const int out_d) {
   loaded.index = next.index;
   loaded.k_block = next.k_block;
+  if (kVolume) {
+    loaded.tap = next.tap;
+  }
   if (next.index < tiles) {
-    load_values(values, x, places, next.k_block * P::block_k, thread, in_h, in_w);
+    load_values(values, kVolume ? from_plane(x, next.plane, in_h, in_w) : x, places, next.k_block * P::block_k, thread,
+                in_d, in_h, in_w);
     if (++next.k_block == kKBlocks) {
       next.k_block = 0;
-      next.index += next_tile;
-      find_places(places, staged_tile(next.index, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
+      if constexpr (kVolume) {
+        next_depth_tap(next, places, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_d, in_h, in_w, out_d);
+      } else {
+        next.index += next_tile;
+        find_places(places, staged_tile(next.index, tiles_y, tiles_x, in_h, in_w, out_d), thread, batch, in_d, in_h,
+                    in_w);
+      }
     }
   }
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     f32x3_mma(const Element* __restrict__ x, const unsigned char* __restrict__ packed, const Element* __restrict__ bias,
-              Element* __restrict__ y, int batch, int height, int width) {
+              Element* __restrict__ y, int batch, int depth, int height, int width) {
+  const int in_d = input_depth(depth);
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
+  const int out_d = (output_depth(in_d) + (P::input_stride_d - 1)) / P::input_stride_d;
   const int out_h = (output_rows(in_h) + (kInputStrideH - 1)) / kInputStrideH;
   const int out_w = (output_columns(in_w) + (kInputStrideW - 1)) / kInputStrideW;
   const int tiles_y = kInputStrideH > 1 ? (out_h + (P::tile_h - 1)) / P::tile_h
                                         : (in_h + (kBeyondH - kFirstH + P::tile_h - 1)) / P::tile_h;
   const int tiles_x = kInputStrideW > 1 ? (out_w + (P::tile_w - 1)) / P::tile_w
                                         : (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
-  const int tiles = batch * tiles_y * tiles_x;
+  const int tiles = batch * out_d * tiles_y * tiles_x;
 
   // The block's group, phase rows and output channels. Blocks that read the same input have adjacent indices.
   const int n_tile = blockIdx.x % kNTiles;
@@ -154,8 +169,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int phase_row = kPhaseGroups == 1 ? 0 : n_tile / kChannelTiles % kPhaseGroups * P::phase_rows;
   const int first_out = n_tile % kChannelTiles * P::block_n;  // of the group's
   const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * kPackedTileBytes;
-  const Element* own_x =
-      P::groups == 1 ? x : x + static_cast<long long>(group * kGroupIn) * (P::channels_last ? 1 : in_h * in_w);
+  const Element* own_x = P::groups == 1 ? x
+                                        : x + static_cast<long long>(group * kGroupIn) *
+                                                  (P::channels_last ? 1 : in_h * in_w) * (P::channels_last ? 1 : in_d);
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
@@ -170,9 +186,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
           kGroupOut % P::block_n == 0 || first_out + i < kGroupOut ? bias[group * kGroupOut + first_out + i] : 0;
     }
   }
-  stage_weights(P::resident ? shared : stages + kInputBytes, own_weights,
-                P::resident ? kResidentBytes : kKBlockWeightBytes);
-  async_copy_commit();
+  if (!kVolume || P::resident) {
+    stage_weights(P::resident ? shared : stages + kInputBytes, own_weights,
+                  P::resident ? kResidentBytes : kKBlockWeightBytes);
+    async_copy_commit();
+  }
 
   // The lane's pixel of its warp's first tile, and its weights.
   const int lane = thread % 32;
@@ -192,13 +210,23 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   Next loaded;
   Places places;
   Values values = {};
-  find_places(places, staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
-  load_next(values, places, loaded, next, own_x, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_h, in_w);
+  find_places(places, staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w, out_d), thread, batch, in_d, in_h, in_w);
+  if constexpr (kVolume) {
+    next.tap = -1;
+    next_depth_tap(next, places, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_d, in_h, in_w, out_d);
+  }
+  load_next(values, places, loaded, next, own_x, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_d, in_h, in_w,
+            out_d);
+  if (kVolume && !P::resident && loaded.index < tiles) {
+    stage_weights(stages + kInputBytes, own_weights + loaded.tap * kKBlocks * kKBlockWeightBytes, kKBlockWeightBytes);
+    async_copy_commit();
+  }
   write_maximum(maxima, values, thread);
   __syncthreads();
   int exponent = next_exponent(block_maximum(maxima), 0, true);  // of the scale of what is written last
   store_split(stages, values, power_of_two(exponent), thread);
-  load_next(values, places, loaded, next, own_x, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_h, in_w);
+  load_next(values, places, loaded, next, own_x, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_d, in_h, in_w,
+            out_d);
   write_maximum(maxima + kWarps, values, thread);
 
   int stage = 0;
@@ -208,39 +236,50 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     Accumulators low = {};
     Accumulators totals = {};
     Held held = {0, 0, exponent, exponent, 1};
+    const int plane = kVolume ? index / (tiles_y * tiles_x) % out_d : 0;
 #pragma unroll 1
-    for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-      const unsigned char* from = stages + stage * kStageBytes;
-      async_copy_wait(0);
-      __syncthreads();  // the stage has come, and all have read the one that is written now
-      if (kKBlocks > 1) {
-        begin_k_block(totals, high, low, held, exponent);
-      }
-      if (loaded.index < tiles) {
-        unsigned char* to = stages + (1 - stage) * kStageBytes;
-        if (!P::resident) {
-          stage_weights(to + kInputBytes, own_weights + loaded.k_block * kKBlockWeightBytes, kKBlockWeightBytes);
-          async_copy_commit();
+    for (int kd = kVolume ? depth_tap_from(0, plane, in_d) : 0; kd < P::kernel_d;
+         kd = kVolume ? depth_tap_from(kd + 1, plane, in_d) : kd + 1) {
+#pragma unroll 1
+      for (int k_block = 0; k_block < kKBlocks; ++k_block) {
+        const unsigned char* from = stages + stage * kStageBytes;
+        async_copy_wait(0);
+        __syncthreads();  // the stage has come, and all have read the one that is written now
+        if (kTileKBlocks > 1) {
+          begin_k_block(totals, high, low, held, exponent);
         }
-        exponent = next_exponent(block_maximum(maxima + (1 - stage) * kWarps), exponent, loaded.k_block == 0);
-        if (kKBlocks > 1 && loaded.k_block > 0) {
-          exponent = min(exponent, held.total + kMostRaise);
+        if (loaded.index < tiles) {
+          unsigned char* to = stages + (1 - stage) * kStageBytes;
+          if (!P::resident) {
+            stage_weights(
+                to + kInputBytes,
+                own_weights + (kVolume ? loaded.tap * kKBlocks + loaded.k_block : loaded.k_block) * kKBlockWeightBytes,
+                kKBlockWeightBytes);
+            async_copy_commit();
+          }
+          exponent = next_exponent(block_maximum(maxima + (1 - stage) * kWarps), exponent,
+                                   kVolume ? loaded.index != index : loaded.k_block == 0);
+          if (kTileKBlocks > 1 && (kVolume ? loaded.index == index : loaded.k_block > 0)) {
+            exponent = min(exponent, held.total + kMostRaise);
+          }
+          store_split(to, values, power_of_two(exponent), thread);
+          load_next(values, places, loaded, next, own_x, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_d, in_h,
+                    in_w, out_d);
         }
-        store_split(to, values, power_of_two(exponent), thread);
-        load_next(values, places, loaded, next, own_x, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_h, in_w);
+        multiply_k_block(totals, high, low, held, from + input_offset,
+                         (P::resident ? shared + (kd * kKBlocks + k_block) * kKBlockWeightBytes : from + kInputBytes) +
+                             weight_offset);
+        if (loaded.index < tiles) {
+          write_maximum(maxima + stage * kWarps, values, thread);
+        }
+        stage = 1 - stage;
       }
-      multiply_k_block(totals, high, low, held, from + input_offset,
-                       (P::resident ? shared + k_block * kKBlockWeightBytes : from + kInputBytes) + weight_offset);
-      if (loaded.index < tiles) {
-        write_maximum(maxima + stage * kWarps, values, thread);
-      }
-      stage = 1 - stage;
     }
     add_all(totals, high, low, held);
     unscale(totals, scales + warp_n * kWarpChannels + lane % 4 * 2, held.total);
-    const Tile tile = square_tile(index, tiles_y, tiles_x);
+    const Tile tile = square_tile(index, tiles_y, tiles_x, out_d);
     store_tiles(totals, y, reinterpret_cast<Element*>(shared + kOutputOffset + thread / 32 * kWarpOutputBytes), biases,
                 tile, place, lane, warp_n * kWarpChannels, group * kGroupOut + first_out, kGroupOut - first_out,
-                phase_row, batch, in_h, in_w, out_h, out_w);
+                phase_row, batch, in_h, in_w, out_d, out_h, out_w);
   }
 }

@@ -17,12 +17,13 @@ constexpr int kPixelVectors = kParts * P::block_k / kVector;  // of 16 bytes
 
 constexpr int kLowOffset = kUnits * kUnitPitch;  // from a pixel's high parts to its low ones
 
-// Packed weights: for each k-step, tap and 8 columns, 16 bytes of each lane: its high parts, then its low ones. After
-// all k-blocks of an N tile come the exponents of its columns' scales, and the maxima of parts of each column.
+// Packed weights: for each depth tap, k-step, tap and 8 columns, 16 bytes of each lane: its high parts, then its low
+// ones. After all k-blocks of an N tile come the exponents of its columns' scales, and the maxima of parts of each
+// column.
 constexpr int kFragmentBytes = 512;                                 // of 8 columns
 constexpr int kTapBytes = P::block_n / 8 * kFragmentBytes;          // of a step
 constexpr int kKBlockWeightBytes = kKSteps * kTaps * kTapBytes;     // of a k-block
-constexpr int kWeightBytes = kKBlocks * kKBlockWeightBytes;         // of all k-blocks
+constexpr int kWeightBytes = P::kernel_d * kKBlocks * kKBlockWeightBytes;  // of all k-blocks
 constexpr int kPackedMaximaOffset = kWeightBytes + P::block_n * 4;  // written while weights are packed
 constexpr int kPackedTileBytes = kPackedMaximaOffset + P::block_n * 32;
 constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kPackedTileBytes;  // of the layer
@@ -62,6 +63,7 @@ __host__ __device__ constexpr int most_inner_taps() {
   }
   return most;
 }
+constexpr int kTileKBlocks = P::kernel_d * kKBlocks;  // of a tile at the most, one after the other
 constexpr int kStepTaps = taps_of_step();
 constexpr int kInnerTaps = most_inner_taps();
 

@@ -4,27 +4,34 @@
 
 struct Parameters {
   // The layer.
+  static constexpr int kernel_d = 1;
   static constexpr int kernel_h = 4;
   static constexpr int kernel_w = 4;
+  static constexpr int stride_d = 1;
   static constexpr int stride_h = 2;
   static constexpr int stride_w = 2;
+  static constexpr int padding_d = 0;
   static constexpr int padding_h = 1;
   static constexpr int padding_w = 1;
+  static constexpr int output_padding_d = 0;
   static constexpr int output_padding_h = 0;
   static constexpr int output_padding_w = 0;
+  static constexpr int dilation_d = 1;
   static constexpr int dilation_h = 1;
   static constexpr int dilation_w = 1;
   static constexpr int groups = 1;
-  static constexpr int input_stride_h = 1;  // of a gradient of the input, whose stride is 1
+  static constexpr int input_stride_d = 1;  // of a gradient of the input, whose stride is 1
+  static constexpr int input_stride_h = 1;
   static constexpr int input_stride_w = 1;
   static constexpr int in_channels = 128;
   static constexpr int out_channels = 64;
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = false;         // x and y are NHWC
-  static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
+  static constexpr bool weight_channels_last = false;  // weights are (Cin, KD, KH, KW, Cout / groups)
   static constexpr bool weights_exchanged = false;     // for gradients of the input: device/exchanged_weights.h
 
-  // Rows and columns of the input; -1: an argument of the kernel.
+  // Planes, rows and columns of the input; -1: an argument of the kernel.
+  static constexpr int depth = 1;
   static constexpr int height = 16;
   static constexpr int width = 16;
 

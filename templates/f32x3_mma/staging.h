@@ -17,9 +17,10 @@ __device__ __forceinline__ int unit_of(int thread) {
 
 // Loads a k-block of input channels: zeros where the image or the channels end.
 __device__ __forceinline__ void load_values(Values& values, const Element* __restrict__ x, const Places& places,
-                                            int first_channel, int thread, const int in_h, const int in_w) {
+                                            int first_channel, int thread, const int in_d, const int in_h,
+                                            const int in_w) {
   const int ci = first_channel + unit_of(thread) * kVector;
-  const long long plane = static_cast<long long>(in_h) * in_w;
+  const long long plane = static_cast<long long>(in_h) * in_w * in_d;
 #pragma unroll
   for (int i = 0; i < kPlaces; ++i) {
     const Element* pixel = x + places[i];

@@ -6,7 +6,7 @@
 #include "device/thread_channels.h"
 #include "layout.h"
 
-constexpr int kKernelTaps = P::kernel_h * P::kernel_w;
+constexpr int kKernelTaps = P::kernel_d * P::kernel_h * P::kernel_w;
 constexpr int kAllKSteps = kKBlocks * kKSteps;
 constexpr int kLaneValues =
     kAllKSteps * kKernelTaps * 4;  // a column's items: each lane's four weights of a k-step and tap
@@ -81,7 +81,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     for (int item = first; item < kLaneValues; item += kPackers / kPackColumns) {
       const int tap = item / 4 % kKernelTaps;
       const int k_step = item / (4 * kKernelTaps);
-      const int kh = tap / P::kernel_w;
+      const int kd = P::kernel_d == 1 ? 0 : tap / (P::kernel_h * P::kernel_w);
+      const int kh = P::kernel_d == 1 ? tap / P::kernel_w : tap / P::kernel_w % P::kernel_h;
       SplitPair pairs[2];
       CONVTGEN_UNROLL
       for (int half = 0; half < 2; ++half) {
@@ -90,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
                                  power_of_two(exponent), true);
       }
       unsigned char* k_block = to + static_cast<long long>(phase_group_of(kh)) * (kChannelTiles * kPackedTileBytes) +
-                               k_step / kKSteps * kKBlockWeightBytes;
+                               (kd * kKBlocks + k_step / kKSteps) * kKBlockWeightBytes;
       unsigned char* of_tap =
           k_block + (k_step % kKSteps * kTaps + row_of_kernel_row(kh) * P::kernel_w + tap % P::kernel_w) * kTapBytes;
       reinterpret_cast<uint4*>(of_tap + n / 8 * kFragmentBytes)[n % 8 * 4 + item % 4] =

@@ -46,6 +46,7 @@ constexpr int kConsumerRegisters = kProducers == 128 ? 208 : 184;
 #include "device/roles.h"
 
 constexpr bool kFlat = P::flat;
+constexpr bool kVolume = false;
 constexpr int kStagers = P::producers;
 constexpr int kUnitSharers = 1;
 constexpr int kPackers = 256;  // threads of a block that packs weights
@@ -468,9 +469,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     int issued = 0;  // stages
     Words words;
     Places places;
-    find_places(places, staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
+    find_places(places, staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w, 1), thread, batch, 1, in_h, in_w);
     if (P::copy_bytes == 0 && first_tile < tiles) {
-      load_batch(words, x, places, 0, 0, thread, in_h, in_w);  // a batch is loaded before the one before it is written
+      load_batch(words, x, places, 0, 0, thread, 1, in_h,
+                 in_w);  // a batch is loaded before the one before it is written
     }
     for (int index = first_tile; index < tiles; index += next_tile) {
       for (int k_block = 0; k_block < kKBlocks; ++k_block) {
@@ -494,18 +496,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           for (int part = 0; part < kBatches; ++part) {
             store_batch(to, words, part, thread);
             if (part + 1 < kBatches) {
-              load_batch(words, x, places, k_block * P::block_k, part + 1, thread, in_h, in_w);
+              load_batch(words, x, places, k_block * P::block_k, part + 1, thread, 1, in_h, in_w);
             }
           }
         }
         // The next k-block, of this tile or of the next one.
         const bool more = k_block + 1 < kKBlocks;
         if (!more) {
-          find_places(places, staged_tile(index + next_tile, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
+          find_places(places, staged_tile(index + next_tile, tiles_y, tiles_x, in_h, in_w, 1), thread, batch, 1, in_h,
+                      in_w);
         }
         if (P::copy_bytes == 0) {
           if (more || index + next_tile < tiles) {
-            load_batch(words, x, places, more ? (k_block + 1) * P::block_k : 0, 0, thread, in_h, in_w);
+            load_batch(words, x, places, more ? (k_block + 1) * P::block_k : 0, 0, thread, 1, in_h, in_w);
           }
           fence_proxy_async();
           mbarrier_arrive(&full[stage]);
@@ -557,7 +560,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         mbarrier_arrive(&empty[stage_of(consumed - 1)]);
       }
       consumed += (kTeams - 1) * kKBlocks;
-      const Tile tile = kFlat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
+      const Tile tile = kFlat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x, 1);
       store_parts(acc,
                   kPhaseBlocks > 1   ? y
                   : P::channels_last ? y + first_out

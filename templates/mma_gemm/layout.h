@@ -13,17 +13,19 @@ constexpr bool kFlat = P::flat;
 constexpr int kPixelVectors = P::block_k / kVector;  // of 16 bytes
 #include "mma_window/layout.h"
 
-// Packed weights: for each k-step and tap, for 8 or 16 columns what each lane holds of them.
+// Packed weights: for each depth tap, k-step and tap, for 8 or 16 columns what each lane holds of them.
 constexpr int kFragmentColumns = kWarpChannels % 16 == 0 ? 16 : 8;
 constexpr int kFragmentWords = kFragmentColumns / 4;
 constexpr int kTapBytes = P::block_n * 32;                      // of a step
 constexpr int kKBlockWeightBytes = kKSteps * kTaps * kTapBytes;  // of a k-block
-constexpr int kResidentBytes = P::resident ? kKBlocks * kKBlockWeightBytes : 0;    // of weights, at 0; stages follow
+constexpr int kResidentBytes =
+    P::resident ? P::kernel_d * kKBlocks * kKBlockWeightBytes : 0;                 // of weights, at 0; stages follow
 constexpr int kStageBytes = kInputBytes + (P::resident ? 0 : kKBlockWeightBytes);  // input; weights if not resident
 constexpr int kBiasOffset = kResidentBytes + P::stages * kStageBytes;              // one a channel
 constexpr int kOutputOffset = ceil_div(kBiasOffset + (P::has_bias ? P::block_n * 4 : 0), 16) * 16;
 constexpr int kSharedBytes = kOutputOffset + kThreads / 32 * kWarpOutputBytes;
-constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kKBlocks * kKBlockWeightBytes;  // of the layer
+constexpr long long kPackedBytes =
+    static_cast<long long>(kNTiles) * P::kernel_d * kKBlocks * kKBlockWeightBytes;  // of the layer
 constexpr int kPackedRows = kFragmentWords;  // of 16 bytes, that a thread packs
 
 constexpr int kAlignment = larger(P::copy_bytes, larger(P::vector, P::store) * kBytes);  // of x and y, in bytes

@@ -32,7 +32,7 @@ using WeightIndex = long long;
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
-  constexpr int kKernel = P::kernel_h * P::kernel_w;
+  constexpr int kKernel = P::kernel_d * P::kernel_h * P::kernel_w;
   constexpr int kHalves = kFragmentColumns / 8;
   constexpr int kColumns = kChannelTiles * P::block_n / kHalves;
   // A thread packs what four lanes hold of a step and tap, so that it writes whole sectors: the step's channels of one
@@ -73,10 +73,12 @@ extern "C" __global__ void __launch_bounds__(kPackers)
         }
       }
     }
-    const int kh = tap / P::kernel_w;
+    const int kd = P::kernel_d == 1 ? 0 : tap / (P::kernel_h * P::kernel_w);
+    const int kh = P::kernel_d == 1 ? tap / P::kernel_w : tap / P::kernel_w % P::kernel_h;
     const int kw = tap % P::kernel_w;
     const int n_tile = (group * kPhaseGroups + phase_group_of(kh)) * kChannelTiles + first / P::block_n;
-    unsigned char* k_block = packed + (static_cast<long long>(n_tile) * kKBlocks + step / kKSteps) * kKBlockWeightBytes;
+    unsigned char* k_block =
+        packed + ((static_cast<long long>(n_tile) * P::kernel_d + kd) * kKBlocks + step / kKSteps) * kKBlockWeightBytes;
     unsigned char* of_tap = k_block + (step % kKSteps * kTaps + row_of_kernel_row(kh) * P::kernel_w + kw) * kTapBytes;
     // Lane 4 * g + t has word t of column g.
     unsigned char* to = of_tap + first % P::block_n / kFragmentColumns * (kFragmentColumns * 32) +
@@ -201,13 +203,18 @@ __device__ __forceinline__ void multiply_k_block(Accumulators& acc, const unsign
 struct Next {
   int index;    // of the tile
   int k_block;  // of its input channels
+  int tap;      // of a volume's depth
+  int plane;    // of a volume's input, which the depth tap reads
 };
+#include "mma_window/planes.h"
 
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     mma_gemm(const Element* __restrict__ x, const unsigned char* __restrict__ packed, const Element* __restrict__ bias,
-             Element* __restrict__ y, int batch, int height, int width) {
+             Element* __restrict__ y, int batch, int depth, int height, int width) {
+  const int in_d = input_depth(depth);
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
+  const int out_d = (output_depth(in_d) + (P::input_stride_d - 1)) / P::input_stride_d;
   const int out_h = (output_rows(in_h) + (kInputStrideH - 1)) / kInputStrideH;
   const int out_w = (output_columns(in_w) + (kInputStrideW - 1)) / kInputStrideW;
   const int tiles_y = kInputStrideH > 1 ? (out_h + (P::tile_h - 1)) / P::tile_h
@@ -215,9 +222,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int tiles_x = kInputStrideW > 1 ? (out_w + (P::tile_w - 1)) / P::tile_w
                                         : (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
   const int tiles =
-      kFlat ? static_cast<int>(
-                    (static_cast<long long>(batch) * ((in_h + kGapH) * (in_w + kGapW)) + (kPositions - 1)) / kPositions)
-              : batch * tiles_y * tiles_x;
+      kFlat ? static_cast<int>((static_cast<long long>(batch) * ((in_h + kGapH) * (in_w + kGapW)) + (kPositions - 1)) /
+                               kPositions)
+            : batch * out_d * tiles_y * tiles_x;
 
   // The block's group, phase rows and output channels. Blocks that read the same input have adjacent indices.
   const int n_tile = blockIdx.x % kNTiles;
@@ -226,9 +233,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int group = P::groups == 1 ? 0 : n_tile / (kPhaseGroups * kChannelTiles);
   const int phase_row = kPhaseGroups == 1 ? 0 : n_tile / kChannelTiles % kPhaseGroups * P::phase_rows;
   const int first_out = n_tile % kChannelTiles * P::block_n;  // of the group's
-  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * (kKBlocks * kKBlockWeightBytes);
-  const Element* own_x =
-      P::groups == 1 ? x : x + static_cast<long long>(group * kGroupIn) * (P::channels_last ? 1 : in_h * in_w);
+  const unsigned char* own_weights =
+      packed + static_cast<long long>(n_tile) * (P::kernel_d * kKBlocks * kKBlockWeightBytes);
+  const Element* own_x = P::groups == 1 ? x
+                                        : x + static_cast<long long>(group * kGroupIn) *
+                                                  (P::channels_last ? 1 : in_h * in_w) * (P::channels_last ? 1 : in_d);
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned char* stages = shared + kResidentBytes;
@@ -239,6 +248,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       biases[i] = kGroupOut % P::block_n == 0 || first_out + i < kGroupOut
                       ? widen(bias[group * kGroupOut + first_out + i])
                       : 0;
+    }
+    if (kVolume) {
+      __syncthreads();  // a tile without depth taps waits for nothing else
     }
   }
   if (P::resident) {
@@ -259,36 +271,56 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   next.index = first_tile;
   next.k_block = 0;
   Places places;
-  find_places(places, staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
+  find_places(places, staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w, out_d), thread, batch, in_d, in_h, in_w);
+  if constexpr (kVolume) {
+    next.tap = -1;
+    next_depth_tap(next, places, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_d, in_h, in_w, out_d);
+  }
   Words words;
   if (P::copy_bytes > 0) {
 #pragma unroll 1
     for (int stage = 0; stage < P::stages - 1; ++stage) {
       if (next.index < tiles) {
         unsigned char* to = stages + stage * kStageBytes;
-        stage_input(to, own_x, places, next.k_block * P::block_k, thread);
+        stage_input(to, kVolume ? from_plane(own_x, next.plane, in_h, in_w) : own_x, places, next.k_block * P::block_k,
+                    thread);
         if (!P::resident) {
-          stage_weights(to + kInputBytes, own_weights + next.k_block * kKBlockWeightBytes, kKBlockWeightBytes);
+          stage_weights(
+              to + kInputBytes,
+              own_weights + (kVolume ? next.tap * kKBlocks + next.k_block : next.k_block) * kKBlockWeightBytes,
+              kKBlockWeightBytes);
         }
         if (++next.k_block == kKBlocks) {
           next.k_block = 0;
-          next.index += next_tile;
-          find_places(places, staged_tile(next.index, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
+          if constexpr (kVolume) {
+            next_depth_tap(next, places, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_d, in_h, in_w, out_d);
+          } else {
+            next.index += next_tile;
+            find_places(places, staged_tile(next.index, tiles_y, tiles_x, in_h, in_w, out_d), thread, batch, in_d, in_h,
+                        in_w);
+          }
         }
       }
       async_copy_commit();
     }
-  } else if (first_tile < tiles) {
+  } else if ((kVolume ? next.index : first_tile) < tiles) {
     if (!P::resident) {
-      stage_weights(stages + kInputBytes, own_weights, kKBlockWeightBytes);
+      stage_weights(stages + kInputBytes, own_weights + (kVolume ? next.tap * kKBlocks : 0) * kKBlockWeightBytes,
+                    kKBlockWeightBytes);
     }
     async_copy_commit();
-    load_batch(words, own_x, places, 0, 0, thread, in_h, in_w);
+    load_batch(words, kVolume ? from_plane(own_x, next.plane, in_h, in_w) : own_x, places, 0, 0, thread, in_d, in_h,
+               in_w);
     store_batch(stages, words, 0, thread);
     if (++next.k_block == kKBlocks) {
       next.k_block = 0;
-      next.index += next_tile;
-      find_places(places, staged_tile(next.index, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
+      if constexpr (kVolume) {
+        next_depth_tap(next, places, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_d, in_h, in_w, out_d);
+      } else {
+        next.index += next_tile;
+        find_places(places, staged_tile(next.index, tiles_y, tiles_x, in_h, in_w, out_d), thread, batch, in_d, in_h,
+                    in_w);
+      }
     }
   }
 
@@ -296,42 +328,56 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 #pragma unroll 1
   for (int index = first_tile; index < tiles; index += next_tile) {
     Accumulators acc = {};
+    const int plane = kVolume ? index / (tiles_y * tiles_x) % out_d : 0;
 #pragma unroll 1
-    for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-      const unsigned char* from = stages + stage * kStageBytes;
-      async_copy_wait(P::copy_bytes > 0 ? P::stages - 2 : 0);
-      if (P::copy_bytes > 0 && P::type == kWgmmaTf32) {
-        round_input(stages + stage * kStageBytes, thread);
-      }
-      __syncthreads();  // the stage has come, and all have read the one that is staged now
-      const int staged = stage == 0 ? P::stages - 1 : stage - 1;
-      unsigned char* to = stages + staged * kStageBytes;
-      const bool more = next.index < tiles;
-      const unsigned char* next_weights = own_weights + next.k_block * kKBlockWeightBytes;
-      if (more) {
-        if (P::copy_bytes > 0) {
-          stage_input(to, own_x, places, next.k_block * P::block_k, thread);
-        } else {
-          load_batch(words, own_x, places, next.k_block * P::block_k, 0, thread, in_h, in_w);
+    for (int kd = kVolume ? depth_tap_from(0, plane, in_d) : 0; kd < P::kernel_d;
+         kd = kVolume ? depth_tap_from(kd + 1, plane, in_d) : kd + 1) {
+#pragma unroll 1
+      for (int k_block = 0; k_block < kKBlocks; ++k_block) {
+        const unsigned char* from = stages + stage * kStageBytes;
+        async_copy_wait(P::copy_bytes > 0 ? P::stages - 2 : 0);
+        if (P::copy_bytes > 0 && P::type == kWgmmaTf32) {
+          round_input(stages + stage * kStageBytes, thread);
         }
-        if (++next.k_block == kKBlocks) {
-          next.k_block = 0;
-          next.index += next_tile;
-          find_places(places, staged_tile(next.index, tiles_y, tiles_x, in_h, in_w), thread, batch, in_h, in_w);
+        __syncthreads();  // the stage has come, and all have read the one that is staged now
+        const int staged = stage == 0 ? P::stages - 1 : stage - 1;
+        unsigned char* to = stages + staged * kStageBytes;
+        const bool more = next.index < tiles;
+        const unsigned char* next_weights =
+            own_weights + (kVolume ? next.tap * kKBlocks + next.k_block : next.k_block) * kKBlockWeightBytes;
+        if (more) {
+          if (P::copy_bytes > 0) {
+            stage_input(to, kVolume ? from_plane(own_x, next.plane, in_h, in_w) : own_x, places,
+                        next.k_block * P::block_k, thread);
+          } else {
+            load_batch(words, kVolume ? from_plane(own_x, next.plane, in_h, in_w) : own_x, places,
+                       next.k_block * P::block_k, 0, thread, in_d, in_h, in_w);
+          }
+          if (++next.k_block == kKBlocks) {
+            next.k_block = 0;
+            if constexpr (kVolume) {
+              next_depth_tap(next, places, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_d, in_h, in_w, out_d);
+            } else {
+              next.index += next_tile;
+              find_places(places, staged_tile(next.index, tiles_y, tiles_x, in_h, in_w, out_d), thread, batch, in_d,
+                          in_h, in_w);
+            }
+          }
         }
+        multiply_k_block(acc, from + input_offset,
+                         (P::resident ? shared + (kd * kKBlocks + k_block) * kKBlockWeightBytes : from + kInputBytes) +
+                             weight_offset,
+                         to + kInputBytes, next_weights, more);
+        async_copy_commit();
+        if (P::copy_bytes == 0 && more) {
+          store_batch(to, words, 0, thread);
+        }
+        stage = stage + 1 == P::stages ? 0 : stage + 1;
       }
-      multiply_k_block(acc, from + input_offset,
-                       (P::resident ? shared + k_block * kKBlockWeightBytes : from + kInputBytes) + weight_offset,
-                       to + kInputBytes, next_weights, more);
-      async_copy_commit();
-      if (P::copy_bytes == 0 && more) {
-        store_batch(to, words, 0, thread);
-      }
-      stage = stage + 1 == P::stages ? 0 : stage + 1;
     }
-    const Tile tile = kFlat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x);
+    const Tile tile = kFlat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x, out_d);
     store_tiles(acc, y, reinterpret_cast<Element*>(shared + kOutputOffset + thread / 32 * kWarpOutputBytes), biases,
                 tile, place, lane, warp_n * kWarpChannels, group * kGroupOut + first_out, kGroupOut - first_out,
-                phase_row, batch, in_h, in_w, out_h, out_w);
+                phase_row, batch, in_h, in_w, out_d, out_h, out_w);
   }
 }

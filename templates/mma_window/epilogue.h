@@ -1,6 +1,6 @@
 // Stores a warp's accumulators as outputs.
 // Needs: columns_to(), Element, first_column(), first_row(), kAdjacentChannels, kernel_column(), kernel_row(), kFlat,
-//   kGroupOut, kHaloH, kHaloW, kPhases, kWarpChannels, P, rows_to(), store_together()
+//   kGroupOut, kHaloH, kHaloW, kPhases, kVolume, kWarpChannels, P, rows_to(), store_together()
 #pragma once
 
 #include "device/epilogue.h"
@@ -30,11 +30,12 @@ __device__ __forceinline__ float acc_of(const float (&acc)[kPhases][kWarpChannel
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, Element* __restrict__ y, const float* bias,
                                              const Tile& tile, int place, int row, int channel, int left,
                                              const int phase_row, const int batch, const int in_h, const int in_w,
-                                             const int out_h, const int out_w) {
+                                             const int out_d, const int out_h, const int out_w) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
     for (int first = 0; first < P::warp_tiles; ++first) {
+      const int plane = kVolume ? tile.plane : 0;
       const int column = first_column(place) + columns_to(first, row + half * 8);
       const int at = kFlat ? tile.m_x + column : 0;  // in the sequence
       const int image = kFlat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
@@ -49,7 +50,8 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, Element* _
           for (int phase_w = 0; phase_w < P::stride_w; ++phase_w) {
             const int ox = m_x * P::stride_w - P::padding_w + phase_w;
             if (ox >= 0 && ox < out_w) {
-              Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
+              Element* to =
+                  y + (((static_cast<long long>(image) * out_d + plane) * out_h + oy) * out_w + ox) * P::out_channels;
 #pragma unroll
               for (int i = 0; i < kWarpChannels / 4; i += P::store) {
                 const int own = own_channel(channel, i);
@@ -79,12 +81,13 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, Element* _
 __device__ __forceinline__ void store_tiles(const Accumulators& acc, Element* __restrict__ y, Element* place,
                                             const float* bias, const Tile& tile, int first, int lane, int channel,
                                             int first_channel, int left, const int phase_row, const int batch,
-                                            const int in_h, const int in_w, const int out_h, const int out_w) {
+                                            const int in_h, const int in_w, const int out_d, const int out_h,
+                                            const int out_w) {
   if constexpr (P::channels_last) {
     store_pixels(acc, y + first_channel, bias, tile, first, lane / 4, channel + lane % 4 * kAdjacentChannels, left,
-                 phase_row, batch, in_h, in_w, out_h, out_w);
+                 phase_row, batch, in_h, in_w, out_d, out_h, out_w);
   } else {
-    store_planes(acc, y + static_cast<long long>(first_channel) * out_h * out_w, place, bias, tile, first, lane,
-                 channel, left, phase_row, batch, in_h, in_w, out_h, out_w);
+    store_planes(acc, y + static_cast<long long>(first_channel) * out_d * out_h * out_w, place, bias, tile, first, lane,
+                 channel, left, phase_row, batch, in_h, in_w, out_d, out_h, out_w);
   }
 }

@@ -21,6 +21,10 @@ constexpr int kPackers = 256;  // threads of a block that packs weights
 constexpr int kGroupIn = P::in_channels / P::groups;
 constexpr int kGroupOut = P::out_channels / P::groups;
 
+// Volumes: layers with more than one plane, or more of an axis of depth than a kernel of one tap.
+constexpr bool kVolume = P::depth != 1 || P::kernel_d != 1 || P::stride_d != 1 || P::padding_d != 0 ||
+                         P::output_padding_d != 0 || P::input_stride_d != 1;
+
 constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kUnits = P::block_k / kVector;  // of channels: 16 bytes
 constexpr int kUnitSharers = kUnits;
@@ -180,4 +184,5 @@ static_assert(kInputStrideH * kInputStrideW == 1 || (P::stride_h * P::stride_w =
               "a gradient of the input has one phase, and tiles of its own images");
 static_assert(kPhaseGroups == 1 || (P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted only where each has as many kernel rows");
+static_assert(!kFlat || !kVolume, "a sequence's planes would have different depth taps");
 static_assert(!kFlat || kHaloH == 0 || P::width >= 0, "the pitch of rows in the sequence is known");

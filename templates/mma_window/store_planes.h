@@ -2,7 +2,7 @@
 // and stores these by vectors, whatever outputs its lanes have.
 // kOutputRowPitch, kOutputRows, kOutputSpan, kPassChannels, kPut, kShift, kWarpChannels, P, Tile
 // Needs: acc_of(), Accumulators, columns_to(), Element, first_column(), first_row(), kAlongRow, kBytes, kChannelPitch,
-//   kFlat, kGroupOut, kOutputColumns, kOutputRowPitch, kOutputRows, kOutputSpan, kPassChannels, kPut, kShift,
+//   kFlat, kGroupOut, kOutputColumns, kOutputRowPitch, kOutputRows, kOutputSpan, kPassChannels, kPut, kShift, kVolume,
 //   kWarpChannels, narrow(), P, rows_to(), smaller(), store_piece(), word_of()
 #pragma once
 
@@ -27,8 +27,8 @@ struct Stored {
 constexpr int kNoRow = -(1 << 30);
 
 __device__ __forceinline__ void find_stored(Stored& stored, const Tile& tile, int place, int lane, const int phase_row,
-                                            const int batch, const int in_h, const int in_w, const int out_h,
-                                            const int out_w) {
+                                            const int batch, const int in_h, const int in_w, const int out_d,
+                                            const int out_h, const int out_w) {
 #pragma unroll
   for (int round = 0; round < kRounds; ++round) {
     const int index = kChannelVectors < 32 ? lane % kChannelVectors : lane + 32 * round;
@@ -43,7 +43,9 @@ __device__ __forceinline__ void find_stored(Stored& stored, const Tile& tile, in
     const int ox = first_x + (kFlat ? column % P::stride_w : column);
     const int oy = m_y * P::stride_h + phase_row - P::padding_h;
     const bool inside = any && ox >= 0 && ox < out_w && (!kFlat || image < batch);
-    stored.offset[round] = (static_cast<long long>(image) * P::out_channels * out_h + oy) * out_w + ox;
+    stored.offset[round] =
+        ((static_cast<long long>(image) * P::out_channels * out_d + (kVolume ? tile.plane : 0)) * out_h + oy) * out_w +
+        ox;
     stored.row[round] = inside ? oy : kNoRow;
   }
 }
@@ -100,7 +102,7 @@ __device__ __forceinline__ void put_outputs(Element* place, const Accumulators& 
 // are from there on.
 __device__ __forceinline__ void store_pass(Element* __restrict__ y, const Element* place, const Stored& stored,
                                            const Tile& tile, int first, int lane, int left, const int phase_row,
-                                           const int phase_h, const int out_h, const int out_w) {
+                                           const int phase_h, const int out_d, const int out_h, const int out_w) {
 #pragma unroll
   for (int round = 0; round < kRounds; ++round) {
     const int index = kChannelVectors < 32 ? lane % kChannelVectors : lane + 32 * round;
@@ -113,8 +115,9 @@ __device__ __forceinline__ void store_pass(Element* __restrict__ y, const Elemen
         const int channel = i * kAtOnce + (kChannelVectors < 32 ? lane / kChannelVectors : 0);
         if ((kPassChannels % kAtOnce == 0 || channel < kPassChannels) &&
             (kGroupOut % P::block_n == 0 || channel < left)) {
-          store_piece(y + stored.offset[round] + phase_h * out_w + static_cast<long long>(channel) * out_h * out_w,
-                      from + channel * kChannelPitch);
+          store_piece(
+              y + stored.offset[round] + phase_h * out_w + static_cast<long long>(channel) * out_d * out_h * out_w,
+              from + channel * kChannelPitch);
         }
       }
     }
@@ -130,7 +133,8 @@ __device__ __forceinline__ void store_pass(Element* __restrict__ y, const Elemen
     const int oy = (tile.m_y + first_row(first) + row) * P::stride_h + phase_row + phase_h - P::padding_h;
     if ((kSingles % 32 == 0 || index < kSingles) && (kGroupOut % P::block_n == 0 || channel < left) && ox >= 0 &&
         ox < out_w && oy >= 0 && oy < out_h) {
-      const long long plane = static_cast<long long>(tile.image) * P::out_channels + channel;
+      const long long plane =
+          (static_cast<long long>(tile.image) * P::out_channels + channel) * out_d + (kVolume ? tile.plane : 0);
       y[(plane * out_h + oy) * out_w + ox] = place[channel * kChannelPitch + row * kOutputRowPitch + element];
     }
   }
@@ -141,9 +145,9 @@ __device__ __forceinline__ void store_pass(Element* __restrict__ y, const Elemen
 __device__ __forceinline__ void store_planes(const Accumulators& acc, Element* __restrict__ y, Element* place,
                                              const float* bias, const Tile& tile, int first, int lane, int channel,
                                              int left, const int phase_row, const int batch, const int in_h,
-                                             const int in_w, const int out_h, const int out_w) {
+                                             const int in_w, const int out_d, const int out_h, const int out_w) {
   Stored stored;
-  find_stored(stored, tile, first, lane, phase_row, batch, in_h, in_w, out_h, out_w);
+  find_stored(stored, tile, first, lane, phase_row, batch, in_h, in_w, out_d, out_h, out_w);
 #pragma unroll
   for (int pass = 0; pass < kWarpChannels / kPassChannels; ++pass) {
     const int of_pass = channel + pass * kPassChannels;
@@ -151,10 +155,10 @@ __device__ __forceinline__ void store_planes(const Accumulators& acc, Element* _
     for (int phase_h = 0; phase_h < P::phase_rows; ++phase_h) {
       put_outputs(place, acc, bias + of_pass + lane % 4 * 2, lane, pass, phase_h);
       __syncwarp();
-      store_pass(y + static_cast<long long>(of_pass) * out_h * out_w, place, stored, tile, first, lane, left - of_pass,
-                 phase_row, phase_h, out_h, out_w);
+      store_pass(y + static_cast<long long>(of_pass) * out_d * out_h * out_w, place, stored, tile, first, lane,
+                 left - of_pass, phase_row, phase_h, out_d, out_h, out_w);
       // Between tiles blocks meet.
-      if (pass + 1 < kWarpChannels / kPassChannels || phase_h + 1 < P::phase_rows) {
+      if (kVolume || pass + 1 < kWarpChannels / kPassChannels || phase_h + 1 < P::phase_rows) {
         __syncwarp();
       }
     }

@@ -25,7 +25,7 @@ __device__ __forceinline__ bool is_place(int thread, int i) {
 // Finds a thread's places of a tile with its halo: where their first channel lies in x, or -1 outside of the images.
 // `tile` is the place of the first pixel.
 __device__ __forceinline__ void find_places(Places& places, const Tile& tile, int thread, const int batch,
-                                            const int in_h, const int in_w) {
+                                            const int in_d, const int in_h, const int in_w) {
 #pragma unroll
   for (int i = 0; i < kPlaces; ++i) {
     const int pixel = place_of(thread, i) * kPlacePixels;
@@ -35,7 +35,7 @@ __device__ __forceinline__ void find_places(Places& places, const Tile& tile, in
     const int ix = kFlat ? at % (in_w + kGapW) : tile.m_x + pixel % kStagedColumns;
     const bool inside = is_place(thread, i) && (kFlat ? image >= 0 && image < batch && iy < in_h && ix < in_w
                                                       : iy >= 0 && iy < in_h && ix >= 0 && ix < in_w);
-    const long long first = static_cast<long long>(image) * P::in_channels * in_h * in_w;
+    const long long first = static_cast<long long>(image) * P::in_channels * in_d * in_h * in_w;
     const long long of_pixel = static_cast<long long>(iy) * in_w + ix;
     places[i] = inside ? first + of_pixel * (P::channels_last ? P::in_channels : 1) : -1;
   }

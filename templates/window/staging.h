@@ -91,8 +91,8 @@ __device__ __forceinline__ int unit_of(int thread, int i) {
 
 // Loads a batch of a k-block of input channels: zeros where the image or the channels end.
 __device__ __forceinline__ void load_batch(Words& words, const Element* __restrict__ x, const Places& places,
-                                           int first_channel, int batch_index, int thread, const int in_h,
-                                           const int in_w) {
+                                           int first_channel, int batch_index, int thread, const int in_d,
+                                           const int in_h, const int in_w) {
 #pragma unroll
   for (int item = 0; item < kBatch; ++item) {
     const int i = batch_index * kBatch + item;
@@ -100,7 +100,7 @@ __device__ __forceinline__ void load_batch(Words& words, const Element* __restri
       const long long place = places[i / kPlaceUnits];
       const int ci = first_channel + unit_of(thread, i) * kVector;
       const int left = kGroupIn - ci;
-      const long long plane = static_cast<long long>(in_h) * in_w;
+      const long long plane = static_cast<long long>(in_h) * in_w * in_d;
       const Element* pixel = x + place;
       const Element* from = P::channels_last ? pixel + ci : pixel + ci * plane;
       if (kWholeUnits) {

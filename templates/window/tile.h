@@ -1,5 +1,5 @@
 // The places of tiles of positions, and of the pixels that they stage.
-// Needs: kFlat, kHaloH, kHaloW, kInputStrideH, kInputStrideW, kPositions, P
+// Needs: kFlat, kHaloH, kHaloW, kInputStrideH, kInputStrideW, kPositions, kVolume, P
 #pragma once
 
 #include "window/geometry.h"
@@ -7,6 +7,7 @@
 // A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
 struct Tile {
   int image;
+  int plane;  // of a volume's output
   int m_y;
   int m_x;
 };
@@ -23,9 +24,12 @@ __device__ __forceinline__ Tile flat_tile(int index, int before, const int in_h,
   return tile;
 }
 
-__device__ __forceinline__ Tile square_tile(int index, const int tiles_y, const int tiles_x) {
+__device__ __forceinline__ Tile square_tile(int index, const int tiles_y, const int tiles_x, const int out_d) {
   Tile tile;
-  tile.image = index / (tiles_y * tiles_x);
+  tile.image = index / (tiles_y * tiles_x) / out_d;
+  if (kVolume) {
+    tile.plane = index / (tiles_y * tiles_x) % out_d;
+  }
   tile.m_y = kFirstH + index / tiles_x % tiles_y * P::tile_h;
   tile.m_x = kFirstW + index % tiles_x * P::tile_w;
   return tile;
@@ -33,12 +37,12 @@ __device__ __forceinline__ Tile square_tile(int index, const int tiles_y, const 
 
 // The tile's first staged pixel, as a place of its own.
 __device__ __forceinline__ Tile staged_tile(int index, const int tiles_y, const int tiles_x, const int in_h,
-                                            const int in_w) {
+                                            const int in_w, const int out_d) {
   Tile tile;
   if (kFlat) {
     tile = flat_tile(index, (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW, in_h, in_w);
   } else {
-    tile = square_tile(index, tiles_y, tiles_x);
+    tile = square_tile(index, tiles_y, tiles_x, out_d);
     tile.m_y = kInputStrideH * (tile.m_y - kFirstH) + kFirstH - kHaloH;
     tile.m_x = kInputStrideW * (tile.m_x - kFirstW) + kFirstW - (kHaloW + kSkew);
   }

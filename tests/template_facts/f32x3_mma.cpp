@@ -16,6 +16,7 @@ void add_kinds(Kinds& kinds) {
   kinds.add_value("k-blocks of", "block_k");
   kinds.add_value("tiles of a warp", "warp_tiles");
   kinds.add_value("warps along channels", "warps_n");
+  kinds.is(kinds.integer("kernel_d") > 1, "depth taps");
   kinds.is(kinds.flag("resident"), "resident weights");
   kinds.is(kinds.layer.groups > 1, "groups");
   kinds.is(kinds.integer("part_w") == 8 && kinds.rows.kernel > kinds.rows.stride, "rows that share loads");
@@ -32,7 +33,7 @@ TemplateFacts facts_of_f32x3_mma() {
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .packs_weights = true,
       .search = "shifts",
-      .drawer = {.place = 11, .own_compute = true, .no_depthwise = true, .strided_grad_input = true},
+      .drawer = {.place = 11, .own_compute = true, .depth = true, .no_depthwise = true, .strided_grad_input = true},
       .kinds = add_kinds,
       .refused =
           {
@@ -97,6 +98,9 @@ TemplateFacts facts_of_f32x3_mma() {
                       {.name = "f32x3_mma_rows",
                        .layer = "conv_transpose2d 16 -> 16; kernel 3x3; input ?x?x?; compute f32x3",
                        .by_rows = true},
+                      {.name = "f32x3_mma_planes",
+                       .layer = "conv_transpose3d 16 -> 8; kernel 3x3x3; padding 1; input ?x?x?x?; compute f32x3",
+                       .by_planes = true},
                   },
               // Of packed weights, of channels of a small image: eight of them lie near one another; and of the one
               // warp along channels.
@@ -115,6 +119,12 @@ TemplateFacts facts_of_f32x3_mma() {
                         "layout nhwc; bias",
                .least_mutants = 4,
                .resident = true,
+               .bound_checks = false,
+               .few_blocks = true},
+              {.name = "f32x3_mma_planes",
+               .layer = "conv_transpose3d 42 -> 15; kernel 2x3x3; stride 3x1x1; padding 1x0x0; input 1x3x9x17; compute "
+                        "f32x3; bias",
+               .least_mutants = 4,
                .bound_checks = false,
                .few_blocks = true},
           },

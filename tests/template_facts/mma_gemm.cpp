@@ -17,6 +17,7 @@ void add_kinds(Kinds& kinds) {
   kinds.is(kinds.flag("flat") && kinds.rows.kernel > kinds.rows.stride, "flat with rows of taps");
   kinds.is(kinds.integer("part_w") == 8 && kinds.rows.kernel > kinds.rows.stride, "rows that share loads");
   kinds.is(kinds.integer("part_w") == 64 && kinds.columns.kernel > kinds.columns.stride, "columns that share loads");
+  kinds.is(kinds.integer("kernel_d") > 1, "depth taps");
   kinds.add_value("vector", "vector");
   kinds.add_value("tiles of a warp", "warp_tiles");
   kinds.add_value("warps along channels", "warps_n");
@@ -32,7 +33,7 @@ TemplateFacts facts_of_mma_gemm() {
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .packs_weights = true,
       .search = "shifts",
-      .drawer = {.place = 10, .no_depthwise = true, .strided_grad_input = true},
+      .drawer = {.place = 10, .depth = true, .no_depthwise = true, .strided_grad_input = true},
       .kinds = add_kinds,
       .refused =
           {
@@ -59,6 +60,10 @@ TemplateFacts facts_of_mma_gemm() {
                         "layout nhwc; bias; fuse relu",
                .architecture = "sm_80",
                .others = other_layers()},
+              {.name = "mma_gemm_planes",
+               .layer = "conv_transpose3d 32 -> 16; kernel 3x3x3; stride 2x2x2; padding 1x1x1; output_padding 1x1x1; "
+                        "input ?x8x16x16; compute tf32; bias",
+               .architecture = "sm_80"},
               {.name = "mma_gemm_turing",
                .layer = "conv_transpose2d 64 -> 32; kernel 2x2; stride 2x2; input 16x32x32; dtype f16; layout nhwc",
                .architecture = "sm_75"},
@@ -105,6 +110,16 @@ TemplateFacts facts_of_mma_gemm() {
                       {.name = "mma_gemm_rows",
                        .layer = "conv_transpose2d 16 -> 16; kernel 3x3; input ?x?x?; compute tf32",
                        .by_rows = true},
+                      {.name = "mma_gemm_volumes",
+                       .layer = "conv_transpose3d 16 -> 17; kernel 3x3x3; stride 2x2x1; padding 1; bias; input "
+                                "?x3x4x9; compute tf32"},
+                      {.name = "mma_gemm_planes",
+                       .layer = "conv_transpose3d 16 -> 8; kernel 3x3x3; padding 1; input ?x?x?x?; compute tf32",
+                       .by_planes = true},
+                      {.name = "mma_gemm_planes_channels_last",
+                       .layer = "conv_transpose3d 16 -> 8; kernel 3x3x3; stride 2x1x1; input ?x?x?x?; layout nhwc; "
+                                "dtype f16",
+                       .by_planes = true},
                   },
               // Numbers of images, packed weights, channels of a small image, and of the one warp along channels.
               .unseen = {"flat_tile: const long long image", "kernel: static_cast<long long>(n_tile)",
@@ -121,6 +136,12 @@ TemplateFacts facts_of_mma_gemm() {
                .few_blocks = true},
               {.name = "mma_gemm_registers",
                .layer = "conv_transpose2d 42 -> 15; kernel 3x3; input 1x19x27; compute tf32; fuse relu",
+               .least_mutants = 4,
+               .bound_checks = false,
+               .few_blocks = true},
+              {.name = "mma_gemm_planes",
+               .layer = "conv_transpose3d 42 -> 15; kernel 2x3x3; stride 3x1x1; padding 1x0x0; input 1x3x9x17; compute "
+                        "tf32; bias",
                .least_mutants = 4,
                .bound_checks = false,
                .few_blocks = true},

@@ -15,7 +15,7 @@ namespace convtgen::testing {
   const auto positions = [](std::int64_t out, const Axis& axis) {
     return (out - 1 + axis.padding.before) / axis.stride - axis.padding.before / axis.stride + 1;
   };
-  return shape.batch * ceil_div(positions(shape.out[kHeight], layer.axes[kHeight]), integer(plan, "tile_h")) *
+  return shape.batch * shape.out[kDepth] * ceil_div(positions(shape.out[kHeight], layer.axes[kHeight]), integer(plan, "tile_h")) *
          ceil_div(positions(shape.out[kWidth], layer.axes[kWidth]), integer(plan, "tile_w"));
 }
 

@@ -30,8 +30,8 @@ CONVTGEN_BLOCK(Block, (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8), (adja
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kFirstH, kFirstW, kBeyondH, kBeyondW, kPhases,
                    kTaps, kKBlocks, kNTiles, kPositions, kStagedColumns, kInputBytes, kPlaces, kWarpChannels, kLoads,
-                   kOuterHalo, kKBlockWeightBytes, kStepProducts, kStepTaps, kThreads, kSharedBytes, kAlignment,
-                   kPackedBytes, kPackedRows);
+                   kOuterHalo, kKBlockWeightBytes, kStepProducts, kStepTaps, kResidentBytes, kThreads, kSharedBytes,
+                   kAlignment, kPackedBytes, kPackedRows);
 
 using Facts = window::WindowFacts<Block>;
 
@@ -126,23 +126,23 @@ struct F32x3Mma : mma_window::WindowPlanner<Facts, kConstants> {
                                     input / 32 / 32 * f.factors.f32x3_mma_split) /
                                    4,
                    .l2_bytes = input + weights});
-    const double stages = c.number(kKBlocks);
+    const double stages = f.depth_taps * c.number(kKBlocks);
     const auto blocks = static_cast<double>(window::tiles(f, b, reach_of_window(c)) * c[kNTiles]) /
                         f.target.multiprocessors;  // of an SM
     const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
     const double outputs = c.number(kPositions) * c.number(kPhases) * static_cast<double>(b.block_n);
     const double tile =
         stages * (stage * (1 + f.factors.mma_gemm_wait / (warps * at_once)) + f.factors.mma_gemm_stage / at_once);
-    const double kept = b.resident ? stages * c.number(kKBlockWeightBytes) * at_once : 0;
-    return seconds_of(f.target,
-                      {.packed_bytes = c.number(kPackedBytes),
-                       .first_cycles = f.factors.mma_gemm_begin + kept / f.target.sm.l2_bytes_per_cycle,
-                       .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
-                       .wave_cycles = tile + outputs * mma_window::output_instructions(f, b) / 128,
-                       .memory_bytes = mma_window::memory_bytes(f, b, f.read_bytes, f.written_bytes, c[kStagedColumns]),
-                       .hidden_less = f.factors.hidden_less,
-                       .measured = f.target.features.has(Feature::kWgmma) ? f.factors.f32x3_mma_beside_wgmma
-                                                                          : f.factors.mma_gemm_measured});
+    const double kept = c.number(kResidentBytes) * at_once;
+    return seconds_of(
+        f.target,
+        {.packed_bytes = c.number(kPackedBytes),
+         .first_cycles = f.factors.mma_gemm_begin + kept / f.target.sm.l2_bytes_per_cycle,
+         .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
+         .wave_cycles = tile + outputs * mma_window::output_instructions(f, b) / 128,
+         .memory_bytes = mma_window::memory_bytes(f, b, f.read_bytes, f.written_bytes, c[kStagedColumns]),
+         .hidden_less = f.factors.hidden_less,
+         .measured = mma_window::has_rivals(f) ? f.factors.f32x3_mma_beside_wgmma : f.factors.mma_gemm_measured});
   }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.tile_h * b.phase_rows,

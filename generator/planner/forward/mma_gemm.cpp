@@ -38,8 +38,8 @@ CONVTGEN_BLOCK(Block, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (blo
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH,
                    kBeyondW, kGapH, kGapW, kPhases, kTaps, kKBlocks, kNTiles, kPositions, kStagedColumns, kInputBytes,
-                   kPlaces, kBatches, kWarpChannels, kLoads, kOuterHalo, kKBlockWeightBytes, kStepProducts, kThreads,
-                   kSharedBytes, kPackedBytes, kPackedRows, kAlignment);
+                   kPlaces, kBatches, kWarpChannels, kLoads, kOuterHalo, kKBlockWeightBytes, kStepProducts,
+                   kResidentBytes, kThreads, kSharedBytes, kPackedBytes, kPackedRows, kAlignment);
 
 using Facts = window::WindowFacts<Block>;
 
@@ -159,7 +159,7 @@ struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
     // Input on its way to shared memory takes registers that loads ahead of products would take.
     const double crowded =
         b.copy_bytes == 0 && accumulators(f, b) > kFewAccumulators ? 1 + f.factors.mma_gemm_crowded : 1;
-    const double stages = c.number(kKBlocks);
+    const double stages = f.depth_taps * c.number(kKBlocks);
     const auto blocks =
         static_cast<double>(window::tiles(f, b, reach_of(c)) * c[kNTiles]) / f.target.multiprocessors;  // of an SM
     const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
@@ -168,7 +168,7 @@ struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
         stages * (crowded * cycles_of(f.target, stage) * (1 + f.factors.mma_gemm_wait / (warps * at_once)) +
                   f.factors.mma_gemm_stage / at_once) +
         outputs * mma_window::output_instructions(f, b) / 128;
-    const double kept = b.resident ? stages * c.number(kKBlockWeightBytes) * at_once : 0;
+    const double kept = c.number(kResidentBytes) * at_once;
     return seconds_of(f.target, {.packed_bytes = c.number(kPackedBytes),
                                  .first_cycles = f.factors.mma_gemm_begin + kept / sm.l2_bytes_per_cycle,
                                  .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
@@ -176,8 +176,8 @@ struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
                                  .memory_bytes = mma_window::memory_bytes(f, b, f.read_bytes, f.written_bytes,
                                                                           b.flat ? c[kPositions] : c[kStagedColumns]),
                                  .hidden_less = f.factors.hidden_less,
-                                 .measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_gemm_beside_wgmma
-                                                                                    : f.factors.mma_gemm_measured});
+                                 .measured = mma_window::has_rivals(f) ? f.factors.mma_gemm_beside_wgmma
+                                                                       : f.factors.mma_gemm_measured});
   }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     const std::string outputs = b.flat ? fmt::format("{}", c[kPositions] * c[kPhases])

@@ -16,6 +16,7 @@
 
 namespace convtgen::mma_window {
 
+inline constexpr std::int64_t kLeastOfVolumes = 8;       // input channels of groups, which no others make products of
 inline constexpr std::int64_t kMostStepProducts = 1024;  // of a warp, written out
 inline constexpr std::int64_t kMostShifts = 1024;        // of the input, which are unrolled
 inline constexpr std::int64_t kMostBlockN = 256;
@@ -127,6 +128,11 @@ template <typename Block>
          one.block_n == other.block_n && one.phase_rows == other.phase_rows && one.resident == other.resident;
 }
 
+/// Whether templates of wgmma, which have been measured, take such layers too.
+[[nodiscard]] inline bool has_rivals(const LayerFacts& f) {
+  return f.target.features.has(Feature::kWgmma) && f.layer.dimensions < 3;
+}
+
 /// Phase rows of a block: all, or with the same kernel rows for each, one.
 [[nodiscard]] inline std::vector<std::int64_t> phase_rows(const LayerFacts& f) {
   const Axis& rows = f.layer.axes[kHeight];
@@ -139,16 +145,16 @@ template <typename F, const auto& kWanted>
 struct WindowPlanner : ExchangingPlanner<F, kWanted> {
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16K8};  // of f16
   static constexpr std::size_t kMostPlans = 10;
+  static constexpr bool kTakesDepth = true;
 
   static Checks checks(const Layer& layer) {
-    return {check_group_channels(layer), window::check_padding(layer, kHeight), window::check_padding(layer, kWidth),
-            check_shifts(layer, kHeight), check_shifts(layer, kWidth)};
+    return {layer.dimensions == 3 ? check_group_channels(layer, kLeastOfVolumes) : check_group_channels(layer),
+            window::check_padding(layer, kHeight), window::check_padding(layer, kWidth), check_shifts(layer, kHeight),
+            check_shifts(layer, kWidth)};
   }
   /// Without those of products.
   static Parameters window_parameters(const Layer& layer) {
-    return with(product_parameters(layer), {{"groups", layer.groups},
-                                            {"input_stride_h", layer.axes[kHeight].input_stride},
-                                            {"input_stride_w", layer.axes[kWidth].input_stride}});
+    return with_depth_and_input_strides(with(product_parameters(layer), {{"groups", layer.groups}}), layer);
   }
   static bool alike(const typename F::Block& one, const typename F::Block& other) { return are_alike(one, other); }
 };

@@ -2,9 +2,12 @@
 // have the members tile_h, tile_w and part_w, and flat where positions may be one sequence.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "generator/layer/shape.h"
+#include "generator/planner/search/bounds.h"
 #include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
@@ -18,6 +21,12 @@ template <typename Block>
 struct WindowFacts : FactsOf<Block> {
   double written_bytes = static_cast<double>(this->shape.output_elements * this->bytes);  // of a call at the least
   double read_bytes = this->cost.bytes - written_bytes;
+  /// Planes of an image's output, and of the depth's taps as many as read a plane of the input for one of them.
+  std::int64_t planes = std::max<std::int64_t>(1, this->shape.out[kDepth]);
+  double depth_taps = this->misfit ? 1
+                                   : static_cast<double>(pairs_of_axis(this->layer.axes[kDepth], this->shape.in[kDepth],
+                                                                       this->shape.out[kDepth])) /
+                                         static_cast<double>(planes);
 };
 
 /// Constants of the templates: zeros behind rows and images in a sequence, the first position, and how many there are
@@ -26,11 +35,11 @@ struct Reach {
   std::int64_t gap_h = 0, gap_w = 0, first_h = 0, first_w = 0, beyond_h = 0, beyond_w = 0;
 };
 
-/// Whether all positions of an image and the gap behind it are of a known number.
+/// Whether all positions of an image and the gap behind it are of a known number, and all outputs have the same taps.
 [[nodiscard]] inline bool can_be_flat(const LayerFacts& f, const Reach& reach) {
   const Size &rows = f.rows.extent, &columns = f.columns.extent;
   const bool one_row = rows && *rows + reach.gap_h == 1;
-  if (f.rows.input_stride * f.columns.input_stride > 1) {
+  if (f.layer.dimensions == 3 || f.rows.input_stride * f.columns.input_stride > 1) {
     return false;
   }
   return one_row || (rows && columns && *rows + reach.gap_h <= kMostPositions / (*columns + reach.gap_w));
@@ -47,13 +56,14 @@ template <typename Block>
 
 /// Tiles of all images.
 template <typename Block>
-[[nodiscard]] std::int64_t tiles(const LayerFacts& f, const Block& b, const Reach& reach) {
+[[nodiscard]] std::int64_t tiles(const WindowFacts<Block>& f, const Block& b, const Reach& reach) {
   const std::int64_t rows = f.sizes.extents[kHeight], columns = f.sizes.extents[kWidth];
   if (f.rows.input_stride * f.columns.input_stride > 1) {  // each output is a position
-    return f.sizes.batch * ceil_div(f.shape.out[kHeight], b.tile_h) * ceil_div(f.shape.out[kWidth], b.tile_w);
+    return f.sizes.batch * f.planes * ceil_div(f.shape.out[kHeight], b.tile_h) *
+           ceil_div(f.shape.out[kWidth], b.tile_w);
   }
   return is_flat(b) ? ceil_div(f.sizes.batch * (rows + reach.gap_h) * (columns + reach.gap_w), b.tile_h * b.tile_w)
-                    : f.sizes.batch * ceil_div(rows + reach.beyond_h - reach.first_h, b.tile_h) *
+                    : f.sizes.batch * f.planes * ceil_div(rows + reach.beyond_h - reach.first_h, b.tile_h) *
                           ceil_div(columns + reach.beyond_w - reach.first_w, b.tile_w);
 }
 
@@ -91,13 +101,14 @@ void add_tiles(const Block& b, std::int64_t parts, bool with_rows, bool with_fla
 /// Tiles begin up to stride - 1 outputs before the first one.
 template <typename Block>
 [[nodiscard]] Grid grid(const LayerFacts& f, const Block& b, std::int64_t blocks_per_tile, std::int64_t most_blocks) {
-  return TileGrid{.stride_h = f.rows.stride,
-                  .stride_w = f.columns.stride,
-                  .tile_rows = f.rows.stride * (b.tile_h - 1) + 1,
-                  .tile_columns = f.columns.stride * (b.tile_w - 1) + 1,
-                  .blocks_per_tile = blocks_per_tile,
-                  .most_tiles = std::max<std::int64_t>(1, most_blocks / blocks_per_tile)}
-      .grid();
+  return by_planes(TileGrid{.stride_h = f.rows.stride,
+                            .stride_w = f.columns.stride,
+                            .tile_rows = f.rows.stride * (b.tile_h - 1) + 1,
+                            .tile_columns = f.columns.stride * (b.tile_w - 1) + 1,
+                            .blocks_per_tile = blocks_per_tile,
+                            .most_tiles = std::max<std::int64_t>(1, most_blocks / blocks_per_tile)}
+                       .grid(),
+                   f.layer, Quantity::kOutDepth);
 }
 
 }  // namespace convtgen::window

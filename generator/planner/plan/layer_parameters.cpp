@@ -1,5 +1,7 @@
 #include "generator/planner/plan/layer_parameters.h"
 
+#include <utility>
+
 namespace convtgen {
 namespace {
 
@@ -66,6 +68,12 @@ Parameters with_depth(Parameters parameters, const Layer& layer) {
   return parameters;
 }
 
+Parameters with_depth_and_input_strides(Parameters parameters, const Layer& layer) {
+  return with(with_depth(std::move(parameters), layer), {{"input_stride_d", layer.axes[kDepth].input_stride},
+                                                         {"input_stride_h", layer.axes[kHeight].input_stride},
+                                                         {"input_stride_w", layer.axes[kWidth].input_stride}});
+}
+
 bool is_forward_value(std::string_view name, const ParameterValue& value) {
   const bool is_stride = name == "input_stride_h" || name == "input_stride_w";
   return (name == "weights_exchanged" && value == ParameterValue(false)) ||
@@ -75,7 +83,8 @@ bool is_forward_value(std::string_view name, const ParameterValue& value) {
 bool is_flat_value(std::string_view name, const ParameterValue& value) {
   static const Parameters flat = depth_parameters(kNoAxis);
   const auto found = flat.find(name);
-  return found != flat.end() && found->second == value;
+  return (found != flat.end() && found->second == value) ||
+         (name == "input_stride_d" && value == ParameterValue(std::int64_t{1}));
 }
 
 std::int64_t integer_of(const Plan& plan, std::string_view name) {

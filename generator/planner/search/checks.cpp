@@ -30,16 +30,12 @@ Result<void> check_one_group(const Layer& layer) {
   return require(layer.groups == 1, "{} groups; it takes 1", layer.groups);
 }
 
-// Of a group, that products are worth.
-constexpr std::int64_t kLeastGroupIn = 16;
-constexpr std::int64_t kLeastGroupOut = 8;
-
-Result<void> check_group_channels(const Layer& layer) {
+Result<void> check_group_channels(const Layer& layer, std::int64_t least_in, std::int64_t least_out) {
   const std::int64_t group_in = layer.in_channels / layer.groups, group_out = layer.out_channels / layer.groups;
-  return first_error({require(layer.groups == 1 || group_in >= kLeastGroupIn,
-                              "groups of {} input channels; tensor cores want {}", group_in, kLeastGroupIn),
-                      require(layer.groups == 1 || group_out >= kLeastGroupOut,
-                              "groups of {} output channels; tensor cores want {}", group_out, kLeastGroupOut)});
+  return first_error({require(layer.groups == 1 || group_in >= least_in,
+                              "groups of {} input channels; tensor cores want {}", group_in, least_in),
+                      require(layer.groups == 1 || group_out >= least_out,
+                              "groups of {} output channels; tensor cores want {}", group_out, least_out)});
 }
 
 Result<void> check_no_dilation(const Layer& layer) {

@@ -34,8 +34,9 @@ using Checks = std::vector<Result<void>>;
 [[nodiscard]] Result<void> check_one_group(const Layer& layer);
 [[nodiscard]] Result<void> check_no_dilation(const Layer& layer);
 
-/// Errors: the layer has groups of fewer channels than products are worth.
-[[nodiscard]] Result<void> check_group_channels(const Layer& layer);
+/// Errors: the layer has groups of fewer channels than products are worth, input and output.
+[[nodiscard]] Result<void> check_group_channels(const Layer& layer, std::int64_t least_in = 16,
+                                                std::int64_t least_out = 8);
 
 /// Error: pixels with channels last, or else rows, are no whole copies of that many bytes: what is adjacent is to be a
 /// multiple of that many elements.

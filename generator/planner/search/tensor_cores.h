@@ -29,9 +29,6 @@ inline constexpr Features kWarpgroups = {Feature::kTma, Feature::kSetmaxnreg, Fe
 [[nodiscard]] Result<void> check_target_and_compute(const Problem& problem, Features needs,
                                                     std::span<const Compute> computes);
 
-/// Errors: the layer has groups of fewer channels than products are worth.
-[[nodiscard]] Result<void> check_group_channels(const Layer& layer);
-
 /// Input channels of a stage whose pixels are rows of at most 128 bytes, in 16 bits: as few as have all, or 64.
 [[nodiscard]] std::int64_t row_channels(const Layer& layer);
 
