@@ -95,7 +95,11 @@ LaunchPlan exchanged_launch(const Problem& problem, const Plan& plan, LaunchPlan
   launch.tensors = tensors_of(problem.layer, problem.direction, plan.alignment);
   launch.note =
       "In the code x is grad_y and y is grad_x; channels are exchanged and taps mirrored: tap (0, 0) is the last one.";
-  launch.renamed = {{"x", "grad_y"}, {"y", "grad_x"}, {"depth", "out_depth"}, {"height", "out_height"}, {"width", "out_width"}};
+  launch.renamed = {{"x", "grad_y"},
+                    {"y", "grad_x"},
+                    {"depth", "out_depth"},
+                    {"height", "out_height"},
+                    {"width", "out_width"}};
   return launch;
 }
 

@@ -75,7 +75,7 @@ Parameters with_depth_and_input_strides(Parameters parameters, const Layer& laye
 }
 
 bool is_forward_value(std::string_view name, const ParameterValue& value) {
-  const bool is_stride = name == "input_stride_h" || name == "input_stride_w";
+  const bool is_stride = name == "input_stride_d" || name == "input_stride_h" || name == "input_stride_w";
   return (name == "weights_exchanged" && value == ParameterValue(false)) ||
          (is_stride && value == ParameterValue(std::int64_t{1}));
 }

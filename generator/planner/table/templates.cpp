@@ -25,6 +25,7 @@ constexpr std::array kTemplates = {
     &kPhaseGemm,
     &kMmaPhases,
     &kMmaGemm,
+    &kMmaPixels,
     &kF32x3Mma,
     &kDirectGradInput,
     &kTapGemm,

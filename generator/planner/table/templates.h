@@ -10,7 +10,7 @@
 namespace convtgen {
 
 extern const Template kDirect, kDirectRows, kMmaRows, kShiftGemm, kF32x3Gemm, kRollGemm, kHaloGemm, kOverlapGemm,
-    kPatchGemm, kPhaseGemm, kMmaPhases, kMmaGemm, kF32x3Mma;
+    kPatchGemm, kPhaseGemm, kMmaPhases, kMmaGemm, kMmaPixels, kF32x3Mma;
 extern const Template kDirectGradInput, kTapGemm;
 extern const Template kDirectGradWeight, kGradWeightGemm, kGradWeightPixels, kGradWeightRows, kMmaGradWeight;
 extern const Template kGradBias;

@@ -1,0 +1,96 @@
+// Part of the template `mma_pixels`: what lies in shared memory and in the packed weights.
+#pragma once
+
+#include "device/instruction.h"
+#include "device/printed.h"
+#include "device/static_parameters.h"
+#include "device/template.h"
+
+using P = Parameters;
+using Element = P::Element;
+
+constexpr int kThreads = 32 * P::warps_m * P::warps_n;
+constexpr int kStagers = kThreads;
+constexpr int kPackers = 256;  // threads of a block that packs weights
+
+constexpr int kGroupIn = P::in_channels / P::groups;
+constexpr int kGroupOut = P::out_channels / P::groups;
+constexpr int kTaps = P::kernel_d * P::kernel_h * P::kernel_w;
+// Whether images have planes; else there is one, which one depth tap reads.
+constexpr bool kHasDepth = P::depth != 1 || P::kernel_d != 1 || P::stride_d != 1 || P::input_stride_d != 1 ||
+                           P::padding_d != 0 || P::output_padding_d != 0;
+constexpr int kPhases = P::stride_d * P::stride_h * P::stride_w;
+
+constexpr int kKSteps = P::block_k / kInstructionK;
+constexpr int kKBlocks = ceil_div(kGroupIn, P::block_k);
+constexpr int kChannelTiles = ceil_div(kGroupOut, P::block_n);
+constexpr int kNTiles = P::groups * kChannelTiles;
+
+// A warp's part of the products: tiles of 16 positions, and channels.
+constexpr int kWarpRows = P::block_m / P::warps_m;
+constexpr int kWarpTiles = kWarpRows / 16;
+constexpr int kWarpChannels = P::block_n / P::warps_n;
+constexpr int kAdjacentChannels = P::adjacent_channels;  // of a thread
+
+// Taps of a phase along an axis are kTapStep apart, and read the input kOffsetStep before one another. The first
+// kTapStep taps, if there are so many, are each of another phase.
+__host__ __device__ constexpr int tap_step(int stride, int dilation) {
+  return stride / greatest_common_divisor(stride, dilation);
+}
+constexpr int kTapStepD = tap_step(P::stride_d, P::dilation_d);
+constexpr int kTapStepH = tap_step(P::stride_h, P::dilation_h);
+constexpr int kTapStepW = tap_step(P::stride_w, P::dilation_w);
+constexpr int kOffsetStepD = P::dilation_d / greatest_common_divisor(P::stride_d, P::dilation_d);
+constexpr int kOffsetStepH = P::dilation_h / greatest_common_divisor(P::stride_h, P::dilation_h);
+constexpr int kOffsetStepW = P::dilation_w / greatest_common_divisor(P::stride_w, P::dilation_w);
+constexpr int kPhaseTapsD = ceil_div(P::kernel_d, kTapStepD);  // at the most
+constexpr int kPhaseTapsH = ceil_div(P::kernel_h, kTapStepH);
+constexpr int kPhaseTapsW = ceil_div(P::kernel_w, kTapStepW);
+
+// For each position a word has a bit for each of these taps: whether it reads within the image along its axis.
+constexpr int kFirstBitH = kPhaseTapsW;
+constexpr int kFirstBitD = kPhaseTapsW + kPhaseTapsH;
+constexpr int kTapBits = kPhaseTapsW + kPhaseTapsH + (kHasDepth ? kPhaseTapsD : 0);
+constexpr unsigned int kNoTap = 1u << 31;  // of no position
+constexpr int kPhaseTaps = kPhaseTapsD * kPhaseTapsH * kPhaseTapsW;
+
+// Input of a stage: for each position its channels, whose 16-byte vectors are swapped so that those of adjacent
+// positions lie in different banks.
+constexpr int kPixelVectors = P::block_k / kVector;
+constexpr int kPixelBytes = 16 * kPixelVectors;
+constexpr int kInputBytes = P::block_m * kPixelBytes;
+__host__ __device__ constexpr int swap_of(int position) {
+  return position / (8 / kPixelVectors) % kPixelVectors;
+}
+constexpr int kPositionStep = kThreads / kPixelVectors;  // from a position that a thread copies to its next one
+constexpr int kCopies = P::block_m / kPositionStep;      // of a thread and stage
+
+// Packed weights: for each tap, k-block and k-step, for 16 columns what each lane holds of them.
+constexpr int kStepBytes = P::block_n * 32;
+constexpr int kKBlockWeightBytes = kKSteps * kStepBytes;
+constexpr int kWeightCopies = kKBlockWeightBytes / (16 * kThreads);  // of a thread and stage
+constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kTaps * kKBlocks * kKBlockWeightBytes;
+constexpr int kPackedRows = 4;  // of 16 bytes, that a thread packs
+
+// Shared memory: stages; the phase's taps; for each position where it reads and is stored, and its taps' bits.
+constexpr int kStageBytes = kInputBytes + kKBlockWeightBytes;
+constexpr int kTapsOffset = P::stages * kStageBytes;
+constexpr int kReadOffset = kTapsOffset + (kPhaseTaps + 1) * 16;
+constexpr int kStoredOffset = kReadOffset + P::block_m * 8;
+constexpr int kPositionBitsOffset = kStoredOffset + P::block_m * 8;
+constexpr int kBiasOffset = kPositionBitsOffset + P::block_m * 4;
+constexpr int kSharedBytes = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);
+
+constexpr int kAlignment = 16;  // of x and y, in bytes
+
+constexpr int kMostAccumulators = 128;  // of a thread
+constexpr int kAccumulators = kWarpTiles * kWarpChannels / 2;
+static_assert(kAccumulators <= kMostAccumulators, "the accumulators fit the registers");
+static_assert(kWarpRows % 16 == 0 && kWarpChannels % 16 == 0, "warps make whole products of 16 columns");
+static_assert(kKSteps >= 2 && kPixelVectors <= 8, "a stage has several k-steps, and pixels of at most 128 bytes");
+static_assert(kPositionStep % 8 == 0 && P::block_m % kPositionStep == 0, "a thread's vectors are swapped alike");
+static_assert(kKBlockWeightBytes % (16 * kThreads) == 0, "threads copy equally many weights");
+static_assert(kGroupIn % kVector == 0, "channels are whole vectors");
+static_assert(kTapBits < 32, "a word has a bit for each tap, and for the one after the last");
+static_assert(P::input_stride_d * P::input_stride_h * P::input_stride_w == 1 || kPhases == 1,
+              "a gradient of the input has one phase");

@@ -1,0 +1,471 @@
+// Forward transposed convolution on tensor cores by products of warps (mma.sync), as an implicit GEMM: its rows are the
+// positions of a phase, which follow one another over rows, planes and images, so that small images fill blocks too.
+//
+// Along each axis output o is position o / stride in phase o % stride. A tap makes one phase, and reads the input at a
+// constant distance from the position (at input_stride times the position, for a gradient of the input). So each phase
+// is a product of its own, over its taps and all input channels. A stage has the pixels that a tap reads for a block's
+// positions, with zeros outside of the image, and the tap's weights. Another kernel has packed these in the order in
+// which lanes hold them.
+#ifndef CONVTGEN_PARAMETERS
+#define CONVTGEN_PARAMETERS "parameters.h"
+#endif
+#include CONVTGEN_PARAMETERS
+#include "device/async_copy.h"
+#include "device/call_sizes.h"
+#include "device/depth.h"
+#include "device/matrix_load.h"
+#include "device/memory.h"
+#include "device/mma.h"
+#include "device/printed.h"
+#include "device/template.h"
+#include "layout.h"
+
+// ---- Elements ----
+#include "device/element.h"
+
+using WeightIndex = long long;
+
+#include "device/exchanged_weights.h"
+#include "device/thread_channels.h"
+
+// ---- Packing ----
+
+// Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
+extern "C" __global__ void __launch_bounds__(kPackers)
+    pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
+  constexpr int kColumns = kChannelTiles * P::block_n / 2;
+  // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of two
+  // columns, eight apart. Neighbours read neighbours.
+  const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
+  if (i < static_cast<long long>(P::groups) * kKBlocks * kKSteps * kColumns * kTaps) {
+    const int tap = static_cast<int>(P::weight_channels_last ? i / kColumns % kTaps : i % kTaps);
+    const int column = static_cast<int>(P::weight_channels_last ? i % kColumns : i / kTaps % kColumns);
+    const int step = static_cast<int>(i / (kTaps * kColumns) % (kKBlocks * kKSteps));
+    const int group = static_cast<int>(i / (static_cast<long long>(kTaps) * kColumns * kKBlocks * kKSteps));
+    const int first = column / 8 * 16 + column % 8;  // of the thread's columns
+    unsigned int words[4][4];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int of_warp = (first + half * 8) % kWarpChannels;
+      const int co = first + half * 8 - of_warp + channel_of_column(of_warp);
+#pragma unroll
+      for (int unit = 0; unit < 2; ++unit) {
+#pragma unroll
+        for (int lane = 0; lane < 4; ++lane) {
+          unsigned int parts[2];
+#pragma unroll
+          for (int e = 0; e < kVector / 4; ++e) {
+            const int ci = (2 * step + unit) * kVector + kVector / 4 * lane + e;
+            Element value = 0;
+            if ((kGroupOut % P::block_n == 0 || co < kGroupOut) && (kGroupIn % P::block_k == 0 || ci < kGroupIn)) {
+              value = weight[product_weight_offset(
+                  static_cast<WeightIndex>(P::weights_exchanged ? ci : group * kGroupIn + ci),
+                  P::weights_exchanged ? group * kGroupOut + co : co, tap, kGroupIn, kGroupOut, kTaps)];
+            }
+            if constexpr (P::type == kWgmmaTf32) {
+              parts[e] = operand(__float_as_uint(value));
+            } else {
+              parts[e] = value;
+            }
+          }
+          words[lane][half * 2 + unit] = kVector == 4 ? parts[0] : parts[0] | parts[1] << 16;
+        }
+      }
+    }
+    const int n_tile = group * kChannelTiles + first / P::block_n;
+    // Lane 4 * g + t has word t of column g.
+    unsigned char* to =
+        packed + ((static_cast<long long>(n_tile) * kTaps + tap) * kKBlocks + step / kKSteps) * kKBlockWeightBytes +
+        (step % kKSteps * kStepBytes + first % P::block_n / 16 * 512 + first % 8 * 64);
+#pragma unroll
+    for (int lane = 0; lane < 4; ++lane) {
+      *reinterpret_cast<uint4*>(to + lane * 16) =
+          make_uint4(words[lane][0], words[lane][1], words[lane][2], words[lane][3]);
+    }
+  }
+}
+
+// ---- Positions ----
+
+// An axis of a phase: its first output, its taps, of which the first is `first`, and where that one reads.
+struct PhaseAxis {
+  int phase;
+  int taps;
+  int first;
+  int offset;
+};
+
+// The number-th phase of an axis: those with taps come first, those with most of them before others.
+__device__ __forceinline__ PhaseAxis axis_of_phase(int number, const int kernel, const int stride, const int padding,
+                                                   const int dilation) {
+  const int step = tap_step(stride, dilation);
+  PhaseAxis axis;
+  axis.first = number % step;
+  axis.phase = floor_mod(dilation * axis.first - padding + number / step, stride);
+  axis.taps = number < step && number < kernel ? (kernel - axis.first + (step - 1)) / step : 0;
+  axis.offset = offset_of_tap(axis.first, stride, padding, dilation);
+  return axis;
+}
+
+// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
+__device__ __forceinline__ unsigned int taps_within(int at, const int size, const int taps, const int step) {
+  unsigned int bits = 0;
+#pragma unroll
+  for (int tap = 0; tap < taps; ++tap) {
+    const int i = at - tap * step;
+    bits |= i >= 0 && i < size ? 1u << tap : 0u;
+  }
+  return bits;
+}
+
+// Positions of a phase along an axis; the last one may lie outside of the output.
+__device__ inline int positions_of(int out, const int stride) {
+  return (out + (stride - 1)) / stride;
+}
+
+// Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap
+// of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and the bits of taps that
+// read the image.
+__device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread,
+                                               const PhaseAxis& planes, const PhaseAxis& rows, const PhaseAxis& columns,
+                                               const int batch, const int in_d, const int in_h, const int in_w,
+                                               const int out_d, const int out_h, const int out_w) {
+  const int size_d = positions_of(out_d, P::stride_d);
+  const int size_h = positions_of(out_h, P::stride_h);
+  const int size_w = positions_of(out_w, P::stride_w);
+#pragma unroll 1
+  for (int i = thread; i < P::block_m; i += kThreads) {
+    const long long at = first + i;
+    const long long row = at / size_w;
+    const long long plane = row / size_h;
+    const long long image = plane / size_d;
+    const int m_w = static_cast<int>(at % size_w);
+    const int m_h = static_cast<int>(row % size_h);
+    const int m_d = static_cast<int>(plane % size_d);
+    const int iz = kHasDepth ? m_d * P::input_stride_d + planes.offset : 0;
+    const int iy = m_h * P::input_stride_h + rows.offset;
+    const int ix = m_w * P::input_stride_w + columns.offset;
+    const int oz = kHasDepth ? m_d * P::stride_d + planes.phase : 0;
+    const int oy = m_h * P::stride_h + rows.phase;
+    const int ox = m_w * P::stride_w + columns.phase;
+    unsigned int bits = taps_within(ix, in_w, kPhaseTapsW, kOffsetStepW) |
+                        taps_within(iy, in_h, kPhaseTapsH, kOffsetStepH) << kFirstBitH;
+    if (kHasDepth) {
+      bits |= taps_within(iz, in_d, kPhaseTapsD, kOffsetStepD) << kFirstBitD;
+    }
+    const bool is_stored = image < batch && (!kHasDepth || oz < out_d) && oy < out_h && ox < out_w;
+    reinterpret_cast<long long*>(shared + kReadOffset)[i] =
+        (((image * in_d + iz) * in_h + iy) * in_w + ix) * (P::in_channels * kBytes);
+    reinterpret_cast<long long*>(shared + kStoredOffset)[i] =
+        is_stored ? (((image * out_d + oz) * out_h + oy) * out_w + ox) * P::out_channels : -1;
+    reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = image < batch ? bits : 0;
+  }
+}
+
+// ---- Taps ----
+
+// A tap of a phase: how many bytes from where the first one reads it does, its bits, and its number in the kernel.
+struct Tap {
+  long long from;
+  unsigned int bits;
+  int number;
+};
+
+// Writes the taps of a phase, and behind them one that reads nowhere.
+__device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis& planes, const PhaseAxis& rows,
+                                          const PhaseAxis& columns, const int in_h, const int in_w) {
+  const int all = (kHasDepth ? planes.taps : 1) * rows.taps * columns.taps;
+#pragma unroll 1
+  for (int i = thread; i <= all; i += kThreads) {
+    Tap tap;
+    tap.from = 0;
+    tap.bits = kNoTap;
+    tap.number = 0;
+    if (i < all) {
+      const int tap_w = i % columns.taps;
+      const int tap_h = i / columns.taps % rows.taps;
+      const int tap_d = kHasDepth ? i / columns.taps / rows.taps : 0;
+      const long long before =
+          (static_cast<long long>(tap_d * kOffsetStepD) * in_h + tap_h * kOffsetStepH) * in_w + tap_w * kOffsetStepW;
+      const int kd = kHasDepth ? planes.first + tap_d * kTapStepD : 0;
+      tap.from = -before * (P::in_channels * kBytes);
+      tap.bits = 1u << tap_w | 1u << (tap_h + kFirstBitH) | (kHasDepth ? 1u << (tap_d + kFirstBitD) : 0u);
+      tap.number = (kd * P::kernel_h + rows.first + tap_h * kTapStepH) * P::kernel_w + columns.first + tap_w * kTapStepW;
+    }
+    taps[i] = tap;
+  }
+}
+
+// ---- Staging ----
+
+// What a thread copies of the input in each stage: where its positions read, and their bits.
+struct Places {
+  long long from[kCopies];
+  unsigned int bits[kCopies];
+};
+
+// What is staged next: a tap and k-block.
+struct Next {
+  int tap;  // of the phase
+  int k_block;
+  unsigned int bits;            // of the tap
+  const unsigned char* pixels;  // where it reads for a position at 0
+  const unsigned char* weights;
+};
+
+__device__ __forceinline__ void find_next(Next& next, const unsigned char* x, const unsigned char* weights,
+                                          const Tap* taps) {
+  const Tap tap = taps[next.tap];
+  next.bits = tap.bits;
+  next.pixels = x + tap.from;
+  next.weights = weights + static_cast<long long>(tap.number) * (kKBlocks * kKBlockWeightBytes);
+}
+
+// Goes on to the next k-block, or the next tap. After the last tap comes the one that reads nowhere, again and again.
+__device__ __forceinline__ void advance(Next& next, const unsigned char* x, const unsigned char* weights,
+                                        const Tap* taps) {
+  next.pixels += kPixelBytes;
+  next.weights += kKBlockWeightBytes;
+  if (++next.k_block == kKBlocks) {
+    next.k_block = 0;
+    next.tap += next.bits == kNoTap ? 0 : 1;
+    find_next(next, x, weights, taps);
+  }
+}
+
+// Issues a part of the thread's copies of a stage: that which goes with a k-step, all but the last of which have one.
+constexpr int kParts = kKSteps - 1;
+__device__ __forceinline__ void stage_part(unsigned char* to, const Places& places, const Next& next, const int part,
+                                           int thread) {
+  constexpr int kInputCopies = ceil_div(kCopies, kParts);
+  constexpr int kColumnCopies = ceil_div(kWeightCopies, kParts);
+  const int vector = thread % kPixelVectors;
+  const int position = thread / kPixelVectors;
+  unsigned char* own = to + position * kPixelBytes + (vector ^ swap_of(position)) * 16;
+  const bool is_channel = kGroupIn % P::block_k == 0 || next.k_block * P::block_k + vector * kVector < kGroupIn;
+  CONVTGEN_UNROLL
+  for (int copy = 0; copy < kInputCopies; ++copy) {
+    const int i = part * kInputCopies + copy;
+    if (i < kCopies) {
+      const bool any = (places.bits[i] & next.bits) == next.bits && is_channel;
+      async_copy_16(own + i * (kPositionStep * kPixelBytes), next.pixels + places.from[i], any ? 16 : 0);
+    }
+  }
+  unsigned char* columns = to + kInputBytes + thread * 16;
+  const unsigned char* from = next.weights + thread * 16;
+  CONVTGEN_UNROLL
+  for (int copy = 0; copy < kColumnCopies; ++copy) {
+    const int i = part * kColumnCopies + copy;
+    if (i < kWeightCopies) {
+      async_copy_16(columns + i * (kThreads * 16), from + i * (kThreads * 16), next.bits == kNoTap ? 0 : 16);
+    }
+  }
+}
+
+// ---- Products ----
+
+// One thread's accumulators: of each tile of 16 positions and tile of 8 channels of its warp.
+using Accumulators = float[kWarpTiles][kWarpChannels / 8][4];
+
+// What a warp multiplies in a k-step.
+struct Fragments {
+  unsigned int a[kWarpTiles][4];
+  uint4 b[kWarpChannels / 16];
+};
+
+__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
+  if (P::type == kWgmmaF16) {
+    mma_k16_f16(acc, a, b);
+  } else if (P::type == kWgmmaBf16) {
+    mma_k16_bf16(acc, a, b);
+  } else {
+    mma_k8_tf32(acc, a, b);
+  }
+}
+
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
+__device__ __forceinline__ void load_fragments(Fragments& fragments, const unsigned char* input, int swapped,
+                                               const unsigned char* weights, const int k_step) {
+#pragma unroll
+  for (int tile = 0; tile < kWarpTiles; ++tile) {
+    matrix_load_x4(fragments.a[tile], input + (swapped ^ k_step * 32) + tile * (16 * kPixelBytes));
+  }
+#pragma unroll
+  for (int two = 0; two < kWarpChannels / 16; ++two) {
+    fragments.b[two] = *reinterpret_cast<const uint4*>(weights + k_step * kStepBytes + two * 512);
+  }
+}
+
+__device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& fragments) {
+  if (P::type == kWgmmaTf32) {
+#pragma unroll
+    for (int tile = 0; tile < kWarpTiles; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        fragments.a[tile][i] = operand(fragments.a[tile][i]);
+      }
+    }
+  }
+#pragma unroll
+  for (int two = 0; two < kWarpChannels / 16; ++two) {
+    const uint4 words = fragments.b[two];
+    const unsigned int b[2] = {words.x, words.y};
+    const unsigned int next[2] = {words.z, words.w};
+#pragma unroll
+    for (int tile = 0; tile < kWarpTiles; ++tile) {
+      multiply_add(acc[tile][two * 2], fragments.a[tile], b);
+      multiply_add(acc[tile][two * 2 + 1], fragments.a[tile], next);
+    }
+  }
+}
+
+// ---- Epilogue ----
+#include "device/epilogue.h"
+
+// Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's, `y`
+// the block's first channel, `left` how many channels there are from there on.
+__device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* __restrict__ y, const long long* stored,
+                                              const float* bias, int row, int channel, int left) {
+#pragma unroll
+  for (int tile = 0; tile < kWarpTiles; ++tile) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const long long to = stored[row + tile * 16 + half * 8];
+      if (to >= 0) {
+#pragma unroll
+        for (int i = 0; i < kWarpChannels / 4; i += P::store) {
+          const int own = own_channel(channel, i);
+          if (kGroupOut % P::block_n == 0 || own < left) {
+            float values[P::store];
+#pragma unroll
+            for (int v = 0; v < P::store; ++v) {
+              values[v] = epilogue(acc[tile][(i + v) / 2][half * 2 + (i + v) % 2], P::has_bias ? bias[own + v] : 0);
+            }
+            store_together(y + to + own, values);
+          }
+        }
+      }
+    }
+  }
+}
+
+// ---- Kernel ----
+
+extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
+    mma_pixels(const Element* __restrict__ x, const unsigned char* __restrict__ packed,
+               const Element* __restrict__ bias, Element* __restrict__ y, int batch, int depth, int height, int width) {
+  constexpr int kLastRow = P::kernel_h - 1;
+  constexpr int kLastColumn = P::kernel_w - 1;
+  const int in_d = input_depth(depth);
+  const int in_h = input_rows(height);
+  const int in_w = input_columns(width);
+  const int out_d = (output_depth(in_d) + (P::input_stride_d - 1)) / P::input_stride_d;
+  const int out_h = (output_rows(in_h) + (P::input_stride_h - 1)) / P::input_stride_h;
+  const int out_w = (output_columns(in_w) + (P::input_stride_w - 1)) / P::input_stride_w;
+  const long long positions = static_cast<long long>(batch) * positions_of(out_d, P::stride_d) *
+                              positions_of(out_h, P::stride_h) * positions_of(out_w, P::stride_w);
+  const int tiles = static_cast<int>((positions + (P::block_m - 1)) / P::block_m);  // of a phase
+
+  // The block's group and output channels. Blocks that read the same input have adjacent indices.
+  const int n_tile = blockIdx.x % kNTiles;
+  const int next_tile = gridDim.x / kNTiles;
+  const int group = P::groups == 1 ? 0 : n_tile / kChannelTiles;
+  const int first_out = n_tile % kChannelTiles * P::block_n;  // of the group's
+  const unsigned char* own_weights =
+      packed + static_cast<long long>(n_tile) * kTaps * (kKBlocks * kKBlockWeightBytes);
+
+  unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  Tap* taps = reinterpret_cast<Tap*>(shared + kTapsOffset);
+  float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
+  const int thread = threadIdx.x;
+  // The thread's channels of the group's first pixel.
+  const unsigned char* own_x =
+      reinterpret_cast<const unsigned char*>(x) + (group * (kGroupIn * kBytes) + thread % kPixelVectors * 16);
+  if (P::has_bias) {
+    for (int i = thread; i < P::block_n; i += kThreads) {
+      biases[i] = kGroupOut % P::block_n == 0 || first_out + i < kGroupOut
+                      ? widen(bias[group * kGroupOut + first_out + i])
+                      : 0;
+    }
+  }
+
+  // The lane's position of its warp's first tile, in its half of the first k-step, and its weights.
+  const int lane = thread % 32;
+  const int warp_m = thread / 32 % P::warps_m;
+  const int warp_n = thread / 32 / P::warps_m;
+  const int position = warp_m * kWarpRows + lane % 16;
+  const int swapped = (lane / 16 ^ swap_of(position)) * 16;
+  const int weight_offset = kInputBytes + warp_n * (kWarpChannels * 32) + lane * 16;
+
+#pragma unroll 1
+  for (int index = blockIdx.x / kNTiles; index < kPhases * tiles; index += next_tile) {
+    const int phase = kPhases == 1 ? 0 : index / tiles;
+    const PhaseAxis planes = axis_of_phase(phase / (P::stride_h * P::stride_w), P::kernel_d, P::stride_d, P::padding_d,
+                                           P::dilation_d);
+    const PhaseAxis rows =
+        axis_of_phase(phase / P::stride_w % P::stride_h, P::kernel_h, P::stride_h, P::padding_h, P::dilation_h);
+    const PhaseAxis columns =
+        axis_of_phase(phase % P::stride_w, P::kernel_w, P::stride_w, P::padding_w, P::dilation_w);
+    __syncthreads();  // all have read what the tile before has in shared memory
+    find_positions(shared, static_cast<long long>(index - phase * tiles) * P::block_m, thread, planes, rows, columns,
+                   batch, in_d, in_h, in_w, out_d, out_h, out_w);
+    find_taps(taps, thread, planes, rows, columns, in_h, in_w);
+    __syncthreads();
+    Places places;
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      const int copied = thread / kPixelVectors + i * kPositionStep;
+      places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
+      places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
+    }
+    Next next;
+    next.tap = 0;
+    next.k_block = 0;
+    find_next(next, own_x, own_weights, taps);
+#pragma unroll 1
+    for (int stage = 0; stage < P::stages - 1; ++stage) {
+      CONVTGEN_UNROLL
+      for (int part = 0; part < kParts; ++part) {
+        stage_part(shared + stage * kStageBytes, places, next, part, thread);
+      }
+      advance(next, own_x, own_weights, taps);
+      async_copy_commit();
+    }
+
+    const int steps = (kHasDepth ? planes.taps : 1) * rows.taps * columns.taps * kKBlocks;
+    Accumulators acc = {};
+    Fragments fragments[2];
+    async_copy_wait(P::stages - 2);
+    __syncthreads();
+    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + weight_offset, 0);
+    int stage = 0;
+    // Each stage has a tap of the phase, of taps (0 to {kLastRow}, 0 to {kLastColumn}).
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+      const unsigned char* from = shared + stage * kStageBytes;
+      unsigned char* staged = shared + (stage == 0 ? P::stages - 1 : stage - 1) * kStageBytes;
+      // Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the newest.
+      CONVTGEN_UNROLL
+      for (int k_step = 0; k_step < kKSteps - 1; ++k_step) {
+        load_fragments(fragments[(k_step + 1) % 2], from + position * kPixelBytes, swapped, from + weight_offset,
+                       k_step + 1);
+        stage_part(staged, places, next, k_step, thread);
+        multiply_step(acc, fragments[k_step % 2]);
+      }
+      advance(next, own_x, own_weights, taps);
+      async_copy_commit();
+      stage = stage + 1 == P::stages ? 0 : stage + 1;
+      async_copy_wait(P::stages - 2);
+      __syncthreads();  // the next stage has come, and all have loaded what this one has
+      const unsigned char* after = shared + stage * kStageBytes;
+      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + weight_offset, 0);
+      multiply_step(acc, fragments[(kKSteps - 1) % 2]);
+    }
+    async_copy_wait(0);  // copies after the last stage
+    store_outputs(acc, y + (group * kGroupOut + first_out),
+                  reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
+                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels,
+                  kGroupOut - first_out);
+  }
+}

@@ -1,0 +1,68 @@
+#include "generator/planner/table/templates.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "generator/planner/candidates.h"
+#include "generator/planner/search/integers.h"
+#include "tests/planner/problems.h"
+
+namespace convtgen {
+namespace {
+
+/// Layers of many channels: of small images, with phases of different taps, of open sizes, and of three axes.
+constexpr const char* kSequences[] = {
+    "512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f16; layout nhwc",
+    "256 -> 200; kernel 3x3; stride 2x2; input 8x30x31; compute tf32; layout nhwc; bias",
+    "128 -> 128; kernel 5x5; stride 3x3; groups 2; input ?x?x?; dtype bf16; layout nhwc",
+    "conv_transpose3d 64 -> 96; kernel 3; stride 2; padding 1; input 2x9x17x18; dtype f16; layout nhwc",
+    "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; dtype f16; layout nhwc",
+};
+
+TEST(PlanMmaPixels, BlocksFitTheChipsAndAreTheBestFirst) {
+  for (const std::string layer : kSequences) {
+    for (const char* chip : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}) {
+      const Problem problem = problem_of(layer, chip);
+      double before = 0;
+      const std::vector<Plan> plans = kMmaPixels.plans(problem).value();
+      for (const Plan& each : plans) {
+        SCOPED_TRACE(problem.target.architecture + ", " + layer + ": " + each.reason);
+        const KernelPlan& main = each.launch.main();
+        const std::int64_t blocks = integer(each, "blocks_per_sm");
+        EXPECT_LE(main.shared_bytes, problem.target.max_shared_bytes);
+        EXPECT_LE((main.shared_bytes + 1024) * blocks, problem.target.shared_bytes_per_sm);
+        EXPECT_LE(main.threads * blocks, problem.target.max_threads_per_sm);
+        EXPECT_GE(each.predicted_seconds.value(), before);
+        before = each.predicted_seconds.value();
+        EXPECT_GT(each.launch.packed_bytes(), 0);
+      }
+    }
+  }
+}
+
+// Sixteen positions of each of 128 images fill blocks without a rest.
+TEST(PlanMmaPixels, BlocksAreFilledByPositionsOfAllImages) {
+  const std::vector<Plan> plans = kMmaPixels.plans(problem_of(kSequences[0], "sm_80")).value();
+  for (const Plan& each : plans) {
+    const Grid& grid = each.launch.main().grid;
+    ASSERT_EQ(grid.axes.size(), 1U);
+    EXPECT_EQ(grid.axes[0].extent.factor, 16);
+    EXPECT_EQ(grid.axes[0].extent.per, Quantity::kBatch);
+    EXPECT_EQ(grid.axes[0].tile, integer(each, "block_m"));
+    EXPECT_EQ(grid.blocks_per_tile, 4 * ceil_div(256, integer(each, "block_n")));
+  }
+}
+
+TEST(PlanMmaPixels, IsTheFirstChoiceOfManyChannelsWhereThereIsNoWgmma) {
+  for (const std::string layer : {kSequences[0], kSequences[1], kSequences[3], kSequences[4]}) {
+    EXPECT_EQ(plan(problem_of(layer, "sm_80")).value().front().template_name, "mma_pixels") << layer;
+    EXPECT_EQ(plan(problem_of(layer + "; directions grad_input", "sm_80")).value().front().template_name, "mma_pixels")
+        << layer;
+  }
+  EXPECT_NE(plan(problem_of(kSequences[0])).value().front().template_name, "mma_pixels");
+}
+
+}  // namespace
+}  // namespace convtgen

@@ -1,0 +1,153 @@
+// `mma_pixels`: products of warps, an implicit GEMM whose rows are the positions of all images.
+#include "tests/template_facts/facts.h"
+
+#include "generator/planner/search/integers.h"
+#include "tests/planner/problems.h"
+
+namespace convtgen::testing {
+namespace mma_pixels {
+
+void add_kinds(Kinds& kinds) {
+  kinds.k_blocks();
+  kinds.channel_tiles(kinds.integer("block_n"));
+  kinds.is(kinds.layer.groups > 1, "groups");
+  kinds.is(kinds.layer.groups > 1 && kinds.group_out > kinds.integer("block_n"), "groups of several channel tiles");
+  kinds.is(kinds.rows.stride * kinds.columns.stride > 1, "phases");
+  kinds.is(kinds.has_uneven_phases(), "uneven phases");
+  kinds.add_value("store", "store");
+  kinds.add_value("positions", "block_m");
+  kinds.add_value("warps along channels", "warps_n");
+  kinds.add_value("k-blocks of", "block_k");
+}
+
+/// Of rows of 8 positions.
+std::int64_t rows_of_tile(const Layer& /*layer*/, const Plan& plan) {
+  return integer(plan, "block_m") / 8;
+}
+
+std::int64_t tiles_of_phases(const Layer& layer, const Plan& plan, const Shape& shape) {
+  std::int64_t positions = shape.batch, phases = 1;
+  for (const std::size_t axis : axes_of(layer)) {
+    positions *= ceil_div(shape.out[axis], layer.axes[axis].stride);
+    phases *= layer.axes[axis].stride;
+  }
+  return phases * ceil_div(positions, integer(plan, "block_m"));
+}
+
+}  // namespace mma_pixels
+
+TemplateFacts facts_of_mma_pixels() {
+  using namespace mma_pixels;
+  return {
+      .name = "mma_pixels",
+      .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},
+      .layouts = {Layout::kNhwc},
+      .packs_weights = true,
+      .search = "shifts",
+      .drawer = {.place = 11, .depth = true, .no_depthwise = true, .whole_in = true, .strided_grad_input = true},
+      .kinds = add_kinds,
+      .refused =
+          {
+              {.layer = "16 -> 16; kernel 3; dtype f16; layout nhwc",
+               .reason = "architecture sm_75 has no cp.async; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
+                         "sm_100, sm_103, sm_110, sm_120, sm_121",
+               .architecture = "sm_75"},
+              {.layer = "16 -> 16; kernel 3; compute tf32",
+               .reason = "layout nchw; it takes nhwc, whose pixels are rows of channels"},
+              {.layer = "18 -> 16; kernel 3; compute tf32; layout nhwc",
+               .reason = "groups of 18 input channels; copies of 16 bytes take multiples of 4"},
+              {.layer = "16 -> 16; kernel 40x3; dtype f16; layout nhwc",
+               .reason = "kernel 40x3: a phase has 43 rows and columns of taps, each with a bit in a word; at most 31"},
+          },
+      .changed = ChangedProgram{.layer = "conv_transpose2d 256 -> 256; kernel 4x4; stride 2x2; padding 1x1; input "
+                                         "32x32x24; dtype f16; layout nhwc",
+                                .before = "kBiasOffset (+ kPositionBitsOffset (* P::block_m 4))",
+                                .after = "kBiasOffset (+ kPositionBitsOffset (* P::block_m 8))"},
+      .goldens =
+          {
+              {.name = "mma_pixels",
+               .layer = "conv_transpose2d 256 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 32x32x24; dtype f16; "
+                        "layout nhwc; bias; fuse relu",
+               .architecture = "sm_80"},
+              {.name = "mma_pixels_depth",
+               .layer = "conv_transpose3d 64 -> 32; kernel 3; stride 2; padding 1; input ?x?x?x?; compute tf32; layout "
+                        "nhwc",
+               .architecture = "sm_80"},
+          },
+      .compiled =
+          {
+              {.group = "pixels_of_warps",
+               .compute = Compute::kF16,
+               .layout = Layout::kNhwc,
+               .benchmarks = {"dcgan2", "pose3", "hifi1", "kb69"},
+               .most = 2},
+              {.group = "pixels_of_warps_tf32",
+               .compute = Compute::kTf32,
+               .layout = Layout::kNhwc,
+               .benchmarks = {"dcgan2", "pose3"}},
+              {.group = "pixels_of_warps_grad_input",
+               .compute = Compute::kF16,
+               .layout = Layout::kNhwc,
+               .benchmarks = {"unet1", "pillars"},
+               .direction = Direction::kGradInput},
+          },
+      .machine_code = {.warp_products = true},
+      .other_chips = {"sm_80", "sm_100", "sm_120"},
+      .on_other_chips = {{.layer = "24 -> 16; kernel 3; stride 2; padding 1; input 1x9x12; bias; compute tf32; layout "
+                                   "nhwc",
+                          .sizes = {1, {9, 12}}},
+                         {.layer = "64 -> 24; kernel 4; stride 2; padding 1; input 2x8x12; dtype bf16; layout nhwc",
+                          .sizes = {2, {8, 12}}}},
+      .packed =
+          {
+              {.name = "PixelsF16",
+               .layer = "conv_transpose2d 24 -> 16; kernel 4; stride 2; padding 1; bias; dtype f16; layout nhwc"},
+          },
+      .far = {.layers =
+                  {
+                      {.name = "mma_pixels_images",
+                       .layer = "conv_transpose2d 16 -> 8; kernel 2x2; input ?x7x1; dtype f16; layout nhwc",
+                       .flat = true},
+                      {.name = "mma_pixels_rows",
+                       .layer = "conv_transpose2d 16 -> 16; kernel 4x3; padding 1x1; input ?x?x8; compute tf32; layout "
+                                "nhwc",
+                       .by_rows = true},
+                      {.name = "mma_pixels_planes",
+                       .layer = "conv_transpose3d 16 -> 8; kernel 3; padding 1; input ?x?x16x8; dtype f16; layout nhwc",
+                       .by_planes = true},
+                  },
+              // Packed weights, and taps of an image's planes, which are small here.
+              .unseen = {"find_next: static_cast<long long>(tap.number)", "find_taps: const long long before",
+                         "find_taps: static_cast<long long>(tap_d)", "find_taps: static_cast<long long>(tap_h)"},
+              // A tile is whole rows of these layers.
+              .parameters = {{"block_m", 64}, {"block_n", 32}, {"warps_m", 2}, {"warps_n", 1}, {"stages", 3},
+                             {"blocks_per_sm", 1}},
+              .rows = rows_of_tile,
+              .tiles = tiles_of_phases,
+              .tiles_of_sequence = tiles_of_phases},
+      // Unseen: the tap after the last one, whose copies no product reads.
+      .mutants =
+          {
+              {.name = "mma_pixels_phases",
+               .layer = "conv_transpose2d 72 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x7x9; dtype f16; "
+                        "layout nhwc; bias",
+               .least_mutants = 8,
+               .unseen = 1,
+               .few_blocks = true,
+               .block = "block_m 64, block_n 32, adjacent_channels 4, store 4, warps_m 2, warps_n 1, block_k 32, "
+                        "stages 3"},
+          },
+      .wrong_numbers =
+          {
+              .rounding = {{.name = "Pixels",
+                            .layer = "conv_transpose2d 20 -> 8; kernel 2x2; input 1x7x12; compute tf32; layout nhwc"}},
+          },
+      .nans =
+          {
+              {.name = "mma_pixels",
+               .rest = "20 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 5x6x7; layout nhwc"},
+          },
+  };
+}
+
+}  // namespace convtgen::testing
