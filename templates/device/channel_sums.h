@@ -37,54 +37,89 @@ __device__ __forceinline__ void add_vector(Parameters::Sum (&sums)[kBiasVector],
   }
 }
 
-// A thread's sums of one slice of all places, from its first channel on. A place is a position, or a vector of adjacent
-// ones of NCHW. Threads share the channels of a place, which are so many lanes.
-__device__ __forceinline__ void sum_places(Parameters::Sum (&totals)[kBiasVector],
-                                           const Parameters::Element* __restrict__ grad_y, const bool by_vectors,
-                                           const int lanes, int slice, int channel, const int batch,
-                                           const long long plane, int thread) {
-  const int step = kBiasThreads / lanes;
-  const long long places = by_vectors && !Parameters::channels_last ? plane / kBiasVector : plane;  // of an image
-  const long long end = batch * places * (slice + 1) / Parameters::bias_slices;
-  long long next = batch * places * slice / Parameters::bias_slices + thread / lanes;
-  // Images of NCHW are not adjacent: the image of a place and the place there, and how both move on.
-  long long image = Parameters::channels_last ? 0 : next / places;
-  long long place = Parameters::channels_last ? next : next % places;
-  const long long step_images = Parameters::channels_last ? 0 : step / places;
-  const long long step_places = Parameters::channels_last ? step : step % places;
-  for (; next < end; next += kBiasReads * step) {
+// A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of
+// NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of
+// a place, which are so many lanes.
+struct BiasPlaces {
+  long long next;
+  long long end;
+  long long image;
+  long long place;
+  long long in_image;
+  int step;
+};
+__device__ __forceinline__ BiasPlaces places_of_slice(int slice, const int lanes, const int batch,
+                                                      const long long in_image, int thread) {
+  BiasPlaces places;
+  places.next = batch * in_image * slice / Parameters::bias_slices + thread / lanes;
+  places.end = batch * in_image * (slice + 1) / Parameters::bias_slices;
+  places.image = Parameters::channels_last ? 0 : places.next / in_image;
+  places.place = Parameters::channels_last ? places.next : places.next % in_image;
+  places.in_image = in_image;
+  places.step = kBiasThreads / lanes;
+  return places;
+}
+__device__ __forceinline__ void next_place(BiasPlaces& places, const long long step_images,
+                                           const long long step_places) {
+  places.next += places.step;
+  places.place += step_places;
+  if (!Parameters::channels_last) {
+    places.image += step_images;
+    if (places.place >= places.in_image) {
+      places.place -= places.in_image;
+      ++places.image;
+    }
+  }
+}
+
+// The first element of a place, from the thread's first channel on.
+__device__ __forceinline__ const Parameters::Element* at_place(const Parameters::Element* __restrict__ grad_y,
+                                                               const BiasPlaces& places, const int vector,
+                                                               int channel) {
+  return grad_y + (Parameters::channels_last
+                       ? places.place * Parameters::out_channels + channel
+                       : (places.image * Parameters::out_channels + channel) * (places.in_image * vector) +
+                             places.place * vector);
+}
+
+// A thread's sums of one slice: of a channel, or of vectors.
+__device__ __forceinline__ Parameters::Sum sum_elements(const Parameters::Element* __restrict__ grad_y,
+                                                        BiasPlaces places, int channel) {
+  const long long step_images = Parameters::channels_last ? 0 : places.step / places.in_image;
+  const long long step_places = Parameters::channels_last ? places.step : places.step % places.in_image;
+  Parameters::Sum total = 0;
+  while (places.next < places.end) {
+    Parameters::Sum sum = 0;
+#pragma unroll
+    for (int i = 0; i < kBiasReads; ++i) {
+      if (places.next < places.end) {
+        sum += widen(*at_place(grad_y, places, 1, channel));
+      }
+      next_place(places, step_images, step_places);
+    }
+    total += sum;
+  }
+  return total;
+}
+__device__ __forceinline__ void sum_vectors(Parameters::Sum (&totals)[kBiasVector],
+                                            const Parameters::Element* __restrict__ grad_y, BiasPlaces places,
+                                            int channel) {
+  const long long step_images = Parameters::channels_last ? 0 : places.step / places.in_image;
+  const long long step_places = Parameters::channels_last ? places.step : places.step % places.in_image;
+  while (places.next < places.end) {
     uint4 vectors[kBiasReads];
-    Parameters::Sum values[kBiasReads];
 #pragma unroll
     for (int i = 0; i < kBiasReads; ++i) {
       vectors[i] = make_uint4(0, 0, 0, 0);
-      values[i] = 0;
-      if (next + i * step < end) {
-        const Parameters::Element* from =
-            grad_y + (Parameters::channels_last ? place * Parameters::out_channels + channel
-                                                : (image * Parameters::out_channels + channel) * plane +
-                                                      place * (by_vectors ? kBiasVector : 1));
-        if (by_vectors) {
-          vectors[i] = load_constant_16(from);
-        } else {
-          values[i] = widen(*from);
-        }
+      if (places.next < places.end) {
+        vectors[i] = load_constant_16(at_place(grad_y, places, Parameters::channels_last ? 1 : kBiasVector, channel));
       }
-      place += step_places;
-      image += step_images;
-      if (!Parameters::channels_last && place >= places) {
-        place -= places;
-        ++image;
-      }
+      next_place(places, step_images, step_places);
     }
     Parameters::Sum sums[kBiasVector] = {};
 #pragma unroll
     for (int i = 0; i < kBiasReads; ++i) {
-      if (by_vectors) {
-        add_vector(sums, vectors[i]);
-      } else {
-        sums[0] += values[i];
-      }
+      add_vector(sums, vectors[i]);
     }
 #pragma unroll
     for (int i = 0; i < kBiasVector; ++i) {
@@ -110,11 +145,14 @@ extern "C" __global__ void __launch_bounds__(kBiasThreads)
   if (by_vectors) {
     const int channel = first_channel + thread % kBiasLanes * (kBiasChannels / kBiasLanes);
     if (channel < Parameters::out_channels) {
-      sum_places(totals, grad_y, true, kBiasLanes, slice, channel, batch, plane, thread);
+      const long long in_image = Parameters::channels_last ? plane : plane / kBiasVector;
+      sum_vectors(totals, grad_y, places_of_slice(slice, kBiasLanes, batch, in_image, thread), channel);
     }
-  } else if (first_channel + thread % kBiasChannels < Parameters::out_channels) {
-    sum_places(totals, grad_y, false, kBiasChannels, slice, first_channel + thread % kBiasChannels, batch, plane,
-               thread);
+  } else {
+    const int channel = first_channel + thread % kBiasChannels;
+    if (channel < Parameters::out_channels) {
+      totals[0] = sum_elements(grad_y, places_of_slice(slice, kBiasChannels, batch, plane, thread), channel);
+    }
   }
   // The threads of a channel add their totals in a tree.
   Parameters::Sum* shared = static_cast<Parameters::Sum*>(shared_memory());

@@ -9,6 +9,22 @@
 #include "grad_weight/scales.h"
 #include "grad_weight/totals.h"
 
+// Undoes the scales of a thread's totals, of its rows' and columns' channels.
+__device__ __forceinline__ void unscale(Accumulators (&totals)[kOwnTiles], const float* scales, int warpgroup,
+                                        int thread) {
+  const int lane = thread % 32;
+#pragma unroll
+  for (int tile = 0; tile < kOwnTiles; ++tile) {
+    const int rows = rows_of_tile(tile, warpgroup, thread);
+    const float* of_rows = scales + (P::block_in + channel_of_rows(rows) + lane / 4);
+#pragma unroll
+    for (int i = 0; i < P::block_in / 2; ++i) {
+      totals[tile][i] = scaled_by(totals[tile][i], -exponent_of(of_rows[i / 2 % 2 * 8]) -
+                                                       exponent_of(scales[i / 4 * 8 + lane % 4 * 2 + i % 2]));
+    }
+  }
+}
+
 // ---- Consumers ----
 
 // Multiplies what the stage of this number brought, and releases it. Promotes accumulators to the thread's totals where

@@ -3,7 +3,10 @@
 //
 // Along each axis tap a of a block reads grad_y at stride * i + dilation * a + origin for the input position i. Taps at
 // a distance of stride / gcd(stride, dilation) read the same plane of grad_y, every stride-th element of it, moved by
-// whole positions: position c of plane q is grad_y at stride * c + dilation * q + origin.
+// whole positions: position c of plane q is grad_y at stride * c + dilation * q + origin. With three axes an image is a
+// plane of a volume, and a block has one tap along the depth.
+//
+// With products of f16 and elements of fp32 the values are split: each is a high and a low part in f16.
 // Needs: Parameters
 #pragma once
 
@@ -16,6 +19,10 @@ using P = Parameters;
 using Element = P::Element;
 using Sum = P::Sum;
 
+constexpr int kElementBytes = static_cast<int>(sizeof(Element));  // of x, grad_y and a weight
+constexpr bool kSplit = P::type == kWgmmaF16 && kElementBytes == 4;
+constexpr int kParts = kSplit ? 2 : 1;  // of a value
+
 __host__ __device__ constexpr int smaller(int a, int b) {
   return a < b ? a : b;
 }
@@ -23,14 +30,15 @@ __host__ __device__ constexpr int smaller(int a, int b) {
 constexpr int kKernelTaps = P::kernel_h * P::kernel_w;
 constexpr int kGroupIn = P::in_channels / P::groups;
 constexpr int kGroupOut = P::out_channels / P::groups;
-constexpr long long kWeights = static_cast<long long>(P::in_channels) * kGroupOut * kKernelTaps;
+constexpr long long kWeights = static_cast<long long>(P::in_channels) * kGroupOut * kKernelTaps * P::kernel_d;
 
 // Blocks of a slice.
 constexpr int kInTiles = ceil_div(kGroupIn, P::block_in);  // of one group
 constexpr int kOutTiles = ceil_div(kGroupOut, P::block_out);
 constexpr int kTapGroupsW = ceil_div(P::kernel_w, P::taps_w);
 constexpr int kTapGroups = ceil_div(P::kernel_h, P::taps_h) * kTapGroupsW;
-constexpr int kSliceBlocks = P::groups * kInTiles * kOutTiles * kTapGroups;
+constexpr int kPlaneBlocks = P::groups * kInTiles * kOutTiles * kTapGroups;  // of a tap along the depth
+constexpr int kSliceBlocks = kPlaneBlocks * P::kernel_d;
 
 // Planes of grad_y that the taps of a block read, and the taps of a plane, which are kStep positions apart.
 constexpr int kPeriodH = P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h);

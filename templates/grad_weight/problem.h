@@ -1,7 +1,5 @@
 // Products over positions, for gradients of weights: what a block makes, and its threads.
 //
-// With products of f16 and elements of fp32 the values are split: each is a high and a low part in f16.
-//
 // The template's columns.h has kColumnRows: how many kernel rows of a block's taps are in the columns of its products.
 // The others are in their rows.
 // Needs: kColumnRows
@@ -14,10 +12,6 @@
 #include "device/template.h"
 #include "device/warpgroup.h"
 #include "grad_weight/planes.h"
-
-constexpr int kElementBytes = static_cast<int>(sizeof(Element));  // of x, grad_y and a weight
-constexpr bool kSplit = P::type == kWgmmaF16 && kElementBytes == 4;
-constexpr int kParts = kSplit ? 2 : 1;  // of a value
 
 constexpr int kConsumers = 128 * P::consumer_groups;
 

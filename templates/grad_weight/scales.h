@@ -1,8 +1,9 @@
 // The scales of channels, from the largest finite magnitudes in them, for gradients of weights whose values are split.
-// Needs: Accumulators, channel_of_rows(), Element, kOwnTiles, kThreads, P, rows_of_tile(), smaller()
+// Needs: Element, kThreads, P, smaller()
 #pragma once
 
 #include "device/call_sizes.h"
+#include "device/depth.h"
 #include "device/memory.h"
 #include "device/split.h"
 #include "layout.h"
@@ -77,7 +78,8 @@ __device__ __forceinline__ float4 scan_slice(const Element* __restrict__ from, c
 // (slice, channel): the largest finite magnitude in one slice of a channel of x, then of grad_y.
 extern "C" __global__ void __launch_bounds__(kScanThreads)
     scan_channels(const Element* __restrict__ x, const Element* __restrict__ grad_y, float* __restrict__ maxima,
-                  int batch, int height, int width) {
+                  int batch, int depth, int height, int width) {
+  const int in_d = input_depth(depth);
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
   const int thread = threadIdx.x;
@@ -85,9 +87,10 @@ extern "C" __global__ void __launch_bounds__(kScanThreads)
   const int tile = blockIdx.x % kScanTiles;
   const bool is_input = tile < kScanTilesIn;
   const float4 most =
-      is_input ? scan_slice(x, P::in_channels, tile, slice, batch, static_cast<long long>(in_h) * in_w, thread)
-               : scan_slice(grad_y, P::out_channels, tile - kScanTilesIn, slice, batch,
-                            static_cast<long long>(output_rows(in_h)) * output_columns(in_w), thread);
+      is_input
+          ? scan_slice(x, P::in_channels, tile, slice, batch, static_cast<long long>(in_h) * in_w * in_d, thread)
+          : scan_slice(grad_y, P::out_channels, tile - kScanTilesIn, slice, batch,
+                       static_cast<long long>(output_rows(in_h)) * output_columns(in_w) * output_depth(in_d), thread);
   // Those of a channel: in NCHW first of a warp.
   float* found = static_cast<float*>(shared_memory());
   float* to = maxima + slice * kScannedChannels + (is_input ? 0 : P::in_channels);
@@ -109,7 +112,11 @@ extern "C" __global__ void __launch_bounds__(kScanThreads)
       to[first + thread] = largest;
     }
   } else {
-    const float of_warp = largest_of_warp(most.x);
+    float of_warp = most.x;
+#pragma unroll
+    for (int mask = 1; mask < 32; mask *= 2) {
+      of_warp = fmaxf(of_warp, __shfl_xor_sync(0xffffffffu, of_warp, mask));
+    }
     if (thread % 32 == 0) {
       found[thread / 32] = of_warp;
     }
@@ -149,20 +156,4 @@ __device__ __forceinline__ void find_scales(float* scales, const float* __restri
 
 __device__ __forceinline__ int exponent_of(float scale) {
   return __float_as_int(scale) / (1 << 23) - 127;
-}
-
-// Undoes the scales of a thread's totals, of its rows' and columns' channels.
-__device__ __forceinline__ void unscale(Accumulators (&totals)[kOwnTiles], const float* scales, int warpgroup,
-                                        int thread) {
-  const int lane = thread % 32;
-#pragma unroll
-  for (int tile = 0; tile < kOwnTiles; ++tile) {
-    const int rows = rows_of_tile(tile, warpgroup, thread);
-    const float* of_rows = scales + (P::block_in + channel_of_rows(rows) + lane / 4);
-#pragma unroll
-    for (int i = 0; i < P::block_in / 2; ++i) {
-      totals[tile][i] = scaled_by(totals[tile][i], -exponent_of(of_rows[i / 2 % 2 * 8]) -
-                                                       exponent_of(scales[i / 4 * 8 + lane % 4 * 2 + i % 2]));
-    }
-  }
 }

@@ -4,7 +4,7 @@
 
 #include "device/memory.h"
 #include "device/split.h"
-#include "grad_weight/problem.h"
+#include "grad_weight/planes.h"
 
 // Loads a unit that lies with channels last, or zeros.
 __device__ __forceinline__ void load_channels(Word (&words)[kWords], const Element* __restrict__ from, bool is_there) {

@@ -2,36 +2,77 @@
 // Needs: Accumulators, Element, narrow(), P
 #pragma once
 
+#include "device/split.h"
 #include "device/weight_order.h"
+#include "grad_weight/scales.h"
 #include "grad_weight/target.h"
 #include "layout.h"
 
-// The thread's accumulator of this number.
-__device__ __forceinline__ float& acc_at(Accumulators& acc, const int i) {
-  return acc[i / (kWarpInTiles * kWarpOutTiles * 4)][i / (kWarpOutTiles * 4) % kWarpInTiles][i / 4 % kWarpOutTiles]
-            [i % 4];
+// The thread's sum of this number.
+__device__ __forceinline__ float& sum_at(Sums& sums, const int i) {
+  return sums[i / (kWarpInTiles * kWarpOutTiles * 4)][i / (kWarpOutTiles * 4) % kWarpInTiles][i / 4 % kWarpOutTiles]
+             [i % 4];
 }
 
-// Adds the accumulators to the thread's totals, and begins anew. The first time there are none yet.
-__device__ __forceinline__ void promote(Accumulators& acc, float* totals, bool is_first) {
+// Adds the accumulators to the thread's totals in memory, and begins anew. The first time there are none yet.
+__device__ __forceinline__ void promote(Sums& acc, float* totals, bool is_first) {
 #pragma unroll
   for (int i = 0; i < kAccumulators; ++i) {
     float* total = totals + i * kThreads;
-    *total = is_first ? acc_at(acc, i) : *total + acc_at(acc, i);
-    acc_at(acc, i) = 0;
+    *total = is_first ? sum_at(acc, i) : *total + sum_at(acc, i);
+    sum_at(acc, i) = 0;
   }
 }
 
 // The accumulators with the thread's totals.
-__device__ __forceinline__ void add_totals(Accumulators& acc, const float* totals) {
+__device__ __forceinline__ void add_totals(Sums& acc, const float* totals) {
 #pragma unroll
   for (int i = 0; i < kAccumulators; ++i) {
-    acc_at(acc, i) += totals[i * kThreads];
+    sum_at(acc, i) += totals[i * kThreads];
+  }
+}
+
+// Adds accumulators of high parts to the totals of values that are split, and begins them anew.
+__device__ __forceinline__ void promote_high(Sums& totals, Sums& high) {
+#pragma unroll
+  for (int i = 0; i < kAccumulators; ++i) {
+    sum_at(totals, i) += sum_at(high, i);
+    sum_at(high, i) = 0;
+  }
+}
+
+// The same of low parts.
+__device__ __forceinline__ void promote_low(Sums& totals, Sums& low) {
+#pragma unroll
+  for (int i = 0; i < kAccumulators; ++i) {
+    sum_at(totals, i) = with_low(sum_at(totals, i), sum_at(low, i));
+    sum_at(low, i) = 0;
+  }
+}
+
+// Undoes the scales of the totals, of their input and output channels.
+__device__ __forceinline__ void unscale(Sums& totals, const float* scales, int warp_in, int warp_out, int lane) {
+  const float* of_ins = scales + (warp_in * kWarpIn + lane / 4);
+  const float* of_outs = scales + (P::block_in + warp_out * kWarpOut + lane % 4 * 2);
+#pragma unroll
+  for (int tap = 0; tap < kWarpTaps; ++tap) {
+#pragma unroll
+    for (int tile = 0; tile < kWarpInTiles; ++tile) {
+#pragma unroll
+      for (int out_tile = 0; out_tile < kWarpOutTiles; ++out_tile) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          totals[tap][tile][out_tile][i] =
+              scaled_by(totals[tap][tile][out_tile][i],
+                        -exponent_of(of_ins[tile * 16 + i / 2 * 8]) - exponent_of(of_outs[out_tile * 8 + i % 2]));
+        }
+      }
+    }
   }
 }
 
 // Stores the sums of eight input channels of each warp, which lie in shared memory, in the order of the weights.
-__device__ __forceinline__ void store_channels(const float* sums, const int first_channel, const Target& target,
+__device__ __forceinline__ void store_channels(const float* sums, const int first_channel, const Target& target, int kd,
                                                float* __restrict__ partial, Element* __restrict__ grad_weight,
                                                int thread) {
 #pragma unroll 2
@@ -47,8 +88,9 @@ __device__ __forceinline__ void store_channels(const float* sums, const int firs
     if ((kGroupIn % P::block_in == 0 || ci < kGroupIn) && (kGroupOut % P::block_out == 0 || co < kGroupOut) &&
         (P::kernel_h % P::taps_h == 0 || kh < P::kernel_h) && (P::kernel_w % P::taps_w == 0 || kw < P::kernel_w)) {
       const float sum = sums[stored * kChannelPitch + tap * kTapPitch + out];
-      const long long weight = weight_offset_at(static_cast<long long>(target.group) * kGroupIn + ci, co, kh, kw,
-                                                kGroupOut, P::kernel_h, P::kernel_w);
+      const long long weight =
+          weight_offset_at(static_cast<long long>(target.group) * kGroupIn + ci, co, kd * P::kernel_h + kh, kw,
+                           kGroupOut, P::kernel_d * P::kernel_h, P::kernel_w);
       if constexpr (P::slices == 1) {
         grad_weight[weight] = narrow(sum);
       } else {
@@ -59,7 +101,7 @@ __device__ __forceinline__ void store_channels(const float* sums, const int firs
 }
 
 // Stores a block's results, through shared memory, where warps that share the positions add theirs in their order.
-__device__ __forceinline__ void store_block(const Accumulators& acc, float* sums, const Target& target,
+__device__ __forceinline__ void store_block(const Sums& acc, float* sums, const Target& target, int kd,
                                             float* __restrict__ partial, Element* __restrict__ grad_weight, int warp_in,
                                             int warp_out, int warp_taps, int warp_k, int thread) {
   const int lane = thread % 32;
@@ -90,6 +132,6 @@ __device__ __forceinline__ void store_block(const Accumulators& acc, float* sums
       }
     }
     __syncthreads();
-    store_channels(sums, half * 8, target, partial, grad_weight, thread);
+    store_channels(sums, half * 8, target, kd, partial, grad_weight, thread);
   }
 }

@@ -4,6 +4,7 @@
 #include "device/instruction.h"
 #include "device/template.h"
 #include "grad_weight/planes.h"
+#include "grad_weight/terms.h"
 
 __host__ __device__ constexpr int larger(int a, int b) {
   return a > b ? a : b;
@@ -22,16 +23,16 @@ constexpr int kWarpOutLoads = ceil_div(kWarpOutTiles, 2);
 constexpr int kAccumulators = kWarpTaps * kWarpInTiles * kWarpOutTiles * 4;  // of a thread
 constexpr long long kTotals = static_cast<long long>(kAccumulators) * kThreads;
 
-// The positions of a product: kParts rows of kPart adjacent ones, kPartRows rows apart. The next product of a strip has
-// the next rows, so that what a kernel row reads for one the kernel row before it reads for the next. Along a row they
-// are kApart positions apart, and the next product has the next ones: then kernel columns share what they read.
+// The positions of a product: kPartCount rows of kPart adjacent ones, kPartRows rows apart. The next product of a strip
+// has the next rows, so that what a kernel row reads for one the kernel row before it reads for the next. Along a row
+// they are kApart positions apart, and the next product has the next ones: then kernel columns share what they read.
 constexpr int kHalf = kInstructionK / 2;
 constexpr int kApart = P::along_row ? P::strip : 1;
 constexpr int kPart = P::along_row || P::tile_columns % kInstructionK == 0 ? kInstructionK
                       : P::tile_columns % kHalf == 0                       ? kHalf
                                                                            : kHalf / 2;
-constexpr int kParts = kInstructionK / kPart;
-constexpr int kPartRows = P::tile_rows / kParts;
+constexpr int kPartCount = kInstructionK / kPart;
+constexpr int kPartRows = P::tile_rows / kPartCount;
 constexpr int kKSteps = P::tile_rows * P::tile_columns / kInstructionK;
 constexpr int kStrips = kKSteps / P::strip;  // of all warps that share the positions
 constexpr int kOwnStrips = kStrips / P::warps_k;
@@ -78,8 +79,11 @@ constexpr int kInputPixelPitch = pixel_pitch(kInputUnits);
 constexpr int kInputUnitPitch = unit_pitch(kInputPixels);
 constexpr int kWindowPixelPitch = pixel_pitch(kWindowUnits);
 constexpr int kWindowUnitPitch = unit_pitch(kWindowPixels);
-constexpr int kInputBytes = P::channels_last ? kInputPixels * kInputPixelPitch : kInputUnits * kInputUnitPitch;
-constexpr int kWindowBytes = P::channels_last ? kWindowPixels * kWindowPixelPitch : kWindowUnits * kWindowUnitPitch;
+// Of values that are split the high parts come first, then the low ones.
+constexpr int kInputPartBytes = P::channels_last ? kInputPixels * kInputPixelPitch : kInputUnits * kInputUnitPitch;
+constexpr int kWindowPartBytes = P::channels_last ? kWindowPixels * kWindowPixelPitch : kWindowUnits * kWindowUnitPitch;
+constexpr int kInputBytes = kParts * kInputPartBytes;
+constexpr int kWindowBytes = kParts * kWindowPartBytes;
 constexpr int kStageBytes = kInputBytes + kWindowBytes;
 
 // What threads bring: copies, or units that come through registers, of x and of grad_y. A thread brings them by
@@ -92,10 +96,15 @@ constexpr int kWindowTurns = ceil_div(kWindowPixels * kWindowUnits * kPieces, kT
 constexpr int kInputBatch = ceil_div(kInputTurns, kBatches);
 constexpr int kWindowBatch = ceil_div(kWindowTurns, kBatches);
 constexpr int kBatch = kInputBatch + kWindowBatch;
-constexpr int kBatchWords = P::copy_bytes > 0 ? 0 : kBatch* kVector;  // that a thread has in flight
+using Word = P::Word;
+constexpr int kWords = kVector;                                      // of a unit, in registers
+constexpr int kBatchWords = P::copy_bytes > 0 ? 0 : kBatch* kWords;  // that a thread has in flight
+
+// Whether images are planes of volumes: then the planes of grad_y are not one after the other as those of x are.
+constexpr bool kDeep = P::depth != 1 || P::kernel_d > 1 || P::padding_d > 0 || P::output_padding_d > 0;
 
 // Where the pixels of a stage are in memory, for the stage that comes and the next one: bytes from the first images
-// of their tiles, of 32 bits where the images are known and small.
+// of their tiles, of 32 bits where the images are known and small; of planes from the first channel of all volumes.
 constexpr bool kFewImages = P::height >= P::tile_rows;  // a tile reaches no more than the next image
 constexpr bool kIsKnown = P::height >= 0 && P::width >= 0;
 constexpr long long kKnownInputs = static_cast<long long>(P::in_channels) * P::height * P::width;  // of an image
@@ -104,8 +113,8 @@ constexpr long long kKnownOutputs =
     ((P::height - 1) * P::stride_h + P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h) *
     ((P::width - 1) * P::stride_w + P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
 constexpr long long kMostInt = 0x7fffffff;
-constexpr bool kShort =
-    kIsKnown && kFewImages && kKnownInputs * kBytes <= kMostInt && kKnownOutputs * kBytes <= kMostInt;
+constexpr bool kShort = !kDeep && kIsKnown && kFewImages && kKnownInputs * kElementBytes <= kMostInt &&
+                        kKnownOutputs * kElementBytes <= kMostInt;
 constexpr int kOffsetBytes = kShort ? 4 : 8;
 constexpr int kPixels = kInputPixels + kWindowPixels;
 constexpr int kTableBytes = ceil_div(kPixels * kOffsetBytes, 16) * 16;
@@ -119,17 +128,25 @@ constexpr int kTapPitch = P::block_out + (kChannelsTogether || kTaps == 1 ? 0 : 
 constexpr int kChannelPitch = kTaps * kTapPitch + floor_mod(8 - kTaps * kTapPitch, 32);
 constexpr int kStoredChannels = 8 * P::warps_in;
 constexpr int kResultBytes = kStoredChannels * kChannelPitch * 4;
-constexpr int kSharedBytes = larger(kTableOffset + 2 * kTableBytes, kResultBytes);
+constexpr int kScalesOffset = kTableOffset + 2 * kTableBytes;  // of the block's channels of x, then of grad_y
+constexpr int kSharedBytes = larger(kScalesOffset + (kSplit ? 4 * (P::block_in + P::block_out) : 0), kResultBytes);
 
-constexpr int kAlignment = larger(P::copy_bytes, kBytes);  // of x and grad_y, in bytes
+constexpr int kAlignment = P::copy_bytes > 0 ? P::copy_bytes
+                                             : larger(P::wide ? 16 : 1, kElementBytes);  // of x and grad_y, in bytes
 
-constexpr int kMostAccumulators = 128;  // of a thread
+// Of a thread. Where values are split there are as many of low parts, and fp32 totals, to which those of high parts are
+// promoted after so many stages.
+constexpr int kMostAccumulators = kSplit ? 48 : 128;
+constexpr int kPromoteStages = kSplit ? kMostTerms / (kKSteps / P::warps_k) : 1;
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(kAccumulators <= kMostAccumulators, "the accumulators fit the registers");
+static_assert(!kSplit || kKSteps / P::warps_k <= kMostTerms, "a stage has no more products than one promotion");
+static_assert(!P::wide || (P::channels_last && kGroupIn % kVector == 0 && kGroupOut % kVector == 0),
+              "units are loaded as they lie");
 static_assert(P::taps_w % P::warps_taps == 0 && P::block_in % (16 * P::warps_in) == 0 &&
                   P::block_out % (8 * P::warps_out) == 0 && (kWarpOutTiles == 1 || kWarpOutTiles % 2 == 0),
               "warps have whole products");
-static_assert(P::tile_columns % kStripColumns == 0 && P::tile_rows % kParts == 0 && kPartRows % kStripRows == 0 &&
+static_assert(P::tile_columns % kStripColumns == 0 && P::tile_rows % kPartCount == 0 && kPartRows % kStripRows == 0 &&
                   kStrips % P::warps_k == 0,
               "warps have whole strips of products");
 static_assert(!P::along_row || (P::strip % 2 == 1 && (P::warps_taps == 1 || kWarpTapsW % kPeriodW == 0)),

@@ -6,17 +6,23 @@
 // address from which a warp loads fragments of grad_y by whole positions; those of x serve all taps, and those of
 // grad_y serve a kernel row for one row of positions and the kernel row before it for the next. Positions are cut into
 // slices. A block computes some channels and taps over one slice; a second kernel adds the slices in their order, so
-// that results have the same bits in each call.
+// that results have the same bits in each call. With three axes images are planes of volumes; a tap along the depth
+// reads grad_y of another plane, and is a block's own.
+//
+// fp32 values may be split (f32x3), for results as accurate as fp32, as in grad_weight_gemm: each value of x and
+// grad_y, with a scale for its channel, is a high and a low part in f16, of which three products are made.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/async_copy.h"
 #include "device/call_sizes.h"
+#include "device/depth.h"
 #include "device/matrix_load.h"
 #include "device/memory.h"
 #include "device/mma.h"
 #include "device/printed.h"
+#include "device/split.h"
 #include "device/template.h"
 #include "layout.h"
 
@@ -46,18 +52,23 @@ using WeightIndex = long long;
 
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     mma_grad_weight(const Element* __restrict__ x, const Element* __restrict__ grad_y, float* __restrict__ partial,
-                    float* totals, Element* __restrict__ grad_weight, int batch, int height, int width) {
+                    float* totals, const float* __restrict__ maxima, Element* __restrict__ grad_weight, int batch,
+                    int depth, int height, int width) {
+  const int in_d = input_depth(depth);
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
   const int out_h = output_rows(in_h);
   const int out_w = output_columns(in_w);
-  const long long row_tiles = (static_cast<long long>(batch) * (in_h + kHaloH) + (P::tile_rows - 1)) / P::tile_rows;
+  const int planes = batch * in_d;
+  const long long row_tiles = (static_cast<long long>(planes) * (in_h + kHaloH) + (P::tile_rows - 1)) / P::tile_rows;
   const int column_tiles = (in_w + (P::tile_columns - 1)) / P::tile_columns;
   const long long tiles = row_tiles * column_tiles;
 
   const int block = blockIdx.x;
   const Target target = target_of(block);
-  const Source source = source_of(x, grad_y, target, in_h, in_w, out_h, out_w);
+  const int kd = P::kernel_d == 1 ? 0 : block / kPlaneBlocks % P::kernel_d;
+  const int out_d = output_depth(in_d);
+  const Source source = source_of(x, grad_y, target, in_d * in_h, in_w, out_d * out_h, out_w);
   const long long first_tile = first_tile_of(target.slice, tiles);
   const int count = static_cast<int>(first_tile_of(target.slice + 1, tiles) - first_tile);
 
@@ -78,8 +89,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   if (count > 0) {
     next = tile_at(first_tile, row_tiles, in_h);
     image = next.image;
-    find_pixels(shared + kTableOffset, source, next, thread, batch, in_h, in_w, out_h, out_w);
+    find_pixels(shared + kTableOffset, source, next, kd, thread, planes, in_d, in_h, in_w, out_d, out_h, out_w);
     move_on(next, row_tiles, in_h);
+  }
+  float* scales = reinterpret_cast<float*>(shared + kScalesOffset);
+  if constexpr (kSplit) {
+    find_scales(scales, maxima, target.group * kGroupIn + target.first_in, kGroupIn - target.first_in,
+                target.group * kGroupOut + target.first_out, kGroupOut - target.first_out, thread);
   }
   int issued = 0;
   Words words;
@@ -90,15 +106,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     if (issued < count) {
 #pragma unroll 1
       for (int part = 0; part < kBatches; ++part) {
-        bring_batch(shared + issued * kStageBytes, words, source, image, table_of(shared, issued), part, thread, in_h,
-                    in_w, out_h, out_w);
+        bring_batch(shared + issued * kStageBytes, words, source, image, table_of(shared, issued), part, thread, in_d,
+                    in_h, in_w, out_d, out_h, out_w);
         if (P::copy_bytes == 0) {
-          store_batch(shared, words, part, thread);
+          store_batch(shared, words, scales, part, thread);
         }
       }
       if (issued + 1 < count) {
         image = next.image;
-        find_pixels(table_of(shared, issued + 1), source, next, thread, batch, in_h, in_w, out_h, out_w);
+        find_pixels(table_of(shared, issued + 1), source, next, kd, thread, planes, in_d, in_h, in_w, out_d, out_h,
+                    out_w);
         move_on(next, row_tiles, in_h);
       }
     }
@@ -108,6 +125,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
 
   Accumulators acc = {};
+  Sums sums = {};  // of values that are split
   int stage = 0;
 #pragma unroll 1
   for (int consumed = 0; consumed < count; ++consumed) {
@@ -125,15 +143,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 #pragma unroll 1
     for (int strip = 0; strip < kOwnStrips; ++strip) {
       if (more && (P::copy_bytes == 0 || strip < kBatches)) {
-        bring_batch(to, words, source, image, table_of(shared, issued), strip, thread, in_h, in_w, out_h, out_w);
+        bring_batch(to, words, source, image, table_of(shared, issued), strip, thread, in_d, in_h, in_w, out_d, out_h,
+                    out_w);
       }
       multiply_strip(acc, from, places, strip * P::warps_k + warp_k);
       if (P::copy_bytes == 0 && more) {
-        store_batch(to, words, strip, thread);
+        store_batch(to, words, scales, strip, thread);
       }
       // Warps find pixels after different strips, so that others multiply meanwhile.
       if (issued + 1 < count && strip == warp % kOwnStrips) {
-        find_pixels(table_of(shared, issued + 1), source, next, thread, batch, in_h, in_w, out_h, out_w);
+        find_pixels(table_of(shared, issued + 1), source, next, kd, thread, planes, in_d, in_h, in_w, out_d, out_h,
+                    out_w);
       }
     }
     if (P::copy_bytes > 0) {
@@ -145,15 +165,29 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       ++issued;
     }
     stage = stage + 1 == P::stages ? 0 : stage + 1;
-    if constexpr (P::promote_stages > 0) {
+    if constexpr (kSplit) {
+      if ((consumed + 1) % kPromoteStages == 0) {
+        promote_high(sums, acc[0]);
+        if ((consumed + 1) % (kPromoteLow * kPromoteStages) == 0) {
+          promote_low(sums, acc[kParts - 1]);
+        }
+      }
+    } else if constexpr (P::promote_stages > 0) {
       if ((consumed + 1) % P::promote_stages == 0) {
-        promote(acc, own_totals, consumed < P::promote_stages);
+        promote(acc[0], own_totals, consumed < P::promote_stages);
       }
     }
   }
-  if (P::promote_stages > 0 && count >= P::promote_stages) {
-    add_totals(acc, own_totals);
+  float* results = reinterpret_cast<float*>(shared);
+  if constexpr (kSplit) {
+    promote_high(sums, acc[0]);
+    promote_low(sums, acc[kParts - 1]);
+    unscale(sums, scales, warp_in, warp_out, lane);
+    store_block(sums, results, target, kd, partial, grad_weight, warp_in, warp_out, warp_taps, warp_k, thread);
+  } else {
+    if (P::promote_stages > 0 && count >= P::promote_stages) {
+      add_totals(acc[0], own_totals);
+    }
+    store_block(acc[0], results, target, kd, partial, grad_weight, warp_in, warp_out, warp_taps, warp_k, thread);
   }
-  store_block(acc, reinterpret_cast<float*>(shared), target, partial, grad_weight, warp_in, warp_out, warp_taps, warp_k,
-              thread);
 }

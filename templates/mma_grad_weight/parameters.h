@@ -26,7 +26,7 @@ struct Parameters {
   static constexpr int height = 16;
   static constexpr int width = 16;
 
-  // Images are planes: the template takes two axes. The sums of grad_y (device/channel_sums.h) have these.
+  // The axis of depth: images are planes.
   static constexpr int kernel_d = 1;
   static constexpr int stride_d = 1;
   static constexpr int padding_d = 0;
@@ -65,11 +65,17 @@ struct Parameters {
   // that NCHW becomes what products read, and there are two stages.
   static constexpr int stages = 3;
   static constexpr int copy_bytes = 16;
+  // Through registers: whether units of channels are loaded as they lie, and words on their way (float where values are
+  // split).
+  static constexpr bool wide = false;
+  using Word = unsigned int;
 
   // Slices of all positions, each of which blocks of its own sum up. After so many stages a block's accumulators are
   // promoted to fp32 totals; 0: never.
   static constexpr int slices = 4;
   static constexpr int promote_stages = 0;
-  // The same for the gradient of the bias.
+  // Of values that are split the parts of all positions whose largest magnitudes are found; and the slices of the
+  // gradient of the bias.
+  static constexpr int scan_slices = 1;
   static constexpr int bias_slices = 1;
 };

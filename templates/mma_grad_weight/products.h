@@ -6,8 +6,10 @@
 #include "device/mma.h"
 #include "layout.h"
 
-// One thread's accumulators: of each tap of its warp, tile of 16 input channels and tile of 8 output channels.
-using Accumulators = float[kWarpTaps][kWarpInTiles][kWarpOutTiles][4];
+// One thread's sums: of each tap of its warp, tile of 16 input channels and tile of 8 output channels. Values that are
+// split have accumulators of products of high parts, and of products of a high with a low part.
+using Sums = float[kWarpTaps][kWarpInTiles][kWarpOutTiles][4];
+using Accumulators = Sums[kParts];
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   if (P::type == kWgmmaF16) {
@@ -120,6 +122,29 @@ __host__ __device__ constexpr int offset_of_load(int step, int inner, int outer)
 // Pixels of x from a step of a strip to the next one.
 constexpr int kInputStep = P::along_row ? 1 : kInputPitch;
 
+// Adds the products of a tap at one step.
+__device__ __forceinline__ void multiply_tap(Accumulators& acc, const int tap,
+                                             const unsigned int (&a)[kParts][kWarpInTiles][4],
+                                             const unsigned int (&b)[kParts][kWarpOutLoads][4]) {
+#pragma unroll
+  for (int out_tile = 0; out_tile < kWarpOutTiles; ++out_tile) {
+    const unsigned int high[2] = {b[0][out_tile / 2][out_tile % 2 * 2], b[0][out_tile / 2][out_tile % 2 * 2 + 1]};
+#pragma unroll
+    for (int tile = 0; tile < kWarpInTiles; ++tile) {
+      multiply_add(acc[0][tap][tile][out_tile], a[0][tile], high);
+    }
+    if constexpr (kSplit) {
+      const unsigned int low[2] = {b[kParts - 1][out_tile / 2][out_tile % 2 * 2],
+                                   b[kParts - 1][out_tile / 2][out_tile % 2 * 2 + 1]};
+#pragma unroll
+      for (int tile = 0; tile < kWarpInTiles; ++tile) {
+        multiply_add(acc[kParts - 1][tap][tile][out_tile], a[kParts - 1][tile], high);
+        multiply_add(acc[kParts - 1][tap][tile][out_tile], a[0][tile], low);
+      }
+    }
+  }
+}
+
 // Adds the products of a strip of a stage, which begins at `stage`.
 __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned char* stage, const Places& places,
                                                int strip) {
@@ -130,17 +155,20 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned
   constexpr int kLastRow = P::kernel_h - 1;
   constexpr int kLastColumn = P::kernel_w - 1;
   // taps (0 to {kLastRow}, 0 to {kLastColumn})
-  unsigned int a[P::strip][kWarpInTiles][4];
+  unsigned int a[P::strip][kParts][kWarpInTiles][4];
 #pragma unroll
   for (int outer = 0; outer < kOuterTaps; ++outer) {
-    unsigned int b[kInnerPlanes * kPlaneLoads][kWarpOutLoads][4];
+    unsigned int b[kInnerPlanes * kPlaneLoads][kParts][kWarpOutLoads][4];
 #pragma unroll
     for (int step = 0; step < P::strip; ++step) {
       if (outer == 0) {
 #pragma unroll
-        for (int tile = 0; tile < kWarpInTiles; ++tile) {
-          load_rows(a[step][tile],
-                    input + (step * (kInputStep * kInputPixelPitch) + tile * (16 / kVector * kInputUnitPitch)));
+        for (int part = 0; part < kParts; ++part) {
+#pragma unroll
+          for (int tile = 0; tile < kWarpInTiles; ++tile) {
+            load_rows(a[step][part][tile], input + (part * kInputPartBytes + step * (kInputStep * kInputPixelPitch) +
+                                                    tile * (16 / kVector * kInputUnitPitch)));
+          }
         }
       }
 #pragma unroll
@@ -148,22 +176,17 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned
         const int load = load_of(step, inner);
         if (is_new(step, inner)) {
 #pragma unroll
-          for (int two = 0; two < kWarpOutLoads; ++two) {
-            load_columns(b[load][two],
-                         window + places.window[P::along_row ? 0 : outer] +
-                             (offset_of_load(step, inner, outer) + two * (16 / kVector * kWindowUnitPitch)));
+          for (int part = 0; part < kParts; ++part) {
+#pragma unroll
+            for (int two = 0; two < kWarpOutLoads; ++two) {
+              load_columns(b[load][part][two], window + places.window[P::along_row ? 0 : outer] +
+                                                   (part * kWindowPartBytes + offset_of_load(step, inner, outer) +
+                                                    two * (16 / kVector * kWindowUnitPitch)));
+            }
           }
         }
         const int tap = P::along_row ? outer * kWarpTapsW + inner : inner * kWarpTapsW + outer;
-#pragma unroll
-        for (int out_tile = 0; out_tile < kWarpOutTiles; ++out_tile) {
-          const unsigned int of_tile[2] = {b[load][out_tile / 2][out_tile % 2 * 2],
-                                           b[load][out_tile / 2][out_tile % 2 * 2 + 1]};
-#pragma unroll
-          for (int tile = 0; tile < kWarpInTiles; ++tile) {
-            multiply_add(acc[tap][tile][out_tile], a[step][tile], of_tile);
-          }
-        }
+        multiply_tap(acc, tap, a[step], b[load]);
       }
     }
   }

@@ -8,17 +8,22 @@ namespace convtgen::testing {
 TemplateFacts facts_of_mma_grad_weight() {
   return {
       .name = "mma_grad_weight",
-      .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},
+      .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3},
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .search = "shifts",
+      .drawer = {.depth = true},
       .refused =
           {
               {.layer = "16 -> 16; kernel 3; compute tf32; directions grad_weight",
-               .reason = "architecture sm_75 has no cp.async; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
-                         "sm_100, sm_103, sm_110, sm_120, sm_121",
+               .reason = "architecture sm_75 has no mma.sync of tf32; it takes sm_80, sm_86, sm_87, sm_88, sm_89, "
+                         "sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121",
                .architecture = "sm_75"},
               {.layer = "16 -> 64; kernel 3; groups 4; compute tf32; directions grad_weight",
                .reason = "groups of 4 input channels; tensor cores want 16"},
+              {.layer = "16 -> 16; kernel 3; dtype bf16; directions grad_weight",
+               .reason = "architecture sm_75 has no mma.sync of bf16; it takes sm_80, sm_86, sm_87, sm_88, sm_89, "
+                         "sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121",
+               .architecture = "sm_75"},
           },
       .changed = ChangedProgram{.layer = "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input "
                                          "128x16x16; dtype f16; layout nhwc; directions grad_weight",
@@ -33,6 +38,17 @@ TemplateFacts facts_of_mma_grad_weight() {
                .others = {"kernel 3x3; input 8x512x512; dtype f16; directions grad_weight",
                           "kernel 3x3; stride 2x2; input ?x?x?; compute tf32; bias; directions grad_weight",
                           "kernel 5x5; dilation 3x1; input 1x9x8; dtype bf16; layout nhwc; directions grad_weight"}},
+              {.name = "mma_grad_weight_f32x3",
+               .layer = "conv_transpose3d 32 -> 32; kernel 3x3x3; padding 1x1x1; input 8x16x64x64; compute f32x3; "
+                        "directions grad_weight",
+               .architecture = "sm_80",
+               .others = {"kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute f32x3; bias; directions "
+                          "grad_weight",
+                          "kernel 3x3; stride 2x2; input ?x?x?; compute f32x3; layout nhwc; directions grad_weight"}},
+              {.name = "mma_grad_weight_turing",
+               .layer = "conv_transpose2d 128 -> 64; kernel 2x2; stride 2x2; input 8x256x256; dtype f16; layout nhwc; "
+                        "directions grad_weight",
+               .architecture = "sm_75"},
           },
       .compiled =
           {
@@ -50,6 +66,15 @@ TemplateFacts facts_of_mma_grad_weight() {
                .layout = Layout::kNhwc,
                .benchmarks = {"kb65", "unet4", "hifi4"},
                .direction = Direction::kGradWeight},
+              {.group = "weights_by_warps_f32x3",
+               .compute = Compute::kF32x3,
+               .benchmarks = summed_layers(),
+               .direction = Direction::kGradWeight},
+              {.group = "weights_by_warps_f32x3_nhwc",
+               .compute = Compute::kF32x3,
+               .layout = Layout::kNhwc,
+               .benchmarks = {"kb65", "unet4", "hifi4"},
+               .direction = Direction::kGradWeight},
               {.group = "weights_by_warps_bf16",
                .compute = Compute::kBf16,
                .benchmarks = {"kb57", "unet4"},
@@ -58,7 +83,8 @@ TemplateFacts facts_of_mma_grad_weight() {
       .machine_code = {.warp_products = true},
       .other_chips = {"sm_100", "sm_103", "sm_110", "sm_120", "sm_121"},
       .launched_gradients =
-          {"conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; compute tf32"},
+          {"conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; compute tf32",
+           "conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; compute f32x3"},
       .far_gradients =
           {
               {.name = "mma_grad_weight_images",
@@ -73,6 +99,17 @@ TemplateFacts facts_of_mma_grad_weight() {
                .by_rows = true},
               {.name = "mma_grad_weight_rows_channels_last",
                .layer = "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; dtype bf16; layout nhwc",
+               .by_rows = true},
+              {.name = "mma_grad_weight_planes",
+               .layer = "conv_transpose3d 16 -> 8; kernel 3x3x3; stride 2x1x1; padding 1; input ?x?x?x?; dtype f16",
+               .by_planes = true},
+              {.name = "mma_grad_weight_planes_channels_last",
+               .layer = "conv_transpose3d 16 -> 8; kernel 2x3x3; input ?x?x?x?; dtype f16; layout nhwc",
+               .by_planes = true},
+              {.name = "mma_grad_weight_f32x3",
+               .layer = "conv_transpose2d 16 -> 8; kernel 3x3; stride 2x2; input ?x?x?; compute f32x3"},
+              {.name = "mma_grad_weight_f32x3_channels_last",
+               .layer = "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3; layout nhwc",
                .by_rows = true},
           },
       .far_weights = "; dtype f16",
@@ -108,9 +145,32 @@ TemplateFacts facts_of_mma_grad_weight() {
                .unseen = 3,
                .block = "taps_h 1, taps_w 4, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 2, warps_k "
                         "2, tile_rows 2, tile_columns 24, strip 3, along_row 1, stages 2, slices 2"},
+              {.name = "mma_grad_weight_planes",
+               .layer = "conv_transpose3d 12 -> 20; kernel 3x3x3; padding 1x1x1; input 2x3x5x9; dtype f16; directions "
+                        "grad_weight",
+               .least_mutants = 15,
+               .unseen = 3,
+               .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
+                        "1, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 1"},
+              {.name = "mma_grad_weight_f32x3",
+               .layer = "conv_transpose2d 10 -> 12; kernel 3x3; stride 2x1; padding 1x1; input 3x5x9; compute f32x3; "
+                        "directions grad_weight",
+               .least_mutants = 20,
+               .unseen = 5,
+               .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
+                        "2, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 1, scan_slices 2"},
           },
       .wrong_numbers =
           {
+              .channel_scales =
+                  {
+                      {.name = "Mma",
+                       .layer = "conv_transpose2d 10 -> 12; kernel 2x2; stride 2x2; input 2x17x16; compute f32x3; "
+                                "directions grad_weight",
+                       .multiprocessors = 4,
+                       .block = "taps_h 2, taps_w 2, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 1, "
+                                "warps_k 1, tile_rows 1, tile_columns 16, strip 1, stages 2, slices 1, scan_slices 2"},
+                  },
               .gradient_rounding =
                   {
                       {.name = "Mma",

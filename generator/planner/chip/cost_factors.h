@@ -165,6 +165,8 @@ namespace convtgen {
   FACTOR(mma_grad_weight_copy, 12, "instructions for an asynchronous copy of positions") \
   FACTOR(mma_grad_weight_pixel, 50, "the same to find where 32 pixels are in memory") \
   FACTOR(mma_grad_weight_turn, 50, "the same for a vector that is put together in registers") \
+  FACTOR(mma_grad_weight_line, 1, "wavefronts for a line of memory that a warp loads single elements of") \
+  FACTOR(mma_grad_weight_split, 75, "the same for eight values that are split") \
   FACTOR(mma_grad_weight_output, 25, "instructions for an output") \
   FACTOR(mma_grad_weight_wait, 1, "times a stage's work that an SM waits, of which its warps hide their share") \
   FACTOR(mma_grad_weight_stage, 200, "of a stage's barrier, which other blocks hide") \

@@ -12,6 +12,8 @@
 #include "generator/planner/grad_weight/grad_bias.h"
 #include "generator/planner/grad_weight/launch.h"
 #include "generator/planner/grad_weight/search.h"
+#include "generator/planner/grad_weight/split_scales.h"
+#include "generator/planner/grad_weight/staging.h"
 #include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/bounds.h"
 #include "generator/planner/search/checks.h"
@@ -23,7 +25,7 @@
 namespace convtgen {
 namespace planners::mma_grad_weight {
 
-constexpr std::int64_t kLeastAccumulators = 48;  // of a thread, where there are as many channels
+constexpr std::int64_t kLeastAccumulators = 48, kLeastSplitAccumulators = 24;  // of a thread, where there are as many
 constexpr std::int64_t kMostThreads = 512;
 constexpr std::int64_t kMostTapsOfWarp = 32;
 constexpr std::int64_t kMostStrip = 8;
@@ -39,54 +41,92 @@ constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), (warps_in, 1), (warps_out, 1),
                (warps_taps, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1), (tile_columns, 16), (strip, 1),
-               (along_row, false), (stages, 2), (copy_bytes, 16), (slices, 1), (promote_stages, 0), (bias_slices, 1));
+               (along_row, false), (stages, 2), (copy_bytes, 16), (wide, false), (slices, 1), (promote_stages, 0),
+               (scan_slices, 1), (bias_slices, 1));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceBlocks, kHaloH, kPeriodW, kOuterTaps,
                    kWarpTapsW, kWarpInTiles, kWarpOutTiles, kWarpOutLoads, kAccumulators, kTotals, kKSteps, kStrips,
                    kOwnStrips, kStripProducts, kStripLoads, kInnerPlanes, kPlaneLoads, kInputBytes, kWindowBytes,
-                   kStageBytes, kPixels, kInputTurns, kWindowTurns, kBatchWords, kTaps, kSharedBytes, kAlignment);
+                   kStageBytes, kPixels, kInputTurns, kWindowTurns, kBatchWords, kTaps, kSharedBytes, kAlignment,
+                   kVector, kParts, kScanTiles, kScanSharedBytes, kScannedChannels);
 
 using Facts = FactsOf<Block>;
 
-/// How positions are brought: by the largest asynchronous copies that the pixels' channels allow, or through registers
-/// where they allow none, and where channels come first.
-std::int64_t copy_bytes_of(const Facts& f) {
+bool splits(const Facts& f) {
+  return grad_weight::splits(f.layer);
+}
+double products_of_value(const Facts& f) {
+  return splits(f) ? grad_weight::kSplitProducts : 1;
+}
+
+/// How positions are brought: by the largest asynchronous copies that the pixels' channels allow. Through registers
+/// where they allow none, where channels come first, where values are split, and where there are no such copies; there
+/// whole units of channels, where these are adjacent.
+void choose_copies(const Facts& f, Block& b) {
   const std::int64_t widest = std::gcd(std::gcd(f.group_in, f.group_out) * f.bytes, 16);
-  return f.channels_last && widest >= 4 ? widest : 0;
+  const bool by_copies = !splits(f) && f.target.features.has(Feature::kCpAsync);
+  b.copy_bytes = f.channels_last && widest >= 4 && by_copies ? widest : 0;
+  const std::int64_t unit = f.of(b)[kVector];
+  b.wide = f.channels_last && !by_copies && f.group_in % unit == 0 && f.group_out % unit == 0;
 }
 
 /// Tiles of all positions.
 std::int64_t tiles_of(const Facts& f, const Block& b) {
-  const std::int64_t all_rows = f.sizes.batch * (f.sizes.extents[kHeight] + f.of(b)[kHaloH]);
+  const std::int64_t all_rows = f.sizes.batch * f.sizes.extents[kDepth] * (f.sizes.extents[kHeight] + f.of(b)[kHaloH]);
   return ceil_div(all_rows, b.tile_rows) * ceil_div(f.sizes.extents[kWidth], b.tile_columns);
+}
+
+/// What threads read one by one, of NCHW: 32 adjacent positions of one channel, of which so many rows and columns are
+/// apart. Whole rows of images follow one another in memory.
+struct Rows {
+  double lines;  // of 128 bytes, which a warp's load touches
+  double waste;  // bytes of whole sectors, for each that is wanted
+};
+Rows rows_of(const Facts& f, const Block& b, std::int64_t stride_h, std::int64_t stride_w) {
+  const bool whole = b.tile_columns >= f.sizes.extents[kWidth];
+  const double run = whole ? 32 : static_cast<double>(std::min<std::int64_t>(32, b.tile_columns));
+  const double bytes = run * static_cast<double>((whole ? stride_h : 1) * stride_w * f.bytes);
+  return {.lines = 32 / run * std::max(1.0, bytes / 128),
+          .waste = std::max(32.0, bytes) / (run * static_cast<double>(f.bytes))};
 }
 
 double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const auto warps = static_cast<double>(b.warps_in * b.warps_out * b.warps_taps * b.warps_k);
   const double strips = c.number(kOwnStrips) * warps;  // of all warps, in a stage
-  const double products = strips * c.number(kStripProducts);
+  const double products = products_of_value(f) * strips * c.number(kStripProducts);
   // Vectors of 16 bytes that products load, by eights.
-  const double loads = strips * 4 *
+  const double loads = c.number(kParts) * strips * 4 *
                        (static_cast<double>(b.strip) * c.number(kWarpInTiles) +
                         c.number(kOuterTaps) * c.number(kStripLoads) * c.number(kWarpOutTiles) / 2);
-  const bool tf32 = f.bytes == 4;
+  const bool tf32 = f.layer.compute == Compute::kTf32;
   const double warp_turns = (c.number(kInputTurns) + c.number(kWindowTurns)) * c.number(kThreads) / 32;
   const double rounded = tf32 && b.copy_bytes > 0 ? 1 : 0;
   // Wavefronts of a turn: 16 bytes of each lane are copied, and written again; or each element is loaded.
   const double copied = (1 + 2 * rounded) * c.number(kStageBytes) / f.factors.mma_grad_weight_copied;
-  const double loaded = warp_turns * (16 / static_cast<double>(f.bytes) + 4);
-  // Where channels come first, sectors of grad_y are read again for each plane.
-  const double read_again = f.channels_last ? 1 : std::min<double>(static_cast<double>(f.columns.stride), 4);
-  const double instructions_of_turn =
-      b.copy_bytes > 0 ? f.factors.mma_grad_weight_copy * (1 + rounded) : f.factors.mma_grad_weight_turn;
+  const double input_turns = c.number(kInputTurns) * c.number(kThreads) / 32;
+  const Rows input_rows = rows_of(f, b, 1, 1), window_rows = rows_of(f, b, f.rows.stride, f.columns.stride);
+  const double lines = f.factors.mma_grad_weight_line *
+                       (input_turns * input_rows.lines + (warp_turns - input_turns) * window_rows.lines);
+  const double loaded = (f.channels_last ? warp_turns * (b.wide ? 4 : c.number(kVector)) : lines * c.number(kVector)) +
+                        warp_turns * 4 * c.number(kParts);
+  // Where channels come first, sectors are read whole, those of grad_y for each plane; and lines of memory by halves.
+  const double input_waste = f.channels_last ? 1 : input_rows.waste;
+  const double window_waste = f.channels_last ? 1 : std::min(window_rows.waste, 8.0);
+  const bool narrow = !f.channels_last && b.tile_columns < f.sizes.extents[kWidth];
+  const double memory_waste = narrow ? std::max(1.0, 64 / static_cast<double>(b.tile_columns * f.bytes)) : 1;
+  const double instructions_of_turn = b.copy_bytes > 0 ? f.factors.mma_grad_weight_copy * (1 + rounded)
+                                      : splits(f)      ? f.factors.mma_grad_weight_split
+                                                       : f.factors.mma_grad_weight_turn;
+  // Totals of values that are split: three instructions for an accumulator each 16 steps.
+  const double promoted = splits(f) ? warps * c.number(kAccumulators) * 3 * c.number(kKSteps) / 16 : 0;
   const StageWork stage = {
       .tensor_cycles = products * f.target.sm.mma_cycles,
       .shared_wavefronts = loads * 128 / f.target.sm.shared_bytes_per_cycle + (b.copy_bytes > 0 ? copied : loaded),
-      .instructions = (products + loads / (tf32 ? 1 : 4) + warp_turns * instructions_of_turn +
+      .instructions = (products + loads / (tf32 ? 1 : 4) + warp_turns * instructions_of_turn + promoted +
                        std::ceil(c.number(kPixels) / 32) * f.factors.mma_grad_weight_pixel) /
                       4,
-      .l2_bytes = c.number(kInputBytes) + read_again * c.number(kWindowBytes)};
+      .l2_bytes = input_waste * c.number(kInputBytes) + window_waste * c.number(kWindowBytes)};
   const double stages = std::ceil(static_cast<double>(tiles_of(f, b)) / static_cast<double>(b.slices));
   const auto slices = static_cast<double>(b.slices);
   const double blocks = c.number(kSliceBlocks) * slices / f.target.multiprocessors;  // of an SM
@@ -97,11 +137,11 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
                        outputs * f.factors.mma_grad_weight_output / 128;
   const double sum_bytes = b.slices > 1 ? 8 * slices * c.number(kWeights) : 0;  // written and read again
   return seconds_of(f.target,
-                    {.launches = b.slices > 1 ? 2.0 : 1.0,
+                    {.launches = (b.slices > 1 ? 2.0 : 1.0) + (splits(f) ? 1 : 0),
                      .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
                      .waves = std::ceil(blocks),
                      .wave_cycles = block,
-                     .memory_bytes = f.cost.bytes + sum_bytes / 2,
+                     .memory_bytes = f.cost.bytes * (splits(f) ? 2 : 1) * memory_waste + sum_bytes / 2,
                      .hidden_less = f.factors.hidden_less,
                      .measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_grad_weight_beside_wgmma
                                                                         : f.factors.mma_grad_weight_measured});
@@ -111,8 +151,10 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
 std::int64_t registers_of(const Block& b, Constants& c) {
   // Of grad_y what later steps of a strip need, too.
   const std::int64_t kept = std::min(c[kInnerPlanes] * (c[kPlaneLoads] - b.strip + 1), c[kStripLoads]);
-  const std::int64_t fragments = 4 * (b.strip * c[kWarpInTiles] + (kept + 1) * c[kWarpOutLoads]);
-  return round_up(c[kAccumulators] + fragments + c[kBatchWords] + kOtherRegisters, 8);
+  const std::int64_t fragments = 4 * c[kParts] * (b.strip * c[kWarpInTiles] + (kept + 1) * c[kWarpOutLoads]);
+  // Where values are split: accumulators of both parts, and totals.
+  const std::int64_t sums = (c[kParts] == 2 ? 3 : 1) * c[kAccumulators];
+  return round_up(sums + fragments + c[kBatchWords] + kOtherRegisters, 8);
 }
 
 /// Whether a block fits an SM; chooses how many do.
@@ -158,7 +200,7 @@ double choose_slices(const Facts& f, Block& b) {
   double least = 0;
   for (const Slices& choice : slice_choices(facts)) {
     b.slices = choice.slices;
-    b.promote_stages = choice.promote_stages;
+    b.promote_stages = splits(f) ? 0 : choice.promote_stages;
     const double seconds = seconds_of(f, b, f.of(b));
     if (least == 0 || seconds < least) {
       best = b;
@@ -171,7 +213,8 @@ double choose_slices(const Facts& f, Block& b) {
 
 /// Rows and columns of the positions of a stage.
 std::vector<std::pair<std::int64_t, std::int64_t>> tile_choices(const Facts& f, std::int64_t k, std::int64_t least) {
-  const std::int64_t width = f.sizes.extents[kWidth], all_rows = f.sizes.batch * f.sizes.extents[kHeight];
+  const std::int64_t width = f.sizes.extents[kWidth],
+                     all_rows = f.sizes.batch * f.sizes.extents[kDepth] * f.sizes.extents[kHeight];
   std::vector<std::pair<std::int64_t, std::int64_t>> out;
   for (const std::int64_t columns : {k / 4, k / 2, k, 3 * k / 2, 2 * k, 3 * k, 4 * k, 8 * k, 16 * k}) {
     // The narrowest are for narrow images alone.
@@ -191,8 +234,9 @@ std::vector<std::pair<std::int64_t, std::int64_t>> tile_choices(const Facts& f, 
 /// Whether the warps of a stage can share strips of that length, and threads keep what these load.
 bool fits_strip(const Facts& f, const Block& b) {
   Constants& c = f.of(b);
-  return b.strip == 1 || (b.strip * c[kWarpInTiles] <= kMostKept && c[kStripProducts] <= kMostStripProducts &&
-                          c[kBatchWords] <= kMostBatchWords);
+  const std::int64_t parts = c[kParts], products = static_cast<std::int64_t>(products_of_value(f));
+  return b.strip == 1 || (parts * b.strip * c[kWarpInTiles] <= kMostKept &&
+                          products * c[kStripProducts] <= kMostStripProducts && c[kBatchWords] <= kMostBatchWords);
 }
 
 /// The longest strip of a stage that its warps can share.
@@ -201,6 +245,9 @@ bool choose_strip(const Facts& f, Block& b) {
   const std::int64_t part = b.tile_columns % k == 0 ? k : b.tile_columns % (k / 2) == 0 ? k / 2 : k / 4;
   const std::int64_t rows = b.tile_rows * part / k;
   if (rows * k != b.tile_rows * part) {
+    return false;
+  }
+  if (splits(f) && b.tile_rows * b.tile_columns > grad_weight::kMostSplitSteps * k * b.warps_k) {
     return false;
   }
   for (b.strip = kMostStrip; b.strip >= 1; b.strip /= 2) {
@@ -247,7 +294,8 @@ void add_positions(const Facts& f, Block b, bool is_large, std::vector<Block>& o
       for (b.tile_rows = 1; b.tile_rows <= strips; b.tile_rows *= 2) {
         Block tile(b);
         tile.tile_columns = strips / b.tile_rows * b.strip * k;
-        if (tile.tile_columns < 2 * f.sizes.extents[kWidth] && strips % b.warps_k == 0 && fits_strip(f, tile)) {
+        if (tile.tile_columns < 2 * f.sizes.extents[kWidth] && strips % b.warps_k == 0 &&
+            (!splits(f) || strips / b.warps_k * b.strip <= grad_weight::kMostSplitSteps) && fits_strip(f, tile)) {
           found.add(f, tile);
         }
       }
@@ -265,8 +313,10 @@ void add_warps(const Facts& f, Block b, bool is_large, std::vector<Block>& out) 
       const std::int64_t taps = b.taps_h * (b.taps_w / b.warps_taps);
       const std::int64_t accumulators = taps * in * outs * 4;
       const bool whole_in = in * 16 >= f.group_in, whole_out = outs * 8 >= f.group_out;
-      if (accumulators > 128 || (in > 1 && (in / 2) * 16 >= f.group_in) || (outs > 1 && outs / 2 * 8 >= f.group_out) ||
-          (is_large && accumulators < kLeastAccumulators && !(whole_in && whole_out))) {
+      if (accumulators > f.of({})[kMostAccumulators] || (in > 1 && (in / 2) * 16 >= f.group_in) ||
+          (outs > 1 && outs / 2 * 8 >= f.group_out) ||
+          (is_large && accumulators < (splits(f) ? kLeastSplitAccumulators : kLeastAccumulators) &&
+           !(whole_in && whole_out))) {
         continue;
       }
       for (const std::int64_t warps_in : {1, 2, 4}) {
@@ -293,14 +343,31 @@ void add_warps(const Facts& f, Block b, bool is_large, std::vector<Block>& out) 
 
 struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
   static constexpr Direction kDirection = Direction::kGradWeight;
-  static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16,        Feature::kMmaBf16,
-                                      Feature::kMmaTf32,  Feature::kPackedConvert, Feature::kCpAsync};
+  static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16K8};
+  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
+  static constexpr bool kTakesDepth = true;
   static constexpr std::size_t kMostPlans = 10;
 
-  static Checks checks(const Layer& layer) { return {check_group_channels(layer)}; }
-  static Parameters parameters(const Problem& problem) { return grad_weight::parameters_of(problem); }
+  static Checks checks(const Layer& layer) {
+    // Values are split by units of eight channels, and scanned by four.
+    return {check_group_channels(layer),
+            grad_weight::splits(layer) ? grad_weight::check_channels_last(layer, 8) : Result<void>{}};
+  }
+  static Checks size_checks(const Facts& f) {
+    return {check_warp_products(f.target, f.layer.compute, kNeeds),
+            splits(f) ? check_split_products(f.target) : Result<void>{}};
+  }
+  static Parameters parameters(const Problem& problem) {
+    Parameters p = grad_weight::parameters_of(problem);
+    p.emplace("Word", TypeName{grad_weight::splits(problem.layer) ? "float" : "unsigned int"});
+    return p;
+  }
   static Blocks blocks(const Facts& f) {
-    const Block first = {.copy_bytes = copy_bytes_of(f), .bias_slices = bias_slices(f.problem)};
+    Block first = {.bias_slices = bias_slices(f.problem)};
+    choose_copies(f, first);
+    if (splits(f)) {
+      first.scan_slices = scan_slices(f.target, f.of(first)[kScanTiles]);
+    }
     std::vector<Block> out;
     for (const bool is_large : {true, false}) {
       for (const auto& [taps_h, taps_w] : tap_rectangles(f.rows, f.columns)) {
@@ -329,16 +396,17 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
     return {fmt::format("a block makes {}x{} taps of {} by {} channels; {} slice{}", b.taps_h, b.taps_w,
                         std::min(b.block_in, f.group_in), std::min(b.block_out, f.group_out), b.slices,
                         b.slices == 1 ? "" : "s"),
-            fmt::format("tensor cores: {} warps make products over positions of {} x {} channels by {} taps; {} stages "
-                        "of {}x{} positions{}{}{}",
-                        c[kThreads] / 32, 16 * c[kWarpInTiles], 8 * c[kWarpOutTiles], b.taps_h * c[kWarpTapsW],
-                        b.stages, b.tile_rows, b.tile_columns, b.along_row ? ", strips along rows" : "",
-                        b.copy_bytes > 0 ? "" : " through registers",
+            fmt::format("tensor cores: {} warps make {}products over positions of {} x {} channels by {} taps; {} "
+                        "stages of {}x{} positions{}{}{}",
+                        c[kThreads] / 32, splits(f) ? "three f16 " : "", 16 * c[kWarpInTiles], 8 * c[kWarpOutTiles],
+                        b.taps_h * c[kWarpTapsW], b.stages, b.tile_rows, b.tile_columns,
+                        b.along_row ? ", strips along rows" : "", b.copy_bytes > 0 ? "" : " through registers",
                         b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "")};
   }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    return {.blocks_per_tile = b.slices * c[kSliceBlocks],
-            .bounds = staged_bounds(f.layer, b.tile_rows, b.tile_columns)};
+    return by_planes(
+        {.blocks_per_tile = b.slices * c[kSliceBlocks], .bounds = staged_bounds(f.layer, b.tile_rows, b.tile_columns)},
+        f.layer, Quantity::kInDepth);
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     add_slices(launch, f.layer,
@@ -346,6 +414,9 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
                 .weights = c[kWeights],
                 .bias_slices = b.bias_slices,
                 .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0});
+    if (splits(f)) {
+      add_scan(launch, b.scan_slices, c[kScanTiles], c[kScanSharedBytes], c[kScannedChannels]);
+    }
   }
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "generator/planner/plan/layer_parameters.h"
+#include "generator/planner/search/checks.h"
 
 namespace convtgen {
 
@@ -39,6 +40,21 @@ Result<void> check_target_and_compute(const Problem& problem, Features needs, st
     return fail(fmt::format("compute {}; it takes {}", name_of(problem.layer.compute), names));
   }
   return {};
+}
+
+Result<void> check_warp_products(const Target& target, Compute compute, Features needs) {
+  return check_features(target, compute == Compute::kTf32   ? needs + Features{Feature::kMmaTf32}
+                                : compute == Compute::kBf16 ? needs + Features{Feature::kMmaBf16}
+                                                            : needs);
+}
+
+Result<void> check_split_products(const Target& target) {
+  constexpr double kProducts = 3, kMultiplyAdds = 16 * 8 * 16;               // of a warp's product
+  const double products = kProducts * target.sm.mma_cycles / kMultiplyAdds;  // cycles of an SM for a multiply-add
+  const double others = 2 * target.multiprocessors * target.sm.clock_hz / target.f32_flops;
+  return require(products < others,
+                 "three products of f16 take {:.2f} times as long as one of f32 without tensor cores; at most 1",
+                 products / others);
 }
 
 std::int64_t row_channels(const Layer& layer) {
