@@ -154,16 +154,17 @@ class Draw:
         of strides in the input, for the templates that take them."""
         fields["in"], fields["out"] = fields["out"], fields["in"]
         if not FACTS[cell.template]["strided_grad_input"] or self._chance(0.25):
-            fields["stride"] = [1, 1]
-            fields["output_padding"] = [min(fields["output_padding"][axis], fields["dilation"][axis] - 1) for axis in (0, 1)]
+            fields["stride"] = [1 for _ in fields["stride"]]
+            fields["output_padding"] = [min(more, dilation - 1)
+                                        for more, dilation in zip(fields["output_padding"], fields["dilation"])]
         unit = 4 if DTYPES[cell.mode] == "f32" else 8
-        if cell.layout == "nchw" and fields["stride"][1] == 1 and self._chance(0.8):
-            fields["sizes"][2] += -self._out_width(fields) % unit  # rows of the gradient that are whole vectors
+        if cell.layout == "nchw" and fields["stride"][-1] == 1 and self._chance(0.8):
+            fields["sizes"][-1] += -self._out_width(fields) % unit  # rows of the gradient that are whole vectors
 
     @staticmethod
     def _out_width(fields):
-        return ((fields["sizes"][2] - 1) * fields["stride"][1] - 2 * fields["padding"][1]
-                + fields["dilation"][1] * (fields["kernel"][1] - 1) + fields["output_padding"][1] + 1)
+        return ((fields["sizes"][-1] - 1) * fields["stride"][-1] - 2 * fields["padding"][-1]
+                + fields["dilation"][-1] * (fields["kernel"][-1] - 1) + fields["output_padding"][-1] + 1)
 
     def _force(self, wanted, fields):
         """Gives a layer a property that it may lack."""
