@@ -21,6 +21,20 @@ constexpr bool kHasDepth = P::depth != 1 || P::kernel_d != 1 || P::stride_d != 1
                            P::padding_d != 0 || P::output_padding_d != 0;
 constexpr int kPhases = P::stride_d * P::stride_h * P::stride_w;
 
+// Pixels as products read them: with channels last, as x is or is arranged before; then a group is whole vectors.
+constexpr int kGroupChannels = P::channels_last ? kGroupIn : ceil_div(kGroupIn, kVector) * kVector;
+constexpr int kInputPixelBytes = P::groups * kGroupChannels * kBytes;
+
+// What arranges x: a warp takes pixels whose elements of a channel are a sector, and some vectors of these; a block
+// takes the same vectors of eight times as many pixels.
+constexpr int kArrangers = 256;
+constexpr int kSectorPixels = 32 / kBytes;
+constexpr int kSharedVectors = 32 / kSectorPixels;  // that the lanes of a warp arrange at once
+constexpr int kPartVectors = 4 * kSharedVectors;
+constexpr int kAllVectors = P::groups * kGroupChannels / kVector;
+constexpr int kArrangeParts = ceil_div(kAllVectors, kPartVectors);
+constexpr int kArrangedPixels = kArrangers / 32 * kSectorPixels;  // of a block
+
 constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kKBlocks = ceil_div(kGroupIn, P::block_k);
 constexpr int kChannelTiles = ceil_div(kGroupOut, P::block_n);
@@ -81,7 +95,7 @@ constexpr int kPositionBitsOffset = kStoredOffset + P::block_m * 8;
 constexpr int kBiasOffset = kPositionBitsOffset + P::block_m * 4;
 constexpr int kSharedBytes = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);
 
-constexpr int kAlignment = 16;  // of x and y, in bytes
+constexpr int kAlignment = P::channels_last ? 16 : kBytes;  // of x and y, in bytes
 
 constexpr int kMostAccumulators = 128;  // of a thread
 constexpr int kAccumulators = kWarpTiles * kWarpChannels / 2;
@@ -90,7 +104,8 @@ static_assert(kWarpRows % 16 == 0 && kWarpChannels % 16 == 0, "warps make whole 
 static_assert(kKSteps >= 2 && kPixelVectors <= 8, "a stage has several k-steps, and pixels of at most 128 bytes");
 static_assert(kPositionStep % 8 == 0 && P::block_m % kPositionStep == 0, "a thread's vectors are swapped alike");
 static_assert(kKBlockWeightBytes % (16 * kThreads) == 0, "threads copy equally many weights");
-static_assert(kGroupIn % kVector == 0, "channels are whole vectors");
+static_assert(kGroupChannels % kVector == 0, "channels are whole vectors");
+static_assert(P::channels_last || P::store == 1, "planes are stored element by element");
 static_assert(kTapBits < 32, "a word has a bit for each tap, and for the one after the last");
 static_assert(P::input_stride_d * P::input_stride_h * P::input_stride_w == 1 || kPhases == 1,
               "a gradient of the input has one phase");

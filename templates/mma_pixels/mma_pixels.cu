@@ -5,7 +5,7 @@
 // constant distance from the position (at input_stride times the position, for a gradient of the input). So each phase
 // is a product of its own, over its taps and all input channels. A stage has the pixels that a tap reads for a block's
 // positions, with zeros outside of the image, and the tap's weights. Another kernel has packed these in the order in
-// which lanes hold them.
+// which lanes hold them. In nchw a third one arranges x with channels last, and rounds it for tf32.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -85,6 +85,47 @@ extern "C" __global__ void __launch_bounds__(kPackers)
   }
 }
 
+// ---- Arranging ----
+
+// Writes x, which is in nchw, with channels last; zeros behind a group's channels.
+extern "C" __global__ void __launch_bounds__(kArrangers)
+    arrange_input(const Element* __restrict__ x, unsigned char* __restrict__ arranged, int batch, int depth, int height,
+                  int width) {
+  const long long plane =
+      static_cast<long long>(input_depth(depth)) * input_rows(height) * input_columns(width);  // of a channel
+  const int lane = threadIdx.x % 32;
+  const int part = blockIdx.x % kArrangeParts;
+  const long long pixel = static_cast<long long>(blockIdx.x / kArrangeParts) * kArrangedPixels +
+                          threadIdx.x / 32 * kSectorPixels + lane % kSectorPixels;
+  if (pixel < batch * plane) {
+    const Element* from = x + (pixel / plane * P::in_channels * plane + pixel % plane);
+    unsigned char* to = arranged + pixel * kInputPixelBytes;
+#pragma unroll
+    for (int i = 0; i < kPartVectors / kSharedVectors; ++i) {
+      const int vector = part * kPartVectors + i * kSharedVectors + lane / kSectorPixels;
+      if (kAllVectors % kPartVectors == 0 || vector < kAllVectors) {
+        const int group = P::groups == 1 ? 0 : vector / (kGroupChannels / kVector);
+        const int first = (vector - group * (kGroupChannels / kVector)) * kVector;  // channel of the group
+        unsigned int words[kVector];
+#pragma unroll
+        for (int c = 0; c < kVector; ++c) {
+          words[c] = 0;
+          if (kGroupIn % kVector == 0 || first + c < kGroupIn) {
+            words[c] = operand(bits_of(from[(group * kGroupIn + first + c) * plane]));
+          }
+        }
+        if constexpr (kVector == 4) {
+          *reinterpret_cast<uint4*>(to + vector * 16) = make_uint4(words[0], words[1], words[2], words[3]);
+        } else {
+          *reinterpret_cast<uint4*>(to + vector * 16) =
+              make_uint4(words[0] | words[1] << 16, words[2] | words[3] << 16, words[4] | words[5] << 16,
+                         words[6] | words[7] << 16);
+        }
+      }
+    }
+  }
+}
+
 // ---- Positions ----
 
 // An axis of a phase: its first output, its taps, of which the first is `first`, and where that one reads.
@@ -153,11 +194,14 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     if (kHasDepth) {
       bits |= taps_within(iz, in_d, kPhaseTapsD, kOffsetStepD) << kFirstBitD;
     }
+    const long long out_image = image * P::out_channels * out_d;
     const bool is_stored = image < batch && (!kHasDepth || oz < out_d) && oy < out_h && ox < out_w;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] =
-        (((image * in_d + iz) * in_h + iy) * in_w + ix) * (P::in_channels * kBytes);
+        (((image * in_d + iz) * in_h + iy) * in_w + ix) * kInputPixelBytes;
     reinterpret_cast<long long*>(shared + kStoredOffset)[i] =
-        is_stored ? (((image * out_d + oz) * out_h + oy) * out_w + ox) * P::out_channels : -1;
+        !is_stored         ? -1
+        : P::channels_last ? (((image * out_d + oz) * out_h + oy) * out_w + ox) * P::out_channels
+                           : ((out_image + oz) * out_h + oy) * out_w + ox;
     reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = image < batch ? bits : 0;
   }
 }
@@ -188,7 +232,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
       const long long before =
           (static_cast<long long>(tap_d * kOffsetStepD) * in_h + tap_h * kOffsetStepH) * in_w + tap_w * kOffsetStepW;
       const int kd = kHasDepth ? planes.first + tap_d * kTapStepD : 0;
-      tap.from = -before * (P::in_channels * kBytes);
+      tap.from = -before * kInputPixelBytes;
       tap.bits = 1u << tap_w | 1u << (tap_h + kFirstBitH) | (kHasDepth ? 1u << (tap_d + kFirstBitD) : 0u);
       tap.number = (kd * P::kernel_h + rows.first + tap_h * kTapStepH) * P::kernel_w + columns.first + tap_w * kTapStepW;
     }
@@ -242,7 +286,8 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
   const int vector = thread % kPixelVectors;
   const int position = thread / kPixelVectors;
   unsigned char* own = to + position * kPixelBytes + (vector ^ swap_of(position)) * 16;
-  const bool is_channel = kGroupIn % P::block_k == 0 || next.k_block * P::block_k + vector * kVector < kGroupIn;
+  const bool is_channel =
+      kGroupChannels % P::block_k == 0 || next.k_block * P::block_k + vector * kVector < kGroupChannels;
   CONVTGEN_UNROLL
   for (int copy = 0; copy < kInputCopies; ++copy) {
     const int i = part * kInputCopies + copy;
@@ -298,7 +343,7 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsig
 }
 
 __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& fragments) {
-  if (P::type == kWgmmaTf32) {
+  if (P::type == kWgmmaTf32 && P::channels_last) {
 #pragma unroll
     for (int tile = 0; tile < kWarpTiles; ++tile) {
 #pragma unroll
@@ -324,9 +369,9 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& frag
 #include "device/epilogue.h"
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's, `y`
-// the block's first channel, `left` how many channels there are from there on.
+// the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* __restrict__ y, const long long* stored,
-                                              const float* bias, int row, int channel, int left) {
+                                              const float* bias, int row, int channel, int left, long long plane) {
 #pragma unroll
   for (int tile = 0; tile < kWarpTiles; ++tile) {
 #pragma unroll
@@ -342,7 +387,7 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* 
             for (int v = 0; v < P::store; ++v) {
               values[v] = epilogue(acc[tile][(i + v) / 2][half * 2 + (i + v) % 2], P::has_bias ? bias[own + v] : 0);
             }
-            store_together(y + to + own, values);
+            store_together(y + to + (P::channels_last ? own : own * plane), values);
           }
         }
       }
@@ -353,8 +398,9 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* 
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
-    mma_pixels(const Element* __restrict__ x, const unsigned char* __restrict__ packed,
-               const Element* __restrict__ bias, Element* __restrict__ y, int batch, int depth, int height, int width) {
+    mma_pixels(const Element* __restrict__ x, const unsigned char* __restrict__ arranged,
+               const unsigned char* __restrict__ packed, const Element* __restrict__ bias, Element* __restrict__ y,
+               int batch, int depth, int height, int width) {
   constexpr int kLastRow = P::kernel_h - 1;
   constexpr int kLastColumn = P::kernel_w - 1;
   const int in_d = input_depth(depth);
@@ -380,8 +426,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
   const int thread = threadIdx.x;
   // The thread's channels of the group's first pixel.
-  const unsigned char* own_x =
-      reinterpret_cast<const unsigned char*>(x) + (group * (kGroupIn * kBytes) + thread % kPixelVectors * 16);
+  const unsigned char* own_x = (P::channels_last ? reinterpret_cast<const unsigned char*>(x) : arranged) +
+                               (group * (kGroupChannels * kBytes) + thread % kPixelVectors * 16);
   if (P::has_bias) {
     for (int i = thread; i < P::block_n; i += kThreads) {
       biases[i] = kGroupOut % P::block_n == 0 || first_out + i < kGroupOut
@@ -463,9 +509,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       multiply_step(acc, fragments[(kKSteps - 1) % 2]);
     }
     async_copy_wait(0);  // copies after the last stage
-    store_outputs(acc, y + (group * kGroupOut + first_out),
-                  reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
-                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels,
-                  kGroupOut - first_out);
+    const long long plane = static_cast<long long>(out_d) * out_h * out_w;
+    store_outputs(acc, y + (group * kGroupOut + first_out) * (P::channels_last ? 1 : plane),
+                  reinterpret_cast<const long long*>(shared + kStoredOffset), biases, warp_m * kWarpRows + lane / 4,
+                  warp_n * kWarpChannels + lane % 4 * kAdjacentChannels, kGroupOut - first_out, plane);
   }
 }

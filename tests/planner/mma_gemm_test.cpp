@@ -48,10 +48,8 @@ TEST(PlanMmaGemm, BlocksFitTheChipsAndAreTheBestFirst) {
 }
 
 TEST(PlanMmaGemm, IsTheFirstChoiceWhereThereIsNoWgmma) {
-  for (const std::string layer : kWindowLayers) {
-    if (layer.contains("nhwc")) {
-      continue;  // mma_pixels takes these
-    }
+  // Of more channels, and of images that are small beside their halo, mma_pixels makes more.
+  for (const std::string layer : {kWindowLayers[1], kWindowLayers[2]}) {
     EXPECT_EQ(plan(problem_of(layer, "sm_80")).value().front().template_name, "mma_gemm") << layer;
     EXPECT_EQ(plan(problem_of(layer, "sm_89")).value().front().template_name, "mma_gemm") << layer;
   }

@@ -41,7 +41,7 @@ TemplateFacts facts_of_mma_pixels() {
   return {
       .name = "mma_pixels",
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},
-      .layouts = {Layout::kNhwc},
+      .layouts = {Layout::kNchw, Layout::kNhwc},
       .packs_weights = true,
       .search = "shifts",
       .drawer = {.place = 11, .depth = true, .no_depthwise = true, .whole_in = true, .strided_grad_input = true},
@@ -52,8 +52,6 @@ TemplateFacts facts_of_mma_pixels() {
                .reason = "architecture sm_75 has no cp.async; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
                          "sm_100, sm_103, sm_110, sm_120, sm_121",
                .architecture = "sm_75"},
-              {.layer = "16 -> 16; kernel 3; compute tf32",
-               .reason = "layout nchw; it takes nhwc, whose pixels are rows of channels"},
               {.layer = "18 -> 16; kernel 3; compute tf32; layout nhwc",
                .reason = "groups of 18 input channels; copies of 16 bytes take multiples of 4"},
               {.layer = "16 -> 16; kernel 40x3; dtype f16; layout nhwc",
@@ -68,6 +66,9 @@ TemplateFacts facts_of_mma_pixels() {
               {.name = "mma_pixels",
                .layer = "conv_transpose2d 256 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 32x32x24; dtype f16; "
                         "layout nhwc; bias; fuse relu",
+               .architecture = "sm_80"},
+              {.name = "mma_pixels_planes",
+               .layer = "conv_transpose2d 512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; compute tf32",
                .architecture = "sm_80"},
               {.name = "mma_pixels_depth",
                .layer = "conv_transpose3d 64 -> 32; kernel 3; stride 2; padding 1; input ?x?x?x?; compute tf32; layout "
@@ -85,6 +86,7 @@ TemplateFacts facts_of_mma_pixels() {
                .compute = Compute::kTf32,
                .layout = Layout::kNhwc,
                .benchmarks = {"dcgan2", "pose3"}},
+              {.group = "pixels_of_planes_tf32", .compute = Compute::kTf32, .benchmarks = {"dcgan2", "pose1"}},
               {.group = "pixels_of_warps_grad_input",
                .compute = Compute::kF16,
                .layout = Layout::kNhwc,
@@ -98,10 +100,14 @@ TemplateFacts facts_of_mma_pixels() {
                           .sizes = {1, {9, 12}}},
                          {.layer = "64 -> 24; kernel 4; stride 2; padding 1; input 2x8x12; dtype bf16; layout nhwc",
                           .sizes = {2, {8, 12}}}},
+      .launched_gradients = {"conv_transpose2d 24 -> 70; kernel 4x4; stride 2x2; padding 1x1; dtype f16; "
+                             "directions grad_input"},
       .packed =
           {
               {.name = "PixelsF16",
                .layer = "conv_transpose2d 24 -> 16; kernel 4; stride 2; padding 1; bias; dtype f16; layout nhwc"},
+              {.name = "PixelsOfPlanes",
+               .layer = "conv_transpose2d 26 -> 16; kernel 4; stride 2; padding 1; compute tf32"},
           },
       .far = {.layers =
                   {
@@ -136,16 +142,25 @@ TemplateFacts facts_of_mma_pixels() {
                .few_blocks = true,
                .block = "block_m 64, block_n 32, adjacent_channels 4, store 4, warps_m 2, warps_n 1, block_k 32, "
                         "stages 3"},
+              {.name = "mma_pixels_planes",
+               .layer = "conv_transpose2d 50 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x5x5; compute tf32",
+               .least_mutants = 8,
+               .unseen = 1,
+               .few_blocks = true,
+               .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 16, stages 3"},
           },
       .wrong_numbers =
           {
-              .rounding = {{.name = "Pixels",
+              .rounding = {{.name = "PixelsOfPlanes",
+                            .layer = "conv_transpose2d 18 -> 8; kernel 2x2; input 1x7x12; compute tf32"},
+                           {.name = "Pixels",
                             .layer = "conv_transpose2d 20 -> 8; kernel 2x2; input 1x7x12; compute tf32; layout nhwc"}},
           },
       .nans =
           {
               {.name = "mma_pixels",
                .rest = "20 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 5x6x7; layout nhwc"},
+              {.name = "mma_pixels_planes", .rest = "18 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 5x6x7"},
           },
   };
 }

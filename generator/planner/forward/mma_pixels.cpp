@@ -32,7 +32,7 @@ CONVTGEN_BLOCK(Block, (block_m, 64), (block_n, 32), (adjacent_channels, 1), (sto
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kTapBits, kTaps, kPhases, kKSteps, kKBlocks, kNTiles, kWarpTiles,
                    kWarpChannels, kAccumulators, kCopies, kWeightCopies, kStageBytes, kThreads, kSharedBytes,
-                   kPackedBytes, kPackedRows, kAlignment);
+                   kPackedBytes, kPackedRows, kAlignment, kInputPixelBytes, kArrangedPixels, kArrangeParts);
 
 using Facts = FactsOf<Block>;
 
@@ -71,8 +71,12 @@ bool choose_stages(const Facts& f, Block& b) {
   return needs.registers * needs.threads <= kRegistersOfSm;
 }
 
-/// Adjacent channels of a thread, all of which it stores together.
+/// Adjacent channels of a thread, all of which it stores together; in nchw what products have, one by one.
 void choose_store(const Facts& f, Block& b) {
+  if (!f.channels_last) {
+    b.adjacent_channels = 2;
+    return;
+  }
   b.store = b.adjacent_channels = halved_until(f.vector, [&](std::int64_t store) {
     return b.block_n / b.warps_n % (4 * store) == 0 && f.group_out % store == 0;
   });
@@ -85,9 +89,8 @@ struct MmaPixels : ExchangingPlanner<Facts, kConstants> {
   static constexpr std::size_t kMostPlans = 10;
 
   static Checks checks(const Layer& layer) {
-    return {require(layer.layout == Layout::kNhwc, "layout nchw; it takes nhwc, whose pixels are rows of channels"),
-            check_group_channels(layer),
-            require(layer.in_channels / layer.groups * bytes_of(layer.dtype) % 16 == 0,
+    return {check_group_channels(layer),
+            require(layer.layout == Layout::kNchw || layer.in_channels / layer.groups * bytes_of(layer.dtype) % 16 == 0,
                     "groups of {} input channels; copies of 16 bytes take multiples of {}",
                     layer.in_channels / layer.groups, 16 / bytes_of(layer.dtype))};
   }
@@ -139,7 +142,7 @@ struct MmaPixels : ExchangingPlanner<Facts, kConstants> {
     const double k_steps = c.number(kKSteps);
     const double loads = warps * k_steps * (c.number(kWarpTiles) + c.number(kWarpChannels) / 16);  // of 512 bytes
     const double products = warps * k_steps * c.number(kWarpTiles) * c.number(kWarpChannels) / 8;
-    const double rounded = f.bytes == 4 ? warps * k_steps * c.number(kWarpTiles) * 8 : 0;
+    const double rounded = f.bytes == 4 && f.channels_last ? warps * k_steps * c.number(kWarpTiles) * 8 : 0;
     const double copies = warps * (c.number(kCopies) * f.factors.mma_pixels_copy + c.number(kWeightCopies) * 2);
     const StageWork stage = {
         .tensor_cycles = products * sm.mma_cycles,
@@ -157,11 +160,20 @@ struct MmaPixels : ExchangingPlanner<Facts, kConstants> {
         stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_pixels_wait / (warps * at_once)) +
                   f.factors.mma_pixels_stage / at_once) +
         outputs * output_instructions / 128 + f.factors.mma_pixels_begin / at_once;
-    return call_seconds(
-        f, {.packed_bytes = c.number(kPackedBytes),
-            .waves = std::ceil(blocks),
-            .wave_cycles = tile,
-            .measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_gemm_beside_wgmma : 1});
+    const double measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_gemm_beside_wgmma : 1;
+    return call_seconds(f, {.packed_bytes = c.number(kPackedBytes),
+                            .waves = std::ceil(blocks),
+                            .wave_cycles = tile,
+                            .measured = measured}) +
+           (f.channels_last ? 0 : measured * plane_seconds(f, c));
+  }
+  /// Of x that is arranged, by a launch of its own, and of outputs that go to planes in pieces of sectors.
+  static double plane_seconds(const Facts& f, Constants& c) {
+    const double moved = 2 * static_cast<double>(f.shape.input_elements / f.layer.in_channels) *
+                         c.number(kInputPixelBytes) / f.target.bytes_per_second;
+    const std::int64_t piece = std::min(8 * f.bytes, std::max(f.bytes, 32 / f.columns.stride));
+    return f.target.launch_seconds + moved +
+           piece_seconds(f.target, static_cast<double>(f.shape.output_elements * f.bytes), piece);
   }
   static bool alike(const Block& one, const Block& other) {
     return one.block_m == other.block_m && one.block_n == other.block_n && one.warps_m == other.warps_m;
@@ -190,6 +202,19 @@ struct MmaPixels : ExchangingPlanner<Facts, kConstants> {
     grid = by_planes(std::move(grid), f.layer, Quantity::kOutDepth);  // its bound
     grid.axes = {{{.factor = image_positions(f), .per = Quantity::kBatch}, b.block_m}};
     return grid;
+  }
+  static void add(LaunchPlan& launch, const Facts& f, const Block&, Constants& c) {
+    if (f.channels_last) {
+      return;
+    }
+    launch.kernels.insert(launch.kernels.end() - 1,
+                          {.function = "arrange_input",
+                           .suffix = "_arrange",
+                           .grid = {.axes = {{per(Quantity::kInPixels), c[kArrangedPixels]}},
+                                    .blocks_per_tile = c[kArrangeParts]}});
+    launch.regions.push_back({.name = "arranged",
+                              .what = "the input with channels last",
+                              .bytes = {.factor = c[kInputPixelBytes], .per = Quantity::kInPixels}});
   }
 };
 
