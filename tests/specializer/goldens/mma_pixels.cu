@@ -120,6 +120,7 @@ constexpr int kPositionStep = 32;             // from a position that a thread c
 
 // ---- Shared memory and packed weights, in bytes ----
 
+constexpr int kInputPixelBytes = 512;
 constexpr int kPixelBytes = 64;
 constexpr int kInputBytes = 8192;
 constexpr int kStepBytes = 4096;
@@ -282,8 +283,8 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int ox = m_w * 2 + columns.phase;
     unsigned int bits = taps_within(ix) | (taps_within_2(iy) << 2);
     const bool is_stored = plane < batch && oy < 64 && ox < 48;
-    reinterpret_cast<long long*>(shared + kReadOffset)[i] = ((plane * 32 + iy) * 24 + ix) * 512;
-    reinterpret_cast<long long*>(shared + kStoredOffset)[i] = is_stored ? ((plane * 64 + oy) * 48 + ox) * 256 : -1;
+    reinterpret_cast<long long*>(shared + kReadOffset)[i] = ((plane * 32 + iy) * 24 + ix) * kInputPixelBytes;
+    reinterpret_cast<long long*>(shared + kStoredOffset)[i] = !is_stored ? -1 : ((plane * 64 + oy) * 48 + ox) * 256;
     reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = plane < batch ? bits : 0;
   }
 }
@@ -310,7 +311,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
       const int tap_w = i % columns.taps;
       const int tap_h = i / columns.taps % rows.taps;
       const long long before = static_cast<long long>(tap_h) * 24 + tap_w;
-      tap.from = -before * 512;
+      tap.from = -before * kInputPixelBytes;
       tap.bits = (1u << tap_w) | (1u << (tap_h + 2));
       tap.number = (rows.first + tap_h * 2) * 4 + columns.first + tap_w * 2;
     }
@@ -456,7 +457,7 @@ __device__ __forceinline__ float epilogue(float acc, float bias) {
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
 // `y`
-// the block's first channel, `left` how many channels there are from there on.
+// the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, unsigned short* __restrict__ y,
                                               const long long* stored, const float* bias, int row, int channel) {
   #pragma unroll

@@ -107,6 +107,7 @@ constexpr int kPositionStep = 32;             // from a position that a thread c
 
 // ---- Shared memory and packed weights, in bytes ----
 
+constexpr int kInputPixelBytes = 256;
 constexpr int kPixelBytes = 64;
 constexpr int kInputBytes = 16384;
 constexpr int kStepBytes = 1024;
@@ -252,9 +253,10 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     unsigned int bits = taps_within(ix, in_w) | (taps_within(iy, in_h) << 2);
     bits |= taps_within(iz, in_d) << 4;
     const bool is_stored = image < batch && oz < out_d && oy < out_h && ox < out_w;
-    reinterpret_cast<long long*>(shared + kReadOffset)[i] = (((image * in_d + iz) * in_h + iy) * in_w + ix) * 256;
+    reinterpret_cast<long long*>(shared + kReadOffset)[i] =
+        (((image * in_d + iz) * in_h + iy) * in_w + ix) * kInputPixelBytes;
     reinterpret_cast<long long*>(shared + kStoredOffset)[i] =
-        is_stored ? (((image * out_d + oz) * out_h + oy) * out_w + ox) * 32 : -1;
+        !is_stored ? -1 : (((image * out_d + oz) * out_h + oy) * out_w + ox) * 32;
     reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = image < batch ? bits : 0;
   }
 }
@@ -284,7 +286,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
       const int tap_d = i / columns.taps / rows.taps;
       const long long before = (static_cast<long long>(tap_d) * in_h + tap_h) * in_w + tap_w;
       const int kd = planes.first + tap_d * 2;
-      tap.from = -before * 256;
+      tap.from = -before * kInputPixelBytes;
       tap.bits = (1u << tap_w) | (1u << (tap_h + 2)) | (1u << (tap_d + 4));
       tap.number = (kd * 3 + rows.first + tap_h * 2) * 3 + columns.first + tap_w * 2;
     }
@@ -438,7 +440,7 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& frag
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
 // `y`
-// the block's first channel, `left` how many channels there are from there on.
+// the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y, const long long* stored,
                                               int row, int channel) {
   #pragma unroll
