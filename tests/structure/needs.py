@@ -3,8 +3,8 @@
     needs.py ROOT          prints each header whose list is not that of the names; exits with 1 if there is one
     needs.py ROOT --write  writes the lists
 
-Headers of the folders that templates share (forward_gemm, grad_weight, mma_window, output_rows, window) use names of the template's
-layout.h, or of headers that stand before them. The list begins with "// Needs:" and stands before "#pragma once". It has
+Headers of the folders that templates share, those without a .cu, use names of the template's layout.h, or of headers
+that stand before them. Those of device/ stand alone. The list begins with "// Needs:" and stands before "#pragma once". It has
 the names that the templates define somewhere, and neither the header nor what it includes.
 """
 
@@ -13,7 +13,7 @@ import re
 import sys
 import textwrap
 
-FOLDERS = ("forward_gemm", "grad_weight", "mma_window", "output_rows", "window")
+ALONE = "device"  # the shared headers that need no names
 UNREAD = re.compile(r'//[^\n]*|/\*.*?\*/|^#[^\n]*|"(?:[^"\\\n]|\\.)*"', re.DOTALL | re.MULTILINE)
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 NAME = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*")
@@ -80,9 +80,10 @@ def main(root, write):
     folder = pathlib.Path(root) / "templates"
     files = {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*"))
              if path.suffix in (".h", ".cu")}
+    not_shared = {path.split("/")[0] for path in files if path.endswith(".cu")} | {ALONE}
     wrong = 0
     for path in files:
-        if path.split("/")[0] not in FOLDERS:
+        if path.split("/")[0] in not_shared:
             continue
         wanted = with_block(files[path], needs_of(files, path))
         if wanted == files[path]:

@@ -40,7 +40,8 @@ __device__ inline int one() {
 class NeedsTest(unittest.TestCase):
     def tree(self, shared):
         folder = pathlib.Path(tempfile.mkdtemp())
-        for path, text in {"shift/layout.h": LAYOUT, "forward_gemm/rows.h": shared, "device/one.h": DEVICE}.items():
+        for path, text in {"shift/layout.h": LAYOUT, "shift/shift.cu": "", "forward_gemm/rows.h": shared,
+                           "device/one.h": DEVICE}.items():
             (folder / "templates" / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / "templates" / path).write_text(text)
         return folder
