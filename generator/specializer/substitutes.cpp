@@ -44,8 +44,8 @@ __device__ __forceinline__ void mma_k16_f16(float (&d)[4], const unsigned int (&
         "async_copy_16",
         Feature::kCpAsync,
         {},
-        R"(// Copies `bytes` (0 to 16) from global to shared memory, through registers, and writes zeros for the rest of 16;
-// aligned to 16.
+        R"(// Copies `bytes` (0 to 16) from global to shared memory, through registers, and writes zeros for the rest of
+// 16; aligned to 16.
 __device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
   uint4 value = make_uint4(0, 0, 0, 0);
   if (bytes == 16) {

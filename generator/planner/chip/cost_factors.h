@@ -20,14 +20,14 @@ namespace convtgen {
   FACTOR(rows_exchanged, 6.688, "the same for one that goes through shared memory") \
   FACTOR(rows_staged, 24.8, "the same for an element of input or weights that an asynchronous copy stages") \
   FACTOR(rows_staged_registers, 39.38, "the same for one that comes through registers") \
-  FACTOR(rows_wait, 2.351, "times a warp's instructions that an SM waits, of which its other warps hide their share") \
+  FACTOR(rows_wait, 2.351, "times a warp's instructions that an SM waits; its other warps hide their share") \
   FACTOR(rows_weight_wavefronts, 4.414, "of shared memory for a vector of weights that lanes share") \
   FACTOR(mma_rows_product, 13, "issue slots of mma_rows for a product of a warp, with its weights") \
   FACTOR(mma_rows_exchanged, 13, "the same for two words of each lane that are written to shared memory") \
   FACTOR(mma_rows_stored, 13, "the same for a vector of each lane that is stored") \
   FACTOR(mma_rows_staged, 5, "the same for 16 bytes of input of each lane that are staged") \
   FACTOR(mma_rows_weight, 29, "the same for a weight of each lane that is staged") \
-  FACTOR(mma_rows_wait, 3.4, "times a warp's work that an SM waits, of which its other warps hide their share") \
+  FACTOR(mma_rows_wait, 3.4, "times a warp's work that an SM waits; its other warps hide their share") \
   FACTOR(mma_rows_part_lines, 1.09, "times as long as moving everything once where blocks store parts of lines") \
   FACTOR(gemm_producer, 8, "of a producer warp for an instruction, with two consumer warps") \
   FACTOR(gemm_k_block, 133.8, "of a stage's barriers, and of a pipeline that fills") \
@@ -93,7 +93,7 @@ namespace convtgen {
   FACTOR(grad_weight_split_word, 7, "the same of values that are scaled and split") \
   FACTOR(grad_weight_latency, 1000, "until a batch has come") \
   FACTOR(grad_weight_row_word, 16, "of a thread for each word of a row that it loads, rounds and stores") \
-  FACTOR(grad_weight_row_measured, 1.3, "median of measured / predicted of stages with such words, beside that of all") \
+  FACTOR(grad_weight_row_measured, 1.3, "median of measured / predicted of stages with such words, times that of all") \
   FACTOR(grad_weight_row_copy, 75, "of a tensor copy of a row where lanes issue one after the other") \
   FACTOR(grad_weight_turn, 2.5, "of a warp to turn eight positions of eight channels, 16 bits") \
   FACTOR(grad_weight_turn_tf32, 6, "the same in tf32, word by word") \
@@ -132,7 +132,7 @@ namespace convtgen {
   FACTOR(phase_begin, 7000, "until a first stage has come, and until the last outputs are stored") \
   FACTOR(phase_measured, 1.05, "median of measured / predicted") \
   FACTOR(phases_product, 1.6, "of a product of a warp, where its SM's warps make products alone") \
-  FACTOR(phases_wait, 4, "times a warp's work that an SM waits, of which its other warps hide their share") \
+  FACTOR(phases_wait, 4, "times a warp's work that an SM waits; its other warps hide their share") \
   FACTOR(phases_output, 16, "instructions for an output") \
   FACTOR(phases_weight, 0.15, "of a weight that is staged") \
   FACTOR(phases_begin, 3500, "until a first stage has come, and until the last outputs are stored") \
@@ -144,11 +144,11 @@ namespace convtgen {
   FACTOR(mma_gemm_turn, 77, "the same for a vector that is put together in registers") \
   FACTOR(mma_gemm_output, 2.1, "instructions for an output") \
   FACTOR(mma_gemm_store, 14, "the same for each store of outputs") \
-  FACTOR(mma_gemm_wait, 0.68, "times a stage's work that an SM waits, of which its warps hide their share") \
+  FACTOR(mma_gemm_wait, 0.68, "times a stage's work that an SM waits; its warps hide their share") \
   FACTOR(mma_gemm_stage, 1850, "of a stage's barrier, which other blocks hide") \
   FACTOR(mma_gemm_begin, 2200, "until a first stage has come, and until the last outputs are stored") \
   FACTOR(mma_gemm_whole, 1, "share of the time of all SMs that a tile takes which some of them lack") \
-  FACTOR(mma_gemm_crowded, 0.32, "times a stage's work more, where input goes through registers beside many accumulators") \
+  FACTOR(mma_gemm_crowded, 0.32, "times a stage's work more, of input through registers and many accumulators") \
   FACTOR(mma_gemm_read_parts, 1.4, "sectors that a row of the input takes more than it has bytes for, NCHW") \
   FACTOR(mma_gemm_written_parts, 5, "the same of the output") \
   FACTOR(mma_gemm_measured, 0.83, "median of measured / predicted") \

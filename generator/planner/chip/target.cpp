@@ -20,8 +20,8 @@ constexpr Features kTuring = {kLdmatrix, kMmaF16K8};
 constexpr Features kAmpere = kTuring + Features{kMmaF16, kMmaBf16, kMmaTf32, kPackedConvert, kCpAsync, kMbarrier};
 constexpr Features kHopper = kAmpere + Features{kStmatrix, kTma, kCluster, kPdl, kElect};
 
-// What templates of mma.sync are predicted by. `multiply_adds` are an SM's by mma.sync of f16 in a cycle, where a product
-// of 16 x 8 has 16 of depth. The rest is as the H200 has it: nobody measured these chips.
+// What templates of mma.sync are predicted by. `multiply_adds` are an SM's by mma.sync of f16 in a cycle, where a
+// product of 16 x 8 has 16 of depth. The rest is as the H200 has it: nobody measured these chips.
 constexpr SmRates sm_rates(double clock_hz, double multiply_adds, double shared_bytes_per_cycle = 128) {
   return {.clock_hz = clock_hz,
           .mma_cycles = 16 * 8 * 16 / multiply_adds,
@@ -39,6 +39,7 @@ const std::array kTargets = {
            .multiprocessors = 72,
            .max_shared_bytes = 64 * 1024,
            .shared_bytes_per_sm = 64 * 1024,
+           .reserved_shared_bytes = 0,
            .max_threads_per_sm = 1024,
            .bytes_per_second = 0.672e12,
            .f32_flops = 16.3e12,

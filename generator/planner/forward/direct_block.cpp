@@ -142,7 +142,8 @@ void choose_stage(const Facts& f, const Aim& aim, Block& b) {
   b.asynchronous = aim.asynchronous && f.can_copy && 2 * f.of(b)[kChannelBytes] <= f.target.max_shared_bytes;
   if (b.asynchronous) {
     // Two buffers must not cost an SM blocks.
-    const std::int64_t of_block = f.target.shared_bytes_per_sm / blocks_of_sm(f, aim, b) - 1024;
+    const std::int64_t of_block =
+        f.target.shared_bytes_per_sm / blocks_of_sm(f, aim, b) - f.target.reserved_shared_bytes;
     buffer_bytes = std::min(buffer_bytes, std::min<std::int64_t>(f.target.max_shared_bytes, of_block) / 2);
   }
   const std::int64_t most =
@@ -192,7 +193,11 @@ Block choose_block(const Facts& facts, const Aim& aim) {
     choose_even_threads(facts, aim, block);
   }
   choose_stage(facts, aim, block);
-  block.blocks_per_sm = blocks_of_sm(facts, aim, block);
+  // A block that shared memory leaves alone on an SM may have all registers. Records of chips with wgmma have plans
+  // that were measured without this.
+  const bool is_alone =
+      !facts.target.features.has(Feature::kWgmma) && blocks_by_shared(facts.target, facts.of(block)[kSharedBytes]) == 1;
+  block.blocks_per_sm = is_alone ? 1 : blocks_of_sm(facts, aim, block);
   return block;
 }
 

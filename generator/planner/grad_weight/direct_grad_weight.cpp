@@ -101,7 +101,8 @@ void choose_tile(const Facts& f, const Aim& aim, Block& b) {
 
 /// So many that all SMs have work, and that the sums of slices don't take too much memory.
 void choose_slices(const Facts& f, const Aim& aim, std::int64_t tiles, Block& b) {
-  b.blocks_per_sm = std::max<std::int64_t>(1, aim.threads_per_sm / f.of(b)[kThreads]);
+  b.blocks_per_sm = std::min(std::max<std::int64_t>(1, aim.threads_per_sm / f.of(b)[kThreads]),
+                             blocks_by_shared(f.target, f.of(b)[kSharedBytes]));
   const std::int64_t wanted = ceil_div(aim.waves * b.blocks_per_sm * f.target.multiprocessors, f.of(b)[kSliceBlocks]);
   const std::int64_t bytes = f.of(b)[kWeights] * f.sum_bytes;
   const std::int64_t most = std::min({kMostSlices, tiles, std::max<std::int64_t>(1, kMostPartialBytes / bytes)});

@@ -5,11 +5,6 @@
 #include "generator/planner/search/integers.h"
 
 namespace convtgen {
-namespace {
-
-constexpr std::int64_t kReservedBytes = 1024;  // of shared memory, of each block
-
-}  // namespace
 
 LayerFacts::LayerFacts(const Problem& of, const InputSizes& at)
     : problem(of),
@@ -33,13 +28,18 @@ LayerFacts::LayerFacts(const Problem& of, const InputSizes& at)
 }
 
 std::int64_t shared_of_block(const Target& target, std::int64_t blocks_per_sm) {
-  return blocks_per_sm == 1 ? target.max_shared_bytes : target.shared_bytes_per_sm / blocks_per_sm - kReservedBytes;
+  return blocks_per_sm == 1 ? target.max_shared_bytes
+                            : target.shared_bytes_per_sm / blocks_per_sm - target.reserved_shared_bytes;
+}
+
+std::int64_t blocks_by_shared(const Target& target, std::int64_t shared_bytes) {
+  return std::max<std::int64_t>(1, target.shared_bytes_per_sm / (shared_bytes + target.reserved_shared_bytes));
 }
 
 std::int64_t blocks_of_sm(const Target& target, const BlockNeeds& block, std::int64_t most_threads) {
   return std::max<std::int64_t>(
-      1, std::min({target.shared_bytes_per_sm / (block.shared_bytes + kReservedBytes),
-                   kRegistersOfSm / (block.registers * block.threads), most_threads / block.threads}));
+      1, std::min({blocks_by_shared(target, block.shared_bytes), kRegistersOfSm / (block.registers * block.threads),
+                   most_threads / block.threads}));
 }
 
 std::int64_t registers_of_thread(std::int64_t threads) {

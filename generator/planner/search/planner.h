@@ -80,6 +80,9 @@ template <typename F>
 inline constexpr std::int64_t kRegistersOfSm = 65536;
 [[nodiscard]] std::int64_t registers_of_thread(std::int64_t threads);
 
+/// Blocks of an SM that shared memory leaves room for, one at the least, each with so many bytes.
+[[nodiscard]] std::int64_t blocks_by_shared(const Target& target, std::int64_t shared_bytes);
+
 struct BlockNeeds {
   std::int64_t threads = 0, registers = 0, shared_bytes = 0;  // registers: of a thread
 };
