@@ -1,5 +1,5 @@
 // conv_transpose2d 64 -> 3; kernel 4x4; stride 2x2; padding 1x1; input ?x32x32; bias; dtype f16; compute f16; layout nhwc; directions grad_weight
-// grad_weight for sm_75. Template direct_grad_weight: a block makes 4x4 taps of 64 by 3 channels from 4x16 positions at a time; 256 slices; 53.6 KiB shared.
+// grad_weight for sm_75. Template direct_grad_weight: a block makes 4x4 taps of 64 by 3 channels from 4x16 positions at a time; 144 slices; 53.6 KiB shared.
 // Launch
 //   sizes: batch, in_height 32, in_width 32; out_height 64, out_width 64
 //   compile: nvcc -gencode arch=compute_75,code=sm_75
@@ -12,22 +12,22 @@
 //   tensor grad_y: 12288 * batch elements, read, 2-byte aligned
 //     shape (N batch, H 64, W 64, Cout 3), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
-//   region partial: 3145728 bytes, sums of slices of the positions
+//   region partial: 1769472 bytes, sums of slices of the positions
 //   region partial_bias: 3072 bytes, sums of slices of grad_y's positions
-//   kernel convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a
+//   kernel convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
-//     grid 256; block 128; shared 54864
+//     grid 144; block 128; shared 54864
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 54864)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 54864)
-//   kernel convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a_channels
+//   kernel convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
 //     grid 256; block 256; shared 1024
-//   kernel convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a_add
+//   kernel convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 13; block 256; shared 0
 
-namespace convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a_source {
+namespace convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_source {
 
 // ---- Device primitives ----
 
@@ -188,7 +188,7 @@ __device__ __forceinline__ void store(const Shared& shared, float* __restrict__ 
 
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
-    convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a_channels(const unsigned short* __restrict__ grad_y,
+    convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_channels(const unsigned short* __restrict__ grad_y,
                                                                       float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x;
@@ -237,7 +237,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a_add(const float* __restrict__ partial,
+    convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_add(const float* __restrict__ partial,
                                                                  const float* __restrict__ partial_bias,
                                                                  unsigned short* __restrict__ grad_weight,
                                                                  unsigned short* __restrict__ grad_bias) {
@@ -245,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(256)
   if (i < 3072) {
     float sum = 0;
     #pragma unroll 8
-    for (int slice = 0; slice < 256; ++slice) {
+    for (int slice = 0; slice < 144; ++slice) {
       sum += partial[slice * kWeights + i];
     }
     grad_weight[i] = float_to_half(sum);
@@ -255,8 +255,8 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // The products of all weights: (slice, tile of weights).
-extern "C" __global__ void __launch_bounds__(kThreads, 3)
-    convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a(const unsigned short* __restrict__ x,
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc(const unsigned short* __restrict__ x,
                                                              const unsigned short* __restrict__ grad_y,
                                                              float* __restrict__ partial, int batch) {
   const long long tiles = static_cast<long long>(batch) * 16;
@@ -275,9 +275,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   for (int i = 0; i < kSums; ++i) {
     shared.totals[i][thread] = 0;
   }
-  const long long end = tiles * (block + 1) / 256;
+  const long long end = tiles * (block + 1) / 144;
   #pragma unroll 1
-  for (long long tile = tiles * block / 256; tile < end; ++tile) {
+  for (long long tile = tiles * block / 144; tile < end; ++tile) {
     const int tile_x = static_cast<int>(tile % 2);
     const int tile_y = static_cast<int>(tile / 2 % 8);
     const long long image = tile / 16;
@@ -299,7 +299,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   store(shared, partial, block);
 }
 
-}  // namespace convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a_source
-using convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a_source::convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a_channels;
-using convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a_source::convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a_add;
-using convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a_source::convtgen_direct_grad_weight_grad_weight_76c142e30bebe76a;
+}  // namespace convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_source
+using convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_source::convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_channels;
+using convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_source::convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_add;
+using convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_source::convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc;

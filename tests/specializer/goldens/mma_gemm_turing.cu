@@ -54,8 +54,8 @@ __device__ __forceinline__ void store_global_8(void* to, uint2 value) {
   asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
 }
 
-// Copies `bytes` (0 to 16) from global to shared memory, through registers, and writes zeros for the rest of 16;
-// aligned to 16.
+// Copies `bytes` (0 to 16) from global to shared memory, through registers, and writes zeros for the rest of
+// 16; aligned to 16.
 __device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
   uint4 value = make_uint4(0, 0, 0, 0);
   if (bytes == 16) {
