@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -370,8 +371,9 @@ std::vector<MachineCode> kernels_of_listing(std::string_view listing) {
 }
 
 std::optional<std::string> listing_of(const std::string& disassembler, std::string_view binary) {
+  static std::atomic<int> number = 0;
   const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / fmt::format("convtgen_listing_{}.cubin", ::getpid());
+      std::filesystem::temp_directory_path() / fmt::format("convtgen_listing_{}_{}.cubin", ::getpid(), ++number);
   std::ofstream(file, std::ios::binary) << binary;
   FILE* pipe = ::popen(fmt::format("'{}' -c '{}'", disassembler, file.string()).c_str(), "r");
   if (pipe == nullptr) {

@@ -185,6 +185,8 @@ struct MachineCodeFacts {
   const char* stored_vector = nullptr;  // the parameter of how many elements a thread stores as one vector
   bool warp_products = false;           // mma.sync
   bool vectors_alone = false;           // stores of 16 bytes, and no others
+  // Of its loads of shared memory, of those that their bytes need: an epilogue may load a few outputs whose banks meet.
+  double most_wavefronts = 1.02;
 };
 
 /// One template. What a suite asks for and the template does not have stays at its default.

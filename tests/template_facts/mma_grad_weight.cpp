@@ -80,7 +80,8 @@ TemplateFacts facts_of_mma_grad_weight() {
                .benchmarks = {"kb57", "unet4"},
                .direction = Direction::kGradWeight},
           },
-      .machine_code = {.warp_products = true},
+      // Where rows are as short as four positions, those of two rows meet.
+      .machine_code = {.warp_products = true, .most_wavefronts = 2},
       .other_chips = {"sm_100", "sm_103", "sm_110", "sm_120", "sm_121"},
       .launched_gradients =
           {"conv_transpose2d 16 -> 16; kernel 3; stride 2; bias; directions grad_weight; compute tf32",

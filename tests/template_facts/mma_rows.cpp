@@ -74,7 +74,7 @@ TemplateFacts facts_of_mma_rows() {
                .benchmarks = {"kb75", "kb81"},
                .most = 2},
           },
-      .machine_code = {.warp_products = true, .vectors_alone = true},
+      .machine_code = {.warp_products = true, .vectors_alone = true, .most_wavefronts = 1.35},
       .far = {.layers =
                   {
                       {.name = "mma_rows_images",

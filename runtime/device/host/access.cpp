@@ -26,9 +26,14 @@ inline __attribute__((always_inline)) void Worker::check(std::uintptr_t address,
   // Aligned and with its first byte inside, an access ends inside too, unless the end is ragged.
   const std::uintptr_t shared_offset = address - shared_begin_;
   if (shared_offset < shared_bytes_ && kBytes <= shared_bytes_ - shared_offset) {
-    if (clocked_) [[unlikely]] {
-      return access_clocked(rank_ * launch_->shared_stride + static_cast<std::uint32_t>(shared_offset), kBytes, kWrite,
-                            pc);
+    if (is_special_) [[unlikely]] {
+      if constexpr (!kWrite) {
+        tell_read(static_cast<std::uint32_t>(shared_offset), kBytes, pc);
+      }
+      if (clocked_) {
+        return access_clocked(rank_ * launch_->shared_stride + static_cast<std::uint32_t>(shared_offset), kBytes,
+                              kWrite, pc);
+      }
     }
     return check_shared<kBytes, kWrite>(static_cast<std::uint32_t>(shared_offset), pc);
   }
@@ -66,6 +71,12 @@ inline __attribute__((always_inline)) void Worker::check_shared(std::uint32_t of
     shadow_.note_write<kBytes>(offset, thread_, relative);
   } else {
     shadow_.note_read<kBytes>(offset, thread_, relative);
+  }
+}
+
+void Worker::tell_read(std::uint32_t offset, std::uint32_t bytes, std::uintptr_t pc) const {
+  if (launch_->on_shared_read != nullptr) {
+    (*launch_->on_shared_read)({block(), thread_in_block(), offset, bytes, pc - library_base_});
   }
 }
 
@@ -166,6 +177,9 @@ void Worker::check_range(std::uintptr_t address, std::uint64_t bytes, bool write
   }
   const std::uintptr_t shared_offset = address - shared_begin_;
   if (shared_offset < shared_bytes_ && bytes <= shared_bytes_ - shared_offset) {
+    if (!write) {
+      tell_read(static_cast<std::uint32_t>(shared_offset), static_cast<std::uint32_t>(bytes), pc);
+    }
     if (clocked_) {
       return access_clocked(rank_ * launch_->shared_stride + static_cast<std::uint32_t>(shared_offset),
                             static_cast<std::uint32_t>(bytes), write, pc);

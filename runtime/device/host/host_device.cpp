@@ -328,6 +328,7 @@ Result<void> HostDeviceImpl::run_from(LoadedKernel& loaded, const Launch& launch
   context.asynchronous = kernel->library().asynchronous() || context.cluster > 1;
   context.races = options_.races;
   context.seed = seed_;
+  context.on_shared_read = options_.on_shared_read ? &options_.on_shared_read : nullptr;
   context.regions = regions;
   context.constants = kernel->library().constants();
   context.library_base = kernel->library().base();

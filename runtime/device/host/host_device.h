@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -15,12 +16,23 @@
 
 namespace convtgen {
 
+/// A thread's read of its block's shared memory; of ldmatrix, of a row.
+struct SharedRead {
+  std::uint32_t block = 0;   // of the launch
+  std::uint32_t thread = 0;  // of the block
+  std::uint32_t offset = 0;  // in the block's dynamic shared memory
+  std::uint32_t bytes = 0;
+  std::uintptr_t place = 0;  // in the kernel's library: equal for all lanes of an instruction
+};
+
 struct HostOptions {
   std::uint64_t seed = 0;     // of the orders of threads and blocks
   int workers = 0;            // OS threads that run blocks; 0: one for each core
   bool races = true;          // look for races in shared memory
   std::string compiler = {};  // a command; empty: $CXX, g++, c++ or clang++
   bool portable = false;      // compile for every machine of this kind, and not for this one's instructions
+  /// Told each read of shared memory before it is made, in the order of each thread; from all workers. May be empty.
+  std::function<void(const SharedRead&)> on_shared_read = {};
 };
 
 /// Thread-safe: calls from several threads take turns at launching.

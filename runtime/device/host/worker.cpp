@@ -23,6 +23,7 @@ Result<void> Worker::begin_launch(const LaunchContext& launch) {
   launch_ = &launch;
   races_ = launch.races;
   clocked_ = launch.asynchronous;
+  is_special_ = clocked_ || launch.on_shared_read != nullptr;
   library_base_ = launch.library_base;
   recent_ = {};
   if (fault_) {

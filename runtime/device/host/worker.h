@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 #include "runtime/device/device.h"
 #include "runtime/device/host/fault.h"
 #include "runtime/device/host/fiber.h"
+#include "runtime/device/host/host_device.h"
 #include "runtime/device/host/machine.h"
 #include "runtime/device/host/memory.h"
 #include "runtime/device/host/random.h"
@@ -50,6 +52,7 @@ struct LaunchContext {
   std::span<const Region> constants;  // of the kernel's library
   std::span<const TensorMapArgument> tensor_maps;
   std::uintptr_t library_base = 0;
+  const std::function<void(const SharedRead&)>* on_shared_read = nullptr;  // null: nobody is told
 };
 
 enum class WaitKind : std::uint8_t {
@@ -216,6 +219,7 @@ class Worker {
   void access_registers(std::uintptr_t address, std::uint32_t bytes, bool write, std::uintptr_t pc);
   void check_elsewhere(std::uintptr_t address, std::uint64_t bytes, bool write, std::uintptr_t pc);
   void access_remote(std::uint32_t rank, std::uint32_t offset, std::uint32_t bytes, bool write, std::uintptr_t pc);
+  void tell_read(std::uint32_t offset, std::uint32_t bytes, std::uintptr_t pc) const;
   void look_closer(std::uint32_t offset, std::uint32_t bytes, bool write, std::uintptr_t pc);
   [[nodiscard]] bool ordered(std::uint32_t cell, bool reader) const;
   [[nodiscard]] const Region* find_region(std::uintptr_t address);
@@ -231,6 +235,7 @@ class Worker {
   std::uint32_t rank_ = 0;
   bool races_ = true;
   bool clocked_ = false;
+  bool is_special_ = false;  // accesses of shared memory are clocked, or reads are told
   bool registers_ = false;  // the thread's products use registers of its stack
   std::uintptr_t library_base_ = 0;
   std::array<Region, 4> recent_ = {};  // the buffers accessed last
