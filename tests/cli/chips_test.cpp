@@ -171,12 +171,20 @@ TEST(Chips, RatesAreOfTheGpusClassOfBoards) {
   const auto floor_on = [&](const char* gpu, std::vector<std::string> more) {
     Setting setting = on(machine, folder);
     setting.environment["CONVTGEN_FAKE_NAME"] = gpu;
-    more.insert(more.begin(), {"explain", "-e", kPlayedLayer, "--arch", "sm_89", "--no-compile"});
+    if (std::ranges::find(more, "-e") == more.end()) {
+      more.insert(more.end(), {"-e", kPlayedLayer});
+    }
+    more.insert(more.begin(), {"explain", "--arch", "sm_89", "--no-compile"});
     return convtgen(more, setting).out;
   };
   EXPECT_THAT(floor_on("NVIDIA L4", {}), HasSubstr("on sm_89 (L40S, data sheet)"));
   EXPECT_THAT(floor_on("NVIDIA GeForce RTX 4070", {}), HasSubstr("on sm_89 (RTX 4090, data sheet)"));
   EXPECT_THAT(floor_on("NVIDIA L4", {"--chip", "NVIDIA GeForce RTX 4060"}), HasSubstr("on sm_89 (RTX 4090, "));
+  // So f32x3 is of tensor cores on the one and not on the other.
+  const std::vector<std::string> split = {"-e", "conv_transpose2d 64 -> 64; kernel 3; input 8x64x64; compute f32x3"};
+  EXPECT_THAT(floor_on("NVIDIA L40S", split), HasSubstr("three f16 products for each of fp32"));
+  EXPECT_THAT(floor_on("NVIDIA GeForce RTX 4090", split),
+              AllOf(HasSubstr("three products of f16 take"), Not(HasSubstr("three f16 products for each of fp32"))));
 }
 
 TEST(Chips, WhatDoesNotRunAsAnOlderChipIsAnErrorEverywhere) {

@@ -142,9 +142,12 @@ TEST(FirstChoices, OfOtherChipsAreTheCommittedOnes) {
                                           {"sm_86", "NVIDIA A10"},
                                           {"sm_86", "NVIDIA GeForce RTX 3090"},
                                           {"sm_87", "Orin"},
+                                          {"sm_88", "a GPU of sm_88"},
                                           {"sm_89", "NVIDIA L40S"},
                                           {"sm_89", "NVIDIA GeForce RTX 4090"},
                                           {"sm_100", "NVIDIA B200"},
+                                          {"sm_103", "NVIDIA B300"},
+                                          {"sm_110", "NVIDIA Thor"},
                                           {"sm_120", "NVIDIA RTX PRO 6000 Blackwell Workstation Edition"},
                                           {"sm_120", "NVIDIA GeForce RTX 5090"},
                                           {"sm_121", "NVIDIA GB10"}}) {
