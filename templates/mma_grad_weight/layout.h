@@ -87,8 +87,10 @@ constexpr int kWindowBytes = kParts * kWindowPartBytes;
 constexpr int kStageBytes = kInputBytes + kWindowBytes;
 
 // What threads bring: copies, or units that come through registers, of x and of grad_y. A thread brings them by
-// batches, one before each strip of products: through registers before all of a stage. By copies of two stages before
-// the first half of them, so that the last ones have time to come.
+// batches, one with each strip of products: through registers all are loaded before the products. Copies come after
+// them, so that tensor cores begin at once; of two stages before the first half of them, since the last ones must have
+// come when the stage has been read.
+constexpr bool kCopiesLast = P::copy_bytes > 0 && P::stages > 2;
 constexpr int kPieces = P::copy_bytes > 0 ? 16 / P::copy_bytes : 1;  // of a unit
 constexpr int kBatches = P::copy_bytes > 0 && P::stages == 2 ? ceil_div(kOwnStrips, 2) : kOwnStrips;
 constexpr int kInputTurns = ceil_div(kInputPixels * kInputUnits * kPieces, kThreads);

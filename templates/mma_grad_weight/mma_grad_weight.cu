@@ -142,11 +142,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     const bool more = issued < count;
 #pragma unroll 1
     for (int strip = 0; strip < kOwnStrips; ++strip) {
-      if (more && (P::copy_bytes == 0 || strip < kBatches)) {
+      if (!kCopiesLast && more && (P::copy_bytes == 0 || strip < kBatches)) {
         bring_batch(to, words, source, image, table_of(shared, issued), strip, thread, in_d, in_h, in_w, out_d, out_h,
                     out_w);
       }
       multiply_strip(acc, from, places, strip * P::warps_k + warp_k);
+      if (kCopiesLast && more) {
+        bring_batch(to, words, source, image, table_of(shared, issued), strip, thread, in_d, in_h, in_w, out_d, out_h,
+                    out_w);
+      }
       if (P::copy_bytes == 0 && more) {
         store_batch(to, words, scales, strip, thread);
       }

@@ -56,10 +56,10 @@ TemplateFacts facts_of_direct_grad_weight() {
           },
       .far_weights = "",
       .unseen_of_gradients = {kAddingSlices, kAddingBlocks, "kernel: const long long end",  // tiles, as below
-                              "kernel: const long long image", "kernel: static_cast<long long>(thread)",
-                              "kernel: static_cast<long long>(thread / 8)",  // of a block
-                              "stage_input: static_cast<long long>(ci)",     // a few channels of a known size
-                              "stage_window: static_cast<long long>(co)"},   // likewise
+                              "kernel: const long long image",
+                              "kernel: const long long in_image",           // vectors of one
+                              "stage_input: static_cast<long long>(ci)",    // a few channels of a known size
+                              "stage_window: static_cast<long long>(co)"},  // likewise
       .mutants =
           {
               {.name = "direct_grad_weight_planes",

@@ -35,8 +35,6 @@ TemplateFacts facts_of_grad_bias() {
                .layer = "conv_transpose2d 4 -> 6; kernel 3x3; bias; input ?x?x?; layout nhwc",
                .by_rows = true},
           },
-      .unseen_of_gradients = {"kernel: const long long end", "kernel: const long long image",
-                              "kernel: static_cast<long long>(thread)", "kernel: static_cast<long long>(thread / 8)"},
   };
 }
 

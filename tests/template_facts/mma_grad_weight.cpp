@@ -112,45 +112,58 @@ TemplateFacts facts_of_mma_grad_weight() {
               {.name = "mma_grad_weight_f32x3_channels_last",
                .layer = "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3; layout nhwc",
                .by_rows = true},
+              {.name = "mma_grad_weight_scanned_images",
+               .layer = "conv_transpose2d 16 -> 8; kernel 3x3; input ?x5x7; compute f32x3",
+               .scans = true},
+              {.name = "mma_grad_weight_scanned_rows",
+               .layer = "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3",
+               .by_rows = true,
+               .scans = true},
+              {.name = "mma_grad_weight_scanned_rows_channels_last",
+               .layer = "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute f32x3; layout nhwc",
+               .by_rows = true,
+               .scans = true},
           },
       .far_weights = "; dtype f16",
       .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kFirstTile, kTilesOfBatch,
-                              "kernel: * #ll",  // totals take at most 64 MiB too
-                                                // A few channels or images of a known size.
-                              "load_batch: * #ll", "load_unit: * #ll", "load_unit_2: * #ll", "pixel_offset: * #ll",
-                              "pixel_offset_2: * #ll",
+                              // A few channels or images of a known size.
+                              "source_of: * #ll", "scan_slice: const long long image",
+                              "scan_slice_2: const long long image", "scan_slice: static_cast<long long>(thread % 16)",
+                              "scan_slice_2: static_cast<long long>(thread % 16)", "load_batch: * #ll",
+                              "load_unit: * #ll", "load_unit_2: * #ll", "offset_of: * #ll", "offset_of_2: * #ll",
                               // Images that have 2^31 elements each and share a tile.
-                              "pixel_offset: static_cast<long long>(height)",
-                              "pixel_offset_2: static_cast<long long>(height)"},
-      // Unseen: slices of no positions; turns in which no thread has a piece; stages that nobody reads.
+                              "offset_of: static_cast<long long>(height)",
+                              "offset_of_2: static_cast<long long>(height)"},
+      // Unseen: slices of no positions; stages and pixels that nobody reads; turns in which no thread has a piece; of the
+      // gradient of the bias: sums of elements where vectors are read, and those that are not stored.
       .mutants =
           {
               {.name = "mma_grad_weight_copies",
                .layer = "conv_transpose2d 24 -> 24; kernel 3x3; stride 2x1; padding 1x1; bias; input 3x5x9; dtype f16; "
                         "layout nhwc; directions grad_weight",
                .least_mutants = 20,
-               .unseen = 3,
+               .unseen = 9,
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 1, warps_k "
                         "2, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 2, bias_slices 2"},
               {.name = "mma_grad_weight_registers",
                .layer = "conv_transpose2d 12 -> 20; kernel 3x3; stride 2x1; padding 1x1; input 3x5x9; compute tf32; "
                         "directions grad_weight",
                .least_mutants = 15,
-               .unseen = 3,
+               .unseen = 5,
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
                         "2, tile_rows 4, tile_columns 8, strip 2, stages 2, slices 1"},
               {.name = "mma_grad_weight_along_rows",
                .layer = "conv_transpose2d 24 -> 20; kernel 1x4; stride 1x2; padding 0x1; input 3x2x60; compute tf32; "
                         "layout nhwc; directions grad_weight",
                .least_mutants = 15,
-               .unseen = 3,
+               .unseen = 5,
                .block = "taps_h 1, taps_w 4, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 2, warps_k "
                         "2, tile_rows 2, tile_columns 24, strip 3, along_row 1, stages 2, slices 2"},
               {.name = "mma_grad_weight_planes",
                .layer = "conv_transpose3d 12 -> 20; kernel 3x3x3; padding 1x1x1; input 2x3x5x9; dtype f16; directions "
                         "grad_weight",
                .least_mutants = 15,
-               .unseen = 3,
+               .unseen = 5,
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
                         "1, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 1"},
               {.name = "mma_grad_weight_f32x3",
@@ -168,7 +181,6 @@ TemplateFacts facts_of_mma_grad_weight() {
                       {.name = "Mma",
                        .layer = "conv_transpose2d 10 -> 12; kernel 2x2; stride 2x2; input 2x17x16; compute f32x3; "
                                 "directions grad_weight",
-                       .multiprocessors = 4,
                        .block = "taps_h 2, taps_w 2, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 1, "
                                 "warps_k 1, tile_rows 1, tile_columns 16, strip 1, stages 2, slices 1, scan_slices 2"},
                   },

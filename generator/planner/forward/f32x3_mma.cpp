@@ -20,7 +20,6 @@ constexpr std::int64_t kMostPlaces = 5;           // of a thread, which register
 constexpr std::int64_t kMostLoads = 6;            // of the input, of an outer tap, which registers hold
 constexpr std::int64_t kUncountedRegisters = 64;  // of a thread, beside accumulators, input and what it loads of it
 constexpr double kProducts = 3;                   // of f16, for each of fp32
-constexpr double kProductTerms = 16 * 8 * 16;     // multiply-adds of one
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK(Block, (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8), (adjacent_channels, 2), (store, 1),
@@ -65,13 +64,7 @@ BlockNeeds needs_of(const Facts& f, const Block& b) {
 struct F32x3Mma : mma_window::WindowPlanner<Facts, kConstants> {
   static constexpr std::array kComputes = {Compute::kF32x3};
 
-  static Checks size_checks(const Facts& f) {
-    const double products = kProducts * f.target.sm.mma_cycles / kProductTerms;  // cycles of an SM for a multiply-add
-    const double others = 2 * f.target.multiprocessors * f.target.sm.clock_hz / f.target.f32_flops;
-    return {require(products < others,
-                    "three products of f16 take {:.2f} times as long as one of f32 without tensor cores; at most 1",
-                    products / others)};
-  }
+  static Checks size_checks(const Facts& f) { return {check_split_products(f.target)}; }
   static Parameters parameters(const Problem& problem) {
     return with(window_parameters(problem.layer),
                 {{"Sum", TypeName{"float"}}, {"most_terms", most_terms(problem.target)}});

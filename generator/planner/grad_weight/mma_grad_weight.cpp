@@ -91,6 +91,14 @@ Rows rows_of(const Facts& f, const Block& b, std::int64_t stride_h, std::int64_t
           .waste = std::max(32.0, bytes) / (run * static_cast<double>(f.bytes))};
 }
 
+/// Sectors that a block's results are written to: those of single taps are 4 bytes (sums of slices) of one.
+double stored_sectors(const Facts& f, const Block& b, double outputs) {
+  const bool together = f.layer.weight_layout == WeightLayout::kChannelsLast || f.rows.kernel * f.columns.kernel == 1;
+  const bool whole = together || (b.taps_h == f.rows.kernel && b.taps_w == f.columns.kernel);
+  const double bytes = b.slices > 1 ? 4 : static_cast<double>(f.bytes);
+  return outputs * (whole ? bytes : std::max(bytes, 32 / static_cast<double>(b.taps_w))) / 32;
+}
+
 double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const auto warps = static_cast<double>(b.warps_in * b.warps_out * b.warps_taps * b.warps_k);
   const double strips = c.number(kOwnStrips) * warps;  // of all warps, in a stage
@@ -134,7 +142,8 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const double outputs = c.number(kTaps) * static_cast<double>(b.block_in * b.block_out);
   const double block = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_grad_weight_wait / (warps * at_once)) +
                                  f.factors.mma_grad_weight_stage / at_once) +
-                       outputs * f.factors.mma_grad_weight_output / 128;
+                       outputs * f.factors.mma_grad_weight_output / 128 +
+                       stored_sectors(f, b, outputs) * 32 / f.target.sm.l2_bytes_per_cycle;
   const double sum_bytes = b.slices > 1 ? 8 * slices * c.number(kWeights) : 0;  // written and read again
   return seconds_of(f.target,
                     {.launches = (b.slices > 1 ? 2.0 : 1.0) + (splits(f) ? 1 : 0),
