@@ -65,8 +65,6 @@ constexpr int kTilePixels = 64;
 constexpr int kStagedColumns = 34;
 constexpr int kWindowPitch = 341;
 constexpr int kBiasThreads = 256;
-constexpr int kBiasPositions = 64;
-constexpr int kBiasPiece = 512;
 
 // ---- Staging ----
 
@@ -186,42 +184,82 @@ __device__ __forceinline__ void store(const Shared& shared, float* __restrict__ 
 
 // ---- Kernels ----
 
+// A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of
+// NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of
+// a place, which are so many lanes.
+struct BiasPlaces {
+  long long next;
+  long long end;
+  long long image;
+  long long place;
+  long long in_image;
+  int step;
+};
+
+__device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int thread) {
+  BiasPlaces places;
+  places.next = batch * 4096ll * slice / 256 + thread / 4;
+  places.end = batch * 4096ll * (slice + 1) / 256;
+  places.image = 0;
+  places.place = places.next;
+  places.in_image = 4096;
+  places.step = 64;
+  return places;
+}
+
+__device__ __forceinline__ void next_place(BiasPlaces& places, long long step_places) {
+  places.next += places.step;
+  places.place += step_places;
+}
+
+// The first element of a place, from the thread's first channel on.
+__device__ __forceinline__ const unsigned short* at_place(const unsigned short* __restrict__ grad_y,
+                                                          const BiasPlaces& places, int channel) {
+  return grad_y + (places.place * 3 + channel);
+}
+
+// A thread's sums of one slice: of a channel, or of vectors.
+__device__ __forceinline__ float sum_elements(const unsigned short* __restrict__ grad_y, BiasPlaces places,
+                                              int channel) {
+  const long long step_places = static_cast<long long>(places.step);
+  float total = 0;
+  while (places.next < places.end) {
+    float sum = 0;
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (places.next < places.end) {
+        sum += half_to_float(*at_place(grad_y, places, channel));
+      }
+      next_place(places, step_places);
+    }
+    total += sum;
+  }
+  return total;
+}
+
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
     convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_channels(const unsigned short* __restrict__ grad_y,
                                                                       float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x;
-  const int channel = static_cast<unsigned int>(thread % 4);
-  float total = 0;
+  float totals[1] = {};
+  const int channel = thread % 4;
   if (channel < 3) {
-    const long long end = batch * 8ll * (slice + 1) / 256;
-    for (long long piece = batch * 8ll * slice / 256; piece < end; ++piece) {
-      const long long image = piece / 8;
-      const long long first = piece % 8 * kBiasPiece + thread / 4;
-      float sum = 0;
-      #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        const long long position = first + i * kBiasPositions;
-        if (position < 4096) {
-          sum += half_to_float(grad_y[(image * 4096 + position) * 3 + channel]);
-        }
-      }
-      total += sum;
-    }
+    totals[0] = sum_elements(grad_y, places_of_slice(slice, batch, thread), channel);
   }
   // The threads of a channel add their totals in a tree.
-  float* totals = static_cast<float*>(shared_memory());
-  totals[thread] = total;
+  float* shared = static_cast<float*>(shared_memory());
+  shared[thread] = totals[0];
   #pragma unroll 1
-  for (int step = 128; step >= 4; step /= 2) {
+  for (int half = 128; half >= 4; half /= 2) {
     __syncthreads();
-    if (thread < step) {
-      totals[thread] += totals[thread + step];
+    for (int i = thread; i < half; i += kBiasThreads) {
+      shared[i] += shared[i + half];
     }
   }
-  if (thread < 4 && channel < 3) {
-    partial_bias[slice * 3 + channel] = totals[thread];
+  if (thread < 4 && thread < 3) {
+    partial_bias[slice * 3 + thread] = shared[thread];
   }
 }
 

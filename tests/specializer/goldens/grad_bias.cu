@@ -29,16 +29,133 @@ __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
 }
 
+// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
+__device__ __forceinline__ uint4 load_constant_16(const void* from) {
+  uint4 value;
+  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(from));
+  return value;
+}
+
 #endif
 
 // ---- Constants ----
 
 constexpr int kBiasThreads = 256;
-constexpr int kBiasPositions = 256;
 constexpr int kBiasTiles = 32;
-constexpr int kBiasPiece = 2048;
 
 // ---- Kernels ----
+
+// Adds the elements of a vector.
+__device__ __forceinline__ void add_vector(float (&sums)[4], const uint4& vector) {
+  const unsigned int words[4] = {vector.x, vector.y, vector.z, vector.w};
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    sums[i] += __uint_as_float(words[i]);
+  }
+}
+
+// A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of
+// NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of
+// a place, which are so many lanes.
+struct BiasPlaces {
+  long long next;
+  long long end;
+  long long image;
+  long long place;
+  long long in_image;
+  int step;
+};
+
+__device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int thread) {
+  BiasPlaces places;
+  places.next = batch * 131072ll * slice / 17 + thread;
+  places.end = batch * 131072ll * (slice + 1) / 17;
+  places.image = places.next / 131072;
+  places.place = places.next % 131072;
+  places.in_image = 131072;
+  places.step = 256;
+  return places;
+}
+
+__device__ __forceinline__ BiasPlaces places_of_slice_2(int slice, int batch, int thread) {
+  BiasPlaces places;
+  places.next = batch * 524288ll * slice / 17 + thread;
+  places.end = batch * 524288ll * (slice + 1) / 17;
+  places.image = places.next / 524288;
+  places.place = places.next % 524288;
+  places.in_image = 524288;
+  places.step = 256;
+  return places;
+}
+
+__device__ __forceinline__ void next_place(BiasPlaces& places, long long step_images, long long step_places) {
+  places.next += places.step;
+  places.place += step_places;
+  places.image += step_images;
+  if (places.place >= places.in_image) {
+    places.place -= places.in_image;
+    ++places.image;
+  }
+}
+
+// The first element of a place, from the thread's first channel on.
+__device__ __forceinline__ const float* at_place(const float* __restrict__ grad_y, const BiasPlaces& places,
+                                                 int channel) {
+  return grad_y + ((places.image * 32 + channel) * (places.in_image * 4) + places.place * 4);
+}
+
+// The first element of a place, from the thread's first channel on.
+__device__ __forceinline__ const float* at_place_2(const float* __restrict__ grad_y, const BiasPlaces& places,
+                                                   int channel) {
+  return grad_y + ((places.image * 32 + channel) * places.in_image + places.place);
+}
+
+// A thread's sums of one slice: of a channel, or of vectors.
+__device__ __forceinline__ float sum_elements(const float* __restrict__ grad_y, BiasPlaces places, int channel) {
+  const long long step_images = places.step / places.in_image;
+  const long long step_places = places.step % places.in_image;
+  float total = 0;
+  while (places.next < places.end) {
+    float sum = 0;
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (places.next < places.end) {
+        sum += *at_place_2(grad_y, places, channel);
+      }
+      next_place(places, step_images, step_places);
+    }
+    total += sum;
+  }
+  return total;
+}
+
+__device__ __forceinline__ void sum_vectors(float (&totals)[4], const float* __restrict__ grad_y, BiasPlaces places,
+                                            int channel) {
+  const long long step_images = places.step / places.in_image;
+  const long long step_places = places.step % places.in_image;
+  while (places.next < places.end) {
+    uint4 vectors[8];
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      vectors[i] = make_uint4(0, 0, 0, 0);
+      if (places.next < places.end) {
+        vectors[i] = load_constant_16(at_place(grad_y, places, channel));
+      }
+      next_place(places, step_images, step_places);
+    }
+    float sums[4] = {};
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      add_vector(sums, vectors[i]);
+    }
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      totals[i] += sums[i];
+    }
+  }
+}
 
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
@@ -46,36 +163,32 @@ extern "C" __global__ void __launch_bounds__(kBiasThreads)
                                                            float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / kBiasTiles;
-  const int channel = blockIdx.x % kBiasTiles;
-  float total = 0;
-  if (channel < 32) {
-    const long long end = batch * 256ll * (slice + 1) / 17;
-    for (long long piece = batch * 256ll * slice / 17; piece < end; ++piece) {
-      const long long image = piece / 256;
-      const long long first = piece % 256 * kBiasPiece + thread;
-      float sum = 0;
-      #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        const long long position = first + i * kBiasPositions;
-        if (position < 524288) {
-          sum += grad_y[(image * 32 + channel) * 524288 + position];
-        }
-      }
-      total += sum;
+  const int first_channel = blockIdx.x % kBiasTiles;
+  const bool by_vectors = reinterpret_cast<unsigned long long>(grad_y) % 16 == 0;
+  float totals[4] = {};
+  if (by_vectors) {
+    if (first_channel < 32) {
+      sum_vectors(totals, grad_y, places_of_slice(slice, batch, thread), first_channel);
     }
+  } else if (first_channel < 32) {
+    totals[0] = sum_elements(grad_y, places_of_slice_2(slice, batch, thread), first_channel);
   }
   // The threads of a channel add their totals in a tree.
-  float* totals = static_cast<float*>(shared_memory());
-  totals[thread] = total;
+  float* shared = static_cast<float*>(shared_memory());
+  #pragma unroll
+  for (int i = 1; i < 4; ++i) {
+    totals[0] += totals[i];
+  }
+  shared[thread] = totals[0];
   #pragma unroll 1
-  for (int step = 128; step >= 1; step /= 2) {
+  for (int half = 128; half >= 1; half /= 2) {
     __syncthreads();
-    if (thread < step) {
-      totals[thread] += totals[thread + step];
+    for (int i = thread; i < half; i += kBiasThreads) {
+      shared[i] += shared[i + half];
     }
   }
-  if (thread < 1 && channel < 32) {
-    partial_bias[slice * 32 + channel] = totals[thread];
+  if (thread < 1 && first_channel + thread < 32) {
+    partial_bias[slice * 32 + first_channel + thread] = shared[thread];
   }
 }
 

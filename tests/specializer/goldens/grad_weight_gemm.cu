@@ -22,7 +22,7 @@
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 197808)
 //   kernel convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
-//     grid 512; block 256; shared 1024
+//     grid 512; block 256; shared 8192
 //   kernel convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 513; block 256; shared 0
@@ -186,10 +186,10 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_rs_mn_b(float (&d)[64], con
 
 // ---- Constants ----
 
-constexpr int kConsumers = 256;
 constexpr int kGroupIn = 128;
 constexpr int kGroupOut = 64;
 constexpr long long kWeights = 131072ll;
+constexpr int kConsumers = 256;
 constexpr int kTapPitch = 80;
 constexpr int kColumnPitch = 164;
 constexpr int kVectors = 128;  // of a column
@@ -202,7 +202,6 @@ constexpr int kWindowUnitPitch = 4112;
 constexpr int kStoredColumns = 128;
 constexpr int kBiasThreads = 256;
 constexpr int kBiasChannels = 32;
-constexpr int kBiasPiece = 64;
 
 // ---- Shared memory and packed weights, in bytes ----
 
@@ -633,42 +632,145 @@ __device__ __forceinline__ void store_sums(Accumulators (&acc)[1], float* column
 
 // ---- Kernels ----
 
+// Adds the elements of a vector.
+__device__ __forceinline__ void add_vector(float (&sums)[8], const uint4& vector) {
+  const unsigned int words[4] = {vector.x, vector.y, vector.z, vector.w};
+  #pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    sums[i] += half_to_float(static_cast<unsigned short>((words[i / 2] >> (i % 2 * 16)) & 0xffff));
+  }
+}
+
+// A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of
+// NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of
+// a place, which are so many lanes.
+struct BiasPlaces {
+  long long next;
+  long long end;
+  long long image;
+  long long place;
+  long long in_image;
+  int step;
+};
+
+__device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int thread) {
+  BiasPlaces places;
+  places.next = batch * 1024ll * slice / 256 + thread / 4;
+  places.end = batch * 1024ll * (slice + 1) / 256;
+  places.image = 0;
+  places.place = places.next;
+  places.in_image = 1024;
+  places.step = 64;
+  return places;
+}
+
+__device__ __forceinline__ BiasPlaces places_of_slice_2(int slice, int batch, int thread) {
+  BiasPlaces places;
+  places.next = batch * 1024ll * slice / 256 + thread / 32;
+  places.end = batch * 1024ll * (slice + 1) / 256;
+  places.image = 0;
+  places.place = places.next;
+  places.in_image = 1024;
+  places.step = 8;
+  return places;
+}
+
+__device__ __forceinline__ void next_place(BiasPlaces& places, long long step_places) {
+  places.next += places.step;
+  places.place += step_places;
+}
+
+// The first element of a place, from the thread's first channel on.
+__device__ __forceinline__ const unsigned short* at_place(const unsigned short* __restrict__ grad_y,
+                                                          const BiasPlaces& places, int channel) {
+  return grad_y + (places.place * 64 + channel);
+}
+
+// A thread's sums of one slice: of a channel, or of vectors.
+__device__ __forceinline__ float sum_elements(const unsigned short* __restrict__ grad_y, BiasPlaces places,
+                                              int channel) {
+  const long long step_places = static_cast<long long>(places.step);
+  float total = 0;
+  while (places.next < places.end) {
+    float sum = 0;
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (places.next < places.end) {
+        sum += half_to_float(*at_place(grad_y, places, channel));
+      }
+      next_place(places, step_places);
+    }
+    total += sum;
+  }
+  return total;
+}
+
+__device__ __forceinline__ void sum_vectors(float (&totals)[8], const unsigned short* __restrict__ grad_y,
+                                            BiasPlaces places, int channel) {
+  const long long step_places = static_cast<long long>(places.step);
+  while (places.next < places.end) {
+    uint4 vectors[8];
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      vectors[i] = make_uint4(0, 0, 0, 0);
+      if (places.next < places.end) {
+        vectors[i] = load_constant_16(at_place(grad_y, places, channel));
+      }
+      next_place(places, step_places);
+    }
+    float sums[8] = {};
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      add_vector(sums, vectors[i]);
+    }
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      totals[i] += sums[i];
+    }
+  }
+}
+
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
     convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_channels(const unsigned short* __restrict__ grad_y,
                                                                     float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / 2;
-  const int channel = blockIdx.x % 2 * kBiasChannels + thread % kBiasChannels;
-  float total = 0;
-  if (channel < 64) {
-    const long long end = batch * 16ll * (slice + 1) / 256;
-    for (long long piece = batch * 16ll * slice / 256; piece < end; ++piece) {
-      const long long image = piece / 16;
-      const long long first = piece % 16 * kBiasPiece + thread / kBiasChannels;
-      float sum = 0;
-      #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        const long long position = first + i * 8;
-        if (position < 1024) {
-          sum += half_to_float(grad_y[(image * 1024 + position) * 64 + channel]);
-        }
-      }
-      total += sum;
+  const int first_channel = blockIdx.x % 2 * kBiasChannels;
+  const bool by_vectors = reinterpret_cast<unsigned long long>(grad_y) % 16 == 0;
+  float totals[8] = {};
+  if (by_vectors) {
+    const int channel = first_channel + thread % 4 * 8;
+    if (channel < 64) {
+      sum_vectors(totals, grad_y, places_of_slice(slice, batch, thread), channel);
+    }
+  } else {
+    const int channel = first_channel + thread % kBiasChannels;
+    if (channel < 64) {
+      totals[0] = sum_elements(grad_y, places_of_slice_2(slice, batch, thread), channel);
     }
   }
   // The threads of a channel add their totals in a tree.
-  float* totals = static_cast<float*>(shared_memory());
-  totals[thread] = total;
-  #pragma unroll 1
-  for (int step = 128; step >= kBiasChannels; step /= 2) {
-    __syncthreads();
-    if (thread < step) {
-      totals[thread] += totals[thread + step];
+  float* shared = static_cast<float*>(shared_memory());
+  const int kept = by_vectors ? 8 : 1;  // of a thread
+  #pragma unroll
+  for (int i = 1; i < 8; ++i) {
+    if (kept > 1) {
+      shared[thread * kept + i] = totals[i];
+    } else {
+      totals[0] += totals[i];
     }
   }
-  if (thread < kBiasChannels && channel < 64) {
-    partial_bias[slice * 64 + channel] = totals[thread];
+  shared[thread * kept] = totals[0];
+  #pragma unroll 1
+  for (int half = kBiasThreads * kept / 2; half >= kBiasChannels; half /= 2) {
+    __syncthreads();
+    for (int i = thread; i < half; i += kBiasThreads) {
+      shared[i] += shared[i + half];
+    }
+  }
+  if (thread < kBiasChannels && first_channel + thread < 64) {
+    partial_bias[slice * 64 + first_channel + thread] = shared[thread];
   }
 }
 

@@ -208,9 +208,9 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs_mn_b(float (&d)[16], cons
 
 // ---- Constants ----
 
-constexpr int kConsumers = 384;
 constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
+constexpr int kConsumers = 384;
 constexpr int kTaps = 21;
 constexpr int kColumnPitch = 388;
 constexpr int kVectorThreads = 336;
@@ -243,11 +243,6 @@ __device__ int floor_mod(int a) {
 // The larger of a and |b|; infinities and NaN don't count.
 __device__ __forceinline__ float larger_finite(float a, float b) {
   return fmaxf(a, fabsf(fmaf(b, 0, b)));
-}
-
-// The largest of a warp's values, none of them negative or NaN: their bits are in the same order. Collective.
-__device__ __forceinline__ float largest_of_warp(float value) {
-  return __uint_as_float(__reduce_max_sync(0xffffffffu, __float_as_uint(value)));
 }
 
 // The exponent of the scale that takes `most` to at least 2^14 and below 2^15; of denormals as far as floats go.
@@ -358,7 +353,11 @@ extern "C" __global__ void __launch_bounds__(256)
   float* found = static_cast<float*>(shared_memory());
   float* to = maxima + slice * 64 + (is_input ? 0 : 32);
   const int first = is_input ? tile : tile - kScanTilesIn;
-  const float of_warp = largest_of_warp(most.x);
+  float of_warp = most.x;
+  #pragma unroll
+  for (int mask = 1; mask < 32; mask *= 2) {
+    of_warp = fmaxf(of_warp, __shfl_xor_sync(0xffffffffu, of_warp, mask));
+  }
   if (thread % 32 == 0) {
     found[thread / 32] = of_warp;
   }
@@ -395,21 +394,6 @@ __device__ __forceinline__ void find_scales(float* scales, const float* __restri
 
 __device__ __forceinline__ int exponent_of(float scale) {
   return __float_as_int(scale) / 0x800000 - 127;
-}
-
-// Undoes the scales of a thread's totals, of its rows' and columns' channels.
-__device__ __forceinline__ void unscale(Accumulators (&totals)[2], const float* scales, int thread) {
-  const int lane = thread % 32;
-  #pragma unroll
-  for (int tile = 0; tile < 2; ++tile) {
-    const float* of_rows = scales + (32 + channel_of_rows() + lane / 4);
-    #pragma unroll
-    for (int i = 0; i < 16; ++i) {
-      totals[tile][i] = scaled_by(totals[tile][i],
-                                  -exponent_of(of_rows[i / 2 % 2 * 8]) -
-                                  exponent_of(scales[i / 4 * 8 + lane % 4 * 2 + i % 2]));
-    }
-  }
 }
 
 // ---- Producer ----
@@ -907,6 +891,11 @@ __device__ __forceinline__ void multiply_parts(Accumulators (&high)[2], Accumula
   wgmma_wait(0);
 }
 
+// A total with an accumulator of low parts. Infinities have none: a total that isn't finite is the result.
+__device__ __forceinline__ float with_low(float total, float low) {
+  return is_finite(total) ? fmaf(low, 0.00048828125f, total) : total;
+}
+
 // A thread's totals: in registers, or in shared memory at `place`.
 __device__ __forceinline__ float4 load_totals(const float4* place, int tile, int i) {
   return place[(tile * 16 + i) / 4 * kConsumers];
@@ -934,11 +923,6 @@ __device__ __forceinline__ void promote_high(float4* place, Accumulators (&high)
       }
     }
   }
-}
-
-// A total with an accumulator of low parts. Infinities have none: a total that isn't finite is the result.
-__device__ __forceinline__ float with_low(float total, float low) {
-  return is_finite(total) ? fmaf(low, 0.00048828125f, total) : total;
 }
 
 // Adds accumulators of low parts to the totals, and begins them anew.
@@ -1041,6 +1025,21 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
 }
 
 // ---- Consumers ----
+
+// Undoes the scales of a thread's totals, of its rows' and columns' channels.
+__device__ __forceinline__ void unscale(Accumulators (&totals)[2], const float* scales, int thread) {
+  const int lane = thread % 32;
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    const float* of_rows = scales + (32 + channel_of_rows() + lane / 4);
+    #pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      totals[tile][i] = scaled_by(totals[tile][i],
+                                  -exponent_of(of_rows[i / 2 % 2 * 8]) -
+                                  exponent_of(scales[i / 4 * 8 + lane % 4 * 2 + i % 2]));
+    }
+  }
+}
 
 // Multiplies what the stage of this number brought, and releases it. Promotes accumulators to the thread's totals where
 // that is due.

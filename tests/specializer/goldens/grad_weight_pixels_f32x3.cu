@@ -206,9 +206,9 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_rs_mn_b(float (&d)[64], con
 // ---- Constants ----
 
 constexpr float kLowScale = 2048.0f;
-constexpr int kConsumers = 256;
 constexpr int kGroupIn = 512;
 constexpr int kGroupOut = 256;
+constexpr int kConsumers = 256;
 constexpr int kTapPitch = 20;
 constexpr int kColumnPitch = 164;
 constexpr int kVectorThreads = 32;
@@ -236,11 +236,6 @@ constexpr int kSplitScalesOffset = 16640;
 // The larger of a and |b|; infinities and NaN don't count.
 __device__ __forceinline__ float larger_finite(float a, float b) {
   return fmaxf(a, fabsf(fmaf(b, 0, b)));
-}
-
-// The largest of a warp's values, none of them negative or NaN: their bits are in the same order. Collective.
-__device__ __forceinline__ float largest_of_warp(float value) {
-  return __uint_as_float(__reduce_max_sync(0xffffffffu, __float_as_uint(value)));
 }
 
 // The exponent of the scale that takes `most` to at least 2^14 and below 2^15; of denormals as far as floats go.
@@ -349,7 +344,11 @@ extern "C" __global__ void __launch_bounds__(256)
   float* found = static_cast<float*>(shared_memory());
   float* to = maxima + slice * 768 + (is_input ? 0 : 512);
   const int first = is_input ? tile : tile - kScanTilesIn;
-  const float of_warp = largest_of_warp(most.x);
+  float of_warp = most.x;
+  #pragma unroll
+  for (int mask = 1; mask < 32; mask *= 2) {
+    of_warp = fmaxf(of_warp, __shfl_xor_sync(0xffffffffu, of_warp, mask));
+  }
   if (thread % 32 == 0) {
     found[thread / 32] = of_warp;
   }
@@ -383,18 +382,6 @@ __device__ __forceinline__ void find_scales(float* scales, const float* __restri
 
 __device__ __forceinline__ int exponent_of(float scale) {
   return __float_as_int(scale) / 0x800000 - 127;
-}
-
-// Undoes the scales of a thread's totals, of its rows' and columns' channels.
-__device__ __forceinline__ void unscale(Accumulators (&totals)[1], const float* scales, int thread) {
-  const int lane = thread % 32;
-  const float* of_rows = scales + (128 + channel_of_rows() + lane / 4);
-  #pragma unroll
-  for (int i = 0; i < 64; ++i) {
-    totals[0][i] = scaled_by(totals[0][i],
-                             -exponent_of(of_rows[i / 2 % 2 * 8]) -
-                             exponent_of(scales[i / 4 * 8 + lane % 4 * 2 + i % 2]));
-  }
 }
 
 // Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
@@ -504,6 +491,11 @@ __device__ __forceinline__ void multiply_parts(Accumulators (&high)[1], Accumula
   wgmma_wait(0);
 }
 
+// A total with an accumulator of low parts. Infinities have none: a total that isn't finite is the result.
+__device__ __forceinline__ float with_low(float total, float low) {
+  return is_finite(total) ? fmaf(low, 0.00048828125f, total) : total;
+}
+
 // A thread's totals: in registers, or in shared memory at `place`.
 __device__ __forceinline__ float4 load_totals(const Accumulators (&totals)[1], int i) {
   return make_float4(totals[0][i], totals[0][i + 1], totals[0][i + 2], totals[0][i + 3]);
@@ -531,11 +523,6 @@ __device__ __forceinline__ void promote_high(Accumulators (&totals)[1], Accumula
       high[0][i + k] = 0;
     }
   }
-}
-
-// A total with an accumulator of low parts. Infinities have none: a total that isn't finite is the result.
-__device__ __forceinline__ float with_low(float total, float low) {
-  return is_finite(total) ? fmaf(low, 0.00048828125f, total) : total;
 }
 
 // Adds accumulators of low parts to the totals, and begins them anew.
@@ -616,6 +603,18 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float*
 }
 
 // ---- Consumers ----
+
+// Undoes the scales of a thread's totals, of its rows' and columns' channels.
+__device__ __forceinline__ void unscale(Accumulators (&totals)[1], const float* scales, int thread) {
+  const int lane = thread % 32;
+  const float* of_rows = scales + (128 + channel_of_rows() + lane / 4);
+  #pragma unroll
+  for (int i = 0; i < 64; ++i) {
+    totals[0][i] = scaled_by(totals[0][i],
+                             -exponent_of(of_rows[i / 2 % 2 * 8]) -
+                             exponent_of(scales[i / 4 * 8 + lane % 4 * 2 + i % 2]));
+  }
+}
 
 // Multiplies what the stage of this number brought, and releases it. Promotes accumulators to the thread's totals where
 // that is due.

@@ -170,10 +170,10 @@ __device__ __forceinline__ void wgmma_m64n96k8_tf32_rs(float (&d)[48], const uns
 
 // ---- Constants ----
 
-constexpr int kConsumers = 256;
 constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
 constexpr long long kWeights = 21504ll;
+constexpr int kConsumers = 256;
 constexpr int kTapPitch = 37;
 constexpr int kColumnPitch = 260;
 constexpr int kVectors = 224;  // of a column

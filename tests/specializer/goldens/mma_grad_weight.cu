@@ -1,5 +1,5 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; dtype f16; compute f16; layout nhwc; directions grad_weight
-// grad_weight for sm_80. Template mma_grad_weight: a block makes 2x4 taps of 64 by 64 channels; 27 slices; 141.8 KiB shared.
+// grad_weight for sm_80. Template mma_grad_weight: a block makes 4x4 taps of 64 by 16 channels; 13 slices; 145.8 KiB shared.
 // Launch
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
@@ -12,22 +12,22 @@
 //   tensor grad_y: 8388608 elements, read, 16-byte aligned
 //     shape (N 128, H 32, W 32, Cout 64), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
-//   region partial: 14155776 bytes, sums of slices of the positions
+//   region partial: 6815744 bytes, sums of slices of the positions
 //   region partial_bias: 55296 bytes, sums of slices of grad_y's positions
-//   kernel convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8
+//   kernel convtgen_mma_grad_weight_grad_weight_4d947786aa162a19
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
-//     grid 108; block 256; shared 145152
+//     grid 104; block 256; shared 149344
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 145152)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 145152)
-//   kernel convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_channels
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 149344)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 149344)
+//   kernel convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
-//     grid 432; block 256; shared 1024
-//   kernel convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_add
+//     grid 432; block 256; shared 8192
+//   kernel convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 513; block 256; shared 0
 
-namespace convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_source {
+namespace convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_source {
 
 // ---- Device primitives ----
 
@@ -43,6 +43,15 @@ __device__ __forceinline__ void* shared_memory() {
 // Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
 __device__ __forceinline__ unsigned int shared_address(const void* to) {
   return __cvta_generic_to_shared(to);
+}
+
+// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
+__device__ __forceinline__ uint4 load_constant_16(const void* from) {
+  uint4 value;
+  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(from));
+  return value;
 }
 
 // Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
@@ -65,6 +74,14 @@ __device__ __forceinline__ void async_copy_wait(int pending) {
     default:
       __trap();
   }
+}
+
+// Reads two matrices, transposed.
+__device__ __forceinline__ void matrix_load_x2_transposed(unsigned int (&values)[2], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(values[0]), "=r"(values[1])
+               : "r"(shared_address(row))
+               : "memory");
 }
 
 // Reads four matrices, transposed.
@@ -103,27 +120,54 @@ __device__ __forceinline__ unsigned short accumulator_to_half(float value) {
 
 // ---- Constants ----
 
-constexpr int kThreads = 256;
 constexpr int kGroupIn = 128;
 constexpr int kGroupOut = 64;
 constexpr long long kWeights = 131072ll;
+constexpr int kThreads = 256;
 constexpr int kWarpIn = 32;
-constexpr int kWindowPitch = 17;
-constexpr int kPlanePixels = 68;
+constexpr int kInputPixels = 128;
+constexpr int kPlanePixels = 153;
 constexpr int kInputPixelPitch = 144;
-constexpr int kWindowPixelPitch = 144;
-constexpr int kTapPitch = 68;
-constexpr int kChannelPitch = 552;
+constexpr int kWindowPixelPitch = 48;
+constexpr int kPixels = 740;
+constexpr int kTapPitch = 18;
+constexpr int kChannelPitch = 296;
+constexpr unsigned long long kOutside = 0xfffffff0ull;
 constexpr int kBiasThreads = 256;
 constexpr int kBiasChannels = 32;
-constexpr int kBiasPiece = 64;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kInputBytes = 9216;
-constexpr int kStageBytes = 48384;
+constexpr int kInputBytes = 18432;
+constexpr int kStageBytes = 47808;
+constexpr int kTableBytes = 2960;
+constexpr int kTableOffset = 143424;
 
 // ---- Tiles ----
+
+// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+struct Target {
+  int slice;
+  int group;
+  int first_in;
+  int first_out;
+  int first_kh;
+  int first_kw;
+};
+
+// Weights vary fastest, so that blocks which read the same positions run together.
+__device__ __forceinline__ Target target_of(int block) {
+  const int in_tile = block % 2;
+  const int out_tile = block / 2 % 4;
+  Target target;
+  target.slice = block / 8;
+  target.group = 0;
+  target.first_in = in_tile * 64;
+  target.first_out = out_tile * 16;
+  target.first_kh = 0;
+  target.first_kw = 0;
+  return target;
+}
 
 // A stage's place: the image and row of its first row, and its first column; and how many tiles follow in its column of
 // tiles.
@@ -137,25 +181,25 @@ struct Tile {
 // Tiles of one column of tiles follow one another.
 __device__ __forceinline__ Tile tile_at(long long index, long long row_tiles) {
   const long long of_column = index % row_tiles;
-  const long long row = of_column * 4;
+  const long long row = of_column * 16;
   Tile tile;
-  tile.image = static_cast<int>(row / 16);
-  tile.row = static_cast<int>(row % 16);
-  tile.column = static_cast<int>(index / row_tiles) * 16;
+  tile.image = static_cast<int>(row / 17);
+  tile.row = static_cast<int>(row % 17);
+  tile.column = static_cast<int>(index / row_tiles) * 8;
   tile.left = row_tiles - 1 - of_column;
   return tile;
 }
 
 // The next one, without the divisions of 64 bits that finding it anew takes.
 __device__ __forceinline__ void move_on(Tile& tile, long long row_tiles) {
-  const int row = tile.row + 4;
-  tile.image += row / 16;
-  tile.row = row % 16;
+  const int row = tile.row + 16;
+  tile.image += row / 17;
+  tile.row = row % 17;
   --tile.left;
   if (tile.left < 0) {
     tile.image = 0;
     tile.row = 0;
-    tile.column += 16;
+    tile.column += 8;
     tile.left = row_tiles - 1;
   }
 }
@@ -168,6 +212,13 @@ struct Source {
   int origin_w;
 };
 
+__device__ __forceinline__ Source source_of(const unsigned short* __restrict__ x,
+                                            const unsigned short* __restrict__ grad_y, const Target& target) {
+  const int first_ci = target.group * kGroupIn + target.first_in;
+  const int first_co = target.group * kGroupOut + target.first_out;
+  return {x + first_ci, grad_y + first_co, target.first_kh - 1, target.first_kw - 1};
+}
+
 // ---- Places ----
 
 // The pixel, and the piece of its channels, that a thread brings in a turn. NCHW: adjacent threads bring adjacent
@@ -179,7 +230,7 @@ __device__ __forceinline__ unsigned int pixel_of(int turn, int thread) {
 // The pixel, and the piece of its channels, that a thread brings in a turn. NCHW: adjacent threads bring adjacent
 // pixels, else pieces of one pixel.
 __device__ __forceinline__ unsigned int pixel_of_2(int turn, int thread) {
-  return turn * 32 + static_cast<unsigned int>(thread) / 8;
+  return turn * 128 + static_cast<unsigned int>(thread) / 2;
 }
 
 __device__ __forceinline__ unsigned int piece_of(int thread) {
@@ -187,17 +238,17 @@ __device__ __forceinline__ unsigned int piece_of(int thread) {
 }
 
 __device__ __forceinline__ unsigned int piece_of_2(int thread) {
-  return static_cast<unsigned int>(thread) % 8;
+  return static_cast<unsigned int>(thread) % 2;
 }
 
-// Whether there is such a piece.
+// Whether there is such a piece, where threads have so many turns.
 __device__ __forceinline__ bool is_piece() {
   return true;
 }
 
-// Whether there is such a piece.
+// Whether there is such a piece, where threads have so many turns.
 __device__ __forceinline__ bool is_piece_2(int turn, int thread) {
-  return turn * kThreads + thread < 2176;
+  return turn * kThreads + thread < 1224;
 }
 
 // Where a piece lies in a stage.
@@ -219,50 +270,82 @@ struct Pixel {
 
 // How many images behind the tile's first one a row is, counted from that image's first row.
 __device__ __forceinline__ int images_before(int row) {
-  return row >= 16 ? 1 : 0;
+  return row >= 17 ? 1 : 0;
 }
 
-__device__ __forceinline__ Pixel input_pixel(unsigned int pixel, const Tile& tile, int batch) {
-  const int row = tile.row + static_cast<int>(pixel / 16);
+__device__ __forceinline__ Pixel input_pixel(unsigned int pixel, const Tile& tile, int planes) {
+  const int row = tile.row + static_cast<int>(pixel / 8);
   Pixel place;
   place.image = images_before(row);
-  place.row = row - place.image * 16;
-  place.column = tile.column + static_cast<int>(pixel % 16);
-  place.is_inside = tile.image + place.image < batch && place.column < 16;
+  place.row = row - place.image * 17;
+  place.column = tile.column + static_cast<int>(pixel % 8);
+  place.is_inside = tile.image + place.image < planes && place.row < 16 && place.column < 16;
   return place;
 }
 
 // The same of grad_y.
-__device__ __forceinline__ Pixel window_pixel(unsigned int pixel, const Source& source, const Tile& tile, int batch) {
+__device__ __forceinline__ Pixel window_pixel(unsigned int pixel, const Source& source, const Tile& tile, int planes) {
   const int plane_index = static_cast<int>(pixel / kPlanePixels);
   const unsigned int of_plane = pixel % kPlanePixels;
-  const int row = tile.row + static_cast<int>(of_plane / kWindowPitch);
+  const int row = tile.row + static_cast<int>(of_plane / 9);
   Pixel place;
   place.image = images_before(row);
-  place.row = (row - place.image * 16) * 2 + plane_index / 2 + source.origin_h;
-  place.column = (tile.column + static_cast<int>(of_plane % kWindowPitch)) * 2 + plane_index % 2 + source.origin_w;
-  place.is_inside = tile.image + place.image < batch && static_cast<unsigned int>(place.row) < 32 &&
+  place.row = (row - place.image * 17) * 2 + plane_index / 2 + source.origin_h;
+  place.column = (tile.column + static_cast<int>(of_plane % 9)) * 2 + plane_index % 2 + source.origin_w;
+  place.is_inside = tile.image + place.image < planes && static_cast<unsigned int>(place.row) < 32 &&
                     static_cast<unsigned int>(place.column) < 32;
   return place;
 }
 
-// From the first channel of the tile's first image to that of a pixel. An int where the images are known and small.
-__device__ __forceinline__ long long pixel_offset(const Pixel& pixel) {
+// Elements from the first channel of the tile's first image to that of a pixel, which is inside.
+__device__ __forceinline__ long long offset_of(const Pixel& pixel) {
   return pixel.image * 32768 + (pixel.row * 16 + pixel.column) * 128;
 }
 
-// From the first channel of the tile's first image to that of a pixel. An int where the images are known and small.
-__device__ __forceinline__ long long pixel_offset_2(const Pixel& pixel) {
+// Elements from the first channel of the tile's first image to that of a pixel, which is inside.
+__device__ __forceinline__ long long offset_of_2(const Pixel& pixel) {
   return pixel.image * 65536 + (pixel.row * 32 + pixel.column) * 64;
 }
 
-// What a tile is read from: its first image.
-__device__ __forceinline__ const unsigned short* input_of(const Source& source, const Tile& tile) {
-  return source.x + tile.image * 32768ll;
+// ---- Tables of pixels ----
+
+// The table of a stage, which is this one of the slice.
+__device__ __forceinline__ unsigned char* table_of(unsigned char* shared, int stage) {
+  return shared + (kTableOffset + stage % 2 * kTableBytes);
 }
 
-__device__ __forceinline__ const unsigned short* window_of(const Source& source, const Tile& tile) {
-  return source.grad_y + tile.image * 65536ll;
+// Finds the pixels of a stage: those of x, then those of the window. All threads share them.
+__device__ __forceinline__ void find_pixels(unsigned char* table, const Source& source, const Tile& tile, int thread,
+                                            int planes) {
+  #pragma unroll 1
+  for (int pixel = thread; pixel < kPixels; pixel += kThreads) {
+    const bool is_input = pixel < kInputPixels;
+    const Pixel place =
+        is_input ? input_pixel(pixel, tile, planes) : window_pixel(pixel - kInputPixels, source, tile, planes);
+    bool is_inside = place.is_inside;
+    const long long offset = is_input ? offset_of(place) : offset_of_2(place);
+    const unsigned long long found = is_inside ? static_cast<unsigned long long>(offset) * 2 : kOutside;
+    *reinterpret_cast<unsigned int*>(table + pixel * 4) = static_cast<unsigned int>(found);
+  }
+}
+
+// What was found, in bytes.
+__device__ __forceinline__ unsigned long long pixel_offset(const unsigned char* table, int pixel) {
+  return *reinterpret_cast<const unsigned int*>(table + pixel * 4);
+}
+
+// The elements of a pixel.
+__device__ __forceinline__ const unsigned short* at_pixel(const unsigned short* first, unsigned long long offset) {
+  return reinterpret_cast<const unsigned short*>(reinterpret_cast<const unsigned char*>(first) + offset);
+}
+
+// What a stage is read from: its first image.
+__device__ __forceinline__ const unsigned short* input_of(const Source& source, int image) {
+  return source.x + image * 32768ll;
+}
+
+__device__ __forceinline__ const unsigned short* window_of(const Source& source, int image) {
+  return source.grad_y + image * 65536ll;
 }
 
 // ---- Asynchronous copies ----
@@ -273,26 +356,43 @@ __device__ __forceinline__ void copy(void* to, const unsigned short* from, int b
 }
 
 // Issues a batch of the thread's copies of a stage: zeros where the images or the channels end.
-__device__ __forceinline__ void copy_batch(unsigned char* to, const Source& source, const Tile& tile, int thread,
-                                           int batch) {
-  const unsigned short* x = input_of(source, tile);
-  const unsigned short* grad_y = window_of(source, tile);
-  #pragma unroll 2
-  for (int i = 0; i < 11; ++i) {
-    if (i < 2) {
-      if (is_piece()) {
-        const int pixel = pixel_of(i, thread);
-        const int piece = piece_of(thread);
-        const Pixel place = input_pixel(pixel, tile, batch);
-        const bool any = place.is_inside;
-        copy(to + input_place(pixel, piece), x + (pixel_offset(place) + piece * 8), any ? 16 : 0);
-      }
-    } else if (i < 11 && is_piece_2(i - 2, thread)) {
-      const int pixel = pixel_of_2(i - 2, thread);
+__device__ __forceinline__ void copy_batch(unsigned char* to, const Source& source, int image,
+                                           const unsigned char* table, int thread) {
+  const unsigned short* x = input_of(source, image);
+  const unsigned short* grad_y = window_of(source, image);
+  // All offsets come from shared memory first, so that no copy waits for its own.
+  unsigned long long offsets[9];
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int turn = i;
+    if (is_piece()) {
+      offsets[i] = pixel_offset(table, pixel_of(turn, thread));
+    }
+  }
+  #pragma unroll
+  for (int i = 0; i < 5; ++i) {
+    const int turn = i;
+    if (is_piece_2(turn, thread)) {
+      offsets[4 + i] = pixel_offset(table, kInputPixels + pixel_of_2(turn, thread));
+    }
+  }
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int turn = i;
+    if (is_piece()) {
+      const int piece = piece_of(thread);
+      const bool any = offsets[i] != kOutside;
+      copy(to + input_place(pixel_of(turn, thread), piece), at_pixel(x + piece * 8, offsets[i]), any ? 16 : 0);
+    }
+  }
+  #pragma unroll
+  for (int i = 0; i < 5; ++i) {
+    const int turn = i;
+    if (is_piece_2(turn, thread)) {
+      const unsigned long long offset = offsets[4 + i];
       const int piece = piece_of_2(thread);
-      const Pixel place = window_pixel(pixel, source, tile, batch);
-      const bool any = place.is_inside;
-      copy(to + window_place(pixel, piece), grad_y + (pixel_offset_2(place) + piece * 8), any ? 16 : 0);
+      const bool any = offset != kOutside;
+      copy(to + window_place(pixel_of_2(turn, thread), piece), at_pixel(grad_y + piece * 8, offset), any ? 16 : 0);
     }
   }
 }
@@ -300,15 +400,17 @@ __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& sour
 // ---- Through registers ----
 
 // Brings a batch on its way: by copies, or to registers.
-__device__ __forceinline__ void bring_batch(unsigned char* to, const Source& source, const Tile& tile, int thread,
-                                            int batch) {
-  copy_batch(to, source, tile, thread, batch);
+__device__ __forceinline__ void bring_batch(unsigned char* to, const Source& source, int image,
+                                            const unsigned char* table, int thread) {
+  copy_batch(to, source, image, table, thread);
 }
 
 // ---- Products ----
 
-// One thread's accumulators: of each tap of its warp, tile of 16 input channels and tile of 8 output channels.
-using Accumulators = float[8][2][2][4];
+// One thread's sums: of each tap of its warp, tile of 16 input channels and tile of 8 output channels. Values that are
+// split have accumulators of products of high parts, and of products of a high with a low part.
+using Sums = float[16][2][1][4];
+using Accumulators = Sums[1];
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   mma_k16_f16(acc, a, b);
@@ -325,7 +427,7 @@ struct Places {
 // lane / 4.
 __device__ __forceinline__ int lane_place(int lane) {
   const int position = lane % 8 + lane / 16 * 8;
-  const int pixel = position / 16 * 64 + position % 16;
+  const int pixel = position / 8 * 64 + position % 8;
   return pixel * 144 + lane / 8 % 2 * 16;
 }
 
@@ -335,13 +437,14 @@ __device__ __forceinline__ int lane_place(int lane) {
 // lane / 4.
 __device__ __forceinline__ int lane_place_2(int lane) {
   const int position = lane % 16;
-  return position * 144 + lane / 16 * 16;
+  const int pixel = position / 8 * 72 + position % 8;
+  return pixel * 48 + lane / 16 * 16;
 }
 
 __device__ __forceinline__ Places places_of(int lane, int warp_in, int warp_out) {
   Places places;
   places.input = lane_place(lane) + warp_in * 64;
-  const int window = kInputBytes + lane_place_2(lane) + warp_out * 32;
+  const int window = kInputBytes + lane_place_2(lane) + warp_out * 16;
   #pragma unroll
   for (int column = 0; column < 4; ++column) {
     places.window[column] = window + (column % 2 * kPlanePixels + column / 2) * kWindowPixelPitch;
@@ -356,39 +459,50 @@ __device__ __forceinline__ void load_rows(unsigned int (&a)[4], const unsigned c
 
 // Loads two B fragments, one behind the other: eight output channels each. A warp may have the first alone.
 __device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigned char* from) {
-  matrix_load_x4_transposed(b, from);
+  unsigned int one[2];
+  matrix_load_x2_transposed(one, from);
+  b[0] = one[0];
+  b[1] = one[1];
+}
+
+// Adds the products of a tap at one step.
+__device__ __forceinline__ void multiply_tap(Accumulators& acc, int tap, const unsigned int (&a)[1][2][4],
+                                             const unsigned int (&b)[1][1][4]) {
+  const unsigned int high[2] = {b[0][0][0], b[0][0][1]};
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    multiply_add(acc[0][tap][tile][0], a[0][tile], high);
+  }
 }
 
 // Adds the products of a strip of a stage, which begins at `stage`.
-__device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned char* stage, const Places& places) {
-  const unsigned char* input = stage + places.input;
+__device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned char* stage, const Places& places,
+                                               int strip) {
+  const int row = strip * 4;
+  const unsigned char* input = stage + places.input + row * 1152;
+  const unsigned char* window = stage + row * 432;
   // taps (0 to 3, 0 to 3)
-  unsigned int a[4][2][4];
+  unsigned int a[4][1][2][4];
   #pragma unroll
   for (int outer = 0; outer < 4; ++outer) {
-    unsigned int b[8][1][4];
+    unsigned int b[10][1][1][4];
     #pragma unroll
     for (int step = 0; step < 4; ++step) {
       if (outer == 0) {
         #pragma unroll
         for (int tile = 0; tile < 2; ++tile) {
-          load_rows(a[step][tile], input + (step * 2304 + tile * 32));
+          load_rows(a[step][0][tile], input + (step * 1152 + tile * 32));
         }
       }
       #pragma unroll
-      for (int inner = 0; inner < 2; ++inner) {
-        const int load = inner * 4 + step;
-        load_columns(b[load][0],
-                     stage + places.window[outer] + (inner * 136 + step * kWindowPitch) * kWindowPixelPitch);
-        const int tap = inner * 4 + outer;
-        #pragma unroll
-        for (int out_tile = 0; out_tile < 2; ++out_tile) {
-          const unsigned int of_tile[2] = {b[load][0][out_tile * 2], b[load][0][out_tile * 2 + 1]};
-          #pragma unroll
-          for (int tile = 0; tile < 2; ++tile) {
-            multiply_add(acc[tap][tile][out_tile], a[step][tile], of_tile);
-          }
+      for (int inner = 0; inner < 4; ++inner) {
+        const int load = inner % 2 * 5 + step + inner / 2;
+        if (step < 1 || inner + 2 >= 4) {
+          load_columns(b[load][0][0],
+                       window + places.window[outer] + (inner % 2 * 306 + (step + inner / 2) * 9) * kWindowPixelPitch);
         }
+        const int tap = inner * 4 + outer;
+        multiply_tap(acc, tap, a[step], b[load]);
       }
     }
   }
@@ -396,25 +510,15 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned
 
 // ---- Epilogue ----
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
-struct Target {
-  int slice;
-  int group;
-  int first_in;
-  int first_out;
-  int first_kh;
-  int first_kw;
-};
-
 // Stores the sums of eight input channels of each warp, which lie in shared memory, in the order of the weights.
 __device__ __forceinline__ void store_channels(const float* sums, int first_channel, const Target& target,
                                                float* __restrict__ partial, int thread) {
   #pragma unroll 2
-  for (int i = thread; i < 8192; i += kThreads) {
-    const int stored = i / 512;
-    const int of_channel = i % 512;
-    const int tap = of_channel % 8;
-    const int out = of_channel / 8;
+  for (int i = thread; i < 4096; i += kThreads) {
+    const int stored = i / 256;
+    const int of_channel = i % 256;
+    const int tap = of_channel % 16;
+    const int out = of_channel / 16;
     const int ci = target.first_in + stored / 8 * kWarpIn + first_channel + stored % 8;
     const int co = target.first_out + out;
     const int kh = target.first_kh + tap / 4;
@@ -427,22 +531,29 @@ __device__ __forceinline__ void store_channels(const float* sums, int first_chan
 }
 
 // Stores a block's results, through shared memory, where warps that share the positions add theirs in their order.
-__device__ __forceinline__ void store_block(const Accumulators& acc, float* sums, const Target& target,
-                                            float* __restrict__ partial, int warp_in, int warp_out, int thread) {
+__device__ __forceinline__ void store_block(const Sums& acc, float* sums, const Target& target,
+                                            float* __restrict__ partial, int warp_in, int warp_out, int warp_k,
+                                            int thread) {
   const int lane = thread % 32;
-  float* own = sums + (warp_in * 8 + lane / 4) * kChannelPitch + warp_out * 16 + lane % 4 * 2;
+  float* own = sums + (warp_in * 8 + lane / 4) * kChannelPitch + warp_out * 8 + lane % 4 * 2;
   #pragma unroll
   for (int half = 0; half < 4; ++half) {
     // of a tile of 16 input channels
-    __syncthreads();  // the stages, or the channels before, have been read, or the warps before have added theirs
-    #pragma unroll
-    for (int tap = 0; tap < 8; ++tap) {
-      #pragma unroll
-      for (int column = 0; column < 2; ++column) {
-        float2* to = reinterpret_cast<float2*>(own + (tap / 4 * 4 + tap % 4) * kTapPitch + column * 8);
-        float2 sum =
-            make_float2(acc[tap][half / 2][column][half % 2 * 2], acc[tap][half / 2][column][half % 2 * 2 + 1]);
-        *to = sum;
+    #pragma unroll 1
+    for (int k = 0; k < 2; ++k) {
+      __syncthreads();  // the stages, or the channels before, have been read, or the warps before have added theirs
+      if (warp_k == k) {
+        #pragma unroll
+        for (int tap = 0; tap < 16; ++tap) {
+          float2* to = reinterpret_cast<float2*>(own + (tap / 4 * 4 + tap % 4) * kTapPitch);
+          float2 sum = make_float2(acc[tap][half / 2][0][half % 2 * 2], acc[tap][half / 2][0][half % 2 * 2 + 1]);
+          if (k > 0) {
+            const float2 before = *to;
+            sum.x = before.x + sum.x;
+            sum.y = before.y + sum.y;
+          }
+          *to = sum;
+        }
       }
     }
     __syncthreads();
@@ -452,42 +563,145 @@ __device__ __forceinline__ void store_block(const Accumulators& acc, float* sums
 
 // ---- Kernels ----
 
+// Adds the elements of a vector.
+__device__ __forceinline__ void add_vector(float (&sums)[8], const uint4& vector) {
+  const unsigned int words[4] = {vector.x, vector.y, vector.z, vector.w};
+  #pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    sums[i] += half_to_float(static_cast<unsigned short>((words[i / 2] >> (i % 2 * 16)) & 0xffff));
+  }
+}
+
+// A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of
+// NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of
+// a place, which are so many lanes.
+struct BiasPlaces {
+  long long next;
+  long long end;
+  long long image;
+  long long place;
+  long long in_image;
+  int step;
+};
+
+__device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int thread) {
+  BiasPlaces places;
+  places.next = batch * 1024ll * slice / 216 + thread / 4;
+  places.end = batch * 1024ll * (slice + 1) / 216;
+  places.image = 0;
+  places.place = places.next;
+  places.in_image = 1024;
+  places.step = 64;
+  return places;
+}
+
+__device__ __forceinline__ BiasPlaces places_of_slice_2(int slice, int batch, int thread) {
+  BiasPlaces places;
+  places.next = batch * 1024ll * slice / 216 + thread / 32;
+  places.end = batch * 1024ll * (slice + 1) / 216;
+  places.image = 0;
+  places.place = places.next;
+  places.in_image = 1024;
+  places.step = 8;
+  return places;
+}
+
+__device__ __forceinline__ void next_place(BiasPlaces& places, long long step_places) {
+  places.next += places.step;
+  places.place += step_places;
+}
+
+// The first element of a place, from the thread's first channel on.
+__device__ __forceinline__ const unsigned short* at_place(const unsigned short* __restrict__ grad_y,
+                                                          const BiasPlaces& places, int channel) {
+  return grad_y + (places.place * 64 + channel);
+}
+
+// A thread's sums of one slice: of a channel, or of vectors.
+__device__ __forceinline__ float sum_elements(const unsigned short* __restrict__ grad_y, BiasPlaces places,
+                                              int channel) {
+  const long long step_places = static_cast<long long>(places.step);
+  float total = 0;
+  while (places.next < places.end) {
+    float sum = 0;
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (places.next < places.end) {
+        sum += half_to_float(*at_place(grad_y, places, channel));
+      }
+      next_place(places, step_places);
+    }
+    total += sum;
+  }
+  return total;
+}
+
+__device__ __forceinline__ void sum_vectors(float (&totals)[8], const unsigned short* __restrict__ grad_y,
+                                            BiasPlaces places, int channel) {
+  const long long step_places = static_cast<long long>(places.step);
+  while (places.next < places.end) {
+    uint4 vectors[8];
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      vectors[i] = make_uint4(0, 0, 0, 0);
+      if (places.next < places.end) {
+        vectors[i] = load_constant_16(at_place(grad_y, places, channel));
+      }
+      next_place(places, step_places);
+    }
+    float sums[8] = {};
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      add_vector(sums, vectors[i]);
+    }
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      totals[i] += sums[i];
+    }
+  }
+}
+
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
-    convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_channels(const unsigned short* __restrict__ grad_y,
+    convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_channels(const unsigned short* __restrict__ grad_y,
                                                                    float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / 2;
-  const int channel = blockIdx.x % 2 * kBiasChannels + thread % kBiasChannels;
-  float total = 0;
-  if (channel < 64) {
-    const long long end = batch * 16ll * (slice + 1) / 216;
-    for (long long piece = batch * 16ll * slice / 216; piece < end; ++piece) {
-      const long long image = piece / 16;
-      const long long first = piece % 16 * kBiasPiece + thread / kBiasChannels;
-      float sum = 0;
-      #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        const long long position = first + i * 8;
-        if (position < 1024) {
-          sum += half_to_float(grad_y[(image * 1024 + position) * 64 + channel]);
-        }
-      }
-      total += sum;
+  const int first_channel = blockIdx.x % 2 * kBiasChannels;
+  const bool by_vectors = reinterpret_cast<unsigned long long>(grad_y) % 16 == 0;
+  float totals[8] = {};
+  if (by_vectors) {
+    const int channel = first_channel + thread % 4 * 8;
+    if (channel < 64) {
+      sum_vectors(totals, grad_y, places_of_slice(slice, batch, thread), channel);
+    }
+  } else {
+    const int channel = first_channel + thread % kBiasChannels;
+    if (channel < 64) {
+      totals[0] = sum_elements(grad_y, places_of_slice_2(slice, batch, thread), channel);
     }
   }
   // The threads of a channel add their totals in a tree.
-  float* totals = static_cast<float*>(shared_memory());
-  totals[thread] = total;
-  #pragma unroll 1
-  for (int step = 128; step >= kBiasChannels; step /= 2) {
-    __syncthreads();
-    if (thread < step) {
-      totals[thread] += totals[thread + step];
+  float* shared = static_cast<float*>(shared_memory());
+  const int kept = by_vectors ? 8 : 1;  // of a thread
+  #pragma unroll
+  for (int i = 1; i < 8; ++i) {
+    if (kept > 1) {
+      shared[thread * kept + i] = totals[i];
+    } else {
+      totals[0] += totals[i];
     }
   }
-  if (thread < kBiasChannels && channel < 64) {
-    partial_bias[slice * 64 + channel] = totals[thread];
+  shared[thread * kept] = totals[0];
+  #pragma unroll 1
+  for (int half = kBiasThreads * kept / 2; half >= kBiasChannels; half /= 2) {
+    __syncthreads();
+    for (int i = thread; i < half; i += kBiasThreads) {
+      shared[i] += shared[i + half];
+    }
+  }
+  if (thread < kBiasChannels && first_channel + thread < 64) {
+    partial_bias[slice * 64 + first_channel + thread] = shared[thread];
   }
 }
 
@@ -503,7 +717,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_add(const float* __restrict__ partial,
+    convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_add(const float* __restrict__ partial,
                                                               const float* __restrict__ partial_bias,
                                                               unsigned short* __restrict__ grad_weight,
                                                               unsigned short* __restrict__ grad_bias) {
@@ -511,7 +725,7 @@ extern "C" __global__ void __launch_bounds__(256)
   if (i < 131072) {
     float sum = 0;
     #pragma unroll 8
-    for (int slice = 0; slice < 27; ++slice) {
+    for (int slice = 0; slice < 13; ++slice) {
       sum += partial[slice * kWeights + i];
     }
     grad_weight[i] = accumulator_to_half(sum);
@@ -521,47 +735,48 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8(const unsigned short* __restrict__ x,
+    convtgen_mma_grad_weight_grad_weight_4d947786aa162a19(const unsigned short* __restrict__ x,
                                                           const unsigned short* __restrict__ grad_y,
                                                           float* __restrict__ partial, int batch) {
-  const long long row_tiles = (static_cast<long long>(batch) * 16 + 3) / 4;
+  const long long row_tiles = (static_cast<long long>(batch) * 17 + 15) / 16;
+  const long long tiles = row_tiles * 2;
 
-  // What the block makes. Weights vary fastest, so that blocks which read the same positions run together.
   const int block = blockIdx.x;
-  const int tap_group = block % 2;
-  const int in_tile = block / 2 % 2;
-  Target target;
-  target.slice = block / 4;
-  target.group = 0;
-  target.first_in = in_tile * 64;
-  target.first_out = 0;
-  target.first_kh = tap_group * 2;
-  target.first_kw = 0;
-  const int first_ci = target.group * kGroupIn + target.first_in;
-  const int first_co = target.group * kGroupOut + target.first_out;
-  const Source source = {x + first_ci, grad_y + first_co, target.first_kh - 1, target.first_kw - 1};
-  const long long first_tile = row_tiles * target.slice / 27;
-  const int count = static_cast<int>(row_tiles * (target.slice + 1) / 27 - first_tile);
+  const Target target = target_of(block);
+  const Source source = source_of(x, grad_y, target);
+  const long long first_tile = tiles * target.slice / 13;
+  const int count = static_cast<int>(tiles * (target.slice + 1) / 13 - first_tile);
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int thread = threadIdx.x;
   const int lane = thread % 32;
   const int warp = thread / 32;
-  const int warp_out = warp % 4;
+  const int warp_k = warp % 2;
+  const int warp_out = warp / 2 % 2;
   const int warp_in = warp / 4;
   const Places places = places_of(lane, warp_in, warp_out);
 
+  // The tile whose pixels are found next, and the first image of that which is brought next.
   Tile next;
+  int image = 0;
   if (count > 0) {
     next = tile_at(first_tile, row_tiles);
+    image = next.image;
+    find_pixels(shared + kTableOffset, source, next, thread, batch);
+    move_on(next, row_tiles);
   }
   int issued = 0;
   // The first stages. One through registers comes as a whole.
   #pragma unroll 1
   for (; issued < 2; ++issued) {
+    __syncthreads();  // the stage's pixels have been found
     if (issued < count) {
-      bring_batch(shared + issued * kStageBytes, source, next, thread, batch);
-      move_on(next, row_tiles);
+      bring_batch(shared + issued * kStageBytes, source, image, table_of(shared, issued), thread);
+      if (issued + 1 < count) {
+        image = next.image;
+        find_pixels(table_of(shared, issued + 1), source, next, thread, batch);
+        move_on(next, row_tiles);
+      }
     }
     async_copy_commit();
   }
@@ -573,23 +788,30 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const unsigned char* from = shared + stage * kStageBytes;
     unsigned char* to = shared + (stage == 0 ? 2 : stage - 1) * kStageBytes;
     async_copy_wait(1);
-    __syncthreads();  // the stage has come, and all have read the one that is staged now
+    // The stage has come, all have read the one that is brought now, and its pixels have been found.
+    __syncthreads();
     const bool more = issued < count;
+    multiply_strip(acc, from, places, warp_k);
     if (more) {
-      bring_batch(to, source, next, thread, batch);
+      bring_batch(to, source, image, table_of(shared, issued), thread);
     }
-    multiply_strip(acc, from, places);
+    // Warps find pixels after different strips, so that others multiply meanwhile.
+    if (issued + 1 < count) {
+      find_pixels(table_of(shared, issued + 1), source, next, thread, batch);
+    }
     async_copy_commit();
     if (more) {
+      image = next.image;
       move_on(next, row_tiles);
       ++issued;
     }
     stage = stage + 1 == 3 ? 0 : stage + 1;
   }
-  store_block(acc, reinterpret_cast<float*>(shared), target, partial, warp_in, warp_out, thread);
+  float* results = reinterpret_cast<float*>(shared);
+  store_block(acc[0], results, target, partial, warp_in, warp_out, warp_k, thread);
 }
 
-}  // namespace convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_source
-using convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_source::convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_channels;
-using convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_source::convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_add;
-using convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8_source::convtgen_mma_grad_weight_grad_weight_7f9fb61541de34e8;
+}  // namespace convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_source
+using convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_source::convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_channels;
+using convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_source::convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_add;
+using convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_source::convtgen_mma_grad_weight_grad_weight_4d947786aa162a19;
