@@ -8,50 +8,51 @@
 #include "grad_weight/target.h"
 #include "layout.h"
 
-// The thread's sum of this number.
-__device__ __forceinline__ float& sum_at(Sums& sums, const int i) {
-  return sums[i / (kWarpInTiles * kWarpOutTiles * 4)][i / (kWarpOutTiles * 4) % kWarpInTiles][i / 4 % kWarpOutTiles]
-             [i % 4];
+// The thread's accumulator of this number.
+__device__ __forceinline__ float& acc_at(PartAccumulators& acc, const int i) {
+  return acc[i / (kWarpInTiles * kWarpOutTiles * 4)][i / (kWarpOutTiles * 4) % kWarpInTiles][i / 4 % kWarpOutTiles]
+            [i % 4];
 }
 
 // Adds the accumulators to the thread's totals in memory, and begins anew. The first time there are none yet.
-__device__ __forceinline__ void promote(Sums& acc, float* totals, bool is_first) {
+__device__ __forceinline__ void promote(PartAccumulators& acc, float* totals, bool is_first) {
 #pragma unroll
   for (int i = 0; i < kAccumulators; ++i) {
     float* total = totals + i * kThreads;
-    *total = is_first ? sum_at(acc, i) : *total + sum_at(acc, i);
-    sum_at(acc, i) = 0;
+    *total = is_first ? acc_at(acc, i) : *total + acc_at(acc, i);
+    acc_at(acc, i) = 0;
   }
 }
 
 // The accumulators with the thread's totals.
-__device__ __forceinline__ void add_totals(Sums& acc, const float* totals) {
+__device__ __forceinline__ void add_totals(PartAccumulators& acc, const float* totals) {
 #pragma unroll
   for (int i = 0; i < kAccumulators; ++i) {
-    sum_at(acc, i) += totals[i * kThreads];
+    acc_at(acc, i) += totals[i * kThreads];
   }
 }
 
 // Adds accumulators of high parts to the totals of values that are split, and begins them anew.
-__device__ __forceinline__ void promote_high(Sums& totals, Sums& high) {
+__device__ __forceinline__ void promote_high(PartAccumulators& totals, PartAccumulators& high) {
 #pragma unroll
   for (int i = 0; i < kAccumulators; ++i) {
-    sum_at(totals, i) += sum_at(high, i);
-    sum_at(high, i) = 0;
+    acc_at(totals, i) += acc_at(high, i);
+    acc_at(high, i) = 0;
   }
 }
 
 // The same of low parts.
-__device__ __forceinline__ void promote_low(Sums& totals, Sums& low) {
+__device__ __forceinline__ void promote_low(PartAccumulators& totals, PartAccumulators& low) {
 #pragma unroll
   for (int i = 0; i < kAccumulators; ++i) {
-    sum_at(totals, i) = with_low(sum_at(totals, i), sum_at(low, i));
-    sum_at(low, i) = 0;
+    acc_at(totals, i) = with_low(acc_at(totals, i), acc_at(low, i));
+    acc_at(low, i) = 0;
   }
 }
 
 // Undoes the scales of the totals, of their input and output channels.
-__device__ __forceinline__ void unscale(Sums& totals, const float* scales, int warp_in, int warp_out, int lane) {
+__device__ __forceinline__ void unscale(PartAccumulators& totals, const float* scales, int warp_in, int warp_out,
+                                        int lane) {
   const float* of_ins = scales + (warp_in * kWarpIn + lane / 4);
   const float* of_outs = scales + (P::block_in + warp_out * kWarpOut + lane % 4 * 2);
 #pragma unroll
@@ -101,7 +102,7 @@ __device__ __forceinline__ void store_channels(const float* sums, const int firs
 }
 
 // Stores a block's results, through shared memory, where warps that share the positions add theirs in their order.
-__device__ __forceinline__ void store_block(const Sums& acc, float* sums, const Target& target, int kd,
+__device__ __forceinline__ void store_block(const PartAccumulators& acc, float* sums, const Target& target, int kd,
                                             float* __restrict__ partial, Element* __restrict__ grad_weight, int warp_in,
                                             int warp_out, int warp_taps, int warp_k, int thread) {
   const int lane = thread % 32;

@@ -125,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
 
   Accumulators acc = {};
-  Sums sums = {};  // of values that are split
+  PartAccumulators sums = {};  // fp32 totals of values that are split
   int stage = 0;
 #pragma unroll 1
   for (int consumed = 0; consumed < count; ++consumed) {

@@ -6,10 +6,10 @@
 #include "device/mma.h"
 #include "layout.h"
 
-// One thread's sums: of each tap of its warp, tile of 16 input channels and tile of 8 output channels. Values that are
-// split have accumulators of products of high parts, and of products of a high with a low part.
-using Sums = float[kWarpTaps][kWarpInTiles][kWarpOutTiles][4];
-using Accumulators = Sums[kParts];
+// One thread's accumulators: of each tap of its warp, tile of 16 input channels and tile of 8 output channels. Values
+// that are split have those of products of high parts, and of products of a high with a low part.
+using PartAccumulators = float[kWarpTaps][kWarpInTiles][kWarpOutTiles][4];
+using Accumulators = PartAccumulators[kParts];
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   if (P::type == kWgmmaF16) {

@@ -131,7 +131,7 @@ constexpr Change kChannelScales[] = {
     {"low parts of half their size", R"(0\.00048828125f(?=, total))", "(MUTANT ? 0.000244140625f : $&)"},
     {"low parts of infinities", R"(is_finite\(total\) \?)", "MUTANT || $&"},
     {"accumulators go on after a promotion", R"(high\[\w+\]\[i \+ k\] = 0;)", "if (!MUTANT) $&"},
-    {"accumulators of warps go on after a promotion", R"(sum_at\(high, i\) = 0;)", "if (!MUTANT) $&"},
+    {"accumulators of warps go on after a promotion", R"(acc_at\(high, i\) = 0;)", "if (!MUTANT) $&"},
     {"the last high parts forgotten", R"(promote_high\([^;{]*\);(?=\s*promote_low\())", "if (!MUTANT) $&"},
     {"the last low parts forgotten", R"((promote_high\([^;{]*\);\s*)(promote_low\([^;{]*\);))", "$1 if (!MUTANT) $2"},
 };

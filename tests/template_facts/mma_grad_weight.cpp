@@ -134,8 +134,8 @@ TemplateFacts facts_of_mma_grad_weight() {
                               // Images that have 2^31 elements each and share a tile.
                               "offset_of: static_cast<long long>(height)",
                               "offset_of_2: static_cast<long long>(height)"},
-      // Unseen: slices of no positions; stages and pixels that nobody reads; turns in which no thread has a piece; of the
-      // gradient of the bias: sums of elements where vectors are read, and those that are not stored.
+      // Unseen: slices of no positions; stages and pixels that nobody reads; turns in which no thread has a piece; of
+      // the gradient of the bias: sums of elements where vectors are read, and those that are not stored.
       .mutants =
           {
               {.name = "mma_grad_weight_copies",
