@@ -465,10 +465,10 @@ __device__ __forceinline__ void bring_batch(Words& words, const Source& source, 
 
 // ---- Products ----
 
-// One thread's sums: of each tap of its warp, tile of 16 input channels and tile of 8 output channels. Values that are
-// split have accumulators of products of high parts, and of products of a high with a low part.
-using Sums = float[9][1][1][4];
-using Accumulators = Sums[2];
+// One thread's accumulators: of each tap of its warp, tile of 16 input channels and tile of 8 output channels. Values
+// that are split have those of products of high parts, and of products of a high with a low part.
+using PartAccumulators = float[9][1][1][4];
+using Accumulators = PartAccumulators[2];
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   mma_k16_f16(acc, a, b);
@@ -650,31 +650,32 @@ __device__ __forceinline__ int exponent_of(float scale) {
   return __float_as_int(scale) / 0x800000 - 127;
 }
 
-// The thread's sum of this number.
-__device__ __forceinline__ float& sum_at(Sums& sums, int i) {
-  return sums[i / 4][0][0][i % 4];
+// The thread's accumulator of this number.
+__device__ __forceinline__ float& acc_at(PartAccumulators& acc, int i) {
+  return acc[i / 4][0][0][i % 4];
 }
 
 // Adds accumulators of high parts to the totals of values that are split, and begins them anew.
-__device__ __forceinline__ void promote_high(Sums& totals, Sums& high) {
+__device__ __forceinline__ void promote_high(PartAccumulators& totals, PartAccumulators& high) {
   #pragma unroll
   for (int i = 0; i < kAccumulators; ++i) {
-    sum_at(totals, i) += sum_at(high, i);
-    sum_at(high, i) = 0;
+    acc_at(totals, i) += acc_at(high, i);
+    acc_at(high, i) = 0;
   }
 }
 
 // The same of low parts.
-__device__ __forceinline__ void promote_low(Sums& totals, Sums& low) {
+__device__ __forceinline__ void promote_low(PartAccumulators& totals, PartAccumulators& low) {
   #pragma unroll
   for (int i = 0; i < kAccumulators; ++i) {
-    sum_at(totals, i) = with_low(sum_at(totals, i), sum_at(low, i));
-    sum_at(low, i) = 0;
+    acc_at(totals, i) = with_low(acc_at(totals, i), acc_at(low, i));
+    acc_at(low, i) = 0;
   }
 }
 
 // Undoes the scales of the totals, of their input and output channels.
-__device__ __forceinline__ void unscale(Sums& totals, const float* scales, int warp_in, int warp_out, int lane) {
+__device__ __forceinline__ void unscale(PartAccumulators& totals, const float* scales, int warp_in, int warp_out,
+                                        int lane) {
   const float* of_ins = scales + (warp_in * 16 + lane / 4);
   const float* of_outs = scales + (32 + warp_out * 8 + lane % 4 * 2);
   #pragma unroll
@@ -708,7 +709,7 @@ __device__ __forceinline__ void store_channels(const float* sums, int first_chan
 }
 
 // Stores a block's results, through shared memory, where warps that share the positions add theirs in their order.
-__device__ __forceinline__ void store_block(const Sums& acc, float* sums, const Target& target, int kd,
+__device__ __forceinline__ void store_block(const PartAccumulators& acc, float* sums, const Target& target, int kd,
                                             float* __restrict__ partial, int warp_in, int warp_out, int thread) {
   const int lane = thread % 32;
   float* own = sums + (warp_in * 8 + lane / 4) * kChannelPitch + warp_out * 8 + lane % 4 * 2;
@@ -800,7 +801,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 
   Accumulators acc = {};
-  Sums sums = {};  // of values that are split
+  PartAccumulators sums = {};  // fp32 totals of values that are split
   int stage = 0;
   #pragma unroll 1
   for (int consumed = 0; consumed < count; ++consumed) {

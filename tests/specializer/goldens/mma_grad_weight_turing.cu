@@ -380,10 +380,10 @@ __device__ __forceinline__ void bring_batch(Words& words, const Source& source, 
 
 // ---- Products ----
 
-// One thread's sums: of each tap of its warp, tile of 16 input channels and tile of 8 output channels. Values that are
-// split have accumulators of products of high parts, and of products of a high with a low part.
-using Sums = float[1][4][8][4];
-using Accumulators = Sums[1];
+// One thread's accumulators: of each tap of its warp, tile of 16 input channels and tile of 8 output channels. Values
+// that are split have those of products of high parts, and of products of a high with a low part.
+using PartAccumulators = float[1][4][8][4];
+using Accumulators = PartAccumulators[1];
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   mma_k16_f16(acc, a, b);
@@ -485,7 +485,7 @@ __device__ __forceinline__ void store_channels(const float* sums, int first_chan
 }
 
 // Stores a block's results, through shared memory, where warps that share the positions add theirs in their order.
-__device__ __forceinline__ void store_block(const Sums& acc, float* sums, const Target& target,
+__device__ __forceinline__ void store_block(const PartAccumulators& acc, float* sums, const Target& target,
                                             float* __restrict__ partial, int warp_in, int warp_k, int thread) {
   const int lane = thread % 32;
   float* own = sums + (warp_in * 8 + lane / 4) * kChannelPitch + lane % 4 * 2;
