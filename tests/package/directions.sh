@@ -15,7 +15,7 @@ kernels() {
     tr '\n' ' ' | sed 's/ $//'
 }
 expect "DIRECTIONS" "bare_forward bare_grad_input bare_grad_weight up_forward up_grad_input up_grad_weight" "$(kernels named)"
-expect "the layers' directions" "all_forward all_grad_bias all_grad_input all_grad_weight alone_grad_bias" "$(kernels own)"
+expect "the layers' directions" "all_forward all_grad_bias all_grad_input all_grad_weight alone_grad_bias volume_forward volume_grad_weight" "$(kernels own)"
 # Where the function or the layer names a direction, the kernel is the same.
 for kernel in forward grad_input grad_weight; do
   cmp "build/named_convtgen/up_$kernel.sm_80.cubin" "build/own_convtgen/all_$kernel.sm_80.cubin" ||

@@ -47,6 +47,14 @@ int main() {
   to_bias = {9};
   status = own::alone_grad_bias(grad_y.data(), to_bias.data(), room, bytes, 1, 2, nullptr);
   expect("alone_grad_bias", status, own_last_error(), grad_bias, to_bias);
+
+  // The same numbers along the depth of a volume.
+  to_y.assign(5, 9);
+  status = own::volume_forward(x.data(), weight.data(), bias.data(), to_y.data(), room, bytes, 1, 2, 1, 1, nullptr);
+  expect("volume_forward", status, own_last_error(), y, to_y);
+  status = own::volume_grad_weight(x.data(), grad_y.data(), to_weight.data(), to_bias.data(), room, bytes, 1, 2, 1, 1,
+                                   nullptr);
+  expect("volume_grad_weight", status, own_last_error(), grad_weight, to_weight);
   std::printf("%d failures\n", failures);
   return failures == 0 ? 0 : 1;
 }
