@@ -3,9 +3,9 @@
 
     make.py [--convtgen PROGRAM] [-o FOLDER] [LEVEL/PROBLEM...]        all problems unless some are named: 1/57 2/16
 
-Each file has a class ModelNew with the parameters of the problem's Model. Its forward() is one call of a kernel that
-`convtgen emit` made for exactly this layer, launched by the code of `convtgen launcher`; both are in the file, compiled
-by PyTorch's load_inline. The file needs PyTorch, nvcc and a GPU of sm_90a, nothing of convtgen.
+Each file has a class ModelNew with the parameters of the problem's Model. Its forward() calls a kernel that `convtgen
+emit` made for exactly this layer, launched by the code of `convtgen launcher`; both are in the file, compiled by
+PyTorch's load_inline. What a layer can't fuse follows as PyTorch's operations. The file needs PyTorch, nvcc and a GPU of sm_90a, nothing of convtgen.
 
 The problems are those of https://github.com/ScalingIntelligence/KernelBench, commit
 423217d9fda91e0c2d67e4a43bf62f96f6d104f1. The files have the names that its scripts look for.
@@ -34,6 +34,9 @@ class Problem:
     attribute: str = "conv_transpose2d"  # Model's name for its module: state dicts have it
     defaults: dict = dataclasses.field(default_factory=dict)  # of Model() where get_init_inputs() gives no value
     own_bias: str = ""  # "+" or "-": what Model does with a bias of its own, behind the module's
+    inputs: tuple = ()  # of forward(), behind x
+    members: tuple = ()  # other ones of Model, as lines of __init__()
+    tail: tuple = ()  # what Model does with the layer's y that is not fused, as lines of forward()
     notes: tuple = ()  # how the layer computes what Model does
 
     @property
@@ -46,12 +49,16 @@ class Problem:
 
     @property
     def module(self):
-        return "ConvTranspose1d" if self.layer.startswith("conv_transpose1d") else "ConvTranspose2d"
+        return f"ConvTranspose{self.axes}d"
+
+    @property
+    def axes(self):
+        return int(self.layer[len("conv_transpose")])
 
     @property
     def bias(self):
-        """Level 1 has modules without bias, level 2 PyTorch's default."""
-        return self.level == 2
+        """Level 1 has modules without bias, level 2 PyTorch's default where Model is not told otherwise."""
+        return self.arguments.get("bias", self.level == 2)
 
 
 OWN_BIAS = "The layer's bias is the module's bias plus or minus the problem's: only the order of additions differs."
@@ -59,20 +66,37 @@ OWN_BIAS = "The layer's bias is the module's bias plus or minus the problem's: o
 PROBLEMS = (
     Problem(1, 57, "conv_transpose2d 64 -> 64; kernel 3; input 8x1024x1024",
             dict(in_channels=64, out_channels=64, kernel_size=3)),
+    Problem(1, 58, "conv_transpose3d 32 -> 16; kernel 3x5x7; input 16x16x32x64",
+            dict(in_channels=32, out_channels=16, kernel_size=(3, 5, 7)), "conv_transpose3d"),
+    Problem(1, 61, "conv_transpose3d 48 -> 48; kernel 3; input 8x64x64x64",
+            dict(in_channels=48, out_channels=48, kernel_size=3), "conv_transpose3d"),
     Problem(1, 64, "conv_transpose1d 128 -> 128; kernel 3; input 64x65536",
             dict(in_channels=128, out_channels=128, kernel_size=3), "conv1d_transpose"),
     Problem(1, 65, "conv_transpose2d 64 -> 64; kernel 3x7; input 8x512x512",
             dict(in_channels=64, out_channels=64, kernel_size=(3, 7))),
+    Problem(1, 68, "conv_transpose3d 32 -> 64; kernel 3x5x5; input 16x64x64x64",
+            dict(in_channels=32, out_channels=64, kernel_size=(3, 5, 5)), "conv_transpose3d"),
     Problem(1, 69, "conv_transpose2d 64 -> 128; kernel 3x5; input 64x128x256",
             dict(in_channels=64, out_channels=128, kernel_size=(3, 5))),
+    Problem(1, 70, "conv_transpose3d 48 -> 24; kernel 3; input 8x96x96x96",
+            dict(in_channels=48, out_channels=24, kernel_size=3), "conv_transpose3d"),
     Problem(1, 71, "conv_transpose2d 32 -> 32; kernel 3; input 8x512x1024",
             dict(in_channels=32, out_channels=32, kernel_size=3)),
+    Problem(1, 72, "conv_transpose3d 32 -> 32; kernel 3x5x7; stride 2; padding 1x2x3; output_padding 1; groups 4; "
+            "input 8x12x24x48",
+            dict(in_channels=32, out_channels=32, kernel_size=(3, 5, 7), stride=(2, 2, 2), padding=(1, 2, 3),
+                 output_padding=(1, 1, 1), groups=4), "conv_transpose3d"),
+    Problem(1, 73, "conv_transpose3d 32 -> 32; kernel 3; stride 2; padding 1; input 4x32x64x128",
+            dict(in_channels=32, out_channels=32, kernel_size=3, stride=2, padding=1, unread=4), "conv_transpose3d",
+            notes=("get_init_inputs() gives 4 groups where Model() takes output_padding, which it does not read.",)),
     Problem(1, 74, "conv_transpose1d 32 -> 64; kernel 5; dilation 3; input 32x131072",
             dict(in_channels=32, out_channels=64, kernel_size=5, stride=1, padding=0, dilation=3), "conv1d_transpose"),
     Problem(1, 75, "conv_transpose2d 32 -> 64; kernel 3x5; stride 2x3; padding 1x2; dilation 2x1; groups 4; "
             "input 16x128x256",
             dict(in_channels=32, out_channels=64, kernel_size=(3, 5), stride=(2, 3), padding=(1, 2), dilation=(2, 1),
                  groups=4)),
+    Problem(1, 77, "conv_transpose3d 32 -> 64; kernel 3; stride 2; padding 1; dilation 2; input 16x16x32x32",
+            dict(in_channels=32, out_channels=64, kernel_size=3, stride=2, padding=1, dilation=2), "conv_transpose3d"),
     Problem(1, 78, "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x512x1024",
             dict(in_channels=32, out_channels=32, kernel_size=(3, 7), stride=(1, 1), padding=(1, 3))),
     Problem(1, 79, "conv_transpose1d 32 -> 64; kernel 3; stride 2; padding 1; dilation 2; input 16x131072",
@@ -88,14 +112,38 @@ PROBLEMS = (
             "bias; fuse tanh",
             dict(in_channels=64, out_channels=64, kernel_size=4, bias_shape=(64, 1, 1)), "conv_transpose",
             defaults=dict(stride=2, padding=1, output_padding=1), own_bias="-", notes=(OWN_BIAS,)),
+    Problem(2, 13, "conv_transpose3d 16 -> 64; kernel 3; padding 1; input 16x32x128x128; bias",
+            dict(in_channels=16, out_channels=64, kernel_size=3, stride=1, padding=1, scaling_factor=2.0),
+            "conv_transpose", members=("self.bias = nn.Parameter(torch.randn(1, out_channels, 1, 1, 1))",
+                                       "self.scaling_factor = scaling_factor"),
+            tail=("return torch.tanh(torch.softmax(y.mean(dim=2, keepdim=True) + self.bias, dim=1)) * "
+                  "self.scaling_factor",)),
     Problem(2, 16, "conv_transpose2d 64 -> 64; kernel 3; stride 2; padding 1; output_padding 1; input 128x128x128; "
             "bias; fuse mish, add(0.5), hardtanh(-1, 1), scale(2)",
             dict(in_channels=64, out_channels=64, kernel_size=3, stride=2, padding=1, output_padding=1, add_value=0.5,
                  scale=2), "conv_transpose"),
+    Problem(2, 20, "conv_transpose3d 32 -> 64; kernel 3; stride 2; padding 1; output_padding 1; input 16x16x32x32; bias",
+            dict(in_channels=32, out_channels=64, kernel_size=3, stride=2, padding=1, output_padding=1,
+                 bias_shape=(64, 1, 1, 1)), "conv_transpose",
+            members=("self.bias = nn.Parameter(torch.randn(bias_shape))",),
+            tail=("return (y + self.bias + y) * y + y",)),
+    Problem(2, 26, "conv_transpose3d 32 -> 64; kernel 3; stride 2; padding 1; output_padding 1; input 128x16x16x16; bias",
+            dict(in_channels=32, out_channels=64, kernel_size=3, stride=2, padding=1, output_padding=1,
+                 bias_shape=(64, 1, 1, 1, 1)), "conv_transpose", inputs=("add_input",),
+            members=("self.bias = nn.Parameter(torch.randn(bias_shape))", "self.hardswish = nn.Hardswish()"),
+            tail=("y = y + add_input", "return y * self.hardswish(y)")),
+    Problem(2, 61, "conv_transpose3d 64 -> 128; kernel 3; input 16x32x32x32; fuse relu",
+            dict(in_channels=64, out_channels=128, kernel_size=3, norm_groups=8, bias=False), "conv_transpose",
+            members=("self.group_norm = nn.GroupNorm(num_groups=norm_groups, num_channels=out_channels)",),
+            tail=("return self.group_norm(y)",)),
     Problem(2, 93, "conv_transpose2d 64 -> 128; kernel 4; stride 2; input 128x64x64; bias; "
             "fuse add(0.5), scale(-1), relu, scale(-1), gelu, scale(2)",
             dict(in_channels=64, out_channels=128, kernel_size=4, stride=2, add_value=0.5, multiply_value=2.0),
             "conv_transpose", notes=("min(x, 0) is -relu(-x), exactly, also for infinities and NaN.",)),
+    Problem(2, 100, "conv_transpose3d 64 -> 128; kernel 3; stride 2; padding 1; input 16x24x48x48; bias; "
+            "fuse clamp(-1, 3.4028234663852886e38), scale(0.5)",
+            dict(in_channels=64, out_channels=128, kernel_size=3, stride=2, padding=1, min_value=-1.0, divisor=2.0),
+            "conv_transpose", notes=("x / 2 is scale(0.5), exactly. The upper bound is the largest float.",)),
 )
 
 # The same for all problems: the launch code gives the sizes. C++ includes PyTorch's headers, the CUDA source does not,
@@ -168,9 +216,8 @@ class ModelNew(nn.Module):
         self.@ATTRIBUTE@ = nn.@MODULE@(
             @MODULE_ARGUMENTS@)
 @PARAMETERS@
-    def forward(self, x):
-        return extension.forward(x, self.@ATTRIBUTE@.weight, @BIAS@)
-'''
+    def forward(self, @INPUTS@):
+@FORWARD@'''
 
 
 def run(*command):
@@ -218,6 +265,11 @@ def sources(problem, convtgen):
         return canonical, cuda, inline(folder, "convt.h", set())
 
 
+def lines(texts):
+    """Lines of a method."""
+    return "".join(f"        {text}\n" for text in texts)
+
+
 def solution(problem, convtgen):
     """The text of the problem's file."""
     canonical, cuda, header = sources(problem, convtgen)
@@ -225,19 +277,22 @@ def solution(problem, convtgen):
         assert '"""' not in text and not text.endswith("\\")
     module = problem.arguments | problem.defaults
     bias = f"self.{problem.attribute}.bias" if problem.bias else "None"
-    parameters = ""
+    members = problem.members
     if problem.own_bias:
-        parameters = "        self.bias = nn.Parameter(torch.randn(bias_shape))\n"
+        members = ("self.bias = nn.Parameter(torch.randn(bias_shape))", *members)
         bias = f"{bias} {problem.own_bias} self.bias.flatten()"
+    call = f"extension.forward(x, self.{problem.attribute}.weight, {bias})"
+    forward = (f"y = {call}", *problem.tail) if problem.tail else (f"return {call}",)
+    needs_torch = any("torch." in line for line in (*members, *problem.tail))
     return fill(
         SOLUTION, level=str(problem.level), number=str(problem.number), architecture=ARCHITECTURE, layer=canonical,
-        notes="".join(f"# {note}\n" for note in problem.notes), imports="import torch\n" if parameters else "",
+        notes="".join(f"# {note}\n" for note in problem.notes), imports="import torch\n" if needs_torch else "",
         cuda=cuda, cpp=fill(BINDING, header=header),
         names=", ".join(problem.arguments), values=", ".join(map(repr, problem.arguments.values())),
         attribute=problem.attribute, module=problem.module,
         module_arguments=", ".join([f"{name}={module[name]!r}" for name in MODULE_ARGUMENTS if name in module]
                                    + [f"bias={problem.bias}"]),
-        parameters=parameters, bias=bias)
+        parameters=lines(members), inputs=", ".join(("x", *problem.inputs)), forward=lines(forward))
 
 
 def main():
