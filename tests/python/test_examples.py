@@ -22,6 +22,7 @@ import lengths  # noqa: E402
 import measuring  # noqa: E402
 import models  # noqa: E402
 import unet  # noqa: E402
+import unet3d  # noqa: E402
 
 _TINY = ["--small", "--device", DEVICE]
 # (architecture, kind, policy). A training has the forward kernels too. Kernels for the host of 256 or 81 taps take long
@@ -73,7 +74,7 @@ def test_sizes_of_an_architecture(name):
         architecture.layers
 
 
-@pytest.mark.parametrize("example", [unet, dcgan])
+@pytest.mark.parametrize("example", [unet, unet3d, dcgan])
 def test_a_training_by_kernels(example, tmp_path, capsys, launches):
     pytest.importorskip("matplotlib")
     json_path, picture = tmp_path / "found.json", tmp_path / "curves.png"
