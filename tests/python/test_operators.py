@@ -87,6 +87,20 @@ def test_export():
     torch.testing.assert_close(program.module()(x), net(x))
 
 
+def test_a_volume_is_compiled_and_exported(launches):
+    net = ct.ConvTranspose3d(2, 3, (1, 2, 2), stride=(1, 2, 2)).to(DEVICE)
+    x = torch.randn(1, 2, 2, 3, 4, device=DEVICE).contiguous(memory_format=torch.channels_last_3d).requires_grad_()
+    y = torch.compile(net, fullgraph=True, backend="aot_eager")(x)
+    ours = torch.autograd.grad(y.square().sum(), (x, net.weight))
+    assert set(launches.take()) == {"forward", "grad_input", "grad_weight"}
+    expected = torch.nn.functional.conv_transpose3d(x, net.weight, net.bias, (1, 2, 2))
+    torch.testing.assert_close(y, expected)
+    for own, theirs in zip(ours, torch.autograd.grad(expected.square().sum(), (x, net.weight))):
+        torch.testing.assert_close(own, theirs)
+    exported = torch.export.export(net.eval(), (x.detach(),)).module()
+    torch.testing.assert_close(exported(x), expected)
+
+
 def test_compile_says_what_torch_says_of_wrong_tensors():
     compiled = torch.compile(ct.conv_transpose2d, fullgraph=True, backend="aot_eager")
     x, weight = torch.randn(1, 2, 3, 3, device=DEVICE), torch.randn(2, 1, 2, 2, device=DEVICE)
