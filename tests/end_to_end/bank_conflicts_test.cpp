@@ -99,7 +99,7 @@ struct LoadsOfPlace {
 class Loads {
  public:
   void add(const SharedRead& read) {
-    const std::uint32_t turn = turns_[std::uint64_t{read.thread} << 48 ^ read.place]++;
+    const std::uint32_t turn = turns_[(std::uint64_t{read.thread} << 48) ^ read.place]++;
     LoadsOfPlace& loads = places_[read.place];
     ++loads.reads;
     if (turn < kTurns) {
