@@ -47,19 +47,29 @@ __device__ __forceinline__ void store_tap(Element* to, const Accumulators& acc, 
 
 // Stores a tile's outputs. `first` is its first pixel, of `pixels` in all.
 __device__ __forceinline__ void store_outputs(Element* __restrict__ y, const Accumulators& acc, const Biases& biases,
-                                              int first, int pixels, int first_out, const int in_w, const int out_w) {
+                                              int first, int pixels, int first_out, const int in_h, const int in_w,
+                                              const int out_h, const int out_w) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int place = first + (threadIdx.x % 128 / 32 * 16 + half * 8 + threadIdx.x % 32 / 4);
     if (place < pixels) {
       const int row = place / in_w;  // of all images
       const int column = place - row * in_w;
-      Element* to = y + ((static_cast<long long>(row) * P::stride_h * out_w + column * P::stride_w) * P::out_channels +
+      Element* to = y + (((kVolume ? static_cast<long long>(row / in_h) * P::stride_d * out_h + row % in_h * P::stride_h
+                                   : static_cast<long long>(row) * P::stride_h) *
+                              out_w +
+                          column * P::stride_w) *
+                             P::out_channels +
                          first_out);
 #pragma unroll
       for (int tap = 0; tap < kTaps; ++tap) {
-        store_tap(to + (static_cast<long long>(tap / P::kernel_w) * out_w + tap % P::kernel_w) * P::out_channels, acc,
-                  biases, half, tap, first_out, threadIdx.x % 4);
+        store_tap(to + (static_cast<long long>(kVolume ? tap / (P::kernel_h * P::kernel_w) * out_h +
+                                                             tap / P::kernel_w % P::kernel_h
+                                                       : tap / P::kernel_w) *
+                            out_w +
+                        tap % P::kernel_w) *
+                           P::out_channels,
+                  acc, biases, half, tap, first_out, threadIdx.x % 4);
       }
     }
   }

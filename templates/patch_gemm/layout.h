@@ -2,12 +2,15 @@
 #pragma once
 
 #include "device/instruction.h"
-#include "device/positions.h"
 #include "device/static_parameters.h"
 #include "device/template.h"
 
 using P = Parameters;
 using Element = P::Element;
+
+// Volumes: layers with more than one plane.
+constexpr bool kVolume = P::depth != 1 || P::kernel_d != 1;
+constexpr int kTaps = P::kernel_d * P::kernel_h * P::kernel_w;
 
 constexpr int kKSteps = P::block_k / kInstructionK;
 constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k);
@@ -49,8 +52,10 @@ constexpr int kSharedBytes = 1024 + kBarrierOffset + (2 * P::stages + 2 * kKBloc
 constexpr int kAlignment = 16;  // of x, y and the weights, in bytes
 
 static_assert(P::channels_last, "pixels are rows of channels");
-static_assert(P::kernel_h == P::stride_h && P::kernel_w == P::stride_w, "an output has one tap");
-static_assert(P::padding_h == 0 && P::padding_w == 0 && P::output_padding_h == 0 && P::output_padding_w == 0,
+static_assert(P::kernel_d == P::stride_d && P::kernel_h == P::stride_h && P::kernel_w == P::stride_w,
+              "an output has one tap");
+static_assert(P::padding_d == 0 && P::padding_h == 0 && P::padding_w == 0 && P::output_padding_d == 0 &&
+                  P::output_padding_h == 0 && P::output_padding_w == 0,
               "each tap of each pixel is an output");
 static_assert(P::in_channels % 8 == 0 && P::out_channels % 8 == 0, "pixels are whole 16-byte vectors");
 static_assert(P::store == (P::block_c == 16 ? 4 : 8), "a tap's channels are whole pieces, each thread's vectors");

@@ -4,23 +4,29 @@
 
 struct Parameters {
   // The layer. Its kernel is as large as its strides, and it has no padding.
+  static constexpr int kernel_d = 1;
   static constexpr int kernel_h = 2;
   static constexpr int kernel_w = 2;
+  static constexpr int stride_d = 1;
   static constexpr int stride_h = 2;
   static constexpr int stride_w = 2;
+  static constexpr int padding_d = 0;
   static constexpr int padding_h = 0;
   static constexpr int padding_w = 0;
+  static constexpr int output_padding_d = 0;
   static constexpr int output_padding_h = 0;
   static constexpr int output_padding_w = 0;
+  static constexpr int dilation_d = 1;
   static constexpr int dilation_h = 1;
   static constexpr int dilation_w = 1;
   static constexpr int in_channels = 256;
   static constexpr int out_channels = 256;
   static constexpr bool has_bias = true;
   static constexpr bool channels_last = true;          // x and y are NHWC: no other is taken
-  static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout)
+  static constexpr bool weight_channels_last = false;  // weights are (Cin, KD, KH, KW, Cout)
 
-  // Rows and columns of the input; -1: an argument of the kernel.
+  // Planes, rows and columns of the input; -1: an argument of the kernel.
+  static constexpr int depth = 1;
   static constexpr int height = 14;
   static constexpr int width = 14;
 

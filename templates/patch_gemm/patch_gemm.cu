@@ -11,6 +11,7 @@
 #include CONVTGEN_PARAMETERS
 #include "device/barrier.h"
 #include "device/call_sizes.h"
+#include "device/depth.h"
 #include "device/memory.h"
 #include "device/printed.h"
 #include "device/tensor_copy.h"
@@ -139,11 +140,13 @@ __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline&
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     patch_gemm(__grid_constant__ const TensorMap x_map, __grid_constant__ const TensorMap weight_map,
-               const Element* __restrict__ bias, Element* __restrict__ y, int batch, int height, int width) {
+               const Element* __restrict__ bias, Element* __restrict__ y, int batch, int depth, int height, int width) {
+  const int in_d = input_depth(depth);
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
+  const int out_h = output_rows(in_h);
   const int out_w = output_columns(in_w);
-  const int pixels = batch * in_h * in_w;  // of all images
+  const int pixels = batch * in_d * in_h * in_w;  // of all images
   const int tiles = (pixels - 1) / kTilePixels + 1;
   // The block's output channels. Blocks that read the same pixels run together.
   const int first_out = blockIdx.x % kNTiles * P::block_c;
@@ -197,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       wgmma_wait(0);
       pin(acc);
       warp_arrive(&pipeline.empty[(number * kKBlocks + (kKBlocks - 1)) % P::stages], true);
-      store_outputs(y, acc, biases, tile * kTilePixels, pixels, first_out, in_w, out_w);
+      store_outputs(y, acc, biases, tile * kTilePixels, pixels, first_out, in_h, in_w, out_h, out_w);
       number += kWarpgroups;
     }
   }

@@ -215,7 +215,7 @@ void LayerSource::draw_axis(const Wanted& wanted, std::size_t axis, RandomLayer&
                               {{1, 1}, {2, 2}, {3, 5}, {6, 20}});
     a.dilation = random_.one_of(random_.weighted({4, 1, 1}), {{1, 1}, {2, 2}, {3, 12}});
     DrawnAxis of_template{.axis = a, .is_rows = is_rows, .layout = wanted.layout, .rows = drawn.sizes.extents[kHeight]};
-    if (drawer.shape != nullptr && axis != kDepth) {
+    if (drawer.shape != nullptr) {
       drawer.shape(of_template, random_);
       a = of_template.axis;
     }

@@ -22,6 +22,7 @@ std::int64_t one_row(const Layer& /*layer*/, const Plan& /*plan*/) {
 void add_kinds(Kinds& kinds) {
   const std::int64_t block_c = kinds.integer("block_c");
   kinds.k_blocks();
+  kinds.is(kinds.integer("kernel_d") > 1, "depth taps");
   kinds.channel_tiles(block_c);
   kinds.is(ceil_div(kinds.group_in, kinds.integer("block_k")) > kinds.integer("stages"), "more k-blocks than stages");
   kinds.add_value("k-blocks of", "block_k");
@@ -43,6 +44,7 @@ TemplateFacts facts_of_patch_gemm() {
                  .own_compute = true,
                  .shape = equal_strides,
                  .padded = false,
+                 .depth = true,
                  .one_group = true,
                  .no_depthwise = true,
                  .whole_in = true,
@@ -88,9 +90,14 @@ TemplateFacts facts_of_patch_gemm() {
                    {.name = "patch_gemm_images_of_any_width",
                     .layer = "conv_transpose2d 64 -> 64; kernel 2x2; stride 2x2; input ?x1x?; dtype bf16; layout nhwc",
                     .flat = true},
+                   {.name = "patch_gemm_volumes",
+                    .layer = "conv_transpose3d 64 -> 64; kernel 2x2x2; stride 2x2x2; input ?x2x2x4; dtype f16; layout "
+                             "nhwc",
+                    .flat = true},
                },
            .unseen = {"wgmma_descriptor_move: static_cast<long long>(bytes / 16)",  // likewise
-                      "store_outputs: static_cast<long long>(tap / 2)"},            // rows of a patch, of a known width
+                      "store_outputs: static_cast<long long>(tap / 2)",             // rows of a patch, of a known width
+                      "store_outputs: static_cast<long long>(tap / 4 * 4 + tap / 2 % 2)"},
            .rows = one_row},
       .mutants =
           {

@@ -35,13 +35,17 @@ bool has_turned_weights(const Layer& layer) {
 }
 
 std::vector<Grid::Bound> bounds_of(const Layer& layer, std::int64_t tile_pixels) {
-  return {{.extent = Quantity::kInPixels, .most = kIntMax - tile_pixels},
-          {.extent = Quantity::kInHeight, .most = kIntMax / layer.axes[kHeight].stride},
-          {.extent = Quantity::kInWidth, .most = kIntMax / layer.axes[kWidth].stride}};
+  std::vector<Grid::Bound> bounds = {{.extent = Quantity::kInPixels, .most = kIntMax - tile_pixels},
+                                     {.extent = Quantity::kInHeight, .most = kIntMax / layer.axes[kHeight].stride},
+                                     {.extent = Quantity::kInWidth, .most = kIntMax / layer.axes[kWidth].stride}};
+  if (layer.dimensions == 3) {
+    bounds.push_back({.extent = Quantity::kInDepth, .most = kIntMax / layer.axes[kDepth].stride});
+  }
+  return bounds;
 }
 
 Result<void> check_patches(const Layer& layer) {
-  for (const std::size_t number : {kHeight, kWidth}) {
+  for (const std::size_t number : axes_of(layer)) {
     const Axis& axis = layer.axes[number];
     if (axis.kernel != axis.stride) {
       return fail(
@@ -66,6 +70,11 @@ MapRecipe pixel_rows(const Facts& f, const Block& b, std::int64_t tile_pixels) {
 }
 
 struct PatchGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
+  static constexpr bool kTakesDepth = true;
+
+  static Parameters parameters(const Problem& problem) {
+    return with_product_types(with_depth(layer_parameters(problem.layer), problem.layer), problem.layer.dtype);
+  }
   static Checks checks(const Layer& layer) {
     const std::int64_t taps = tap_count(layer);
     return {
@@ -101,8 +110,8 @@ struct PatchGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
                  f.layer.in_channels, kChannelChoices.back(), tap_count(f.layer));
   }
   static double seconds(const Facts& f, const Block&, Constants& c) {
-    const double pixels =
-        static_cast<double>(f.sizes.batch * f.sizes.extents[kHeight]) * static_cast<double>(f.sizes.extents[kWidth]);
+    const double pixels = static_cast<double>(f.sizes.batch * f.sizes.extents[kDepth] * f.sizes.extents[kHeight]) *
+                          static_cast<double>(f.sizes.extents[kWidth]);
     // Shared memory gives products their operands, 32 bytes deep, and takes the pixels.
     const double wavefronts =
         c.number(kKBlocks) * (c.number(kKSteps) * (16 + c.number(kColumns) / 4) + c.number(kStageBytes) / kWavefront);
