@@ -27,6 +27,8 @@ Result<void> check_extents(std::string_view name, const Axis& axis, std::int64_t
                most_in + 1)});
 }
 
+constexpr double kVolumes = 1.5;  // measured over predicted, of layers of three axes
+
 /// What is tried, the first choice first.
 std::vector<Aim> aims_of(const Facts& facts) {
   constexpr double kWorthwhile = 0.9;
@@ -79,8 +81,9 @@ struct Direct : GeneralPlanner<Direct, Facts, kForwardConstants> {
         static_cast<double>(f.layer.axes[kDepth].stride * f.rows.stride * f.columns.stride);  // of an output
     const double flops = 2 * static_cast<double>(f.layer.in_channels / f.layer.groups) * taps * whole * tile;
     const double times = f.channels_last ? f.factors.direct_moves_nhwc : f.factors.direct_moves;
-    return f.target.launch_seconds + std::max(flops / (f.factors.direct_reaches * f.target.f32_flops),
-                                              times * f.cost.bytes / f.target.bytes_per_second);
+    const double seconds = std::max(flops / (f.factors.direct_reaches * f.target.f32_flops),
+                                    times * f.cost.bytes / f.target.bytes_per_second);
+    return f.target.launch_seconds + (f.layer.dimensions == 3 ? kVolumes * seconds : seconds);
   }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     return {

@@ -132,7 +132,7 @@ struct F32x3Mma : mma_window::WindowPlanner<Facts, kConstants> {
         {.packed_bytes = c.number(kPackedBytes),
          .first_cycles = f.factors.mma_gemm_begin + kept / f.target.sm.l2_bytes_per_cycle,
          .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
-         .wave_cycles = tile + outputs * mma_window::output_instructions(f, b) / 128,
+         .wave_cycles = mma_window::waits_alone(f, b) * (tile + outputs * mma_window::output_instructions(f, b) / 128),
          .memory_bytes = mma_window::memory_bytes(f, b, f.read_bytes, f.written_bytes, c[kStagedColumns]),
          .hidden_less = f.factors.hidden_less,
          .measured = mma_window::has_rivals(f) ? f.factors.f32x3_mma_beside_wgmma : f.factors.mma_gemm_measured});

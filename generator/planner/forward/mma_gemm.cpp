@@ -172,7 +172,7 @@ struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
     return seconds_of(f.target, {.packed_bytes = c.number(kPackedBytes),
                                  .first_cycles = f.factors.mma_gemm_begin + kept / sm.l2_bytes_per_cycle,
                                  .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
-                                 .wave_cycles = tile,
+                                 .wave_cycles = mma_window::waits_alone(f, b) * tile,
                                  .memory_bytes = mma_window::memory_bytes(f, b, f.read_bytes, f.written_bytes,
                                                                           b.flat ? c[kPositions] : c[kStagedColumns]),
                                  .hidden_less = f.factors.hidden_less,

@@ -16,7 +16,8 @@
 
 namespace convtgen::mma_window {
 
-inline constexpr std::int64_t kLeastOfVolumes = 8;       // input channels of groups, which no others make products of
+inline constexpr std::int64_t kLeastOfVolumes = 4;       // channels of groups, which no others make products of
+inline constexpr double kAlone = 1.12;                   // measured: times as long as two blocks of an SM
 inline constexpr std::int64_t kMostStepProducts = 1024;  // of a warp, written out
 inline constexpr std::int64_t kMostShifts = 1024;        // of the input, which are unrolled
 inline constexpr std::int64_t kMostBlockN = 256;
@@ -133,6 +134,13 @@ template <typename Block>
   return f.target.features.has(Feature::kWgmma) && f.layer.dimensions < 3;
 }
 
+/// How many times as long a tile of a volume takes for a block that is alone on its SM: nothing hides its barriers and
+/// its stores.
+template <typename Block>
+[[nodiscard]] double waits_alone(const LayerFacts& f, const Block& b) {
+  return f.layer.dimensions == 3 && b.blocks_per_sm == 1 ? kAlone : 1;
+}
+
 /// Phase rows of a block: all, or with the same kernel rows for each, one.
 [[nodiscard]] inline std::vector<std::int64_t> phase_rows(const LayerFacts& f) {
   const Axis& rows = f.layer.axes[kHeight];
@@ -148,7 +156,8 @@ struct WindowPlanner : ExchangingPlanner<F, kWanted> {
   static constexpr bool kTakesDepth = true;
 
   static Checks checks(const Layer& layer) {
-    return {layer.dimensions == 3 ? check_group_channels(layer, kLeastOfVolumes) : check_group_channels(layer),
+    return {layer.dimensions == 3 ? check_group_channels(layer, kLeastOfVolumes, kLeastOfVolumes)
+                                  : check_group_channels(layer),
             window::check_padding(layer, kHeight), window::check_padding(layer, kWidth), check_shifts(layer, kHeight),
             check_shifts(layer, kWidth)};
   }
