@@ -15,6 +15,7 @@ constexpr int kWholeVectors = kOutputColumns / P::store - (kShift > 0 ? 1 : 0);
 constexpr int kChannelVectors = kOutputRows * kWholeVectors;
 constexpr int kAtOnce = kChannelVectors < 32 ? smaller(32 / kChannelVectors, kPassChannels) : 1;
 constexpr int kRounds = ceil_div(kChannelVectors, 32);
+constexpr int kChannelPieces = ceil_div(kPassChannels, kAtOnce);  // of a round
 // Where vectors begin before a row and end behind it, a row has as many single elements as a vector, at both its ends.
 constexpr int kSingles = kShift > 0 ? kPassChannels* kOutputRows* P::store : 0;  // of a pass
 
@@ -73,6 +74,12 @@ __device__ __forceinline__ void put_together(Element* to, const float (&values)[
 // Puts the lane's outputs of two channels of a pass into the warp's place. `bias` is that of the lane's first channel.
 __device__ __forceinline__ void put_outputs(Element* place, const Accumulators& acc, const float* bias, int lane,
                                             const int pass, const int phase_h) {
+  float own_biases[2] = {};
+  if (kVolume && P::has_bias) {
+    // Read once: a compiler reads them again after each write to shared memory, which might have changed them.
+    own_biases[0] = bias[0];
+    own_biases[1] = bias[1];
+  }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
@@ -89,7 +96,7 @@ __device__ __forceinline__ void put_outputs(Element* place, const Accumulators& 
           for (int v = 0; v < kPut; ++v) {
             values[v] = epilogue(acc_of(acc[first + (begin + v) / P::stride_w],
                                         phase_h * P::stride_w + (begin + v) % P::stride_w, pass * 2 + own, half),
-                                 P::has_bias ? bias[own] : 0);
+                                 P::has_bias ? (kVolume ? own_biases[own] : bias[own]) : 0);
           }
           put_together(to + begin, values);
         }
@@ -110,14 +117,29 @@ __device__ __forceinline__ void store_pass(Element* __restrict__ y, const Elemen
         place + index / kWholeVectors * kOutputRowPitch + (index % kWholeVectors + (kShift > 0 ? 1 : 0)) * P::store;
     const int oy = stored.row[round] + phase_h;
     if (oy >= 0 && oy < out_h) {
+      constexpr bool kReadsAhead = kVolume && P::store == 1;
+      Element elements[kChannelPieces];
+      if constexpr (kReadsAhead) {
+        // All are read before one is stored: a store might have changed them.
+#pragma unroll
+        for (int i = 0; i < kChannelPieces; ++i) {
+          const int channel = i * kAtOnce + (kChannelVectors < 32 ? lane / kChannelVectors : 0);
+          elements[i] = kPassChannels % kAtOnce == 0 || channel < kPassChannels ? from[channel * kChannelPitch] : 0;
+        }
+      }
 #pragma unroll
       for (int i = 0; i < ceil_div(kPassChannels, kAtOnce); ++i) {
         const int channel = i * kAtOnce + (kChannelVectors < 32 ? lane / kChannelVectors : 0);
         if ((kPassChannels % kAtOnce == 0 || channel < kPassChannels) &&
             (kGroupOut % P::block_n == 0 || channel < left)) {
-          store_piece(
-              y + stored.offset[round] + phase_h * out_w + static_cast<long long>(channel) * out_d * out_h * out_w,
-              from + channel * kChannelPitch);
+          if constexpr (kReadsAhead) {
+            y[stored.offset[round] + phase_h * out_w + static_cast<long long>(channel) * out_d * out_h * out_w] =
+                elements[i];
+          } else {
+            store_piece(
+                y + stored.offset[round] + phase_h * out_w + static_cast<long long>(channel) * out_d * out_h * out_w,
+                from + channel * kChannelPitch);
+          }
         }
       }
     }
