@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "37db22c4f8e86c54301c441ba2459ce521f78a3e5e1c88ec0644cfee6d2dcdc9")
+  (digest "fa009bc966680925df007f768682dfb287444032ea8524d1902b38ff52ac8498")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -1102,14 +1102,15 @@
   (constant @15 int kChannelVectors (* kOutputRows kWholeVectors))
   (constant @16 int kAtOnce (? (< kChannelVectors 32) (call smaller (/ 32 kChannelVectors) kPassChannels) 1))
   (constant @17 int kRounds (call ceil_div kChannelVectors 32))
-  (constant @19 int kSingles (? (> kShift 0) (* (* kPassChannels kOutputRows) P::store) 0) (trail "of a pass"))
-  (record @23 Stored
+  (constant @18 int kChannelPieces (call ceil_div kPassChannels kAtOnce) (trail "of a round"))
+  (constant @20 int kSingles (? (> kShift 0) (* (* kPassChannels kOutputRows) P::store) 0) (trail "of a pass"))
+  (record @24 Stored
     (comment "What a lane stores in each round: where it lies in y, without its channel and phase row, and its output row; a row")
     (comment "far outside of the image where it stores nothing.")
     (field (array "long long" kRounds) offset)
     (field (array int kRounds) row))
-  (constant @27 int kNoRow (- (<< 1 30)))
-  (function @29 device void find_stored
+  (constant @28 int kNoRow (- (<< 1 30)))
+  (function @30 device void find_stored
     (attributes "__forceinline__")
     (argument (reference Stored) stored)
     (argument (reference (const Tile)) tile)
@@ -1137,7 +1138,7 @@
       (declare @16 (const bool) inside (&& (&& (&& any (>= ox 0)) (< ox out_w)) (|| (! kFlat) (< image batch))))
       (do @17 (= (at (. stored offset) round) (+ (* (+ (* (+ (* (* (static_cast "long long" image) P::out_channels) out_d) (? kVolume (. tile plane) 0)) out_h) oy) out_w) ox)))
       (do @20 (= (at (. stored row) round) (? inside oy kNoRow)))))
-  (function @54 device void put_together
+  (function @55 device void put_together
     (comment "Puts adjacent outputs, aligned to all of them, into shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -1158,7 +1159,7 @@
                 (do @12 (= (* (reinterpret_cast (pointer uint2) to)) (call make_uint2 (at words 0) (at words 1)))))
               (else
                 (do @14 (= (* (reinterpret_cast (pointer "unsigned int") to)) (at words 0))))))))))
-  (function @74 device void put_outputs
+  (function @75 device void put_outputs
     (comment "Puts the lane's outputs of two channels of a pass into the warp's place. `bias` is that of the lane's first channel.")
     (attributes "__forceinline__")
     (argument (pointer Element) place)
@@ -1167,18 +1168,24 @@
     (argument int lane)
     (argument (const int) pass)
     (argument (const int) phase_h)
-    (for @3 (pragma "unroll") (declare @3 int half 0) (< half 2) (++ half)
-      (for @5 (pragma "unroll") (declare @5 int first 0) (< first P::warp_tiles) (+= first (? kAlongRow P::warp_tiles 1))
-        (declare @6 (const int) row (call rows_to first (+ (/ lane 4) (* half 8))))
-        (declare @7 (const int) column (* (call columns_to first (+ (/ lane 4) (* half 8))) P::stride_w))
-        (for @9 (pragma "unroll") (declare @9 int own 0) (< own 2) (++ own)
-          (declare @10 (pointer Element) to (+ (+ (+ (+ place (* (+ (* (% lane 4) 2) own) kChannelPitch)) (* row kOutputRowPitch)) kShift) column))
-          (for @12 (pragma "unroll") (declare @12 int begin 0) (< begin kOutputSpan) (+= begin kPut)
-            (declare @13 (array float kPut) values)
-            (for @15 (pragma "unroll") (declare @15 int v 0) (< v kPut) (++ v)
-              (do @16 (= (at values v) (call epilogue (call acc_of (at acc (+ first (/ (+ begin v) P::stride_w))) (+ (* phase_h P::stride_w) (% (+ begin v) P::stride_w)) (+ (* pass 2) own) half) (? P::has_bias (at bias own) 0)))))
-            (do @20 (call put_together (+ to begin) values)))))))
-  (function @103 device void store_pass
+    (declare @2 (array float 2) own_biases (init))
+    (if @3 (&& kVolume P::has_bias)
+      (then
+        (comment @4 "Read once: a compiler reads them again after each write to shared memory, which might have changed them.")
+        (do @5 (= (at own_biases 0) (at bias 0)))
+        (do @6 (= (at own_biases 1) (at bias 1)))))
+    (for @9 (pragma "unroll") (declare @9 int half 0) (< half 2) (++ half)
+      (for @11 (pragma "unroll") (declare @11 int first 0) (< first P::warp_tiles) (+= first (? kAlongRow P::warp_tiles 1))
+        (declare @12 (const int) row (call rows_to first (+ (/ lane 4) (* half 8))))
+        (declare @13 (const int) column (* (call columns_to first (+ (/ lane 4) (* half 8))) P::stride_w))
+        (for @15 (pragma "unroll") (declare @15 int own 0) (< own 2) (++ own)
+          (declare @16 (pointer Element) to (+ (+ (+ (+ place (* (+ (* (% lane 4) 2) own) kChannelPitch)) (* row kOutputRowPitch)) kShift) column))
+          (for @18 (pragma "unroll") (declare @18 int begin 0) (< begin kOutputSpan) (+= begin kPut)
+            (declare @19 (array float kPut) values)
+            (for @21 (pragma "unroll") (declare @21 int v 0) (< v kPut) (++ v)
+              (do @22 (= (at values v) (call epilogue (call acc_of (at acc (+ first (/ (+ begin v) P::stride_w))) (+ (* phase_h P::stride_w) (% (+ begin v) P::stride_w)) (+ (* pass 2) own) half) (? P::has_bias (? kVolume (at own_biases own) (at bias own)) 0)))))
+            (do @26 (call put_together (+ to begin) values)))))))
+  (function @110 device void store_pass
     (comment "Stores what a pass has put: `y` is that of the pass' first channel in the first image, `left` how many channels there")
     (comment "are from there on.")
     (attributes "__forceinline__")
@@ -1200,24 +1207,36 @@
       (declare @8 (const int) oy (+ (at (. stored row) round) phase_h))
       (if @9 (&& (>= oy 0) (< oy out_h))
         (then
-          (for @11 (pragma "unroll") (declare @11 int i 0) (< i (call ceil_div kPassChannels kAtOnce)) (++ i)
-            (declare @12 (const int) channel (+ (* i kAtOnce) (? (< kChannelVectors 32) (/ lane kChannelVectors) 0)))
-            (if @13 (&& (|| (== (% kPassChannels kAtOnce) 0) (< channel kPassChannels)) (|| (== (% kGroupOut P::block_n) 0) (< channel left)))
+          (declare_constexpr @10 bool kReadsAhead (&& kVolume (== P::store 1)))
+          (declare @11 (array Element kChannelPieces) elements)
+          (if_constexpr @12 kReadsAhead
+            (then
+              (comment @13 "All are read before one is stored: a store might have changed them.")
+              (for @15 (pragma "unroll") (declare @15 int i 0) (< i kChannelPieces) (++ i)
+                (declare @16 (const int) channel (+ (* i kAtOnce) (? (< kChannelVectors 32) (/ lane kChannelVectors) 0)))
+                (do @17 (= (at elements i) (? (|| (== (% kPassChannels kAtOnce) 0) (< channel kPassChannels)) (at from (* channel kChannelPitch)) 0))))))
+          (for @21 (pragma "unroll") (declare @21 int i 0) (< i (call ceil_div kPassChannels kAtOnce)) (++ i)
+            (declare @22 (const int) channel (+ (* i kAtOnce) (? (< kChannelVectors 32) (/ lane kChannelVectors) 0)))
+            (if @23 (&& (|| (== (% kPassChannels kAtOnce) 0) (< channel kPassChannels)) (|| (== (% kGroupOut P::block_n) 0) (< channel left)))
               (then
-                (do @15 (call store_piece (+ (+ (+ y (at (. stored offset) round)) (* phase_h out_w)) (* (* (* (static_cast "long long" channel) out_d) out_h) out_w)) (+ from (* channel kChannelPitch))))))))))
-    (for @23 (pragma "unroll") (declare @23 int i 0) (< i (call ceil_div kSingles 32)) (++ i)
-      (declare @24 (const int) index (+ lane (* 32 i)))
-      (declare @25 (const int) single (% index P::store))
-      (declare @26 (const int) row (% (/ index P::store) kOutputRows))
-      (declare @27 (const int) channel (/ index (* P::store kOutputRows)))
-      (declare @28 (const int) element (? (< single (- P::store kShift)) (+ kShift single) (+ (- kOutputColumns (- P::store kShift)) single)))
-      (declare @29 (const int) ox (- (+ (- (* (+ (. tile m_x) (call first_column first)) P::stride_w) P::padding_w) element) kShift))
-      (declare @30 (const int) oy (- (+ (+ (* (+ (+ (. tile m_y) (call first_row first)) row) P::stride_h) phase_row) phase_h) P::padding_h))
-      (if @31 (&& (&& (&& (&& (&& (|| (== (% kSingles 32) 0) (< index kSingles)) (|| (== (% kGroupOut P::block_n) 0) (< channel left))) (>= ox 0)) (< ox out_w)) (>= oy 0)) (< oy out_h))
+                (if_constexpr @25 kReadsAhead
+                  (then
+                    (do @26 (= (at y (+ (+ (at (. stored offset) round) (* phase_h out_w)) (* (* (* (static_cast "long long" channel) out_d) out_h) out_w))) (at elements i))))
+                  (else
+                    (do @29 (call store_piece (+ (+ (+ y (at (. stored offset) round)) (* phase_h out_w)) (* (* (* (static_cast "long long" channel) out_d) out_h) out_w)) (+ from (* channel kChannelPitch))))))))))))
+    (for @38 (pragma "unroll") (declare @38 int i 0) (< i (call ceil_div kSingles 32)) (++ i)
+      (declare @39 (const int) index (+ lane (* 32 i)))
+      (declare @40 (const int) single (% index P::store))
+      (declare @41 (const int) row (% (/ index P::store) kOutputRows))
+      (declare @42 (const int) channel (/ index (* P::store kOutputRows)))
+      (declare @43 (const int) element (? (< single (- P::store kShift)) (+ kShift single) (+ (- kOutputColumns (- P::store kShift)) single)))
+      (declare @44 (const int) ox (- (+ (- (* (+ (. tile m_x) (call first_column first)) P::stride_w) P::padding_w) element) kShift))
+      (declare @45 (const int) oy (- (+ (+ (* (+ (+ (. tile m_y) (call first_row first)) row) P::stride_h) phase_row) phase_h) P::padding_h))
+      (if @46 (&& (&& (&& (&& (&& (|| (== (% kSingles 32) 0) (< index kSingles)) (|| (== (% kGroupOut P::block_n) 0) (< channel left))) (>= ox 0)) (< ox out_w)) (>= oy 0)) (< oy out_h))
         (then
-          (declare @33 (const "long long") plane (+ (* (+ (* (static_cast "long long" (. tile image)) P::out_channels) channel) out_d) (? kVolume (. tile plane) 0)))
-          (do @35 (= (at y (+ (* (+ (* plane out_h) oy) out_w) ox)) (at place (+ (+ (* channel kChannelPitch) (* row kOutputRowPitch)) element))))))))
-  (function @145 device void store_planes
+          (declare @48 (const "long long") plane (+ (* (+ (* (static_cast "long long" (. tile image)) P::out_channels) channel) out_d) (? kVolume (. tile plane) 0)))
+          (do @50 (= (at y (+ (* (+ (* plane out_h) oy) out_w) ox)) (at place (+ (+ (* channel kChannelPitch) (* row kOutputRowPitch)) element))))))))
+  (function @167 device void store_planes
     (comment "Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")

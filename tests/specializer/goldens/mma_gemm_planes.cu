@@ -544,6 +544,10 @@ __device__ __forceinline__ void put_together(float* to, const float (&values)[1]
 // Puts the lane's outputs of two channels of a pass into the warp's place. `bias` is that of the lane's first channel.
 __device__ __forceinline__ void put_outputs(float* place, const Accumulators& acc, const float* bias, int lane,
                                             int phase_h) {
+  float own_biases[2] = {};
+  // Read once: a compiler reads them again after each write to shared memory, which might have changed them.
+  own_biases[0] = bias[0];
+  own_biases[1] = bias[1];
   #pragma unroll
   for (int half = 0; half < 2; ++half) {
     #pragma unroll
@@ -556,7 +560,7 @@ __device__ __forceinline__ void put_outputs(float* place, const Accumulators& ac
         #pragma unroll
         for (int begin = 0; begin < 2; ++begin) {
           float values[1];
-          values[0] = epilogue(acc_of(acc[first], phase_h * 2 + begin, own, half), bias[own]);
+          values[0] = epilogue(acc_of(acc[first], phase_h * 2 + begin, own, half), own_biases[own]);
           put_together(to + begin, values);
         }
       }
