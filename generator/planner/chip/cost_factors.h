@@ -163,15 +163,16 @@ namespace convtgen {
   FACTOR(mma_pixels_begin, 2500, "of a tile, until its first stage has come, which other blocks hide") \
   FACTOR(mma_grad_weight_copied, 68, "bytes a cycle that shared memory takes of positions that are staged, or rounded") \
   FACTOR(mma_grad_weight_copy, 12, "instructions for an asynchronous copy of positions") \
-  FACTOR(mma_grad_weight_pixel, 126, "the same to find where 32 pixels are in memory") \
-  FACTOR(mma_grad_weight_turn, 112, "the same for a vector that is put together in registers") \
+  FACTOR(mma_grad_weight_pixel, 105, "the same to find where 32 pixels are in memory") \
+  FACTOR(mma_grad_weight_turn, 75, "the same for a vector that is put together in registers") \
   FACTOR(mma_grad_weight_line, 0.93, "wavefronts for a line of memory that a warp loads single elements of") \
   FACTOR(mma_grad_weight_split, 140, "the same for eight values that are split") \
-  FACTOR(mma_grad_weight_output, 31, "instructions for an output") \
-  FACTOR(mma_grad_weight_wait, 3.2, "times a stage's work that an SM waits, of which its warps hide their share") \
+  FACTOR(mma_grad_weight_output, 35, "instructions for an output") \
+  FACTOR(mma_grad_weight_wait, 4.6, "times a stage's work that an SM waits, of which its warps hide their share") \
   FACTOR(mma_grad_weight_stage, 210, "of a stage's barrier, which other blocks hide") \
-  FACTOR(mma_grad_weight_begin, 3100, "until a first stage has come, and until the last outputs are stored") \
-  FACTOR(mma_grad_weight_measured, 1.07, "median of measured / predicted") \
+  FACTOR(mma_grad_weight_latency, 970, "until what goes through registers has come, for each strip of products") \
+  FACTOR(mma_grad_weight_begin, 3300, "until a first stage has come, and until the last outputs are stored") \
+  FACTOR(mma_grad_weight_measured, 0.89, "median of measured / predicted") \
   FACTOR(mma_grad_weight_beside_wgmma, 4, "the same where there are templates of wgmma, which have been measured") \
   FACTOR(roll_store_nhwc, 2, "with channels last: of a warp's store, on top of what the cache takes")
 // clang-format on

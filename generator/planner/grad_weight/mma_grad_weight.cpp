@@ -37,6 +37,7 @@ constexpr std::int64_t kLeastSteps = 4;           // products of positions of a 
 constexpr std::int64_t kOtherRegisters = 44;      // of a thread, beside accumulators and what it loads
 constexpr std::int64_t kMostBlocks = 4;           // of an SM, that are asked for
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
+constexpr std::int64_t kLeastOfVolumes = 4;  // channels of groups, which no others make products of
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), (warps_in, 1), (warps_out, 1),
@@ -139,21 +140,22 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const auto slices = static_cast<double>(b.slices);
   const double blocks = c.number(kSliceBlocks) * slices / f.target.multiprocessors;  // of an SM
   const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
+  const double waited = b.copy_bytes > 0 ? 0 : f.factors.mma_grad_weight_latency * c.number(kOwnStrips);
   const double outputs = c.number(kTaps) * static_cast<double>(b.block_in * b.block_out);
   const double block = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_grad_weight_wait / (warps * at_once)) +
-                                 f.factors.mma_grad_weight_stage / at_once) +
+                                 (f.factors.mma_grad_weight_stage + waited) / at_once) +
                        outputs * f.factors.mma_grad_weight_output / 128 +
                        stored_sectors(f, b, outputs) * 32 / f.target.sm.l2_bytes_per_cycle;
   const double sum_bytes = b.slices > 1 ? 8 * slices * c.number(kWeights) : 0;  // written and read again
-  return seconds_of(f.target,
-                    {.launches = (b.slices > 1 ? 2.0 : 1.0) + (splits(f) ? 1 : 0),
-                     .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
-                     .waves = std::ceil(blocks),
-                     .wave_cycles = block,
-                     .memory_bytes = f.cost.bytes * (splits(f) ? 2 : 1) * memory_waste + sum_bytes / 2,
-                     .hidden_less = f.factors.hidden_less,
-                     .measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_grad_weight_beside_wgmma
-                                                                        : f.factors.mma_grad_weight_measured});
+  return seconds_of(f.target, {.launches = (b.slices > 1 ? 2.0 : 1.0) + (splits(f) ? 1 : 0),
+                               .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
+                               .waves = std::ceil(blocks),
+                               .wave_cycles = block,
+                               .memory_bytes = f.cost.bytes * (splits(f) ? 2 : 1) * memory_waste + sum_bytes / 2,
+                               .hidden_less = f.factors.hidden_less,
+                               .measured = f.target.features.has(Feature::kWgmma) && f.layer.dimensions < 3
+                                               ? f.factors.mma_grad_weight_beside_wgmma
+                                               : f.factors.mma_grad_weight_measured});
 }
 
 /// Registers of a thread.
@@ -350,6 +352,12 @@ void add_warps(const Facts& f, Block b, bool is_large, std::vector<Block>& out) 
   }
 }
 
+Result<void> check_volume_channels(const Layer& layer) {
+  const std::int64_t least = std::min(layer.in_channels, layer.out_channels) / layer.groups;
+  return require(layer.groups == 1 || least >= kLeastOfVolumes,
+                 "groups of {} channels; of volumes tensor cores want {}", least, kLeastOfVolumes);
+}
+
 struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
   static constexpr Direction kDirection = Direction::kGradWeight;
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16K8};
@@ -359,7 +367,7 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
 
   static Checks checks(const Layer& layer) {
     // Values are split by units of eight channels, and scanned by four.
-    return {check_group_channels(layer),
+    return {layer.dimensions == 3 ? check_volume_channels(layer) : check_group_channels(layer),
             grad_weight::splits(layer) ? grad_weight::check_channels_last(layer, 8) : Result<void>{}};
   }
   static Checks size_checks(const Facts& f) {
