@@ -34,8 +34,8 @@ using WeightIndex = long long;
 extern "C" __global__ void __launch_bounds__(kPackers)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
   constexpr int kColumns = kChannelTiles * P::block_n / 2;
-  // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of two
-  // columns, eight apart. Neighbours read neighbours.
+  // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
+  // two columns, eight apart. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
   if (i < static_cast<long long>(P::groups) * kKBlocks * kKSteps * kColumns * kTaps) {
     const int tap = static_cast<int>(P::weight_channels_last ? i / kColumns % kTaps : i % kTaps);
@@ -234,7 +234,8 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
       const int kd = kHasDepth ? planes.first + tap_d * kTapStepD : 0;
       tap.from = -before * kInputPixelBytes;
       tap.bits = 1u << tap_w | 1u << (tap_h + kFirstBitH) | (kHasDepth ? 1u << (tap_d + kFirstBitD) : 0u);
-      tap.number = (kd * P::kernel_h + rows.first + tap_h * kTapStepH) * P::kernel_w + columns.first + tap_w * kTapStepW;
+      tap.number =
+          (kd * P::kernel_h + rows.first + tap_h * kTapStepH) * P::kernel_w + columns.first + tap_w * kTapStepW;
     }
     taps[i] = tap;
   }
@@ -368,8 +369,8 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& frag
 // ---- Epilogue ----
 #include "device/epilogue.h"
 
-// Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's, `y`
-// the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
+// Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
+// `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* __restrict__ y, const long long* stored,
                                               const float* bias, int row, int channel, int left, long long plane) {
 #pragma unroll
@@ -418,8 +419,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int next_tile = gridDim.x / kNTiles;
   const int group = P::groups == 1 ? 0 : n_tile / kChannelTiles;
   const int first_out = n_tile % kChannelTiles * P::block_n;  // of the group's
-  const unsigned char* own_weights =
-      packed + static_cast<long long>(n_tile) * kTaps * (kKBlocks * kKBlockWeightBytes);
+  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * kTaps * (kKBlocks * kKBlockWeightBytes);
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Tap* taps = reinterpret_cast<Tap*>(shared + kTapsOffset);
@@ -430,9 +430,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                                (group * (kGroupChannels * kBytes) + thread % kPixelVectors * 16);
   if (P::has_bias) {
     for (int i = thread; i < P::block_n; i += kThreads) {
-      biases[i] = kGroupOut % P::block_n == 0 || first_out + i < kGroupOut
-                      ? widen(bias[group * kGroupOut + first_out + i])
-                      : 0;
+      biases[i] =
+          kGroupOut % P::block_n == 0 || first_out + i < kGroupOut ? widen(bias[group * kGroupOut + first_out + i]) : 0;
     }
   }
 
@@ -447,12 +446,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 #pragma unroll 1
   for (int index = blockIdx.x / kNTiles; index < kPhases * tiles; index += next_tile) {
     const int phase = kPhases == 1 ? 0 : index / tiles;
-    const PhaseAxis planes = axis_of_phase(phase / (P::stride_h * P::stride_w), P::kernel_d, P::stride_d, P::padding_d,
-                                           P::dilation_d);
+    const PhaseAxis planes =
+        axis_of_phase(phase / (P::stride_h * P::stride_w), P::kernel_d, P::stride_d, P::padding_d, P::dilation_d);
     const PhaseAxis rows =
         axis_of_phase(phase / P::stride_w % P::stride_h, P::kernel_h, P::stride_h, P::padding_h, P::dilation_h);
-    const PhaseAxis columns =
-        axis_of_phase(phase % P::stride_w, P::kernel_w, P::stride_w, P::padding_w, P::dilation_w);
+    const PhaseAxis columns = axis_of_phase(phase % P::stride_w, P::kernel_w, P::stride_w, P::padding_w, P::dilation_w);
     __syncthreads();  // all have read what the tile before has in shared memory
     find_positions(shared, static_cast<long long>(index - phase * tiles) * P::block_m, thread, planes, rows, columns,
                    batch, in_d, in_h, in_w, out_d, out_h, out_w);
@@ -491,7 +489,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     for (int step = 0; step < steps; ++step) {
       const unsigned char* from = shared + stage * kStageBytes;
       unsigned char* staged = shared + (stage == 0 ? P::stages - 1 : stage - 1) * kStageBytes;
-      // Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the newest.
+      // Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the
+      // newest.
       CONVTGEN_UNROLL
       for (int k_step = 0; k_step < kKSteps - 1; ++k_step) {
         load_fragments(fragments[(k_step + 1) % 2], from + position * kPixelBytes, swapped, from + weight_offset,

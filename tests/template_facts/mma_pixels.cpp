@@ -126,7 +126,11 @@ TemplateFacts facts_of_mma_pixels() {
               .unseen = {"find_next: static_cast<long long>(tap.number)", "find_taps: const long long before",
                          "find_taps: static_cast<long long>(tap_d)", "find_taps: static_cast<long long>(tap_h)"},
               // A tile is whole rows of these layers.
-              .parameters = {{"block_m", 64}, {"block_n", 32}, {"warps_m", 2}, {"warps_n", 1}, {"stages", 3},
+              .parameters = {{"block_m", 64},
+                             {"block_n", 32},
+                             {"warps_m", 2},
+                             {"warps_n", 1},
+                             {"stages", 3},
                              {"blocks_per_sm", 1}},
               .rows = rows_of_tile,
               .tiles = tiles_of_phases,
@@ -158,8 +162,7 @@ TemplateFacts facts_of_mma_pixels() {
           },
       .nans =
           {
-              {.name = "mma_pixels",
-               .rest = "20 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 5x6x7; layout nhwc"},
+              {.name = "mma_pixels", .rest = "20 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 5x6x7; layout nhwc"},
               {.name = "mma_pixels_planes", .rest = "18 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 5x6x7"},
           },
   };

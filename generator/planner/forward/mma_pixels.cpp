@@ -17,9 +17,11 @@
 namespace convtgen {
 namespace planners::mma_pixels {
 
-constexpr std::int64_t kMostTapBits = 31;     // of the word that has a bit for each tap
-constexpr std::int64_t kMostCopies = 8;       // of a thread, whose places registers hold
-constexpr std::int64_t kOtherRegisters = 40;  // of a thread, beside accumulators, fragments and places
+constexpr std::int64_t kMostTapBits = 31;      // of the word that has a bit for each tap
+constexpr std::int64_t kMostCopies = 8;        // of a thread, whose places registers hold
+constexpr std::int64_t kOtherRegisters = 40;   // of a thread, beside accumulators, fragments and places
+constexpr std::int64_t kRoundedRegisters = 4;  // more for each k-step, where fragments are rounded to tf32
+constexpr std::int64_t kMostRegisters = 256;   // by this estimate: ptxas finds room for one more
 constexpr std::int64_t kLeastStages = 3, kMostStages = 4;
 constexpr std::int64_t kMostBlocksOfSm = 4;     // that are asked for
 constexpr std::int64_t kMostBlocks = 1 << 24;   // of a grid
@@ -57,8 +59,8 @@ bool has_open_size(const Layer& layer) {
 std::int64_t registers(const Facts& f, const Block& b) {
   Constants& c = f.of(b);
   const std::int64_t fragments = 4 * (c[kWarpTiles] + c[kWarpChannels] / 16);
-  return std::min<std::int64_t>(
-      255, round_up(c[kAccumulators] + 2 * fragments + 3 * c[kCopies] + kOtherRegisters, 8));
+  const std::int64_t rounded = f.bytes == 4 && f.channels_last ? kRoundedRegisters * c[kKSteps] : 0;
+  return round_up(c[kAccumulators] + 2 * fragments + 3 * c[kCopies] + rounded + kOtherRegisters, 8);
 }
 
 /// Chooses stages, and how many blocks an SM has room for; false where not even one fits.
@@ -66,7 +68,10 @@ bool choose_stages(const Facts& f, Block& b) {
   if (!fit_stages(f, b, kLeastStages, b.stages, kSharedBytes, f.target.max_shared_bytes)) {
     return false;
   }
-  const BlockNeeds needs = {f.of(b)[kThreads], registers(f, b), f.of(b)[kSharedBytes]};
+  if (registers(f, b) > kMostRegisters) {
+    return false;
+  }
+  const BlockNeeds needs = {f.of(b)[kThreads], std::min<std::int64_t>(255, registers(f, b)), f.of(b)[kSharedBytes]};
   b.blocks_per_sm = std::min(kMostBlocksOfSm, blocks_of_sm(f.target, needs, f.target.max_threads_per_sm));
   return needs.registers * needs.threads <= kRegistersOfSm;
 }
@@ -101,23 +106,22 @@ struct MmaPixels : ExchangingPlanner<Facts, kConstants> {
   }
   static Parameters parameters(const Problem& problem) {
     const auto& axes = problem.layer.axes;
-    return with_product_types(with_depth(with(product_parameters(problem.layer),
-                                              {{"groups", problem.layer.groups},
-                                               {"input_stride_d", axes[kDepth].input_stride},
-                                               {"input_stride_h", axes[kHeight].input_stride},
-                                               {"input_stride_w", axes[kWidth].input_stride}}),
-                                         problem.layer),
-                              problem.layer.dtype);
+    return with_product_types(
+        with_depth(with(product_parameters(problem.layer), {{"groups", problem.layer.groups},
+                                                            {"input_stride_d", axes[kDepth].input_stride},
+                                                            {"input_stride_h", axes[kHeight].input_stride},
+                                                            {"input_stride_w", axes[kWidth].input_stride}}),
+                   problem.layer),
+        problem.layer.dtype);
   }
   static Blocks blocks(const Facts& f) {
     struct Tile {
       std::int64_t block_m, block_n, warps_m, warps_n;
     };
-    constexpr std::array kTiles = {Tile{128, 256, 2, 4}, Tile{256, 128, 4, 2}, Tile{128, 128, 2, 2},
-                                   Tile{128, 128, 4, 2}, Tile{64, 256, 1, 4},  Tile{256, 64, 4, 1},
-                                   Tile{128, 64, 2, 2},  Tile{64, 128, 1, 4},  Tile{64, 128, 2, 2},
-                                   Tile{64, 64, 2, 2},   Tile{256, 32, 4, 1},  Tile{128, 32, 4, 1},
-                                   Tile{64, 32, 2, 1}};
+    constexpr std::array kTiles = {
+        Tile{128, 256, 2, 4}, Tile{256, 128, 4, 2}, Tile{128, 128, 2, 2}, Tile{128, 128, 4, 2}, Tile{64, 256, 1, 4},
+        Tile{256, 64, 4, 1},  Tile{128, 64, 2, 2},  Tile{64, 128, 1, 4},  Tile{64, 128, 2, 2},  Tile{64, 64, 2, 2},
+        Tile{256, 32, 4, 1},  Tile{128, 32, 4, 1},  Tile{64, 32, 2, 1}};
     std::vector<Block> all;
     for (const auto& [block_m, block_n, warps_m, warps_n] : kTiles) {
       if (block_n == 32 || block_n < 2 * f.group_out) {
@@ -132,9 +136,7 @@ struct MmaPixels : ExchangingPlanner<Facts, kConstants> {
           return f.of(b)[kCopies] <= kMostCopies && f.of(b)[kWeightCopies] > 0 && choose_stages(f, b);
         })
         .distinct()
-        .or_fail([&] {
-          return fail_shared_memory(f.target, "stages of pixels and weights", f.of({})[kSharedBytes]);
-        });
+        .or_fail([&] { return fail_shared_memory(f.target, "stages of pixels and weights", f.of({})[kSharedBytes]); });
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     const SmRates& sm = f.target.sm;
@@ -144,11 +146,10 @@ struct MmaPixels : ExchangingPlanner<Facts, kConstants> {
     const double products = warps * k_steps * c.number(kWarpTiles) * c.number(kWarpChannels) / 8;
     const double rounded = f.bytes == 4 && f.channels_last ? warps * k_steps * c.number(kWarpTiles) * 8 : 0;
     const double copies = warps * (c.number(kCopies) * f.factors.mma_pixels_copy + c.number(kWeightCopies) * 2);
-    const StageWork stage = {
-        .tensor_cycles = products * sm.mma_cycles,
-        .shared_wavefronts = (loads * 512 + c.number(kStageBytes)) / sm.shared_bytes_per_cycle,
-        .instructions = (products + loads + rounded + copies) / 4,
-        .l2_bytes = c.number(kStageBytes) * sm.l2_bytes_per_cycle / f.factors.mma_pixels_l2};
+    const StageWork stage = {.tensor_cycles = products * sm.mma_cycles,
+                             .shared_wavefronts = (loads * 512 + c.number(kStageBytes)) / sm.shared_bytes_per_cycle,
+                             .instructions = (products + loads + rounded + copies) / 4,
+                             .l2_bytes = c.number(kStageBytes) * sm.l2_bytes_per_cycle / f.factors.mma_pixels_l2};
     const auto blocks =
         static_cast<double>(tiles(f, b) * c[kNTiles]) / static_cast<double>(f.target.multiprocessors);  // of an SM
     const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
@@ -156,10 +157,9 @@ struct MmaPixels : ExchangingPlanner<Facts, kConstants> {
     const double stages = c.number(kTaps) * c.number(kKBlocks) / c.number(kPhases);
     const double output_instructions =
         f.factors.mma_gemm_output + f.factors.mma_gemm_store / static_cast<double>(b.store);
-    const double tile =
-        stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_pixels_wait / (warps * at_once)) +
-                  f.factors.mma_pixels_stage / at_once) +
-        outputs * output_instructions / 128 + f.factors.mma_pixels_begin / at_once;
+    const double tile = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_pixels_wait / (warps * at_once)) +
+                                  f.factors.mma_pixels_stage / at_once) +
+                        outputs * output_instructions / 128 + f.factors.mma_pixels_begin / at_once;
     const double measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_gemm_beside_wgmma : 1;
     return call_seconds(f, {.packed_bytes = c.number(kPackedBytes),
                             .waves = std::ceil(blocks),
@@ -207,11 +207,10 @@ struct MmaPixels : ExchangingPlanner<Facts, kConstants> {
     if (f.channels_last) {
       return;
     }
-    launch.kernels.insert(launch.kernels.end() - 1,
-                          {.function = "arrange_input",
-                           .suffix = "_arrange",
-                           .grid = {.axes = {{per(Quantity::kInPixels), c[kArrangedPixels]}},
-                                    .blocks_per_tile = c[kArrangeParts]}});
+    launch.kernels.insert(launch.kernels.end() - 1, {.function = "arrange_input",
+                                                     .suffix = "_arrange",
+                                                     .grid = {.axes = {{per(Quantity::kInPixels), c[kArrangedPixels]}},
+                                                              .blocks_per_tile = c[kArrangeParts]}});
     launch.regions.push_back({.name = "arranged",
                               .what = "the input with channels last",
                               .bytes = {.factor = c[kInputPixelBytes], .per = Quantity::kInPixels}});
