@@ -157,8 +157,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     convtgen_mma_pixels_forward_7c0f908bd3617b52_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
-  // two
-  // columns, eight apart. Neighbours read neighbours.
+  // two columns, eight apart. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
   if (i < 3456) {
     const int tap = static_cast<int>(i % kTaps);
@@ -439,8 +438,7 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& frag
 // ---- Epilogue ----
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
-// `y`
-// the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
+// `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y, const long long* stored,
                                               int row, int channel) {
   #pragma unroll
