@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "d116b1e028d1e8d2bb13766d1e8e50fa1f6737db5bb7c27a418012df0c0dc740")
+  (digest "0c667bd5e8859ab5993f0fa4111d3fc467e1136cf4e006aca985ae7a36f309b2")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -1150,19 +1150,19 @@
                             (do @32 (= (at values v) (call epilogue (call acc_of (at acc first) (+ (* phase_h P::stride_w) phase_w) (+ i v) half) (? P::has_bias (at bias (+ own v)) 0)))))
                           (do @35 (call store_together (+ to own) values))))))))))))))
   (file "mma_window/store_planes.h")
-  (constant @14 int kWholeVectors (- (/ kOutputColumns P::store) (? (> kShift 0) 1 0)))
-  (constant @15 int kChannelVectors (* kOutputRows kWholeVectors))
-  (constant @16 int kAtOnce (? (< kChannelVectors 32) (call smaller (/ 32 kChannelVectors) kPassChannels) 1))
-  (constant @17 int kRounds (call ceil_div kChannelVectors 32))
-  (constant @18 int kChannelPieces (call ceil_div kPassChannels kAtOnce) (trail "of a round"))
-  (constant @20 int kSingles (? (> kShift 0) (* (* kPassChannels kOutputRows) P::store) 0) (trail "of a pass"))
-  (record @24 Stored
+  (constant @13 int kWholeVectors (- (/ kOutputColumns P::store) (? (> kShift 0) 1 0)))
+  (constant @14 int kChannelVectors (* kOutputRows kWholeVectors))
+  (constant @15 int kAtOnce (? (< kChannelVectors 32) (call smaller (/ 32 kChannelVectors) kPassChannels) 1))
+  (constant @16 int kRounds (call ceil_div kChannelVectors 32))
+  (constant @17 int kChannelPieces (call ceil_div kPassChannels kAtOnce) (trail "of a round"))
+  (constant @19 int kSingles (? (> kShift 0) (* (* kPassChannels kOutputRows) P::store) 0) (trail "of a pass"))
+  (record @23 Stored
     (comment "What a lane stores in each round: where it lies in y, without its channel and phase row, and its output row; a row")
     (comment "far outside of the image where it stores nothing.")
     (field (array "long long" kRounds) offset)
     (field (array int kRounds) row))
-  (constant @28 int kNoRow (- (<< 1 30)))
-  (function @30 device void find_stored
+  (constant @27 int kNoRow (- (<< 1 30)))
+  (function @29 device void find_stored
     (attributes "__forceinline__")
     (argument (reference Stored) stored)
     (argument (reference (const Tile)) tile)
@@ -1190,7 +1190,7 @@
       (declare @16 (const bool) inside (&& (&& (&& any (>= ox 0)) (< ox out_w)) (|| (! kFlat) (< image batch))))
       (do @17 (= (at (. stored offset) round) (+ (* (+ (* (+ (* (* (static_cast "long long" image) P::out_channels) out_d) (? kVolume (. tile plane) 0)) out_h) oy) out_w) ox)))
       (do @20 (= (at (. stored row) round) (? inside oy kNoRow)))))
-  (function @55 device void put_together
+  (function @54 device void put_together
     (comment "Puts adjacent outputs, aligned to all of them, into shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -1211,7 +1211,7 @@
                 (do @12 (= (* (reinterpret_cast (pointer uint2) to)) (call make_uint2 (at words 0) (at words 1)))))
               (else
                 (do @14 (= (* (reinterpret_cast (pointer "unsigned int") to)) (at words 0))))))))))
-  (function @75 device void put_outputs
+  (function @74 device void put_outputs
     (comment "Puts the lane's outputs of two channels of a pass into the warp's place. `bias` is that of the lane's first channel.")
     (attributes "__forceinline__")
     (argument (pointer Element) place)
@@ -1221,7 +1221,7 @@
     (argument (const int) pass)
     (argument (const int) phase_h)
     (declare @2 (array float 2) own_biases (init))
-    (if @3 (&& kVolume P::has_bias)
+    (if @3 P::has_bias
       (then
         (comment @4 "Read once: a compiler reads them again after each write to shared memory, which might have changed them.")
         (do @5 (= (at own_biases 0) (at bias 0)))
@@ -1235,9 +1235,9 @@
           (for @18 (pragma "unroll") (declare @18 int begin 0) (< begin kOutputSpan) (+= begin kPut)
             (declare @19 (array float kPut) values)
             (for @21 (pragma "unroll") (declare @21 int v 0) (< v kPut) (++ v)
-              (do @22 (= (at values v) (call epilogue (call acc_of (at acc (+ first (/ (+ begin v) P::stride_w))) (+ (* phase_h P::stride_w) (% (+ begin v) P::stride_w)) (+ (* pass 2) own) half) (? P::has_bias (? kVolume (at own_biases own) (at bias own)) 0)))))
+              (do @22 (= (at values v) (call epilogue (call acc_of (at acc (+ first (/ (+ begin v) P::stride_w))) (+ (* phase_h P::stride_w) (% (+ begin v) P::stride_w)) (+ (* pass 2) own) half) (? P::has_bias (at own_biases own) 0)))))
             (do @26 (call put_together (+ to begin) values)))))))
-  (function @110 device void store_pass
+  (function @109 device void store_pass
     (comment "Stores what a pass has put: `y` is that of the pass' first channel in the first image, `left` how many channels there")
     (comment "are from there on.")
     (attributes "__forceinline__")
@@ -1259,7 +1259,7 @@
       (declare @8 (const int) oy (+ (at (. stored row) round) phase_h))
       (if @9 (&& (>= oy 0) (< oy out_h))
         (then
-          (declare_constexpr @10 bool kReadsAhead (&& kVolume (== P::store 1)))
+          (declare_constexpr @10 bool kReadsAhead (== P::store 1))
           (declare @11 (array Element kChannelPieces) elements)
           (if_constexpr @12 kReadsAhead
             (then
@@ -1288,7 +1288,7 @@
         (then
           (declare @48 (const "long long") plane (+ (* (+ (* (static_cast "long long" (. tile image)) P::out_channels) channel) out_d) (? kVolume (. tile plane) 0)))
           (do @50 (= (at y (+ (* (+ (* plane out_h) oy) out_w) ox)) (at place (+ (+ (* channel kChannelPitch) (* row kOutputRowPitch)) element))))))))
-  (function @167 device void store_planes
+  (function @166 device void store_planes
     (comment "Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")

@@ -1,6 +1,5 @@
 // Stores in nchw: a warp puts what it has of eight channels and a phase row into its place in shared memory, as rows,
 // and stores these by vectors, whatever outputs its lanes have.
-// kOutputRowPitch, kOutputRows, kOutputSpan, kPassChannels, kPut, kShift, kWarpChannels, P, Tile
 // Needs: acc_of(), Accumulators, columns_to(), Element, first_column(), first_row(), kAlongRow, kBytes, kChannelPitch,
 //   kFlat, kGroupOut, kOutputColumns, kOutputRowPitch, kOutputRows, kOutputSpan, kPassChannels, kPut, kShift, kVolume,
 //   kWarpChannels, narrow(), P, rows_to(), smaller(), store_piece(), word_of()
@@ -75,7 +74,7 @@ __device__ __forceinline__ void put_together(Element* to, const float (&values)[
 __device__ __forceinline__ void put_outputs(Element* place, const Accumulators& acc, const float* bias, int lane,
                                             const int pass, const int phase_h) {
   float own_biases[2] = {};
-  if (kVolume && P::has_bias) {
+  if (P::has_bias) {
     // Read once: a compiler reads them again after each write to shared memory, which might have changed them.
     own_biases[0] = bias[0];
     own_biases[1] = bias[1];
@@ -96,7 +95,7 @@ __device__ __forceinline__ void put_outputs(Element* place, const Accumulators& 
           for (int v = 0; v < kPut; ++v) {
             values[v] = epilogue(acc_of(acc[first + (begin + v) / P::stride_w],
                                         phase_h * P::stride_w + (begin + v) % P::stride_w, pass * 2 + own, half),
-                                 P::has_bias ? (kVolume ? own_biases[own] : bias[own]) : 0);
+                                 P::has_bias ? own_biases[own] : 0);
           }
           put_together(to + begin, values);
         }
@@ -117,7 +116,7 @@ __device__ __forceinline__ void store_pass(Element* __restrict__ y, const Elemen
         place + index / kWholeVectors * kOutputRowPitch + (index % kWholeVectors + (kShift > 0 ? 1 : 0)) * P::store;
     const int oy = stored.row[round] + phase_h;
     if (oy >= 0 && oy < out_h) {
-      constexpr bool kReadsAhead = kVolume && P::store == 1;
+      constexpr bool kReadsAhead = P::store == 1;
       Element elements[kChannelPieces];
       if constexpr (kReadsAhead) {
         // All are read before one is stored: a store might have changed them.

@@ -157,10 +157,10 @@ namespace convtgen {
   FACTOR(f32x3_mma_split, 130, "instructions for eight values that are loaded, scanned and split") \
   FACTOR(f32x3_mma_add, 3, "instructions to add an accumulator to its total, and to clear it") \
   FACTOR(mma_pixels_copy, 7, "instructions for an asynchronous copy of input") \
-  FACTOR(mma_pixels_l2, 48, "bytes a cycle from L2, of the copies of pixels and weights") \
-  FACTOR(mma_pixels_wait, 0.68, "times a stage's work that an SM waits, of which its warps hide their share") \
-  FACTOR(mma_pixels_stage, 120, "of a stage's barrier, which other blocks hide") \
-  FACTOR(mma_pixels_begin, 2500, "of a tile, until its first stage has come, which other blocks hide") \
+  FACTOR(mma_pixels_l2, 44.86, "bytes a cycle from L2, of the copies of pixels and weights") \
+  FACTOR(mma_pixels_wait, 0.6355, "times a stage's work that an SM waits, of which its warps hide their share") \
+  FACTOR(mma_pixels_stage, 104.8, "of a stage's barrier, which other blocks hide") \
+  FACTOR(mma_pixels_begin, 5625, "of a tile, until its first stage has come, which other blocks hide") \
   FACTOR(mma_grad_weight_copied, 68, "bytes a cycle that shared memory takes of positions that are staged, or rounded") \
   FACTOR(mma_grad_weight_copy, 12, "instructions for an asynchronous copy of positions") \
   FACTOR(mma_grad_weight_pixel, 105, "the same to find where 32 pixels are in memory") \
