@@ -125,15 +125,18 @@ TemplateFacts facts_of_mma_grad_weight() {
                .scans = true},
           },
       .far_weights = "; dtype f16",
-      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kFirstTile, kTilesOfBatch,
-                              // A few channels or images of a known size.
-                              "source_of: * #ll", "scan_slice: const long long image",
-                              "scan_slice_2: const long long image", "scan_slice: static_cast<long long>(thread % 16)",
-                              "scan_slice_2: static_cast<long long>(thread % 16)", "load_batch: * #ll",
-                              "load_unit: * #ll", "load_unit_2: * #ll", "offset_of: * #ll", "offset_of_2: * #ll",
-                              // Images that have 2^31 elements each and share a tile.
-                              "offset_of: static_cast<long long>(height)",
-                              "offset_of_2: static_cast<long long>(height)"},
+      .unseen_of_gradients =
+          {kAddingSlices, kAddingBlocks, kFirstTile, kTilesOfBatch, "kernel: static_cast<long long>(planes)",
+           // Planes of fewer than 2^31 pixels.
+           "offset_in_volume: static_cast<long long>(height)", "offset_in_volume: static_cast<long long>(pixel.row)",
+           "offset_in_volume_2: static_cast<long long>(height)",
+           "offset_in_volume_2: static_cast<long long>(pixel.row)",
+           // A few channels or images of a known size.
+           "source_of: * #ll", "scan_slice: const long long image", "scan_slice_2: const long long image",
+           "scan_slice: static_cast<long long>(thread % 16)", "scan_slice_2: static_cast<long long>(thread % 16)",
+           "load_batch: * #ll", "load_unit: * #ll", "load_unit_2: * #ll", "offset_of: * #ll", "offset_of_2: * #ll",
+           // Images that have 2^31 elements each and share a tile.
+           "offset_of: static_cast<long long>(height)", "offset_of_2: static_cast<long long>(height)"},
       // Unseen: slices of no positions; stages and pixels that nobody reads; turns in which no thread has a piece; of
       // the gradient of the bias: sums of elements where vectors are read, and those that are not stored.
       .mutants =
