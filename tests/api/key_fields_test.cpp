@@ -49,11 +49,11 @@ auto fields_of(SmRates& it) {
 }
 auto fields_of(Target& it) {
   auto& [architecture, capability, board, rates, features, multiprocessors, max_shared_bytes, shared_bytes_per_sm,
-         max_threads_per_sm, bytes_per_second, f32_flops, f64_flops, tf32_flops, f16_flops, bf16_flops, sm,
-         launch_seconds, packed_bytes_per_second] = it;
+         reserved_shared_bytes, max_threads_per_sm, bytes_per_second, f32_flops, f64_flops, tf32_flops, f16_flops,
+         bf16_flops, sm, launch_seconds, packed_bytes_per_second] = it;
   return std::tie(architecture, capability, board, rates, features, multiprocessors, max_shared_bytes,
-                  shared_bytes_per_sm, max_threads_per_sm, bytes_per_second, f32_flops, f64_flops, tf32_flops,
-                  f16_flops, bf16_flops, sm, launch_seconds, packed_bytes_per_second);
+                  shared_bytes_per_sm, reserved_shared_bytes, max_threads_per_sm, bytes_per_second, f32_flops,
+                  f64_flops, tf32_flops, f16_flops, bf16_flops, sm, launch_seconds, packed_bytes_per_second);
 }
 // No structured binding names the members of two classes.
 static_assert(sizeof(PlannedTarget) == sizeof(Target) + sizeof(CostFactors) + sizeof(std::string));
