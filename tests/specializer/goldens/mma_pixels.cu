@@ -13,11 +13,11 @@
 //     shape (Cout 256), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 2097152 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_mma_pixels_forward_eb464551d73ccadd_pack
+//   kernel convtgen_mma_pixels_forward_289517dcd2843ea3_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 128; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_pixels_forward_eb464551d73ccadd
+//   kernel convtgen_mma_pixels_forward_289517dcd2843ea3
 //     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y,
 //       int batch
 //     grid 1536; block 128; shared 68688
@@ -25,7 +25,7 @@
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 68688)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 68688)
 
-namespace convtgen_mma_pixels_forward_eb464551d73ccadd_source {
+namespace convtgen_mma_pixels_forward_289517dcd2843ea3_source {
 
 // ---- Device primitives ----
 
@@ -168,7 +168,7 @@ __device__ __forceinline__ int channel_of_column(int n) {
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_pixels_forward_eb464551d73ccadd_pack(const unsigned short* __restrict__ weight,
+    convtgen_mma_pixels_forward_289517dcd2843ea3_pack(const unsigned short* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
   // two columns, eight apart. Neighbours read neighbours.
@@ -483,7 +483,7 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, unsigned 
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_mma_pixels_forward_eb464551d73ccadd(const unsigned short* __restrict__ x,
+    convtgen_mma_pixels_forward_289517dcd2843ea3(const unsigned short* __restrict__ x,
                                                  const unsigned char* __restrict__ packed,
                                                  const unsigned short* __restrict__ bias,
                                                  unsigned short* __restrict__ y, int batch) {
@@ -574,6 +574,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   }
 }
 
-}  // namespace convtgen_mma_pixels_forward_eb464551d73ccadd_source
-using convtgen_mma_pixels_forward_eb464551d73ccadd_source::convtgen_mma_pixels_forward_eb464551d73ccadd_pack;
-using convtgen_mma_pixels_forward_eb464551d73ccadd_source::convtgen_mma_pixels_forward_eb464551d73ccadd;
+}  // namespace convtgen_mma_pixels_forward_289517dcd2843ea3_source
+using convtgen_mma_pixels_forward_289517dcd2843ea3_source::convtgen_mma_pixels_forward_289517dcd2843ea3_pack;
+using convtgen_mma_pixels_forward_289517dcd2843ea3_source::convtgen_mma_pixels_forward_289517dcd2843ea3;

@@ -11,11 +11,11 @@
 //     shape (Cin 64, Cout 32, KD 3, KH 3, KW 3), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 221184 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_mma_pixels_forward_7c0f908bd3617b52_pack
+//   kernel convtgen_mma_pixels_forward_f01960a6016e6713_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 14; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_pixels_forward_7c0f908bd3617b52
+//   kernel convtgen_mma_pixels_forward_f01960a6016e6713
 //     arguments const float* x, const unsigned char* packed, float* y, int batch, int in_depth, int in_height,
 //       int in_width
 //     grid 8 * min(216, ceil(out_height / 2) * ceil(out_width / 512) * out_depth * batch); block 128; shared 78992
@@ -24,7 +24,7 @@
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 78992)
 //     at most in_height 1073741821, in_width 1073741821, in_depth 1073741822
 
-namespace convtgen_mma_pixels_forward_7c0f908bd3617b52_source {
+namespace convtgen_mma_pixels_forward_f01960a6016e6713_source {
 
 // ---- Device primitives ----
 
@@ -154,7 +154,7 @@ __device__ __forceinline__ int channel_of_column(int n) {
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_pixels_forward_7c0f908bd3617b52_pack(const float* __restrict__ weight,
+    convtgen_mma_pixels_forward_f01960a6016e6713_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
   // two columns, eight apart. Neighbours read neighbours.
@@ -466,7 +466,7 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_mma_pixels_forward_7c0f908bd3617b52(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_mma_pixels_forward_f01960a6016e6713(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  float* __restrict__ y, int batch, int depth, int height, int width) {
   const int out_d = (depth - 1) * 2 + 1;
   const int out_h = (height - 1) * 2 + 1;
@@ -552,6 +552,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   }
 }
 
-}  // namespace convtgen_mma_pixels_forward_7c0f908bd3617b52_source
-using convtgen_mma_pixels_forward_7c0f908bd3617b52_source::convtgen_mma_pixels_forward_7c0f908bd3617b52_pack;
-using convtgen_mma_pixels_forward_7c0f908bd3617b52_source::convtgen_mma_pixels_forward_7c0f908bd3617b52;
+}  // namespace convtgen_mma_pixels_forward_f01960a6016e6713_source
+using convtgen_mma_pixels_forward_f01960a6016e6713_source::convtgen_mma_pixels_forward_f01960a6016e6713_pack;
+using convtgen_mma_pixels_forward_f01960a6016e6713_source::convtgen_mma_pixels_forward_f01960a6016e6713;

@@ -12,21 +12,21 @@
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 8388608 bytes, a packed copy of the weights; kept for later calls
 //   region arranged: 4194304 bytes, the input with channels last
-//   kernel convtgen_mma_pixels_forward_052e339326899038_pack
+//   kernel convtgen_mma_pixels_forward_428834659abc5c17_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 512; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_pixels_forward_052e339326899038_arrange
+//   kernel convtgen_mma_pixels_forward_428834659abc5c17_arrange
 //     arguments const float* x, unsigned char* arranged, int batch
 //     grid 256; block 256; shared 0
-//   kernel convtgen_mma_pixels_forward_052e339326899038
+//   kernel convtgen_mma_pixels_forward_428834659abc5c17
 //     arguments const unsigned char* arranged, const unsigned char* packed, float* y, int batch
 //     grid 256; block 128; shared 51792
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 51792)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 51792)
 
-namespace convtgen_mma_pixels_forward_052e339326899038_source {
+namespace convtgen_mma_pixels_forward_428834659abc5c17_source {
 
 // ---- Device primitives ----
 
@@ -151,7 +151,7 @@ __device__ __forceinline__ int channel_of_column(int n) {
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_pixels_forward_052e339326899038_pack(const float* __restrict__ weight,
+    convtgen_mma_pixels_forward_428834659abc5c17_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
   // two columns, eight apart. Neighbours read neighbours.
@@ -195,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 // Writes x, which is in nchw, with channels last; zeros behind a group's channels.
 extern "C" __global__ void __launch_bounds__(kArrangers)
-    convtgen_mma_pixels_forward_052e339326899038_arrange(const float* __restrict__ x,
+    convtgen_mma_pixels_forward_428834659abc5c17_arrange(const float* __restrict__ x,
                                                          unsigned char* __restrict__ arranged, int batch) {
   const int lane = threadIdx.x % 32;
   const int part = blockIdx.x % 8;
@@ -461,7 +461,7 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 3)
-    convtgen_mma_pixels_forward_052e339326899038(const unsigned char* __restrict__ arranged,
+    convtgen_mma_pixels_forward_428834659abc5c17(const unsigned char* __restrict__ arranged,
                                                  const unsigned char* __restrict__ packed, float* __restrict__ y,
                                                  int batch) {
   const long long positions = static_cast<long long>(batch) * 16;
@@ -547,7 +547,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   }
 }
 
-}  // namespace convtgen_mma_pixels_forward_052e339326899038_source
-using convtgen_mma_pixels_forward_052e339326899038_source::convtgen_mma_pixels_forward_052e339326899038_pack;
-using convtgen_mma_pixels_forward_052e339326899038_source::convtgen_mma_pixels_forward_052e339326899038_arrange;
-using convtgen_mma_pixels_forward_052e339326899038_source::convtgen_mma_pixels_forward_052e339326899038;
+}  // namespace convtgen_mma_pixels_forward_428834659abc5c17_source
+using convtgen_mma_pixels_forward_428834659abc5c17_source::convtgen_mma_pixels_forward_428834659abc5c17_pack;
+using convtgen_mma_pixels_forward_428834659abc5c17_source::convtgen_mma_pixels_forward_428834659abc5c17_arrange;
+using convtgen_mma_pixels_forward_428834659abc5c17_source::convtgen_mma_pixels_forward_428834659abc5c17;
