@@ -151,7 +151,7 @@ __host__ __device__ constexpr int offset_of_load(int outer, int load) {
 
 // Outputs in nchw: of eight channels and a phase row, a warp has a place in shared memory for rows of whole vectors.
 // Threads that make other channels write to other banks.
-constexpr int kPassChannels = 8;
+constexpr int kTurnChannels = 8;
 constexpr int kOutputVector = 16 / kBytes;  // elements
 constexpr int kOutputRows = kAlongRow ? 1 : 2 * P::warp_tiles;
 constexpr int kOutputColumns = (kAlongRow ? kWarpRows : 8) * P::stride_w;
@@ -169,7 +169,7 @@ __host__ __device__ constexpr int put_together_of() {
   return most;
 }
 constexpr int kPut = put_together_of();
-constexpr int kWarpOutputBytes = P::channels_last ? 0 : kPassChannels * kChannelPitch * kBytes;
+constexpr int kWarpOutputBytes = P::channels_last ? 0 : kTurnChannels * kChannelPitch * kBytes;
 
 // A warp's products of a step, which are written out.
 constexpr int kStepProducts = kTaps * P::warp_tiles * kWarpChannels / 8;

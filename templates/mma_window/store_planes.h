@@ -1,7 +1,7 @@
-// Stores in nchw: a warp puts what it has of eight channels and a phase row into its place in shared memory, as rows,
-// and stores these by vectors, whatever outputs its lanes have.
+// Stores in nchw: a warp puts what it has of eight channels and a phase row (a turn) into its place in shared memory, as
+// rows, and stores these by vectors, whatever outputs its lanes have.
 // Needs: acc_of(), Accumulators, columns_to(), Element, first_column(), first_row(), kAlongRow, kBytes, kChannelPitch,
-//   kFlat, kGroupOut, kOutputColumns, kOutputRowPitch, kOutputRows, kOutputSpan, kPassChannels, kPut, kShift, kVolume,
+//   kFlat, kGroupOut, kOutputColumns, kOutputRowPitch, kOutputRows, kOutputSpan, kPut, kShift, kTurnChannels, kVolume,
 //   kWarpChannels, narrow(), P, rows_to(), smaller(), store_piece(), word_of()
 #pragma once
 
@@ -12,11 +12,11 @@
 // Whole vectors of a row, and of all rows of a channel. Where these are few, lanes store several channels at once.
 constexpr int kWholeVectors = kOutputColumns / P::store - (kShift > 0 ? 1 : 0);
 constexpr int kChannelVectors = kOutputRows * kWholeVectors;
-constexpr int kAtOnce = kChannelVectors < 32 ? smaller(32 / kChannelVectors, kPassChannels) : 1;
+constexpr int kAtOnce = kChannelVectors < 32 ? smaller(32 / kChannelVectors, kTurnChannels) : 1;
 constexpr int kRounds = ceil_div(kChannelVectors, 32);
-constexpr int kChannelPieces = ceil_div(kPassChannels, kAtOnce);  // of a round
+constexpr int kChannelPieces = ceil_div(kTurnChannels, kAtOnce);  // of a round
 // Where vectors begin before a row and end behind it, a row has as many single elements as a vector, at both its ends.
-constexpr int kSingles = kShift > 0 ? kPassChannels* kOutputRows* P::store : 0;  // of a pass
+constexpr int kSingles = kShift > 0 ? kTurnChannels* kOutputRows* P::store : 0;  // of a turn
 
 // What a lane stores in each round: where it lies in y, without its channel and phase row, and its output row; a row
 // far outside of the image where it stores nothing.
@@ -70,9 +70,9 @@ __device__ __forceinline__ void put_together(Element* to, const float (&values)[
   }
 }
 
-// Puts the lane's outputs of two channels of a pass into the warp's place. `bias` is that of the lane's first channel.
+// Puts the lane's outputs of two channels of a turn into the warp's place. `bias` is that of the lane's first channel.
 __device__ __forceinline__ void put_outputs(Element* place, const Accumulators& acc, const float* bias, int lane,
-                                            const int pass, const int phase_h) {
+                                            const int turn, const int phase_h) {
   float own_biases[2] = {};
   if (P::has_bias) {
     // Read once: a compiler reads them again after each write to shared memory, which might have changed them.
@@ -94,7 +94,7 @@ __device__ __forceinline__ void put_outputs(Element* place, const Accumulators& 
 #pragma unroll
           for (int v = 0; v < kPut; ++v) {
             values[v] = epilogue(acc_of(acc[first + (begin + v) / P::stride_w],
-                                        phase_h * P::stride_w + (begin + v) % P::stride_w, pass * 2 + own, half),
+                                        phase_h * P::stride_w + (begin + v) % P::stride_w, turn * 2 + own, half),
                                  P::has_bias ? own_biases[own] : 0);
           }
           put_together(to + begin, values);
@@ -104,9 +104,9 @@ __device__ __forceinline__ void put_outputs(Element* place, const Accumulators& 
   }
 }
 
-// Stores what a pass has put: `y` is that of the pass' first channel in the first image, `left` how many channels there
+// Stores what a turn has put: `y` is that of the turn's first channel in the first image, `left` how many channels there
 // are from there on.
-__device__ __forceinline__ void store_pass(Element* __restrict__ y, const Element* place, const Stored& stored,
+__device__ __forceinline__ void store_turn(Element* __restrict__ y, const Element* place, const Stored& stored,
                                            const Tile& tile, int first, int lane, int left, const int phase_row,
                                            const int phase_h, const int out_d, const int out_h, const int out_w) {
 #pragma unroll
@@ -123,13 +123,13 @@ __device__ __forceinline__ void store_pass(Element* __restrict__ y, const Elemen
 #pragma unroll
         for (int i = 0; i < kChannelPieces; ++i) {
           const int channel = i * kAtOnce + (kChannelVectors < 32 ? lane / kChannelVectors : 0);
-          elements[i] = kPassChannels % kAtOnce == 0 || channel < kPassChannels ? from[channel * kChannelPitch] : 0;
+          elements[i] = kTurnChannels % kAtOnce == 0 || channel < kTurnChannels ? from[channel * kChannelPitch] : 0;
         }
       }
 #pragma unroll
-      for (int i = 0; i < ceil_div(kPassChannels, kAtOnce); ++i) {
+      for (int i = 0; i < kChannelPieces; ++i) {
         const int channel = i * kAtOnce + (kChannelVectors < 32 ? lane / kChannelVectors : 0);
-        if ((kPassChannels % kAtOnce == 0 || channel < kPassChannels) &&
+        if ((kTurnChannels % kAtOnce == 0 || channel < kTurnChannels) &&
             (kGroupOut % P::block_n == 0 || channel < left)) {
           if constexpr (kReadsAhead) {
             y[stored.offset[round] + phase_h * out_w + static_cast<long long>(channel) * out_d * out_h * out_w] =
@@ -170,16 +170,16 @@ __device__ __forceinline__ void store_planes(const Accumulators& acc, Element* _
   Stored stored;
   find_stored(stored, tile, first, lane, phase_row, batch, in_h, in_w, out_d, out_h, out_w);
 #pragma unroll
-  for (int pass = 0; pass < kWarpChannels / kPassChannels; ++pass) {
-    const int of_pass = channel + pass * kPassChannels;
+  for (int turn = 0; turn < kWarpChannels / kTurnChannels; ++turn) {
+    const int of_turn = channel + turn * kTurnChannels;
 #pragma unroll
     for (int phase_h = 0; phase_h < P::phase_rows; ++phase_h) {
-      put_outputs(place, acc, bias + of_pass + lane % 4 * 2, lane, pass, phase_h);
+      put_outputs(place, acc, bias + of_turn + lane % 4 * 2, lane, turn, phase_h);
       __syncwarp();
-      store_pass(y + static_cast<long long>(of_pass) * out_d * out_h * out_w, place, stored, tile, first, lane,
-                 left - of_pass, phase_row, phase_h, out_d, out_h, out_w);
+      store_turn(y + static_cast<long long>(of_turn) * out_d * out_h * out_w, place, stored, tile, first, lane,
+                 left - of_turn, phase_row, phase_h, out_d, out_h, out_w);
       // Between tiles blocks meet.
-      if (kVolume || pass + 1 < kWarpChannels / kPassChannels || phase_h + 1 < P::phase_rows) {
+      if (kVolume || turn + 1 < kWarpChannels / kTurnChannels || phase_h + 1 < P::phase_rows) {
         __syncwarp();
       }
     }

@@ -220,6 +220,7 @@ TEST(KeyFieldsTest, FieldsOfATargetMakeAnotherKeyWhereTheyMakeAnotherKernel) {
                                .multiprocessors = 3,
                                .max_shared_bytes = 6 << 10,
                                .shared_bytes_per_sm = 12 << 10,
+                               .reserved_shared_bytes = 0,
                                .max_threads_per_sm = 1024,
                                .bytes_per_second = 1e9,
                                .f32_flops = 1e9,

@@ -76,10 +76,11 @@ constexpr std::int64_t kOutputs = 4 * 8 * 5 * 9;
 constexpr std::size_t kAll = 1000;  // candidates
 
 std::int64_t largest_workspace(const TuneJob& job) {
+  const Shape shape = shape_of(job.problem.layer, job.sizes).value();
   std::int64_t largest = 0;
   const std::vector<Plan> plans = plan(job.problem).value();
   for (const Plan& each : plans) {
-    largest = std::max(largest, each.launch.packed_bytes());
+    largest = std::max(largest, workspace_of(each, shape));
   }
   return largest;
 }

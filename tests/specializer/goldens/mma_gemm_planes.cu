@@ -541,7 +541,7 @@ __device__ __forceinline__ void put_together(float* to, const float (&values)[1]
   *to = values[0];
 }
 
-// Puts the lane's outputs of two channels of a pass into the warp's place. `bias` is that of the lane's first channel.
+// Puts the lane's outputs of two channels of a turn into the warp's place. `bias` is that of the lane's first channel.
 __device__ __forceinline__ void put_outputs(float* place, const Accumulators& acc, const float* bias, int lane,
                                             int phase_h) {
   float own_biases[2] = {};
@@ -568,9 +568,10 @@ __device__ __forceinline__ void put_outputs(float* place, const Accumulators& ac
   }
 }
 
-// Stores what a pass has put: `y` is that of the pass' first channel in the first image, `left` how many channels there
+// Stores what a turn has put: `y` is that of the turn's first channel in the first image, `left` how many channels
+// there
 // are from there on.
-__device__ __forceinline__ void store_pass(float* __restrict__ y, const float* place, const Stored& stored,
+__device__ __forceinline__ void store_turn(float* __restrict__ y, const float* place, const Stored& stored,
                                            const Tile& tile, int first, int lane, int phase_h) {
   const int index = lane % 12;
   const float* from = place + index / 3 * kOutputRowPitch + (index % 3 + 1) * 4;
@@ -609,7 +610,7 @@ __device__ __forceinline__ void store_planes(const Accumulators& acc, float* __r
   for (int phase_h = 0; phase_h < 2; ++phase_h) {
     put_outputs(place, acc, bias + channel + lane % 4 * 2, lane, phase_h);
     __syncwarp();
-    store_pass(y + static_cast<long long>(channel) * 16384, place, stored, tile, first, lane, phase_h);
+    store_turn(y + static_cast<long long>(channel) * 16384, place, stored, tile, first, lane, phase_h);
     // Between tiles blocks meet.
     __syncwarp();
   }
