@@ -6,6 +6,7 @@
 #include "generator/language/language.h"
 #include "generator/planner/candidates.h"
 #include "generator/planner/predict.h"
+#include "generator/planner/search/planner.h"
 #include "generator/planner/table/templates.h"
 #include "tests/layer/set_axes.h"
 
@@ -159,6 +160,15 @@ TEST(Predict, GoesByTheSizesThatAreGiven) {
         EXPECT_GT(predict(problem, each, more).value_or(0), 3 * *each.predicted_seconds) << each.template_name;
       }
     }
+  }
+}
+
+// CUDA reserves no shared memory of a block before sm_80.
+TEST(BlocksOfAnSm, AreFoundForABlockWithoutSharedMemoryOnEveryChip) {
+  for (const Target& target : known_targets()) {
+    const BlockNeeds needs = {.threads = 256, .registers = 32, .shared_bytes = 0};
+    EXPECT_EQ(blocks_of_sm(target, needs, target.max_threads_per_sm), target.max_threads_per_sm / 256)
+        << target.architecture;
   }
 }
 

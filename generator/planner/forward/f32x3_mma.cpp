@@ -127,14 +127,13 @@ struct F32x3Mma : mma_window::WindowPlanner<Facts, kConstants> {
     const double tile =
         stages * (stage * (1 + f.factors.mma_gemm_wait / (warps * at_once)) + f.factors.mma_gemm_stage / at_once);
     const double kept = c.number(kResidentBytes) * at_once;
-    return seconds_of(
-        f.target,
+    return call_seconds(
+        f,
         {.packed_bytes = c.number(kPackedBytes),
          .first_cycles = f.factors.mma_gemm_begin + kept / f.target.sm.l2_bytes_per_cycle,
          .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
          .wave_cycles = mma_window::waits_alone(f, b) * (tile + outputs * mma_window::output_instructions(f, b) / 128),
          .memory_bytes = mma_window::memory_bytes(f, b, f.read_bytes, f.written_bytes, c[kStagedColumns]),
-         .hidden_less = f.factors.hidden_less,
          .measured = mma_window::has_rivals(f) ? f.factors.f32x3_mma_beside_wgmma : f.factors.mma_gemm_measured});
   }
   static Words words(const Facts& f, const Block& b, Constants& c) {

@@ -169,15 +169,14 @@ struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
                   f.factors.mma_gemm_stage / at_once) +
         outputs * mma_window::output_instructions(f, b) / 128;
     const double kept = c.number(kResidentBytes) * at_once;
-    return seconds_of(f.target, {.packed_bytes = c.number(kPackedBytes),
-                                 .first_cycles = f.factors.mma_gemm_begin + kept / sm.l2_bytes_per_cycle,
-                                 .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
-                                 .wave_cycles = mma_window::waits_alone(f, b) * tile,
-                                 .memory_bytes = mma_window::memory_bytes(f, b, f.read_bytes, f.written_bytes,
-                                                                          b.flat ? c[kPositions] : c[kStagedColumns]),
-                                 .hidden_less = f.factors.hidden_less,
-                                 .measured = mma_window::has_rivals(f) ? f.factors.mma_gemm_beside_wgmma
-                                                                       : f.factors.mma_gemm_measured});
+    return call_seconds(
+        f, {.packed_bytes = c.number(kPackedBytes),
+            .first_cycles = f.factors.mma_gemm_begin + kept / sm.l2_bytes_per_cycle,
+            .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
+            .wave_cycles = mma_window::waits_alone(f, b) * tile,
+            .memory_bytes = mma_window::memory_bytes(f, b, f.read_bytes, f.written_bytes,
+                                                     b.flat ? c[kPositions] : c[kStagedColumns]),
+            .measured = mma_window::has_rivals(f) ? f.factors.mma_gemm_beside_wgmma : f.factors.mma_gemm_measured});
   }
   static Words words(const Facts& f, const Block& b, Constants& c) {
     const std::string outputs = b.flat ? fmt::format("{}", c[kPositions] * c[kPhases])

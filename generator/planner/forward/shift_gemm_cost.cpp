@@ -123,13 +123,12 @@ double predicted_seconds(const Facts& f, const Block& b) {
                               ? (b.bulk ? f.factors.shift_bulk_pixels_measured : f.factors.shift_pixels_measured)
                               : f.factors.shift_rows_measured;
   const double stores = b.staged_epilogue ? 1 : gemm::thread_stores(f, b);
-  return seconds_of(f.target, {.packed_bytes = number(of_block[gemm::kPackedBytes]),
-                               .waves = number(waves),
-                               .wave_cycles = tile_cycles(f, b),
-                               .memory_bytes = std::max(gemm::memory_bytes(f, b, of_block, stores),
-                                                        narrow_seconds(f, b) * f.target.bytes_per_second),
-                               .hidden_less = f.factors.hidden_less,
-                               .measured = measured});
+  return call_seconds(f, {.packed_bytes = number(of_block[gemm::kPackedBytes]),
+                          .waves = number(waves),
+                          .wave_cycles = tile_cycles(f, b),
+                          .memory_bytes = std::max(gemm::memory_bytes(f, b, of_block, stores),
+                                                   narrow_seconds(f, b) * f.target.bytes_per_second),
+                          .measured = measured});
 }
 
 }  // namespace convtgen::shift_gemm

@@ -147,9 +147,7 @@ struct DirectGradWeight : GeneralPlanner<DirectGradWeight, Facts, kConstants> {
                         b.taps_h * b.taps_w, b.in_per_thread, b.out_per_thread)};
   }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    return by_planes(
-        {.blocks_per_tile = b.slices * c[kSliceBlocks], .bounds = staged_bounds(f.layer, b.tile_rows, b.tile_columns)},
-        f.layer, Quantity::kInDepth);
+    return sliced_grid(f.layer, b.slices * c[kSliceBlocks], b.tile_rows, b.tile_columns);
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     return (f.layer.dimensions == 3 ? kVolumes : 1) * scalar_seconds(f, grid(f, b, c));

@@ -1,6 +1,7 @@
 #include "generator/planner/grad_weight/launch.h"
 
 #include "generator/planner/grad_weight/grad_bias.h"
+#include "generator/planner/search/bounds.h"
 #include "generator/planner/search/scalar.h"
 
 namespace convtgen {
@@ -26,6 +27,11 @@ void add_slices(LaunchPlan& launch, const Layer& layer, const AddedSlices& added
     launch.kernels.push_back(
         {.function = "add_slices", .suffix = "_add", .grid = {.axes = {{{.constant = sums}, 1}}}, .per_thread = true});
   }
+}
+
+Grid sliced_grid(const Layer& layer, std::int64_t blocks, std::int64_t tile_rows, std::int64_t tile_columns) {
+  return by_planes({.blocks_per_tile = blocks, .bounds = staged_bounds(layer, tile_rows, tile_columns)}, layer,
+                   Quantity::kInDepth);
 }
 
 }  // namespace convtgen

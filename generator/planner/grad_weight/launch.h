@@ -24,4 +24,8 @@ struct AddedSlices {
 /// of the workspace.
 void add_slices(LaunchPlan& launch, const Layer& layer, const AddedSlices& added);
 
+/// So many blocks for all slices, whose tiles are rows and columns of a plane.
+[[nodiscard]] Grid sliced_grid(const Layer& layer, std::int64_t blocks, std::int64_t tile_rows,
+                               std::int64_t tile_columns);
+
 }  // namespace convtgen

@@ -147,15 +147,14 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
                        outputs * f.factors.mma_grad_weight_output / 128 +
                        stored_sectors(f, b, outputs) * 32 / f.target.sm.l2_bytes_per_cycle;
   const double sum_bytes = b.slices > 1 ? 8 * slices * c.number(kWeights) : 0;  // written and read again
-  return seconds_of(f.target, {.launches = (b.slices > 1 ? 2.0 : 1.0) + (splits(f) ? 1 : 0),
-                               .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
-                               .waves = std::ceil(blocks),
-                               .wave_cycles = block,
-                               .memory_bytes = f.cost.bytes * (splits(f) ? 2 : 1) * memory_waste + sum_bytes / 2,
-                               .hidden_less = f.factors.hidden_less,
-                               .measured = f.target.features.has(Feature::kWgmma) && f.layer.dimensions < 3
-                                               ? f.factors.mma_grad_weight_beside_wgmma
-                                               : f.factors.mma_grad_weight_measured});
+  return call_seconds(f, {.launches = (b.slices > 1 ? 2.0 : 1.0) + (splits(f) ? 1 : 0),
+                          .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
+                          .waves = std::ceil(blocks),
+                          .wave_cycles = block,
+                          .memory_bytes = f.cost.bytes * (splits(f) ? 2 : 1) * memory_waste + sum_bytes / 2,
+                          .measured = f.target.features.has(Feature::kWgmma) && f.layer.dimensions < 3
+                                          ? f.factors.mma_grad_weight_beside_wgmma
+                                          : f.factors.mma_grad_weight_measured});
 }
 
 /// Registers of a thread.
@@ -421,9 +420,7 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
                         b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "")};
   }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    return by_planes(
-        {.blocks_per_tile = b.slices * c[kSliceBlocks], .bounds = staged_bounds(f.layer, b.tile_rows, b.tile_columns)},
-        f.layer, Quantity::kInDepth);
+    return sliced_grid(f.layer, b.slices * c[kSliceBlocks], b.tile_rows, b.tile_columns);
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     add_slices(launch, f.layer,

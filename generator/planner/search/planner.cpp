@@ -33,7 +33,9 @@ std::int64_t shared_of_block(const Target& target, std::int64_t blocks_per_sm) {
 }
 
 std::int64_t blocks_by_shared(const Target& target, std::int64_t shared_bytes) {
-  return std::max<std::int64_t>(1, target.shared_bytes_per_sm / (shared_bytes + target.reserved_shared_bytes));
+  // Where nothing is reserved, a block may take nothing.
+  const std::int64_t of_block = std::max<std::int64_t>(1, shared_bytes + target.reserved_shared_bytes);
+  return std::max<std::int64_t>(1, target.shared_bytes_per_sm / of_block);
 }
 
 std::int64_t blocks_of_sm(const Target& target, const BlockNeeds& block, std::int64_t most_threads) {
@@ -47,7 +49,7 @@ std::int64_t registers_of_thread(std::int64_t threads) {
 }
 
 double call_seconds(const LayerFacts& f, CallWork work) {
-  work.memory_bytes = f.cost.bytes;
+  work.memory_bytes = work.memory_bytes > 0 ? work.memory_bytes : f.cost.bytes;
   work.hidden_less = f.factors.hidden_less;
   return seconds_of(f.target, work);
 }

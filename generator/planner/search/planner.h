@@ -89,7 +89,7 @@ struct BlockNeeds {
 /// Blocks that an SM has room for at a time, one at the least, of at most so many threads.
 [[nodiscard]] std::int64_t blocks_of_sm(const Target& target, const BlockNeeds& block, std::int64_t most_threads);
 
-/// Seconds of a call that moves its tensors once.
+/// Seconds of a call; where `work` has no memory_bytes, of one that moves its tensors once.
 [[nodiscard]] double call_seconds(const LayerFacts& f, CallWork work);
 
 /// What people read of a plan.
