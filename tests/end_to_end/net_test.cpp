@@ -32,7 +32,7 @@ constexpr std::uint64_t kParts = kQuestionParts / 10;
 constexpr std::uint64_t kLayers = 10;
 constexpr std::uint64_t kParts = kQuestionParts / 5;
 #endif
-constexpr int kRunsOfAMode = 1;          // but a layer's first plan runs however many of its mode did
+constexpr int kRunsOfAClass = 1;         // but a layer's first plan runs whatever others showed
 constexpr std::size_t kFailedParts = 4;  // a run has one
 constexpr std::uint64_t kDrawnFrom = 4;  // of so many layers one is planned and may be taken
 constexpr const char* kNet = CONVTGEN_NET_FOLDER "/net_layers.txt";
@@ -76,13 +76,27 @@ std::vector<Planned> planned(std::vector<NetLine> lines) {
   return all;
 }
 
-/// As many lines; if `of_each_mode`, the plans are of each mode about as often.
-std::vector<Planned> sample_of(const std::vector<Planned>& all, std::size_t count, bool of_each_mode) {
+/// What a plan shows: its mode, or in a short run its template with the compute mode, and with the layout.
+using Shows = std::function<std::vector<std::string>(const Layer&, const Plan&)>;
+
+std::vector<std::string> its_mode(const Layer& layer, const Plan& plan) { return {mode_of(layer, plan)}; }
+
+std::vector<std::string> parts_of_mode(const std::string& mode) {
+  const std::size_t compute = mode.find(' ') + 1;
+  const std::size_t layout = mode.find(' ', compute) + 1;
+  return {mode.substr(0, layout - 1), mode.substr(0, compute) + mode.substr(layout)};
+}
+std::vector<std::string> parts_of_its_mode(const Layer& layer, const Plan& plan) {
+  return parts_of_mode(mode_of(layer, plan));
+}
+
+/// As many lines; the plans are of each of the classes that they show about as often.
+std::vector<Planned> sample_of(const std::vector<Planned>& all, std::size_t count, const Shows& shows) {
   std::vector<Candidate> candidates;
   for (const Planned& each : all) {
     candidates.push_back({text_of(each.line), {"any"}});
-    for (const Plan& plan : of_each_mode ? each.to_run : std::vector<Plan>()) {
-      candidates.back().classes.push_back(mode_of(each.line.drawn.layer, plan));
+    for (const Plan& plan : shows ? each.to_run : std::vector<Plan>()) {
+      std::ranges::copy(shows(each.line.drawn.layer, plan), std::back_inserter(candidates.back().classes));
     }
   }
   std::vector<Planned> taken;
@@ -92,8 +106,10 @@ std::vector<Planned> sample_of(const std::vector<Planned>& all, std::size_t coun
   return taken;
 }
 
-/// Runs the lines' plans; of a mode no more than `most`, beside first plans. Returns the modes.
-std::set<std::string> run(const std::vector<Planned>& lines, int most = std::numeric_limits<int>::max()) {
+/// Runs the lines' plans, beside first ones those of which a class was shown less often than `most` times. Returns the
+/// classes.
+std::set<std::string> run(const std::vector<Planned>& lines, const Shows& shows = its_mode,
+                          int most = std::numeric_limits<int>::max()) {
   struct Job {
     const Planned* planned;
     const Plan* plan;
@@ -102,9 +118,10 @@ std::set<std::string> run(const std::vector<Planned>& lines, int most = std::num
   std::map<std::string, int> counts;
   for (const Planned& each : lines) {
     for (const Plan& plan : each.to_run) {
-      int& count = counts[mode_of(each.line.drawn.layer, plan)];
-      if (count < most || &plan == &each.to_run.front()) {
-        ++count;
+      const std::vector<std::string> classes = shows(each.line.drawn.layer, plan);
+      if (&plan == &each.to_run.front() ||
+          std::ranges::any_of(classes, [&](const std::string& name) { return counts[name] < most; })) {
+        std::ranges::for_each(classes, [&](const std::string& name) { ++counts[name]; });
         jobs.push_back({&each, &plan});
       }
     }
@@ -125,15 +142,13 @@ std::set<std::string> run(const std::vector<Planned>& lines, int most = std::num
           plan->template_name, plan->reason, *failure, text, kFailed);
     }
   });
-  for (const auto& [mode, count] : counts) {
-    fmt::print("  {}: {} plans\n", mode, count);
+  std::set<std::string> shown;
+  for (const auto& [name, count] : counts) {
+    fmt::print("  {}: {} plans\n", name, count);
+    shown.insert(name);
   }
   fmt::print("{} layers, {} plans run\n", lines.size(), jobs.size());
-  std::set<std::string> modes;
-  for (const auto& [mode, count] : counts) {
-    modes.insert(mode);
-  }
-  return modes;
+  return shown;
 }
 
 TEST(Net, LayersMatchTheDefinition) {
@@ -150,17 +165,22 @@ TEST(Net, LayersMatchTheDefinition) {
   if (is_short) {
     std::erase_if(*lines, [](const NetLine& line) { return hash_of(test_seed() + text_of(line)) % kDrawnFrom != 0; });
   }
+  const Shows shows = is_short ? parts_of_its_mode : its_mode;
   const std::vector<Planned> drawn =
-      sample_of(planned(*std::move(lines)), number_from("CONVTGEN_TEST_LAYERS", kLayers), true);
+      sample_of(planned(*std::move(lines)), number_from("CONVTGEN_TEST_LAYERS", kLayers), shows);
   fmt::print("CONVTGEN_TEST_SEED={}: {} of {} layers\n", test_seed(), drawn.size(), all);
-  EXPECT_EQ(run(drawn, is_short ? kRunsOfAMode : std::numeric_limits<int>::max()), all_modes());
+  std::set<std::string> wanted;
+  for (const std::string& mode : all_modes()) {
+    std::ranges::copy(is_short ? parts_of_mode(mode) : std::vector{mode}, std::inserter(wanted, wanted.end()));
+  }
+  EXPECT_EQ(run(drawn, shows, is_short ? kRunsOfAClass : std::numeric_limits<int>::max()), wanted);
 }
 
 TEST(Net, LayersThatOnceFailedMatchTheDefinition) {
   auto lines = read_net_lines(kFailed);
   ASSERT_TRUE(lines) << lines.error().message;
   const std::size_t wanted = (lines->size() + kFailedParts - 1) / kFailedParts;
-  run(sample_of(planned(*std::move(lines)), wanted, false));
+  run(sample_of(planned(*std::move(lines)), wanted, nullptr));
 }
 
 TEST(Net, ShowsEveryPairAndKindOfPlanThatThePlannerAccepts) {
