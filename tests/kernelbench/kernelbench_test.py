@@ -86,7 +86,7 @@ class MakeTest(unittest.TestCase):
     def test_layer_and_module_are_the_same(self):
         for problem in make.PROBLEMS:
             layer = re.search(r"^#   (conv_transpose.*)$", self.texts[problem.name], re.MULTILINE)[1]
-            self.assertIn("; compute tf32;", layer)
+            self.assertIn(f"; compute {problem.compute};", layer)
             said = dict(re.findall(r"(\w+) ([^;]+)", layer))
             operator, axes = layer.split()[0], problem.axes
             module = {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1, "groups": 1}
