@@ -168,6 +168,7 @@ std::vector<PrimitiveNeed> make_table() {
   add("convert", {},
       {"half_to_float", "float_to_half", "accumulator_to_half", "bfloat16_to_float", "float_to_bfloat16", "halves_of"});
   add("convert", {kPackedConvert}, {"floats_to_half2", "floats_to_bfloat162"});
+  add("convert", {kTf32Convert}, {"float_to_tf32"});
   add("warp", {}, {"lane_id", "warp_uniform"});
   add("warp", {kElect}, {"elect_one"});
   add("async_copy", {kCpAsync},

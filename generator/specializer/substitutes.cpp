@@ -29,6 +29,17 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
       : "f"(low), "f"(high));
   return bits;
 })"},
+    Substitute{"float_to_tf32",
+               Feature::kTf32Convert,
+               {},
+               R"(// A float as products of tf32 read it, rounded to nearest, ties away from zero, as cvt.rna.tf32 does.
+//
+// A product ignores the 13 low bits. What is added is half of the last bit that it reads: the value's sign and exponent
+// times 2^-11. Infinities stay, and a NaN is NaN in the bits that are read, whatever its payload. What rounds to 2^128
+// becomes infinite; denormals, which have no exponent, are truncated. Two instructions.
+__device__ __forceinline__ unsigned int float_to_tf32(float value) {
+  return __float_as_uint(fmaf(__uint_as_float(__float_as_uint(value) & 0xff800000u), 0.00048828125f, value));
+})"},
     Substitute{"mma_k16_f16",
                Feature::kMmaF16,
                {Feature::kMmaF16K8},

@@ -1,4 +1,4 @@
-// Device primitives: f16 and bf16 as bits in an unsigned short, rounded to nearest even.
+// Device primitives: f16 and bf16 as bits in an unsigned short, rounded to nearest even; tf32.
 #pragma once
 
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
@@ -55,5 +55,13 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 __device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {
   unsigned int bits;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
+// A float as products of tf32 read it, which ignore the 13 low bits. Rounds to nearest even. sm_90 and later;
+// on others ties are rounded away from zero.
+__device__ __forceinline__ unsigned int float_to_tf32(float value) {
+  unsigned int bits;
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
 }

@@ -45,15 +45,9 @@ __device__ __forceinline__ unsigned int bits_of(Parameters::Element value) {
   }
 }
 
-// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
-//
-// A product ignores the 13 lowest. What is added is half of the last bit that it reads: the value's sign and exponent
-// times 2^-11. Infinities stay, and a NaN is NaN in the bits that are read, whatever its payload. As cvt.rna.tf32, what
-// rounds to 2^128 becomes infinite; denormals, which have no exponent, are truncated. Two instructions.
+// A staged word as a product takes it: tf32 is rounded.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
-  return Parameters::type == kWgmmaTf32
-             ? __float_as_uint(fmaf(__uint_as_float(word & 0xff800000u), 0.00048828125f, __uint_as_float(word)))
-             : word;
+  return Parameters::type == kWgmmaTf32 ? float_to_tf32(__uint_as_float(word)) : word;
 }
 
 // The low or the high halves of two words in one.

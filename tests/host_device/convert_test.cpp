@@ -1,4 +1,6 @@
-// f16 and bf16 conversions of the host device against independent ones, bit by bit.
+// f16, bf16 and tf32 conversions of the host device against independent ones, bit by bit.
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -87,12 +89,13 @@ extern "C" __global__ void kernel(const unsigned short* __restrict__ x, float* _
   return y.values();
 }
 
-Bits narrow(const std::string& function, const std::vector<float>& values) {
+template <class To>
+std::vector<To> narrow(const std::string& function, const std::vector<float>& values) {
   const auto device = open_host();
   Array<float> x(*device, values);
-  Array<unsigned short> y(*device, values.size());
-  const auto source = source_of(R"(
-extern "C" __global__ void kernel(const float* __restrict__ x, unsigned short* __restrict__ y, int count) {
+  Array<To> y(*device, values.size());
+  const auto source = source_of(fmt::format("using To = {};", sizeof(To) == 2 ? "unsigned short" : "unsigned int") + R"(
+extern "C" __global__ void kernel(const float* __restrict__ x, To* __restrict__ y, int count) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < count) {
     y[i] = )" + function + "(x[i]);\n  }\n}\n");
@@ -138,17 +141,28 @@ TEST(Convert, Bfloat16ToFloatForAllValues) {
 
 TEST(Convert, FloatToHalfRoundsToNearestEven) {
   const auto from = probes(f16_value);
-  expect_narrowed(from, narrow("float_to_half", from), f16_value, 11, -24, 16);
+  expect_narrowed(from, narrow<unsigned short>("float_to_half", from), f16_value, 11, -24, 16);
 }
 
 TEST(Convert, AccumulatorToHalfRoundsAsFloatToHalf) {
   const auto from = probes(f16_value);
-  expect_narrowed(from, narrow("accumulator_to_half", from), f16_value, 11, -24, 16);
+  expect_narrowed(from, narrow<unsigned short>("accumulator_to_half", from), f16_value, 11, -24, 16);
 }
 
 TEST(Convert, FloatToBfloat16RoundsToNearestEven) {
   const auto from = probes(bf16_value);
-  expect_narrowed(from, narrow("float_to_bfloat16", from), bf16_value, 8, -133, 128);
+  expect_narrowed(from, narrow<unsigned short>("float_to_bfloat16", from), bf16_value, 8, -133, 128);
+}
+
+TEST(Convert, FloatToTf32RoundsToNearestEven) {
+  const auto from = probes([](unsigned short bits) { return std::bit_cast<float>(bits * 0x1000U + 0x32000000U); });
+  const auto got = narrow<unsigned>("float_to_tf32", from);
+  ASSERT_EQ(got.size(), from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const auto want = static_cast<float>(rounded(from[i], 11, -136, 128));
+    ASSERT_EQ(got[i], std::isnan(from[i]) ? 0x7fffffffU : std::bit_cast<std::uint32_t>(want))
+        << "of " << from[i] << ", bits " << got[i];
+  }
 }
 
 }  // namespace

@@ -105,8 +105,21 @@ std::vector<Case> convert_cases() {
   out[2 * t + 1] = floats_to_bfloat162(2.5f, value);
 }
 )";
+  // Chips without the instruction round ties away from zero, and truncate denormals.
+  Case tf32;
+  tf32.name = "convert_tf32";
+  tf32.threads = sixteen.threads;
+  tf32.inputs = {x};
+  tf32.body = head +
+              R"(  const bool chips_differ = (x[t] & 0x1fff) == 0x1000 || (x[t] & 0x7f800000) == 0;
+  const unsigned int bits = float_to_tf32(value);
+  out[t] = chips_differ ? 0 : value == value ? bits & 0xffffe000 : (bits & 0x7fffe000) > 0x7f800000;
+}
+)";
   for (const std::uint32_t bits : x) {
     const bool nan = is_nan(bits);
+    const bool chips_differ = (bits & 0x1fffu) == 0x1000 || (bits & 0x7f800000u) == 0;
+    tf32.want.push_back(chips_differ ? 0 : nan ? 1 : (bits + 0x1000u) & 0xffffe000u);
     sixteen.want.push_back(half_of(bits));
     sixteen.want.push_back(bfloat16_of(bits));
     sixteen.want.push_back(nan ? 0
@@ -115,7 +128,7 @@ std::vector<Case> convert_cases() {
     packed.want.push_back(half_of(bits) | 0x3e00u << 16);
     packed.want.push_back(bfloat16_of(bits) << 16 | 0x4020u);
   }
-  return {sixteen, packed};
+  return {sixteen, packed, tf32};
 }
 
 std::vector<Case> warp_cases() {

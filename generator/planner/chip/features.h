@@ -19,6 +19,7 @@ namespace convtgen {
   FEATURE(kMmaBf16, "mma.sync of bf16") \
   FEATURE(kMmaTf32, "mma.sync of tf32") \
   FEATURE(kPackedConvert, "conversions of two floats to 16 bits") \
+  FEATURE(kTf32Convert, "cvt.rn.tf32") \
   FEATURE(kCpAsync, "cp.async") \
   FEATURE(kMbarrier, "mbarriers") \
   FEATURE(kStmatrix, "stmatrix") \

@@ -18,7 +18,7 @@ using enum Feature;
 
 constexpr Features kTuring = {kLdmatrix, kMmaF16K8};
 constexpr Features kAmpere = kTuring + Features{kMmaF16, kMmaBf16, kMmaTf32, kPackedConvert, kCpAsync, kMbarrier};
-constexpr Features kHopper = kAmpere + Features{kStmatrix, kTma, kCluster, kPdl, kElect};
+constexpr Features kHopper = kAmpere + Features{kTf32Convert, kStmatrix, kTma, kCluster, kPdl, kElect};
 
 // What templates of mma.sync are predicted by. `multiply_adds` are an SM's by mma.sync of f16 in a cycle, where a
 // product of 16 x 8 has 16 of depth. The rest is as the H200 has it: nobody measured these chips.

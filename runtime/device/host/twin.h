@@ -377,6 +377,15 @@ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {
   return float_to_bfloat16(low) | static_cast<unsigned int>(float_to_bfloat16(high)) << 16;
 }
 
+// To nearest even; every NaN becomes 0x7fffffff.
+__forceinline__ unsigned int float_to_tf32(float value) {
+  const unsigned int bits = __float_as_uint(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) {
+    return 0x7fffffffu;
+  }
+  return (bits + 0xfffu + ((bits >> 13) & 1u)) & 0xffffe000u;
+}
+
 // templates/device/warp.h
 __forceinline__ unsigned int lane_id() {
   return threadIdx.x % 32;
