@@ -65,7 +65,7 @@ struct Direct : GeneralPlanner<Direct, Facts, kForwardConstants> {
   }
   /// Of all that tensor cores have no part in.
   static double seconds(const Facts& f, const Block& b, Constants& c) {
-    const auto blocks = grid(f, b, c).checked_blocks(quantities_of(f.shape));
+    const auto blocks = chosen(f, b, c).grid.checked_blocks(quantities_of(f.shape));
     if (f.misfit || f.shape.batch == 0 || !blocks || *blocks == 0) {
       return 0;
     }
@@ -85,7 +85,7 @@ struct Direct : GeneralPlanner<Direct, Facts, kForwardConstants> {
                                     times * f.cost.bytes / f.target.bytes_per_second);
     return f.target.launch_seconds + (f.layer.dimensions == 3 ? kVolumes * seconds : seconds);
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {
         fmt::format("a block makes {}x{} outputs of {} channels; {} taps", c[kTileRows] * f.rows.stride,
                     c[kTileColumns] * f.columns.stride, std::min(c[kTileChannels], f.made), tap_count(f.layer)),
@@ -95,12 +95,11 @@ struct Direct : GeneralPlanner<Direct, Facts, kForwardConstants> {
                     b.staged ? fmt::format("{} {} staged at a time{}", count_of(b.block_k, "input channel"),
                                            b.block_k == 1 ? "is" : "are",
                                            c[kBuffers] > 1 ? ", during the products of those before" : "")
-                             : "the halo is too large for shared memory, so the input is read where it lies")};
-  }
-  static Grid grid(const Facts& f, const Block&, Constants& c) {
-    return by_planes(
-        staged_grid(f.layer, c[kTileRows], c[kTileColumns], f.layer.groups * c[kChannelTiles] * c[kPhaseGroups]).grid(),
-        f.layer, Quantity::kOutDepth);
+                             : "the halo is too large for shared memory, so the input is read where it lies"),
+        by_planes(
+            staged_grid(f.layer, c[kTileRows], c[kTileColumns], f.layer.groups * c[kChannelTiles] * c[kPhaseGroups])
+                .grid(),
+            f.layer, Quantity::kOutDepth)};
   }
 };
 

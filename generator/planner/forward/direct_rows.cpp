@@ -237,7 +237,7 @@ struct DirectRows : ScalarPlanner<Facts, kConstants> {
   static Result<void> check_block(const Facts& f, const Block& b, Constants& c) {
     return check_staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]);
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {
         fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.tile_rows * f.rows.stride,
                     c[kTileColumns] * f.columns.stride, std::min(c[kTileChannels], f.layer.out_channels),
@@ -246,10 +246,8 @@ struct DirectRows : ScalarPlanner<Facts, kConstants> {
                     "phases; {}",
                     f.group_in, b.channels_per_thread, b.columns_per_thread, f.phases,
                     b.vector > 0 ? fmt::format("stores {} channels together", b.vector)
-                                 : "a warp stores adjacent outputs together, through shared memory")};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    return staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]).grid();
+                                 : "a warp stores adjacent outputs together, through shared memory"),
+        staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]).grid()};
   }
 };
 

@@ -29,7 +29,7 @@ struct F32x3Gemm : ExchangingPlanner<Facts, kConstants> {
   static double seconds(const Facts& f, const Block& b, Constants&) {
     return convtgen::f32x3_gemm::predicted_seconds(f, b);
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     const std::int64_t groups = f.problem.layer.groups;
     return {
         gemm::summary_of(f, b),
@@ -39,9 +39,9 @@ struct F32x3Gemm : ExchangingPlanner<Facts, kConstants> {
                     c[gemm::kFlat] != 0 ? " by bulk copies of whole images"
                     : b.bulk            ? " by bulk copies of rows"
                                         : "",
-                    b.resident ? "resident" : "with each stage", groups > 1 ? fmt::format(", {} groups", groups) : "")};
+                    b.resident ? "resident" : "with each stage", groups > 1 ? fmt::format(", {} groups", groups) : ""),
+        gemm::grid_of(f, b, c).grid()};
   }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) { return gemm::grid_of(f, b, c).grid(); }
 };
 
 }  // namespace planners::f32x3_gemm

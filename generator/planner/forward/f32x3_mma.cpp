@@ -136,16 +136,14 @@ struct F32x3Mma : mma_window::WindowPlanner<Facts, kConstants> {
          .memory_bytes = mma_window::memory_bytes(f, b, f.read_bytes, f.written_bytes, c[kStagedColumns]),
          .measured = mma_window::has_rivals(f) ? f.factors.f32x3_mma_beside_wgmma : f.factors.mma_gemm_measured});
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.tile_h * b.phase_rows,
                         b.tile_w * f.columns.stride, std::min(b.block_n, f.group_out), tap_count(f.layer)),
             fmt::format("tensor cores: three f16 products for each of fp32, by {} warps of {} positions x {} channels "
                         "in {} phases; two stages of {} input channels, weights {}",
                         b.warps_m * b.warps_n, 16 * b.warp_tiles, c[kWarpChannels], c[kPhases], b.block_k,
-                        b.resident ? "resident" : "with each stage")};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    return window::grid(f, b, c[kNTiles], f.target.multiprocessors * b.blocks_per_sm);
+                        b.resident ? "resident" : "with each stage"),
+            window::grid(f, b, c[kNTiles], f.target.multiprocessors * b.blocks_per_sm)};
   }
 };
 

@@ -316,7 +316,7 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
     };
     return block(one) == block(other);
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     // Of parted phases, those of adjacent blocks of one channel.
     const std::int64_t phase_blocks = std::min(b.block_n, c[kPhaseBlocks]);
     const std::string outputs =
@@ -331,10 +331,8 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
             fmt::format("tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, "
                         "weights {}{}",
                         columns, c[kTaps], b.stages, b.block_k, b.copy_bytes > 0 ? "" : " through registers",
-                        b.resident ? "resident" : "with each stage", b.ping_pong ? ", ping-pong warpgroups" : "")};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    return window::grid(f, b, c[kNTiles], f.target.multiprocessors);
+                        b.resident ? "resident" : "with each stage", b.ping_pong ? ", ping-pong warpgroups" : ""),
+            window::grid(f, b, c[kNTiles], f.target.multiprocessors)};
   }
 };
 

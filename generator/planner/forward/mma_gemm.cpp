@@ -178,7 +178,7 @@ struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
                                                      b.flat ? c[kPositions] : c[kStagedColumns]),
             .measured = mma_window::has_rivals(f) ? f.factors.mma_gemm_beside_wgmma : f.factors.mma_gemm_measured});
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     const std::string outputs = b.flat ? fmt::format("{}", c[kPositions] * c[kPhases])
                                        : fmt::format("{}x{}", b.tile_h * b.phase_rows, b.tile_w * f.columns.stride);
     return {fmt::format("a block makes {} outputs of {} channels; {} taps", outputs, std::min(b.block_n, f.group_out),
@@ -186,10 +186,8 @@ struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
             fmt::format("tensor cores: {} warps make products of {} positions x {} channels in {} phases; {} stages of "
                         "{} input channels{}, weights {}",
                         b.warps_m * b.warps_n, 16 * b.warp_tiles, c[kWarpChannels], c[kPhases], b.stages, b.block_k,
-                        b.copy_bytes > 0 ? "" : " through registers", b.resident ? "resident" : "with each stage")};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    return window::grid(f, b, c[kNTiles], f.target.multiprocessors * b.blocks_per_sm);
+                        b.copy_bytes > 0 ? "" : " through registers", b.resident ? "resident" : "with each stage"),
+            window::grid(f, b, c[kNTiles], f.target.multiprocessors * b.blocks_per_sm)};
   }
 };
 

@@ -197,24 +197,20 @@ struct MmaPhases : Planner<Facts, kConstants> {
                             .wave_cycles = tile,
                             .measured = f.factors.phases_measured});
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
+    // Positions are as many as inputs, and some beyond them.
     return {fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.tile_h * f.rows.stride,
                         c[kTileColumns] * f.columns.stride, f.layer.out_channels, tap_count(f.layer)),
             fmt::format("tensor cores: the rows of products are {} phases of {} channels; {} shifts of the input, {} "
                         "positions of a warp; {} stages of {} input channels",
                         f.rows.stride * f.columns.stride, f.layer.out_channels, c[kShifts], b.warp_chunks * c[kChunk],
-                        b.stages, b.block_k)};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    // Positions are as many as inputs, and some beyond them.
-    return {.axes = {{per(Quantity::kBatch), 1},
-                     {per(Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), b.tile_h},
-                     {per(Quantity::kInWidth, c[kBeyondW] - c[kOriginW]), c[kTileColumns]}},
-            .most_tiles = f.target.multiprocessors * b.blocks_per_sm,
-            .bounds = staged_bounds(f.layer, b.tile_h, c[kTileColumns])};
-  }
-  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
-    launch.maps = {plane_map(f, b, c[kStagedRows])};
+                        b.stages, b.block_k),
+            {.axes = {{per(Quantity::kBatch), 1},
+                      {per(Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), b.tile_h},
+                      {per(Quantity::kInWidth, c[kBeyondW] - c[kOriginW]), c[kTileColumns]}},
+             .most_tiles = f.target.multiprocessors * b.blocks_per_sm,
+             .bounds = staged_bounds(f.layer, b.tile_h, c[kTileColumns])},
+            {plane_map(f, b, c[kStagedRows])}};
   }
 };
 

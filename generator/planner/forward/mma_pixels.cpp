@@ -179,12 +179,13 @@ struct MmaPixels : ExchangingPlanner<Facts, kConstants> {
   static bool alike(const Block& one, const Block& other) {
     return one.block_m == other.block_m && one.block_n == other.block_n && one.warps_m == other.warps_m;
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {} outputs of {} channels in one of {} phases; {} taps", b.block_m,
                         std::min(b.block_n, f.group_out), c[kPhases], tap_count(f.layer)),
             fmt::format("tensor cores: positions of all images as one sequence; {} warps make products of {} "
                         "positions x {} channels; {} stages of a tap's {} input channels",
-                        b.warps_m * b.warps_n, 16 * c[kWarpTiles], c[kWarpChannels], b.stages, b.block_k)};
+                        b.warps_m * b.warps_n, 16 * c[kWarpTiles], c[kWarpChannels], b.stages, b.block_k),
+            grid(f, b, c)};
   }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
     const std::int64_t blocks_per_tile = c[kNTiles] * c[kPhases];

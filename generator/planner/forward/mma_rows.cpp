@@ -193,16 +193,14 @@ struct MmaRows : ScalarPlanner<Facts, kConstants> {
   static Result<void> check_block(const Facts& f, const Block& b, Constants& c) {
     return check_staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]);
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.tile_rows * f.rows.stride,
                         c[kTileColumns] * f.columns.stride, b.tile_channels, tap_count(f.layer)),
             fmt::format("memory's time: a tile has all {} input channels of a group; a warp makes products of 16 "
                         "positions by {} channels in {} phases, and stores whole vectors of {} channels through shared "
                         "memory",
-                        f.group_in, b.products * kUnit, f.phases, b.tile_channels)};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    return staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]).grid();
+                        f.group_in, b.products * kUnit, f.phases, b.tile_channels),
+            staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]).grid()};
   }
 };
 

@@ -309,34 +309,32 @@ struct OverlapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
             .wave_cycles = c.number(kKBlocks) * stage + epilogue,
             .measured = f.factors.overlap_measured});
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
+    // Positions that tiles make are as many as inputs, and some beyond them.
+    const auto positions = [&](const Axis& axis, std::int64_t tile, Quantity quantity, std::int64_t more) {
+      return is_whole(axis, tile) ? Amount{.constant = 1} : per(quantity, more);
+    };
+    std::vector<MapRecipe> maps = {f.channels_last
+                                       ? pixel_map(f.layer, Role::kX, {b.block_k, b.tile_w, b.tile_h, b.tile_n}, {1, 1})
+                                       : plane_map(f, b, c[kRowPixels])};
+    if (b.copied_weights) {
+      const bool by_taps = has_turned_weights(f.layer) && b.block_c < f.layer.out_channels;
+      maps.push_back(weight_map(f.layer, by_taps, c[kBoxColumns], b.block_k));
+    }
     return {fmt::format("a block makes {}x{} outputs of {} channels{}; {} taps", c[kOutRows], c[kOutColumns], b.block_c,
                         b.tile_n > 1 ? fmt::format(" of {} images", b.tile_n) : "", tap_count(f.layer)),
             fmt::format("tensor cores: products of 64 pixels x {} taps of channels, {} a block, from shared memory; an "
                         "output adds up {} of them; {} stages of {} input channels, weights {}",
                         c[kInstructionN], c[kBlockM] / 64, c[kReachH] * c[kReachW], b.stages, b.block_k,
-                        b.copied_weights ? "as they lie" : "through registers")};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    // Positions that tiles make are as many as inputs, and some beyond them.
-    const auto positions = [&](const Axis& axis, std::int64_t tile, Quantity quantity, std::int64_t more) {
-      return is_whole(axis, tile) ? Amount{.constant = 1} : per(quantity, more);
-    };
-    return {.axes = {{per(Quantity::kBatch), b.tile_n},
-                     {positions(f.rows, b.tile_h, Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), c[kStepH]},
-                     {positions(f.columns, b.tile_w, Quantity::kInWidth, c[kBeyondW] - c[kFirstW]), c[kStepW]},
-                     {{.constant = c[kNTiles]}, 1}},
-            .most_tiles = c[kLoops] != 0 ? f.target.multiprocessors * b.blocks_per_sm : 0,
-            .bounds = staged_bounds(f.layer, b.tile_h, b.tile_w)};
-  }
-  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
-    align(launch, Role::kWeight, c[kAlignment]);
-    launch.maps = {f.channels_last ? pixel_map(f.layer, Role::kX, {b.block_k, b.tile_w, b.tile_h, b.tile_n}, {1, 1})
-                                   : plane_map(f, b, c[kRowPixels])};
-    if (b.copied_weights) {
-      const bool by_taps = has_turned_weights(f.layer) && b.block_c < f.layer.out_channels;
-      launch.maps.push_back(weight_map(f.layer, by_taps, c[kBoxColumns], b.block_k));
-    }
+                        b.copied_weights ? "as they lie" : "through registers"),
+            {.axes = {{per(Quantity::kBatch), b.tile_n},
+                      {positions(f.rows, b.tile_h, Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), c[kStepH]},
+                      {positions(f.columns, b.tile_w, Quantity::kInWidth, c[kBeyondW] - c[kFirstW]), c[kStepW]},
+                      {{.constant = c[kNTiles]}, 1}},
+             .most_tiles = c[kLoops] != 0 ? f.target.multiprocessors * b.blocks_per_sm : 0,
+             .bounds = staged_bounds(f.layer, b.tile_h, b.tile_w)},
+            std::move(maps),
+            c[kAlignment]};
   }
 };
 

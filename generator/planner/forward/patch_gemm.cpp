@@ -129,23 +129,19 @@ struct PatchGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
                             .wave_cycles = tile,
                             .measured = f.factors.patch_measured});
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
-    return {fmt::format("a block makes the outputs of {} pixels at a time, of {} channels; {} taps", c[kTilePixels],
-                        std::min(b.block_c, f.layer.out_channels), tap_count(f.layer)),
-            fmt::format("tensor cores: products of {} pixels x {} taps of channels, from shared memory; {} stages of "
-                        "{} input channels, weights resident, warpgroups in turn",
-                        c[kTilePixels], c[kColumns], b.stages, b.block_k)};
-  }
-  static Grid grid(const Facts& f, const Block&, Constants& c) {
-    return {.axes = {{per(Quantity::kInPixels), c[kTilePixels]}},
-            .blocks_per_tile = c[kNTiles],
-            .most_tiles = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles]),
-            .bounds = bounds_of(f.layer, c[kTilePixels])};
-  }
-  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
-    align(launch, Role::kWeight, c[kAlignment]);
-    launch.maps = {pixel_rows(f, b, c[kTilePixels]),
-                   weight_map(f.layer, has_turned_weights(f.layer), c[kBoxColumns], b.block_k)};
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
+    return {
+        fmt::format("a block makes the outputs of {} pixels at a time, of {} channels; {} taps", c[kTilePixels],
+                    std::min(b.block_c, f.layer.out_channels), tap_count(f.layer)),
+        fmt::format("tensor cores: products of {} pixels x {} taps of channels, from shared memory; {} stages of "
+                    "{} input channels, weights resident, warpgroups in turn",
+                    c[kTilePixels], c[kColumns], b.stages, b.block_k),
+        {.axes = {{per(Quantity::kInPixels), c[kTilePixels]}},
+         .blocks_per_tile = c[kNTiles],
+         .most_tiles = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles]),
+         .bounds = bounds_of(f.layer, c[kTilePixels])},
+        {pixel_rows(f, b, c[kTilePixels]), weight_map(f.layer, has_turned_weights(f.layer), c[kBoxColumns], b.block_k)},
+        c[kAlignment]};
   }
 };
 

@@ -186,26 +186,22 @@ struct PhaseGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
             f.layer.in_channels, tap_count(f.layer), f.layer.out_channels);
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) { return predicted_seconds(f, b, c); }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
+    // Positions are as many as inputs, and some beyond them.
     return {fmt::format("a block makes {}x{} outputs of {} channels{}; {} taps", b.rows * f.rows.stride,
                         b.tile_w * f.columns.stride, f.layer.out_channels,
                         b.tile_n > 1 ? fmt::format(" of {} images", b.tile_n) : "", tap_count(f.layer)),
             fmt::format("tensor cores: products of 64 positions x {} columns, the phases of all channels in {} rows of "
                         "positions; {} shifts along a row, from shared memory; {} stages of {} input channels, weights "
                         "resident",
-                        c[kInstructionN], c[kReachH], c[kReachW], b.stages, b.block_k)};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    // Positions are as many as inputs, and some beyond them.
-    return {.axes = {{per(Quantity::kBatch), b.tile_n},
-                     {per(Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), b.rows},
-                     {per(Quantity::kInWidth, c[kBeyondW] - c[kFirstW]), b.tile_w}},
-            .most_tiles = f.target.multiprocessors * b.blocks_per_sm,
-            .bounds = bounds_of(f, b)};
-  }
-  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
-    align(launch, Role::kWeight, c[kAlignment]);
-    launch.maps = {pixel_map(f.layer, Role::kX, {b.block_k, c[kPitch], 1, b.tile_n}, {1, 1})};
+                        c[kInstructionN], c[kReachH], c[kReachW], b.stages, b.block_k),
+            {.axes = {{per(Quantity::kBatch), b.tile_n},
+                      {per(Quantity::kInHeight, c[kBeyondH] - c[kFirstH]), b.rows},
+                      {per(Quantity::kInWidth, c[kBeyondW] - c[kFirstW]), b.tile_w}},
+             .most_tiles = f.target.multiprocessors * b.blocks_per_sm,
+             .bounds = bounds_of(f, b)},
+            {pixel_map(f.layer, Role::kX, {b.block_k, c[kPitch], 1, b.tile_n}, {1, 1})},
+            c[kAlignment]};
   }
 };
 

@@ -321,22 +321,20 @@ struct RollGemm : ExchangingPlanner<Facts, kConstants> {
         .or_fail([&] { return why_none(f); });
   }
   static double seconds(const Facts& f, const Block& b, Constants&) { return predicted_seconds(f, b); }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
+    // In a sequence an image takes more than its outputs: as many blocks as its share of the strips, or some more.
+    const std::int64_t columns = b.flat ? c[kStrip] * f.shape.out[kWidth] / c[kImagePitch] : c[kStrip];
     return {fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.rows, c[kStrip],
                         std::min(b.block_n, f.layer.out_channels), tap_count(f.layer)),
             fmt::format("tensor cores: products of 64 positions x {} kernel rows of {} channels, rows roll down; {} "
                         "stages of {} input channels, weights resident{}{}",
                         f.rows.kernel, b.block_n, b.stages, b.block_k, b.flat ? ", images in one sequence" : "",
-                        b.staged_epilogue ? ", outputs through shared memory" : "")};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    // In a sequence an image takes more than its outputs: as many blocks as its share of the strips, or some more.
-    const std::int64_t columns = b.flat ? c[kStrip] * f.shape.out[kWidth] / c[kImagePitch] : c[kStrip];
-    return TileGrid{.tile_rows = b.rows,
-                    .tile_columns = columns,
-                    .blocks_per_tile = c[kNTiles],
-                    .most_tiles = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles])}
-        .grid();
+                        b.staged_epilogue ? ", outputs through shared memory" : ""),
+            TileGrid{.tile_rows = b.rows,
+                     .tile_columns = columns,
+                     .blocks_per_tile = c[kNTiles],
+                     .most_tiles = std::max<std::int64_t>(1, f.target.multiprocessors / c[kNTiles])}
+                .grid()};
   }
 };
 

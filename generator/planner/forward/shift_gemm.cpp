@@ -29,8 +29,13 @@ struct ShiftGemm : ExchangingPlanner<Facts, kConstants> {
   static double seconds(const Facts& f, const Block& b, Constants&) {
     return convtgen::shift_gemm::predicted_seconds(f, b);
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     const std::int64_t groups = f.problem.layer.groups;
+    TileGrid grid = gemm::grid_of(f, b, c);
+    if (b.cluster > 1) {
+      grid.blocks_per_tile *= b.cluster;
+      grid.most_tiles = 0;
+    }
     return {gemm::summary_of(f, b),
             fmt::format("tensor cores: products of {}, {} stages of {} input channels{}, weights {}{}{}{}{}",
                         gemm::products_text(c), b.stages, b.block_k,
@@ -41,15 +46,8 @@ struct ShiftGemm : ExchangingPlanner<Facts, kConstants> {
                         b.resident ? "resident" : "with each stage", b.ping_pong ? ", ping-pong warpgroups" : "",
                         b.staged_epilogue ? ", outputs through shared memory" : "",
                         b.cluster > 1 ? fmt::format(", channels shared by clusters of {} blocks", b.cluster) : "",
-                        groups > 1 ? fmt::format(", {} groups", groups) : "")};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    TileGrid grid = gemm::grid_of(f, b, c);
-    if (b.cluster > 1) {
-      grid.blocks_per_tile *= b.cluster;
-      grid.most_tiles = 0;
-    }
-    return grid.grid();
+                        groups > 1 ? fmt::format(", {} groups", groups) : ""),
+            grid.grid()};
   }
 };
 

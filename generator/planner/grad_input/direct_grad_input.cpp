@@ -26,13 +26,13 @@ struct DirectGradInput : GeneralPlanner<DirectGradInput, Facts, kConstants> {
   }
   /// Of volumes more than the forward template's (measured: 5 times the memory's time, 22 with channels last).
   static double seconds(const Facts& f, const Block& b, Constants& c) {
-    const double seconds = scalar_seconds(f, grid(f, b, c));
+    const double seconds = scalar_seconds(f, chosen(f, b, c).grid);
     constexpr double kVolumes = 2;
     const double times = kVolumes * (f.channels_last ? f.factors.direct_moves_nhwc : f.factors.direct_moves);
     return f.layer.dimensions < 3 || seconds == 0 ? seconds
                                                   : std::max(seconds, times * f.cost.bytes / f.target.bytes_per_second);
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} inputs of {} channels; {} taps", c[kTileRows], c[kTileColumns],
                         std::min(c[kTileChannels], f.made), tap_count(f.layer)),
             fmt::format("direct_grad_input takes every layer; each thread accumulates {} x {} x {}, and {}",
@@ -40,15 +40,13 @@ struct DirectGradInput : GeneralPlanner<DirectGradInput, Facts, kConstants> {
                         count_of(b.columns_per_thread, "column"),
                         b.staged ? fmt::format("{} {} staged at a time", count_of(b.block_k, "output channel"),
                                                b.block_k == 1 ? "is" : "are")
-                                 : "the window is too large for shared memory, so grad_y is read where it lies")};
-  }
-  static Grid grid(const Facts& f, const Block&, Constants& c) {
-    return by_planes({.axes = {{per(Quantity::kInHeight), c[kTileRows]},
-                               {per(Quantity::kInWidth), c[kTileColumns]},
-                               {per(Quantity::kBatch), 1}},
-                      .blocks_per_tile = f.layer.groups * c[kChannelTiles],
-                      .bounds = staged_bounds(f.layer, c[kTileRows], c[kTileColumns])},
-                     f.layer, Quantity::kInDepth);
+                                 : "the window is too large for shared memory, so grad_y is read where it lies"),
+            by_planes({.axes = {{per(Quantity::kInHeight), c[kTileRows]},
+                                {per(Quantity::kInWidth), c[kTileColumns]},
+                                {per(Quantity::kBatch), 1}},
+                       .blocks_per_tile = f.layer.groups * c[kChannelTiles],
+                       .bounds = staged_bounds(f.layer, c[kTileRows], c[kTileColumns])},
+                      f.layer, Quantity::kInDepth)};
   }
 };
 

@@ -155,29 +155,24 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
                             .wave_cycles = c.number(kTileStages) * stage + 2 * outputs * f.factors.tap_output,
                             .measured = f.factors.tap_measured});
   }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
+    // A cluster has several boxes: of few boxes more clusters are launched than have work. The positions of a box are a
+    // stride apart.
     return {
         fmt::format("a block makes {} inputs of {} channels; {} taps", b.block_m,
                     std::min(b.block_n, f.layer.in_channels), tap_count(f.layer)),
         fmt::format("tensor cores: products of 64x{}x{}, {} a warpgroup, from shared memory; {} stages of {} output "
                     "channels of a tap, in boxes of {}x{}x{}{}",
                     b.block_n, c[kInstructionK], c[kMTiles], b.stages, b.block_k, b.box_n, b.box_h, b.box_w,
-                    b.cluster > 1 ? fmt::format(", weights copied by clusters of {} blocks", b.cluster) : "")};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    // A cluster has several boxes: of few boxes more clusters are launched than have work.
-    return {.axes = {{per(Quantity::kInHeight), b.box_h},
-                     {per(Quantity::kInWidth), b.box_w},
-                     {per(Quantity::kBatch), b.box_n},
-                     {{.constant = c[kNTiles]}, 1}},
-            .blocks_per_tile = b.cluster,
-            .most_tiles = clusters_at_once(f.target, b.cluster),
-            .bounds = staged_bounds(f.layer, b.box_h, b.box_w)};
-  }
-  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants&) {
-    // The positions of a box are a stride apart.
-    launch.maps = {
-        pixel_map(f.layer, Role::kGradY, {b.block_k, b.box_w, b.box_h, b.box_n}, {f.columns.stride, f.rows.stride})};
+                    b.cluster > 1 ? fmt::format(", weights copied by clusters of {} blocks", b.cluster) : ""),
+        {.axes = {{per(Quantity::kInHeight), b.box_h},
+                  {per(Quantity::kInWidth), b.box_w},
+                  {per(Quantity::kBatch), b.box_n},
+                  {{.constant = c[kNTiles]}, 1}},
+         .blocks_per_tile = b.cluster,
+         .most_tiles = clusters_at_once(f.target, b.cluster),
+         .bounds = staged_bounds(f.layer, b.box_h, b.box_w)},
+        {pixel_map(f.layer, Role::kGradY, {b.block_k, b.box_w, b.box_h, b.box_n}, {f.columns.stride, f.rows.stride})}};
   }
 };
 

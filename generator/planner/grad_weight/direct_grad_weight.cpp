@@ -139,18 +139,16 @@ struct DirectGradWeight : GeneralPlanner<DirectGradWeight, Facts, kConstants> {
                    "{} by {} channels need more blocks than a grid can have (2^31 - 1)", f.layer.in_channels,
                    f.layer.out_channels);
   }
-  static Words words(const Facts& f, const Block& b, Constants&) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} taps of {} by {} channels from {}x{} positions at a time; {} slices",
                         b.taps_h, b.taps_w, std::min(b.threads_in * b.in_per_thread, f.group_in),
                         std::min(b.threads_out * b.out_per_thread, f.group_out), b.tile_rows, b.tile_columns, b.slices),
             fmt::format("direct_grad_weight takes every layer; each thread sums {} taps of {} x {} channels",
-                        b.taps_h * b.taps_w, b.in_per_thread, b.out_per_thread)};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    return sliced_grid(f.layer, b.slices * c[kSliceBlocks], b.tile_rows, b.tile_columns);
+                        b.taps_h * b.taps_w, b.in_per_thread, b.out_per_thread),
+            sliced_grid(f.layer, b.slices * c[kSliceBlocks], b.tile_rows, b.tile_columns)};
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
-    return (f.layer.dimensions == 3 ? kVolumes : 1) * scalar_seconds(f, grid(f, b, c));
+    return (f.layer.dimensions == 3 ? kVolumes : 1) * scalar_seconds(f, chosen(f, b, c).grid);
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     add_slices(launch, f.layer, {.slices = b.slices, .weights = c[kWeights], .bias_slices = b.bias_slices});

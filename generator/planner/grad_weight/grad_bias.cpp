@@ -33,12 +33,10 @@ struct GradBias : GeneralPlanner<GradBias, Facts, kConstants> {
   static constexpr Direction kDirection = Direction::kGradBias;
 
   static Blocks blocks(const Facts& f) { return std::vector{Block{.bias_slices = bias_slices(f.problem)}}; }
-  static Words words(const Facts&, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("{} slices of the positions, {} blocks each", b.bias_slices, c[kBiasTiles]),
-            "grad_bias takes every layer with a bias; it reads grad_y once"};
-  }
-  static Grid grid(const Facts& f, const Block&, Constants&) {
-    return {.axes = {{{.constant = f.layer.out_channels}, 1}}};
+            "grad_bias takes every layer with a bias; it reads grad_y once",
+            {.axes = {{{.constant = f.layer.out_channels}, 1}}}};
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants&) {
     launch.kernels.back().per_thread = true;

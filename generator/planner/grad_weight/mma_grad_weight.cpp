@@ -408,7 +408,7 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
     return out;
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) { return seconds_of(f, b, c); }
-  static Words words(const Facts& f, const Block& b, Constants& c) {
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} taps of {} by {} channels; {} slice{}", b.taps_h, b.taps_w,
                         std::min(b.block_in, f.group_in), std::min(b.block_out, f.group_out), b.slices,
                         b.slices == 1 ? "" : "s"),
@@ -417,10 +417,8 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
                         c[kThreads] / 32, splits(f) ? "three f16 " : "", 16 * c[kWarpInTiles], 8 * c[kWarpOutTiles],
                         b.taps_h * c[kWarpTapsW], b.stages, b.tile_rows, b.tile_columns,
                         b.along_row ? ", strips along rows" : "", b.copy_bytes > 0 ? "" : " through registers",
-                        b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "")};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    return sliced_grid(f.layer, b.slices * c[kSliceBlocks], b.tile_rows, b.tile_columns);
+                        b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : ""),
+            sliced_grid(f.layer, b.slices * c[kSliceBlocks], b.tile_rows, b.tile_columns)};
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     add_slices(launch, f.layer,

@@ -199,7 +199,7 @@ double seconds_of(const Traits& of, const Facts& f, const Block& b) {
               .measured = f.factors.grad_weight_measured});
 }
 
-Words words_of(const Traits& of, const Block& b, Constants& c) {
+Chosen chosen_of(const Traits& of, const Facts& f, const Block& b, Constants& c) {
   return {fmt::format("a block makes {}x{} taps of {} by {} channels; {} slice{}", b.taps_h, b.taps_w,
                       std::min(b.block_in, c[kGroupIn]), std::min(b.block_out, c[kGroupOut]), b.slices,
                       b.slices == 1 ? "" : "s"),
@@ -212,7 +212,8 @@ Words words_of(const Traits& of, const Block& b, Constants& c) {
               b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages)
               : b.chunks > 1
                   ? fmt::format("; {} chunks of {} image{}", b.chunks, b.chunk_images, b.chunk_images == 1 ? "" : "s")
-                  : "")};
+                  : ""),
+          {.blocks_per_tile = b.slices * c[kSliceBlocks], .bounds = stage_bounds(f.layer, b)}};
 }
 
 }  // namespace convtgen::grad_weight

@@ -85,7 +85,7 @@ inline constexpr std::int64_t kMostProducts = 96;
 [[nodiscard]] Parameters parameters_of(const Problem& problem);
 [[nodiscard]] Result<std::vector<Block>> blocks_of(const Traits& of, const Facts& f);
 [[nodiscard]] double seconds_of(const Traits& of, const Facts& f, const Block& b);
-[[nodiscard]] Words words_of(const Traits& of, const Block& b, Constants& c);
+[[nodiscard]] Chosen chosen_of(const Traits& of, const Facts& f, const Block& b, Constants& c);
 
 /// What a planner of such a template is unless it says otherwise. It supplies, as static functions:
 ///   std::vector<Block> warpgroups(const Facts&, Block)       that may make this block of channels and taps, and what
@@ -134,10 +134,7 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
   static Parameters parameters(const Problem& problem) { return parameters_of(problem); }
   static Blocks blocks(const Facts& f) { return blocks_of(traits(f.layer), f); }
   static double seconds(const Facts& f, const Block& b, Constants&) { return seconds_of(traits(f.layer), f, b); }
-  static Words words(const Facts& f, const Block& b, Constants& c) { return words_of(traits(f.layer), b, c); }
-  static Grid grid(const Facts& f, const Block& b, Constants& c) {
-    return {.blocks_per_tile = b.slices * c[kSliceBlocks], .bounds = stage_bounds(f.layer, b)};
-  }
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) { return chosen_of(traits(f.layer), f, b, c); }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     add_slices(launch, f.layer,
                {.slices = b.slices,

@@ -77,8 +77,11 @@ Layout layout_of(std::span<const std::string_view> names, Constants& constants) 
 }
 
 LaunchPlan launch_of(const Template& of, const Problem& problem, const Layout& layout, std::int64_t cluster,
-                     Grid grid) {
+                     Chosen chosen) {
   LaunchPlan launch = {.tensors = tensors_of(problem.layer, problem.direction, layout.alignment)};
+  if (chosen.weight_alignment > 0) {
+    align(launch, Role::kWeight, chosen.weight_alignment);
+  }
   if (layout.packed_bytes > 0) {
     add_packing(launch, layout.packed_bytes, layout.packed_rows);
   }
@@ -87,7 +90,8 @@ LaunchPlan launch_of(const Template& of, const Problem& problem, const Layout& l
                             .threads = static_cast<int>(layout.threads),
                             .cluster = static_cast<int>(cluster),
                             .shared_bytes = std::max<std::int64_t>(0, layout.shared_bytes),
-                            .grid = std::move(grid)});
+                            .grid = std::move(chosen.grid)});
+  launch.maps = std::move(chosen.maps);
   return launch;
 }
 

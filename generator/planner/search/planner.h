@@ -92,10 +92,13 @@ struct BlockNeeds {
 /// Seconds of a call; where `work` has no memory_bytes, of one that moves its tensors once.
 [[nodiscard]] double call_seconds(const LayerFacts& f, CallWork work);
 
-/// What people read of a plan.
-struct Words {
-  std::string summary;  // Plan::summary, without what is shared
-  std::string reason;   // Plan::reason
+/// What a block is that was chosen: what people read of its plan, and what its launch has.
+struct Chosen {
+  std::string summary;                // Plan::summary, without what is shared
+  std::string reason;                 // Plan::reason
+  Grid grid;                          // of the main kernel, which has the template's name
+  std::vector<MapRecipe> maps = {};   // of tensor copies
+  std::int64_t weight_alignment = 0;  // bytes that the address of the weights is a multiple of; 0: those of an element
 };
 
 /// What a planner is unless it says otherwise. F is a FactsOf. kWanted lists the constants that are wanted
@@ -105,8 +108,7 @@ struct Words {
 /// A planner supplies, as static functions:
 ///   Result<std::vector<Block>> blocks(const F&)            blocks worth ranking. Errors: the limit that none meets
 ///   double seconds(const F&, const Block&, Constants&)     about the time of a call
-///   Words words(const F&, const Block&, Constants&)
-///   Grid grid(const F&, const Block&, Constants&)          of the main kernel, which has the template's name
+///   Chosen chosen(const F&, const Block&, Constants&)
 /// These Constants are those of the block.
 template <typename F, const auto& kWanted>
 struct Planner {
@@ -172,7 +174,7 @@ struct Layout {
 
 /// The tensors, the packing of the weights, and the main kernel.
 [[nodiscard]] LaunchPlan launch_of(const Template& of, const Problem& problem, const Layout& layout,
-                                   std::int64_t cluster, Grid grid);
+                                   std::int64_t cluster, Chosen chosen);
 
 /// The template's program, read once in a process.
 template <typename T>
@@ -197,29 +199,29 @@ template <typename T>
 }
 
 template <typename T>
-[[nodiscard]] LaunchPlan launch_of(const Template& of, const typename T::Facts& f, const typename T::Block& b) {
+[[nodiscard]] LaunchPlan launch_of(const Template& of, const typename T::Facts& f, const typename T::Block& b,
+                                   Chosen chosen) {
   std::int64_t cluster = 1;
   if constexpr (requires { b.cluster; }) {
     cluster = b.cluster;
   }
   const Layout layout = layout_of(T::kNames, f.of(b));
-  LaunchPlan launch = launch_of(of, f.problem, layout, cluster, T::grid(f, b, f.of(b)));
+  LaunchPlan launch = launch_of(of, f.problem, layout, cluster, std::move(chosen));
   T::add(launch, f, b, f.of(b));
   return launch;
 }
 
 template <typename T>
 [[nodiscard]] Plan plan_of(const Template& of, const Parameters& parameters, const typename T::Facts& f,
-                           const typename T::Block& b, std::optional<double> seconds) {
+                           const typename T::Block& b, Chosen chosen, std::optional<double> seconds) {
   const Layout layout = layout_of(T::kNames, f.of(b));
-  auto [summary, reason] = T::words(f, b, f.of(b));
   Plan plan = {.template_name = std::string(of.name),
                .parameters = parameters,
-               .launch = launch_of<T>(of, f, b),
                .alignment = layout.alignment,
                .predicted_seconds = seconds,
-               .summary = summary + shared_text(layout),
-               .reason = std::move(reason)};
+               .summary = chosen.summary + shared_text(layout),
+               .reason = chosen.reason};
+  plan.launch = launch_of<T>(of, f, b, std::move(chosen));
   add_block<typename T::Block>(plan.parameters, b, T::kMembers);
   return plan;
 }
@@ -266,11 +268,11 @@ template <typename T>
     if (std::any_of(found.begin(), each, [&](const auto& faster) { return T::alike(faster.second, block); })) {
       continue;
     }
-    Constants& c = facts->of(block);
-    const auto counted =
-        first_error({T::check_block(*facts, block, c), check_bounds(problem.layer, T::grid(*facts, block, c).bounds)});
+    Chosen chosen = T::chosen(*facts, block, facts->of(block));
+    const auto counted = first_error(
+        {T::check_block(*facts, block, facts->of(block)), check_bounds(problem.layer, chosen.grid.bounds)});
     if (counted) {
-      plans.push_back(plan_of<T>(of, parameters, *facts, block, seconds));
+      plans.push_back(plan_of<T>(of, parameters, *facts, block, std::move(chosen), seconds));
     } else if (checked) {
       checked = counted;
     }
@@ -286,7 +288,8 @@ template <typename T>
     parameters.erase(parameters.find(member.name));
   }
   const auto facts = facts_of<T>(problem, planned_sizes(problem.layer), program_of<T>(of), parameters).value();
-  return launch_of<T>(of, facts, block_of<typename T::Block>(plan, T::kMembers));
+  const auto block = block_of<typename T::Block>(plan, T::kMembers);
+  return launch_of<T>(of, facts, block, T::chosen(facts, block, facts.of(block)));
 }
 
 /// Template::predict.

@@ -36,7 +36,7 @@ struct GeneralPlanner : ScalarPlanner<F, kWanted> {
     return with_depth(scalar_parameters(problem.layer, problem.direction), problem.layer);
   }
   static double seconds(const F& f, const typename F::Block& b, Constants& c) {
-    return scalar_seconds(f, T::grid(f, b, c));
+    return scalar_seconds(f, T::chosen(f, b, c).grid);
   }
 };
 

@@ -12,15 +12,13 @@ using GatherFacts = FactsOf<GatherBlock>;
 
 struct Gather : AskedPlanner<GatherFacts, 1> {
   static Blocks blocks(const Facts&) { return std::vector{Block()}; }
-  static Words words(const Facts&, const Block& b, Constants&) {
-    return {fmt::format("a block makes {} outputs of a row", b.threads), "the layer asks for it"};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants&) {
-    return TileGrid{.stride_h = f.rows.stride,
-                    .stride_w = f.columns.stride,
-                    .tile_columns = b.threads,
-                    .blocks_per_tile = f.layer.out_channels}
-        .grid();
+  static Chosen chosen(const Facts& f, const Block& b, Constants&) {
+    return {fmt::format("a block makes {} outputs of a row", b.threads), "the layer asks for it",
+            TileGrid{.stride_h = f.rows.stride,
+                     .stride_w = f.columns.stride,
+                     .tile_columns = b.threads,
+                     .blocks_per_tile = f.layer.out_channels}
+                .grid()};
   }
 };
 

@@ -36,10 +36,11 @@ struct Split : AskedPlanner<SplitFacts, 2> {
     return std::vector{Block{
         .columns = round_up(f.layer.out_channels, 4), .slice = slice_of(f.layer), .mapped = f.target.capability >= 90}};
   }
-  static Words words(const Facts&, const Block& b, Constants&) {
-    return {fmt::format("blocks sum {} input channels of {} pixels", b.slice, b.threads), "the layer asks for it"};
+  static Chosen chosen(const Facts& f, const Block& b, Constants&) {
+    return {fmt::format("blocks sum {} input channels of {} pixels", b.slice, b.threads),
+            "the layer asks for it",
+            {.axes = {{pixels(f.layer.out_channels), 1}}}};
   }
-  static Grid grid(const Facts& f, const Block&, Constants&) { return {.axes = {{pixels(f.layer.out_channels), 1}}}; }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants&) {
     const std::int64_t slices = f.layer.in_channels / b.slice;
     const std::int64_t rows = f.layer.in_channels * tap_count(f.layer);

@@ -13,15 +13,13 @@ using TwoColumnsFacts = FactsOf<TwoColumnsBlock>;
 
 struct TwoColumns : AskedPlanner<TwoColumnsFacts, 3> {
   static Blocks blocks(const Facts&) { return std::vector{Block()}; }
-  static Words words(const Facts&, const Block& b, Constants&) {
-    return {fmt::format("a block makes {} outputs of a row", kOutputs * b.threads), "the layer asks for it"};
-  }
-  static Grid grid(const Facts& f, const Block& b, Constants&) {
-    return TileGrid{.stride_h = f.rows.stride,
-                    .stride_w = f.columns.stride,
-                    .tile_columns = kOutputs * b.threads,
-                    .blocks_per_tile = f.layer.out_channels}
-        .grid();
+  static Chosen chosen(const Facts& f, const Block& b, Constants&) {
+    return {fmt::format("a block makes {} outputs of a row", kOutputs * b.threads), "the layer asks for it",
+            TileGrid{.stride_h = f.rows.stride,
+                     .stride_w = f.columns.stride,
+                     .tile_columns = kOutputs * b.threads,
+                     .blocks_per_tile = f.layer.out_channels}
+                .grid()};
   }
 };
 
