@@ -7,40 +7,27 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/layer/phases.h"
+#include "generator/planner/forward/output_rows.h"
 #include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/bounds.h"
 #include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
-#include "generator/planner/search/scalar.h"
 
 namespace convtgen {
 namespace planners::direct_rows {
 
-constexpr std::int64_t kMostAccumulators = 96;  // of a thread; half as many in fp64
-constexpr std::int64_t kMostOutputs = 128;      // of a thread in a row, those of phases without taps too
-constexpr std::int64_t kMostUnrolled = 1024;    // multiply-adds in the unrolled body
+constexpr std::int64_t kMostOutputs = 128;    // of a thread in a row, those of phases without taps too
+constexpr std::int64_t kMostUnrolled = 1024;  // multiply-adds in the unrolled body
 constexpr std::int64_t kMostWarps = 8;
-constexpr std::int64_t kMostThreadsOfSm = 1536, kMostBlocksOfSm = 16;  // that are asked for
-constexpr double kMostArithmetic = 4;                                  // times the memory's time
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK(Block, (warps_x, 1), (warps_c, 1), (warps_y, 1), (lanes_c, 1), (lanes_x, 32), (channels_per_thread, 1),
-               (columns_per_thread, 1), (tile_rows, 1), (blocks_per_sm, 1), (vector, 0), (asynchronous, false));
+CONVTGEN_BLOCK_AND_FACTS(output_rows::RowFacts, (warps_x, 1), (warps_c, 1), (warps_y, 1), (lanes_c, 1), (lanes_x, 32),
+                         (channels_per_thread, 1), (columns_per_thread, 1), (tile_rows, 1), (blocks_per_sm, 1),
+                         (vector, 0), (asynchronous, false));
 /// The template's constants that are asked for.
 CONVTGEN_CONSTANTS(kThreads, kTileColumns, kTileChannels, kChannelTiles, kInputs, kPlane, kWeights, kSharedBytes,
                    kAlignment);
-
-/// What the choice depends on.
-struct Facts : FactsOf<Block> {
-  std::int64_t phases = phases_with_taps(columns);  // of a row
-  std::int64_t offsets = offsets_of_taps(columns);  // at which the taps of a row read
-};
-
-/// ceil(output / stride).
-std::int64_t positions(const Facts& f, std::size_t axis) {
-  return std::max<std::int64_t>(1, ceil_div(f.shape.out[axis], f.layer.axes[axis].stride));
-}
 
 std::int64_t outputs_of_thread(const Facts& f, const Block& b) {
   return b.channels_per_thread * b.columns_per_thread * f.columns.stride;
@@ -73,12 +60,8 @@ double lane_work(const Facts& f, const Block& b, Constants& of_block) {
   const double thread = (1 + f.factors.rows_wait / warps) * rows * std::max(instructions, wavefronts) +
                         staged * (b.asynchronous ? f.factors.rows_staged : f.factors.rows_staged_registers) *
                             (b.blocks_per_sm == 1 ? 2 : 1);
-  const std::int64_t blocks = f.sizes.batch * ceil_div(positions(f, kHeight), b.tile_rows) *
-                              ceil_div(positions(f, kWidth), of_block[kTileColumns]) * of_block[kChannelTiles];
-  const std::int64_t at_once = f.target.multiprocessors * b.blocks_per_sm;
-  // The last blocks take as long as all, unless there are so many that others end before.
-  const std::int64_t whole = blocks > 4 * at_once ? blocks + at_once / 10 : ceil_div(blocks, at_once) * at_once;
-  return static_cast<double>(whole) * threads * thread;
+  return static_cast<double>(output_rows::whole_blocks(f, b, of_block[kTileColumns], of_block[kChannelTiles])) *
+         threads * thread;
 }
 
 /// The lanes of a warp and its channels; false where a tile would have parts of several groups.
@@ -87,7 +70,7 @@ bool choose_lanes(const Facts& f, Block& b) {
   const std::int64_t of_group = f.group_out / b.channels_per_thread;
   if (!f.channels_last) {
     // A narrow image leaves lanes to other channels.
-    const std::int64_t wanted = power_of_two_at_least(ceil_div(positions(f, kWidth), b.columns_per_thread));
+    const std::int64_t wanted = power_of_two_at_least(ceil_div(f.positions(kWidth), b.columns_per_thread));
     b.lanes_x = std::min<std::int64_t>(32, wanted);
     b.lanes_c = std::min(32 / b.lanes_x, power_of_two_at_most(of_group));
     return true;
@@ -122,10 +105,10 @@ void choose_warps(const Facts& f, std::int64_t most_warps, Block& b) {
       b.warps_c /= 2;
     }
   }
-  const std::int64_t columns = ceil_div(positions(f, kWidth), b.lanes_x * b.columns_per_thread);
+  const std::int64_t columns = ceil_div(f.positions(kWidth), b.lanes_x * b.columns_per_thread);
   b.warps_x =
       std::clamp<std::int64_t>(power_of_two_at_most(columns), 1, std::max<std::int64_t>(1, most_warps / b.warps_c / 2));
-  const std::int64_t rows = power_of_two_at_least(positions(f, kHeight));
+  const std::int64_t rows = power_of_two_at_least(f.positions(kHeight));
   b.warps_y = std::min(rows, most_warps / (b.warps_c * b.warps_x));
 }
 
@@ -135,15 +118,13 @@ void choose_blocks(const Facts& f, Block& b) {
   const std::int64_t accumulators =
       b.channels_per_thread * b.columns_per_thread * f.phases * (f.layer.dtype == Dtype::kF64 ? 2 : 1);
   const std::int64_t registers = std::min<std::int64_t>(255, ceil_div(accumulators + kOthers, 8) * 8);
-  const BlockNeeds needs = {
-      .threads = f.of(b)[kThreads], .registers = registers, .shared_bytes = f.of(b)[kSharedBytes]};
-  b.blocks_per_sm = std::min(kMostBlocksOfSm, blocks_of_sm(f.target, needs, kMostThreadsOfSm));
+  b.blocks_per_sm = output_rows::choose_blocks(f, {f.of(b)[kThreads], registers, f.of(b)[kSharedBytes]});
 }
 
 /// The block with each number of rows that fits shared memory, which is less for large ones; none where not one row
 /// does. `least_bytes` gets the shared memory of the smallest that was tried.
 void add_rows(const Facts& f, Block b, std::vector<Block>& out, std::int64_t& least_bytes) {
-  const std::int64_t rows = positions(f, kHeight);
+  const std::int64_t rows = f.positions(kHeight);
   for (const std::int64_t of_warp : {1, 2, 4, 8}) {
     b.tile_rows = b.warps_y * of_warp;
     least_bytes = std::min(least_bytes, f.of(b)[kSharedBytes]);
@@ -171,11 +152,10 @@ std::int64_t vector_of(const Facts& f, std::int64_t channels) {
 }
 
 std::int64_t most_accumulators(const Layer& layer) {
-  return layer.dtype == Dtype::kF64 ? kMostAccumulators / 2 : kMostAccumulators;
+  return layer.dtype == Dtype::kF64 ? output_rows::kMostAccumulators / 2 : output_rows::kMostAccumulators;
 }
 
-struct DirectRows : ScalarPlanner<Facts, kConstants> {
-  static constexpr bool kNeedsShape = true;
+struct DirectRows : output_rows::RowPlanner<Facts, kConstants> {
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
 
   static Checks checks(const Layer& layer) {
@@ -184,13 +164,6 @@ struct DirectRows : ScalarPlanner<Facts, kConstants> {
                     columns.stride, kMostOutputs),
             require(columns.kernel <= kMostUnrolled, "{} kernel columns; at most {}, which are unrolled",
                     columns.kernel, kMostUnrolled)};
-  }
-  static Checks size_checks(const Facts& f) {
-    const double arithmetic = f.cost.flops / f.target.f32_flops, memory = f.cost.bytes / f.target.bytes_per_second;
-    return {require(arithmetic <= kMostArithmetic * memory,
-                    "arithmetic takes {:.1f} times as long as the memory; it takes up to {}, since it speeds up stores "
-                    "alone",
-                    arithmetic / memory, kMostArithmetic)};
   }
   static Blocks blocks(const Facts& f) {
     std::int64_t least_bytes = kNone;
@@ -208,7 +181,7 @@ struct DirectRows : ScalarPlanner<Facts, kConstants> {
           b.vector = vector_of(f, b.channels_per_thread);
           return products * f.phases <= most_acc && outputs_of_thread(f, b) <= kMostOutputs &&
                  products * f.columns.kernel <= kMostUnrolled &&
-                 (b.columns_per_thread == 1 || b.columns_per_thread <= positions(f, kWidth)) && choose_lanes(f, b);
+                 (b.columns_per_thread == 1 || b.columns_per_thread <= f.positions(kWidth)) && choose_lanes(f, b);
         })
         .into([&](Block b, std::vector<Block>& out) {
           for (const std::int64_t warps : {kMostWarps, kMostWarps / 2}) {
@@ -222,20 +195,12 @@ struct DirectRows : ScalarPlanner<Facts, kConstants> {
                      ? fail(fmt::format("{} column phases, {} of them with taps; a thread makes at most {} outputs "
                                         "of a row, of {} accumulators",
                                         f.columns.stride, f.phases, kMostOutputs, most_acc))
-                     : fail_shared_memory(
-                           f.target,
-                           fmt::format("{} input channels and {} taps of a tile", f.group_in, tap_count(f.layer)),
-                           least_bytes);
+                     : output_rows::fail_tile(f, least_bytes);
         });
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
-    const double arithmetic = 2 * lane_work(f, b, c) / f.target.f32_flops;
-    const double memory = f.cost.bytes / f.target.bytes_per_second;
-    return f.target.launch_seconds + std::max(arithmetic, memory) +
-           f.factors.hidden_less * std::min(arithmetic, memory);
-  }
-  static Result<void> check_block(const Facts& f, const Block& b, Constants& c) {
-    return check_staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]);
+    return output_rows::seconds_of(f, 2 * lane_work(f, b, c) / f.target.f32_flops,
+                                   f.cost.bytes / f.target.bytes_per_second);
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {
@@ -247,7 +212,7 @@ struct DirectRows : ScalarPlanner<Facts, kConstants> {
                     f.group_in, b.channels_per_thread, b.columns_per_thread, f.phases,
                     b.vector > 0 ? fmt::format("stores {} channels together", b.vector)
                                  : "a warp stores adjacent outputs together, through shared memory"),
-        staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]).grid()};
+        grid(f, b, c)};
   }
 };
 

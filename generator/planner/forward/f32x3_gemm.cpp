@@ -14,14 +14,10 @@ using convtgen::f32x3_gemm::kConstants;
 using gemm::Block;
 using gemm::Facts;
 
-struct F32x3Gemm : ExchangingPlanner<Facts, kConstants> {
+struct F32x3Gemm : gemm::GemmPlanner<kConstants> {
   static constexpr std::array kComputes = {Compute::kF32x3};
   static constexpr auto kMembers = std::span(gemm::kAllMembers).first<gemm::kAllMembers.size() - gemm::kShiftMembers>();
 
-  static Checks checks(const Layer& layer) { return {check_group_channels(layer)}; }
-  static Parameters parameters(const Problem& problem) {
-    return with(gemm::group_parameters(problem.layer), {{"Sum", TypeName{"float"}}});
-  }
   static Blocks blocks(const Facts& f) {
     std::vector<Block> out = convtgen::f32x3_gemm::blocks(f);
     return out.empty() ? Blocks(convtgen::f32x3_gemm::why_none(f)) : out;

@@ -116,4 +116,13 @@ template <typename Cost>
 /// The numbers of a launch, without clusters.
 [[nodiscard]] TileGrid grid_of(const Facts& facts, const Block& block, Constants& of_block);
 
+/// A planner of such a template.
+template <const auto& kWanted>
+struct GemmPlanner : ExchangingPlanner<Facts, kWanted> {
+  static Checks checks(const Layer& layer) { return {check_group_channels(layer)}; }
+  static Parameters parameters(const Problem& problem) {
+    return with_product_types(group_parameters(problem.layer), problem.layer);
+  }
+};
+
 }  // namespace convtgen::gemm

@@ -29,17 +29,16 @@ constexpr std::int64_t kMostPlaces = 8;
 constexpr std::int64_t kMostCopiedPlaces = 32;
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK(Block, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8), (adjacent_channels, 1),
-               (store, 1), (phase_rows, 1), (block_k, 16), (stages, 3), (prefetch_stages, 1), (producers, 128),
-               (copy_bytes, 16), (vector, 1), (fused_phases, true), (resident, false), (ping_pong, false));
+CONVTGEN_BLOCK_AND_FACTS(window::WindowFacts, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8),
+                         (adjacent_channels, 1), (store, 1), (phase_rows, 1), (block_k, 16), (stages, 3),
+                         (prefetch_stages, 1), (producers, 128), (copy_bytes, 16), (vector, 1), (fused_phases, true),
+                         (resident, false), (ping_pong, false));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH,
                    kBeyondW, kGapH, kGapW, kPhases, kPhaseColumns, kPhaseBlocks, kMadeChannels, kInstructionN, kTaps,
                    kKBlocks, kNTiles, kPositions, kInputBytes, kPixels, kPlaceStep, kKBlockWeightBytes, kThreads,
                    kSharedBytes, kPackedBytes, kAlignment);
-
-using Facts = window::WindowFacts<Block>;
 
 /// As many stages as fit; false where too few do. Ping-pong warpgroups need more of them than a tile
 /// has k-blocks (the template has the reason).
@@ -253,15 +252,13 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
   static Checks checks(const Layer& layer) {
     const std::int64_t stride = layer.axes[kWidth].stride;
     const bool is_wide = stride > kMostPhaseColumns;
-    return {check_input_strides(layer),
-            check_one_group(layer),
+    return {check_one_group_without_strides(layer),
             require(!is_wide || layer.layout != Layout::kNhwc || layer.out_channels == 1,
                     "stride {} in width and {} output channels in nhwc: a product makes that many phases; at most {}",
                     stride, layer.out_channels, kMostPhaseColumns),
             require(!is_wide || layer.out_channels <= kIntMax / stride,
                     "{} output channels of {} phases in width are too many for 32 bits", layer.out_channels, stride),
-            check_axis(layer, kHeight),
-            check_axis(layer, kWidth)};
+            check_axis(layer, kHeight), check_axis(layer, kWidth)};
   }
   static Blocks blocks(const Facts& f) {
     Least least;

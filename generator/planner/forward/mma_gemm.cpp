@@ -21,7 +21,6 @@
 namespace convtgen {
 namespace planners::mma_gemm {
 
-using mma_window::kMostBlockN;
 using mma_window::kMostStepProducts;
 using mma_window::Least;
 
@@ -31,17 +30,16 @@ constexpr std::int64_t kFewAccumulators = 64;  // of a thread
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK(Block, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8), (adjacent_channels, 1),
-               (store, 1), (phase_rows, 1), (warps_m, 4), (warps_n, 1), (warp_tiles, 1), (blocks_per_sm, 1),
-               (block_k, 16), (stages, 2), (copy_bytes, 16), (vector, 1), (resident, false));
+CONVTGEN_BLOCK_AND_FACTS(window::WindowFacts, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8),
+                         (adjacent_channels, 1), (store, 1), (phase_rows, 1), (warps_m, 4), (warps_n, 1),
+                         (warp_tiles, 1), (blocks_per_sm, 1), (block_k, 16), (stages, 2), (copy_bytes, 16), (vector, 1),
+                         (resident, false));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH,
                    kBeyondW, kGapH, kGapW, kPhases, kTaps, kKBlocks, kNTiles, kPositions, kStagedColumns, kInputBytes,
                    kPlaces, kBatches, kWarpChannels, kLoads, kOuterHalo, kKBlockWeightBytes, kStepProducts,
                    kResidentBytes, kThreads, kSharedBytes, kPackedBytes, kPackedRows, kAlignment);
-
-using Facts = window::WindowFacts<Block>;
 
 /// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers where
 /// they allow none, and where channels come first.
@@ -68,17 +66,13 @@ window::Reach reach_of(Constants& c) {
   return {c[kGapH], c[kGapW], c[kFirstH], c[kFirstW], c[kBeyondH], c[kBeyondW]};
 }
 
-std::int64_t accumulators(const Facts& f, const Block& b) {
-  return b.warp_tiles * f.of(b)[kPhases] * f.of(b)[kWarpChannels] / 2;
-}
-
 /// Whether a block fits an SM; chooses how many do.
 bool choose_blocks(const Facts& f, Block& b) {
   Constants& c = f.of(b);
   const std::int64_t loaded = 4 * (b.warp_tiles + 2);  // of this step and of the next tap
   return mma_window::choose_blocks(f, b,
                                    {.threads = c[kThreads],
-                                    .registers = accumulators(f, b) + loaded + kOtherRegisters,
+                                    .registers = mma_window::accumulators<kConstants>(f, b) + loaded + kOtherRegisters,
                                     .shared_bytes = c[kSharedBytes]});
 }
 
@@ -103,16 +97,16 @@ void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& leas
   }
 }
 
+/// Adds a block's tiles, each with how it loads and stores.
+void add_tiles(const Facts& f, const Block& b, bool can_be_flat, std::vector<Block>& out) {
+  const auto finish = [&](Block& tiled) {
+    tiled.vector = vector_of(f, tiled);
+    mma_window::choose_store(f, tiled, tiled.flat);
+  };
+  window::add_tiles(b, b.warps_m * b.warp_tiles / 4, true, can_be_flat, finish, out);
+}
+
 struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
-  static Checks size_checks(const Facts& f) {
-    const Compute compute = f.layer.compute;
-    return {check_features(f.target, compute == Compute::kTf32   ? kNeeds + Features{Feature::kMmaTf32}
-                                     : compute == Compute::kBf16 ? kNeeds + Features{Feature::kMmaBf16}
-                                                                 : kNeeds)};
-  }
-  static Parameters parameters(const Problem& problem) {
-    return with_product_types(window_parameters(problem.layer), problem.layer.dtype);
-  }
   static Blocks blocks(const Facts& f) {
     Least least;
     const bool can_be_flat = window::can_be_flat(f, reach_of(f.of({})));
@@ -121,62 +115,33 @@ struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
         .each(&Block::warps_m, &Block::warps_n, {{4, 1}, {8, 1}, {2, 2}, {4, 2}, {8, 2}, {2, 4}, {4, 4}, {1, 4}})
         .each(&Block::warp_tiles, {1, 2, 4})
         .each(&Block::block_n, {8, 16, 24, 32, 64})
-        .keep([&](Block& b) {
-          b.block_n *= b.warps_n;
-          least.accumulators = std::min(least.accumulators, accumulators(f, b));
-          return b.warps_m * b.warp_tiles % 4 == 0 && accumulators(f, b) <= f.of(b)[kMostAccumulators] &&
-                 b.block_n <= kMostBlockN && b.block_n < round_up(f.group_out, 8) + 8 * b.warps_n;
-        })
-        .into([&](const Block& b, std::vector<Block>& out) {
-          const auto finish = [&](Block& tiled) {
-            tiled.vector = vector_of(f, tiled);
-            mma_window::choose_store(f, tiled, tiled.flat);
-          };
-          window::add_tiles(b, b.warps_m * b.warp_tiles / 4, true, can_be_flat, finish, out);
-        })
+        .keep([&](Block& b) { return mma_window::choose_channels<kConstants>(f, b, least); })
+        .into([&](const Block& b, std::vector<Block>& out) { add_tiles(f, b, can_be_flat, out); })
         .into([&](const Block& b, std::vector<Block>& out) { add_pipelines(f, b, out, least); })
         .or_fail([&] { return mma_window::why_none(f, least, f.of({})[kMostAccumulators]); });
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
-    const SmRates& sm = f.target.sm;
-    const auto warps = static_cast<double>(b.warps_m * b.warps_n);
-    const double k_steps = c.number(kKSteps);
-    const double products = warps * k_steps * c.number(kStepProducts);
-    // Vectors of a warp: what it loads of the input for each outer tap, and of the weights.
-    const double pixels = warps * k_steps * (c.number(kOuterHalo) + 1) * c.number(kLoads) * 4;
-    const double columns = warps * k_steps * c.number(kTaps) * c.number(kWarpChannels) / 8 * 2;
+    const mma_window::WarpsWork work = mma_window::warps_work<kConstants>(b, c, 1);
     const double input = c.number(kInputBytes);
     const double weights = b.resident ? 0 : c.number(kKBlockWeightBytes);
     const double copies = input / 16;  // or as many loads of vectors, which are put together in registers
-    const StageWork stage = {
-        .tensor_cycles = products * sm.mma_cycles,
-        .shared_wavefronts = (pixels * f.factors.mma_gemm_pixels + columns) * 128 / sm.shared_bytes_per_cycle +
-                             input / f.factors.mma_gemm_copied + weights / f.factors.mma_gemm_copied_weights,
-        .instructions = (products + (pixels + columns) / 2 +
-                         copies / 32 * (b.copy_bytes > 0 ? f.factors.mma_gemm_copy : f.factors.mma_gemm_turn)) /
-                        4,
-        .l2_bytes = input + weights};
+    const double stage = cycles_of(
+        f.target,
+        {.tensor_cycles = work.products * f.target.sm.mma_cycles,
+         .shared_wavefronts =
+             (work.pixels * f.factors.mma_gemm_pixels + work.columns) * 128 / f.target.sm.shared_bytes_per_cycle +
+             input / f.factors.mma_gemm_copied + weights / f.factors.mma_gemm_copied_weights,
+         .instructions = (work.products + (work.pixels + work.columns) / 2 +
+                          copies / 32 * (b.copy_bytes > 0 ? f.factors.mma_gemm_copy : f.factors.mma_gemm_turn)) /
+                         4,
+         .l2_bytes = input + weights});
     // Input on its way to shared memory takes registers that loads ahead of products would take.
-    const double crowded =
-        b.copy_bytes == 0 && accumulators(f, b) > kFewAccumulators ? 1 + f.factors.mma_gemm_crowded : 1;
-    const double stages = f.depth_taps * c.number(kKBlocks);
-    const auto blocks =
-        static_cast<double>(window::tiles(f, b, reach_of(c)) * c[kNTiles]) / f.target.multiprocessors;  // of an SM
-    const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
-    const double outputs = c.number(kPositions) * c.number(kPhases) * static_cast<double>(b.block_n);
-    const double tile =
-        stages * (crowded * cycles_of(f.target, stage) * (1 + f.factors.mma_gemm_wait / (warps * at_once)) +
-                  f.factors.mma_gemm_stage / at_once) +
-        outputs * mma_window::output_instructions(f, b) / 128;
-    const double kept = c.number(kResidentBytes) * at_once;
-    return call_seconds(
-        f, {.packed_bytes = c.number(kPackedBytes),
-            .first_cycles = f.factors.mma_gemm_begin + kept / sm.l2_bytes_per_cycle,
-            .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
-            .wave_cycles = mma_window::waits_alone(f, b) * tile,
-            .memory_bytes = mma_window::memory_bytes(f, b, f.read_bytes, f.written_bytes,
-                                                     b.flat ? c[kPositions] : c[kStagedColumns]),
-            .measured = mma_window::has_rivals(f) ? f.factors.mma_gemm_beside_wgmma : f.factors.mma_gemm_measured});
+    const double crowded = b.copy_bytes == 0 && mma_window::accumulators<kConstants>(f, b) > kFewAccumulators
+                               ? 1 + f.factors.mma_gemm_crowded
+                               : 1;
+    return mma_window::seconds_of<kConstants>(
+        f, b, crowded * stage, reach_of(c), b.flat ? c[kPositions] : c[kStagedColumns],
+        mma_window::has_rivals(f) ? f.factors.mma_gemm_beside_wgmma : f.factors.mma_gemm_measured);
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     const std::string outputs = b.flat ? fmt::format("{}", c[kPositions] * c[kPhases])

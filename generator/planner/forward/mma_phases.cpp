@@ -31,14 +31,12 @@ constexpr std::int64_t kMostBlocksOfSm = 3;    // that are asked for
 constexpr std::int64_t kMostColumnTiles = 32;  // of an image, of which each width is tried
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK(Block, (tile_h, 1), (staged_columns, 8), (warps, 1), (warp_chunks, 1), (block_k, 32),
-               (stages, kLeastStages), (blocks_per_sm, 1));
+CONVTGEN_BLOCK_AND_FACTS(FactsOf, (tile_h, 1), (staged_columns, 8), (warps, 1), (warp_chunks, 1), (block_k, 32),
+                         (stages, kLeastStages), (blocks_per_sm, 1));
 /// The template's constants that are asked for.
 CONVTGEN_CONSTANTS(kThreads, kReachW, kShifts, kFirstH, kOriginW, kBeyondH, kBeyondW, kRows, kRowTiles, kKSteps,
                    kKBlocks, kVector, kTileColumns, kStagedRows, kStagedPixels, kChunk, kPositions, kVectors,
                    kLaneChannels, kCopiedBytes, kWeightWords, kSharedBytes, kAlignment);
-
-using Facts = FactsOf<Block>;
 
 /// Positions along the axes.
 std::int64_t positions_h(const Facts& f, const Block& b) {
@@ -111,14 +109,12 @@ Result<void> check_layout(const Layer& layer) {
 
 /// The map of x: columns, rows, channels, images.
 MapRecipe plane_map(const Facts& f, const Block& b, std::int64_t rows) {
-  return {.name = "x_map",
-          .role = Role::kX,
-          .form = map_form(f.layer.dtype, {b.staged_columns, rows, b.block_k, 1}, 0),
-          .sizes = {per(Quantity::kInWidth), per(Quantity::kInHeight), Amount{.constant = f.layer.in_channels},
+  return input_map(map_form(f.layer.dtype, {b.staged_columns, rows, b.block_k, 1}, 0),
+                   {per(Quantity::kInWidth), per(Quantity::kInHeight), Amount{.constant = f.layer.in_channels},
                     per(Quantity::kBatch)},
-          .pitches = {Amount{}, Amount{.factor = f.bytes, .per = Quantity::kInWidth},
-                      Amount{.factor = f.bytes, .per = Quantity::kInImage},
-                      Amount{.factor = f.layer.in_channels * f.bytes, .per = Quantity::kInImage}}};
+                   {Amount{}, Amount{.factor = f.bytes, .per = Quantity::kInWidth},
+                    Amount{.factor = f.bytes, .per = Quantity::kInImage},
+                    Amount{.factor = f.layer.in_channels * f.bytes, .per = Quantity::kInImage}});
 }
 
 struct MmaPhases : Planner<Facts, kConstants> {
@@ -129,8 +125,7 @@ struct MmaPhases : Planner<Facts, kConstants> {
     const Axis &rows = layer.axes[kHeight], &columns = layer.axes[kWidth];
     const std::int64_t phases = rows.stride * columns.stride;
     const std::int64_t shifts = ceil_div(rows.kernel, rows.stride) * ceil_div(columns.kernel, columns.stride);
-    return {check_one_group(layer),
-            check_no_dilation(layer),
+    return {check_dense(layer),
             require(phases <= kMostRows, "{} phases; at most {}, which are rows of products", phases, kMostRows),
             require(layer.out_channels <= kMostRows / phases,
                     "{} output channels in {} phases, {} rows of products; at most {}", layer.out_channels, phases,
@@ -138,9 +133,7 @@ struct MmaPhases : Planner<Facts, kConstants> {
             require(shifts <= kMostShifts, "{} taps of an output; at most {}, which are unrolled", shifts, kMostShifts),
             check_layout(layer)};
   }
-  static Parameters parameters(const Problem& problem) {
-    return with(Planner::parameters(problem), {{"store", std::int64_t{1}}});
-  }
+  static Parameters parameters(const Problem& problem) { return with_store(Planner::parameters(problem), 1); }
   static Blocks blocks(const Facts& f) {
     std::int64_t least_bytes = kIntMax;
     const std::int64_t product_k = 32 / f.bytes;

@@ -28,15 +28,13 @@ constexpr std::int64_t kMostBlocks = 1 << 24;   // of a grid
 constexpr std::int64_t kBlocksOfOpenSizes = 8;  // of an SM's room, where sizes are open: others would have no tile
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK(Block, (block_m, 64), (block_n, 32), (adjacent_channels, 1), (store, 1), (warps_m, 2), (warps_n, 1),
-               (blocks_per_sm, 1), (block_k, 32), (stages, kLeastStages));
+CONVTGEN_BLOCK_AND_FACTS(FactsOf, (block_m, 64), (block_n, 32), (adjacent_channels, 1), (store, 1), (warps_m, 2),
+                         (warps_n, 1), (blocks_per_sm, 1), (block_k, 32), (stages, kLeastStages));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kTapBits, kTaps, kPhases, kKSteps, kKBlocks, kNTiles, kWarpTiles,
                    kWarpChannels, kAccumulators, kCopies, kWeightCopies, kStageBytes, kThreads, kSharedBytes,
                    kPackedBytes, kPackedRows, kAlignment, kInputPixelBytes, kArrangedPixels, kArrangeParts);
-
-using Facts = FactsOf<Block>;
 
 /// Positions of a phase in one image.
 std::int64_t image_positions(const Facts& f) {
@@ -87,10 +85,9 @@ void choose_store(const Facts& f, Block& b) {
   });
 }
 
-struct MmaPixels : ExchangingPlanner<Facts, kConstants> {
+struct MmaPixels : VolumePlanner<Facts, kConstants> {
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16,        Feature::kMmaBf16,
                                       Feature::kMmaTf32,  Feature::kPackedConvert, Feature::kCpAsync};
-  static constexpr bool kTakesDepth = true;
   static constexpr std::size_t kMostPlans = 10;
 
   static Checks checks(const Layer& layer) {
@@ -103,16 +100,6 @@ struct MmaPixels : ExchangingPlanner<Facts, kConstants> {
     return {require(f.of({})[kTapBits] <= kMostTapBits,
                     "kernel {}: a phase has {} rows and columns of taps, each with a bit in a word; at most {}",
                     axes_text(f.layer, &Axis::kernel), f.of({})[kTapBits], kMostTapBits)};
-  }
-  static Parameters parameters(const Problem& problem) {
-    const auto& axes = problem.layer.axes;
-    return with_product_types(
-        with_depth(with(product_parameters(problem.layer), {{"groups", problem.layer.groups},
-                                                            {"input_stride_d", axes[kDepth].input_stride},
-                                                            {"input_stride_h", axes[kHeight].input_stride},
-                                                            {"input_stride_w", axes[kWidth].input_stride}}),
-                   problem.layer),
-        problem.layer.dtype);
   }
   static Blocks blocks(const Facts& f) {
     struct Tile {

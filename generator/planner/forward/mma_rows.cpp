@@ -7,46 +7,32 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/layer/phases.h"
+#include "generator/planner/forward/output_rows.h"
 #include "generator/planner/search/block_choices.h"
 #include "generator/planner/search/bounds.h"
 #include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
-#include "generator/planner/search/scalar.h"
 #include "generator/planner/search/tensor_cores.h"
 
 namespace convtgen {
 namespace planners::mma_rows {
 
-constexpr std::int64_t kUnit = 8;                                      // channels, of input and output
-constexpr std::int64_t kSector = 16;                                   // channels of 32 bytes of memory
-constexpr std::int64_t kLine = 64;                                     // the same of 128
-constexpr std::int64_t kPositions = 16;                                // of a product
-constexpr std::int64_t kMostAccumulators = 96;                         // of a thread
-constexpr std::int64_t kMostProducts = 4;                              // that are accumulated together
-constexpr std::int64_t kMostStride = 64;                               // along columns: phases that are written out
-constexpr std::int64_t kMostColumns = 128;                             // of the kernel: products that are written out
-constexpr std::int64_t kMostThreadsOfSm = 1536, kMostBlocksOfSm = 16;  // that are asked for
-constexpr double kMostArithmetic = 4;                                  // times the memory's time
-constexpr double kProductRate = 8;                                     // of mma.sync, times the rate of fp32 FMA
+constexpr std::int64_t kUnit = 8;           // channels, of input and output
+constexpr std::int64_t kSector = 16;        // channels of 32 bytes of memory
+constexpr std::int64_t kLine = 64;          // the same of 128
+constexpr std::int64_t kPositions = 16;     // of a product
+constexpr std::int64_t kMostProducts = 4;   // that are accumulated together
+constexpr std::int64_t kMostStride = 64;    // along columns: phases that are written out
+constexpr std::int64_t kMostColumns = 128;  // of the kernel: products that are written out
+constexpr double kProductRate = 8;          // of mma.sync, times the rate of fp32 FMA
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK(Block, (warps, 4), (tile_rows, 1), (column_tiles, 1), (tile_channels, 8), (products, 1),
-               (blocks_per_sm, 1));
+CONVTGEN_BLOCK_AND_FACTS(output_rows::RowFacts, (warps, 4), (tile_rows, 1), (column_tiles, 1), (tile_channels, 8),
+                         (products, 1), (blocks_per_sm, 1));
 /// The template's constants that are asked for.
 CONVTGEN_CONSTANTS(kThreads, kTileColumns, kChannelTiles, kInputUnits, kPixels, kSteps, kTileProducts, kVectors,
                    kSharedBytes, kAlignment);
-
-/// What the choice depends on.
-struct Facts : FactsOf<Block> {
-  std::int64_t phases = phases_with_taps(columns);  // of a row
-  std::int64_t offsets = offsets_of_taps(columns);  // at which the taps of a row read
-
-  /// ceil(output / stride).
-  [[nodiscard]] std::int64_t positions(std::size_t axis) const {
-    return std::max<std::int64_t>(1, ceil_div(shape.out[axis], layer.axes[axis].stride));
-  }
-};
 
 /// Cycles of the chip's SMs, one after the other, of all blocks of a call.
 double sm_cycles(const Facts& f, const Block& b, Constants& of_block) {
@@ -68,21 +54,15 @@ double sm_cycles(const Facts& f, const Block& b, Constants& of_block) {
       (static_cast<double>(of_block[kPixels] * of_block[kInputUnits]) * f.factors.mma_rows_staged +
        static_cast<double>(f.group_in * tap_count(f.layer) * b.tile_channels) * f.factors.mma_rows_weight) /
       128;
-  const std::int64_t blocks = f.sizes.batch * ceil_div(f.positions(kHeight), b.tile_rows) *
-                              ceil_div(f.positions(kWidth), of_block[kTileColumns]) * of_block[kChannelTiles];
-  const std::int64_t at_once = f.target.multiprocessors * b.blocks_per_sm;
-  // The last blocks take as long as all, unless there are so many that others end before.
-  const std::int64_t whole = blocks > 4 * at_once ? blocks + at_once / 10 : ceil_div(blocks, at_once) * at_once;
-  return static_cast<double>(whole) * (work + staged * (1 + 1.0 / static_cast<double>(b.blocks_per_sm)));
+  return static_cast<double>(output_rows::whole_blocks(f, b, of_block[kTileColumns], of_block[kChannelTiles])) *
+         (work + staged * (1 + 1.0 / static_cast<double>(b.blocks_per_sm)));
 }
 
 /// Registers of a thread and blocks of an SM.
 void choose_blocks(const Facts& f, Block& b) {
   constexpr std::int64_t kOthers = 52;  // registers beside accumulators
   const std::int64_t registers = ceil_div(f.phases * b.products * 4 + kOthers, 8) * 8;
-  const BlockNeeds needs = {
-      .threads = f.of(b)[kThreads], .registers = registers, .shared_bytes = f.of(b)[kSharedBytes]};
-  b.blocks_per_sm = std::min(kMostBlocksOfSm, blocks_of_sm(f.target, needs, kMostThreadsOfSm));
+  b.blocks_per_sm = output_rows::choose_blocks(f, {f.of(b)[kThreads], registers, f.of(b)[kSharedBytes]});
 }
 
 /// Channels of a tile: all, or as many as fill some lines of memory, in whole groups or even parts of one. A pixel's
@@ -107,7 +87,7 @@ std::set<std::int64_t> channel_choices(const Facts& f) {
 std::int64_t products_of(const Facts& f, std::int64_t tile_channels) {
   const std::int64_t of_group = std::min(tile_channels, f.group_out) / kUnit;
   std::int64_t products = kMostProducts;
-  while (products > 1 && (of_group % products != 0 || f.phases * products * 4 > kMostAccumulators)) {
+  while (products > 1 && (of_group % products != 0 || f.phases * products * 4 > output_rows::kMostAccumulators)) {
     --products;
   }
   return products;
@@ -138,11 +118,10 @@ Result<void> check_units(std::string_view name, std::int64_t channels) {
                  kUnit);
 }
 
-struct MmaRows : ScalarPlanner<Facts, kConstants> {
+struct MmaRows : output_rows::RowPlanner<Facts, kConstants> {
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16, Feature::kMmaBf16, Feature::kPackedConvert,
                                       Feature::kCpAsync};
   static constexpr auto& kComputes = kHalfModes;
-  static constexpr bool kNeedsShape = true;
 
   static Checks checks(const Layer& layer) {
     const Axis& columns = layer.axes[kWidth];
@@ -156,15 +135,10 @@ struct MmaRows : ScalarPlanner<Facts, kConstants> {
                 kMostColumns)};
   }
   static Checks size_checks(const Facts& f) {
-    const double arithmetic = f.cost.flops / (kProductRate * f.target.f32_flops);
-    const double memory = f.cost.bytes / f.target.bytes_per_second;
-    return {require(4 * f.phases <= kMostAccumulators,
+    return {require(4 * f.phases <= output_rows::kMostAccumulators,
                     "{} column phases with taps; a thread holds the accumulators of at most {}", f.phases,
-                    kMostAccumulators / 4),
-            require(arithmetic <= kMostArithmetic * memory,
-                    "products take {:.1f} times as long as the memory; it takes up to {}, since it speeds up stores "
-                    "alone",
-                    arithmetic / memory, kMostArithmetic)};
+                    output_rows::kMostAccumulators / 4),
+            output_rows::check_memory_bound(f, kProductRate * f.target.f32_flops, "products take")};
   }
   static Blocks blocks(const Facts& f) {
     std::int64_t least_bytes = std::numeric_limits<std::int64_t>::max();
@@ -176,11 +150,7 @@ struct MmaRows : ScalarPlanner<Facts, kConstants> {
             add_tiles(f, b, out, least_bytes);
           }
         })
-        .or_fail([&] {
-          return fail_shared_memory(
-              f.target, fmt::format("{} input channels and {} taps of a tile", f.group_in, tap_count(f.layer)),
-              least_bytes);
-        });
+        .or_fail([&] { return output_rows::fail_tile(f, least_bytes); });
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     // An SM issues 128 multiply-adds a cycle.
@@ -188,10 +158,7 @@ struct MmaRows : ScalarPlanner<Facts, kConstants> {
     const bool has_part_lines = b.tile_channels < f.layer.out_channels && b.tile_channels % kLine != 0;
     const double memory =
         (has_part_lines ? f.factors.mma_rows_part_lines : 1) * f.cost.bytes / f.target.bytes_per_second;
-    return f.target.launch_seconds + std::max(work, memory) + f.factors.hidden_less * std::min(work, memory);
-  }
-  static Result<void> check_block(const Facts& f, const Block& b, Constants& c) {
-    return check_staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]);
+    return output_rows::seconds_of(f, work, memory);
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.tile_rows * f.rows.stride,
@@ -200,7 +167,7 @@ struct MmaRows : ScalarPlanner<Facts, kConstants> {
                         "positions by {} channels in {} phases, and stores whole vectors of {} channels through shared "
                         "memory",
                         f.group_in, b.products * kUnit, f.phases, b.tile_channels),
-            staged_grid(f.layer, b.tile_rows, c[kTileColumns], c[kChannelTiles]).grid()};
+            grid(f, b, c)};
   }
 };
 

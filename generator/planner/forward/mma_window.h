@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -148,12 +149,72 @@ template <typename Block>
   return may_part ? std::vector{rows.stride, std::int64_t{1}} : std::vector{rows.stride};
 }
 
+/// Accumulators of a thread, of one part of a value.
+template <const auto& kWanted, typename F>
+[[nodiscard]] std::int64_t accumulators(const F& f, const typename F::Block& b) {
+  Constants& c = f.of(b);
+  return b.warp_tiles * c[index_of(kWanted, "kPhases")] * c[index_of(kWanted, "kWarpChannels")] / 2;
+}
+
+/// Whether warps of a block, with block_n channels each, make products of whole parts of a tile, within the limits.
+/// Chooses the channels of all of them.
+template <const auto& kWanted, typename F>
+[[nodiscard]] bool choose_channels(const F& f, typename F::Block& b, Least& least) {
+  b.block_n *= b.warps_n;
+  const std::int64_t wanted = accumulators<kWanted>(f, b);
+  least.accumulators = std::min(least.accumulators, wanted);
+  return b.warps_m * b.warp_tiles % 4 == 0 && wanted <= f.of(b)[index_of(kWanted, "kMostAccumulators")] &&
+         b.block_n <= kMostBlockN && b.block_n < round_up(f.group_out, 8) + 8 * b.warps_n;
+}
+
+/// The work of all warps in a stage, of values of so many parts.
+struct WarpsWork {
+  double warps, k_steps;
+  double products;         // of one part by another
+  double pixels, columns;  // vectors that are loaded: of the input for each outer tap, and of the weights
+};
+template <const auto& kWanted, typename Block>
+[[nodiscard]] WarpsWork warps_work(const Block& b, Constants& c, double parts) {
+  const auto warps = static_cast<double>(b.warps_m * b.warps_n);
+  const double k_steps = c.number(index_of(kWanted, "kKSteps")), all = warps * k_steps;
+  return {.warps = warps,
+          .k_steps = k_steps,
+          .products = all * c.number(index_of(kWanted, "kStepProducts")),
+          .pixels =
+              all * (c.number(index_of(kWanted, "kOuterHalo")) + 1) * c.number(index_of(kWanted, "kLoads")) * 4 * parts,
+          .columns = all * c.number(index_of(kWanted, "kTaps")) * c.number(index_of(kWanted, "kWarpChannels")) / 8 * 2 *
+                     parts};
+}
+
+/// Seconds of a call whose blocks take so many cycles for a stage, without what its warps wait for.
+template <const auto& kWanted, typename F>
+[[nodiscard]] double seconds_of(const F& f, const typename F::Block& b, double stage_cycles, const window::Reach& reach,
+                                std::int64_t read_columns, double measured) {
+  Constants& c = f.of(b);
+  const auto warps = static_cast<double>(b.warps_m * b.warps_n);
+  const double stages = f.depth_taps * c.number(index_of(kWanted, "kKBlocks"));
+  const auto blocks = static_cast<double>(window::tiles(f, b, reach) * c[index_of(kWanted, "kNTiles")]) /
+                      f.target.multiprocessors;  // of an SM
+  const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
+  const double outputs = c.number(index_of(kWanted, "kPositions")) * c.number(index_of(kWanted, "kPhases")) *
+                         static_cast<double>(b.block_n);
+  const double tile =
+      stages * (stage_cycles * (1 + f.factors.mma_gemm_wait / (warps * at_once)) + f.factors.mma_gemm_stage / at_once) +
+      outputs * output_instructions(f, b) / 128;
+  const double kept = c.number(index_of(kWanted, "kResidentBytes")) * at_once;
+  return call_seconds(f, {.packed_bytes = c.number(index_of(kWanted, "kPackedBytes")),
+                          .first_cycles = f.factors.mma_gemm_begin + kept / f.target.sm.l2_bytes_per_cycle,
+                          .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
+                          .wave_cycles = waits_alone(f, b) * tile,
+                          .memory_bytes = memory_bytes(f, b, f.read_bytes, f.written_bytes, read_columns),
+                          .measured = measured});
+}
+
 /// A planner of such a template.
 template <typename F, const auto& kWanted>
-struct WindowPlanner : ExchangingPlanner<F, kWanted> {
+struct WindowPlanner : VolumePlanner<F, kWanted> {
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16K8};  // of f16
   static constexpr std::size_t kMostPlans = 10;
-  static constexpr bool kTakesDepth = true;
 
   static Checks checks(const Layer& layer) {
     return {layer.dimensions == 3 ? check_group_channels(layer, kLeastOfVolumes, kLeastOfVolumes)
@@ -161,10 +222,7 @@ struct WindowPlanner : ExchangingPlanner<F, kWanted> {
             window::check_padding(layer, kHeight), window::check_padding(layer, kWidth), check_shifts(layer, kHeight),
             check_shifts(layer, kWidth)};
   }
-  /// Without those of products.
-  static Parameters window_parameters(const Layer& layer) {
-    return with_depth_and_input_strides(with(product_parameters(layer), {{"groups", layer.groups}}), layer);
-  }
+  static Checks size_checks(const F& f) { return {check_warp_products(f.target, f.layer.compute, kNeeds)}; }
   static bool alike(const typename F::Block& one, const typename F::Block& other) { return are_alike(one, other); }
 };
 

@@ -30,15 +30,14 @@ constexpr std::int64_t kMostBlocksOfSm = 3;  // that are asked for
 constexpr std::int64_t kThreadsOfSm = 2048;
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK(Block, (tile_n, 1), (tile_h, 1), (tile_w, 1), (warpgroups, 1), (thread_tiles, 1), (block_c, 8),
-               (store, 1), (block_k, 64), (stages, kLeastStages), (blocks_per_sm, 1), (copied_weights, true));
+CONVTGEN_BLOCK_AND_FACTS(FactsOf, (tile_n, 1), (tile_h, 1), (tile_w, 1), (warpgroups, 1), (thread_tiles, 1),
+                         (block_c, 8), (store, 1), (block_k, 64), (stages, kLeastStages), (blocks_per_sm, 1),
+                         (copied_weights, true));
 /// The template's constants that are asked for.
 CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kKSteps, kKBlocks, kColumns, kInstructionN, kNTiles, kPixels, kBlockM,
                    kReachH, kReachW, kStepH, kStepW, kFirstH, kFirstW, kBeyondH, kBeyondW, kOutRows, kOutColumns,
                    kBoxColumns, kRowBytes, kRowPixels, kCommonRows, kCopiedInputBytes, kWeightBytes, kLoops,
                    kSharedBytes, kAlignment);
-
-using Facts = FactsOf<Block>;
 
 bool is_nhwc(const Layer& layer) {
   return layer.layout == Layout::kNhwc;
@@ -231,14 +230,12 @@ Result<void> check_planes(const Axis& rows, const Axis& columns) {
 /// The map of x in NCHW: runs of adjacent pixels, by input channels, by what follows in an image, by images.
 MapRecipe plane_map(const Facts& f, const Block& b, std::int64_t run) {
   const std::int64_t plane = *f.rows.extent * *f.columns.extent;
-  return {.name = "x_map",
-          .role = Role::kX,
-          .form = map_form(f.layer.dtype, {run, b.block_k, b.tile_h * b.tile_w / run, b.tile_n},
-                           run > 8 ? run * f.bytes : 0),
-          .sizes = {Amount{.constant = run}, Amount{.constant = f.layer.in_channels}, Amount{.constant = plane / run},
-                    per(Quantity::kBatch)},
-          .pitches = {Amount{}, Amount{.constant = plane * f.bytes}, Amount{.constant = run * f.bytes},
-                      Amount{.constant = f.layer.in_channels * plane * f.bytes}}};
+  return input_map(
+      map_form(f.layer.dtype, {run, b.block_k, b.tile_h * b.tile_w / run, b.tile_n}, run > 8 ? run * f.bytes : 0),
+      {Amount{.constant = run}, Amount{.constant = f.layer.in_channels}, Amount{.constant = plane / run},
+       per(Quantity::kBatch)},
+      {Amount{}, Amount{.constant = plane * f.bytes}, Amount{.constant = run * f.bytes},
+       Amount{.constant = f.layer.in_channels * plane * f.bytes}});
 }
 
 struct OverlapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {

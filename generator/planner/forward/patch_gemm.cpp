@@ -22,12 +22,10 @@ constexpr double kWavefront = 128;                                     // bytes
 constexpr std::int64_t kLeastStages = 2, kMostStages = 8;
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK(Block, (block_c, 64), (store, 8), (block_k, 64), (stages, kLeastStages));
+CONVTGEN_BLOCK_AND_FACTS(FactsOf, (block_c, 64), (store, 8), (block_k, 64), (stages, kLeastStages));
 /// The template's constants that are asked for.
 CONVTGEN_CONSTANTS(kThreads, kKSteps, kKBlocks, kTilePixels, kColumns, kNTiles, kBoxColumns, kStageBytes, kWeightBytes,
                    kSharedBytes, kAlignment);
-
-using Facts = FactsOf<Block>;
 
 /// Whether the channels of a tap follow one another.
 bool has_turned_weights(const Layer& layer) {
@@ -62,25 +60,18 @@ Result<void> check_patches(const Layer& layer) {
 
 /// The map of x: the pixels of all images, rows of input channels.
 MapRecipe pixel_rows(const Facts& f, const Block& b, std::int64_t tile_pixels) {
-  return {.name = "x_map",
-          .role = Role::kX,
-          .form = map_form(f.layer.dtype, {b.block_k, tile_pixels}, b.block_k * f.bytes),
-          .sizes = {Amount{.constant = f.layer.in_channels}, per(Quantity::kInPixels)},
-          .pitches = {Amount{}, Amount{.constant = f.layer.in_channels * f.bytes}}};
+  return input_map(map_form(f.layer.dtype, {b.block_k, tile_pixels}, b.block_k * f.bytes),
+                   {Amount{.constant = f.layer.in_channels}, per(Quantity::kInPixels)},
+                   {Amount{}, Amount{.constant = f.layer.in_channels * f.bytes}});
 }
 
 struct PatchGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
   static constexpr bool kTakesDepth = true;
 
-  static Parameters parameters(const Problem& problem) {
-    return with_product_types(with_depth(layer_parameters(problem.layer), problem.layer), problem.layer.dtype);
-  }
   static Checks checks(const Layer& layer) {
     const std::int64_t taps = tap_count(layer);
     return {
-        require(layer.layout == Layout::kNhwc, "layout nchw; it takes nhwc, whose pixels are rows of channels"),
-        check_one_group(layer),
-        check_no_dilation(layer),
+        check_dense_pixels(layer),
         check_patches(layer),
         require(layer.in_channels % kChannelMultiple == 0 && layer.out_channels % kChannelMultiple == 0,
                 "{} input and {} output channels; tensor copies and stores want whole 16 bytes, multiples of {}",

@@ -28,14 +28,12 @@ constexpr std::int64_t kMostSegments = 1024;  // of a strip, of which each numbe
 constexpr std::int64_t kTriedRows = 12;
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK(Block, (tile_n, 1), (tile_w, 64), (rows, 1), (warpgroups, 1), (thread_tiles, 1), (store, 1),
-               (block_k, 64), (stages, kLeastStages), (blocks_per_sm, 1));
+CONVTGEN_BLOCK_AND_FACTS(FactsOf, (tile_n, 1), (tile_w, 64), (rows, 1), (warpgroups, 1), (thread_tiles, 1), (store, 1),
+                         (block_k, 64), (stages, kLeastStages), (blocks_per_sm, 1));
 /// The template's constants that are asked for.
 CONVTGEN_CONSTANTS(kThreads, kKSteps, kKBlocks, kReachH, kReachW, kFirstH, kFirstW, kBeyondH, kBeyondW, kRowColumns,
                    kInstructionN, kProductRows, kPitch, kPositions, kCopiedBytes, kResidentBytes, kSharedBytes,
                    kAlignment);
-
-using Facts = FactsOf<Block>;
 
 /// Positions along the axes.
 std::int64_t positions_h(const Facts& f, const Block& b) {
@@ -153,9 +151,7 @@ struct PhaseGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
     const std::int64_t phases = rows.stride * columns.stride, reach = ceil_div(rows.kernel, rows.stride);
     const std::int64_t shifts = ceil_div(columns.kernel, columns.stride);
     return {
-        require(layer.layout == Layout::kNhwc, "layout nchw; it takes nhwc, whose pixels are rows of channels"),
-        check_one_group(layer),
-        check_no_dilation(layer),
+        check_dense_pixels(layer),
         require(layer.in_channels % kChannelMultiple == 0,
                 "{} input channels; tensor copies want whole 16 bytes, multiples of {}", layer.in_channels,
                 kChannelMultiple),

@@ -285,7 +285,7 @@ std::unexpected<Error> why_none(const Facts& f) {
 
 struct RollGemm : ExchangingPlanner<Facts, kConstants> {
   static constexpr std::size_t kMostPlans = 8;
-  static constexpr bool kNeedsShape = true;
+  static constexpr bool kNeedsOutputs = true;
 
   static Checks checks(const Layer& layer) {
     const std::int64_t bytes = bytes_of(layer.dtype);
@@ -294,8 +294,7 @@ struct RollGemm : ExchangingPlanner<Facts, kConstants> {
     const Axis& columns = layer.axes[kWidth];
     const std::int64_t reach = columns.dilation * (columns.kernel - 1);
     const Size extent = channels_last ? Size(layer.in_channels) : columns.extent;
-    return {check_input_strides(layer),
-            check_one_group(layer),
+    return {check_one_group_without_strides(layer),
             require(rows.stride == 1 && columns.stride == 1, "stride {}; it takes 1", axes_text(layer, &Axis::stride)),
             require(rows.dilation == 1, "dilation {} in height; it takes 1", rows.dilation),
             require(rows.kernel >= 2 || channels_last, "kernel height 1; in nchw it takes 2 and more"),
@@ -303,9 +302,6 @@ struct RollGemm : ExchangingPlanner<Facts, kConstants> {
             require(columns.padding.before <= kMostReach, "padding {} in width; at most {}", columns.padding.before,
                     kMostReach),
             extent && *extent * bytes % 16 == 0 ? Result<void>() : fail_extent(layer, 16 / bytes, 16)};
-  }
-  static Checks size_checks(const Facts& f) {
-    return {require(f.shape.output_elements > 0, "a batch of 0; there is nothing to compute")};
   }
   static Blocks blocks(const Facts& f) {
     return BlockChoices(Block())

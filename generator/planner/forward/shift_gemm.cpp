@@ -15,13 +15,9 @@ using convtgen::shift_gemm::kConstants;
 using gemm::Block;
 using gemm::Facts;
 
-struct ShiftGemm : ExchangingPlanner<Facts, kConstants> {
+struct ShiftGemm : gemm::GemmPlanner<kConstants> {
   static constexpr auto kMembers = std::span(gemm::kAllMembers).last<gemm::kAllMembers.size() - gemm::kF32x3Members>();
 
-  static Checks checks(const Layer& layer) { return {check_group_channels(layer)}; }
-  static Parameters parameters(const Problem& problem) {
-    return with_product_types(gemm::group_parameters(problem.layer), problem.layer.dtype);
-  }
   static Blocks blocks(const Facts& f) {
     std::vector<Block> out = convtgen::shift_gemm::blocks(f);
     return out.empty() ? Blocks(convtgen::shift_gemm::why_none(f)) : out;

@@ -26,13 +26,11 @@ constexpr std::int64_t kLeastBox = 8;                            // positions: t
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;  // an int's, of the packed weights of a block
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK(Block, (block_m, 128), (block_n, 32), (block_k, 64), (box_n, 1), (box_h, 1), (box_w, 8),
-               (stages, kLeastStages), (cluster, 1));
+CONVTGEN_BLOCK_AND_FACTS(FactsOf, (block_m, 128), (block_n, 32), (block_k, 64), (box_n, 1), (box_h, 1), (box_w, 8),
+                         (stages, kLeastStages), (cluster, 1));
 /// The template's constants that are asked for.
 CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kKSteps, kTileStages, kNTiles, kMTiles, kBoxes,
                    kInputBytes, kSharedWeightBytes, kSharedBytes, kPackedTileBytes, kPackedBytes, kAlignment);
-
-using Facts = FactsOf<Block>;
 
 /// Boxes of all positions.
 std::int64_t all_boxes(const Facts& f, const Block& b) {
@@ -111,8 +109,8 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
     for (const std::string_view name : {"Sum", "Offset", "element_kind"}) {
       p.erase(p.find(name));
     }
-    p.insert({{"type", product_type(problem.layer.dtype)}, {"store", std::int64_t{8}}});
-    return p;
+    p.emplace("type", product_type(problem.layer.dtype));
+    return with_store(std::move(p), 8);
   }
   static Blocks blocks(const Facts& f) {
     // Half of a row is worth it where the other half would be zeros.

@@ -16,12 +16,10 @@ constexpr std::int64_t kBlocksPerSm = 4;  // that are wanted: one has 256 thread
 constexpr int kAddingThreads = 128;       // of the kernel that adds the slices
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK(Block, (bias_slices, 1));
+CONVTGEN_BLOCK_AND_FACTS(FactsOf, (bias_slices, 1));
 
 /// The constants of channel_sums.h, which all templates that include it have.
 CONVTGEN_CONSTANTS(kBiasTiles, kBiasTotals);
-
-using Facts = FactsOf<Block>;
 
 /// The constants of any problem of a gradient that reads grad_y, by the program of `grad_bias`.
 std::vector<std::int64_t> channel_sums(const Layer& layer) {

@@ -7,7 +7,6 @@
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/grad_weight/choices.h"
 #include "generator/planner/grad_weight/search.h"
-#include "generator/planner/grad_weight/split_scales.h"
 #include "generator/planner/grad_weight/staging.h"
 #include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
@@ -53,23 +52,8 @@ struct GradWeightGemm : Produced<GradWeightGemm, kMembers, kNames> {
   static constexpr auto& kComputes = kModes;
   static constexpr std::int64_t kMostSplitIn = 96;
 
-  static Parameters parameters(const Problem& problem) {
-    Parameters p = parameters_of(problem);
-    p.emplace("Word", TypeName{splits(problem.layer) ? "float" : "unsigned int"});
-    return p;
-  }
   static Checks checks(const Layer& layer) {
     return {check_channels_last(layer, layer.compute == Compute::kTf32 ? 4 : 8)};
-  }
-  static std::vector<Block> warpgroups(const Facts& f, Block b) {
-    std::vector<Block> out = producing_warpgroups(f, b);
-    if (splits(f.layer)) {
-      for (Block& each : out) {
-        each.shared_totals = !fits_registers(f, each, f.of(each));
-        each.scan_slices = scan_slices(f.target, f.of(each)[kScanTiles]);
-      }
-    }
-    return out;
   }
   static std::vector<Block> positions(const Facts& f, Block b) {
     return produced_positions(f, b,
@@ -100,12 +84,6 @@ struct GradWeightGemm : Produced<GradWeightGemm, kMembers, kNames> {
     work.instructions += brought.instructions;
     work.l2_bytes = brought.l2_bytes;
     return produced_stage_cycles(f, brought, work);
-  }
-  static void bring(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
-    add_row_copies(launch, f, b);
-    if (splits(f.layer)) {
-      add_scan(launch, b.scan_slices, c[kScanTiles], c[kScanSharedBytes], c[kScannedChannels]);
-    }
   }
 };
 

@@ -8,7 +8,6 @@
 #include "generator/planner/grad_weight/boxes.h"
 #include "generator/planner/grad_weight/choices.h"
 #include "generator/planner/grad_weight/search.h"
-#include "generator/planner/grad_weight/split_scales.h"
 #include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/roofline.h"
@@ -51,18 +50,12 @@ struct GradWeightPixels : Boxes<GradWeightPixels, kMembers, kNames> {
   }
   static std::int64_t copied_bytes(const Layer& layer) { return copies(layer) ? bytes_of_copies(layer) : 0; }
   static std::vector<Block> warpgroups(const Facts& f, Block b) {
-    if (!splits(f.layer)) {
-      return box_warpgroups(f, b);
+    if (splits(f.layer)) {
+      const Chunks chunks = chunks_of(f.layer).value();
+      b.chunks = chunks.number;
+      b.chunk_images = chunks.images;
     }
-    const Chunks chunks = chunks_of(f.layer).value();
-    b.chunks = chunks.number;
-    b.chunk_images = chunks.images;
-    std::vector<Block> out = box_warpgroups(f, b);
-    for (Block& each : out) {
-      each.shared_totals = !fits_registers(f, each, f.of(each));
-      each.scan_slices = scan_slices(f.target, f.of(each)[kScanTiles]);
-    }
-    return out;
+    return box_warpgroups(f, b);
   }
   /// Whether a thread has registers for its accumulators, two steps' A fragments and its places: of 256 threads each
   /// has 255, of 384 threads 168. With split values there are two sets of accumulators, totals, two steps' A fragments
@@ -86,7 +79,7 @@ struct GradWeightPixels : Boxes<GradWeightPixels, kMembers, kNames> {
     work.l2_bytes = c.number(kCopiedBytes);
     return box_stage_cycles(f, b, work);
   }
-  static void bring(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+  static void bring(LaunchPlan& launch, const Facts& f, const Block& b, Constants&) {
     if (splits(f.layer)) {
       add_box_maps(launch, f, b, kSplitParts, Dtype::kF16);
       add_copies(launch, f, b,
@@ -95,7 +88,6 @@ struct GradWeightPixels : Boxes<GradWeightPixels, kMembers, kNames> {
                   .regions = {"x_parts", "grad_y_parts"},
                   .words = {"x, split, with channels last", "grad_y, split, with channels last"}},
                  {.number = b.chunks, .images = b.chunk_images});
-      add_scan(launch, b.scan_slices, c[kScanTiles], c[kScanSharedBytes], c[kScannedChannels]);
       return;
     }
     add_box_maps(launch, f, b, 1, f.layer.dtype);

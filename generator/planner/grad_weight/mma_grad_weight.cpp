@@ -40,10 +40,10 @@ constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 constexpr std::int64_t kLeastOfVolumes = 4;  // channels of groups, which no others make products of
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), (warps_in, 1), (warps_out, 1),
-               (warps_taps, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1), (tile_columns, 16), (strip, 1),
-               (along_row, false), (stages, 2), (copy_bytes, 16), (wide, false), (slices, 1), (promote_stages, 0),
-               (scan_slices, 1), (bias_slices, 1));
+CONVTGEN_BLOCK_AND_FACTS(FactsOf, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), (warps_in, 1),
+                         (warps_out, 1), (warps_taps, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1),
+                         (tile_columns, 16), (strip, 1), (along_row, false), (stages, 2), (copy_bytes, 16),
+                         (wide, false), (slices, 1), (promote_stages, 0), (scan_slices, 1), (bias_slices, 1));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceBlocks, kHaloH, kPeriodW, kOuterTaps,
@@ -51,8 +51,6 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceB
                    kOwnStrips, kStripProducts, kStripLoads, kInnerPlanes, kPlaneLoads, kInputBytes, kWindowBytes,
                    kStageBytes, kPixels, kInputTurns, kWindowTurns, kBatchWords, kTaps, kSharedBytes, kAlignment,
                    kVector, kParts, kScanTiles, kScanSharedBytes, kScannedChannels);
-
-using Facts = FactsOf<Block>;
 
 bool splits(const Facts& f) {
   return grad_weight::splits(f.layer);
@@ -369,15 +367,8 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
     return {layer.dimensions == 3 ? check_volume_channels(layer) : check_group_channels(layer),
             grad_weight::splits(layer) ? grad_weight::check_channels_last(layer, 8) : Result<void>{}};
   }
-  static Checks size_checks(const Facts& f) {
-    return {check_warp_products(f.target, f.layer.compute, kNeeds),
-            splits(f) ? check_split_products(f.target) : Result<void>{}};
-  }
-  static Parameters parameters(const Problem& problem) {
-    Parameters p = grad_weight::parameters_of(problem);
-    p.emplace("Word", TypeName{grad_weight::splits(problem.layer) ? "float" : "unsigned int"});
-    return p;
-  }
+  static Checks size_checks(const Facts& f) { return {check_warp_products(f.target, f.layer.compute, kNeeds)}; }
+  static Parameters parameters(const Problem& problem) { return grad_weight::word_parameters_of(problem); }
   static Blocks blocks(const Facts& f) {
     Block first = {.bias_slices = bias_slices(f.problem)};
     choose_copies(f, first);

@@ -131,6 +131,10 @@ Parameters parameters_of(const Problem& problem) {
   return p;
 }
 
+Parameters word_parameters_of(const Problem& problem) {
+  return with(parameters_of(problem), {{"Word", TypeName{splits(problem.layer) ? "float" : "unsigned int"}}});
+}
+
 StageWork multiplied(const Facts& f, const Block& b, Constants& c, double promote_stages) {
   const bool split = splits(f.layer);
   const double parts = split ? kSplitParts : 1, made = split ? kSplitProducts : 1;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "generator/planner/grad_weight/launch.h"
+#include "generator/planner/grad_weight/split_scales.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/roofline.h"
 
@@ -83,6 +84,8 @@ inline constexpr std::int64_t kMostProducts = 96;
 
 /// The functions of a planner.
 [[nodiscard]] Parameters parameters_of(const Problem& problem);
+/// The same and `Word`: what threads bring values as.
+[[nodiscard]] Parameters word_parameters_of(const Problem& problem);
 [[nodiscard]] Result<std::vector<Block>> blocks_of(const Traits& of, const Facts& f);
 [[nodiscard]] double seconds_of(const Traits& of, const Facts& f, const Block& b);
 [[nodiscard]] Chosen chosen_of(const Traits& of, const Facts& f, const Block& b, Constants& c);
@@ -113,6 +116,18 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
   /// Why even the smallest block's stage is beyond the limits, in words.
   static std::string why_none(const Facts&, const Block&) { return {}; }
 
+  /// The warpgroups of a block. Where values are split, totals are in shared memory if registers don't hold them.
+  static std::vector<Block> scanning_warpgroups(const Facts& f, Block b) {
+    std::vector<Block> out = T::warpgroups(f, b);
+    if constexpr (T::kMostSplitIn > 0) {
+      for (Block& each : out) {
+        each.shared_totals = splits(f.layer) && !T::fits_registers(f, each, f.of(each));
+        each.scan_slices =
+            splits(f.layer) ? scan_slices(f.target, f.of(each)[index_of(kWanted, "kScanTiles")]) : each.scan_slices;
+      }
+    }
+    return out;
+  }
   static Traits traits(const Layer& layer) {
     return {.smallest = T::kSmallest,
             .smallest_stages = T::kSmallestStages,
@@ -122,7 +137,7 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
             .most_stages = T::kMostStages,
             .splits = splits(layer),
             .copied_bytes = T::copied_bytes,
-            .warpgroups = T::warpgroups,
+            .warpgroups = scanning_warpgroups,
             .positions = T::positions,
             .fits_registers = T::fits_registers,
             .fits_stage = T::fits_stage,
@@ -143,6 +158,12 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
                 .bias_slices = b.bias_slices,
                 .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0});
     T::bring(launch, f, b, c);
+    if constexpr (T::kMostSplitIn > 0) {
+      if (splits(f.layer)) {
+        add_scan(launch, b.scan_slices, c[index_of(kWanted, "kScanTiles")], c[index_of(kWanted, "kScanSharedBytes")],
+                 c[index_of(kWanted, "kScannedChannels")]);
+      }
+    }
   }
   /// Adds to the launch how positions come to shared memory.
   static void bring(LaunchPlan&, const Facts&, const Block&, Constants&) {}

@@ -59,6 +59,7 @@ struct Brought {
 /// A planner of such a template.
 template <typename T, const auto& kMembersOf, const auto& kWanted>
 struct Produced : Search<T, kMembersOf, kWanted> {
+  static Parameters parameters(const Problem& problem) { return word_parameters_of(problem); }
   static std::vector<Block> warpgroups(const Facts& f, Block b) { return producing_warpgroups(f, b); }
   static std::int64_t tiles(const Facts& f, const Block& b) { return produced_tiles(f, b); }
   static std::string positions_text(const Block& b) { return produced_text(b); }

@@ -68,10 +68,15 @@ Parameters with_depth(Parameters parameters, const Layer& layer) {
   return parameters;
 }
 
-Parameters with_depth_and_input_strides(Parameters parameters, const Layer& layer) {
-  return with(with_depth(std::move(parameters), layer), {{"input_stride_d", layer.axes[kDepth].input_stride},
-                                                         {"input_stride_h", layer.axes[kHeight].input_stride},
-                                                         {"input_stride_w", layer.axes[kWidth].input_stride}});
+Parameters volume_parameters(const Layer& layer) {
+  return with(with_depth(product_parameters(layer), layer), {{"groups", layer.groups},
+                                                             {"input_stride_d", layer.axes[kDepth].input_stride},
+                                                             {"input_stride_h", layer.axes[kHeight].input_stride},
+                                                             {"input_stride_w", layer.axes[kWidth].input_stride}});
+}
+
+Parameters with_store(Parameters parameters, std::int64_t elements) {
+  return with(std::move(parameters), {{"store", elements}});
 }
 
 bool is_forward_value(std::string_view name, const ParameterValue& value) {

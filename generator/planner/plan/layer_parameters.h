@@ -20,8 +20,12 @@ namespace convtgen {
 /// Parameters with more of them.
 [[nodiscard]] Parameters with(Parameters parameters, std::initializer_list<Parameters::value_type> more);
 
-/// The axis of depth, and the input's strides that templates have which serve strided gradients of the input.
-[[nodiscard]] Parameters with_depth_and_input_strides(Parameters parameters, const Layer& layer);
+/// The same and `groups`, the axis of depth and the input's strides: what those of them have that take three axes, and
+/// serve strided gradients of the input.
+[[nodiscard]] Parameters volume_parameters(const Layer& layer);
+
+/// Parameters with that many elements which are stored together.
+[[nodiscard]] Parameters with_store(Parameters parameters, std::int64_t elements);
 
 /// Whether it is a parameter of gradients of the input alone, with the value that all forward layers have.
 [[nodiscard]] bool is_forward_value(std::string_view name, const ParameterValue& value);

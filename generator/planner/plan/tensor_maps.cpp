@@ -1,6 +1,7 @@
 #include "generator/planner/plan/tensor_maps.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "generator/layer/shape.h"
 
@@ -18,6 +19,11 @@ TensorMap map_form(Dtype dtype, std::initializer_list<std::int64_t> box, std::in
                  : swizzle == 32 ? TensorMap::Swizzle::k32
                                  : TensorMap::Swizzle::kNone;
   return form;
+}
+
+MapRecipe input_map(TensorMap form, const decltype(MapRecipe::sizes)& sizes,
+                    const decltype(MapRecipe::pitches)& pitches) {
+  return {.name = "x_map", .role = Role::kX, .form = std::move(form), .sizes = sizes, .pitches = pitches};
 }
 
 MapRecipe pixel_map(const Layer& layer, Role role, std::array<std::int64_t, 4> box, std::array<std::int64_t, 2> steps) {

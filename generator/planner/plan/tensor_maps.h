@@ -17,6 +17,10 @@ inline constexpr std::int64_t kMostStep = 8;         // from an element to the n
 /// The form of a tensor's map: of the box's axes, whose rows have the swizzle of so many bytes (0: none).
 [[nodiscard]] TensorMap map_form(Dtype dtype, std::initializer_list<std::int64_t> box, std::int64_t swizzle);
 
+/// The map of x of this form: the elements of each dimension, and the bytes from one index to the next.
+[[nodiscard]] MapRecipe input_map(TensorMap form, const decltype(MapRecipe::sizes)& sizes,
+                                  const decltype(MapRecipe::pitches)& pitches);
+
 /// The map of x or grad_y with channels last. A box has so many channels, positions of a row, rows and images; its
 /// positions and rows are `steps` apart, and its channels are as wide as its swizzle.
 [[nodiscard]] MapRecipe pixel_map(const Layer& layer, Role role, std::array<std::int64_t, 4> box,

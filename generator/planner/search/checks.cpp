@@ -30,6 +30,10 @@ Result<void> check_one_group(const Layer& layer) {
   return require(layer.groups == 1, "{} groups; it takes 1", layer.groups);
 }
 
+Result<void> check_one_group_without_strides(const Layer& layer) {
+  return first_error({check_input_strides(layer), check_one_group(layer)});
+}
+
 Result<void> check_group_channels(const Layer& layer, std::int64_t least_in, std::int64_t least_out) {
   const std::int64_t group_in = layer.in_channels / layer.groups, group_out = layer.out_channels / layer.groups;
   return first_error({require(layer.groups == 1 || group_in >= least_in,
@@ -45,6 +49,16 @@ Result<void> check_no_dilation(const Layer& layer) {
     }
   }
   return {};
+}
+
+Result<void> check_dense(const Layer& layer) {
+  return first_error({check_one_group(layer), check_no_dilation(layer)});
+}
+
+Result<void> check_dense_pixels(const Layer& layer) {
+  return first_error(
+      {require(layer.layout == Layout::kNhwc, "layout nchw; it takes nhwc, whose pixels are rows of channels"),
+       check_dense(layer)});
 }
 
 std::unexpected<Error> fail_extent(const Layer& layer, std::int64_t multiple, std::int64_t bytes) {

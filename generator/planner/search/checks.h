@@ -29,10 +29,16 @@ using Checks = std::vector<Result<void>>;
 
 /// Errors: the layer has an input stride, which is the stride of a layer whose gradient is wanted.
 [[nodiscard]] Result<void> check_input_strides(const Layer& layer);
+/// Errors: that, or the layer has groups.
+[[nodiscard]] Result<void> check_one_group_without_strides(const Layer& layer);
 
-/// Errors: the layer has groups, or a kernel of several taps with dilation.
+/// Errors: the layer has groups, or a kernel of several taps with dilation; of both, the first.
 [[nodiscard]] Result<void> check_one_group(const Layer& layer);
 [[nodiscard]] Result<void> check_no_dilation(const Layer& layer);
+[[nodiscard]] Result<void> check_dense(const Layer& layer);
+
+/// Errors: the layer is not nhwc, whose pixels are rows of channels; or those of check_dense().
+[[nodiscard]] Result<void> check_dense_pixels(const Layer& layer);
 
 /// Errors: the layer has groups of fewer channels than products are worth, input and output.
 [[nodiscard]] Result<void> check_group_channels(const Layer& layer, std::int64_t least_in = 16,

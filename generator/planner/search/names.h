@@ -76,4 +76,14 @@ template <typename T, std::size_t m, std::size_t n>
   }(std::make_index_sequence<m>(), std::make_index_sequence<n>());
 }
 
+/// The index of a name in a list of constants that has it.
+template <std::size_t n>
+[[nodiscard]] consteval std::size_t index_of(const std::array<std::string_view, n>& names, std::string_view name) {
+  std::size_t index = 0;
+  while (names.at(index) != name) {
+    ++index;
+  }
+  return index;
+}
+
 }  // namespace convtgen

@@ -61,6 +61,12 @@ struct FactsOf : LayerFacts {
   mutable BlockConstants<Block> constants;  // a cache: holds the block at hand
 };
 
+// CONVTGEN_BLOCK_AND_FACTS(FactsOf, (rows, 1), (flat, false), ...): a planner's Block, and what its choice depends on:
+// its Facts, FactsOf<Block> or another template of facts.
+#define CONVTGEN_BLOCK_AND_FACTS(FactsTemplate, ...) \
+  CONVTGEN_BLOCK(Block, __VA_ARGS__);                \
+  using Facts = FactsTemplate<Block>
+
 /// As many stages as fit into so many bytes of shared memory, of a block's constant, by steps down from `most`; false
 /// where fewer than `least` do.
 template <typename F>
@@ -124,7 +130,8 @@ struct Planner {
   static constexpr bool kServesGradInput = false;          // Template::serves_grad_input
   static constexpr bool kTakesDepth = false;               // Template::takes_depth
   static constexpr bool kIsRanked = true;                  // Template::is_ranked
-  static constexpr bool kNeedsShape = false;               // refuses problems whose planned sizes have no shape
+  static constexpr bool kNeedsShape = false;               // refuses problems whose planned sizes have no shape,
+  static constexpr bool kNeedsOutputs = false;             // or one without outputs
   static constexpr std::size_t kMostPlans = 16;            // of the fastest blocks
 
   /// What the template asks of a layer, whatever its sizes. The driver has checked the target, the compute mode, and
@@ -132,9 +139,9 @@ struct Planner {
   static Checks checks(const Layer&) { return {}; }
   /// The same at the sizes that are planned for.
   static Checks size_checks(const F&) { return {}; }
-  /// All parameters except the block's.
+  /// All parameters except the block's; the driver adds the axis of depth where the template takes it.
   static Parameters parameters(const Problem& problem) {
-    return with_product_types(layer_parameters(problem.layer), problem.layer.dtype);
+    return with_product_types(layer_parameters(problem.layer), problem.layer);
   }
   /// Errors: why a block is left out, as one is whose grid can't count the layer's sizes. Where none is left, that of
   /// the fastest refuses the problem.
@@ -158,7 +165,17 @@ struct ExchangingPlanner : WarpgroupPlanner<F, kWanted> {
   static constexpr bool kServesGradInput = true;
 
   static Parameters parameters(const Problem& problem) {
-    return with_product_types(product_parameters(problem.layer), problem.layer.dtype);
+    return with_product_types(product_parameters(problem.layer), problem.layer);
+  }
+};
+
+/// One of these whose warps make products, of layers of three axes too, and of strided gradients.
+template <typename F, const auto& kWanted>
+struct VolumePlanner : ExchangingPlanner<F, kWanted> {
+  static constexpr bool kTakesDepth = true;
+
+  static Parameters parameters(const Problem& problem) {
+    return with_product_types(volume_parameters(problem.layer), problem.layer);
   }
 };
 
@@ -183,12 +200,17 @@ template <typename T>
   return program;
 }
 
+template <typename T>
+[[nodiscard]] Parameters parameters_of(const Problem& problem) {
+  return T::kTakesDepth ? with_depth(T::parameters(problem), problem.layer) : T::parameters(problem);
+}
+
 /// Errors: the sizes have no shape where the planner needs one, or the program has no such constant.
 template <typename T>
 [[nodiscard]] Result<typename T::Facts> facts_of(const Problem& problem, const InputSizes& sizes,
                                                  const ConstantProgram& program, const Parameters& parameters) {
   LayerFacts facts(problem, sizes);
-  if (T::kNeedsShape && facts.misfit) {
+  if ((T::kNeedsShape || T::kNeedsOutputs) && facts.misfit) {
     return std::unexpected(*std::move(facts.misfit));
   }
   auto constants = BlockConstants<typename T::Block>::make(program, parameters, T::kMembers, T::kNames);
@@ -241,13 +263,15 @@ template <typename T>
   if (!checked) {
     return std::unexpected(std::move(checked.error()));
   }
-  const Parameters parameters = T::parameters(problem);
+  const Parameters parameters = parameters_of<T>(problem);
   const ConstantProgram& program = other != nullptr ? *other : program_of<T>(of);
   const auto facts = facts_of<T>(problem, planned_sizes(problem.layer), program, parameters);
   if (!facts) {
     return std::unexpected(facts.error());
   }
-  if (checked = first_error(T::size_checks(*facts)); !checked) {
+  const auto outputs =
+      require(!T::kNeedsOutputs || facts->shape.output_elements > 0, "a batch of 0; there is nothing to compute");
+  if (checked = first_error({outputs, first_error(T::size_checks(*facts))}); !checked) {
     return std::unexpected(std::move(checked.error()));
   }
   const Result<std::vector<Block>> blocks = T::blocks(*facts);
@@ -269,8 +293,8 @@ template <typename T>
       continue;
     }
     Chosen chosen = T::chosen(*facts, block, facts->of(block));
-    const auto counted = first_error(
-        {T::check_block(*facts, block, facts->of(block)), check_bounds(problem.layer, chosen.grid.bounds)});
+    const auto counted =
+        first_error({T::check_block(*facts, block, facts->of(block)), check_bounds(problem.layer, chosen.grid.bounds)});
     if (counted) {
       plans.push_back(plan_of<T>(of, parameters, *facts, block, std::move(chosen), seconds));
     } else if (checked) {
@@ -296,7 +320,7 @@ template <typename T>
 template <typename T>
 [[nodiscard]] std::optional<double> seconds_of(const Template& of, const Problem& problem, const Plan& plan,
                                                const InputSizes& sizes) {
-  const auto facts = facts_of<T>(problem, sizes, program_of<T>(of), T::parameters(problem));
+  const auto facts = facts_of<T>(problem, sizes, program_of<T>(of), parameters_of<T>(problem));
   if (!facts) {
     return std::nullopt;
   }

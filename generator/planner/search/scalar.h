@@ -32,9 +32,6 @@ struct GeneralPlanner : ScalarPlanner<F, kWanted> {
   static constexpr bool kIsRanked = false;
   static constexpr bool kTakesDepth = true;
 
-  static Parameters parameters(const Problem& problem) {
-    return with_depth(scalar_parameters(problem.layer, problem.direction), problem.layer);
-  }
   static double seconds(const F& f, const typename F::Block& b, Constants& c) {
     return scalar_seconds(f, T::chosen(f, b, c).grid);
   }

@@ -42,12 +42,9 @@ Result<void> check_target_and_compute(const Problem& problem, Features needs, st
   return {};
 }
 
-Result<void> check_warp_products(const Target& target, Compute compute, Features needs) {
-  return check_features(target, compute == Compute::kTf32   ? needs + Features{Feature::kMmaTf32}
-                                : compute == Compute::kBf16 ? needs + Features{Feature::kMmaBf16}
-                                                            : needs);
-}
+namespace {
 
+/// Errors: three products of f16 by a warp take longer than one of f32 without tensor cores.
 Result<void> check_split_products(const Target& target) {
   constexpr double kProducts = 3, kMultiplyAdds = 16 * 8 * 16;               // of a warp's product
   const double products = kProducts * target.sm.mma_cycles / kMultiplyAdds;  // cycles of an SM for a multiply-add
@@ -55,6 +52,17 @@ Result<void> check_split_products(const Target& target) {
   return require(products < others,
                  "three products of f16 take {:.2f} times as long as one of f32 without tensor cores; at most 1",
                  products / others);
+}
+
+}  // namespace
+
+Result<void> check_warp_products(const Target& target, Compute compute, Features needs) {
+  if (compute == Compute::kF32x3) {
+    return first_error({check_features(target, needs), check_split_products(target)});
+  }
+  return check_features(target, compute == Compute::kTf32   ? needs + Features{Feature::kMmaTf32}
+                                : compute == Compute::kBf16 ? needs + Features{Feature::kMmaBf16}
+                                                            : needs);
 }
 
 std::int64_t row_channels(const Layer& layer) {
@@ -65,10 +73,13 @@ std::int64_t product_type(Dtype dtype) {
   return dtype == Dtype::kF16 ? 0 : dtype == Dtype::kBf16 ? 1 : 2;
 }
 
-Parameters with_product_types(Parameters parameters, Dtype dtype) {
-  return with(std::move(parameters), {{"Element", TypeName{dtype == Dtype::kF32 ? "float" : "unsigned short"}},
-                                      {"Sum", TypeName{"float"}},
-                                      {"type", product_type(dtype)}});
+Parameters with_product_types(Parameters parameters, const Layer& layer) {
+  parameters.emplace("Sum", TypeName{"float"});
+  return layer.compute == Compute::kF32x3
+             ? std::move(parameters)
+             : with(std::move(parameters),
+                    {{"Element", TypeName{layer.dtype == Dtype::kF32 ? "float" : "unsigned short"}},
+                     {"type", product_type(layer.dtype)}});
 }
 
 }  // namespace convtgen

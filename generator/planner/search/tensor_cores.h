@@ -30,18 +30,17 @@ inline constexpr Features kWarpgroups = {Feature::kTma, Feature::kSetmaxnreg, Fe
                                                     std::span<const Compute> computes);
 
 /// Errors: the target lacks one of these features, or that of a warp's products in this mode; those of f16 are there
-/// with half the depth too, as far as `needs` says.
+/// with half the depth too, as far as `needs` says. Where values are split: three products of f16 by a warp take longer
+/// than one of f32 without tensor cores.
 [[nodiscard]] Result<void> check_warp_products(const Target& target, Compute compute, Features needs);
-
-/// Errors: three products of f16 by a warp take longer than one of f32 without tensor cores.
-[[nodiscard]] Result<void> check_split_products(const Target& target);
 
 /// Input channels of a stage whose pixels are rows of at most 128 bytes, in 16 bits: as few as have all, or 64.
 [[nodiscard]] std::int64_t row_channels(const Layer& layer);
 
 /// The template's parameter `type`, a WgmmaType (templates/device/printed.h), of products of elements of this type.
 [[nodiscard]] std::int64_t product_type(Dtype dtype);
-/// Parameters with those of such products, which are added in fp32, beside them.
-[[nodiscard]] Parameters with_product_types(Parameters parameters, Dtype dtype);
+/// Parameters with those of such products, which are added in fp32, beside them; where values are split in two of f16,
+/// with the type of their sums alone.
+[[nodiscard]] Parameters with_product_types(Parameters parameters, const Layer& layer);
 
 }  // namespace convtgen
