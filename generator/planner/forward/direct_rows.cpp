@@ -155,6 +155,22 @@ std::int64_t most_accumulators(const Layer& layer) {
   return layer.dtype == Dtype::kF64 ? output_rows::kMostAccumulators / 2 : output_rows::kMostAccumulators;
 }
 
+/// Whether a thread may have so many channels: even parts of a group, of one only where four don't divide it.
+bool shares_group(const Facts& f, const Block& b) {
+  const std::int64_t channels = b.channels_per_thread;
+  const bool is_wanted = channels == 8 || channels == 4 || channels <= 2 || channels == f.group_out;
+  return f.group_out % channels == 0 && is_wanted && (channels > 1 || f.group_out % 4 != 0);
+}
+
+/// How a thread with so many channels and columns stores, and the lanes of its warp; false where it has too many.
+bool choose_thread(const Facts& f, Block& b) {
+  const std::int64_t products = b.channels_per_thread * b.columns_per_thread;
+  b.vector = vector_of(f, b.channels_per_thread);
+  return products * f.phases <= most_accumulators(f.layer) && outputs_of_thread(f, b) <= kMostOutputs &&
+         products * f.columns.kernel <= kMostUnrolled &&
+         (b.columns_per_thread == 1 || b.columns_per_thread <= f.positions(kWidth)) && choose_lanes(f, b);
+}
+
 struct DirectRows : output_rows::RowPlanner<Facts, kConstants> {
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
 
@@ -167,22 +183,11 @@ struct DirectRows : output_rows::RowPlanner<Facts, kConstants> {
   }
   static Blocks blocks(const Facts& f) {
     std::int64_t least_bytes = kNone;
-    const std::int64_t most_acc = most_accumulators(f.layer);
     return BlockChoices(Block{.asynchronous = f.target.features.has(Feature::kCpAsync) && f.bytes >= 4})
         .each(&Block::channels_per_thread, {8, 7, 6, 5, 4, 3, 2, 1})
-        .keep([&](const Block& b) {
-          const std::int64_t channels = b.channels_per_thread;
-          const bool is_wanted = channels == 8 || channels == 4 || channels <= 2 || channels == f.group_out;
-          return f.group_out % channels == 0 && is_wanted && (channels > 1 || f.group_out % 4 != 0);
-        })
+        .keep([&](const Block& b) { return shares_group(f, b); })
         .each(&Block::columns_per_thread, {8, 4, 2, 1})
-        .keep([&](Block& b) {
-          const std::int64_t products = b.channels_per_thread * b.columns_per_thread;
-          b.vector = vector_of(f, b.channels_per_thread);
-          return products * f.phases <= most_acc && outputs_of_thread(f, b) <= kMostOutputs &&
-                 products * f.columns.kernel <= kMostUnrolled &&
-                 (b.columns_per_thread == 1 || b.columns_per_thread <= f.positions(kWidth)) && choose_lanes(f, b);
-        })
+        .keep([&](Block& b) { return choose_thread(f, b); })
         .into([&](Block b, std::vector<Block>& out) {
           for (const std::int64_t warps : {kMostWarps, kMostWarps / 2}) {
             choose_warps(f, warps, b);
@@ -194,7 +199,7 @@ struct DirectRows : output_rows::RowPlanner<Facts, kConstants> {
           return least_bytes == kNone
                      ? fail(fmt::format("{} column phases, {} of them with taps; a thread makes at most {} outputs "
                                         "of a row, of {} accumulators",
-                                        f.columns.stride, f.phases, kMostOutputs, most_acc))
+                                        f.columns.stride, f.phases, kMostOutputs, most_accumulators(f.layer)))
                      : output_rows::fail_tile(f, least_bytes);
         });
   }

@@ -5,7 +5,6 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/forward/f32x3_gemm_block.h"
-#include "generator/planner/search/checks.h"
 
 namespace convtgen {
 namespace planners::f32x3_gemm {

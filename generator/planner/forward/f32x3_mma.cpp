@@ -8,8 +8,6 @@
 #include "generator/planner/forward/mma_window.h"
 #include "generator/planner/forward/window.h"
 #include "generator/planner/search/block_choices.h"
-#include "generator/planner/search/checks.h"
-#include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/roofline.h"
 

@@ -2,21 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <numeric>
-#include <tuple>
-#include <utility>
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/forward/mma_window.h"
 #include "generator/planner/forward/window.h"
 #include "generator/planner/search/block_choices.h"
-#include "generator/planner/search/checks.h"
-#include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/roofline.h"
-#include "generator/planner/search/tensor_cores.h"
 
 namespace convtgen {
 namespace planners::mma_gemm {

@@ -60,6 +60,25 @@ std::int64_t wanted_registers(const Facts& f, const Block& b) {
   return round_up(accumulators(f, b) + loaded + kOtherRegisters, 8);
 }
 
+/// Whether a stage's channels are those of one product, or no more than the layer's and the limit.
+bool has_channels(const Facts& f, const Block& b, std::int64_t product_k) {
+  return b.block_k == product_k || (b.block_k <= kMostBlockK && b.block_k < 2 * f.layer.in_channels);
+}
+
+/// Whether a tile's rows are about the image's, and one copy brings what they read.
+bool has_rows(const Facts& f, const Block& b) {
+  return (b.tile_h == 1 || b.tile_h < 2 * positions_h(f, b)) && f.of(b)[kStagedRows] <= kMostBox;
+}
+
+/// As many warps as have the positions of a tile; false where a block or a thread can't have that many.
+bool choose_warps(const Facts& f, Block& b) {
+  Constants& c = f.of(b);
+  b.warps = ceil_div(ceil_div(c[kPositions], c[kChunk]), b.warp_chunks);
+  const std::int64_t products = c[kKSteps] * c[kShifts] * c[kRowTiles] * b.warp_chunks * c[kVector];
+  return b.warps >= kLeastWarps && b.warps <= kMostWarps && products <= kMostProducts &&
+         accumulators(f, b) <= kMostAccumulators;
+}
+
 /// Widths of staged rows that make all columns by different numbers of tiles, and lie in banks as lanes read them.
 std::set<std::int64_t> widths(const Facts& f, Block b) {
   const std::int64_t step = f.of(b)[kVector];
@@ -139,22 +158,12 @@ struct MmaPhases : Planner<Facts, kConstants> {
     const std::int64_t product_k = 32 / f.bytes;
     return BlockChoices(Block())
         .each(&Block::block_k, {product_k, 2 * product_k, 4 * product_k})
-        .keep([&](const Block& b) {
-          return b.block_k == product_k || (b.block_k <= kMostBlockK && b.block_k < 2 * f.layer.in_channels);
-        })
+        .keep([&](const Block& b) { return has_channels(f, b, product_k); })
         .each(&Block::tile_h, {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 24, 25, 32})
-        .keep([&](const Block& b) {
-          return (b.tile_h == 1 || b.tile_h < 2 * positions_h(f, b)) && f.of(b)[kStagedRows] <= kMostBox;
-        })
+        .keep([&](const Block& b) { return has_rows(f, b); })
         .each(&Block::staged_columns, [&](const Block& b) { return widths(f, b); })
         .up_to(&Block::warp_chunks, kMostWarpChunks)
-        .keep([&](Block& b) {
-          Constants& c = f.of(b);
-          b.warps = ceil_div(ceil_div(c[kPositions], c[kChunk]), b.warp_chunks);
-          const std::int64_t products = c[kKSteps] * c[kShifts] * c[kRowTiles] * b.warp_chunks * c[kVector];
-          return b.warps >= kLeastWarps && b.warps <= kMostWarps && products <= kMostProducts &&
-                 accumulators(f, b) <= kMostAccumulators;
-        })
+        .keep([&](Block& b) { return choose_warps(f, b); })
         .up_to(&Block::blocks_per_sm, kMostBlocksOfSm)
         .keep([&](Block& b) { return fits_sm(f, b, least_bytes); })
         .or_fail([&] {

@@ -12,7 +12,6 @@
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/roofline.h"
-#include "generator/planner/search/tensor_cores.h"
 
 namespace convtgen {
 namespace planners::mma_pixels {

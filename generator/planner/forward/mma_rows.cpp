@@ -9,7 +9,6 @@
 #include "generator/layer/phases.h"
 #include "generator/planner/forward/output_rows.h"
 #include "generator/planner/search/block_choices.h"
-#include "generator/planner/search/bounds.h"
 #include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"

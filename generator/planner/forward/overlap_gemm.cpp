@@ -210,6 +210,18 @@ bool may_copy(const Facts& f, std::int64_t channels) {
          (channels == f.layer.out_channels || channels * tap_count(f.layer) % 8 == 0);
 }
 
+/// Whether a thread's accumulators suffice for the block's channels, of a tile that it chooses.
+bool choose_copied_tile(const Facts& f, Block& b) {
+  b.copied_weights = may_copy(f, b.block_c);
+  return b.thread_tiles * f.of(b)[kInstructionN] / 2 <= f.of(b)[kMostAccumulators] &&
+         choose_tile(f, 64 * b.warpgroups * b.thread_tiles, b);
+}
+
+/// Whether so many blocks of an SM have registers, and shared memory for stages.
+bool fits_sm(const Facts& f, Block& b) {
+  return wanted_registers(f, b) <= registers_of_thread(128 * b.warpgroups * b.blocks_per_sm) && choose_stages(f, b);
+}
+
 /// What tensor copies of NCHW want: rows of pixels that are whole vectors.
 Result<void> check_planes(const Axis& rows, const Axis& columns) {
   if (!rows.extent || !columns.extent) {
@@ -263,16 +275,9 @@ struct OverlapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
     return BlockChoices(Block{.block_k = row_channels(f.layer)})
         .each(&Block::block_c, channel_choices(f))
         .each(&Block::warpgroups, &Block::thread_tiles, {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {2, 2}})
-        .keep([&](Block& b) {
-          b.copied_weights = may_copy(f, b.block_c);
-          return b.thread_tiles * f.of(b)[kInstructionN] / 2 <= f.of(b)[kMostAccumulators] &&
-                 choose_tile(f, 64 * b.warpgroups * b.thread_tiles, b);
-        })
+        .keep([&](Block& b) { return choose_copied_tile(f, b); })
         .up_to(&Block::blocks_per_sm, kMostBlocksOfSm)
-        .keep([&](Block& b) {
-          const std::int64_t registers = registers_of_thread(128 * b.warpgroups * b.blocks_per_sm);
-          return wanted_registers(f, b) <= registers && choose_stages(f, b);
-        })
+        .keep([&](Block& b) { return fits_sm(f, b); })
         .or_fail("{} taps, {}x{} for an output, and {} input channels: no tile fits registers and shared memory",
                  tap_count(f.layer), ceil_div(f.rows.kernel, f.rows.stride),
                  ceil_div(f.columns.kernel, f.columns.stride), f.layer.in_channels);

@@ -5,8 +5,6 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/forward/shift_gemm_block.h"
-#include "generator/planner/search/checks.h"
-#include "generator/planner/search/tensor_cores.h"
 
 namespace convtgen {
 namespace planners::shift_gemm {

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <utility>
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/grad_weight/choices.h"
