@@ -158,7 +158,7 @@ namespace convtgen {
   FACTOR(f32x3_mma_add, 3, "instructions to add an accumulator to its total, and to clear it") \
   FACTOR(mma_pixels_copy, 7, "instructions for an asynchronous copy of input") \
   FACTOR(mma_pixels_l2, 44.86, "bytes a cycle from L2, of the copies of pixels and weights") \
-  FACTOR(mma_pixels_wait, 0.6355, "times a stage's work that an SM waits, of which its warps hide their share") \
+  FACTOR(mma_pixels_wait, 0.6355, "times a stage's work that an SM waits; its warps hide their share") \
   FACTOR(mma_pixels_stage, 104.8, "of a stage's barrier, which other blocks hide") \
   FACTOR(mma_pixels_begin, 5625, "of a tile, until its first stage has come, which other blocks hide") \
   FACTOR(mma_pixels_phases, 3, "times as long for stores that share sectors with those of other phases, NCHW") \
@@ -169,7 +169,7 @@ namespace convtgen {
   FACTOR(mma_grad_weight_line, 0.93, "wavefronts for a line of memory that a warp loads single elements of") \
   FACTOR(mma_grad_weight_split, 140, "the same for eight values that are split") \
   FACTOR(mma_grad_weight_output, 35, "instructions for an output") \
-  FACTOR(mma_grad_weight_wait, 4.6, "times a stage's work that an SM waits, of which its warps hide their share") \
+  FACTOR(mma_grad_weight_wait, 4.6, "times a stage's work that an SM waits; its warps hide their share") \
   FACTOR(mma_grad_weight_stage, 210, "of a stage's barrier, which other blocks hide") \
   FACTOR(mma_grad_weight_latency, 970, "until what goes through registers has come, for each strip of products") \
   FACTOR(mma_grad_weight_begin, 3300, "until a first stage has come, and until the last outputs are stored") \
