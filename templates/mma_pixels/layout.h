@@ -20,6 +20,9 @@ constexpr int kTaps = P::kernel_d * P::kernel_h * P::kernel_w;
 constexpr bool kHasDepth = P::depth != 1 || P::kernel_d != 1 || P::stride_d != 1 || P::input_stride_d != 1 ||
                            P::padding_d != 0 || P::output_padding_d != 0;
 constexpr int kPhases = P::stride_d * P::stride_h * P::stride_w;
+// Whether the phases of some positions follow one another: in nchw sectors have elements of several phases, which meet
+// in L2 then.
+constexpr bool kPhasesTogether = !P::channels_last && kPhases > 1;
 
 // Pixels as products read them: with channels last, as x is or is arranged before; then a group is whole vectors.
 constexpr int kGroupChannels = P::channels_last ? kGroupIn : ceil_div(kGroupIn, kVector) * kVector;

@@ -445,15 +445,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 
 #pragma unroll 1
   for (int index = blockIdx.x / kNTiles; index < kPhases * tiles; index += next_tile) {
-    const int phase = kPhases == 1 ? 0 : index / tiles;
+    const int phase = kPhases == 1 ? 0 : kPhasesTogether ? index % kPhases : index / tiles;
     const PhaseAxis planes =
         axis_of_phase(phase / (P::stride_h * P::stride_w), P::kernel_d, P::stride_d, P::padding_d, P::dilation_d);
     const PhaseAxis rows =
         axis_of_phase(phase / P::stride_w % P::stride_h, P::kernel_h, P::stride_h, P::padding_h, P::dilation_h);
     const PhaseAxis columns = axis_of_phase(phase % P::stride_w, P::kernel_w, P::stride_w, P::padding_w, P::dilation_w);
     __syncthreads();  // all have read what the tile before has in shared memory
-    find_positions(shared, static_cast<long long>(index - phase * tiles) * P::block_m, thread, planes, rows, columns,
-                   batch, in_d, in_h, in_w, out_d, out_h, out_w);
+    find_positions(shared,
+                   static_cast<long long>(kPhasesTogether ? index / kPhases : index - phase * tiles) * P::block_m,
+                   thread, planes, rows, columns, batch, in_d, in_h, in_w, out_d, out_h, out_w);
     find_taps(taps, thread, planes, rows, columns, in_h, in_w);
     __syncthreads();
     Places places;

@@ -161,7 +161,6 @@ namespace convtgen {
   FACTOR(mma_pixels_wait, 0.6355, "times a stage's work that an SM waits; its warps hide their share") \
   FACTOR(mma_pixels_stage, 104.8, "of a stage's barrier, which other blocks hide") \
   FACTOR(mma_pixels_begin, 5625, "of a tile, until its first stage has come, which other blocks hide") \
-  FACTOR(mma_pixels_phases, 3, "times as long for stores that share sectors with those of other phases, NCHW") \
   FACTOR(mma_grad_weight_copied, 68, "bytes a cycle that shared memory takes of positions, staged or rounded") \
   FACTOR(mma_grad_weight_copy, 12, "instructions for an asynchronous copy of positions") \
   FACTOR(mma_grad_weight_pixel, 105, "the same to find where 32 pixels are in memory") \

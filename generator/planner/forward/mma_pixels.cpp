@@ -159,8 +159,7 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
                          c.number(kInputPixelBytes) / f.target.bytes_per_second;
     const std::int64_t piece = std::min(8 * f.bytes, std::max(f.bytes, 32 / f.columns.stride));
     return f.target.launch_seconds + moved +
-           (f.columns.stride > 1 ? f.factors.mma_pixels_phases : 1) *
-               piece_seconds(f.target, static_cast<double>(f.shape.output_elements * f.bytes), piece);
+           piece_seconds(f.target, static_cast<double>(f.shape.output_elements * f.bytes), piece);
   }
   static bool alike(const Block& one, const Block& other) {
     return one.block_m == other.block_m && one.block_n == other.block_n && one.warps_m == other.warps_m;
