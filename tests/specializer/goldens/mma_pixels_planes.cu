@@ -229,11 +229,11 @@ struct PhaseAxis {
 };
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
-__device__ __forceinline__ PhaseAxis axis_of_phase(int number) {
+__device__ __forceinline__ PhaseAxis axis_of_phase() {
   PhaseAxis axis;
   axis.first = 0;
-  axis.phase = floor_mod(axis.first + number, 1);
-  axis.taps = number < 1 && number < 1 ? 1 - axis.first : 0;
+  axis.phase = floor_mod(axis.first, 1);
+  axis.taps = 1 - axis.first;
   axis.offset = -floor_div(axis.first, 1);
   return axis;
 }
@@ -489,12 +489,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
 
   #pragma unroll 1
   for (int index = blockIdx.x / 4; index < 4 * tiles; index += next_tile) {
-    const int phase = index / tiles;
-    const PhaseAxis planes = axis_of_phase(phase / 4);
-    const PhaseAxis rows = axis_of_phase_2(phase / 2 % 2);
+    const int phase = index % 4;
+    const PhaseAxis planes = axis_of_phase();
+    const PhaseAxis rows = axis_of_phase_2(phase / 2);
     const PhaseAxis columns = axis_of_phase_2(phase % 2);
     __syncthreads();  // all have read what the tile before has in shared memory
-    find_positions(shared, static_cast<long long>(index - phase * tiles) * 128, thread, rows, columns, batch);
+    find_positions(shared, static_cast<long long>(index / 4) * 128, thread, rows, columns, batch);
     find_taps(taps, thread, rows, columns);
     __syncthreads();
     Places places;
