@@ -13,6 +13,7 @@
 #include "device/async_copy.h"
 #include "device/barrier.h"
 #include "device/call_sizes.h"
+#include "device/depth.h"
 #include "device/grid.h"
 #include "device/instruction.h"
 #include "device/memory.h"
@@ -39,14 +40,20 @@ __host__ __device__ constexpr int larger(int a, int b) {
   return a > b ? a : b;
 }
 
+__host__ __device__ constexpr int smaller(int a, int b) {
+  return a < b ? a : b;
+}
+
 constexpr int kConsumers = 256;
 constexpr int kProducers = P::producers;
-constexpr int kProducerRegisters = kProducers == 128 ? 88 : 72;  // of a thread
-constexpr int kConsumerRegisters = kProducers == 128 ? 208 : 184;
+// Volumes: layers with more than one plane, or more of an axis of depth than a kernel of one tap.
+constexpr bool kVolume = P::depth != 1 || P::kernel_d != 1 || P::stride_d != 1 || P::padding_d != 0 ||
+                         P::output_padding_d != 0;
+constexpr int kProducerRegisters = kProducers != 128 ? 72 : kVolume ? 120 : 88;  // of a thread
+constexpr int kConsumerRegisters = kProducers != 128 ? 184 : kVolume ? 192 : 208;
 #include "device/roles.h"
 
 constexpr bool kFlat = P::flat;
-constexpr bool kVolume = false;
 constexpr int kStagers = P::producers;
 constexpr int kUnitSharers = 1;
 constexpr int kPackers = 256;  // threads of a block that packs weights
@@ -81,7 +88,8 @@ constexpr int kHaloW = (kWindowW - 1) * kStepW;
 // its own, with its phase's accumulators.
 constexpr int kPaddedH = P::fused_phases ? kWindowH * P::stride_h : P::kernel_h;
 constexpr int kPaddedW = P::fused_phases ? kWindowW * P::stride_w : P::kernel_w;
-constexpr int kInstructionN = (P::fused_phases ? kPhases : 1) * P::block_n;  // of a product
+constexpr int kPlaneColumns = (P::fused_phases ? kPhases : 1) * P::block_n;
+constexpr int kInstructionN = P::kernel_d * kPlaneColumns;  // of a product
 constexpr int kAccArrays = P::fused_phases ? 1 : kPhases;
 constexpr int kTaps = P::fused_phases ? kWindowH * kWindowW : kPaddedH / kPhaseGroups * kPaddedW;  // of a block
 constexpr int kChannelTiles = ceil_div(kMadeChannels, P::block_n);
@@ -121,7 +129,7 @@ static_assert(P::block_k % kInstructionK == 0, "a k-block is whole products");
 static_assert(kPositions % (64 * (2 / kTeams)) == 0 && P::tile_w % P::part_w == 0 &&
                   P::tile_h % (64 / P::part_w) == 0 && (!kFlat || (P::tile_h == 1 && P::part_w == 64)),
               "warpgroups make whole parts");
-constexpr int kMostAccumulators = 160;  // of a thread
+constexpr int kMostAccumulators = kVolume && kPhases * P::stride_d > 1 ? 128 : 160;  // of a thread
 static_assert(kInstructionN <= 256 && kAccArrays * kInstructionN * kParts / 2 <= kMostAccumulators,
               "the accumulators fit the registers");
 static_assert(kPhaseGroups == 1 || kPaddedH % P::stride_h == 0,
@@ -136,7 +144,9 @@ static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
                   (kPixels % P::vector == 0 && (!kFlat || kPixels == kPositions)),
               "pixels that are loaded together are of one row");
 static_assert(!P::channels_last || P::vector == 1 || P::vector == kVector, "a unit is loaded as it lies");
-static_assert(!P::ping_pong || P::stages > kKBlocks,
+static_assert(P::kernel_d == 1 || P::dilation_d == 1, "adjacent depth taps make adjacent planes");
+static_assert(kVolume || P::tile_d == 1, "a plane has no depth to go along");
+static_assert(!P::ping_pong || (!kVolume && P::stages > kKBlocks),
               "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart");
 static_assert(P::stages >= P::prefetch_stages + 2,
               "the stage that consumers wait for is not held back by copies of later ones");
@@ -148,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   constexpr int kKernelColumns = kPaddedW / kPhaseBlocks;  // that serve an output channel's phases
-  constexpr int kKernel = kPaddedH * kKernelColumns;
+  constexpr int kKernel = P::kernel_d * kPaddedH * kKernelColumns;
   constexpr int kOut = kChannelTiles * P::block_n;
   // A thread packs a unit: 16 bytes of one output channel and kernel tap. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
@@ -156,7 +166,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     const int tap = static_cast<int>(P::weight_channels_last ? i / kOut % kKernel : i % kKernel);
     const int co = static_cast<int>(P::weight_channels_last ? i % kOut : i / kKernel % kOut);
     const int unit = static_cast<int>(i / (kKernel * kOut));
-    const int kh = tap / kKernelColumns;
+    const int kd = P::kernel_d == 1 ? 0 : tap / (kPaddedH * kKernelColumns);
+    const int kh = P::kernel_d == 1 ? tap / kKernelColumns : tap / kKernelColumns % kPaddedH;
     const int kw = kPhaseBlocks == 1 ? tap % kKernelColumns
                                      : tap % kKernelColumns / kPhaseColumns * P::stride_w +
                                            co % kPhaseBlocks * kPhaseColumns + tap % kPhaseColumns;
@@ -171,8 +182,10 @@ extern "C" __global__ void __launch_bounds__(kPackers)
         const int ci = unit * kVector + (P::type == kWgmmaTf32 ? word : 2 * word + half);
         Element value = 0;
         if (exists && (P::in_channels % P::block_k == 0 || ci < P::in_channels)) {
-          value = weight[product_weight_offset(static_cast<WeightIndex>(ci), co / kPhaseBlocks, kh * P::kernel_w + kw,
-                                               P::in_channels, P::out_channels, P::kernel_h * P::kernel_w)];
+          value = weight[product_weight_offset(static_cast<WeightIndex>(ci), co / kPhaseBlocks,
+                                               (P::kernel_d == 1 ? kh : kd * P::kernel_h + kh) * P::kernel_w + kw,
+                                               P::in_channels, P::out_channels,
+                                               P::kernel_d * P::kernel_h * P::kernel_w)];
         }
         if constexpr (P::type == kWgmmaTf32) {
           halves[half] = operand(__float_as_uint(value));
@@ -186,6 +199,9 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     const int row = kh % P::stride_h % P::phase_rows;
     int place = 0;  // of the tap among the block's
     int column = column_of_channel(co % P::block_n);
+    if (P::kernel_d > 1) {
+      column += kd * kPlaneColumns;
+    }
     if (P::fused_phases) {
       place = kh / P::stride_h * kWindowW + kw / P::stride_w;
       column += (row * kPhaseColumns + kw % kPhaseColumns) * P::block_n;
@@ -288,8 +304,16 @@ __host__ __device__ constexpr bool has_taps(int phase) {
 }
 
 // A part's accumulator of a phase and the thread's i-th channel, for its row of that half.
-__device__ __forceinline__ float acc_of(const Accumulators (&acc)[kAccArrays], int phase, int i, int half) {
+__device__ __forceinline__ float acc_of(const Accumulators (&acc)[kAccArrays], int depth_tap, int phase, int i,
+                                        int half) {
   const int column = i / 2 * 4 + half * 2 + i % 2;
+  if (kVolume) {
+    const int of_plane = smaller(depth_tap, P::kernel_d - 1) * (kPlaneColumns / 2);
+    return depth_tap >= P::kernel_d ? 0
+           : P::fused_phases        ? acc[0][of_plane + phase * (P::block_n / 2) + column]
+           : has_taps(phase)        ? acc[phase][of_plane + column]
+                                    : 0;
+  }
   return P::fused_phases ? acc[0][phase * (P::block_n / 2) + column] : has_taps(phase) ? acc[phase][column] : 0;
 }
 
@@ -306,9 +330,10 @@ constexpr bool kRoundsTwo = kStoresChannels && P::store == 1 && kBytes == 2;
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
 // block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
 __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kAccArrays], Element* __restrict__ y,
-                                            const float* bias, const Tile& tile, int first_part, int row, int channel,
-                                            int left, int first_out, const int phase_row, const int batch,
-                                            const int in_h, const int in_w, const int out_h, const int out_w) {
+                                            const float* bias, const Tile& tile, int plane, int depth_tap, int first_part,
+                                            int row, int channel, int left, int first_out, const int phase_row, const int batch,
+                                            const int in_h, const int in_w, const int out_d, const int out_h,
+                                            const int out_w) {
   float bias_registers[kHasBiasRegisters ? kOwn : 1];
   if (kHasBiasRegisters) {
 #pragma unroll
@@ -323,7 +348,7 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
       const int of_tile = first_part + part;
       const int place = row + 8 * half;                              // in the part
       const int at = kFlat ? tile.m_x + of_tile * 64 + place : 0;  // in the sequence
-      const int image = kFlat ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
+      const int image = kFlat && !kVolume ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
       const int m_y = kFlat ? at / (in_w + kGapW) % (in_h + kGapH)
                               : tile.m_y + of_tile / kAcross * (64 / P::part_w) + place / P::part_w;
       const int m_x = kFlat ? at % (in_w + kGapW) : tile.m_x + of_tile % kAcross * P::part_w + place % P::part_w;
@@ -332,16 +357,17 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
         const int oy = m_y * P::stride_h + phase_row + phase / kPhaseColumns - P::padding_h;
         const int ox = m_x * P::stride_w + phase % kPhaseColumns - P::padding_w;
         if (oy >= 0 && oy < out_h && (kPhaseBlocks > 1 || ox >= 0) && (kPhaseBlocks > 1 || ox < out_w) &&
-            (!kFlat || image < batch)) {
+            (!kFlat || (kVolume ? at < (in_h + kGapH) * (in_w + kGapW) : image < batch))) {
           if (kStoresChannels) {
-            Element* to = y + ((static_cast<long long>(image) * out_h + oy) * out_w + ox) * P::out_channels;
+            Element* to =
+                y + (((static_cast<long long>(image) * out_d + plane) * out_h + oy) * out_w + ox) * P::out_channels;
             if (kRoundsTwo) {
 #pragma unroll
               for (int first = 0; first < P::block_n / 4; first += 2) {
                 float values[2];
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
-                  values[i] = epilogue(acc_of(acc[part], phase, first + i, half),
+                  values[i] = epilogue(acc_of(acc[part], depth_tap, phase, first + i, half),
                                        kHasBiasRegisters ? bias_registers[first + i]
                                        : P::has_bias     ? bias[own_channel(channel, first + i)]
                                                          : 0);
@@ -365,7 +391,7 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
                   float values[P::store];
 #pragma unroll
                   for (int i = 0; i < P::store; ++i) {
-                    values[i] = epilogue(acc_of(acc[part], phase, first + i, half), kHasBiasRegisters
+                    values[i] = epilogue(acc_of(acc[part], depth_tap, phase, first + i, half), kHasBiasRegisters
                                                                                         ? bias_registers[first + i]
                                                                                     : P::has_bias ? bias[own + i]
                                                                                                   : 0);
@@ -375,7 +401,9 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
               }
             }
           } else {
-            Element* to = y + (static_cast<long long>(image) * P::out_channels * out_h + oy) * out_w + ox;
+            Element* to =
+                y +
+                ((static_cast<long long>(image) * P::out_channels * out_d + plane) * out_h + oy) * out_w + ox;
 #pragma unroll
             for (int i = 0; i < P::block_n / 4; ++i) {
               const int own = own_channel(channel, i);
@@ -387,15 +415,16 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
                 float values[P::store];
 #pragma unroll
                 for (int v = 0; v < P::store; ++v) {
-                  values[v] = epilogue(acc_of(acc[part], phase + v, i, half), kHasBiasRegisters ? bias_registers[i]
+                  values[v] = epilogue(acc_of(acc[part], depth_tap, phase + v, i, half), kHasBiasRegisters ? bias_registers[i]
                                                                               : P::has_bias     ? bias[own]
                                                                                                 : 0);
                 }
                 if (kPhaseBlocks == 1) {
-                  store_together(to + static_cast<long long>(own) * out_h * out_w, values);
+                  store_together(to + static_cast<long long>(own) * out_d * out_h * out_w, values);
                 } else {
-                  store_together(to + static_cast<long long>((first_out + own) / kPhaseBlocks) * out_h * out_w + shift,
-                                 values);
+                  store_together(
+                      to + static_cast<long long>((first_out + own) / kPhaseBlocks) * out_d * out_h * out_w + shift,
+                      values);
                 }
               }
             }
@@ -406,21 +435,29 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
   }
 }
 
+// ---- Volumes ----
+
+#include "planes.h"
+
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     halo_gemm(const Element* __restrict__ x, const unsigned char* packed, const Element* __restrict__ bias,
-              Element* __restrict__ y, int batch, int height, int width) {
+              Element* __restrict__ y, int batch, int depth, int height, int width) {
+  const int in_d = input_depth(depth);
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
+  const int out_d = output_depth(in_d);
   const int out_h = output_rows(in_h);
   const int out_w = output_columns(in_w);
-  const int tiles_y = (in_h + (kBeyondH - kFirstH + P::tile_h - 1)) / P::tile_h;
-  const int tiles_x = (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
+  const int tiles_d = kVolume ? (in_d + (kBeyondD - kFirstD + P::tile_d - 1)) / P::tile_d : 1;
+  const int tiles_y = kFlat && kVolume ? 1 : (in_h + (kBeyondH - kFirstH + P::tile_h - 1)) / P::tile_h;
+  const int tiles_x = kFlat && kVolume ? ((in_h + kGapH) * (in_w + kGapW) + (kPositions - 1)) / kPositions
+                                       : (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
   const int tiles =
-      kFlat ? static_cast<int>(
+      kFlat && !kVolume ? static_cast<int>(
                     (static_cast<long long>(batch) * ((in_h + kGapH) * (in_w + kGapW)) + (kPositions - 1)) / kPositions)
-              : batch * tiles_y * tiles_x;
+              : batch * tiles_d * tiles_y * tiles_x;
 
   // The block's output channels and phase rows. Blocks that read the same input have adjacent indices.
   const int n_tile = blockIdx.x % kNTiles;
@@ -467,51 +504,56 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
     int issued = 0;  // stages
-    Words words;
-    Places places;
-    find_places(places, staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w, 1), thread, batch, 1, in_h, in_w);
-    if (P::copy_bytes == 0 && first_tile < tiles) {
-      load_batch(words, x, places, 0, 0, thread, 1, in_h,
-                 in_w);  // a batch is loaded before the one before it is written
-    }
-    for (int index = first_tile; index < tiles; index += next_tile) {
-      for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-        const int stage = stage_of(issued);
-        mbarrier_wait(&empty[stage], empty_parity(issued));
-        unsigned char* to = stages + stage * kStageBytes;
-        if (!P::resident && thread == 0) {
-          mbarrier_expect(&full[stage], kKBlockWeightBytes);
-          bulk_load(to + kInputBytes, block_weights + k_block * kKBlockWeightBytes, kKBlockWeightBytes, &full[stage]);
-        }
-        ++issued;
-        if (P::copy_bytes > 0) {
-          stage_input(to, x, places, k_block * P::block_k, thread);
-          async_copy_commit();
-          if (issued > P::prefetch_stages) {
-            async_copy_wait(P::prefetch_stages);
-            publish_stage(stages, full, stage_of(issued - 1 - P::prefetch_stages), thread);
+    if constexpr (kVolume) {
+      issued = produce_planes(x, block_weights, stages, full, empty, thread, first_tile, next_tile, tiles, tiles_y, tiles_x,
+                              batch, in_d, in_h, in_w, tiles_d);
+    } else {
+      Words words;
+      Places places;
+      find_places(places, staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w, tiles_d), thread, batch, in_d, in_h, in_w);
+      if (P::copy_bytes == 0 && first_tile < tiles) {
+        load_batch(words, x, places, 0, 0, thread, in_d, in_h,
+                   in_w);  // a batch is loaded before the one before it is written
+      }
+      for (int index = first_tile; index < tiles; index += next_tile) {
+        for (int k_block = 0; k_block < kKBlocks; ++k_block) {
+          const int stage = stage_of(issued);
+          mbarrier_wait(&empty[stage], empty_parity(issued));
+          unsigned char* to = stages + stage * kStageBytes;
+          if (!P::resident && thread == 0) {
+            mbarrier_expect(&full[stage], kKBlockWeightBytes);
+            bulk_load(to + kInputBytes, block_weights + k_block * kKBlockWeightBytes, kKBlockWeightBytes, &full[stage]);
           }
-        } else {
+          ++issued;
+          if (P::copy_bytes > 0) {
+            stage_input(to, x, places, k_block * P::block_k, thread);
+            async_copy_commit();
+            if (issued > P::prefetch_stages) {
+              async_copy_wait(P::prefetch_stages);
+              publish_stage(stages, full, stage_of(issued - 1 - P::prefetch_stages), thread);
+            }
+          } else {
 #pragma unroll
-          for (int part = 0; part < kBatches; ++part) {
-            store_batch(to, words, part, thread);
-            if (part + 1 < kBatches) {
-              load_batch(words, x, places, k_block * P::block_k, part + 1, thread, 1, in_h, in_w);
+            for (int part = 0; part < kBatches; ++part) {
+              store_batch(to, words, part, thread);
+              if (part + 1 < kBatches) {
+                load_batch(words, x, places, k_block * P::block_k, part + 1, thread, in_d, in_h, in_w);
+              }
             }
           }
-        }
-        // The next k-block, of this tile or of the next one.
-        const bool more = k_block + 1 < kKBlocks;
-        if (!more) {
-          find_places(places, staged_tile(index + next_tile, tiles_y, tiles_x, in_h, in_w, 1), thread, batch, 1, in_h,
-                      in_w);
-        }
-        if (P::copy_bytes == 0) {
-          if (more || index + next_tile < tiles) {
-            load_batch(words, x, places, more ? (k_block + 1) * P::block_k : 0, 0, thread, 1, in_h, in_w);
+          // The next k-block, of this tile or of the next one.
+          const bool more = k_block + 1 < kKBlocks;
+          if (!more) {
+            find_places(places, staged_tile(index + next_tile, tiles_y, tiles_x, in_h, in_w, tiles_d), thread, batch, in_d, in_h,
+                        in_w);
           }
-          fence_proxy_async();
-          mbarrier_arrive(&full[stage]);
+          if (P::copy_bytes == 0) {
+            if (more || index + next_tile < tiles) {
+              load_batch(words, x, places, more ? (k_block + 1) * P::block_k : 0, 0, thread, in_d, in_h, in_w);
+            }
+            fence_proxy_async();
+            mbarrier_arrive(&full[stage]);
+          }
         }
       }
     }
@@ -535,38 +577,47 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if (P::resident) {
       mbarrier_wait(resident, 0);
     }
-    for (int index = first_tile + team * next_tile; index < tiles; index += kTeams * next_tile) {
-      pin(acc);
-      for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-        const int stage = stage_of(consumed);
-        mbarrier_wait(&full[stage], full_parity(consumed));
-        const unsigned char* from = stages + stage * kStageBytes;
-        const unsigned char* weights = P::resident ? shared + k_block * kKBlockWeightBytes : from + kInputBytes;
-        wgmma_fence();
-        multiply_k_block(acc, from, wgmma_descriptor(weights, kInstructionN * 16, 128, 0), first_part,
-                         k_block > 0 ? 1 : 0);
-        wgmma_commit();
-        if (k_block > 0) {
-          wgmma_wait(1);  // the k-block before
-          if (lane == 0) {
-            mbarrier_arrive(&empty[stage_of(consumed - 1)]);
+    if constexpr (kVolume) {
+      Element* of_channels = kPhaseBlocks > 1   ? y
+                             : P::channels_last ? y + first_out
+                                                : y + static_cast<long long>(first_out) * out_d * out_h * out_w;
+      consume_planes(acc, of_channels, biases, shared, stages, full, empty, first_tile, next_tile, tiles, tiles_y, tiles_x,
+                     first_part, row, channel, kMadeChannels - first_out, first_out, phase_row, batch, in_d, in_h, in_w,
+                     out_d, out_h, out_w, tiles_d);
+    } else {
+      for (int index = first_tile + team * next_tile; index < tiles; index += kTeams * next_tile) {
+        pin(acc);
+        for (int k_block = 0; k_block < kKBlocks; ++k_block) {
+          const int stage = stage_of(consumed);
+          mbarrier_wait(&full[stage], full_parity(consumed));
+          const unsigned char* from = stages + stage * kStageBytes;
+          const unsigned char* weights = P::resident ? shared + k_block * kKBlockWeightBytes : from + kInputBytes;
+          wgmma_fence();
+          multiply_k_block(acc, from, wgmma_descriptor(weights, kInstructionN * 16, 128, 0), first_part,
+                           k_block > 0 ? 1 : 0);
+          wgmma_commit();
+          if (k_block > 0) {
+            wgmma_wait(1);  // the k-block before
+            if (lane == 0) {
+              mbarrier_arrive(&empty[stage_of(consumed - 1)]);
+            }
           }
+          ++consumed;
         }
-        ++consumed;
+        wgmma_wait(0);
+        pin(acc);
+        if (lane == 0) {
+          mbarrier_arrive(&empty[stage_of(consumed - 1)]);
+        }
+        consumed += (kTeams - 1) * kKBlocks;
+        const Tile tile = kFlat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x, tiles_d);
+        store_parts(acc,
+                    kPhaseBlocks > 1   ? y
+                    : P::channels_last ? y + first_out
+                                       : y + static_cast<long long>(first_out) * out_h * out_w,
+                    biases, tile, 0, 0, first_part, row, channel, kMadeChannels - first_out, first_out, phase_row, batch, in_h,
+                    in_w, out_d, out_h, out_w);
       }
-      wgmma_wait(0);
-      pin(acc);
-      if (lane == 0) {
-        mbarrier_arrive(&empty[stage_of(consumed - 1)]);
-      }
-      consumed += (kTeams - 1) * kKBlocks;
-      const Tile tile = kFlat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x, 1);
-      store_parts(acc,
-                  kPhaseBlocks > 1   ? y
-                  : P::channels_last ? y + first_out
-                                     : y + static_cast<long long>(first_out) * out_h * out_w,
-                  biases, tile, first_part, row, channel, kMadeChannels - first_out, first_out, phase_row, batch, in_h,
-                  in_w, out_h, out_w);
     }
   }
 }

@@ -5,24 +5,30 @@
 
 struct Parameters {
   // The layer.
+  static constexpr int kernel_d = 1;
   static constexpr int kernel_h = 4;
   static constexpr int kernel_w = 4;
+  static constexpr int stride_d = 1;
   static constexpr int stride_h = 2;
   static constexpr int stride_w = 2;
+  static constexpr int padding_d = 0;
   static constexpr int padding_h = 1;
   static constexpr int padding_w = 1;
+  static constexpr int output_padding_d = 0;
   static constexpr int output_padding_h = 0;
   static constexpr int output_padding_w = 0;
-  static constexpr int dilation_h = 1;  // 1 on an axis with a stride
+  static constexpr int dilation_d = 1;
+  static constexpr int dilation_h = 1;  // 1 on an axis with a stride, except the depth
   static constexpr int dilation_w = 1;
   static constexpr int in_channels = 128;
   static constexpr int out_channels = 64;
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = true;          // x and y are NHWC
-  static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
+  static constexpr bool weight_channels_last = false;  // weights are (Cin, KD, KH, KW, Cout / groups)
   static constexpr bool weights_exchanged = false;  // for gradients of the input: device/exchanged_weights.h
 
-  // Rows and columns of the input; -1: an argument of the kernel.
+  // Planes, rows and columns of the input; -1: an argument of the kernel.
+  static constexpr int depth = 1;
   static constexpr int height = 16;
   static constexpr int width = 16;
 
@@ -35,8 +41,9 @@ struct Parameters {
   static constexpr int fuse_count = 0;
 
   // The block: its tile of positions, tile_h x tile_w, or `flat`: as many adjacent ones of all images' positions in a
-  // row; the width of the parts that products take, 8x8 or 1x64; what it makes of them.
+  // row, or of a volume's plane; how many along the depth; the width of the parts that products take, 8x8 or 1x64; what it makes of them.
   static constexpr bool flat = false;
+  static constexpr int tile_d = 1;
   static constexpr int tile_h = 16;  // flat: 1
   static constexpr int tile_w = 16;
   static constexpr int part_w = 8;             // 8 or 64; flat: 64

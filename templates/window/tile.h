@@ -24,6 +24,16 @@ __device__ __forceinline__ Tile flat_tile(int index, int before, const int in_h,
   return tile;
 }
 
+// Of a plane's sequence, the place so many positions before the tile's: none are of the planes before and after it.
+__device__ __forceinline__ Tile plane_tile(int index, int before, const int tiles_x, const int tiles_d) {
+  Tile tile;
+  tile.image = index / tiles_x / tiles_d;
+  tile.plane = index / tiles_x % tiles_d;
+  tile.m_y = 0;
+  tile.m_x = index % tiles_x * kPositions - before;
+  return tile;
+}
+
 __device__ __forceinline__ Tile square_tile(int index, const int tiles_y, const int tiles_x, const int out_d) {
   Tile tile;
   tile.image = index / (tiles_y * tiles_x) / out_d;
@@ -39,7 +49,9 @@ __device__ __forceinline__ Tile square_tile(int index, const int tiles_y, const 
 __device__ __forceinline__ Tile staged_tile(int index, const int tiles_y, const int tiles_x, const int in_h,
                                             const int in_w, const int out_d) {
   Tile tile;
-  if (kFlat) {
+  if (kFlat && kVolume) {
+    tile = plane_tile(index, (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW, tiles_x, out_d);
+  } else if (kFlat) {
     tile = flat_tile(index, (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW, in_h, in_w);
   } else {
     tile = square_tile(index, tiles_y, tiles_x, out_d);

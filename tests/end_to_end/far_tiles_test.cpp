@@ -23,6 +23,7 @@
 #include "tests/end_to_end/narrow_offsets.h"
 #include "tests/planner/problems.h"
 #include "tests/template_facts/facts.h"
+#include "tests/template_facts/window.h"
 
 namespace convtgen::testing {
 namespace {
@@ -167,10 +168,12 @@ class FarLayer {
     const std::int64_t of_rows = ceil_div(small.out[kHeight], made_rows(setup_) * l.axes[kHeight].stride);
     const std::int64_t across = tiles_of(setup_, case_.fact.flat, small) / of_rows;
     const bool by_strips = far_facts(setup_).by_strips;
-    const std::int64_t last = case_.fact.by_planes ? kLastPlanes * across * of_rows / small.out[kDepth]
-                              : case_.fact.by_rows ? 2 * across
-                              : case_.fact.flat    ? (by_strips ? 2 * of_rows : 2)
-                                                   : across * of_rows;
+    const std::int64_t depth_tiles = tiles_along_depth(setup_.problem.layer, setup_.plan, small);
+    const std::int64_t last =
+        case_.fact.by_planes ? ceil_div(kLastPlanes * depth_tiles, small.out[kDepth]) * (across * of_rows / depth_tiles)
+        : case_.fact.by_rows ? 2 * across
+        : case_.fact.flat    ? (by_strips ? 2 * of_rows : 2)
+                             : across * of_rows;
     launch.blocks = tiles * blocks;
     set_argument(launch, far_source, "x", x->address());
     set_argument(launch, far_source, "y", y->address());

@@ -56,6 +56,30 @@ TEST(PlanHaloGemm, PingPongWarpgroupsHaveMoreStagesThanATileHasKBlocks) {
   EXPECT_GT(ping_pong, 0);
 }
 
+TEST(PlanHaloGemm, TilesOfVolumesGoAlongTheDepth) {
+  const auto refusal = [](const std::string& layer) {
+    const auto plans = kHaloGemm.plans(problem_of("conv_transpose3d 16 -> 16; compute tf32; " + layer));
+    return plans ? "" : plans.error().message;
+  };
+  EXPECT_EQ(refusal("kernel 3; dilation 2x1x1"), "dilation 2 in depth; it takes 1");
+  EXPECT_EQ(refusal("kernel 1x3x3; dilation 2x1x1"), "");
+  EXPECT_EQ(refusal("kernel 5; stride 5x1x1"), "stride 5 in depth; at most 4");
+  EXPECT_EQ(refusal("kernel 33x1x1"),
+            "kernel 33 in depth, stride 1x1x1: a product makes so many planes and phases of 8 channels; at most 32 in "
+            "all");
+  // 160 accumulators are of 106 columns of three planes, for 64 positions of a warpgroup.
+  for (const Plan& plan : halo_plans("conv_transpose3d 64 -> 64; kernel 3; input 16x64x64x64; compute tf32")) {
+    EXPECT_LE(integer(plan, "block_n"), 80);
+    EXPECT_FALSE(flag(plan, "ping_pong"));
+    // 528 columns of tiles and more for 132 SMs.
+    EXPECT_GT(integer(plan, "tile_d"), 8);
+  }
+  // Two volumes of one tile: their depth is in segments, so that more SMs have one.
+  for (const Plan& plan : halo_plans("conv_transpose3d 16 -> 16; kernel 3; input 2x62x6x6; compute tf32")) {
+    EXPECT_LT(integer(plan, "tile_d"), 8);
+  }
+}
+
 // A row of 1024 phases is 32 blocks of 32: the same products as of a layer of 32 channels and stride 32.
 TEST(PlanHaloGemm, PartsThePhasesOfLongStrides) {
   for (const char* mode : {"; compute tf32", "; dtype f16"}) {

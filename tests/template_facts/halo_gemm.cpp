@@ -26,6 +26,9 @@ void add_kinds(Kinds& kinds) {
   kinds.is(is_fused && kinds.has_uneven_phases(), "joined by weights of zero");
   kinds.is(is_fused && kinds.rows.stride * kinds.columns.stride > 1, "phases joined");
   kinds.is(kinds.flag("flat") && kinds.rows.kernel > kinds.rows.stride, "flat with rows of taps");
+  kinds.is(kinds.integer("kernel_d") > 1, "depth taps");
+  kinds.is(kinds.integer("stride_d") > 1, "planes that are stored together");
+  kinds.is(kinds.flag("flat") && kinds.layer.dimensions == 3, "flat planes");
   kinds.add_value("vector", "vector");
   kinds.add_value("parts of", "part_w");
   kinds.add_value("producers", "producers");
@@ -41,7 +44,7 @@ TemplateFacts facts_of_halo_gemm() {
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .packs_weights = true,
       .search = "halos",
-      .drawer = {.place = 3, .shape = strides_or_dilations, .one_group = true},
+      .drawer = {.place = 3, .shape = strides_or_dilations, .depth = true, .one_group = true},
       .kinds = add_kinds,
       .refused =
           {
@@ -70,6 +73,11 @@ TemplateFacts facts_of_halo_gemm() {
                .layer = "conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; "
                         "layout nhwc; bias; fuse relu",
                .others = other_layers()},
+              {.name = "halo_gemm_planes",
+               .layer = "conv_transpose3d 32 -> 16; kernel 3x3x3; stride 2x2x2; padding 1x1x1; output_padding 1x1x1; "
+                        "input ?x8x16x16; compute tf32; bias"},
+              {.name = "halo_gemm_flat_planes",
+               .layer = "conv_transpose3d 64 -> 16; kernel 3x3x3; input 8x32x30x30; dtype f16; layout nhwc"},
           },
       .emitted = "conv_transpose2d 32 -> 32; kernel 2x2; stride 2; input 2x16x16; dtype f16",
       .is_of_many_taps = parts_phases,
@@ -110,10 +118,21 @@ TemplateFacts facts_of_halo_gemm() {
                       {.name = "halo_gemm_rows_channels_last",
                        .layer = "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute tf32; layout nhwc",
                        .by_rows = true},
+                      {.name = "halo_gemm_volumes",
+                       .layer = "conv_transpose3d 16 -> 17; kernel 3x3x3; stride 2x2x1; padding 1; bias; input "
+                                "?x3x4x9; compute tf32"},
+                      {.name = "halo_gemm_planes",
+                       .layer = "conv_transpose3d 16 -> 8; kernel 3x3x3; padding 1; input ?x?x?x?; compute tf32",
+                       .by_planes = true},
+                      {.name = "halo_gemm_planes_channels_last",
+                       .layer = "conv_transpose3d 16 -> 8; kernel 3x3x3; stride 2x1x1; input ?x?x?x?; layout nhwc; "
+                                "dtype f16",
+                       .by_planes = true},
                   },
               .unseen = {"kernel: static_cast<long long>(n_tile)",  // of packed weights
                          "flat_tile: const long long image",        // the low 32 bits of its multiple count
                          "load_batch: * #ll"},                      // a few channels of a known size
+              .parameters = {{"tile_d", 1}},
               .tiles = tiles_of_window,
               .tiles_of_sequence = tiles_of_window_sequence},
       // Unseen: rows of images that have one, loads and stores of a batch's items that do not exist, and loads of a
@@ -137,6 +156,12 @@ TemplateFacts facts_of_halo_gemm() {
                .least_mutants = 15,
                .resident = true,
                .ping_pong = true,
+               .bound_checks = false,
+               .few_blocks = true},
+              {.name = "halo_gemm_planes",
+               .layer = "conv_transpose3d 42 -> 15; kernel 3x3x3; stride 2x1x1; padding 1x0x0; input 1x5x9x17; compute "
+                        "tf32; bias",
+               .least_mutants = 10,
                .bound_checks = false,
                .few_blocks = true},
           },

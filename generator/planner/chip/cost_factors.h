@@ -71,6 +71,7 @@ namespace convtgen {
   FACTOR(halo_launches, 0, "launches of a call: 0 where halo_measured has their time too") \
   FACTOR(halo_measured, 2.804, "median of measured / predicted, NCHW") \
   FACTOR(halo_measured_nhwc, 1.926, "the same with channels last") \
+  FACTOR(halo_measured_volumes, 1.4, "of volumes in both layouts; not measured yet: of images whose products are most of the time") \
   FACTOR(halo_products_nhwc, 1.15, "times as long as they need that products take, channels last") \
   FACTOR(halo_l2_copies, 0.535, "share of the L2 bytes' time that weights and asynchronous copies take") \
   FACTOR(halo_l2_registers, 1.849, "the same of input that comes through registers") \

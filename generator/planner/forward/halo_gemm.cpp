@@ -24,15 +24,17 @@ namespace planners::halo_gemm {
 constexpr std::int64_t kMostPhaseColumns = 32;  // of a product
 constexpr std::int64_t kMostProducts = 256;     // in the unrolled body
 constexpr std::int64_t kMostStages = 6;
+constexpr std::int64_t kMostDepthStride = 4;  // planes that are finished together, each with an epilogue of its own
+constexpr std::int64_t kMostSegments = 64;    // of the depth
 // Places of a thread, which registers hold: beside loaded words, or with asynchronous copies alone.
 constexpr std::int64_t kMostPlaces = 8;
 constexpr std::int64_t kMostCopiedPlaces = 32;
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK_AND_FACTS(window::WindowFacts, (flat, false), (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8),
-                         (adjacent_channels, 1), (store, 1), (phase_rows, 1), (block_k, 16), (stages, 3),
-                         (prefetch_stages, 1), (producers, 128), (copy_bytes, 16), (vector, 1), (fused_phases, true),
-                         (resident, false), (ping_pong, false));
+CONVTGEN_BLOCK_AND_FACTS(window::WindowFacts, (flat, false), (tile_d, 1), (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8),
+               (adjacent_channels, 1), (store, 1), (phase_rows, 1), (block_k, 16), (stages, 3), (prefetch_stages, 1),
+               (producers, 128), (copy_bytes, 16), (vector, 1), (fused_phases, true), (resident, false),
+               (ping_pong, false));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH,
@@ -40,8 +42,8 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, k
                    kKBlocks, kNTiles, kPositions, kInputBytes, kPixels, kPlaceStep, kKBlockWeightBytes, kThreads,
                    kSharedBytes, kPackedBytes, kAlignment);
 
-/// As many stages as fit; false where too few do. Ping-pong warpgroups need more of them than a tile
-/// has k-blocks (the template has the reason).
+/// As many stages as fit; false where too few do. Ping-pong warpgroups need more of them than a tile has k-blocks (the
+/// template has the reason).
 bool choose_stages(const Facts& f, Block& b) {
   const std::int64_t least = std::max<std::int64_t>(b.copy_bytes > 0 ? 3 : 2, b.ping_pong ? f.of(b)[kKBlocks] + 1 : 0);
   const bool fits = fit_stages(f, b, least, kMostStages, kSharedBytes, f.target.max_shared_bytes);
@@ -97,6 +99,23 @@ window::Reach reach_of(Constants& c) {
   return {c[kGapH], c[kGapW], c[kFirstH], c[kFirstW], c[kBeyondH], c[kBeyondW]};
 }
 
+std::int64_t tiles_of(const Facts& f, const Block& b) {
+  return window::tiles(f, b, reach_of(f.of(b)));
+}
+
+/// Positions of the depth that a tap reads before those of an output.
+std::int64_t depth_halo(const Layer& layer) {
+  return (layer.axes[kDepth].kernel - 1) / layer.axes[kDepth].stride;
+}
+
+/// Planes of the input, on average, for which a tile makes products.
+double staged_planes(const Facts& f, const Block& b) {
+  const std::int64_t segments = ceil_div(window::depth_positions(f), b.tile_d);
+  return f.layer.dimensions < 3 ? 1
+                                : static_cast<double>(f.sizes.extents[kDepth] + (segments - 1) * depth_halo(f.layer)) /
+                                      static_cast<double>(segments);
+}
+
 /// Store cost relative to full 32-byte sectors. Adjacent are a block's channels, or what eight or sixteen adjacent
 /// positions of a warp make.
 double store_factor(const Facts& f, const Block& b, Constants& of_block) {
@@ -109,6 +128,26 @@ double store_factor(const Facts& f, const Block& b, Constants& of_block) {
   const auto adjacent = static_cast<double>((of_block[kPhaseBlocks] > 1 ? 2 : b.part_w == 8 ? 8 : 16) * phases * bytes);
   return std::max(1.0, 32 / adjacent) *
          (b.store < std::min(phases, of_block[kVector]) ? f.factors.halo_narrow_stores : 1.0);
+}
+
+/// How far a tile goes along the depth: in segments that leave few SMs without a tile, each of which makes the products
+/// of a halo again.
+void choose_depth(const Facts& f, Block& b) {
+  if (f.layer.dimensions < 3) {
+    return;
+  }
+  double best = std::numeric_limits<double>::infinity();
+  const std::int64_t positions = window::depth_positions(f);
+  for (std::int64_t segments = 1; segments <= std::min(positions, kMostSegments); ++segments) {
+    Block cut = b;
+    cut.tile_d = ceil_div(positions, segments);
+    const double planes =
+        static_cast<double>(waves_of(f.target, tiles_of(f, cut), f.of(b)[kNTiles])) * staged_planes(f, cut);
+    if (planes < best) {
+      best = planes;
+      b.tile_d = cut.tile_d;
+    }
+  }
 }
 
 /// Whether each phase has as many taps as the others.
@@ -130,16 +169,18 @@ Result<void> check_axis(const Layer& layer, std::size_t number) {
 /// Output channels of a block: numbers that share all of them evenly.
 std::vector<std::int64_t> block_n_choices(const Facts& f, const Block& b) {
   const std::int64_t phases = f.of(b)[kPhases];
-  const std::int64_t vectors = 4 * f.of(b)[kVector];  // of a quad of threads
-  const std::int64_t most = std::min(b.fused_phases ? kMostProductColumns / phases : kMostProductColumns,
-                                     2 * f.of(b)[kMostAccumulators] / phases);
+  const std::int64_t vectors = 4 * f.of(b)[kVector];        // of a quad of threads
+  const std::int64_t planes = f.layer.axes[kDepth].kernel;  // that a product makes
+  const std::int64_t most = std::min(kMostProductColumns / (b.fused_phases ? planes * phases : planes),
+                                     2 * f.of(b)[kMostAccumulators] / (planes * phases));
   std::vector<std::int64_t> choices;
   const std::int64_t made = f.of(b)[kMadeChannels];
   for (std::int64_t parts = ceil_div(made, std::max<std::int64_t>(1, most));
        parts <= ceil_div(made, 8) && choices.size() < 4; ++parts) {
     std::int64_t block_n = round_up(ceil_div(made, parts), 8);
-    if (block_n > 16 && round_up(block_n, vectors) <= most) {
-      block_n = round_up(block_n, vectors);  // stored in whole vectors
+    // Stored in whole vectors. Of a volume in nchw, where these are along rows, all planes' products would be wider.
+    if (block_n > 16 && round_up(block_n, vectors) <= most && (f.layer.dimensions < 3 || f.channels_last)) {
+      block_n = round_up(block_n, vectors);
     }
     if (block_n <= most && (choices.empty() || choices.back() != block_n)) {
       choices.push_back(block_n);
@@ -170,7 +211,7 @@ void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& leas
     least.products = std::min(least.products, products);
     for (const bool resident : {true, false}) {
       b.resident = resident;
-      if ((!resident && b.ping_pong) || products > kMostProducts) {
+      if ((b.ping_pong && (!resident || f.layer.dimensions == 3)) || products > kMostProducts) {
         continue;
       }
       if (of_block[kPixels] < least.pixels || (of_block[kPixels] == least.pixels && most_pixels > least.most_pixels)) {
@@ -191,19 +232,25 @@ void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& leas
 
 /// Adds a block's tiles of one, two or four parts of a warpgroup.
 void add_parts(const Facts& f, Block b, std::vector<Block>& out, Least& least) {
-  const bool can_be_flat = window::can_be_flat(f, reach_of(f.of(b)));
+  const bool can_be_flat =
+      window::can_be_flat(f, reach_of(f.of(b))) && (f.layer.dimensions < 3 || (f.rows.extent && f.columns.extent));
   choose_store(f, b);
   for (const std::int64_t parts : {1, 2, 4}) {
-    if (parts * f.of(b)[kPhases] * b.block_n / 2 <= f.of(b)[kMostAccumulators]) {
-      const std::vector<Block> tiles = BlockChoices(b)
-                                           .each(&Block::ping_pong, {false, true})
-                                           .each(&Block::copy_bytes, {16, 8, 4, 0})
-                                           .keep([&](const Block& each) { return may_copy(f, each); })
-                                           .into([&](const Block& each, std::vector<Block>& tiled) {
-                                             window::add_tiles(
-                                                 each, each.ping_pong ? parts : 2 * parts, !f.channels_last,
-                                                 can_be_flat, [&](Block& of) { of.vector = vector_of(f, of); }, tiled);
-                                           });
+    if (parts * f.layer.axes[kDepth].kernel * f.of(b)[kPhases] * b.block_n / 2 <= f.of(b)[kMostAccumulators]) {
+      const std::vector<Block> tiles =
+          BlockChoices(b)
+              .each(&Block::ping_pong, {false, true})
+              .each(&Block::copy_bytes, {16, 8, 4, 0})
+              .keep([&](const Block& each) { return may_copy(f, each); })
+              .into([&](const Block& each, std::vector<Block>& tiled) {
+                window::add_tiles(
+                    each, each.ping_pong ? parts : 2 * parts, !f.channels_last, can_be_flat,
+                    [&](Block& of) {
+                      of.vector = vector_of(f, of);
+                      choose_depth(f, of);
+                    },
+                    tiled);
+              });
       for (const Block& each : tiles) {
         add_pipelines(f, each, out, least);
       }
@@ -229,6 +276,11 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
   const Layer& layer = f.layer;
   constexpr auto kNone = std::numeric_limits<std::int64_t>::max();
   if (least.products == kNone) {  // of eight channels
+    if (layer.dimensions == 3 && layer.axes[kDepth].kernel > 1) {
+      return fail(fmt::format(
+          "kernel {} in depth, stride {}: a product makes so many planes and phases of 8 channels; at most {} in all",
+          layer.axes[kDepth].kernel, axes_text(layer, &Axis::stride), kMostProductColumns / 8));
+    }
     return fail(fmt::format("stride {} in width: a product makes that many phases; at most {}",
                             layer.axes[kWidth].stride, kMostProductColumns / 8));
   }
@@ -248,17 +300,24 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
 
 struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
   static constexpr std::size_t kMostPlans = 8;
+  static constexpr bool kTakesDepth = true;
 
   static Checks checks(const Layer& layer) {
     const std::int64_t stride = layer.axes[kWidth].stride;
     const bool is_wide = stride > kMostPhaseColumns;
-    return {check_one_group_without_strides(layer),
-            require(!is_wide || layer.layout != Layout::kNhwc || layer.out_channels == 1,
-                    "stride {} in width and {} output channels in nhwc: a product makes that many phases; at most {}",
-                    stride, layer.out_channels, kMostPhaseColumns),
-            require(!is_wide || layer.out_channels <= kIntMax / stride,
-                    "{} output channels of {} phases in width are too many for 32 bits", layer.out_channels, stride),
-            check_axis(layer, kHeight), check_axis(layer, kWidth)};
+    const Axis& depth = layer.axes[kDepth];
+    return {
+        check_one_group_without_strides(layer),
+        require(!is_wide || layer.layout != Layout::kNhwc || layer.out_channels == 1,
+                "stride {} in width and {} output channels in nhwc: a product makes that many phases; at most {}",
+                stride, layer.out_channels, kMostPhaseColumns),
+        require(!is_wide || layer.out_channels <= kIntMax / stride,
+                "{} output channels of {} phases in width are too many for 32 bits", layer.out_channels, stride),
+        check_axis(layer, kHeight),
+        check_axis(layer, kWidth),
+        window::check_padding(layer, kDepth),
+        require(depth.dilation == 1 || depth.kernel == 1, "dilation {} in depth; it takes 1", depth.dilation),
+        require(depth.stride <= kMostDepthStride, "stride {} in depth; at most {}", depth.stride, kMostDepthStride)};
   }
   static Blocks blocks(const Facts& f) {
     Least least;
@@ -274,7 +333,9 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
     const auto number = [&](Constant name) { return static_cast<double>(c[name]); };
     const bool copies = b.copy_bytes > 0;
     const double n = number(kInstructionN);
-    const double measured = f.channels_last ? f.factors.halo_measured_nhwc : f.factors.halo_measured;
+    const double measured = f.layer.dimensions == 3 ? f.factors.halo_measured_volumes
+                            : f.channels_last       ? f.factors.halo_measured_nhwc
+                                                    : f.factors.halo_measured;
     // With channels last products take no longer where nothing else takes time: `measured` is of the rest.
     const double products = static_cast<double>(c[kTaps] * c[kKSteps] * c[kPositions] / 64) *
                             (f.channels_last ? f.factors.halo_products_nhwc / measured : 1);
@@ -287,10 +348,11 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
             products * (16 + n / 4) + input / (copies ? sm.copied_bytes_per_cycle : sm.shared_bytes_per_cycle),
         .l2_bytes =
             input * (copies ? f.factors.halo_l2_copies : f.factors.halo_l2_registers) + (b.resident ? 0 : weights)};
-    const double stages = number(kKBlocks);
+    const double stages = staged_planes(f, b) * number(kKBlocks);
     const double outputs = static_cast<double>(c[kPositions] * c[kPhases] * b.block_n) / 256;  // of a thread
+    const double planes = static_cast<double>(b.tile_d * f.layer.axes[kDepth].stride);         // of a tile
     const double epilogue = f.factors.halo_epilogue + f.factors.halo_epilogue_outputs * outputs;
-    const double resident = b.resident ? stages * weights : 0;
+    const double resident = b.resident ? number(kKBlocks) * weights : 0;
     // Of channels last, four lanes have adjacent channels of a pixel.
     const std::int64_t piece = std::min(4 * b.store, f.layer.out_channels) * f.bytes;
     const double pieces = f.channels_last && c[kPhaseBlocks] == 1 ? piece_seconds(f.target, f.written_bytes, piece) : 0;
@@ -299,7 +361,7 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
                        .first_cycles = f.factors.halo_begin + (stage.l2_bytes + resident) / sm.l2_bytes_per_cycle,
                        .waves = static_cast<double>(waves_of(f.target, window::tiles(f, b, reach_of(c)), c[kNTiles])),
                        .wave_cycles = stages * (cycles_of(f.target, stage) + f.factors.halo_stage) +
-                                      (b.ping_pong ? f.factors.halo_epilogue_shown : 1.0) * epilogue,
+                                      (b.ping_pong ? f.factors.halo_epilogue_shown : 1.0) * planes * epilogue,
                        .memory_bytes = std::max(f.read_bytes + f.written_bytes * store_factor(f, b, c),
                                                 pieces * f.target.bytes_per_second),
                        .hidden_less = f.factors.hidden_less,
@@ -323,13 +385,18 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
                                     ? fmt::format("{} phases of {} channels{}", c[kPhases], b.block_n,
                                                   divides(f.layer) ? "" : " joined by weights of zero")
                                     : fmt::format("{} channels", b.block_n);
-    return {fmt::format("a block makes {} outputs of {} channels; {} taps", outputs,
-                        std::min(ceil_div(b.block_n, c[kPhaseBlocks]), f.layer.out_channels), tap_count(f.layer)),
-            fmt::format("tensor cores: products of 64 positions x {}, {} taps; {} stages of {} input channels{}, "
-                        "weights {}{}",
-                        columns, c[kTaps], b.stages, b.block_k, b.copy_bytes > 0 ? "" : " through registers",
-                        b.resident ? "resident" : "with each stage", b.ping_pong ? ", ping-pong warpgroups" : ""),
-            window::grid(f, b, c[kNTiles], f.target.multiprocessors)};
+    const Axis& depth = f.layer.axes[kDepth];
+    const std::string planes =
+        f.layer.dimensions == 3 ? fmt::format(" in each of {} planes", b.tile_d * depth.stride) : "";
+    return {
+        fmt::format("a block makes {} outputs of {} channels{}; {} taps", outputs,
+                    std::min(ceil_div(b.block_n, c[kPhaseBlocks]), f.layer.out_channels), planes, tap_count(f.layer)),
+        fmt::format("tensor cores: products of 64 positions x {}{}, {} taps; {} stages of {} input channels{}, "
+                    "weights {}{}",
+                    columns, depth.kernel > 1 ? fmt::format(" of {} planes", depth.kernel) : "", c[kTaps], b.stages,
+                    b.block_k, b.copy_bytes > 0 ? "" : " through registers",
+                    b.resident ? "resident" : "with each stage", b.ping_pong ? ", ping-pong warpgroups" : ""),
+        window::grid(f, b, c[kNTiles], f.target.multiprocessors)};
   }
 };
 

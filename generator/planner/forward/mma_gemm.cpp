@@ -102,7 +102,7 @@ void add_tiles(const Facts& f, const Block& b, bool can_be_flat, std::vector<Blo
 struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
   static Blocks blocks(const Facts& f) {
     Least least;
-    const bool can_be_flat = window::can_be_flat(f, reach_of(f.of({})));
+    const bool can_be_flat = f.layer.dimensions < 3 && window::can_be_flat(f, reach_of(f.of({})));
     return BlockChoices(Block{.copy_bytes = copy_bytes_of(f)})
         .each(&Block::phase_rows, mma_window::phase_rows(f))
         .each(&Block::warps_m, &Block::warps_n, {{4, 1}, {8, 1}, {2, 2}, {4, 2}, {8, 2}, {2, 4}, {4, 4}, {1, 4}})

@@ -39,7 +39,7 @@ struct Reach {
 [[nodiscard]] inline bool can_be_flat(const LayerFacts& f, const Reach& reach) {
   const Size &rows = f.rows.extent, &columns = f.columns.extent;
   const bool one_row = rows && *rows + reach.gap_h == 1;
-  if (f.layer.dimensions == 3 || f.rows.input_stride * f.columns.input_stride > 1) {
+  if (f.rows.input_stride * f.columns.input_stride > 1) {
     return false;
   }
   return one_row || (rows && columns && *rows + reach.gap_h <= kMostPositions / (*columns + reach.gap_w));
@@ -54,6 +54,23 @@ template <typename Block>
   }
 }
 
+/// Positions of the depth that have outputs.
+[[nodiscard]] inline std::int64_t depth_positions(const LayerFacts& f) {
+  const Axis& axis = f.layer.axes[kDepth];
+  const std::int64_t planes = std::max<std::int64_t>(1, f.shape.out[kDepth]);
+  return (planes - 1 + axis.padding.before) / axis.stride - axis.padding.before / axis.stride + 1;
+}
+
+/// Tiles of an image along the depth: of one plane each, or of as many positions as the block goes along.
+template <typename Block>
+[[nodiscard]] std::int64_t depth_tiles(const WindowFacts<Block>& f, const Block& b) {
+  if constexpr (requires { b.tile_d; }) {
+    return ceil_div(depth_positions(f), b.tile_d);
+  } else {
+    return f.planes;
+  }
+}
+
 /// Tiles of all images.
 template <typename Block>
 [[nodiscard]] std::int64_t tiles(const WindowFacts<Block>& f, const Block& b, const Reach& reach) {
@@ -62,8 +79,12 @@ template <typename Block>
     return f.sizes.batch * f.planes * ceil_div(f.shape.out[kHeight], b.tile_h) *
            ceil_div(f.shape.out[kWidth], b.tile_w);
   }
+  if (is_flat(b) && f.layer.dimensions == 3) {  // each plane is a sequence of its own
+    return f.sizes.batch * depth_tiles(f, b) *
+           ceil_div((rows + reach.gap_h) * (columns + reach.gap_w), b.tile_h * b.tile_w);
+  }
   return is_flat(b) ? ceil_div(f.sizes.batch * (rows + reach.gap_h) * (columns + reach.gap_w), b.tile_h * b.tile_w)
-                    : f.sizes.batch * f.planes * ceil_div(rows + reach.beyond_h - reach.first_h, b.tile_h) *
+                    : f.sizes.batch * depth_tiles(f, b) * ceil_div(rows + reach.beyond_h - reach.first_h, b.tile_h) *
                           ceil_div(columns + reach.beyond_w - reach.first_w, b.tile_w);
 }
 
@@ -101,6 +122,10 @@ void add_tiles(const Block& b, std::int64_t parts, bool with_rows, bool with_fla
 /// Tiles begin up to stride - 1 outputs before the first one.
 template <typename Block>
 [[nodiscard]] Grid grid(const LayerFacts& f, const Block& b, std::int64_t blocks_per_tile, std::int64_t most_blocks) {
+  std::int64_t tile_planes = 1;
+  if constexpr (requires { b.tile_d; }) {
+    tile_planes = f.layer.axes[kDepth].stride * (b.tile_d - 1) + 1;
+  }
   return by_planes(TileGrid{.stride_h = f.rows.stride,
                             .stride_w = f.columns.stride,
                             .tile_rows = f.rows.stride * (b.tile_h - 1) + 1,
@@ -108,7 +133,7 @@ template <typename Block>
                             .blocks_per_tile = blocks_per_tile,
                             .most_tiles = std::max<std::int64_t>(1, most_blocks / blocks_per_tile)}
                        .grid(),
-                   f.layer, Quantity::kOutDepth);
+                   f.layer, Quantity::kOutDepth, tile_planes);
 }
 
 }  // namespace convtgen::window

@@ -89,7 +89,7 @@ bool is_flat_value(std::string_view name, const ParameterValue& value) {
   static const Parameters flat = depth_parameters(kNoAxis);
   const auto found = flat.find(name);
   return (found != flat.end() && found->second == value) ||
-         (name == "input_stride_d" && value == ParameterValue(std::int64_t{1}));
+         ((name == "input_stride_d" || name == "tile_d") && value == ParameterValue(std::int64_t{1}));
 }
 
 std::int64_t integer_of(const Plan& plan, std::string_view name) {

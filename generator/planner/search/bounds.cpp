@@ -65,12 +65,12 @@ std::vector<Grid::Bound> staged_bounds(const Layer& layer, std::int64_t tile_row
           {Quantity::kInWidth, most_inputs(symmetric(layer.axes[kWidth]), tile_columns)}};
 }
 
-Grid by_planes(Grid grid, const Layer& layer, Quantity depth) {
+Grid by_planes(Grid grid, const Layer& layer, Quantity depth, std::int64_t tile_planes) {
   if (layer.dimensions < 3) {
     return grid;
   }
   if (!grid.axes.empty()) {
-    grid.axes.insert(grid.axes.end() - 1, {per(depth), 1});
+    grid.axes.insert(grid.axes.end() - 1, {per(depth), tile_planes});
   }
   // Padding at the end takes nothing away from what the taps reach.
   Axis axis = layer.axes[kDepth];

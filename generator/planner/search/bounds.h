@@ -22,7 +22,7 @@ inline constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
 
 /// Makes the tiles of a grid, if it has any, tiles of one plane of x (kInDepth) or of y (kOutDepth). With fewer than
 /// three axes there is one plane, and the grid stays as it is.
-[[nodiscard]] Grid by_planes(Grid grid, const Layer& layer, Quantity depth);
+[[nodiscard]] Grid by_planes(Grid grid, const Layer& layer, Quantity depth, std::int64_t tile_planes = 1);
 
 /// The grid of a kernel whose blocks make so many positions, of all phases, and one of so many tiles of channels.
 [[nodiscard]] TileGrid staged_grid(const Layer& layer, std::int64_t tile_rows, std::int64_t tile_columns,
