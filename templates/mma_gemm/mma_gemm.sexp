@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "6104093102fde4b236ade74e9c320775546460ff49e6621d6848160ad429554a")
+  (digest "0dabc8be200ed6dba7f61b91bb3e032d47fcad729dbeb9b4be8e078a1dfeacd2")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -639,7 +639,20 @@
     (do @6 (= (. tile m_y) 0))
     (do @7 (= (. tile m_x) (static_cast int (- at (* image of_image)))))
     (return @8 tile))
-  (function @27 device Tile square_tile
+  (function @28 device Tile plane_tile
+    (comment "Of a plane's sequence, the place so many positions before the tile's: none are of the planes before and after it.")
+    (attributes "__forceinline__")
+    (argument int index)
+    (argument int before)
+    (argument (const int) tiles_x)
+    (argument (const int) tiles_d)
+    (declare @1 Tile tile)
+    (do @2 (= (. tile image) (/ (/ index tiles_x) tiles_d)))
+    (do @3 (= (. tile plane) (% (/ index tiles_x) tiles_d)))
+    (do @4 (= (. tile m_y) 0))
+    (do @5 (= (. tile m_x) (- (* (% index tiles_x) kPositions) before)))
+    (return @6 tile))
+  (function @37 device Tile square_tile
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -653,7 +666,7 @@
     (do @6 (= (. tile m_y) (+ kFirstH (* (% (/ index tiles_x) tiles_y) P::tile_h))))
     (do @7 (= (. tile m_x) (+ kFirstW (* (% index tiles_x) P::tile_w))))
     (return @8 tile))
-  (function @39 device Tile staged_tile
+  (function @49 device Tile staged_tile
     (comment "The tile's first staged pixel, as a place of its own.")
     (attributes "__forceinline__")
     (argument int index)
@@ -663,14 +676,18 @@
     (argument (const int) in_w)
     (argument (const int) out_d)
     (declare @2 Tile tile)
-    (if @3 kFlat
+    (if @3 (&& kFlat kVolume)
       (then
-        (do @4 (= tile (call flat_tile index (+ (? (> kHaloH 0) (* kHaloH kRowPitch) 0) kHaloW) in_h in_w))))
+        (do @4 (= tile (call plane_tile index (+ (? (> kHaloH 0) (* kHaloH kRowPitch) 0) kHaloW) tiles_x out_d))))
       (else
-        (do @6 (= tile (call square_tile index tiles_y tiles_x out_d)))
-        (do @7 (= (. tile m_y) (- (+ (* kInputStrideH (- (. tile m_y) kFirstH)) kFirstH) kHaloH)))
-        (do @8 (= (. tile m_x) (- (+ (* kInputStrideW (- (. tile m_x) kFirstW)) kFirstW) (+ kHaloW kSkew))))))
-    (return @10 tile))
+        (if @5 kFlat
+          (then
+            (do @6 (= tile (call flat_tile index (+ (? (> kHaloH 0) (* kHaloH kRowPitch) 0) kHaloW) in_h in_w))))
+          (else
+            (do @8 (= tile (call square_tile index tiles_y tiles_x out_d)))
+            (do @9 (= (. tile m_y) (- (+ (* kInputStrideH (- (. tile m_y) kFirstH)) kFirstH) kHaloH)))
+            (do @10 (= (. tile m_x) (- (+ (* kInputStrideW (- (. tile m_x) kFirstW)) kFirstW) (+ kHaloW kSkew))))))))
+    (return @12 tile))
   (file "mma_gemm.cu")
   (section @101 "Staging")
   (file "mma_window/stage_weights.h")
@@ -741,13 +758,13 @@
       (declare @4 (const int) pixel (* (call place_of thread i) kPlacePixels))
       (declare @5 (const int) at (? kFlat (+ (. tile m_x) pixel) 0)
         (trail "in the sequence"))
-      (declare @6 (const int) image (? kFlat (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
+      (declare @6 (const int) image (? (&& kFlat (! kVolume)) (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
       (declare @7 (const int) iy (? kFlat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (. tile m_y) (/ pixel kStagedColumns))))
       (declare @8 (const int) ix (? kFlat (% at (+ in_w kGapW)) (+ (. tile m_x) (% pixel kStagedColumns))))
-      (declare @9 (const bool) inside (&& (call is_place thread i) (? kFlat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w)))))
-      (declare @11 (const "long long") first (* (* (* (* (static_cast "long long" image) P::in_channels) in_d) in_h) in_w))
-      (declare @12 (const "long long") of_pixel (+ (* (static_cast "long long" iy) in_w) ix))
-      (do @13 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::in_channels 1))) (- 1))))))
+      (declare @9 (const bool) inside (&& (call is_place thread i) (? (&& kFlat kVolume) (&& (&& (&& (>= at 0) (< at (* (+ in_h kGapH) (+ in_w kGapW)))) (< iy in_h)) (< ix in_w)) (? kFlat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w))))))
+      (declare @13 (const "long long") first (* (* (* (* (static_cast "long long" image) P::in_channels) in_d) in_h) in_w))
+      (declare @14 (const "long long") of_pixel (+ (* (static_cast "long long" iy) in_w) ix))
+      (do @15 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::in_channels 1))) (- 1))))))
   (file "window/staging.h")
   (section @30 "Asynchronous copies")
   (function @33 device int copied_channel
