@@ -71,13 +71,16 @@ __host__ __device__ constexpr int largest_divisor(int n, int most) {
 
 // Phases of a block, and the window of taps that serves them. Where a row has more phases than a product of 8 channels
 // has columns for, products make kPhaseColumns adjacent ones: then each output channel counts as kPhaseBlocks channels.
+// Volumes may have dilations that are their strides, on all axes: one phase has all taps, and the others are bias alone.
+constexpr bool kOnePhase = kVolume && P::dilation_d == P::stride_d && P::dilation_h == P::stride_h &&
+                           P::dilation_w == P::stride_w && P::stride_d * P::stride_h * P::stride_w > 1;
 constexpr int kPhaseColumns = largest_divisor(P::stride_w, 32);
 constexpr int kPhaseBlocks = P::stride_w / kPhaseColumns;
 constexpr int kMadeChannels = P::out_channels * kPhaseBlocks;
 constexpr int kPhases = P::phase_rows * kPhaseColumns;
 constexpr int kPhaseGroups = P::stride_h / P::phase_rows;
-constexpr int kWindowH = ceil_div(P::kernel_h, P::stride_h);
-constexpr int kWindowW = ceil_div(P::kernel_w, P::stride_w);
+constexpr int kWindowH = kOnePhase ? P::kernel_h : ceil_div(P::kernel_h, P::stride_h);
+constexpr int kWindowW = kOnePhase ? P::kernel_w : ceil_div(P::kernel_w, P::stride_w);
 constexpr int kStepH = P::stride_h == 1 ? P::dilation_h : 1;  // of input, from a tap of the window to the next
 constexpr int kStepW = P::stride_w == 1 ? P::dilation_w : 1;
 constexpr int kHaloH = (kWindowH - 1) * kStepH;
@@ -90,7 +93,8 @@ constexpr int kPaddedH = P::fused_phases ? kWindowH * P::stride_h : P::kernel_h;
 constexpr int kPaddedW = P::fused_phases ? kWindowW * P::stride_w : P::kernel_w;
 constexpr int kPlaneColumns = (P::fused_phases ? kPhases : 1) * P::block_n;
 constexpr int kInstructionN = P::kernel_d * kPlaneColumns;  // of a product
-constexpr int kAccArrays = P::fused_phases ? 1 : kPhases;
+constexpr int kMadePhases = kOnePhase ? 1 : kPhases;  // by products
+constexpr int kAccArrays = P::fused_phases ? 1 : kMadePhases;
 constexpr int kTaps = P::fused_phases ? kWindowH * kWindowW : kPaddedH / kPhaseGroups * kPaddedW;  // of a block
 constexpr int kChannelTiles = ceil_div(kMadeChannels, P::block_n);
 constexpr int kNTiles = kPhaseGroups * kChannelTiles;
@@ -136,7 +140,8 @@ static_assert(kPhaseGroups == 1 || kPaddedH % P::stride_h == 0,
               "phase rows are parted only where each has as many kernel rows");
 static_assert(kPhaseBlocks == 1 || (P::fused_phases && (!P::channels_last || P::out_channels == 1)),
               "phases of a row are parted only where products serve all of them, and no channel is between them");
-static_assert((P::stride_h == 1 || P::dilation_h == 1 || P::kernel_h == 1) &&
+static_assert(kOnePhase ||
+              (P::stride_h == 1 || P::dilation_h == 1 || P::kernel_h == 1) &&
                   (P::stride_w == 1 || P::dilation_w == 1 || P::kernel_w == 1),
               "all phases read the same input");
 static_assert(!kFlat || kHaloH == 0 || P::width >= 0, "the pitch of rows in the sequence is known");
@@ -144,7 +149,8 @@ static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
                   (kPixels % P::vector == 0 && (!kFlat || kPixels == kPositions)),
               "pixels that are loaded together are of one row");
 static_assert(!P::channels_last || P::vector == 1 || P::vector == kVector, "a unit is loaded as it lies");
-static_assert(P::kernel_d == 1 || P::dilation_d == 1, "adjacent depth taps make adjacent planes");
+static_assert(P::kernel_d == 1 || P::dilation_d == 1 || kOnePhase, "adjacent depth taps make adjacent planes");
+static_assert(!kOnePhase || (!P::fused_phases && kPhaseGroups == 1 && kPhaseBlocks == 1), "the phase is one of the block's");
 static_assert(kVolume || P::tile_d == 1, "a plane has no depth to go along");
 static_assert(!P::ping_pong || (!kVolume && P::stages > kKBlocks),
               "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart");
@@ -279,9 +285,9 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kParts][kAc
                      wgmma_descriptor_move(weights, (tap * kKSteps + k_step) * kProductBytes), accumulate);
           } else {
 #pragma unroll
-            for (int phase = 0; phase < kPhases; ++phase) {
-              const int row = t_y * P::phase_rows + phase / P::stride_w;  // of the block's kernel rows
-              const int column = t_x * P::stride_w + phase % P::stride_w;
+            for (int phase = 0; phase < kMadePhases; ++phase) {
+              const int row = kOnePhase ? t_y : t_y * P::phase_rows + phase / P::stride_w;  // of the block's kernel rows
+              const int column = kOnePhase ? t_x : t_x * P::stride_w + phase % P::stride_w;
               if (row < P::kernel_h / kPhaseGroups && column < P::kernel_w) {
                 const int tap = row * P::kernel_w + column;
                 wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, acc[part][phase], moved,
@@ -300,7 +306,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kParts][kAc
 
 // Whether any tap makes outputs of a phase of the block; the others are bias alone.
 __host__ __device__ constexpr bool has_taps(int phase) {
-  return (kPhaseGroups > 1 || phase / P::stride_w < P::kernel_h) && phase % P::stride_w < P::kernel_w;
+  return kOnePhase ? phase == 0 : (kPhaseGroups > 1 || phase / P::stride_w < P::kernel_h) && phase % P::stride_w < P::kernel_w;
 }
 
 // A part's accumulator of a phase and the thread's i-th channel, for its row of that half.
@@ -309,9 +315,9 @@ __device__ __forceinline__ float acc_of(const Accumulators (&acc)[kAccArrays], i
   const int column = i / 2 * 4 + half * 2 + i % 2;
   if (kVolume) {
     const int of_plane = smaller(depth_tap, P::kernel_d - 1) * (kPlaneColumns / 2);
-    return depth_tap >= P::kernel_d ? 0
+    return depth_tap >= (kOnePhase ? 1 : P::kernel_d) ? 0
            : P::fused_phases        ? acc[0][of_plane + phase * (P::block_n / 2) + column]
-           : has_taps(phase)        ? acc[phase][of_plane + column]
+           : has_taps(phase)        ? acc[kOnePhase ? 0 : phase][of_plane + column]
                                     : 0;
   }
   return P::fused_phases ? acc[0][phase * (P::block_n / 2) + column] : has_taps(phase) ? acc[phase][column] : 0;

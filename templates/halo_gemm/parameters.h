@@ -18,7 +18,7 @@ struct Parameters {
   static constexpr int output_padding_h = 0;
   static constexpr int output_padding_w = 0;
   static constexpr int dilation_d = 1;
-  static constexpr int dilation_h = 1;  // 1 on an axis with a stride, except the depth
+  static constexpr int dilation_h = 1;  // 1 on an axis with a stride, or in volumes on all axes the stride
   static constexpr int dilation_w = 1;
   static constexpr int in_channels = 128;
   static constexpr int out_channels = 64;

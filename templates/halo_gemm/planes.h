@@ -9,9 +9,10 @@
 #include "window/staging.h"
 
 constexpr int kFirstD = P::padding_d / P::stride_d;
-constexpr int kHaloD = (P::kernel_d - 1) / P::stride_d;  // positions that a tap reads before an output's
-constexpr int kBeyondD = floor_div(P::kernel_d - 1 + P::output_padding_d - P::padding_d, P::stride_d);
-constexpr int kMovedColumns = P::stride_d * kPlaneColumns / 2;  // of a thread's accumulators
+constexpr int kPlaneTaps = kOnePhase ? 1 : P::stride_d;  // depth taps that make planes of a position
+constexpr int kHaloD = (P::kernel_d - 1) / kPlaneTaps;   // positions that a tap reads before an output's
+constexpr int kBeyondD = floor_div(P::dilation_d * (P::kernel_d - 1) + P::output_padding_d - P::padding_d, P::stride_d);
+constexpr int kMovedColumns = kPlaneTaps * kPlaneColumns / 2;  // of a thread's accumulators
 
 // A tile's first position whose outputs it stores; the first plane of the input that it stages; the position to before
 // which it goes.

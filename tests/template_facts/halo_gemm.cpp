@@ -15,6 +15,20 @@ void strides_or_dilations(DrawnAxis& drawn, RandomNumbers& random) {
   }
 }
 
+bool has_one_phase(const Layer& layer) {
+  return layer.dimensions == 3 && layer.axes[kWidth].stride > 1 &&
+         layer.axes[kWidth].stride == layer.axes[kWidth].dilation;
+}
+
+/// Volumes whose dilations are their strides.
+void finish(Layer& layer) {
+  if (layer.dimensions == 3 && layer.out_channels % 4 == 1 && layer.axes[kWidth].stride > 1) {
+    for (const std::size_t number : axes_of(layer)) {
+      layer.axes[number].dilation = layer.axes[number].stride;
+    }
+  }
+}
+
 bool parts_phases(const Layer& layer) {
   return layer.axes[kWidth].stride > 32;
 }
@@ -29,6 +43,7 @@ void add_kinds(Kinds& kinds) {
   kinds.is(kinds.integer("kernel_d") > 1, "depth taps");
   kinds.is(kinds.integer("stride_d") > 1, "planes that are stored together");
   kinds.is(kinds.flag("flat") && kinds.layer.dimensions == 3, "flat planes");
+  kinds.is(has_one_phase(kinds.layer), "one phase with taps");
   kinds.add_value("vector", "vector");
   kinds.add_value("parts of", "part_w");
   kinds.add_value("producers", "producers");
@@ -44,7 +59,7 @@ TemplateFacts facts_of_halo_gemm() {
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .packs_weights = true,
       .search = "halos",
-      .drawer = {.place = 3, .shape = strides_or_dilations, .depth = true, .one_group = true},
+      .drawer = {.place = 3, .shape = strides_or_dilations, .depth = true, .one_group = true, .finish = finish},
       .kinds = add_kinds,
       .refused =
           {
@@ -90,6 +105,16 @@ TemplateFacts facts_of_halo_gemm() {
                .layout = Layout::kNhwc,
                .benchmarks = {"kb57", "kb78", "dcgan4"}},
               {.group = "through_registers", .compute = Compute::kTf32, .benchmarks = {"kb65", "kb78", "dcgan4"}},
+              {.group = "volumes",
+               .compute = Compute::kTf32,
+               .layers = {"conv_transpose3d 32 -> 16; kernel 3x5x7; input 16x16x32x64; compute tf32",
+                          "conv_transpose3d 32 -> 16; kernel 3x5x7; input 16x16x32x64; dtype f16",
+                          "conv_transpose3d 48 -> 48; kernel 3x3x3; input 8x64x64x64; compute tf32",
+                          "conv_transpose3d 48 -> 24; kernel 3x3x3; input 8x96x96x96; dtype f16; layout nhwc",
+                          "conv_transpose3d 32 -> 64; kernel 3x3x3; stride 2x2x2; dilation 2x2x2; padding 1x1x1; input "
+                          "16x16x32x32; compute tf32",
+                          "conv_transpose3d 32 -> 64; kernel 3x3x3; stride 2x2x2; padding 1x1x1; output_padding 1x1x1; "
+                          "input 32x16x32x32; compute tf32"}},
               {.group = "parted_phases",
                .compute = Compute::kTf32,
                .layers = {"conv_transpose1d 2049 -> 1; kernel 4096; stride 1024; input 12x340; compute tf32",
@@ -161,6 +186,12 @@ TemplateFacts facts_of_halo_gemm() {
               {.name = "halo_gemm_planes",
                .layer = "conv_transpose3d 42 -> 15; kernel 3x3x3; stride 2x1x1; padding 1x0x0; input 1x5x9x17; compute "
                         "tf32; bias",
+               .least_mutants = 10,
+               .bound_checks = false,
+               .few_blocks = true},
+              {.name = "halo_gemm_one_phase",
+               .layer = "conv_transpose3d 40 -> 15; kernel 2x3x3; stride 2x2x2; dilation 2x2x2; padding 1x0x0; input "
+                        "1x5x9x17; dtype f16; layout nhwc; bias",
                .least_mutants = 10,
                .bound_checks = false,
                .few_blocks = true},

@@ -38,9 +38,9 @@ CONVTGEN_BLOCK_AND_FACTS(window::WindowFacts, (flat, false), (tile_d, 1), (tile_
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH,
-                   kBeyondW, kGapH, kGapW, kPhases, kPhaseColumns, kPhaseBlocks, kMadeChannels, kInstructionN, kTaps,
-                   kKBlocks, kNTiles, kPositions, kInputBytes, kPixels, kPlaceStep, kKBlockWeightBytes, kThreads,
-                   kSharedBytes, kPackedBytes, kAlignment);
+                   kBeyondW, kGapH, kGapW, kPhases, kMadePhases, kPhaseColumns, kPhaseBlocks, kMadeChannels,
+                   kInstructionN, kTaps, kKBlocks, kNTiles, kPositions, kInputBytes, kPixels, kPlaceStep,
+                   kKBlockWeightBytes, kThreads, kSharedBytes, kPackedBytes, kAlignment);
 
 /// As many stages as fit; false where too few do. Ping-pong warpgroups need more of them than a tile has k-blocks (the
 /// template has the reason).
@@ -103,9 +103,16 @@ std::int64_t tiles_of(const Facts& f, const Block& b) {
   return window::tiles(f, b, reach_of(f.of(b)));
 }
 
+/// Whether dilations are the strides: one phase has all taps.
+bool has_one_phase(const Layer& layer) {
+  const auto is_of_one = [](const Axis& axis) { return axis.dilation == axis.stride; };
+  return layer.dimensions == 3 && std::ranges::all_of(layer.axes, is_of_one) &&
+         std::ranges::any_of(layer.axes, [](const Axis& axis) { return axis.stride > 1; });
+}
+
 /// Positions of the depth that a tap reads before those of an output.
 std::int64_t depth_halo(const Layer& layer) {
-  return (layer.axes[kDepth].kernel - 1) / layer.axes[kDepth].stride;
+  return (layer.axes[kDepth].kernel - 1) / (has_one_phase(layer) ? 1 : layer.axes[kDepth].stride);
 }
 
 /// Planes of the input, on average, for which a tile makes products.
@@ -161,14 +168,14 @@ Result<void> check_axis(const Layer& layer, std::size_t number) {
   const Axis& axis = layer.axes[number];
   const std::string_view name = axis_name(layer, number);
   return first_error(
-      {require(axis.stride == 1 || axis.dilation == 1 || axis.kernel == 1,
+      {require(axis.stride == 1 || axis.dilation == 1 || axis.kernel == 1 || has_one_phase(layer),
                "stride {} and dilation {} in {}; one of them must be 1", axis.stride, axis.dilation, name),
        window::check_padding(layer, number)});
 }
 
 /// Output channels of a block: numbers that share all of them evenly.
 std::vector<std::int64_t> block_n_choices(const Facts& f, const Block& b) {
-  const std::int64_t phases = f.of(b)[kPhases];
+  const std::int64_t phases = f.of(b)[kMadePhases];
   const std::int64_t vectors = 4 * f.of(b)[kVector];        // of a quad of threads
   const std::int64_t planes = f.layer.axes[kDepth].kernel;  // that a product makes
   const std::int64_t most = std::min(kMostProductColumns / (b.fused_phases ? planes * phases : planes),
@@ -236,7 +243,7 @@ void add_parts(const Facts& f, Block b, std::vector<Block>& out, Least& least) {
       window::can_be_flat(f, reach_of(f.of(b))) && (f.layer.dimensions < 3 || (f.rows.extent && f.columns.extent));
   choose_store(f, b);
   for (const std::int64_t parts : {1, 2, 4}) {
-    if (parts * f.layer.axes[kDepth].kernel * f.of(b)[kPhases] * b.block_n / 2 <= f.of(b)[kMostAccumulators]) {
+    if (parts * f.layer.axes[kDepth].kernel * f.of(b)[kMadePhases] * b.block_n / 2 <= f.of(b)[kMostAccumulators]) {
       const std::vector<Block> tiles =
           BlockChoices(b)
               .each(&Block::ping_pong, {false, true})
@@ -261,6 +268,9 @@ void add_parts(const Facts& f, Block b, std::vector<Block>& out, Least& least) {
 /// Which phases a block makes, and whether products serve all of them.
 std::vector<Block> phase_choices(const Layer& layer) {
   const std::int64_t stride = layer.axes[kHeight].stride;
+  if (has_one_phase(layer)) {
+    return {Block{.phase_rows = stride, .fused_phases = false}};
+  }
   const bool divides_h = layer.axes[kHeight].kernel % stride == 0;
   return BlockChoices(Block())
       .each(&Block::phase_rows, stride == 1 ? std::vector{stride} : std::vector{stride, std::int64_t{1}})
@@ -316,7 +326,8 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
         check_axis(layer, kHeight),
         check_axis(layer, kWidth),
         window::check_padding(layer, kDepth),
-        require(depth.dilation == 1 || depth.kernel == 1, "dilation {} in depth; it takes 1", depth.dilation),
+        require(depth.dilation == 1 || depth.kernel == 1 || has_one_phase(layer), "dilation {} in depth; it takes 1",
+                depth.dilation),
         require(depth.stride <= kMostDepthStride, "stride {} in depth; at most {}", depth.stride, kMostDepthStride)};
   }
   static Blocks blocks(const Facts& f) {
