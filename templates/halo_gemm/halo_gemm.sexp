@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "2aed75bb4e4b64739baa8b7742e0813b8c147f4331eb0483d6f4f3f84b0e781b")
+  (digest "0f8d4c25f9dc601a4a6c6240ff0abf9a6cd1f16e4c741651b8157a4cf66e5ae4")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -515,32 +515,34 @@
     (argument int n)
     (argument int most)
     (return @1 (? (<= n most) n (? (== (% n most) 0) most (call largest_divisor n (- most 1))))))
-  (constant @74 int kPhaseColumns (call largest_divisor P::stride_w 32))
-  (constant @75 int kPhaseBlocks (/ P::stride_w kPhaseColumns))
-  (constant @76 int kMadeChannels (* P::out_channels kPhaseBlocks))
-  (constant @77 int kPhases (* P::phase_rows kPhaseColumns))
-  (constant @78 int kPhaseGroups (/ P::stride_h P::phase_rows))
-  (constant @79 int kWindowH (call ceil_div P::kernel_h P::stride_h))
-  (constant @80 int kWindowW (call ceil_div P::kernel_w P::stride_w))
-  (constant @81 int kStepH (? (== P::stride_h 1) P::dilation_h 1) (trail "of input, from a tap of the window to the next"))
-  (constant @82 int kStepW (? (== P::stride_w 1) P::dilation_w 1))
-  (constant @83 int kHaloH (* (- kWindowH 1) kStepH))
-  (constant @84 int kHaloW (* (- kWindowW 1) kStepW))
-  (constant @89 int kPaddedH (? P::fused_phases (* kWindowH P::stride_h) P::kernel_h))
-  (constant @90 int kPaddedW (? P::fused_phases (* kWindowW P::stride_w) P::kernel_w))
-  (constant @91 int kPlaneColumns (* (? P::fused_phases kPhases 1) P::block_n))
-  (constant @92 int kInstructionN (* P::kernel_d kPlaneColumns) (trail "of a product"))
-  (constant @93 int kAccArrays (? P::fused_phases 1 kPhases))
-  (constant @94 int kTaps (? P::fused_phases (* kWindowH kWindowW) (* (/ kPaddedH kPhaseGroups) kPaddedW)) (trail "of a block"))
-  (constant @95 int kChannelTiles (call ceil_div kMadeChannels P::block_n))
-  (constant @96 int kNTiles (* kPhaseGroups kChannelTiles))
-  (constant @99 int kPositions (* P::tile_h P::tile_w))
-  (constant @100 int kTeams (? P::ping_pong 2 1) (trail "of warpgroups, each with tiles of its own"))
-  (constant @101 int kParts (/ (/ kPositions 64) (/ 2 kTeams)) (trail "that a warpgroup makes"))
-  (constant @102 int kAcross (/ P::tile_w P::part_w))
-  (constant @104 int kInputStrideH 1)
-  (constant @105 int kInputStrideW 1)
-  (constant @106 int kInterleave 1)
+  (constant @75 bool kOnePhase (&& (&& (&& (&& kVolume (== P::dilation_d P::stride_d)) (== P::dilation_h P::stride_h)) (== P::dilation_w P::stride_w)) (> (* (* P::stride_d P::stride_h) P::stride_w) 1)))
+  (constant @77 int kPhaseColumns (call largest_divisor P::stride_w 32))
+  (constant @78 int kPhaseBlocks (/ P::stride_w kPhaseColumns))
+  (constant @79 int kMadeChannels (* P::out_channels kPhaseBlocks))
+  (constant @80 int kPhases (* P::phase_rows kPhaseColumns))
+  (constant @81 int kPhaseGroups (/ P::stride_h P::phase_rows))
+  (constant @82 int kWindowH (? kOnePhase P::kernel_h (call ceil_div P::kernel_h P::stride_h)))
+  (constant @83 int kWindowW (? kOnePhase P::kernel_w (call ceil_div P::kernel_w P::stride_w)))
+  (constant @84 int kStepH (? (== P::stride_h 1) P::dilation_h 1) (trail "of input, from a tap of the window to the next"))
+  (constant @85 int kStepW (? (== P::stride_w 1) P::dilation_w 1))
+  (constant @86 int kHaloH (* (- kWindowH 1) kStepH))
+  (constant @87 int kHaloW (* (- kWindowW 1) kStepW))
+  (constant @92 int kPaddedH (? P::fused_phases (* kWindowH P::stride_h) P::kernel_h))
+  (constant @93 int kPaddedW (? P::fused_phases (* kWindowW P::stride_w) P::kernel_w))
+  (constant @94 int kPlaneColumns (* (? P::fused_phases kPhases 1) P::block_n))
+  (constant @95 int kInstructionN (* P::kernel_d kPlaneColumns) (trail "of a product"))
+  (constant @96 int kMadePhases (? kOnePhase 1 kPhases) (trail "by products"))
+  (constant @97 int kAccArrays (? P::fused_phases 1 kMadePhases))
+  (constant @98 int kTaps (? P::fused_phases (* kWindowH kWindowW) (* (/ kPaddedH kPhaseGroups) kPaddedW)) (trail "of a block"))
+  (constant @99 int kChannelTiles (call ceil_div kMadeChannels P::block_n))
+  (constant @100 int kNTiles (* kPhaseGroups kChannelTiles))
+  (constant @103 int kPositions (* P::tile_h P::tile_w))
+  (constant @104 int kTeams (? P::ping_pong 2 1) (trail "of warpgroups, each with tiles of its own"))
+  (constant @105 int kParts (/ (/ kPositions 64) (/ 2 kTeams)) (trail "that a warpgroup makes"))
+  (constant @106 int kAcross (/ P::tile_w P::part_w))
+  (constant @108 int kInputStrideH 1)
+  (constant @109 int kInputStrideW 1)
+  (constant @110 int kInterleave 1)
   (file "window/geometry.h")
   (constant @13 int kFirstH (/ P::padding_h P::stride_h))
   (constant @14 int kFirstW (/ P::padding_w P::stride_w))
@@ -556,37 +558,38 @@
   (constant @29 int kRowPitch (? kFlat (+ P::width kGapW) kStagedColumns) (trail "used only with a halo of rows"))
   (constant @30 int kPixels (? kFlat (+ (+ kPositions (? (> kHaloH 0) (* kHaloH kRowPitch) 0)) kHaloW) (* kStagedRows kStagedColumns)))
   (file "halo_gemm.cu")
-  (function @110 constexpr int pixel_offset
+  (function @114 constexpr int pixel_offset
     (comment "Where pixels and units lie. The bytes of a unit keep copies of adjacent units free of bank conflicts.")
     (argument int pixel)
     (return @1 (* pixel 16)))
-  (constant @113 int kUnitPitch (* 16 (+ kPixels (call floor_mod (- (? (< kUnits 8) (/ 8 kUnits) 1) kPixels) 8))))
-  (constant @114 int kInputBytes (* kUnits kUnitPitch) (trail "the input of a stage"))
-  (constant @117 int kProductBytes (* kInstructionN 32) (trail "a B operand"))
-  (constant @118 int kKBlockWeightBytes (* (* kTaps kKSteps) kProductBytes) (trail "a k-block's B operands"))
-  (constant @119 int kResidentBytes (? P::resident (* kKBlocks kKBlockWeightBytes) 0) (trail "the weights, at 0; the stages follow"))
-  (constant @120 int kStageBytes (+ kInputBytes (? P::resident 0 kKBlockWeightBytes)) (trail "input; weights if not resident"))
-  (constant @121 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)) (trail "one a channel"))
-  (constant @122 int kBarrierOffset (+ kBiasOffset (? P::has_bias (* P::block_n 4) 0)) (trail "mbarriers"))
-  (constant @123 int kSharedBytes (+ kBarrierOffset (* (+ (* 2 P::stages) (? P::resident 1 0)) 8)))
-  (constant @124 "long long" kPackedBytes (* (* (static_cast "long long" kNTiles) kKBlocks) kKBlockWeightBytes) (trail "of the layer"))
-  (constant @126 int kAlignment (call larger P::copy_bytes (* (call larger P::vector P::store) kBytes)) (trail "of x and y, in bytes"))
-  (static_assert @128 (== (% P::block_k kInstructionK) 0) "a k-block is whole products")
-  (static_assert @129 (&& (&& (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! kFlat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warpgroups make whole parts")
-  (constant @132 int kMostAccumulators (? (&& kVolume (> (* kPhases P::stride_d) 1)) 128 160) (trail "of a thread"))
-  (static_assert @133 (&& (<= kInstructionN 256) (<= (/ (* (* kAccArrays kInstructionN) kParts) 2) kMostAccumulators)) "the accumulators fit the registers")
-  (static_assert @135 (|| (== kPhaseGroups 1) (== (% kPaddedH P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
-  (static_assert @137 (|| (== kPhaseBlocks 1) (&& P::fused_phases (|| (! P::channels_last) (== P::out_channels 1)))) "phases of a row are parted only where products serve all of them, and no channel is between them")
-  (static_assert @139 (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1))) "all phases read the same input")
-  (static_assert @142 (|| (|| (! kFlat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
-  (static_assert @143 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! kFlat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
-  (static_assert @146 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kVector)) "a unit is loaded as it lies")
-  (static_assert @147 (|| (== P::kernel_d 1) (== P::dilation_d 1)) "adjacent depth taps make adjacent planes")
-  (static_assert @148 (|| kVolume (== P::tile_d 1)) "a plane has no depth to go along")
-  (static_assert @149 (|| (! P::ping_pong) (&& (! kVolume) (> P::stages kKBlocks))) "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart")
-  (static_assert @151 (>= P::stages (+ P::prefetch_stages 2)) "the stage that consumers wait for is not held back by copies of later ones")
-  (section @154 "Packing")
-  (function @157 kernel void pack_weights
+  (constant @117 int kUnitPitch (* 16 (+ kPixels (call floor_mod (- (? (< kUnits 8) (/ 8 kUnits) 1) kPixels) 8))))
+  (constant @118 int kInputBytes (* kUnits kUnitPitch) (trail "the input of a stage"))
+  (constant @121 int kProductBytes (* kInstructionN 32) (trail "a B operand"))
+  (constant @122 int kKBlockWeightBytes (* (* kTaps kKSteps) kProductBytes) (trail "a k-block's B operands"))
+  (constant @123 int kResidentBytes (? P::resident (* kKBlocks kKBlockWeightBytes) 0) (trail "the weights, at 0; the stages follow"))
+  (constant @124 int kStageBytes (+ kInputBytes (? P::resident 0 kKBlockWeightBytes)) (trail "input; weights if not resident"))
+  (constant @125 int kBiasOffset (+ kResidentBytes (* P::stages kStageBytes)) (trail "one a channel"))
+  (constant @126 int kBarrierOffset (+ kBiasOffset (? P::has_bias (* P::block_n 4) 0)) (trail "mbarriers"))
+  (constant @127 int kSharedBytes (+ kBarrierOffset (* (+ (* 2 P::stages) (? P::resident 1 0)) 8)))
+  (constant @128 "long long" kPackedBytes (* (* (static_cast "long long" kNTiles) kKBlocks) kKBlockWeightBytes) (trail "of the layer"))
+  (constant @130 int kAlignment (call larger P::copy_bytes (* (call larger P::vector P::store) kBytes)) (trail "of x and y, in bytes"))
+  (static_assert @132 (== (% P::block_k kInstructionK) 0) "a k-block is whole products")
+  (static_assert @133 (&& (&& (&& (== (% kPositions (* 64 (/ 2 kTeams))) 0) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! kFlat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warpgroups make whole parts")
+  (constant @136 int kMostAccumulators (? (&& kVolume (> (* kPhases P::stride_d) 1)) 128 160) (trail "of a thread"))
+  (static_assert @137 (&& (<= kInstructionN 256) (<= (/ (* (* kAccArrays kInstructionN) kParts) 2) kMostAccumulators)) "the accumulators fit the registers")
+  (static_assert @139 (|| (== kPhaseGroups 1) (== (% kPaddedH P::stride_h) 0)) "phase rows are parted only where each has as many kernel rows")
+  (static_assert @141 (|| (== kPhaseBlocks 1) (&& P::fused_phases (|| (! P::channels_last) (== P::out_channels 1)))) "phases of a row are parted only where products serve all of them, and no channel is between them")
+  (static_assert @143 (|| kOnePhase (&& (|| (|| (== P::stride_h 1) (== P::dilation_h 1)) (== P::kernel_h 1)) (|| (|| (== P::stride_w 1) (== P::dilation_w 1)) (== P::kernel_w 1)))) "all phases read the same input")
+  (static_assert @147 (|| (|| (! kFlat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
+  (static_assert @148 (|| (|| (|| (> P::copy_bytes 0) P::channels_last) (== P::vector 1)) (&& (== (% kPixels P::vector) 0) (|| (! kFlat) (== kPixels kPositions)))) "pixels that are loaded together are of one row")
+  (static_assert @151 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kVector)) "a unit is loaded as it lies")
+  (static_assert @152 (|| (|| (== P::kernel_d 1) (== P::dilation_d 1)) kOnePhase) "adjacent depth taps make adjacent planes")
+  (static_assert @153 (|| (! kOnePhase) (&& (&& (! P::fused_phases) (== kPhaseGroups 1)) (== kPhaseBlocks 1))) "the phase is one of the block's")
+  (static_assert @154 (|| kVolume (== P::tile_d 1)) "a plane has no depth to go along")
+  (static_assert @155 (|| (! P::ping_pong) (&& (! kVolume) (> P::stages kKBlocks))) "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart")
+  (static_assert @157 (>= P::stages (+ P::prefetch_stages 2)) "the stage that consumers wait for is not held back by copies of later ones")
+  (section @160 "Packing")
+  (function @163 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each N tile and k-block of input channels, product by product.")
     (launch_bounds kPackers)
     (argument (restrict (pointer (const Element))) weight)
@@ -639,7 +642,7 @@
         (declare @54 (const int) n_tile (+ (* group kChannelTiles) (/ co P::block_n)))
         (declare @55 (pointer "unsigned char") k_block (+ packed (* (+ (* (static_cast "long long" n_tile) kKBlocks) (/ unit kUnits)) kKBlockWeightBytes)))
         (do @56 (= (* (reinterpret_cast (pointer uint4) (+ (+ k_block (* (+ (* place kKSteps) (/ (% unit kUnits) 2)) kProductBytes)) (* (+ (* (% unit 2) kInstructionN) column) 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))))
-  (section @219 "Tiles")
+  (section @225 "Tiles")
   (file "window/tile.h")
   (record @8 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
@@ -712,7 +715,7 @@
             (do @10 (= (. tile m_x) (- (+ (* kInputStrideW (- (. tile m_x) kFirstW)) kFirstW) (+ kHaloW kSkew))))))))
     (return @12 tile))
   (file "halo_gemm.cu")
-  (section @223 "Producer")
+  (section @229 "Producer")
   (file "window/staging.h")
   (function @10 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
@@ -898,7 +901,7 @@
                 (then
                   (do @16 (= (* (reinterpret_cast (pointer uint4) (+ pixel (call pixel_offset 1)))) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
   (file "halo_gemm.cu")
-  (function @227 device void publish_stage
+  (function @233 device void publish_stage
     (comment "Arrives on the full barrier of a stage whose copies have completed.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
@@ -910,10 +913,10 @@
         (do @2 (call round_input (+ stages (* stage kStageBytes)) thread))))
     (do @4 (call fence_proxy_async))
     (do @5 (call mbarrier_arrive (& (at full stage)))))
-  (section @235 "Products")
-  (alias @238 Accumulators (array float (/ kInstructionN 2))
+  (section @241 "Products")
+  (alias @244 Accumulators (array float (/ kInstructionN 2))
     (comment "One thread's accumulators for one part, of all phases or of one."))
-  (function @241 device void pin
+  (function @247 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array (array Accumulators kAccArrays) kParts)) acc)
@@ -921,7 +924,7 @@
       (for @4 (pragma "unroll") (declare @4 int array 0) (< array kAccArrays) (++ array)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kInstructionN 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at acc part) array) i)))))))
-  (function @256 device void multiply_k_block
+  (function @262 device void multiply_k_block
     (comment "Issues all products of one k-block. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's")
     (comment "first k-block, whose first products overwrite the accumulators.")
     (attributes "__forceinline__")
@@ -948,15 +951,15 @@
                 (declare @21 (const int) tap (+ (* t_y kWindowW) t_x))
                 (do @22 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) 0) moved (call wgmma_descriptor_move weights (* (+ (* tap kKSteps) k_step) kProductBytes)) accumulate)))
               (else
-                (for @26 (pragma "unroll") (declare @26 int phase 0) (< phase kPhases) (++ phase)
-                  (declare @27 (const int) row (+ (* t_y P::phase_rows) (/ phase P::stride_w))
+                (for @26 (pragma "unroll") (declare @26 int phase 0) (< phase kMadePhases) (++ phase)
+                  (declare @27 (const int) row (? kOnePhase t_y (+ (* t_y P::phase_rows) (/ phase P::stride_w)))
                     (trail "of the block's kernel rows"))
-                  (declare @28 (const int) column (+ (* t_x P::stride_w) (% phase P::stride_w)))
+                  (declare @28 (const int) column (? kOnePhase t_x (+ (* t_x P::stride_w) (% phase P::stride_w))))
                   (if @29 (&& (< row (/ P::kernel_h kPhaseGroups)) (< column P::kernel_w))
                     (then
                       (declare @30 (const int) tap (+ (* row P::kernel_w) column))
                       (do @31 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kKSteps) k_step) kProductBytes)) accumulate))))))))))))
-  (section @298 "Epilogue")
+  (section @304 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -1033,11 +1036,11 @@
     (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
   (file "halo_gemm.cu")
-  (function @302 constexpr bool has_taps
+  (function @308 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
     (argument int phase)
-    (return @1 (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w))))
-  (function @307 device float acc_of
+    (return @1 (? kOnePhase (== phase 0) (&& (|| (> kPhaseGroups 1) (< (/ phase P::stride_w) P::kernel_h)) (< (% phase P::stride_w) P::kernel_w)))))
+  (function @313 device float acc_of
     (comment "A part's accumulator of a phase and the thread's i-th channel, for its row of that half.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) kAccArrays)) acc)
@@ -1049,13 +1052,13 @@
     (if @3 kVolume
       (then
         (declare @4 (const int) of_plane (* (call smaller depth_tap (- P::kernel_d 1)) (/ kPlaneColumns 2)))
-        (return @5 (? (>= depth_tap P::kernel_d) 0 (? P::fused_phases (at (at acc 0) (+ (+ of_plane (* phase (/ P::block_n 2))) column)) (? (call has_taps phase) (at (at acc phase) (+ of_plane column)) 0))))))
+        (return @5 (? (>= depth_tap (? kOnePhase 1 P::kernel_d)) 0 (? P::fused_phases (at (at acc 0) (+ (+ of_plane (* phase (/ P::block_n 2))) column)) (? (call has_taps phase) (at (at acc (? kOnePhase 0 phase)) (+ of_plane column)) 0))))))
     (return @10 (? P::fused_phases (at (at acc 0) (+ (* phase (/ P::block_n 2)) column)) (? (call has_taps phase) (at (at acc phase) column) 0))))
-  (constant @321 int kOwn (/ P::block_n 4))
-  (constant @322 bool kHasBiasRegisters (&& P::has_bias (<= kOwn 16)))
-  (constant @325 bool kStoresChannels (&& P::channels_last (== kPhaseBlocks 1)))
-  (constant @328 bool kRoundsTwo (&& (&& kStoresChannels (== P::store 1)) (== kBytes 2)))
-  (function @332 device void store_parts
+  (constant @327 int kOwn (/ P::block_n 4))
+  (constant @328 bool kHasBiasRegisters (&& P::has_bias (<= kOwn 16)))
+  (constant @331 bool kStoresChannels (&& P::channels_last (== kPhaseBlocks 1)))
+  (constant @334 bool kRoundsTwo (&& (&& kStoresChannels (== P::store 1)) (== kBytes 2)))
+  (function @338 device void store_parts
     (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
     (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
     (attributes "__forceinline__")
@@ -1142,13 +1145,14 @@
                             (do @91 (call store_together (+ to (* (* (* (static_cast "long long" own) out_d) out_h) out_w)) values)))
                           (else
                             (do @93 (call store_together (+ (+ to (* (* (* (static_cast "long long" (/ (+ first_out own) kPhaseBlocks)) out_d) out_h) out_w)) shift) values)))))))))))))))
-  (section @438 "Volumes")
+  (section @444 "Volumes")
   (file "planes.h")
   (constant @11 int kFirstD (/ P::padding_d P::stride_d))
-  (constant @12 int kHaloD (/ (- P::kernel_d 1) P::stride_d) (trail "positions that a tap reads before an output's"))
-  (constant @13 int kBeyondD (call floor_div (- (+ (- P::kernel_d 1) P::output_padding_d) P::padding_d) P::stride_d))
-  (constant @14 int kMovedColumns (/ (* P::stride_d kPlaneColumns) 2) (trail "of a thread's accumulators"))
-  (function @18 device int first_position
+  (constant @12 int kPlaneTaps (? kOnePhase 1 P::stride_d) (trail "depth taps that make planes of a position"))
+  (constant @13 int kHaloD (/ (- P::kernel_d 1) kPlaneTaps) (trail "positions that a tap reads before an output's"))
+  (constant @14 int kBeyondD (call floor_div (- (+ (* P::dilation_d (- P::kernel_d 1)) P::output_padding_d) P::padding_d) P::stride_d))
+  (constant @15 int kMovedColumns (/ (* kPlaneTaps kPlaneColumns) 2) (trail "of a thread's accumulators"))
+  (function @19 device int first_position
     (comment "A tile's first position whose outputs it stores; the first plane of the input that it stages; the position to before")
     (comment "which it goes.")
     (attributes "__forceinline__")
@@ -1157,16 +1161,16 @@
     (argument int tiles_x)
     (argument int tiles_d)
     (return @1 (+ kFirstD (* (% (/ index (* tiles_y tiles_x)) tiles_d) P::tile_d))))
-  (function @21 device int first_staged
+  (function @22 device int first_staged
     (attributes "__forceinline__")
     (argument int first_m)
     (return @1 (call max 0 (- first_m kHaloD))))
-  (function @24 device int end_position
+  (function @25 device int end_position
     (attributes "__forceinline__")
     (argument int first_m)
     (argument (const int) in_d)
     (return @1 (call min (+ first_m P::tile_d) (+ in_d kBeyondD))))
-  (function @29 device void clear
+  (function @30 device void clear
     (comment "No accumulator has a product yet.")
     (attributes "__forceinline__")
     (argument (reference (array (array Accumulators kAccArrays) kParts)) acc)
@@ -1174,7 +1178,7 @@
       (for @4 (pragma "unroll") (declare @4 int array 0) (< array kAccArrays) (++ array)
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kInstructionN 2)) (++ i)
           (do @7 (= (at (at (at acc part) array) i) 0))))))
-  (function @43 device void move_on
+  (function @44 device void move_on
     (comment "Planes that are stored make room for later ones.")
     (attributes "__forceinline__")
     (argument (reference (array (array Accumulators kAccArrays) kParts)) acc)
@@ -1183,13 +1187,13 @@
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kInstructionN 2)) (++ i)
           (declare @7 (const int) from (+ i kMovedColumns))
           (do @8 (= (at (at (at acc part) array) i) (? (< from (/ kInstructionN 2)) (at (at (at acc part) array) (call smaller from (- (/ kInstructionN 2) 1))) 0)))))))
-  (record @58 Next
+  (record @59 Next
     (comment "What the producers stage next: a k-block of a tile's plane of the input, of those to before `end`.")
     (field int index (trail "of the tile"))
     (field int plane)
     (field int end)
     (field int k_block))
-  (function @66 device void go_to_tile
+  (function @67 device void go_to_tile
     (comment "Goes to a tile, or to the first one after it that reads any plane.")
     (attributes "__forceinline__")
     (argument (reference Next) next)
@@ -1211,7 +1215,7 @@
       (if @10 (== (. next plane) (. next end))
         (then
           (do @11 (+= (. next index) next_tile))))))
-  (function @83 device (pointer (const Element)) from_plane
+  (function @84 device (pointer (const Element)) from_plane
     (comment "x, or a channel of it, from a plane on.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) x)
@@ -1219,7 +1223,7 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (+ x (* (* (* (static_cast "long long" plane) (? P::channels_last P::in_channels 1)) in_h) in_w))))
-  (function @88 device void next_k_block
+  (function @89 device void next_k_block
     (comment "Goes on to what is staged after a k-block.")
     (attributes "__forceinline__")
     (argument (reference Next) next)
@@ -1241,7 +1245,7 @@
           (then
             (do @6 (call go_to_tile next (+ (. next index) next_tile) tiles next_tile tiles_y tiles_x tiles_d in_d))
             (do @7 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w tiles_d) thread batch in_d in_h in_w)))))))
-  (function @103 device int produce_planes
+  (function @104 device int produce_planes
     (comment "Brings the stages of all of the block's tiles; those whose copies are in flight are not published. Returns how many")
     (comment "there are.")
     (attributes "__forceinline__")
@@ -1304,7 +1308,7 @@
           (do @47 (call fence_proxy_async))
           (do @48 (call mbarrier_arrive (& (at full stage)))))))
     (return @51 issued))
-  (function @158 device void consume_planes
+  (function @159 device void consume_planes
     (comment "Makes the products of all of the warpgroup's tiles, and stores each plane of the output as soon as it has them all.")
     (attributes "__forceinline__")
     (argument (reference (array (array Accumulators kAccArrays) kParts)) acc)
@@ -1372,8 +1376,8 @@
         (do @51 (call move_on acc))
         (do @52 (call pin acc)))))
   (file "halo_gemm.cu")
-  (section @442 "Kernel")
-  (function @444 kernel void halo_gemm
+  (section @448 "Kernel")
+  (function @450 kernel void halo_gemm
     (launch_bounds kThreads 1)
     (argument (restrict (pointer (const Element))) x)
     (argument (pointer (const "unsigned char")) packed)
