@@ -55,7 +55,13 @@ Result<std::vector<Plan>> exchanged_plans(const Template& known, const Problem& 
   if (plans) {
     for (Plan& plan : *plans) {
       exchange_plan(problem, plan);
+      // Open sizes of volumes are those of x, as for templates of gradients; with fewer axes they are grad_y's.
+      if (problem.layer.dimensions == 3) {
+        plan.predicted_seconds =
+            known.seconds(*forward, plan, exchanged_sizes(problem.layer, planned_sizes(problem.layer)));
+      }
     }
+    std::ranges::stable_sort(*plans, {}, &Plan::predicted_seconds);
   }
   return plans;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "generator/layer/shape.h"
@@ -42,7 +43,7 @@ Product size_of(const Layer& layer, Quantity quantity) {
   const auto one = [&](Size size) {
     return size ? Product{*size} : Product{.factor = 1, .names = {std::string(name_of(quantity))}};
   };
-  const auto all = [&](const std::array<Quantity, kAxes>& extents, bool of_batch) {
+  const auto all = [&](std::span<const Quantity> extents, bool of_batch) {
     Product product;
     if (of_batch) {
       product = size_of(layer, Quantity::kBatch);
@@ -69,6 +70,10 @@ Product size_of(const Layer& layer, Quantity quantity) {
     case Quantity::kOutImage:
     case Quantity::kOutPixels:
       return all(kOut, quantity == Quantity::kOutPixels);
+    case Quantity::kInPlane:
+      return all(std::span(kIn).subspan(1), false);
+    case Quantity::kOutPlane:
+      return all(std::span(kOut).subspan(1), false);
     default:
       return {};
   }

@@ -26,6 +26,8 @@ constexpr std::array<QuantityNames, kQuantities> kQuantityNames = {{
     {"out_image", "positions of an output image"},
     {"in_pixels", "positions of all input images"},
     {"out_pixels", "positions of all output images"},
+    {"in_plane", "positions of a plane of the input"},
+    {"out_plane", "positions of a plane of the output"},
 }};
 
 constexpr std::array<std::string_view, kRoles> kRoleNames = {"x",      "weight", "bias",        "y",
@@ -158,6 +160,8 @@ void find_quantities(const Shape& shape, Quantities& quantities) {
   at(Quantity::kOutImage) = out_image;
   at(Quantity::kInPixels) = shape.batch * in_image;
   at(Quantity::kOutPixels) = shape.batch * out_image;
+  at(Quantity::kInPlane) = shape.in[kHeight] * shape.in[kWidth];
+  at(Quantity::kOutPlane) = shape.out[kHeight] * shape.out[kWidth];
 }
 
 Quantities quantities_of(const Shape& shape) {

@@ -30,7 +30,7 @@ struct Roles {
 [[nodiscard]] Roles roles_of(const Layer& layer, Direction direction);
 
 /// A number that depends on the sizes of a call. "Image": all positions of one image; "pixels": all positions of the
-/// batch.
+/// batch; "plane": all positions at one place along the depth of an image.
 enum class Quantity : std::uint8_t {
   kOne,
   kBatch,
@@ -44,8 +44,10 @@ enum class Quantity : std::uint8_t {
   kOutImage,
   kInPixels,
   kOutPixels,
+  kInPlane,
+  kOutPlane,
 };
-inline constexpr std::size_t kQuantities = 12;
+inline constexpr std::size_t kQuantities = 14;
 /// "in_height": what manifests call it.
 [[nodiscard]] std::string_view name_of(Quantity quantity);
 /// What people read: "output height".

@@ -4,23 +4,29 @@
 
 struct Parameters {
   // The layer.
+  static constexpr int kernel_d = 1;
   static constexpr int kernel_h = 4;
   static constexpr int kernel_w = 4;
+  static constexpr int stride_d = 1;
   static constexpr int stride_h = 2;
   static constexpr int stride_w = 2;
+  static constexpr int padding_d = 0;
   static constexpr int padding_h = 1;
   static constexpr int padding_w = 1;
+  static constexpr int output_padding_d = 0;
   static constexpr int output_padding_h = 0;
   static constexpr int output_padding_w = 0;
+  static constexpr int dilation_d = 1;
   static constexpr int dilation_h = 1;
   static constexpr int dilation_w = 1;
   static constexpr int in_channels = 256;
   static constexpr int out_channels = 128;
   static constexpr int groups = 1;
   static constexpr bool channels_last = true;          // grad_x and grad_y are NHWC
-  static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout)
+  static constexpr bool weight_channels_last = false;  // weights are (Cin, KD, KH, KW, Cout)
 
-  // Rows and columns of the input; -1: an argument of the kernel.
+  // Planes, rows and columns of the input; -1: an argument of the kernel.
+  static constexpr int depth = 1;
   static constexpr int height = 8;
   static constexpr int width = 8;
 
@@ -34,7 +40,7 @@ struct Parameters {
   static constexpr int block_n = 256;
 
   // A tile's positions are boxes, each of which one tensor copy brings: positions of images, rows and columns, a
-  // multiple of 8 in all. At most 32 boxes.
+  // multiple of 8 in all. At most 32 boxes. Of volumes a box has one image, and box_n planes.
   static constexpr int box_n = 2;
   static constexpr int box_h = 8;
   static constexpr int box_w = 8;

@@ -3,13 +3,14 @@
 //
 // grad_x at a position adds up, over taps and output channels, grad_y at stride * position - padding + dilation * tap
 // times the tap's weight. M is positions of the input, N input channels, K taps by output channels. A stage has some
-// output channels of one tap: tensor copies bring them from the pixels of grad_y that are a stride apart, with zeros
-// outside of the image; bulk copies bring the weights, which pack_weights() has put into the order of shared memory.
-// The blocks of a cluster copy a part of the weights each, to all of them. Both operands are multiplied from shared
-// memory.
+// output channels of one tap, or of taps of the depth that read the same planes of grad_y: tensor copies bring them from
+// the pixels of grad_y that are a stride apart, with zeros outside of the image; bulk copies bring the weights, which
+// pack_weights() has put into the order of shared memory. The blocks of a cluster copy a part of the weights each, to
+// all of them. Both operands are multiplied from shared memory.
 #include "device/barrier.h"
 #include "device/call_sizes.h"
 #include "device/cluster.h"
+#include "device/depth.h"
 #include "device/grid.h"
 #include "device/memory.h"
 #include "device/printed.h"
@@ -41,8 +42,8 @@ struct Boxes {
 };
 
 __device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
-  return {box / boxes.across / boxes.down * P::box_n, box / boxes.across % boxes.down * P::box_h,
-          box % boxes.across * P::box_w};
+  return {kVolume ? box / boxes.across / boxes.down : box / boxes.across / boxes.down * P::box_n,
+          box / boxes.across % boxes.down * P::box_h, box % boxes.across * P::box_w};
 }
 
 // Releases a stage to the producers of all blocks that write to it, behind the warp's wait for its products.
@@ -58,20 +59,33 @@ __device__ __forceinline__ void release_to_cluster(unsigned long long* empty, in
 
 // ---- Producer ----
 
+// Copies the block's part of a tap's weights, to all blocks of the cluster.
+__device__ __forceinline__ void copy_weights(unsigned char* to, const unsigned char* from, unsigned long long* full,
+                                             int rank) {
+  if (P::cluster == 1) {
+    bulk_load(to, from, kWeightBytes, full);
+  } else {
+    bulk_load_multicast(to + rank * kSharedWeightBytes, from + rank * kSharedWeightBytes, kSharedWeightBytes, full,
+                        (1 << P::cluster) - 1);
+  }
+}
+
 // Copies all stages of a tile, by one warp: each lane brings a box, the first one also the block's part of the weights.
 // Bytes may arrive before they are expected: the stage is not full before the first lane's arrival.
 __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap& grad_y_map,
                                           const unsigned char* weights, unsigned long long* full,
-                                          unsigned long long* empty, const Place& place, int lane, int rank, int& stage,
-                                          unsigned int& parity) {
+                                          unsigned long long* empty, const Place& place, const int deep, int lane,
+                                          int rank, int& stage, unsigned int& parity) {
+  const int plane = kVolume ? place.image % deep * (P::box_n * P::stride_d) - P::padding_d : 0;
   const int row = place.row * P::stride_h - P::padding_h;
   const int column = place.column * P::stride_w - P::padding_w;
   constexpr int kLastRow = P::kernel_h - 1;
   constexpr int kLastColumn = P::kernel_w - 1;
   // taps (0 to {kLastRow}, 0 to {kLastColumn})
 #pragma unroll 1
-  for (int tap = 0; tap < kTaps; ++tap) {
-    const int tap_row = row + tap / P::kernel_w * P::dilation_h;
+  for (int tap = 0; tap < kFirstTaps; ++tap) {
+    const int tap_plane = kVolume ? plane + tap / (P::kernel_h * P::kernel_w) * P::dilation_d : 0;
+    const int tap_row = row + (kVolume ? tap / P::kernel_w % P::kernel_h : tap / P::kernel_w) * P::dilation_h;
     const int tap_column = column + tap % P::kernel_w * P::dilation_w;
 #pragma unroll 1
     for (int k_block = 0; k_block < kKBlocks; ++k_block) {
@@ -82,18 +96,35 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
         mbarrier_wait_cluster(&empty[stage], parity);
       }
       if (lane == 0) {
-        mbarrier_arrive_expect(&full[stage], kStageBytes);
-        const unsigned char* from = weights + (tap * kKBlocks + k_block) * kWeightBytes;
-        if (P::cluster == 1) {
-          bulk_load(to + kInputBytes, from, kWeightBytes, &full[stage]);
+        if constexpr (kShares) {
+          const int taps = tap < kFullTaps ? kStageTaps : kStageTaps - 1;
+          mbarrier_arrive_expect(&full[stage], kInputBytes + taps * kWeightBytes);
+#pragma unroll 1
+          for (int i = 0; i < taps; ++i) {
+            copy_weights(
+                to + kInputBytes + i * kWeightBytes,
+                weights + ((tap + i * (kTapsApart * P::kernel_h * P::kernel_w)) * kKBlocks + k_block) * kWeightBytes,
+                &full[stage], rank);
+          }
         } else {
-          bulk_load_multicast(to + kInputBytes + rank * kSharedWeightBytes, from + rank * kSharedWeightBytes,
-                              kSharedWeightBytes, &full[stage], (1 << P::cluster) - 1);
+          mbarrier_arrive_expect(&full[stage], kStageBytes);
+          const unsigned char* from = weights + (tap * kKBlocks + k_block) * kWeightBytes;
+          if (P::cluster == 1) {
+            bulk_load(to + kInputBytes, from, kWeightBytes, &full[stage]);
+          } else {
+            bulk_load_multicast(to + kInputBytes + rank * kSharedWeightBytes, from + rank * kSharedWeightBytes,
+                                kSharedWeightBytes, &full[stage], (1 << P::cluster) - 1);
+          }
         }
       }
       if (lane < kBoxes) {
-        tensor_load_4d(to + lane * kBoxBytes, grad_y_map, &full[stage], k_block * P::block_k, tap_column, tap_row,
-                       place.image);
+        if constexpr (kVolume) {
+          tensor_load_5d(to + lane * kBoxBytes, grad_y_map, &full[stage], k_block * P::block_k, tap_column, tap_row,
+                         tap_plane, place.image / deep);
+        } else {
+          tensor_load_4d(to + lane * kBoxBytes, grad_y_map, &full[stage], k_block * P::block_k, tap_column, tap_row,
+                         place.image);
+        }
       }
       next_stage(stage, parity);
     }
@@ -124,12 +155,57 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
   wgmma_wait(1);
 }
 
+// The rows of a stage before a row of the tile, a multiple of 64: boxes have more of them.
+__host__ __device__ constexpr int rows_before(int row) {
+  return row / kBoxPositions * kBoxRows + row % kBoxPositions;
+}
+
+// The same of a stage that so many taps of the depth share: each begins at another plane.
+__device__ __forceinline__ void multiply_shared_stage(Accumulators& acc, const unsigned char* stage, int warpgroup,
+                                                      const int taps, int accumulate) {
+  const unsigned long long a =
+      wgmma_descriptor(stage + (warpgroup == 0 ? 0 : rows_before(64)) * kSwizzle, 0, 8 * kSwizzle, kSwizzle);
+  const unsigned long long b = wgmma_descriptor(stage + kInputBytes, 0, 8 * kSwizzle, kSwizzle);
+  wgmma_fence();
+#pragma unroll
+  for (int tap = 0; tap < taps; ++tap) {
+#pragma unroll
+    for (int k_step = 0; k_step < kKSteps; ++k_step) {
+#pragma unroll
+      for (int tile = 0; tile < kMTiles; ++tile) {
+        wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, acc[tile],
+                 wgmma_descriptor_move(
+                     a, (rows_before(tile * 128) + tap * (kPlanesApart * kImagePositions)) * kSwizzle + k_step * 32),
+                 wgmma_descriptor_move(b, tap * kWeightBytes + k_step * 32), tap + k_step > 0 ? 1 : accumulate);
+      }
+    }
+  }
+  wgmma_commit();
+  wgmma_wait(1);
+}
+
+// Makes the products of the stages from `first` up to `last` of a tile, each of so many taps of the depth.
+__device__ __forceinline__ void multiply_shared_stages(Accumulators& acc, const unsigned char* shared,
+                                                       unsigned long long* full, unsigned long long* empty,
+                                                       int warpgroup, int lane, const int first, const int last,
+                                                       const int taps, int& stage, unsigned int& parity) {
+#pragma unroll 1
+  for (int k = first; k < last; ++k) {
+    mbarrier_wait(&full[stage], parity);
+    multiply_shared_stage(acc, shared + stage * kStageBytes, warpgroup, taps, first > 0 || k > 0 ? 1 : 0);
+    if (first > 0 || k > 0) {
+      release_to_cluster(&empty[stage == 0 ? P::stages - 1 : stage - 1], lane);
+    }
+    next_stage(stage, parity);
+  }
+}
+
 // ---- Epilogue ----
 
 // Stores a thread's accumulators: of each position eight adjacent channels of 32.
 __device__ __forceinline__ void store_tile(const Accumulators& acc, Element* __restrict__ grad_x, int first_box,
-                                           const Boxes& boxes, int first_channel, int warp, int lane, const int batch,
-                                           const int in_h, const int in_w) {
+                                           const Boxes& boxes, const int deep, int first_channel, int warp, int lane,
+                                           const int batch, const int in_d, const int in_h, const int in_w) {
   const int channel = first_channel + lane % 4 * 8;
   // Pinned, so that no place is found before the products and kept in registers that they want.
   unsigned int first = warp * 16 + lane / 4;
@@ -138,11 +214,18 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, Element* __r
   for (int half = 0; half < 2 * kMTiles; ++half) {
     const int m = half / 2 * 128 + half % 2 * 8 + static_cast<int>(first);
     const Place place = place_of(first_box + m / kBoxPositions, boxes);
-    const int image = place.image + m % kBoxPositions / kImagePositions;
+    const int image = kVolume ? place.image / deep : place.image + m % kBoxPositions / kImagePositions;
+    const int plane = kVolume ? place.image % deep * P::box_n + m % kBoxPositions / kImagePositions : 0;
     const int row = place.row + m / P::box_w % P::box_h;
     const int column = place.column + m % P::box_w;
-    if (image < batch && row < in_h && column < in_w) {
-      Element* to = grad_x + ((static_cast<long long>(image) * in_h + row) * in_w + column) * P::in_channels + channel;
+    if (image < batch && (!kVolume || plane < in_d) && row < in_h && column < in_w) {
+      Element* to =
+          grad_x +
+          (((kVolume ? static_cast<long long>(image) * in_d + plane : static_cast<long long>(image)) * in_h + row) *
+               in_w +
+           column) *
+              P::in_channels +
+          channel;
 #pragma unroll
       for (int i = 0; i < P::block_n; i += 32) {
         if (P::in_channels % P::block_n == 0 || channel + i < P::in_channels) {
@@ -162,11 +245,13 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, Element* __r
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     tap_gemm(__grid_constant__ const TensorMap grad_y_map, const unsigned char* packed, Element* __restrict__ grad_x,
-             int batch, int height, int width) {
+             int batch, int depth, int height, int width) {
+  const int in_d = input_depth(depth);
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
   const Boxes boxes = {(in_h + (P::box_h - 1)) / P::box_h, (in_w + (P::box_w - 1)) / P::box_w};
-  const int all_boxes = ((batch - 1) / P::box_n + 1) * boxes.down * boxes.across;
+  const int deep = (in_d + (P::box_n - 1)) / P::box_n;  // boxes along the depth: volumes' places count these
+  const int all_boxes = (kVolume ? batch * deep : (batch - 1) / P::box_n + 1) * boxes.down * boxes.across;
   // A cluster makes tiles of the same input channels, of positions that follow one another. Those that have the same
   // positions are made together.
   constexpr int kClusterBoxes = P::cluster * kBoxes;
@@ -197,27 +282,36 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     unsigned int parity = 1;
     for (int tile = first_tile; tile < tiles; tile += next_tile) {
       const Place place = place_of((tile / kNTiles * P::cluster + rank) * kBoxes + lane, boxes);
-      copy_tile(shared, grad_y_map, packed + tile % kNTiles * kPackedTileBytes, full, empty, place, lane, rank, stage,
-                parity);
+      copy_tile(shared, grad_y_map, packed + tile % kNTiles * kPackedTileBytes, full, empty, place, deep, lane, rank,
+                stage, parity);
     }
   } else {
     unsigned int parity = 0;
     Accumulators acc = {};
     for (int tile = first_tile; tile < tiles; tile += next_tile) {
       pin(acc);
-      for (int k = 0; k < kTileStages; ++k) {
-        mbarrier_wait(&full[stage], parity);
-        multiply_stage(acc, shared + stage * kStageBytes, warp / 4, k > 0 ? 1 : 0);
-        if (k > 0) {
-          release_to_cluster(&empty[stage == 0 ? P::stages - 1 : stage - 1], lane);
+      if constexpr (kShares) {
+        constexpr int kFullStages = kFullTaps * kKBlocks;
+        multiply_shared_stages(acc, shared, full, empty, warp / 4, lane, 0, kFullStages, kStageTaps, stage, parity);
+        if constexpr (kFullTaps < kFirstTaps) {
+          multiply_shared_stages(acc, shared, full, empty, warp / 4, lane, kFullStages, kTileStages, kStageTaps - 1,
+                                 stage, parity);
         }
-        next_stage(stage, parity);
+      } else {
+        for (int k = 0; k < kTileStages; ++k) {
+          mbarrier_wait(&full[stage], parity);
+          multiply_stage(acc, shared + stage * kStageBytes, warp / 4, k > 0 ? 1 : 0);
+          if (k > 0) {
+            release_to_cluster(&empty[stage == 0 ? P::stages - 1 : stage - 1], lane);
+          }
+          next_stage(stage, parity);
+        }
       }
       wgmma_wait(0);
       pin(acc);
       release_to_cluster(&empty[stage == 0 ? P::stages - 1 : stage - 1], lane);
-      store_tile(acc, grad_x, (tile / kNTiles * P::cluster + rank) * kBoxes, boxes, tile % kNTiles * P::block_n, warp,
-                 lane, batch, in_h, in_w);
+      store_tile(acc, grad_x, (tile / kNTiles * P::cluster + rank) * kBoxes, boxes, deep, tile % kNTiles * P::block_n,
+                 warp, lane, batch, in_d, in_h, in_w);
     }
   }
   if (P::cluster > 1) {

@@ -28,7 +28,7 @@ class FarGradient {
           plan_.parameters, [](const auto& each) { return each.first == "tile_n" || each.first == "box_n"; });
       far_.batch += images == plan_.parameters.end() ? 1 : std::get<std::int64_t>(images->second);
     } else if (case_.by_planes) {
-      far_.extents[kDepth] += ceil_div(kFar, small_.extents[kHeight] * small_.extents[kWidth]);
+      far_.extents[kDepth] += ceil_div(kFar, small_.extents[kHeight] * small_.extents[kWidth] * 256) * 256;
       ++far_.batch;
     } else {
       far_.batch += ceil_div(kFar, std::min(l.in_channels, l.out_channels) * 4096) * 4096;

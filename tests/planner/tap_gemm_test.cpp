@@ -1,5 +1,6 @@
 #include "generator/planner/table/templates.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +8,9 @@
 #include <string>
 
 #include "generator/language/language.h"
+#include "generator/planner/candidates.h"
 #include "generator/planner/plan/plan.h"
+#include "generator/planner/predict.h"
 #include "generator/planner/search/cost.h"
 #include "tests/planner/problems.h"
 
@@ -75,6 +78,55 @@ TEST(PlanTapGemm, TensorCopiesBringAStageFromPixelsThatAreAStrideApart) {
       EXPECT_EQ(launch.kernels[1].cluster, each.launch.main().cluster);
       EXPECT_EQ(launch.regions.at(0).bytes.constant, each.launch.packed_bytes());
     }
+  }
+}
+
+// Planes are a stride apart too, and zeros are where an image has none.
+TEST(PlanTapGemm, ABoxOfVolumesHasPlanesOfOneImage) {
+  const Problem problem = grad_input_of(
+      "conv_transpose3d 72 -> 40; kernel 3x3x5; stride 2x1x4; padding 1x0x0; input ?x16x?x?; dtype f16; layout nhwc");
+  const std::vector<Plan> plans = kTapGemm.plans(problem).value();
+  std::set<std::int64_t> planes;
+  std::set<bool> sharing;
+  for (const Plan& each : plans) {
+    SCOPED_TRACE(each.reason);
+    const MapRecipe& map = each.launch.maps.at(0);
+    const auto box = static_cast<std::uint32_t>(integer(each, "box_n"));
+    EXPECT_EQ(map.form.rank, 5);
+    EXPECT_EQ(map.form.steps, (std::array<std::uint32_t, 5>{1, 4, 1, 2, 1}));
+    const bool shares = each.reason.find("up to 2 taps of the depth") != std::string::npos;
+    EXPECT_EQ(map.form.box[3], 2 * (shares ? box + 1 : box) - 1);
+    sharing.insert(shares);
+    EXPECT_EQ(map.form.box[4], 1u);
+    EXPECT_EQ(map.sizes[3], (Amount{.factor = 1, .per = Quantity::kOutDepth}));
+    EXPECT_EQ(map.pitches[3], (Amount{.factor = 80, .per = Quantity::kOutPlane}));
+    EXPECT_EQ(map.sizes[4], (Amount{.factor = 1, .per = Quantity::kBatch}));
+    EXPECT_EQ(map.pitches[4], (Amount{.factor = 80, .per = Quantity::kOutImage}));
+    planes.insert(box);
+  }
+  EXPECT_GT(*planes.rbegin(), 1);
+  EXPECT_TRUE(sharing.contains(true));
+  // Strides of the depth alone are strides, and one plane of one tap is an image.
+  EXPECT_TRUE(
+      kTapGemm.plans(grad_input_of("conv_transpose3d 8 -> 8; kernel 2x3x3; stride 2x1x1; dtype f16; layout nhwc")));
+  const std::vector<Plan> flat =
+      kTapGemm
+          .plans(grad_input_of(
+              "conv_transpose3d 8 -> 8; kernel 1x3x3; stride 1x2x2; input ?x1x?x?; dtype f16; layout nhwc"))
+          .value();
+  EXPECT_EQ(flat.at(0).launch.maps.at(0).form.rank, 4);
+}
+
+// Its rivals are templates of forward layers, whose open sizes are grad_y's.
+TEST(PlanTapGemm, VolumesOfOpenSizesAreComparedAtSizesOfTheInput) {
+  for (const char* sizes : {"?x?x?x?", "4x32x32x32"}) {
+    const Problem problem = grad_input_of(fmt::format(
+        "conv_transpose3d 128 -> 64; kernel 3x3x3; stride 2; padding 1; input {}; dtype f16; layout nhwc", sizes));
+    const std::vector<Plan> plans = plan(problem).value();
+    EXPECT_EQ(plans.front().template_name, "tap_gemm") << sizes;
+    const auto rival = std::ranges::find_if(plans, &Plan::swapped);
+    ASSERT_NE(rival, plans.end());
+    EXPECT_EQ(rival->predicted_seconds, predict(problem, *rival, planned_sizes(problem.layer))) << sizes;
   }
 }
 

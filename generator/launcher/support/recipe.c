@@ -30,6 +30,8 @@ void ns_find_quantities(const ns_sizes* sizes, int64_t* quantities) {
   }
   quantities[NS_IN_PIXELS] = sizes->batch * quantities[NS_IN_IMAGE];
   quantities[NS_OUT_PIXELS] = sizes->batch * quantities[NS_OUT_IMAGE];
+  quantities[NS_IN_PLANE] = sizes->in[NS_AXES - 2] * sizes->in[NS_AXES - 1];
+  quantities[NS_OUT_PLANE] = sizes->out[NS_AXES - 2] * sizes->out[NS_AXES - 1];
 }
 
 int64_t ns_region_offset(const ns_binary* binary, int region, const int64_t* quantities) {

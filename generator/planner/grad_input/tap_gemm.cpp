@@ -23,19 +23,29 @@ constexpr std::int64_t kColumnMultiple = 32;    // of a tile's input channels
 constexpr std::int64_t kOpenAccumulators = 96;  // the same, with places to find among open sizes for two tiles of rows
 constexpr std::int64_t kLeastStages = 3, kMostStages = 8;
 constexpr std::int64_t kLeastBox = 8;                            // positions: the rows of a swizzle pattern
+constexpr std::int64_t kSharingBox = 64;                         // positions of a product: depth taps can share it
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;  // an int's, of the packed weights of a block
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK_AND_FACTS(FactsOf, (block_m, 128), (block_n, 32), (block_k, 64), (box_n, 1), (box_h, 1), (box_w, 8),
-                         (stages, kLeastStages), (cluster, 1));
+CONVTGEN_BLOCK(Block, (block_m, 128), (block_n, 32), (block_k, 64), (box_n, 1), (box_h, 1), (box_w, 8),
+               (stages, kLeastStages), (cluster, 1));
 /// The template's constants that are asked for.
 CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kKSteps, kTileStages, kNTiles, kMTiles, kBoxes,
-                   kInputBytes, kSharedWeightBytes, kSharedBytes, kPackedTileBytes, kPackedBytes, kAlignment);
+                   kInputBytes, kSharedWeightBytes, kSharedBytes, kPackedTileBytes, kPackedBytes, kAlignment, kMapRank,
+                   kSharers, kMostSharers, kShares, kReach, kFirstTaps);
+
+struct Facts : FactsOf<Block> {
+  /// Whether a box has planes of one image; else it has images.
+  bool has_planes = this->of({})[kMapRank] == kMaxTensorRank;
+  /// Whether taps of the depth can share what a stage has of grad_y.
+  bool may_share = has_planes && this->of({})[kSharers] > 1 && this->of({})[kSharers] <= this->of({})[kMostSharers];
+};
 
 /// Boxes of all positions.
 std::int64_t all_boxes(const Facts& f, const Block& b) {
-  return ceil_div(f.sizes.batch, b.box_n) * ceil_div(f.sizes.extents[kHeight], b.box_h) *
-         ceil_div(f.sizes.extents[kWidth], b.box_w);
+  const std::int64_t images =
+      f.has_planes ? f.sizes.batch * ceil_div(f.sizes.extents[kDepth], b.box_n) : ceil_div(f.sizes.batch, b.box_n);
+  return images * ceil_div(f.sizes.extents[kHeight], b.box_h) * ceil_div(f.sizes.extents[kWidth], b.box_w);
 }
 
 /// Clusters of so many blocks that find places at a time: the SMs of a GPC, 16 or 18, are no multiple of four.
@@ -44,13 +54,14 @@ std::int64_t clusters_at_once(const Target& target, std::int64_t cluster) {
   return (cluster <= 2 ? sms : sms * 30 / 33) / cluster;
 }
 
-/// The boxes that cover the positions by the fewest tiles, of these the largest, and of these the nearest to squares.
-/// Strides count in what a copy spans.
+/// The boxes, of at most box_w positions, that cover the positions by the fewest rows of stages, of these the largest,
+/// and of these the nearest to squares. Strides count in what a copy spans.
 void choose_box(const Facts& f, Block& b) {
   const auto spans = [](std::int64_t size, std::int64_t stride) { return (size - 1) * stride + 1 <= kMostBox; };
+  const std::int64_t planes_stride = f.has_planes ? f.layer.axes[kDepth].stride : 1;
   std::array<std::int64_t, 3> best = {};
   Block chosen = b;
-  for (std::int64_t positions = b.block_m; positions >= kLeastBox; positions /= 2) {
+  for (std::int64_t positions = std::min(b.block_m, b.box_w); positions >= kLeastBox; positions /= 2) {
     const std::int64_t count = b.block_m / positions;
     for (std::int64_t n = 1; n <= positions; n *= 2) {
       for (std::int64_t w = 1; n * w <= positions; w *= 2) {
@@ -58,8 +69,15 @@ void choose_box(const Facts& f, Block& b) {
         tried.box_n = n;
         tried.box_w = w;
         tried.box_h = positions / (n * w);
-        const std::array cost = {ceil_div(all_boxes(f, tried), count), count, tried.box_h + tried.box_w};
-        if (spans(w, f.columns.stride) && spans(tried.box_h, f.rows.stride) && (best[1] == 0 || cost < best)) {
+        std::int64_t planes = n, rows = b.block_m;
+        if (f.may_share) {
+          Constants& c = f.of(tried);
+          planes += c[kReach];
+          rows = count * planes * tried.box_h * tried.box_w * c[kFirstTaps];
+        }
+        const std::array cost = {ceil_div(all_boxes(f, tried), count) * rows, count, tried.box_h + tried.box_w};
+        if (spans(planes, planes_stride) && spans(w, f.columns.stride) && spans(tried.box_h, f.rows.stride) &&
+            (best[1] == 0 || cost < best)) {
           best = cost;
           chosen = tried;
         }
@@ -71,7 +89,7 @@ void choose_box(const Facts& f, Block& b) {
 
 /// Of a thread, which has 168 registers.
 std::int64_t most_accumulators(const Facts& f, std::int64_t block_m) {
-  const bool is_open = !f.rows.extent || !f.columns.extent;
+  const bool is_open = !f.layer.axes[kDepth].extent || !f.rows.extent || !f.columns.extent;
   return block_m > 128 && is_open ? kOpenAccumulators : f.of({})[kMostAccumulators];
 }
 
@@ -92,9 +110,11 @@ Result<void> check_whole_vectors(std::string_view name, std::int64_t channels) {
 
 struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
   static constexpr Direction kDirection = Direction::kGradInput;
+  static constexpr bool kTakesDepth = true;
 
   static Checks checks(const Layer& layer) {
-    const std::int64_t stride = std::max(layer.axes[kHeight].stride, layer.axes[kWidth].stride);
+    const std::int64_t stride =
+        std::max({layer.axes[kDepth].stride, layer.axes[kHeight].stride, layer.axes[kWidth].stride});
     return {require(layer.layout == Layout::kNhwc, "NCHW; tensor copies of a pixel's channels want channels last"),
             check_one_group(layer),
             check_whole_vectors("input", layer.in_channels),
@@ -105,7 +125,7 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
                     kMostStep)};
   }
   static Parameters parameters(const Problem& problem) {
-    Parameters p = scalar_parameters(problem.layer, Direction::kGradInput);
+    Parameters p = with_depth(scalar_parameters(problem.layer, Direction::kGradInput), problem.layer);
     for (const std::string_view name : {"Sum", "Offset", "element_kind"}) {
       p.erase(p.find(name));
     }
@@ -119,7 +139,9 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
         .each(&Block::block_k, is_half ? std::vector{64, 32} : std::vector{64})
         .each(&Block::block_m, {128, 256})
         .each(&Block::block_n, [&](const Block& b) { return block_n_sizes(f, b.block_m); })
-        .each(&Block::cluster, {1, 2, 4})
+        // With planes, clusters took up to 2.5 times as long on an H200.
+        .each(&Block::cluster, f.has_planes ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, 2, 4})
+        .each(&Block::box_w, f.may_share ? std::vector{kMostBox, kSharingBox / 2} : std::vector{kMostBox})
         .keep([&](Block& b) {
           choose_box(f, b);
           return fit_stages(f, b, kLeastStages, kMostStages, kSharedBytes, f.target.max_shared_bytes) &&
@@ -127,21 +149,25 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
         })
         .or_fail("packed weights of more than {} MiB of a block", kMostBlockBytes >> 20);
   }
+  /// Boxes of a few positions may be the best of all.
+  static bool alike(const Block& one, const Block& other) { return one == other; }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     const std::int64_t tiles = ceil_div(all_boxes(f, b), c[kBoxes] * b.cluster) * c[kNTiles];
     const std::int64_t blocks = tiles * b.cluster;
     const std::int64_t at_once = clusters_at_once(f.target, b.cluster);
-    const double products = c.number(kKSteps) * 2 * c.number(kMTiles);
+    // Taps of a stage, on average.
+    const double taps = static_cast<double>(tap_count(f.layer)) / c.number(kFirstTaps);
+    const double products = taps * c.number(kKSteps) * 2 * c.number(kMTiles);
     const auto columns = static_cast<double>(b.block_n);
-    const double bytes = c.number(kInputBytes) + c.number(kSharedWeightBytes);
+    const double bytes = c.number(kInputBytes) + taps * c.number(kSharedWeightBytes);
     // Where few SMs ask, each gets more, at most twice as much.
     const double asking = std::clamp(
         static_cast<double>(std::min(blocks, at_once * b.cluster)) / static_cast<double>(f.target.multiprocessors), 0.5,
         1.0);
     const double stage = std::max({products * product_cycles(f.target, b.block_n),
                                    // A product reads 64 positions and its columns, of 32 bytes each.
-                                   products * (16 + columns / 4) +
-                                       static_cast<double>(b.block_m + b.block_n) * static_cast<double>(b.block_k) / 64,
+                                   products * (16 + columns / 4) + c.number(kInputBytes) / 128 +
+                                       taps * columns * static_cast<double>(b.block_k) / 64,
                                    c.number(kBoxes) * f.factors.tap_copy, bytes * asking / f.factors.tap_l2,
                                    f.factors.gemm_latency / static_cast<double>(b.stages - 1)}) +
                          f.factors.tap_stage;
@@ -154,23 +180,33 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
                             .measured = f.factors.tap_measured});
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
-    // A cluster has several boxes: of few boxes more clusters are launched than have work. The positions of a box are a
-    // stride apart.
-    return {
-        fmt::format("a block makes {} inputs of {} channels; {} taps", b.block_m,
-                    std::min(b.block_n, f.layer.in_channels), tap_count(f.layer)),
-        fmt::format("tensor cores: products of 64x{}x{}, {} a warpgroup, from shared memory; {} stages of {} output "
-                    "channels of a tap, in boxes of {}x{}x{}{}",
-                    b.block_n, c[kInstructionK], c[kMTiles], b.stages, b.block_k, b.box_n, b.box_h, b.box_w,
-                    b.cluster > 1 ? fmt::format(", weights copied by clusters of {} blocks", b.cluster) : ""),
-        {.axes = {{per(Quantity::kInHeight), b.box_h},
-                  {per(Quantity::kInWidth), b.box_w},
-                  {per(Quantity::kBatch), b.box_n},
-                  {{.constant = c[kNTiles]}, 1}},
-         .blocks_per_tile = b.cluster,
-         .most_tiles = clusters_at_once(f.target, b.cluster),
-         .bounds = staged_bounds(f.layer, b.box_h, b.box_w)},
-        {pixel_map(f.layer, Role::kGradY, {b.block_k, b.box_w, b.box_h, b.box_n}, {f.columns.stride, f.rows.stride})}};
+    const std::int64_t images = f.has_planes ? 1 : b.box_n;
+    // The positions of a box are a stride apart.
+    const MapRecipe map =
+        pixel_map(f.layer, Role::kGradY, {b.block_k, b.box_w, b.box_h, images}, {f.columns.stride, f.rows.stride});
+    // A cluster has several boxes: of few boxes more clusters are launched than have work.
+    Grid grid = {.axes = {{per(Quantity::kInHeight), b.box_h},
+                          {per(Quantity::kInWidth), b.box_w},
+                          {per(Quantity::kBatch), b.box_n},
+                          {{.constant = c[kNTiles]}, 1}},
+                 .blocks_per_tile = b.cluster,
+                 .most_tiles = clusters_at_once(f.target, b.cluster),
+                 .bounds = staged_bounds(f.layer, b.box_h, b.box_w)};
+    if (f.has_planes) {
+      grid.axes.resize(2);
+      grid.axes.push_back({{.factor = c[kNTiles], .per = Quantity::kBatch}, 1});
+      grid = by_planes(std::move(grid), f.layer, Quantity::kInDepth, b.box_n);
+    }
+    return {fmt::format("a block makes {} inputs of {} channels; {} taps", b.block_m,
+                        std::min(b.block_n, f.layer.in_channels), tap_count(f.layer)),
+            fmt::format(
+                "tensor cores: products of 64x{}x{}, {} a warpgroup, from shared memory; {} stages of {} output "
+                "channels of {}, in boxes of {}x{}x{}{}",
+                b.block_n, c[kInstructionK], c[kMTiles], b.stages, b.block_k,
+                c[kShares] != 0 ? fmt::format("up to {} taps of the depth", c[kSharers]) : "a tap", b.box_n, b.box_h,
+                b.box_w, b.cluster > 1 ? fmt::format(", weights copied by clusters of {} blocks", b.cluster) : ""),
+            std::move(grid),
+            {f.has_planes ? volume_map(map, f.layer, b.box_n + c[kReach], f.layer.axes[kDepth].stride) : map}};
   }
 };
 

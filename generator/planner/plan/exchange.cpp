@@ -15,7 +15,8 @@ Quantity exchanged(Quantity quantity) {
                                                       {kInHeight, kOutHeight},
                                                       {kInWidth, kOutWidth},
                                                       {kInImage, kOutImage},
-                                                      {kInPixels, kOutPixels}};
+                                                      {kInPixels, kOutPixels},
+                                                      {kInPlane, kOutPlane}};
   for (const auto& [in, out] : kPairs) {
     if (quantity == in || quantity == out) {
       return quantity == in ? out : in;

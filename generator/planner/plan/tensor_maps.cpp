@@ -43,6 +43,22 @@ MapRecipe pixel_map(const Layer& layer, Role role, std::array<std::int64_t, 4> b
   return recipe;
 }
 
+MapRecipe volume_map(const MapRecipe& map, const Layer& layer, std::int64_t planes, std::int64_t step) {
+  constexpr std::size_t kPlanes = 3;
+  const bool is_input = map.role == Role::kX;
+  const std::int64_t pixel = (is_input ? layer.in_channels : layer.out_channels) * bytes_of(layer.dtype);
+  MapRecipe recipe = map;
+  recipe.form.rank = kPlanes + 2;
+  recipe.form.box[kPlanes + 1] = map.form.box[kPlanes];
+  recipe.form.box[kPlanes] = static_cast<std::uint32_t>((planes - 1) * step + 1);
+  recipe.form.steps[kPlanes] = static_cast<std::uint32_t>(step);
+  recipe.sizes[kPlanes + 1] = map.sizes[kPlanes];
+  recipe.sizes[kPlanes] = Amount{.factor = 1, .per = is_input ? Quantity::kInDepth : Quantity::kOutDepth};
+  recipe.pitches[kPlanes + 1] = map.pitches[kPlanes];
+  recipe.pitches[kPlanes] = Amount{.factor = pixel, .per = is_input ? Quantity::kInPlane : Quantity::kOutPlane};
+  return recipe;
+}
+
 MapRecipe weight_map(const Layer& layer, bool by_taps, std::int64_t columns, std::int64_t in_channels) {
   const std::int64_t bytes = bytes_of(layer.dtype);
   const std::int64_t taps = tap_count(layer);

@@ -26,6 +26,9 @@ inline constexpr std::int64_t kMostStep = 8;         // from an element to the n
 [[nodiscard]] MapRecipe pixel_map(const Layer& layer, Role role, std::array<std::int64_t, 4> box,
                                   std::array<std::int64_t, 2> steps);
 
+/// The same of volumes: `map` is pixel_map() of boxes of one image, which get so many planes that are a step apart.
+[[nodiscard]] MapRecipe volume_map(const MapRecipe& map, const Layer& layer, std::int64_t planes, std::int64_t step);
+
 /// The map of the weights as they lie, for blocks of output channels: of each input channel a row of columns, taps by
 /// channels, or `by_taps` of each tap a row of its channels, where these follow one another. A box has so many columns
 /// or channels, as wide as its swizzle, and so many input channels.

@@ -75,7 +75,7 @@ Grid by_planes(Grid grid, const Layer& layer, Quantity depth, std::int64_t tile_
   // Padding at the end takes nothing away from what the taps reach.
   Axis axis = layer.axes[kDepth];
   axis.padding.after = axis.padding.before;
-  grid.bounds.push_back({Quantity::kInDepth, most_inputs(axis, 0)});
+  grid.bounds.push_back({Quantity::kInDepth, most_inputs(axis, tile_planes - 1)});
   return grid;
 }
 

@@ -21,7 +21,7 @@ inline constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
                                                      std::int64_t tile_columns);
 
 /// Makes the tiles of a grid, if it has any, tiles of one plane of x (kInDepth) or of y (kOutDepth). With fewer than
-/// three axes there is one plane, and the grid stays as it is.
+/// three axes there is one plane, and the grid stays as it is. Or of so many planes that follow one another.
 [[nodiscard]] Grid by_planes(Grid grid, const Layer& layer, Quantity depth, std::int64_t tile_planes = 1);
 
 /// The grid of a kernel whose blocks make so many positions, of all phases, and one of so many tiles of channels.
