@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "335f0af0010e5a794d6139b3dffa4d1ad0f2dd24447ccee95e5e3a56446e7fcb")
+  (digest "f1234dc0fe83bfa9b393cd92e2d7a60e748b899abce3b6f2767c4b266a58f8b5")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -157,6 +157,7 @@
   (primitive @43 acts void halves_of (uses) "// The halves of a word. Integer shifts and conversions of it would be two instructions; this is one.\n__device__ __forceinline__ void halves_of(unsigned int word, unsigned short& low, unsigned short& high) {\n  asm(\"mov.b32 {%0, %1}, %2;\" : \"=h\"(low), \"=h\"(high) : \"r\"(word));\n}")
   (primitive @48 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (primitive @55 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @63 computes "unsigned int" float_to_tf32 (uses) "// A float as products of tf32 read it, which ignore the 13 low bits. Rounds to nearest even. sm_90 and later;\n// on others ties are rounded away from zero.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rn.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
   (file "device/warp.h")
   (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
   (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")

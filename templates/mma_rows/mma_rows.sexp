@@ -1,5 +1,5 @@
 (program mma_rows
-  (digest "340a9a1aad785037c55ddc132c323e29275027d85990f39d467e147c7fb7fd88")
+  (digest "2d019a13647a98264e854c8699bc0a4d929f0f76fee2d41b93ba4b9de4015268")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -279,6 +279,7 @@
   (primitive @43 acts void halves_of (uses) "// The halves of a word. Integer shifts and conversions of it would be two instructions; this is one.\n__device__ __forceinline__ void halves_of(unsigned int word, unsigned short& low, unsigned short& high) {\n  asm(\"mov.b32 {%0, %1}, %2;\" : \"=h\"(low), \"=h\"(high) : \"r\"(word));\n}")
   (primitive @48 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (primitive @55 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @63 computes "unsigned int" float_to_tf32 (uses) "// A float as products of tf32 read it, which ignore the 13 low bits. Rounds to nearest even. sm_90 and later;\n// on others ties are rounded away from zero.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rn.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
   (file "device/scalar.h")
   (enum @8 ElementKind (kPlain 0) (kF16 1) (kBf16 2))
   (function @10 device P::Sum widen
