@@ -83,7 +83,7 @@ Problem problem_of(const Layer& layer, const CompiledPlans& wanted) {
 std::vector<Case> cases(std::string_view template_name, const CompiledPlans& wanted) {
   std::vector<Case> out;
   for (const char* layer : wanted.layers) {
-    const Problem problem{parse_layer(layer).value(), Direction::kForward, target_named("sm_90a").value()};
+    const Problem problem{parse_layer(layer).value(), wanted.direction, target_named("sm_90a").value()};
     out.push_back({layer, problem, std::string(template_name), std::nullopt});
   }
   std::vector<NamedLayer> layers = layers_of(CONVTGEN_BENCHMARK_LAYERS);

@@ -70,10 +70,11 @@ TemplateFacts facts_of_tap_gemm() {
                .layout = Layout::kNhwc,
                .direction = Direction::kGradInput,
                .layers = {"conv_transpose3d 32 -> 64; kernel 3x3x3; stride 2x2x2; padding 1x1x1; dilation 2x2x2; input "
-                          "16x16x32x32",
-                          "conv_transpose3d 320 -> 256; kernel 2x2x2; stride 2x2x2; input 2x8x8x8",
+                          "16x16x32x32; dtype f16; layout nhwc; directions grad_input",
+                          "conv_transpose3d 320 -> 256; kernel 2x2x2; stride 2x2x2; input 2x8x8x8; dtype f16; layout "
+                          "nhwc; directions grad_input",
                           "conv_transpose3d 128 -> 32; kernel 3x3x3; stride 2x2x2; padding 1x1x1; output_padding "
-                          "1x1x1; input 2x24x24x24"}},
+                          "1x1x1; input 2x24x24x24; dtype f16; layout nhwc; directions grad_input"}},
           },
       .launched_gradients =
           {"conv_transpose2d 256 -> 64; kernel 4; stride 2; dtype f16; layout nhwc; directions grad_input",
