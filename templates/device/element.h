@@ -65,7 +65,7 @@ __device__ __forceinline__ unsigned int word_of(const float* values) {
 
 // Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.
 __device__ inline void store_together(Parameters::Element* to, const float (&values)[Parameters::store]) {
-  if (Parameters::type == kWgmmaTf32) {
+  if (kIsFloat) {
     if (Parameters::store == 4) {
       store_global_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
                                      __float_as_uint(values[3])));

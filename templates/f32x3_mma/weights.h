@@ -1,101 +1,22 @@
-// The packing of weights: B fragments of high and of low parts, with a scale for each output channel.
+// The packing of weights: for each N tile and k-block of input channels, by steps, taps and columns.
 #pragma once
 
-#include "device/exchanged_weights.h"
-#include "device/split.h"
-#include "device/thread_channels.h"
 #include "layout.h"
 
-constexpr int kKernelTaps = P::kernel_d * P::kernel_h * P::kernel_w;
-constexpr int kAllKSteps = kKBlocks * kKSteps;
-constexpr int kLaneValues =
-    kAllKSteps * kKernelTaps * 4;  // a column's items: each lane's four weights of a k-step and tap
-constexpr int kColumns = P::groups * kChannelTiles * P::block_n;
-
-// How many adjacent columns a block packs: few where the layer has few, so that many blocks share the work.
-constexpr int pack_columns() {
-  int columns = 8;
-  while (columns > 2 && kColumns / columns < 128 && kLaneValues * columns > 8 * kPackers) {
-    columns /= 2;
-  }
-  return columns;
-}
-constexpr int kPackColumns = pack_columns();
-constexpr int kPackBlocks = kColumns / kPackColumns;
-// Rows of 16 bytes that a thread packs, if the grid has a block for each such group of columns.
-constexpr int kThreadRows = static_cast<int>(kPackedBytes / (16LL * kPackers * kPackBlocks));
-constexpr int kPackedRows = larger(kThreadRows, 1);
-
-// The weight of an input and an output channel of a group and a kernel tap, zero beyond the channels.
-__device__ inline float weight_at(const Element* __restrict__ weight, int group, int ci, int co, int tap) {
-  return (kGroupIn % P::block_k == 0 || ci < kGroupIn) && (kGroupOut % P::block_n == 0 || co < kGroupOut)
-             ? weight[product_weight_offset(static_cast<WeightIndex>(P::weights_exchanged ? ci : group * kGroupIn + ci),
-                                            P::weights_exchanged ? group * kGroupOut + co : co, tap, kGroupIn,
-                                            kGroupOut, kKernelTaps)]
-             : 0;
+// Where the weights of a k-step and a tap of the kernel begin in those of the first phase rows.
+__device__ inline long long packed_offset(int k_step, int tap) {
+  const int kd = P::kernel_d == 1 ? 0 : tap / (P::kernel_h * P::kernel_w);
+  const int kh = P::kernel_d == 1 ? tap / P::kernel_w : tap / P::kernel_w % P::kernel_h;
+  return static_cast<long long>(phase_group_of(kh)) * (kChannelTiles * kPackedTileBytes) +
+         (kd * kKBlocks + k_step / kKSteps) * kKBlockWeightBytes +
+         (k_step % kKSteps * kTaps + row_of_kernel_row(kh) * P::kernel_w + tap % P::kernel_w) * kTapBytes;
 }
 
-// The input channel of a lane's i-th weight of a k-step.
-__device__ inline int channel_of_weight(int item, int i) {
-  return item / (4 * kKernelTaps) * kInstructionK + i / 2 * 8 + item % 4 * 2 + i % 2;
-}
+#include "split/pack.h"
 
-// Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
+constexpr int kPackedRows = kSplitRows;
+
 extern "C" __global__ void __launch_bounds__(kPackers)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
-  // Some columns at a time, each with a scale of its own.
-  const int first = threadIdx.x / kPackColumns;
-  for (int index = blockIdx.x; index < kPackBlocks; index += gridDim.x) {
-    const int n = index * kPackColumns % P::block_n + threadIdx.x % kPackColumns;
-    const int channel_tile = index * kPackColumns / P::block_n;
-    const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
-    const int first_tile = (group * (kPhaseGroups - 1)) * kChannelTiles + channel_tile;  // of the first phase rows
-    const int of_warp = n % kWarpChannels;
-    const int co = (channel_tile - group * kChannelTiles) * P::block_n + n - of_warp + channel_of_column(of_warp);
-    unsigned char* to = packed + static_cast<long long>(first_tile) * kPackedTileBytes;
-    float most = 0;
-#pragma unroll 2
-    for (int item = first; item < kLaneValues; item += kPackers / kPackColumns) {
-      CONVTGEN_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        most = larger_finite(most, weight_at(weight, group, channel_of_weight(item, i), co, item / 4 % kKernelTaps));
-      }
-    }
-    for (int mask = 16; mask >= kPackColumns; mask /= 2) {
-      most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
-    }
-    float* maxima = reinterpret_cast<float*>(to + kPackedMaximaOffset) + n * 8;  // of each warp
-    if (threadIdx.x % 32 / kPackColumns == 0) {
-      maxima[threadIdx.x / 32] = most;
-    }
-    __syncthreads();
-    for (int warp = 0; warp < 8; ++warp) {
-      most = fmaxf(most, maxima[warp]);
-    }
-    const int exponent = scale_exponent(most);
-    if (first < kPhaseGroups) {
-      reinterpret_cast<int*>(to + static_cast<long long>(first) * (kChannelTiles * kPackedTileBytes) +
-                             kWeightBytes)[n] = exponent;
-    }
-#pragma unroll 2
-    for (int item = first; item < kLaneValues; item += kPackers / kPackColumns) {
-      const int tap = item / 4 % kKernelTaps;
-      const int k_step = item / (4 * kKernelTaps);
-      const int kd = P::kernel_d == 1 ? 0 : tap / (P::kernel_h * P::kernel_w);
-      const int kh = P::kernel_d == 1 ? tap / P::kernel_w : tap / P::kernel_w % P::kernel_h;
-      SplitPair pairs[2];
-      CONVTGEN_UNROLL
-      for (int half = 0; half < 2; ++half) {
-        pairs[half] = split_pair(weight_at(weight, group, channel_of_weight(item, half * 2), co, tap),
-                                 weight_at(weight, group, channel_of_weight(item, half * 2 + 1), co, tap),
-                                 power_of_two(exponent), true);
-      }
-      unsigned char* k_block = to + static_cast<long long>(phase_group_of(kh)) * (kChannelTiles * kPackedTileBytes) +
-                               (kd * kKBlocks + k_step / kKSteps) * kKBlockWeightBytes;
-      unsigned char* of_tap =
-          k_block + (k_step % kKSteps * kTaps + row_of_kernel_row(kh) * P::kernel_w + tap % P::kernel_w) * kTapBytes;
-      reinterpret_cast<uint4*>(of_tap + n / 8 * kFragmentBytes)[n % 8 * 4 + item % 4] =
-          make_uint4(pairs[0].high, pairs[1].high, pairs[0].low, pairs[1].low);
-    }
-  }
+  pack_split(weight, packed);
 }

@@ -13,6 +13,15 @@ constexpr int kThreads = 32 * P::warps_m * P::warps_n;
 constexpr int kStagers = kThreads;
 constexpr int kPackers = 256;  // threads of a block that packs weights
 
+// Whether values of fp32 are split into two parts of f16, whose products are added.
+constexpr bool kSplit = P::type == kWgmmaF16 && sizeof(Element) == 4;
+constexpr int kParts = kSplit ? 2 : 1;
+constexpr int kElementBytes = kSplit ? 4 : kBytes;  // in x and y
+
+__host__ __device__ constexpr int larger(int a, int b) {
+  return a > b ? a : b;
+}
+
 constexpr int kGroupIn = P::in_channels / P::groups;
 constexpr int kGroupOut = P::out_channels / P::groups;
 constexpr int kTaps = P::kernel_d * P::kernel_h * P::kernel_w;
@@ -24,22 +33,27 @@ constexpr int kPhases = P::stride_d * P::stride_h * P::stride_w;
 // in L2 then.
 constexpr bool kPhasesTogether = !P::channels_last && kPhases > 1;
 
-// Pixels as products read them: with channels last, as x is or is arranged before; then a group is whole vectors.
-constexpr int kGroupChannels = P::channels_last ? kGroupIn : ceil_div(kGroupIn, kVector) * kVector;
+constexpr int kKSteps = P::block_k / kInstructionK;
+constexpr int kKBlocks = ceil_div(kGroupIn, P::block_k);
+
+// Pixels as products read them: with channels last, as x is or is arranged before; then a group is whole vectors. Split
+// values are arranged by k-blocks, and in these by k-steps: the high parts of a k-step's channels, then the low ones.
+constexpr int kGroupChannels = kSplit             ? kParts * kKBlocks * P::block_k
+                               : P::channels_last ? kGroupIn
+                                                  : ceil_div(kGroupIn, kVector) * kVector;
 constexpr int kInputPixelBytes = P::groups * kGroupChannels * kBytes;
 
 // What arranges x: a warp takes pixels whose elements of a channel are a sector, and some vectors of these; a block
 // takes the same vectors of eight times as many pixels.
 constexpr int kArrangers = 256;
-constexpr int kSectorPixels = 32 / kBytes;
+constexpr int kSectorPixels = 32 / kElementBytes;
 constexpr int kSharedVectors = 32 / kSectorPixels;  // that the lanes of a warp arrange at once
 constexpr int kPartVectors = 4 * kSharedVectors;
 constexpr int kAllVectors = P::groups * kGroupChannels / kVector;
-constexpr int kArrangeParts = ceil_div(kAllVectors, kPartVectors);
+constexpr int kScales = P::groups * kKBlocks;  // of an image, where values are split: a block arranges those of one
+constexpr int kArrangeParts = kSplit ? kScales : ceil_div(kAllVectors, kPartVectors);
 constexpr int kArrangedPixels = kArrangers / 32 * kSectorPixels;  // of a block
 
-constexpr int kKSteps = P::block_k / kInstructionK;
-constexpr int kKBlocks = ceil_div(kGroupIn, P::block_k);
 constexpr int kChannelTiles = ceil_div(kGroupOut, P::block_n);
 constexpr int kNTiles = P::groups * kChannelTiles;
 
@@ -73,7 +87,7 @@ constexpr int kPhaseTaps = kPhaseTapsD * kPhaseTapsH * kPhaseTapsW;
 
 // Input of a stage: for each position its channels, whose 16-byte vectors are swapped so that those of adjacent
 // positions lie in different banks.
-constexpr int kPixelVectors = P::block_k / kVector;
+constexpr int kPixelVectors = kParts * P::block_k / kVector;
 constexpr int kPixelBytes = 16 * kPixelVectors;
 constexpr int kInputBytes = P::block_m * kPixelBytes;
 __host__ __device__ constexpr int swap_of(int position) {
@@ -82,12 +96,17 @@ __host__ __device__ constexpr int swap_of(int position) {
 constexpr int kPositionStep = kThreads / kPixelVectors;  // from a position that a thread copies to its next one
 constexpr int kCopies = P::block_m / kPositionStep;      // of a thread and stage
 
-// Packed weights: for each tap, k-block and k-step, for 16 columns what each lane holds of them.
-constexpr int kStepBytes = P::block_n * 32;
+// Packed weights: for each tap, k-block and k-step, for 16 columns what each lane holds of them; of split ones for
+// eight columns its high parts, then its low ones. After those of an N tile come the exponents of its columns' scales,
+// and the maxima of parts of each column.
+constexpr int kStepBytes = kParts * P::block_n * 32;
 constexpr int kKBlockWeightBytes = kKSteps * kStepBytes;
 constexpr int kWeightCopies = kKBlockWeightBytes / (16 * kThreads);  // of a thread and stage
-constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kTaps * kKBlocks * kKBlockWeightBytes;
-constexpr int kPackedRows = 4;  // of 16 bytes, that a thread packs
+constexpr long long kWeightBytes = static_cast<long long>(kTaps) * kKBlocks * kKBlockWeightBytes;  // of an N tile
+constexpr long long kPackedMaximaOffset = kWeightBytes + P::block_n * 4;
+constexpr int kColumnBytes = kSplit ? P::block_n * 36 : 0;
+constexpr long long kPackedTileBytes = kWeightBytes + kColumnBytes;
+constexpr long long kPackedBytes = kNTiles * kPackedTileBytes;
 
 // Shared memory: stages; the phase's taps; for each position where it reads and is stored, and its taps' bits.
 constexpr int kStageBytes = kInputBytes + kKBlockWeightBytes;
@@ -96,15 +115,20 @@ constexpr int kReadOffset = kTapsOffset + (kPhaseTaps + 1) * 16;
 constexpr int kStoredOffset = kReadOffset + P::block_m * 8;
 constexpr int kPositionBitsOffset = kStoredOffset + P::block_m * 8;
 constexpr int kBiasOffset = kPositionBitsOffset + P::block_m * 4;
-constexpr int kSharedBytes = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);
+// Where values are split: two factors of each column's scale; for each position where its image's exponents begin.
+constexpr int kColumnScalesOffset = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);
+constexpr int kImageScalesOffset = kColumnScalesOffset + (kSplit ? P::block_n * 8 : 0);
+constexpr int kSharedBytes = kImageScalesOffset + (kSplit ? P::block_m * 8 : 0);
 
-constexpr int kAlignment = P::channels_last ? 16 : kBytes;  // of x and y, in bytes
+constexpr int kAlignment = P::channels_last ? 16 : kElementBytes;  // of x and y, in bytes
 
-constexpr int kMostAccumulators = 128;  // of a thread
+// Of a thread. Where values are split there are as many of low parts, and fp32 totals.
+constexpr int kMostAccumulators = kSplit ? 48 : 128;
 constexpr int kAccumulators = kWarpTiles * kWarpChannels / 2;
 static_assert(kAccumulators <= kMostAccumulators, "the accumulators fit the registers");
 static_assert(kWarpRows % 16 == 0 && kWarpChannels % 16 == 0, "warps make whole products of 16 columns");
 static_assert(kKSteps >= 2 && kPixelVectors <= 8, "a stage has several k-steps, and pixels of at most 128 bytes");
+static_assert(!kSplit || P::block_k == 2 * kInstructionK, "a split pixel of a stage has 128 bytes");
 static_assert(kPositionStep % 8 == 0 && P::block_m % kPositionStep == 0, "a thread's vectors are swapped alike");
 static_assert(kKBlockWeightBytes % (16 * kThreads) == 0, "threads copy equally many weights");
 static_assert(kGroupChannels % kVector == 0, "channels are whole vectors");

@@ -5,7 +5,8 @@
 // constant distance from the position (at input_stride times the position, for a gradient of the input). So each phase
 // is a product of its own, over its taps and all input channels. A stage has the pixels that a tap reads for a block's
 // positions, with zeros outside of the image, and the tap's weights. Another kernel has packed these in the order in
-// which lanes hold them. In nchw a third one arranges x with channels last, and rounds it for tf32.
+// which lanes hold them. In nchw a third one arranges x with channels last, and rounds it for tf32. In f32x3 values are
+// split into two f16 where they are packed and arranged, and three products are added (split.h).
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -27,77 +28,86 @@ using WeightIndex = long long;
 
 #include "device/exchanged_weights.h"
 #include "device/thread_channels.h"
+#include "split.h"
 
 // ---- Packing ----
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
     pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
-  constexpr int kColumns = kChannelTiles * P::block_n / 2;
-  // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
-  // two columns, eight apart. Neighbours read neighbours.
-  const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
-  if (i < static_cast<long long>(P::groups) * kKBlocks * kKSteps * kColumns * kTaps) {
-    const int tap = static_cast<int>(P::weight_channels_last ? i / kColumns % kTaps : i % kTaps);
-    const int column = static_cast<int>(P::weight_channels_last ? i % kColumns : i / kTaps % kColumns);
-    const int step = static_cast<int>(i / (kTaps * kColumns) % (kKBlocks * kKSteps));
-    const int group = static_cast<int>(i / (static_cast<long long>(kTaps) * kColumns * kKBlocks * kKSteps));
-    const int first = column / 8 * 16 + column % 8;  // of the thread's columns
-    unsigned int words[4][4];
+  if constexpr (kSplit) {
+    pack_split(weight, packed);
+  } else {
+    constexpr int kColumns = kChannelTiles * P::block_n / 2;
+    // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
+    // two columns, eight apart. Neighbours read neighbours.
+    const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
+    if (i < static_cast<long long>(P::groups) * kKBlocks * kKSteps * kColumns * kTaps) {
+      const int tap = static_cast<int>(P::weight_channels_last ? i / kColumns % kTaps : i % kTaps);
+      const int column = static_cast<int>(P::weight_channels_last ? i % kColumns : i / kTaps % kColumns);
+      const int step = static_cast<int>(i / (kTaps * kColumns) % (kKBlocks * kKSteps));
+      const int group = static_cast<int>(i / (static_cast<long long>(kTaps) * kColumns * kKBlocks * kKSteps));
+      const int first = column / 8 * 16 + column % 8;  // of the thread's columns
+      unsigned int words[4][4];
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int of_warp = (first + half * 8) % kWarpChannels;
-      const int co = first + half * 8 - of_warp + channel_of_column(of_warp);
+      for (int half = 0; half < 2; ++half) {
+        const int of_warp = (first + half * 8) % kWarpChannels;
+        const int co = first + half * 8 - of_warp + channel_of_column(of_warp);
 #pragma unroll
-      for (int unit = 0; unit < 2; ++unit) {
+        for (int unit = 0; unit < 2; ++unit) {
 #pragma unroll
-        for (int lane = 0; lane < 4; ++lane) {
-          unsigned int parts[2];
+          for (int lane = 0; lane < 4; ++lane) {
+            unsigned int parts[2];
 #pragma unroll
-          for (int e = 0; e < kVector / 4; ++e) {
-            const int ci = (2 * step + unit) * kVector + kVector / 4 * lane + e;
-            Element value = 0;
-            if ((kGroupOut % P::block_n == 0 || co < kGroupOut) && (kGroupIn % P::block_k == 0 || ci < kGroupIn)) {
-              value = weight[product_weight_offset(
-                  static_cast<WeightIndex>(P::weights_exchanged ? ci : group * kGroupIn + ci),
-                  P::weights_exchanged ? group * kGroupOut + co : co, tap, kGroupIn, kGroupOut, kTaps)];
+            for (int e = 0; e < kVector / 4; ++e) {
+              const int ci = (2 * step + unit) * kVector + kVector / 4 * lane + e;
+              Element value = 0;
+              if ((kGroupOut % P::block_n == 0 || co < kGroupOut) && (kGroupIn % P::block_k == 0 || ci < kGroupIn)) {
+                value = weight[product_weight_offset(
+                    static_cast<WeightIndex>(P::weights_exchanged ? ci : group * kGroupIn + ci),
+                    P::weights_exchanged ? group * kGroupOut + co : co, tap, kGroupIn, kGroupOut, kTaps)];
+              }
+              if constexpr (P::type == kWgmmaTf32) {
+                parts[e] = operand(__float_as_uint(value));
+              } else {
+                parts[e] = value;
+              }
             }
-            if constexpr (P::type == kWgmmaTf32) {
-              parts[e] = operand(__float_as_uint(value));
-            } else {
-              parts[e] = value;
-            }
+            words[lane][half * 2 + unit] = kVector == 4 ? parts[0] : parts[0] | parts[1] << 16;
           }
-          words[lane][half * 2 + unit] = kVector == 4 ? parts[0] : parts[0] | parts[1] << 16;
         }
       }
-    }
-    const int n_tile = group * kChannelTiles + first / P::block_n;
-    // Lane 4 * g + t has word t of column g.
-    unsigned char* to =
-        packed + ((static_cast<long long>(n_tile) * kTaps + tap) * kKBlocks + step / kKSteps) * kKBlockWeightBytes +
-        (step % kKSteps * kStepBytes + first % P::block_n / 16 * 512 + first % 8 * 64);
+      const int n_tile = group * kChannelTiles + first / P::block_n;
+      // Lane 4 * g + t has word t of column g.
+      unsigned char* to =
+          packed + ((static_cast<long long>(n_tile) * kTaps + tap) * kKBlocks + step / kKSteps) * kKBlockWeightBytes +
+          (step % kKSteps * kStepBytes + first % P::block_n / 16 * 512 + first % 8 * 64);
 #pragma unroll
-    for (int lane = 0; lane < 4; ++lane) {
-      *reinterpret_cast<uint4*>(to + lane * 16) =
-          make_uint4(words[lane][0], words[lane][1], words[lane][2], words[lane][3]);
+      for (int lane = 0; lane < 4; ++lane) {
+        *reinterpret_cast<uint4*>(to + lane * 16) =
+            make_uint4(words[lane][0], words[lane][1], words[lane][2], words[lane][3]);
+      }
     }
   }
 }
 
 // ---- Arranging ----
 
-// Writes x, which is in nchw, with channels last; zeros behind a group's channels.
+// Writes x, which is in nchw or split, with channels last; zeros behind a group's channels.
 extern "C" __global__ void __launch_bounds__(kArrangers)
-    arrange_input(const Element* __restrict__ x, unsigned char* __restrict__ arranged, int batch, int depth, int height,
-                  int width) {
+    arrange_input(const Element* __restrict__ x, const int* __restrict__ exponents,
+                  unsigned char* __restrict__ arranged, int batch, int depth, int height, int width) {
   const long long plane =
       static_cast<long long>(input_depth(depth)) * input_rows(height) * input_columns(width);  // of a channel
   const int lane = threadIdx.x % 32;
   const int part = blockIdx.x % kArrangeParts;
   const long long pixel = static_cast<long long>(blockIdx.x / kArrangeParts) * kArrangedPixels +
                           threadIdx.x / 32 * kSectorPixels + lane % kSectorPixels;
-  if (pixel < batch * plane) {
+  if constexpr (kSplit) {
+    if (pixel < batch * plane) {
+      arrange_split(x, exponents, arranged, pixel, plane, part, lane);
+    }
+  } else if (pixel < batch * plane) {
     const Element* from = x + (pixel / plane * P::in_channels * plane + pixel % plane);
     unsigned char* to = arranged + pixel * kInputPixelBytes;
 #pragma unroll
@@ -169,8 +179,8 @@ __device__ inline int positions_of(int out, const int stride) {
 // read the image.
 __device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread,
                                                const PhaseAxis& planes, const PhaseAxis& rows, const PhaseAxis& columns,
-                                               const int batch, const int in_d, const int in_h, const int in_w,
-                                               const int out_d, const int out_h, const int out_w) {
+                                               int group, const int batch, const int in_d, const int in_h,
+                                               const int in_w, const int out_d, const int out_h, const int out_w) {
   const int size_d = positions_of(out_d, P::stride_d);
   const int size_h = positions_of(out_h, P::stride_h);
   const int size_w = positions_of(out_w, P::stride_w);
@@ -203,6 +213,10 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
         : P::channels_last ? (((image * out_d + oz) * out_h + oy) * out_w + ox) * P::out_channels
                            : ((out_image + oz) * out_h + oy) * out_w + ox;
     reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = image < batch ? bits : 0;
+    if constexpr (kSplit) {
+      reinterpret_cast<long long*>(shared + kImageScalesOffset)[i] =
+          image < batch ? image * kExponents + group * kGroupExponents : 0;
+    }
   }
 }
 
@@ -258,32 +272,49 @@ struct Next {
   const unsigned char* weights;
 };
 
+// Of values that are split the taps of a k-block follow one another, else the k-blocks of a tap.
 __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, const unsigned char* weights,
-                                          const Tap* taps) {
-  const Tap tap = taps[next.tap];
-  next.bits = tap.bits;
-  next.pixels = x + tap.from;
-  next.weights = weights + static_cast<long long>(tap.number) * (kKBlocks * kKBlockWeightBytes);
+                                          const Tap* taps, int tap_count) {
+  if constexpr (kSplit) {
+    const Tap tap = taps[next.k_block < kKBlocks ? next.tap : tap_count];
+    next.bits = tap.bits;
+    next.pixels = x + tap.from + next.k_block * kPixelBytes;
+    next.weights = weights + (static_cast<long long>(tap.number) * kKBlocks + min(next.k_block, kKBlocks - 1)) *
+                                 kKBlockWeightBytes;
+  } else {
+    const Tap tap = taps[next.tap];
+    next.bits = tap.bits;
+    next.pixels = x + tap.from;
+    next.weights = weights + static_cast<long long>(tap.number) * (kKBlocks * kKBlockWeightBytes);
+  }
 }
 
 // Goes on to the next k-block, or the next tap. After the last tap comes the one that reads nowhere, again and again.
 __device__ __forceinline__ void advance(Next& next, const unsigned char* x, const unsigned char* weights,
-                                        const Tap* taps) {
-  next.pixels += kPixelBytes;
-  next.weights += kKBlockWeightBytes;
-  if (++next.k_block == kKBlocks) {
-    next.k_block = 0;
-    next.tap += next.bits == kNoTap ? 0 : 1;
-    find_next(next, x, weights, taps);
+                                        const Tap* taps, int tap_count) {
+  if constexpr (kSplit) {
+    if (++next.tap >= tap_count) {
+      next.tap = 0;
+      next.k_block += next.bits == kNoTap ? 0 : 1;
+    }
+    find_next(next, x, weights, taps, tap_count);
+  } else {
+    next.pixels += kPixelBytes;
+    next.weights += kKBlockWeightBytes;
+    if (++next.k_block == kKBlocks) {
+      next.k_block = 0;
+      next.tap += next.bits == kNoTap ? 0 : 1;
+      find_next(next, x, weights, taps, tap_count);
+    }
   }
 }
 
 // Issues a part of the thread's copies of a stage: that which goes with a k-step, all but the last of which have one.
-constexpr int kParts = kKSteps - 1;
+constexpr int kCopyParts = kKSteps - 1;
 __device__ __forceinline__ void stage_part(unsigned char* to, const Places& places, const Next& next, const int part,
                                            int thread) {
-  constexpr int kInputCopies = ceil_div(kCopies, kParts);
-  constexpr int kColumnCopies = ceil_div(kWeightCopies, kParts);
+  constexpr int kInputCopies = ceil_div(kCopies, kCopyParts);
+  constexpr int kColumnCopies = ceil_div(kWeightCopies, kCopyParts);
   const int vector = thread % kPixelVectors;
   const int position = thread / kPixelVectors;
   unsigned char* own = to + position * kPixelBytes + (vector ^ swap_of(position)) * 16;
@@ -310,13 +341,10 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
 
 // ---- Products ----
 
-// One thread's accumulators: of each tile of 16 positions and tile of 8 channels of its warp.
-using Accumulators = float[kWarpTiles][kWarpChannels / 8][4];
-
-// What a warp multiplies in a k-step.
+// What a warp multiplies in a k-step. Of split values the high parts of all tiles come first.
 struct Fragments {
-  unsigned int a[kWarpTiles][4];
-  uint4 b[kWarpChannels / 16];
+  unsigned int a[kParts * kWarpTiles][4];
+  uint4 b[kParts * kWarpChannels / 16];
 };
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
@@ -335,33 +363,60 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsig
                                                const unsigned char* weights, const int k_step) {
 #pragma unroll
   for (int tile = 0; tile < kWarpTiles; ++tile) {
-    matrix_load_x4(fragments.a[tile], input + (swapped ^ k_step * 32) + tile * (16 * kPixelBytes));
+    matrix_load_x4(fragments.a[tile], input + (swapped ^ k_step * (kParts * 32)) + tile * (16 * kPixelBytes));
+  }
+  if constexpr (kSplit) {
+#pragma unroll
+    for (int tile = 0; tile < kWarpTiles; ++tile) {
+      matrix_load_x4(fragments.a[kWarpTiles + tile],
+                     input + (swapped ^ (k_step * 64 + 32)) + tile * (16 * kPixelBytes));
+    }
   }
 #pragma unroll
-  for (int two = 0; two < kWarpChannels / 16; ++two) {
+  for (int two = 0; two < kParts * kWarpChannels / 16; ++two) {
     fragments.b[two] = *reinterpret_cast<const uint4*>(weights + k_step * kStepBytes + two * 512);
   }
 }
 
-__device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& fragments) {
-  if (P::type == kWgmmaTf32 && P::channels_last) {
+__device__ __forceinline__ void multiply_step(Accumulators& acc, Accumulators& high, Accumulators& low,
+                                              Fragments& fragments) {
+  if constexpr (kSplit) {
 #pragma unroll
-    for (int tile = 0; tile < kWarpTiles; ++tile) {
+    for (int product = 0; product < 3; ++product) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        fragments.a[tile][i] = operand(fragments.a[tile][i]);
+      for (int eight = 0; eight < kWarpChannels / 8; ++eight) {
+        const uint4 words = fragments.b[eight];
+        const unsigned int b[2] = {product == 1 ? words.z : words.x, product == 1 ? words.w : words.y};
+#pragma unroll
+        for (int tile = 0; tile < kWarpTiles; ++tile) {
+          if (product == 0) {
+            mma_k16_f16(high[tile][eight], fragments.a[tile], b);
+          } else {
+            mma_k16_f16(low[tile][eight], fragments.a[product == 1 ? tile : kWarpTiles + tile], b);
+          }
+        }
       }
     }
-  }
+  } else {
+    if (P::type == kWgmmaTf32 && P::channels_last) {
 #pragma unroll
-  for (int two = 0; two < kWarpChannels / 16; ++two) {
-    const uint4 words = fragments.b[two];
-    const unsigned int b[2] = {words.x, words.y};
-    const unsigned int next[2] = {words.z, words.w};
+      for (int tile = 0; tile < kWarpTiles; ++tile) {
 #pragma unroll
-    for (int tile = 0; tile < kWarpTiles; ++tile) {
-      multiply_add(acc[tile][two * 2], fragments.a[tile], b);
-      multiply_add(acc[tile][two * 2 + 1], fragments.a[tile], next);
+        for (int i = 0; i < 4; ++i) {
+          fragments.a[tile][i] = operand(fragments.a[tile][i]);
+        }
+      }
+    }
+#pragma unroll
+    for (int two = 0; two < kWarpChannels / 16; ++two) {
+      const uint4 words = fragments.b[two];
+      const unsigned int b[2] = {words.x, words.y};
+      const unsigned int next[2] = {words.z, words.w};
+#pragma unroll
+      for (int tile = 0; tile < kWarpTiles; ++tile) {
+        multiply_add(acc[tile][two * 2], fragments.a[tile], b);
+        multiply_add(acc[tile][two * 2 + 1], fragments.a[tile], next);
+      }
     }
   }
 }
@@ -400,8 +455,8 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* 
 
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     mma_pixels(const Element* __restrict__ x, const unsigned char* __restrict__ arranged,
-               const unsigned char* __restrict__ packed, const Element* __restrict__ bias, Element* __restrict__ y,
-               int batch, int depth, int height, int width) {
+               const unsigned char* __restrict__ packed, const int* __restrict__ exponents,
+               const Element* __restrict__ bias, Element* __restrict__ y, int batch, int depth, int height, int width) {
   constexpr int kLastRow = P::kernel_h - 1;
   constexpr int kLastColumn = P::kernel_w - 1;
   const int in_d = input_depth(depth);
@@ -419,19 +474,26 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int next_tile = gridDim.x / kNTiles;
   const int group = P::groups == 1 ? 0 : n_tile / kChannelTiles;
   const int first_out = n_tile % kChannelTiles * P::block_n;  // of the group's
-  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * kTaps * (kKBlocks * kKBlockWeightBytes);
+  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * kTaps * (kKBlocks * kKBlockWeightBytes) +
+                                     static_cast<long long>(n_tile) * kColumnBytes;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Tap* taps = reinterpret_cast<Tap*>(shared + kTapsOffset);
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
   const int thread = threadIdx.x;
   // The thread's channels of the group's first pixel.
-  const unsigned char* own_x = (P::channels_last ? reinterpret_cast<const unsigned char*>(x) : arranged) +
+  const unsigned char* own_x = (P::channels_last && !kSplit ? reinterpret_cast<const unsigned char*>(x) : arranged) +
                                (group * (kGroupChannels * kBytes) + thread % kPixelVectors * 16);
   if (P::has_bias) {
     for (int i = thread; i < P::block_n; i += kThreads) {
       biases[i] =
           kGroupOut % P::block_n == 0 || first_out + i < kGroupOut ? widen(bias[group * kGroupOut + first_out + i]) : 0;
+    }
+  }
+  float2* scales = reinterpret_cast<float2*>(shared + kColumnScalesOffset);
+  if constexpr (kSplit) {
+    for (int i = thread; i < P::block_n; i += kThreads) {
+      scales[i] = factors_of(-reinterpret_cast<const int*>(own_weights + kWeightBytes)[i]);
     }
   }
 
@@ -454,7 +516,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     __syncthreads();  // all have read what the tile before has in shared memory
     find_positions(shared,
                    static_cast<long long>(kPhasesTogether ? index / kPhases : index - phase * tiles) * P::block_m,
-                   thread, planes, rows, columns, batch, in_d, in_h, in_w, out_d, out_h, out_w);
+                   thread, planes, rows, columns, group, batch, in_d, in_h, in_w, out_d, out_h, out_w);
     find_taps(taps, thread, planes, rows, columns, in_h, in_w);
     __syncthreads();
     Places places;
@@ -464,22 +526,28 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
       places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
     }
+    const int tap_count = (kHasDepth ? planes.taps : 1) * rows.taps * columns.taps;
     Next next;
     next.tap = 0;
     next.k_block = 0;
-    find_next(next, own_x, own_weights, taps);
+    find_next(next, own_x, own_weights, taps, tap_count);
 #pragma unroll 1
     for (int stage = 0; stage < P::stages - 1; ++stage) {
       CONVTGEN_UNROLL
-      for (int part = 0; part < kParts; ++part) {
+      for (int part = 0; part < kCopyParts; ++part) {
         stage_part(shared + stage * kStageBytes, places, next, part, thread);
       }
-      advance(next, own_x, own_weights, taps);
+      advance(next, own_x, own_weights, taps, tap_count);
       async_copy_commit();
     }
 
     const int steps = (kHasDepth ? planes.taps : 1) * rows.taps * columns.taps * kKBlocks;
     Accumulators acc = {};
+    Accumulators high = {};
+    Accumulators low = {};
+    Held held = {};
+    const long long* offsets =
+        reinterpret_cast<const long long*>(shared + kImageScalesOffset) + (warp_m * kWarpRows + lane / 4);
     Fragments fragments[2];
     async_copy_wait(P::stages - 2);
     __syncthreads();
@@ -490,6 +558,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     for (int step = 0; step < steps; ++step) {
       const unsigned char* from = shared + stage * kStageBytes;
       unsigned char* staged = shared + (stage == 0 ? P::stages - 1 : stage - 1) * kStageBytes;
+      if constexpr (kSplit) {
+        begin_stage(acc, high, low, held, exponents, offsets, tap_count);
+      }
       // Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the
       // newest.
       CONVTGEN_UNROLL
@@ -497,18 +568,22 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         load_fragments(fragments[(k_step + 1) % 2], from + position * kPixelBytes, swapped, from + weight_offset,
                        k_step + 1);
         stage_part(staged, places, next, k_step, thread);
-        multiply_step(acc, fragments[k_step % 2]);
+        multiply_step(acc, high, low, fragments[k_step % 2]);
       }
-      advance(next, own_x, own_weights, taps);
+      advance(next, own_x, own_weights, taps, tap_count);
       async_copy_commit();
       stage = stage + 1 == P::stages ? 0 : stage + 1;
       async_copy_wait(P::stages - 2);
       __syncthreads();  // the next stage has come, and all have loaded what this one has
       const unsigned char* after = shared + stage * kStageBytes;
       load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + weight_offset, 0);
-      multiply_step(acc, fragments[(kKSteps - 1) % 2]);
+      multiply_step(acc, high, low, fragments[(kKSteps - 1) % 2]);
     }
     async_copy_wait(0);  // copies after the last stage
+    if constexpr (kSplit) {
+      add_all(acc, high, low, held);
+      unscale(acc, scales + (warp_n * kWarpChannels + lane % 4 * 2), exponents, offsets);
+    }
     const long long plane = static_cast<long long>(out_d) * out_h * out_w;
     store_outputs(acc, y + (group * kGroupOut + first_out) * (P::channels_last ? 1 : plane),
                   reinterpret_cast<const long long*>(shared + kStoredOffset), biases, warp_m * kWarpRows + lane / 4,

@@ -16,6 +16,7 @@
 
 #include "generator/language/language.h"
 #include "generator/planner/candidates.h"
+#include "generator/planner/table/templates.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/through_the_chain.h"
 #include "tests/planner/problems.h"
@@ -49,6 +50,7 @@ struct Case {
   bool images_share_tiles = false;
   std::int64_t least_stages = 1;  // that the input channels of a tile come in
   bool of_warps = false;          // products of warps, not of warpgroups
+  bool of_pixels = false;         // by the template that makes positions of all images one sequence
 };
 constexpr Case kCases[] = {
     {"Rows", "conv_transpose2d 20 -> 12; kernel 3x3; padding 1x1; input 3x19x40; compute f32x3"},
@@ -64,6 +66,10 @@ constexpr Case kCases[] = {
     {"ProductsOfWarpsChannelsLast",
      "conv_transpose2d 20 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 3x11x14; compute f32x3; layout nhwc", false,
      1, true},
+    {"Pixels", "conv_transpose2d 20 -> 12; kernel 4x4; stride 2x2; padding 1x1; input 3x7x6; compute f32x3", false, 1,
+     true, true},
+    {"PixelsChannelsLast", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 3x5x8; compute f32x3; layout nhwc",
+     false, 1, true, true},
 };
 
 class SplitFloats : public ::testing::TestWithParam<Case> {
@@ -81,10 +87,11 @@ class SplitFloats : public ::testing::TestWithParam<Case> {
     ASSERT_NE(device_, nullptr);
     problem_ = {parse_layer(GetParam().layer).value(), Direction::kForward, target_named("sm_90a").value()};
     problem_.target.multiprocessors = GetParam().images_share_tiles ? 1 : 132;  // the fewer, the fuller are tiles
-    const auto plans = plan(problem_).value();
+    const auto plans = GetParam().of_pixels ? kMmaPixels.plans(problem_).value() : plan(problem_).value();
     const auto found = std::ranges::find_if(plans, [&](const Plan& plan) {
-      return plan.parameters.contains(GetParam().of_warps ? "most_terms" : "tile_n") &&
-             (!GetParam().of_warps && integer(plan, "tile_n") > 1) == GetParam().images_share_tiles &&
+      return (GetParam().of_pixels ||
+              (plan.parameters.contains(GetParam().of_warps ? "most_terms" : "tile_n") &&
+               (!GetParam().of_warps && integer(plan, "tile_n") > 1) == GetParam().images_share_tiles)) &&
              integer(plan, "block_k") * (GetParam().least_stages - 1) < problem_.layer.in_channels;
     });
     ASSERT_NE(found, plans.end());
@@ -247,6 +254,10 @@ constexpr Case kStagedCases[] = {
     {"ProductsOfWarps", "conv_transpose2d 196 -> 8; kernel 2x2; input 2x9x12; compute f32x3", false, 4, true},
     {"ProductsOfWarpsChannelsLast",
      "conv_transpose2d 196 -> 8; kernel 3x3; stride 2x2; input 2x6x9; compute f32x3; layout nhwc", false, 4, true},
+    {"Pixels", "conv_transpose2d 104 -> 8; kernel 4x4; stride 2x2; padding 1x1; input 3x5x4; compute f32x3", false, 4,
+     true, true},
+    {"PixelsChannelsLast", "conv_transpose2d 132 -> 8; kernel 2x2; input 3x5x6; compute f32x3; layout nhwc", false, 4,
+     true, true},
 };
 
 class SplitStages : public SplitFloats {

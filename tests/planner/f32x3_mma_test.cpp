@@ -45,12 +45,15 @@ std::string first_choice(const Problem& problem) {
 }
 
 // Tensor cores do three products of f16 where these are faster than one of fp32 without: on boards for data centres and
-// workstations. Accumulating in fp32, those of a GeForce are half as fast.
-TEST(PlanF32x3Mma, IsTheFirstChoiceWhereTensorCoresAreFastEnough) {
+// workstations. Accumulating in fp32, those of a GeForce are half as fast. Layers of many channels are mma_pixels'
+// then.
+TEST(PlanF32x3Mma, TensorCoresAreTheFirstChoiceWhereTheyAreFastEnough) {
   for (const std::string layer : kSplitLayers) {
     for (const char* architecture : {"sm_75", "sm_80", "sm_89"}) {
       Problem problem = problem_of(layer, architecture);
-      EXPECT_EQ(first_choice(problem), "f32x3_mma") << layer << ", " << architecture;
+      const std::string first = first_choice(problem);
+      EXPECT_TRUE(first == "f32x3_mma" || (first == "mma_pixels" && architecture != std::string("sm_75")))
+          << first << ": " << layer << ", " << architecture;
       if (architecture == std::string("sm_89")) {
         problem.target.sm.mma_cycles *= 2;
         EXPECT_EQ(kF32x3Mma.plans(problem).error().message,

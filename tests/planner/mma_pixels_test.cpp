@@ -12,13 +12,14 @@
 namespace convtgen {
 namespace {
 
-/// Layers of many channels: of small images, with phases of different taps, of open sizes, and of three axes.
+/// Layers of many channels: of small images, with phases of different taps, of open sizes, of three axes, and split.
 constexpr const char* kSequences[] = {
     "512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f16; layout nhwc",
     "256 -> 200; kernel 3x3; stride 2x2; input 8x30x31; compute tf32; layout nhwc; bias",
     "128 -> 128; kernel 5x5; stride 3x3; groups 2; input ?x?x?; dtype bf16; layout nhwc",
     "conv_transpose3d 64 -> 96; kernel 3; stride 2; padding 1; input 2x9x17x18; dtype f16; layout nhwc",
     "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; dtype f16; layout nhwc",
+    "512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; compute f32x3",
 };
 
 TEST(PlanMmaPixels, BlocksFitTheChipsAndAreTheBestFirst) {
@@ -55,8 +56,25 @@ TEST(PlanMmaPixels, BlocksAreFilledByPositionsOfAllImages) {
   }
 }
 
+// Split values are scaled by their largest magnitudes, which two kernels find before x is arranged.
+TEST(PlanMmaPixels, SplitValuesAreScaledFirst) {
+  const std::vector<Plan> plans = kMmaPixels.plans(problem_of(kSequences[5], "sm_80")).value();
+  for (const Plan& each : plans) {
+    std::vector<std::string> functions;
+    for (const KernelPlan& kernel : each.launch.kernels) {
+      functions.push_back(kernel.function);
+    }
+    EXPECT_EQ(functions, (std::vector<std::string>{"pack_weights", "scan_input", "find_exponents", "arrange_input",
+                                                   "mma_pixels"}));
+  }
+  Problem slow = problem_of(kSequences[5], "sm_89");
+  slow.target.sm.mma_cycles *= 2;
+  EXPECT_EQ(kMmaPixels.plans(slow).error().message,
+            "three products of f16 take 1.51 times as long as one of f32 without tensor cores; at most 1");
+}
+
 TEST(PlanMmaPixels, IsTheFirstChoiceOfManyChannelsWhereThereIsNoWgmma) {
-  for (const std::string layer : {kSequences[0], kSequences[3], kSequences[4]}) {
+  for (const std::string layer : {kSequences[0], kSequences[3], kSequences[4], kSequences[5]}) {
     EXPECT_EQ(plan(problem_of(layer, "sm_80")).value().front().template_name, "mma_pixels") << layer;
     EXPECT_EQ(plan(problem_of(layer + "; directions grad_input", "sm_80")).value().front().template_name, "mma_pixels")
         << layer;

@@ -33,7 +33,7 @@ TemplateFacts facts_of_f32x3_mma() {
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .packs_weights = true,
       .search = "shifts",
-      .drawer = {.place = 11, .own_compute = true, .depth = true, .no_depthwise = true, .strided_grad_input = true},
+      .drawer = {.place = 10, .depth = true, .no_depthwise = true, .strided_grad_input = true},
       .kinds = add_kinds,
       .refused =
           {

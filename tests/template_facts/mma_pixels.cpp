@@ -14,6 +14,7 @@ void add_kinds(Kinds& kinds) {
   kinds.is(kinds.layer.groups > 1 && kinds.group_out > kinds.integer("block_n"), "groups of several channel tiles");
   kinds.is(kinds.rows.stride * kinds.columns.stride > 1, "phases");
   kinds.is(kinds.has_uneven_phases(), "uneven phases");
+  kinds.is(kinds.layer.compute == Compute::kF32x3, "split values");
   kinds.add_value("store", "store");
   kinds.add_value("positions", "block_m");
   kinds.add_value("warps along channels", "warps_n");
@@ -40,7 +41,7 @@ TemplateFacts facts_of_mma_pixels() {
   using namespace mma_pixels;
   return {
       .name = "mma_pixels",
-      .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},
+      .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3},
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .packs_weights = true,
       .search = "shifts",
@@ -74,6 +75,11 @@ TemplateFacts facts_of_mma_pixels() {
                .layer = "conv_transpose3d 64 -> 32; kernel 3; stride 2; padding 1; input ?x?x?x?; compute tf32; layout "
                         "nhwc",
                .architecture = "sm_80"},
+              {.name = "mma_pixels_split",
+               .layer =
+                   "conv_transpose2d 256 -> 128; kernel 4x4; stride 2x2; padding 1x1; input 128x8x8; compute f32x3; "
+                   "directions grad_input",
+               .architecture = "sm_80"},
           },
       .compiled =
           {
@@ -92,6 +98,12 @@ TemplateFacts facts_of_mma_pixels() {
                .layout = Layout::kNhwc,
                .benchmarks = {"unet1", "pillars"},
                .direction = Direction::kGradInput},
+              {.group = "pixels_of_halves", .compute = Compute::kF32x3, .benchmarks = {"dcgan2", "pose1"}},
+              {.group = "pixels_of_halves_grad_input",
+               .compute = Compute::kF32x3,
+               .layout = Layout::kNhwc,
+               .benchmarks = {"unet1", "pillars"},
+               .direction = Direction::kGradInput},
           },
       .machine_code = {.warp_products = true},
       .other_chips = {"sm_80", "sm_100", "sm_120"},
@@ -99,7 +111,10 @@ TemplateFacts facts_of_mma_pixels() {
                                    "nhwc",
                           .sizes = {1, {9, 12}}},
                          {.layer = "64 -> 24; kernel 4; stride 2; padding 1; input 2x8x12; dtype bf16; layout nhwc",
-                          .sizes = {2, {8, 12}}}},
+                          .sizes = {2, {8, 12}}},
+                         {.layer = "40 -> 24; kernel 4; stride 2; padding 1; input 3x5x6; compute f32x3",
+                          .sizes = {3, {5, 6}},
+                          .chips = {"sm_80", "sm_100"}}},
       .launched_gradients = {"conv_transpose2d 24 -> 70; kernel 4x4; stride 2x2; padding 1x1; dtype f16; "
                              "directions grad_input"},
       .packed =
@@ -108,6 +123,8 @@ TemplateFacts facts_of_mma_pixels() {
                .layer = "conv_transpose2d 24 -> 16; kernel 4; stride 2; padding 1; bias; dtype f16; layout nhwc"},
               {.name = "PixelsOfPlanes",
                .layer = "conv_transpose2d 26 -> 16; kernel 4; stride 2; padding 1; compute tf32"},
+              {.name = "PixelsF32x3",
+               .layer = "conv_transpose2d 26 -> 16; kernel 4; stride 2; padding 1; bias; compute f32x3"},
           },
       .far = {.layers =
                   {
@@ -152,9 +169,18 @@ TemplateFacts facts_of_mma_pixels() {
                .unseen = 1,
                .few_blocks = true,
                .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 16, stages 3"},
+              {.name = "mma_pixels_split",
+               .layer = "conv_transpose2d 50 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x5x5; compute f32x3",
+               .least_mutants = 8,
+               .unseen = 1,
+               .few_blocks = true,
+               .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 32, stages 3"},
           },
       .wrong_numbers =
           {
+              .scales = {{.name = "Pixels",
+                          .layer = "conv_transpose2d 132 -> 8; kernel 2x2; input 2x7x12; compute f32x3",
+                          .least_stages = 3}},
               .rounding = {{.name = "PixelsOfPlanes",
                             .layer = "conv_transpose2d 18 -> 8; kernel 2x2; input 1x7x12; compute tf32"},
                            {.name = "Pixels",

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/search/block_choices.h"
@@ -23,6 +25,8 @@ constexpr std::int64_t kRoundedRegisters = 4;  // more for each k-step, where fr
 constexpr std::int64_t kMostRegisters = 256;   // by this estimate: ptxas finds room for one more
 constexpr std::int64_t kLeastStages = 3, kMostStages = 4;
 constexpr std::int64_t kMostBlocksOfSm = 4;     // that are asked for
+constexpr std::int64_t kSplitBlockK = 32;       // input channels of a stage, where values are split
+constexpr double kSplitProducts = 3;            // of f16, for each of fp32
 constexpr std::int64_t kMostBlocks = 1 << 24;   // of a grid
 constexpr std::int64_t kBlocksOfOpenSizes = 8;  // of an SM's room, where sizes are open: others would have no tile
 
@@ -33,7 +37,8 @@ CONVTGEN_BLOCK_AND_FACTS(FactsOf, (block_m, 64), (block_n, 32), (adjacent_channe
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kTapBits, kTaps, kPhases, kKSteps, kKBlocks, kNTiles, kWarpTiles,
                    kWarpChannels, kAccumulators, kCopies, kWeightCopies, kStageBytes, kThreads, kSharedBytes,
-                   kPackedBytes, kPackedRows, kAlignment, kInputPixelBytes, kArrangedPixels, kArrangeParts);
+                   kPackedBytes, kPackedRows, kAlignment, kInputPixelBytes, kArrangedPixels, kArrangeParts, kScanBlocks,
+                   kScanSharedBytes, kScanThreads, kMaximaBytes, kExponentBytes, kMostTerms);
 
 /// Positions of a phase in one image.
 std::int64_t image_positions(const Facts& f) {
@@ -53,11 +58,25 @@ bool has_open_size(const Layer& layer) {
   return std::ranges::any_of(axes_of(layer), [&](std::size_t axis) { return !layer.axes[axis].extent; });
 }
 
+/// Values are split in two parts of f16.
+bool splits(const Facts& f) {
+  return f.layer.compute == Compute::kF32x3;
+}
+/// Fragments are rounded in registers.
+bool rounds(const Facts& f) {
+  return f.layer.compute == Compute::kTf32 && f.channels_last;
+}
+/// Another kernel writes x as products read it.
+bool arranges(const Facts& f) {
+  return splits(f) || !f.channels_last;
+}
+
 std::int64_t registers(const Facts& f, const Block& b) {
   Constants& c = f.of(b);
-  const std::int64_t fragments = 4 * (c[kWarpTiles] + c[kWarpChannels] / 16);
-  const std::int64_t rounded = f.bytes == 4 && f.channels_last ? kRoundedRegisters * c[kKSteps] : 0;
-  return round_up(c[kAccumulators] + 2 * fragments + 3 * c[kCopies] + rounded + kOtherRegisters, 8);
+  const std::int64_t fragments = (splits(f) ? 2 : 1) * 4 * (c[kWarpTiles] + c[kWarpChannels] / 16);
+  const std::int64_t rounded = rounds(f) ? kRoundedRegisters * c[kKSteps] : 0;
+  return round_up((splits(f) ? 3 : 1) * c[kAccumulators] + 2 * fragments + 3 * c[kCopies] + rounded + kOtherRegisters,
+                  8);
 }
 
 /// Chooses stages, and how many blocks an SM has room for; false where not even one fits.
@@ -87,36 +106,49 @@ void choose_store(const Facts& f, Block& b) {
 struct MmaPixels : VolumePlanner<Facts, kConstants> {
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16,        Feature::kMmaBf16,
                                       Feature::kMmaTf32,  Feature::kPackedConvert, Feature::kCpAsync};
+  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
   static constexpr std::size_t kMostPlans = 10;
 
   static Checks checks(const Layer& layer) {
-    return {check_group_channels(layer),
-            require(layer.layout == Layout::kNchw || layer.in_channels / layer.groups * bytes_of(layer.dtype) % 16 == 0,
-                    "groups of {} input channels; copies of 16 bytes take multiples of {}",
-                    layer.in_channels / layer.groups, 16 / bytes_of(layer.dtype))};
+    return {check_group_channels(layer), require(layer.layout == Layout::kNchw || layer.compute == Compute::kF32x3 ||
+                                                     layer.in_channels / layer.groups * bytes_of(layer.dtype) % 16 == 0,
+                                                 "groups of {} input channels; copies of 16 bytes take multiples of {}",
+                                                 layer.in_channels / layer.groups, 16 / bytes_of(layer.dtype))};
   }
   static Checks size_checks(const Facts& f) {
     return {require(f.of({})[kTapBits] <= kMostTapBits,
                     "kernel {}: a phase has {} rows and columns of taps, each with a bit in a word; at most {}",
-                    axes_text(f.layer, &Axis::kernel), f.of({})[kTapBits], kMostTapBits)};
+                    axes_text(f.layer, &Axis::kernel), f.of({})[kTapBits], kMostTapBits),
+            check_warp_products(f.target, f.layer.compute, kNeeds)};
+  }
+  static Parameters parameters(const Problem& problem) {
+    Parameters p = VolumePlanner::parameters(problem);
+    return problem.layer.compute == Compute::kF32x3
+               ? with(std::move(p), {{"Element", TypeName{"float"}}, {"type", product_type(Dtype::kF16)}})
+               : p;
   }
   static Blocks blocks(const Facts& f) {
     struct Tile {
       std::int64_t block_m, block_n, warps_m, warps_n;
     };
+    // Where values are split, of warps of 32 positions x 32 channels.
+    constexpr std::array kSplitTiles = {Tile{128, 64, 4, 2}, Tile{64, 128, 2, 4}, Tile{64, 64, 2, 2},
+                                        Tile{256, 32, 8, 1}, Tile{128, 32, 4, 1}, Tile{64, 32, 2, 1}};
     constexpr std::array kTiles = {
         Tile{128, 256, 2, 4}, Tile{256, 128, 4, 2}, Tile{128, 128, 2, 2}, Tile{128, 128, 4, 2}, Tile{64, 256, 1, 4},
         Tile{256, 64, 4, 1},  Tile{128, 64, 2, 2},  Tile{64, 128, 1, 4},  Tile{64, 128, 2, 2},  Tile{64, 64, 2, 2},
         Tile{256, 32, 4, 1},  Tile{128, 32, 4, 1},  Tile{64, 32, 2, 1}};
     std::vector<Block> all;
-    for (const auto& [block_m, block_n, warps_m, warps_n] : kTiles) {
+    for (const auto& [block_m, block_n, warps_m, warps_n] :
+         splits(f) ? std::span<const Tile>(kSplitTiles) : std::span<const Tile>(kTiles)) {
       if (block_n == 32 || block_n < 2 * f.group_out) {
         all.push_back({.block_m = block_m, .block_n = block_n, .warps_m = warps_m, .warps_n = warps_n});
         choose_store(f, all.back());
       }
     }
     return BlockChoices(std::move(all))
-        .each(&Block::block_k, {2 * f.of({})[kInstructionK], 4 * f.of({})[kInstructionK]})
+        .each(&Block::block_k, splits(f) ? std::vector{kSplitBlockK}
+                                         : std::vector{2 * f.of({})[kInstructionK], 4 * f.of({})[kInstructionK]})
         .each(&Block::stages, {kMostStages, kLeastStages})
         .keep([&](Block& b) {
           return f.of(b)[kCopies] <= kMostCopies && f.of(b)[kWeightCopies] > 0 && choose_stages(f, b);
@@ -128,13 +160,17 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     const SmRates& sm = f.target.sm;
     const auto warps = static_cast<double>(b.warps_m * b.warps_n);
     const double k_steps = c.number(kKSteps);
-    const double loads = warps * k_steps * (c.number(kWarpTiles) + c.number(kWarpChannels) / 16);  // of 512 bytes
-    const double products = warps * k_steps * c.number(kWarpTiles) * c.number(kWarpChannels) / 8;
-    const double rounded = f.bytes == 4 && f.channels_last ? warps * k_steps * c.number(kWarpTiles) * 8 : 0;
+    const double loads =
+        (splits(f) ? 2 : 1) * warps * k_steps * (c.number(kWarpTiles) + c.number(kWarpChannels) / 16);  // of 512 bytes
+    const double products =
+        (splits(f) ? kSplitProducts : 1) * warps * k_steps * c.number(kWarpTiles) * c.number(kWarpChannels) / 8;
+    const double rounded = rounds(f) ? warps * k_steps * c.number(kWarpTiles) * 8 : 0;
+    const double added =
+        splits(f) ? warps * c.number(kAccumulators) * f.factors.f32x3_mma_add * k_steps / c.number(kMostTerms) : 0;
     const double copies = warps * (c.number(kCopies) * f.factors.mma_pixels_copy + c.number(kWeightCopies) * 2);
     const StageWork stage = {.tensor_cycles = products * sm.mma_cycles,
                              .shared_wavefronts = (loads * 512 + c.number(kStageBytes)) / sm.shared_bytes_per_cycle,
-                             .instructions = (products + loads + rounded + copies) / 4,
+                             .instructions = (products + loads + rounded + added + copies) / 4,
                              .l2_bytes = c.number(kStageBytes) * sm.l2_bytes_per_cycle / f.factors.mma_pixels_l2};
     const auto blocks =
         static_cast<double>(tiles(f, b) * c[kNTiles]) / static_cast<double>(f.target.multiprocessors);  // of an SM
@@ -146,20 +182,25 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     const double tile = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_pixels_wait / (warps * at_once)) +
                                   f.factors.mma_pixels_stage / at_once) +
                         outputs * output_instructions / 128 + f.factors.mma_pixels_begin / at_once;
-    const double measured = f.target.features.has(Feature::kWgmma) ? f.factors.mma_gemm_beside_wgmma : 1;
+    const double measured = !f.target.features.has(Feature::kWgmma) ? 1
+                            : splits(f)                             ? f.factors.f32x3_mma_beside_wgmma
+                                                                    : f.factors.mma_gemm_beside_wgmma;
     return call_seconds(f, {.packed_bytes = c.number(kPackedBytes),
                             .waves = std::ceil(blocks),
                             .wave_cycles = tile,
                             .measured = measured}) +
-           (f.channels_last ? 0 : measured * plane_seconds(f, c));
+           (arranges(f) ? measured * arrange_seconds(f, c) : 0) + (f.channels_last ? 0 : measured * plane_seconds(f));
   }
-  /// Of x that is arranged, by a launch of its own, and of outputs that go to planes in pieces of sectors.
-  static double plane_seconds(const Facts& f, Constants& c) {
-    const double moved = 2 * static_cast<double>(f.shape.input_elements / f.layer.in_channels) *
+  /// Of x that is arranged, by a launch of its own; and of what makes the scales of values that are split.
+  static double arrange_seconds(const Facts& f, Constants& c) {
+    const double moved = (splits(f) ? 3 : 2) * static_cast<double>(f.shape.input_elements / f.layer.in_channels) *
                          c.number(kInputPixelBytes) / f.target.bytes_per_second;
+    return (splits(f) ? 3 : 1) * f.target.launch_seconds + moved;
+  }
+  /// Of outputs that go to planes in pieces of sectors.
+  static double plane_seconds(const Facts& f) {
     const std::int64_t piece = std::min(8 * f.bytes, std::max(f.bytes, 32 / f.columns.stride));
-    return f.target.launch_seconds + moved +
-           piece_seconds(f.target, static_cast<double>(f.shape.output_elements * f.bytes), piece);
+    return piece_seconds(f.target, static_cast<double>(f.shape.output_elements * f.bytes), piece);
   }
   static bool alike(const Block& one, const Block& other) {
     return one.block_m == other.block_m && one.block_n == other.block_n && one.warps_m == other.warps_m;
@@ -167,9 +208,10 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {} outputs of {} channels in one of {} phases; {} taps", b.block_m,
                         std::min(b.block_n, f.group_out), c[kPhases], tap_count(f.layer)),
-            fmt::format("tensor cores: positions of all images as one sequence; {} warps make products of {} "
-                        "positions x {} channels; {} stages of a tap's {} input channels",
-                        b.warps_m * b.warps_n, 16 * c[kWarpTiles], c[kWarpChannels], b.stages, b.block_k),
+            fmt::format("tensor cores: positions of all images as one sequence; {} warps make {}products of "
+                        "{} positions x {} channels; {} stages of a tap's {} input channels",
+                        b.warps_m * b.warps_n, splits(f) ? "three f16 " : "", 16 * c[kWarpTiles], c[kWarpChannels],
+                        b.stages, b.block_k),
             grid(f, b, c)};
   }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
@@ -191,8 +233,11 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     return grid;
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block&, Constants& c) {
-    if (f.channels_last) {
+    if (!arranges(f)) {
       return;
+    }
+    if (splits(f)) {
+      add_scales(launch, f, c);
     }
     launch.kernels.insert(launch.kernels.end() - 1, {.function = "arrange_input",
                                                      .suffix = "_arrange",
@@ -201,6 +246,24 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     launch.regions.push_back({.name = "arranged",
                               .what = "the input with channels last",
                               .bytes = {.factor = c[kInputPixelBytes], .per = Quantity::kInPixels}});
+  }
+  /// What finds the scales of values that are split.
+  static void add_scales(LaunchPlan& launch, const Facts& f, Constants& c) {
+    launch.kernels.insert(launch.kernels.end() - 1,
+                          {.function = "scan_input",
+                           .suffix = "_scan",
+                           .shared_bytes = c[kScanSharedBytes],
+                           .grid = {.axes = {{per(Quantity::kBatch), 1}}, .blocks_per_tile = c[kScanBlocks]}});
+    launch.kernels.insert(launch.kernels.end() - 1,
+                          {.function = "find_exponents",
+                           .suffix = "_exponents",
+                           .grid = {.axes = {{{.factor = f.layer.groups, .per = Quantity::kBatch}, c[kScanThreads]}}}});
+    launch.regions.push_back({.name = "maxima",
+                              .what = "the largest magnitudes of each image's k-blocks, by slices",
+                              .bytes = {.factor = c[kMaximaBytes], .per = Quantity::kBatch}});
+    launch.regions.push_back({.name = "exponents",
+                              .what = "the exponents of their scales",
+                              .bytes = {.factor = c[kExponentBytes], .per = Quantity::kBatch}});
   }
 };
 

@@ -1,0 +1,98 @@
+// The packing of weights that are split: B fragments of high and of low parts, with a scale for each output channel.
+// Needs: Element, kChannelTiles, kFragmentBytes, kGroupIn, kGroupOut, kInstructionK, kKBlocks, kKSteps,
+//   kPackedMaximaOffset, kPackedTileBytes, kPackers, kPhaseGroups, kWarpChannels, kWeightBytes, larger(), P,
+//   packed_offset(), WeightIndex
+#pragma once
+
+#include "device/exchanged_weights.h"
+#include "device/split.h"
+#include "device/thread_channels.h"
+#include "layout.h"
+
+constexpr int kKernelTaps = P::kernel_d * P::kernel_h * P::kernel_w;
+constexpr int kAllKSteps = kKBlocks * kKSteps;
+constexpr int kLaneValues =
+    kAllKSteps * kKernelTaps * 4;  // a column's items: each lane's four weights of a k-step and tap
+constexpr int kMadeColumns = P::groups * kChannelTiles * P::block_n;
+
+// How many adjacent columns a block packs: few where the layer has few, so that many blocks share the work.
+constexpr int pack_columns() {
+  int columns = 8;
+  while (columns > 2 && kMadeColumns / columns < 128 && kLaneValues * columns > 8 * kPackers) {
+    columns /= 2;
+  }
+  return columns;
+}
+constexpr int kPackColumns = pack_columns();
+constexpr int kPackBlocks = kMadeColumns / kPackColumns;
+// Rows of 16 bytes that a thread packs, if the grid has a block for each such group of columns.
+constexpr int kThreadRows = static_cast<int>(kPackedBytes / (16LL * kPackers * kPackBlocks));
+constexpr int kSplitRows = larger(kThreadRows, 1);
+
+// The weight of an input and an output channel of a group and a kernel tap, zero beyond the channels.
+__device__ inline float weight_at(const Element* __restrict__ weight, int group, int ci, int co, int tap) {
+  return (kGroupIn % P::block_k == 0 || ci < kGroupIn) && (kGroupOut % P::block_n == 0 || co < kGroupOut)
+             ? weight[product_weight_offset(static_cast<WeightIndex>(P::weights_exchanged ? ci : group * kGroupIn + ci),
+                                            P::weights_exchanged ? group * kGroupOut + co : co, tap, kGroupIn,
+                                            kGroupOut, kKernelTaps)]
+             : 0;
+}
+
+// The input channel of a lane's i-th weight of a k-step.
+__device__ inline int channel_of_weight(int item, int i) {
+  return item / (4 * kKernelTaps) * kInstructionK + i / 2 * 8 + item % 4 * 2 + i % 2;
+}
+
+// Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
+__device__ __forceinline__ void pack_split(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
+  // Some columns at a time, each with a scale of its own.
+  const int first = threadIdx.x / kPackColumns;
+  for (int index = blockIdx.x; index < kPackBlocks; index += gridDim.x) {
+    const int n = index * kPackColumns % P::block_n + threadIdx.x % kPackColumns;
+    const int channel_tile = index * kPackColumns / P::block_n;
+    const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
+    const int first_tile = (group * (kPhaseGroups - 1)) * kChannelTiles + channel_tile;  // of the first phase rows
+    const int of_warp = n % kWarpChannels;
+    const int co = (channel_tile - group * kChannelTiles) * P::block_n + n - of_warp + channel_of_column(of_warp);
+    unsigned char* to = packed + static_cast<long long>(first_tile) * kPackedTileBytes;
+    float most = 0;
+#pragma unroll 2
+    for (int item = first; item < kLaneValues; item += kPackers / kPackColumns) {
+      CONVTGEN_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        most = larger_finite(most, weight_at(weight, group, channel_of_weight(item, i), co, item / 4 % kKernelTaps));
+      }
+    }
+    for (int mask = 16; mask >= kPackColumns; mask /= 2) {
+      most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
+    }
+    float* maxima = reinterpret_cast<float*>(to + kPackedMaximaOffset) + n * 8;  // of each warp
+    if (threadIdx.x % 32 / kPackColumns == 0) {
+      maxima[threadIdx.x / 32] = most;
+    }
+    __syncthreads();
+    for (int warp = 0; warp < 8; ++warp) {
+      most = fmaxf(most, maxima[warp]);
+    }
+    const int exponent = scale_exponent(most);
+    if (first < kPhaseGroups) {
+      reinterpret_cast<int*>(to + static_cast<long long>(first) * (kChannelTiles * kPackedTileBytes) +
+                             kWeightBytes)[n] = exponent;
+    }
+#pragma unroll 2
+    for (int item = first; item < kLaneValues; item += kPackers / kPackColumns) {
+      const int tap = item / 4 % kKernelTaps;
+      const int k_step = item / (4 * kKernelTaps);
+      SplitPair pairs[2];
+      CONVTGEN_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        pairs[half] = split_pair(weight_at(weight, group, channel_of_weight(item, half * 2), co, tap),
+                                 weight_at(weight, group, channel_of_weight(item, half * 2 + 1), co, tap),
+                                 power_of_two(exponent), true);
+      }
+      unsigned char* of_tap = to + packed_offset(k_step, tap);
+      reinterpret_cast<uint4*>(of_tap + n / 8 * kFragmentBytes)[n % 8 * 4 + item % 4] =
+          make_uint4(pairs[0].high, pairs[1].high, pairs[0].low, pairs[1].low);
+    }
+  }
+}
