@@ -264,6 +264,13 @@ __device__ bool is_needed(int outer, int load) {
 
 // ---- Packing ----
 
+// Where the weights of a k-step and a tap of the kernel begin in those of the first phase rows.
+__device__ __forceinline__ long long packed_offset(int k_step, int tap) {
+  const int kh = tap / 4;
+  return static_cast<long long>(kh % 2) * 264448 + k_step / 2 * kKBlockWeightBytes +
+         (k_step % 2 * 8 + kh / 2 * 4 + tap % 4) * kTapBytes;
+}
+
 // The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
 __device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
   return (ci * outs + co) * taps + tap;
@@ -282,9 +289,7 @@ __device__ __forceinline__ int channel_of_column(int n) {
 }
 
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
-extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_f32x3_mma_forward_51698ab85699c147_pack(const float* __restrict__ weight,
-                                                     unsigned char* __restrict__ packed) {
+__device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed) {
   // Some columns at a time, each with a scale of its own.
   const int first = threadIdx.x / 4;
   for (int index = blockIdx.x; index < 16; index += gridDim.x) {
@@ -324,7 +329,6 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     for (int item = first; item < kLaneValues; item += 64) {
       const int tap = item / 4 % 16;
       const int k_step = item / 64;
-      const int kh = tap / 4;
       SplitPair pairs[2];
       pairs[0] = split_pair(weight[(static_cast<long long>(item / 64 * 16 + item % 4 * 2) * kGroupOut + co) * 16 + tap],
                             weight[(static_cast<long long>(item / 64 * 16 + item % 4 * 2 + 1) * kGroupOut + co) * 16 +
@@ -332,12 +336,17 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       pairs[1] = split_pair(weight[(static_cast<long long>(item / 64 * 16 + 8 + item % 4 * 2) * kGroupOut + co) * 16 +
                                    tap], weight[(static_cast<long long>(item / 64 * 16 + 8 + item % 4 * 2 + 1) *
                                                  kGroupOut + co) * 16 + tap], power_of_two(exponent), true);
-      unsigned char* k_block = to + static_cast<long long>(kh % 2) * 264448 + k_step / 2 * kKBlockWeightBytes;
-      unsigned char* of_tap = k_block + (k_step % 2 * 8 + kh / 2 * 4 + tap % 4) * kTapBytes;
+      unsigned char* of_tap = to + packed_offset(k_step, tap);
       reinterpret_cast<uint4*>(of_tap + n / 8 * kFragmentBytes)[n % 8 * 4 + item % 4] =
           make_uint4(pairs[0].high, pairs[1].high, pairs[0].low, pairs[1].low);
     }
   }
+}
+
+extern "C" __global__ void __launch_bounds__(kPackers)
+    convtgen_f32x3_mma_forward_51698ab85699c147_pack(const float* __restrict__ weight,
+                                                     unsigned char* __restrict__ packed) {
+  pack_split(weight, packed);
 }
 
 // ---- Tiles ----

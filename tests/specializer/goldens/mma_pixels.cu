@@ -164,6 +164,11 @@ __device__ __forceinline__ int channel_of_column(int n) {
   return i / 8 * 32 + thread * 8 + i % 8;
 }
 
+// ---- Totals ----
+
+// One thread's accumulators: of each tile of 16 positions and tile of 8 channels of its warp.
+using Accumulators = float[4][8][4];
+
 // ---- Packing ----
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
@@ -335,6 +340,7 @@ struct Next {
   const unsigned char* weights;
 };
 
+// Of values that are split the taps of a k-block follow one another, else the k-blocks of a tap.
 __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, const unsigned char* weights,
                                           const Tap* taps) {
   const Tap tap = taps[next.tap];
@@ -385,10 +391,7 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
 
 // ---- Products ----
 
-// One thread's accumulators: of each tile of 16 positions and tile of 8 channels of its warp.
-using Accumulators = float[4][8][4];
-
-// What a warp multiplies in a k-step.
+// What a warp multiplies in a k-step. Of split values the high parts of all tiles come first.
 struct Fragments {
   unsigned int a[4][4];
   uint4 b[4];

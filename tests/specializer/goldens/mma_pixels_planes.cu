@@ -94,9 +94,9 @@ constexpr int kThreads = 128;
 constexpr int kPackers = 256;  // threads of a block that packs weights
 constexpr int kGroupIn = 512;
 constexpr int kGroupOut = 256;
+constexpr int kKBlocks = 32;
 constexpr int kArrangers = 256;
 constexpr int kArrangedPixels = 64;  // of a block
-constexpr int kKBlocks = 32;
 constexpr int kWarpRows = 64;
 constexpr int kWarpChannels = 32;
 constexpr unsigned int kNoTap = 0x80000000u;  // of no position
@@ -147,6 +147,11 @@ __device__ __forceinline__ int channel_of_column(int n) {
   return i / 2 * 8 + thread * 2 + i % 2;
 }
 
+// ---- Totals ----
+
+// One thread's accumulators: of each tile of 16 positions and tile of 8 channels of its warp.
+using Accumulators = float[4][4][4];
+
 // ---- Packing ----
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
@@ -193,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 // ---- Arranging ----
 
-// Writes x, which is in nchw, with channels last; zeros behind a group's channels.
+// Writes x, which is in nchw or split, with channels last; zeros behind a group's channels.
 extern "C" __global__ void __launch_bounds__(kArrangers)
     convtgen_mma_pixels_forward_428834659abc5c17_arrange(const float* __restrict__ x,
                                                          unsigned char* __restrict__ arranged, int batch) {
@@ -331,6 +336,7 @@ struct Next {
   const unsigned char* weights;
 };
 
+// Of values that are split the taps of a k-block follow one another, else the k-blocks of a tap.
 __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, const unsigned char* weights,
                                           const Tap* taps) {
   const Tap tap = taps[next.tap];
@@ -379,10 +385,7 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
 
 // ---- Products ----
 
-// One thread's accumulators: of each tile of 16 positions and tile of 8 channels of its warp.
-using Accumulators = float[4][4][4];
-
-// What a warp multiplies in a k-step.
+// What a warp multiplies in a k-step. Of split values the high parts of all tiles come first.
 struct Fragments {
   unsigned int a[4][4];
   uint4 b[2];
