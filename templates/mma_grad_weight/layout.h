@@ -86,40 +86,75 @@ constexpr int kInputBytes = kParts * kInputPartBytes;
 constexpr int kWindowBytes = kParts * kWindowPartBytes;
 constexpr int kStageBytes = kInputBytes + kWindowBytes;
 
+// Of NCHW through registers a turn may bring two adjacent positions of a row, as they lie in memory: of grad_y then all
+// planes of a row are read at once. Rows are cut into such spans where memory has an even column, so the first one of
+// grad_y may begin a column before the window. Rows that are not known to be even are read by single elements, and
+// their last span may have one.
+constexpr int kInputSpan = P::span;
+constexpr bool kWindowIsSpanned = (P::taps_w >= P::kernel_w || P::taps_w * P::dilation_w % 2 == 0) &&
+                                  (P::stride_w == 1 || (P::dilation_w == 1 && kPlanesW == P::stride_w));
+constexpr int kWindowSpan = kWindowIsSpanned ? P::span : 1;
+constexpr int kSpanShift = kWindowSpan == 1 ? 0 : P::padding_w % 2;
+constexpr int kSpannedColumns = kPlanesW * (P::tile_columns + kHaloW);  // of all planes
+constexpr int kInputRowSpans = kInputSpan == 1 ? kInputPitch : P::tile_columns / kInputSpan;
+constexpr int kWindowRowSpans = kWindowSpan == 1 ? kWindowPitch : ceil_div(kSpannedColumns + kSpanShift, kWindowSpan);
+constexpr int kPlaneSpans = (P::tile_rows + kHaloH) * kWindowRowSpans;
+constexpr int kInputSpans = P::tile_rows * kInputRowSpans;
+constexpr int kWindowSpans = (kWindowSpan == 1 ? kPlanes : kPlanesH) * kPlaneSpans;
+constexpr int kKnownOutputColumns =
+    (P::width - 1) * P::stride_w + P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w;
+constexpr bool kInputIsEven = P::width >= 0 && P::width % 2 == 0;
+constexpr bool kWindowIsEven = P::width >= 0 && kKnownOutputColumns % 2 == 0;
+
 // What threads bring: copies, or units that come through registers, of x and of grad_y. A thread brings them by
 // batches, one with each strip of products: through registers all are loaded before the products. Copies come after
 // them, so that tensor cores begin at once; of two stages before the first half of them, since the last ones must have
-// come when the stage has been read.
+// come when the stage has been read. Beside copies, units through registers are one batch: loaded before the first
+// strip, written after the last one.
+constexpr bool kCopiesInput = P::copy_bytes > 0 && P::copies_in;
+constexpr bool kCopiesWindow = P::copy_bytes > 0 && P::copies_out;
+constexpr bool kLoads = !kCopiesInput || !kCopiesWindow;
 constexpr bool kCopiesLast = P::copy_bytes > 0 && P::stages > 2;
-constexpr int kPieces = P::copy_bytes > 0 ? 16 / P::copy_bytes : 1;  // of a unit
-constexpr int kBatches = P::copy_bytes > 0 && P::stages == 2 ? ceil_div(kOwnStrips, 2) : kOwnStrips;
-constexpr int kInputTurns = ceil_div(kInputPixels * kInputUnits * kPieces, kThreads);
-constexpr int kWindowTurns = ceil_div(kWindowPixels * kWindowUnits * kPieces, kThreads);
-constexpr int kInputBatch = ceil_div(kInputTurns, kBatches);
-constexpr int kWindowBatch = ceil_div(kWindowTurns, kBatches);
+constexpr int kCopyPieces = P::copy_bytes > 0 ? 16 / P::copy_bytes : 1;  // of a unit
+constexpr int kUnitPiecesIn = kCopiesInput ? kCopyPieces : 1;
+constexpr int kUnitPiecesOut = kCopiesWindow ? kCopyPieces : 1;
+constexpr int kCopyBatches = P::stages == 2 ? ceil_div(kOwnStrips, 2) : kOwnStrips;
+constexpr int kLoadBatches = P::copy_bytes > 0 ? 1 : kOwnStrips;
+constexpr int kInputBatches = kCopiesInput ? kCopyBatches : kLoadBatches;
+constexpr int kWindowBatches = kCopiesWindow ? kCopyBatches : kLoadBatches;
+constexpr int kInputTurns = ceil_div(kInputSpans * kInputUnits * kUnitPiecesIn, kThreads);
+constexpr int kWindowTurns = ceil_div(kWindowSpans * kWindowUnits * kUnitPiecesOut, kThreads);
+constexpr int kInputBatch = ceil_div(kInputTurns, kInputBatches);
+constexpr int kWindowBatch = ceil_div(kWindowTurns, kWindowBatches);
 constexpr int kBatch = kInputBatch + kWindowBatch;
 using Word = P::Word;
-constexpr int kWords = kVector;                                      // of a unit, in registers
-constexpr int kBatchWords = P::copy_bytes > 0 ? 0 : kBatch* kWords;  // that a thread has in flight
+constexpr int kWords = kVector;  // of a unit, in registers
+// Words of a turn: two elements of 16 bits that are loaded together are one.
+constexpr int kInputWords = kElementBytes == 2 && kInputIsEven ? kWords : kInputSpan * kWords;
+constexpr int kWindowWords = kElementBytes == 2 && kWindowIsEven ? kWords : kWindowSpan * kWords;
+// That a thread has in flight.
+constexpr int kBatchWords =
+    (kCopiesInput ? 0 : kInputBatch * kInputWords) + (kCopiesWindow ? 0 : kWindowBatch * kWindowWords);
 
 // Whether images are planes of volumes: then the planes of grad_y are not one after the other as those of x are.
 constexpr bool kDeep = P::depth != 1 || P::kernel_d > 1 || P::padding_d > 0 || P::output_padding_d > 0;
 
-// Where the pixels of a stage are in memory, for the stage that comes and the next one: bytes from the first images
-// of their tiles, of 32 bits where the images are known and small; of planes from the first channel of all volumes.
+// Where the pixels of a stage (or the first ones of its spans) are in memory, for the stage that comes and the next
+// one: bytes from the first images of their tiles, of 32 bits where the images are known and small; of planes from the
+// first channel of all volumes.
 constexpr bool kFewImages = P::height >= P::tile_rows;  // a tile reaches no more than the next image
 constexpr bool kIsKnown = P::height >= 0 && P::width >= 0;
 constexpr long long kKnownInputs = static_cast<long long>(P::in_channels) * P::height * P::width;  // of an image
 constexpr long long kKnownOutputs =
     static_cast<long long>(P::out_channels) *
     ((P::height - 1) * P::stride_h + P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h) *
-    ((P::width - 1) * P::stride_w + P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);
+    kKnownOutputColumns;
 constexpr long long kMostInt = 0x7fffffff;
 constexpr bool kShort = !kDeep && kIsKnown && kFewImages && kKnownInputs * kElementBytes <= kMostInt &&
                         kKnownOutputs * kElementBytes <= kMostInt;
 constexpr int kOffsetBytes = kShort ? 4 : 8;
-constexpr int kPixels = kInputPixels + kWindowPixels;
-constexpr int kTableBytes = ceil_div(kPixels * kOffsetBytes, 16) * 16;
+constexpr int kSpans = kInputSpans + kWindowSpans;
+constexpr int kTableBytes = ceil_div(kSpans * kOffsetBytes, 16) * 16;
 constexpr int kTableOffset = P::stages * kStageBytes;
 
 // On their way to memory results take the place of the stages: eight input channels of each warp at a time. Pitches
@@ -133,8 +168,10 @@ constexpr int kResultBytes = kStoredChannels * kChannelPitch * 4;
 constexpr int kScalesOffset = kTableOffset + 2 * kTableBytes;  // of the block's channels of x, then of grad_y
 constexpr int kSharedBytes = larger(kScalesOffset + (kSplit ? 4 * (P::block_in + P::block_out) : 0), kResultBytes);
 
-constexpr int kAlignment = P::copy_bytes > 0 ? P::copy_bytes
-                                             : larger(P::wide ? 16 : 1, kElementBytes);  // of x and grad_y, in bytes
+// Of x and grad_y, in bytes.
+constexpr int kSpanBytes =
+    (kInputSpan > 1 && kInputIsEven) || (kWindowSpan > 1 && kWindowIsEven) ? 2 * kElementBytes : 1;
+constexpr int kAlignment = larger(larger(P::copy_bytes, kElementBytes), P::wide_in || P::wide_out ? 16 : kSpanBytes);
 
 // Of a thread. Where values are split there are as many of low parts, and fp32 totals, to which those of high parts are
 // promoted after so many stages.
@@ -143,8 +180,12 @@ constexpr int kPromoteStages = kSplit ? kMostTerms / (kKSteps / P::warps_k) : 1;
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(kAccumulators <= kMostAccumulators, "the accumulators fit the registers");
 static_assert(!kSplit || kKSteps / P::warps_k <= kMostTerms, "a stage has no more products than one promotion");
-static_assert(!P::wide || (P::channels_last && kGroupIn % kVector == 0 && kGroupOut % kVector == 0),
+static_assert(P::copy_bytes == 0 || P::copies_in || P::copies_out, "copies are of x or of grad_y");
+static_assert((!P::wide_in || (P::channels_last && kGroupIn % kVector == 0)) &&
+                  (!P::wide_out || (P::channels_last && kGroupOut % kVector == 0)),
               "units are loaded as they lie");
+static_assert(P::span == 1 || (P::span == 2 && !P::channels_last && P::copy_bytes == 0 && P::tile_columns % 2 == 0),
+              "spans are of rows, and come through registers");
 static_assert(P::taps_w % P::warps_taps == 0 && P::block_in % (16 * P::warps_in) == 0 &&
                   P::block_out % (8 * P::warps_out) == 0 && (kWarpOutTiles == 1 || kWarpOutTiles % 2 == 0),
               "warps have whole products");

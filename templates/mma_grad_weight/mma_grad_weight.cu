@@ -99,17 +99,24 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
   int issued = 0;
   Words words;
-  // The first stages. One through registers comes as a whole.
+  // The first stages. What goes through registers comes as a whole.
 #pragma unroll 1
   for (; issued < P::stages - 1; ++issued) {
     __syncthreads();  // the stage's pixels have been found
     if (issued < count) {
+      unsigned char* to = shared + issued * kStageBytes;
+      if (P::copy_bytes > 0) {
 #pragma unroll 1
-      for (int part = 0; part < kBatches; ++part) {
-        bring_batch(shared + issued * kStageBytes, words, source, image, table_of(shared, issued), part, thread, in_d,
-                    in_h, in_w, out_d, out_h, out_w);
-        if (P::copy_bytes == 0) {
-          store_batch(shared, words, scales, part, thread);
+        for (int part = 0; part < kCopyBatches; ++part) {
+          copy_batch(to, source, image, table_of(shared, issued), part, thread, in_h, in_w, out_h, out_w);
+        }
+      }
+      if (kLoads) {
+#pragma unroll 1
+        for (int part = 0; part < kLoadBatches; ++part) {
+          load_batch(words, source, image, table_of(shared, issued), part, thread, in_d, in_h, in_w, out_d, out_h,
+                     out_w);
+          store_batch(to, words, scales, part, thread);
         }
       }
       if (issued + 1 < count) {
@@ -142,17 +149,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     const bool more = issued < count;
 #pragma unroll 1
     for (int strip = 0; strip < kOwnStrips; ++strip) {
-      if (!kCopiesLast && more && (P::copy_bytes == 0 || strip < kBatches)) {
-        bring_batch(to, words, source, image, table_of(shared, issued), strip, thread, in_d, in_h, in_w, out_d, out_h,
-                    out_w);
+      if (kLoads && more && (P::copy_bytes == 0 || strip < kLoadBatches)) {
+        load_batch(words, source, image, table_of(shared, issued), strip, thread, in_d, in_h, in_w, out_d, out_h,
+                   out_w);
+      }
+      if (P::copy_bytes > 0 && !kCopiesLast && more && strip < kCopyBatches) {
+        copy_batch(to, source, image, table_of(shared, issued), strip, thread, in_h, in_w, out_h, out_w);
       }
       multiply_strip(acc, from, places, strip * P::warps_k + warp_k);
       if (kCopiesLast && more) {
-        bring_batch(to, words, source, image, table_of(shared, issued), strip, thread, in_d, in_h, in_w, out_d, out_h,
-                    out_w);
+        copy_batch(to, source, image, table_of(shared, issued), strip, thread, in_h, in_w, out_h, out_w);
       }
-      if (P::copy_bytes == 0 && more) {
-        store_batch(to, words, scales, strip, thread);
+      // Beside copies what was loaded before the first strip is written after the last one.
+      if (kLoads && more && (P::copy_bytes == 0 || strip == kOwnStrips - 1)) {
+        store_batch(to, words, scales, P::copy_bytes == 0 ? strip : 0, thread);
       }
       // Warps find pixels after different strips, so that others multiply meanwhile.
       if (issued + 1 < count && strip == warp % kOwnStrips) {

@@ -62,12 +62,17 @@ struct Parameters {
   static constexpr bool along_row = false;
 
   // The pipeline: stages, and bytes of one asynchronous copy (4, 8 or 16), or 0: positions come through registers, so
-  // that NCHW becomes what products read, and there are two stages.
+  // that NCHW becomes what products read, and there are two stages. Where channels allow copies of x or of grad_y alone
+  // the other one comes through registers.
   static constexpr int stages = 3;
   static constexpr int copy_bytes = 16;
-  // Through registers: whether units of channels are loaded as they lie, and words on their way (float where values are
-  // split).
-  static constexpr bool wide = false;
+  static constexpr bool copies_in = true;
+  static constexpr bool copies_out = true;
+  // Through registers: whether units of channels of x and of grad_y are loaded as they lie; of NCHW, how many adjacent
+  // positions of a row a thread loads in a turn (1 or 2); and words on their way (float where values are split).
+  static constexpr bool wide_in = false;
+  static constexpr bool wide_out = false;
+  static constexpr int span = 1;
   using Word = unsigned int;
 
   // Slices of all positions, each of which blocks of its own sum up. After so many stages a block's accumulators are

@@ -12,8 +12,8 @@
 // ---- Places ----
 
 constexpr int kCopy = larger(P::copy_bytes, kElementBytes) / kElementBytes;  // elements
-constexpr int kInputPieces = kInputUnits * kPieces;                          // of a pixel
-constexpr int kWindowPieces = kWindowUnits * kPieces;
+constexpr int kInputPieces = kInputUnits * kUnitPiecesIn;                    // of a pixel
+constexpr int kWindowPieces = kWindowUnits * kUnitPiecesOut;
 
 // The pixel, and the piece of its channels, that a thread brings in a turn. NCHW: adjacent threads bring adjacent
 // pixels, else pieces of one pixel.
@@ -36,13 +36,15 @@ __device__ __forceinline__ bool is_piece(int turn, int thread, const int turns, 
 
 // Where a piece lies in a stage.
 __device__ __forceinline__ int input_place(int pixel, int piece) {
-  return pixel * kInputPixelPitch + piece / kPieces * kInputUnitPitch + piece % kPieces * P::copy_bytes;
+  return pixel * kInputPixelPitch + piece / kUnitPiecesIn * kInputUnitPitch + piece % kUnitPiecesIn * P::copy_bytes;
 }
 __device__ __forceinline__ int window_place(int pixel, int piece) {
-  return kInputBytes + pixel * kWindowPixelPitch + piece / kPieces * kWindowUnitPitch + piece % kPieces * P::copy_bytes;
+  return kInputBytes + pixel * kWindowPixelPitch + piece / kUnitPiecesOut * kWindowUnitPitch +
+         piece % kUnitPiecesOut * P::copy_bytes;
 }
 
 // Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.
+// A span's first pixel has the others beside it.
 struct Pixel {
   int image;
   int row;
@@ -55,28 +57,31 @@ __device__ __forceinline__ int images_before(int row, const int in_h) {
   return kFewImages ? (row >= in_h + kHaloH ? 1 : 0) : row / (in_h + kHaloH);
 }
 
-__device__ __forceinline__ Pixel input_pixel(unsigned int pixel, const Tile& tile, const int planes, const int in_h,
+__device__ __forceinline__ Pixel input_pixel(unsigned int span, const Tile& tile, const int planes, const int in_h,
                                              const int in_w) {
-  const int row = tile.row + static_cast<int>(pixel / kInputPitch);
+  const int row = tile.row + static_cast<int>(span / kInputRowSpans);
   Pixel place;
   place.image = images_before(row, in_h);
   place.row = row - place.image * (in_h + kHaloH);
-  place.column = tile.column + static_cast<int>(pixel % kInputPitch);
+  place.column = tile.column + static_cast<int>(span % kInputRowSpans) * kInputSpan;
   place.is_inside = tile.image + place.image < planes && (kHaloH == 0 || place.row < in_h) && place.column < in_w;
   return place;
 }
-// The same of grad_y.
-__device__ __forceinline__ Pixel window_pixel(unsigned int pixel, const Source& source, const Tile& tile,
+// The same of grad_y. A span is of all planes of a row.
+__device__ __forceinline__ Pixel window_pixel(unsigned int span, const Source& source, const Tile& tile,
                                               const int planes, const int in_h, const int out_h, const int out_w) {
-  const int plane_index = static_cast<int>(pixel / kPlanePixels);
-  const unsigned int of_plane = pixel % kPlanePixels;
-  const int row = tile.row + static_cast<int>(of_plane / kWindowPitch);
+  const int plane_index = static_cast<int>(span / kPlaneSpans);
+  const unsigned int of_plane = span % kPlaneSpans;
+  const int row = tile.row + static_cast<int>(of_plane / kWindowRowSpans);
+  const int column = static_cast<int>(of_plane % kWindowRowSpans);
+  constexpr int kPlanesOfRow = kWindowSpan == 1 ? kPlanesW : 1;
   Pixel place;
   place.image = images_before(row, in_h);
-  place.row =
-      (row - place.image * (in_h + kHaloH)) * P::stride_h + plane_index / kPlanesW * P::dilation_h + source.origin_h;
-  place.column = (tile.column + static_cast<int>(of_plane % kWindowPitch)) * P::stride_w +
-                 plane_index % kPlanesW * P::dilation_w + source.origin_w;
+  place.row = (row - place.image * (in_h + kHaloH)) * P::stride_h + plane_index / kPlanesOfRow * P::dilation_h +
+              source.origin_h;
+  place.column = kWindowSpan == 1 ? (tile.column + column) * P::stride_w + plane_index % kPlanesOfRow * P::dilation_w +
+                                        source.origin_w
+                                  : tile.column * P::stride_w + column * kWindowSpan - kSpanShift + source.origin_w;
   place.is_inside = tile.image + place.image < planes && static_cast<unsigned int>(place.row) < out_h &&
                     static_cast<unsigned int>(place.column) < out_w;
   return place;
@@ -111,15 +116,16 @@ __device__ __forceinline__ unsigned char* table_of(unsigned char* shared, int st
 // Where there is no pixel: a multiple of all vectors.
 constexpr unsigned long long kOutside = kShort ? 0xfffffff0ull : 0xfffffffffffffff0ull;
 
-// Finds the pixels of a stage: those of x, then those of the window. All threads share them.
+// Finds the pixels of a stage: those of x, then those of the window. All threads share them. An offset is odd where a
+// row ends within the span.
 __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& source, const Tile& tile, int kd,
                                             int thread, const int planes, const int in_d, const int in_h,
                                             const int in_w, const int out_d, const int out_h, const int out_w) {
 #pragma unroll 1
-  for (int pixel = thread; pixel < kPixels; pixel += kThreads) {
-    const bool is_input = pixel < kInputPixels;
-    const Pixel place = is_input ? input_pixel(pixel, tile, planes, in_h, in_w)
-                                 : window_pixel(pixel - kInputPixels, source, tile, planes, in_h, out_h, out_w);
+  for (int span = thread; span < kSpans; span += kThreads) {
+    const bool is_input = span < kInputSpans;
+    const Pixel place = is_input ? input_pixel(span, tile, planes, in_h, in_w)
+                                 : window_pixel(span - kInputSpans, source, tile, planes, in_h, out_h, out_w);
     bool is_inside = place.is_inside;
     long long offset = 0;
     if constexpr (kDeep) {
@@ -134,21 +140,25 @@ __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& 
       offset =
           is_input ? offset_of(place, P::in_channels, in_h, in_w) : offset_of(place, P::out_channels, out_h, out_w);
     }
-    const unsigned long long found = is_inside ? static_cast<unsigned long long>(offset) * kElementBytes : kOutside;
+    unsigned long long found = is_inside ? static_cast<unsigned long long>(offset) * kElementBytes : kOutside;
+    if (is_input ? kInputSpan > 1 && !kInputIsEven : kWindowSpan > 1 && !kWindowIsEven) {
+      const bool is_cut = place.column + 1 == (is_input ? in_w : out_w);
+      found |= is_inside && is_cut ? 1 : 0;
+    }
     if constexpr (kShort) {
-      *reinterpret_cast<unsigned int*>(table + pixel * 4) = static_cast<unsigned int>(found);
+      *reinterpret_cast<unsigned int*>(table + span * 4) = static_cast<unsigned int>(found);
     } else {
-      *reinterpret_cast<unsigned long long*>(table + pixel * 8) = found;
+      *reinterpret_cast<unsigned long long*>(table + span * 8) = found;
     }
   }
 }
 
 // What was found, in bytes.
-__device__ __forceinline__ unsigned long long pixel_offset(const unsigned char* table, int pixel) {
+__device__ __forceinline__ unsigned long long pixel_offset(const unsigned char* table, int span) {
   if constexpr (kShort) {
-    return *reinterpret_cast<const unsigned int*>(table + pixel * 4);
+    return *reinterpret_cast<const unsigned int*>(table + span * 4);
   } else {
-    return *reinterpret_cast<const unsigned long long*>(table + pixel * 8);
+    return *reinterpret_cast<const unsigned long long*>(table + span * 8);
   }
 }
 
@@ -178,6 +188,10 @@ __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
   }
 }
 
+// Of a batch.
+constexpr int kCopiedInputs = kCopiesInput ? kInputBatch : 0;
+constexpr int kCopiedWindows = kCopiesWindow ? kWindowBatch : 0;
+
 // Issues a batch of the thread's copies of a stage: zeros where the images or the channels end.
 __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& source, int image,
                                            const unsigned char* table, int batch_index, int thread, const int in_h,
@@ -187,24 +201,24 @@ __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& sour
   // All offsets come from shared memory first, so that no copy waits for its own.
   unsigned long long offsets[kBatch];
 #pragma unroll
-  for (int i = 0; i < kInputBatch; ++i) {
+  for (int i = 0; i < kCopiedInputs; ++i) {
     const int turn = batch_index * kInputBatch + i;
-    if (is_piece(turn, thread, kInputBatch * kBatches, kInputPixels, kInputPieces)) {
+    if (is_piece(turn, thread, kInputBatch * kInputBatches, kInputPixels, kInputPieces)) {
       offsets[i] = pixel_offset(table, pixel_of(turn, thread, kInputPixels, kInputPieces));
     }
   }
 #pragma unroll
-  for (int i = 0; i < kWindowBatch; ++i) {
+  for (int i = 0; i < kCopiedWindows; ++i) {
     const int turn = batch_index * kWindowBatch + i;
-    if (is_piece(turn, thread, kWindowBatch * kBatches, kWindowPixels, kWindowPieces)) {
+    if (is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowPixels, kWindowPieces)) {
       offsets[kInputBatch + i] =
           pixel_offset(table, kInputPixels + pixel_of(turn, thread, kWindowPixels, kWindowPieces));
     }
   }
 #pragma unroll
-  for (int i = 0; i < kInputBatch; ++i) {
+  for (int i = 0; i < kCopiedInputs; ++i) {
     const int turn = batch_index * kInputBatch + i;
-    if (is_piece(turn, thread, kInputBatch * kBatches, kInputPixels, kInputPieces)) {
+    if (is_piece(turn, thread, kInputBatch * kInputBatches, kInputPixels, kInputPieces)) {
       const int piece = piece_of(turn, thread, kInputPixels, kInputPieces);
       const bool any = offsets[i] != kOutside && (kGroupIn % P::block_in == 0 || piece * kCopy < source.ins);
       copy(to + input_place(pixel_of(turn, thread, kInputPixels, kInputPieces), piece),
@@ -212,9 +226,9 @@ __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& sour
     }
   }
 #pragma unroll
-  for (int i = 0; i < kWindowBatch; ++i) {
+  for (int i = 0; i < kCopiedWindows; ++i) {
     const int turn = batch_index * kWindowBatch + i;
-    if (is_piece(turn, thread, kWindowBatch * kBatches, kWindowPixels, kWindowPieces)) {
+    if (is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowPixels, kWindowPieces)) {
       const unsigned long long offset = offsets[kInputBatch + i];
       const int piece = piece_of(turn, thread, kWindowPixels, kWindowPieces);
       const bool any = offset != kOutside && (kGroupOut % P::block_out == 0 || piece * kCopy < source.outs);
@@ -238,14 +252,14 @@ __device__ __forceinline__ void round_piece(unsigned char* place) {
 }
 __device__ __forceinline__ void round_stage(unsigned char* stage, int thread) {
 #pragma unroll 4
-  for (int turn = 0; turn < kInputTurns; ++turn) {
+  for (int turn = 0; turn < (kCopiesInput ? kInputTurns : 0); ++turn) {
     if (is_piece(turn, thread, kInputTurns, kInputPixels, kInputPieces)) {
       round_piece(stage + input_place(pixel_of(turn, thread, kInputPixels, kInputPieces),
                                       piece_of(turn, thread, kInputPixels, kInputPieces)));
     }
   }
 #pragma unroll 4
-  for (int turn = 0; turn < kWindowTurns; ++turn) {
+  for (int turn = 0; turn < (kCopiesWindow ? kWindowTurns : 0); ++turn) {
     if (is_piece(turn, thread, kWindowTurns, kWindowPixels, kWindowPieces)) {
       round_piece(stage + window_place(pixel_of(turn, thread, kWindowPixels, kWindowPieces),
                                        piece_of(turn, thread, kWindowPixels, kWindowPieces)));
@@ -255,31 +269,82 @@ __device__ __forceinline__ void round_stage(unsigned char* stage, int thread) {
 
 // ---- Through registers ----
 
-// A batch in registers, on its way to shared memory.
-using Words = Word[kBatch][kWords];
+// Of a batch.
+constexpr int kLoadedInputs = kCopiesInput ? 0 : kInputBatch;
+constexpr int kLoadedWindows = kCopiesWindow ? 0 : kWindowBatch;
+
+// A batch in registers, on its way to shared memory: the words of each position of a turn. Of two elements of 16 bits
+// that were loaded together the first position has both.
+using Words = Word[kBatch][P::span][kWords];
+
+// The word of an element that is there, or zero.
+__device__ __forceinline__ Word word_at(const Element* __restrict__ from, bool is_there) {
+  if constexpr (kSplit) {
+    return is_there ? *from : 0;
+  } else {
+    return is_there ? bits_of(*from) : 0;
+  }
+}
 
 // Loads a unit's elements: zeros outside of the images and for channels that there are not. `step` is from a channel to
 // the next one.
 __device__ __forceinline__ void load_unit(Word (&words)[kWords], const Element* __restrict__ from, bool is_inside,
                                           int left, const bool is_whole, const long long step) {
-  if constexpr (P::wide && kSplit) {
-    load_channels(words, from, is_inside && (is_whole || left > 0));
-  } else if constexpr (P::wide) {
-    const uint4 vector = is_inside && (is_whole || left > 0) ? load_constant_16(from) : make_uint4(0, 0, 0, 0);
+#pragma unroll
+  for (int c = 0; c < kWords; ++c) {
+    words[c] = word_at(from + c * step, is_inside && (is_whole || c < left));
+  }
+}
+// The same of whole units as they lie.
+__device__ __forceinline__ void load_wide(Word (&words)[kWords], const Element* __restrict__ from, bool is_there) {
+  if constexpr (kSplit) {
+    load_channels(words, from, is_there);
+  } else {
+    const uint4 vector = is_there ? load_constant_16(from) : make_uint4(0, 0, 0, 0);
     words[0] = vector.x;
     words[1] = vector.y;
     words[2] = vector.z;
     words[3] = vector.w;
-  } else {
+  }
+}
+// The same of two adjacent positions, which are one vector where rows are even. Where a row is cut it has the first.
+__device__ __forceinline__ void load_span(Word (&words)[P::span][kWords], const Element* __restrict__ from,
+                                          bool is_inside, bool is_cut, const bool is_even, int left,
+                                          const bool is_whole, const long long step) {
 #pragma unroll
-    for (int c = 0; c < kWords; ++c) {
-      const bool is_there = is_inside && (is_whole || c < left);
+  for (int c = 0; c < kWords; ++c) {
+    const bool is_there = is_inside && (is_whole || c < left);
+    const Element* at = from + c * step;
+    if (is_even && kElementBytes == 2) {
+      words[0][c] = is_there ? *reinterpret_cast<const unsigned int*>(at) : 0;
+    } else if (is_even) {
+      const uint2 two = is_there ? *reinterpret_cast<const uint2*>(at) : make_uint2(0, 0);
       if constexpr (kSplit) {
-        words[c] = is_there ? from[c * step] : 0;
+        words[0][c] = __uint_as_float(two.x);
+        words[P::span - 1][c] = __uint_as_float(two.y);
       } else {
-        words[c] = is_there ? bits_of(from[c * step]) : 0;
+        words[0][c] = two.x;
+        words[P::span - 1][c] = two.y;
       }
+    } else {
+      words[0][c] = word_at(at, is_there);
+      words[P::span - 1][c] = word_at(at + 1, is_there && !is_cut);
     }
+  }
+}
+
+// Loads a turn: a unit, or two of adjacent positions. `offset` is what was found of its pixel.
+__device__ __forceinline__ void load_turn(Word (&words)[P::span][kWords], const Element* __restrict__ first,
+                                          unsigned long long offset, const bool is_wide, const int span,
+                                          const bool is_even, int left, const bool is_whole, const long long step) {
+  const bool is_inside = offset != kOutside;
+  if (is_wide) {
+    load_wide(words[0], at_pixel(first, offset), is_inside && (is_whole || left > 0));
+  } else if (span == 1) {
+    load_unit(words[0], at_pixel(first, offset), is_inside, left, is_whole, step);
+  } else {
+    load_span(words, at_pixel(first, is_even ? offset : offset & ~1ull), is_inside, !is_even && offset % 2 == 1,
+              is_even, left, is_whole, step);
   }
 }
 
@@ -292,36 +357,36 @@ __device__ __forceinline__ void load_batch(Words& words, const Source& source, i
   const long long input_step = P::channels_last ? 1 : static_cast<long long>(in_h) * in_w * in_d;
   const long long window_step = P::channels_last ? 1 : static_cast<long long>(out_h) * out_w * out_d;
 #pragma unroll
-  for (int i = 0; i < kInputBatch; ++i) {
+  for (int i = 0; i < kLoadedInputs; ++i) {
     const int turn = batch_index * kInputBatch + i;
-    const bool is_there = is_piece(turn, thread, kInputBatch * kBatches, kInputPixels, kInputUnits);
-    const int channel = piece_of(turn, thread, kInputPixels, kInputUnits) * kVector;
+    const bool is_there = is_piece(turn, thread, kInputBatch * kInputBatches, kInputSpans, kInputUnits);
+    const int channel = piece_of(turn, thread, kInputSpans, kInputUnits) * kVector;
     const unsigned long long offset =
-        is_there ? pixel_offset(table, pixel_of(turn, thread, kInputPixels, kInputUnits)) : kOutside;
-    load_unit(words[i], at_pixel(x + channel * input_step, offset), offset != kOutside, source.ins - channel,
+        is_there ? pixel_offset(table, pixel_of(turn, thread, kInputSpans, kInputUnits)) : kOutside;
+    load_turn(words[i], x + channel * input_step, offset, P::wide_in, kInputSpan, kInputIsEven, source.ins - channel,
               kGroupIn % P::block_in == 0, input_step);
   }
 #pragma unroll
-  for (int i = 0; i < kWindowBatch; ++i) {
+  for (int i = 0; i < kLoadedWindows; ++i) {
     const int turn = batch_index * kWindowBatch + i;
-    const bool is_there = is_piece(turn, thread, kWindowBatch * kBatches, kWindowPixels, kWindowUnits);
-    const int channel = piece_of(turn, thread, kWindowPixels, kWindowUnits) * kVector;
+    const bool is_there = is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowSpans, kWindowUnits);
+    const int channel = piece_of(turn, thread, kWindowSpans, kWindowUnits) * kVector;
     const unsigned long long offset =
-        is_there ? pixel_offset(table, kInputPixels + pixel_of(turn, thread, kWindowPixels, kWindowUnits)) : kOutside;
-    load_unit(words[kInputBatch + i], at_pixel(grad_y + channel * window_step, offset), offset != kOutside,
+        is_there ? pixel_offset(table, kInputSpans + pixel_of(turn, thread, kWindowSpans, kWindowUnits)) : kOutside;
+    load_turn(words[kInputBatch + i], grad_y + channel * window_step, offset, P::wide_out, kWindowSpan, kWindowIsEven,
               source.outs - channel, kGroupOut % P::block_out == 0, window_step);
   }
 }
 
 // Writes a unit to its place. `scales` are those of its channels, of values that are split.
 __device__ __forceinline__ void store_unit(unsigned char* to, const int low_offset, const Word (&words)[kWords],
-                                           const float* scales) {
+                                           const float* scales, const bool is_wide) {
   if constexpr (kSplit) {
     store_split(to, low_offset, words, scales);
   } else if constexpr (P::type == kWgmmaTf32) {
     *reinterpret_cast<uint4*>(to) =
         make_uint4(operand(words[0]), operand(words[1]), operand(words[2]), operand(words[3]));
-  } else if constexpr (P::wide) {
+  } else if (is_wide) {
     *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
   } else {
     *reinterpret_cast<uint4*>(to) =
@@ -330,37 +395,93 @@ __device__ __forceinline__ void store_unit(unsigned char* to, const int low_offs
   }
 }
 
-// Writes a batch to its stage.
-__device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, const float* scales, int batch_index,
-                                            int thread) {
+// Writes the units of two adjacent positions to their places, each if it is wanted; the second one first if
+// `is_turned`. Then half of the lanes write odd pixels while the others write even ones, which are in other banks.
+__device__ __forceinline__ void store_span(unsigned char* first, unsigned char* second, bool has_first, bool has_second,
+                                           bool is_turned, const bool is_even, const int low_offset,
+                                           const Word (&words)[P::span][kWords], const float* scales) {
 #pragma unroll
-  for (int i = 0; i < kInputBatch; ++i) {
-    const int turn = batch_index * kInputBatch + i;
-    if (is_piece(turn, thread, kInputBatch * kBatches, kInputPixels, kInputUnits)) {
-      const int unit = piece_of(turn, thread, kInputPixels, kInputUnits);
-      store_unit(to + input_place(pixel_of(turn, thread, kInputPixels, kInputUnits), unit), kInputPartBytes, words[i],
-                 scales + unit * kVector);
-    }
-  }
+  for (int i = 0; i < 2; ++i) {
+    const bool is_second = is_turned == (i == 0);
+    unsigned char* to = is_second ? second : first;
+    const bool is_wanted = is_second ? has_second : has_first;
+    if constexpr (kElementBytes == 2) {
+      unsigned int unit[4];
 #pragma unroll
-  for (int i = 0; i < kWindowBatch; ++i) {
-    const int turn = batch_index * kWindowBatch + i;
-    if (is_piece(turn, thread, kWindowBatch * kBatches, kWindowPixels, kWindowUnits)) {
-      const int unit = piece_of(turn, thread, kWindowPixels, kWindowUnits);
-      store_unit(to + window_place(pixel_of(turn, thread, kWindowPixels, kWindowUnits), unit), kWindowPartBytes,
-                 words[kInputBatch + i], scales + (P::block_in + unit * kVector));
+      for (int c = 0; c < 4; ++c) {
+        constexpr int kLast = P::span - 1;
+        const int even = 2 * c % kWords;
+        const unsigned int low = low_halves(words[0][even], words[0][even + 1]);
+        const unsigned int high = is_even ? high_halves(words[0][even], words[0][even + 1])
+                                          : low_halves(words[kLast][even], words[kLast][even + 1]);
+        unit[c] = is_second ? high : low;
+      }
+      if (is_wanted) {
+        *reinterpret_cast<uint4*>(to) = make_uint4(unit[0], unit[1], unit[2], unit[3]);
+      }
+    } else {
+      Word unit[kWords];
+#pragma unroll
+      for (int c = 0; c < kWords; ++c) {
+        unit[c] = is_second ? words[P::span - 1][c] : words[0][c];
+      }
+      if (is_wanted) {
+        store_unit(to, low_offset, unit, scales, false);
+      }
     }
   }
 }
 
-// Brings a batch on its way: by copies, or to registers.
-__device__ __forceinline__ void bring_batch(unsigned char* to, Words& words, const Source& source, int image,
-                                            const unsigned char* table, int batch_index, int thread, const int in_d,
-                                            const int in_h, const int in_w, const int out_d, const int out_h,
-                                            const int out_w) {
-  if (P::copy_bytes > 0) {
-    copy_batch(to, source, image, table, batch_index, thread, in_h, in_w, out_h, out_w);
-  } else {
-    load_batch(words, source, image, table, batch_index, thread, in_d, in_h, in_w, out_d, out_h, out_w);
+// A span of the window: the pixel of one of its columns, counted from the first one of its row in memory; and whether
+// the window has it.
+__device__ __forceinline__ int spanned_pixel(unsigned int span, const int column) {
+  const unsigned int of_plane = span % kPlaneSpans;
+  const int of_row = static_cast<int>(of_plane % kWindowRowSpans) * 2 + column - kSpanShift;
+  const int plane = kPlanesW == 2 ? (column + kSpanShift) % 2 : of_row % kPlanesW;
+  const int position = kPlanesW == 2 ? static_cast<int>(of_plane % kWindowRowSpans) + (column - kSpanShift - plane) / 2
+                                     : of_row / kPlanesW;
+  return (static_cast<int>(span / kPlaneSpans) * kPlanesW + plane) * kPlanePixels +
+         static_cast<int>(of_plane / kWindowRowSpans) * kWindowPitch + position;
+}
+__device__ __forceinline__ bool is_spanned(unsigned int span, const int column) {
+  const int of_row = static_cast<int>(span % kWindowRowSpans) * 2 + column - kSpanShift;
+  return (kSpanShift == 0 || column == 1 || of_row >= 0) &&
+         ((kSpannedColumns + kSpanShift) % 2 == 0 || column == 0 || of_row < kSpannedColumns);
+}
+
+// Writes a batch to its stage.
+__device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, const float* scales, int batch_index,
+                                            int thread) {
+  const bool is_turned = thread / 4 % 2 == 1;
+#pragma unroll
+  for (int i = 0; i < kLoadedInputs; ++i) {
+    const int turn = batch_index * kInputBatch + i;
+    if (is_piece(turn, thread, kInputBatch * kInputBatches, kInputSpans, kInputUnits)) {
+      const int unit = piece_of(turn, thread, kInputSpans, kInputUnits);
+      const unsigned int span = pixel_of(turn, thread, kInputSpans, kInputUnits);
+      if constexpr (kInputSpan == 1) {
+        store_unit(to + input_place(span, unit), kInputPartBytes, words[i][0], scales + unit * kVector, P::wide_in);
+      } else {
+        const int pixel = static_cast<int>(span / kInputRowSpans * kInputPitch + span % kInputRowSpans * 2);
+        store_span(to + input_place(pixel, unit), to + input_place(pixel + 1, unit), true, true, is_turned,
+                   kInputIsEven, kInputPartBytes, words[i], scales + unit * kVector);
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kLoadedWindows; ++i) {
+    const int turn = batch_index * kWindowBatch + i;
+    if (is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowSpans, kWindowUnits)) {
+      const int unit = piece_of(turn, thread, kWindowSpans, kWindowUnits);
+      const unsigned int span = pixel_of(turn, thread, kWindowSpans, kWindowUnits);
+      const float* own_scales = scales + (P::block_in + unit * kVector);
+      if constexpr (kWindowSpan == 1) {
+        store_unit(to + window_place(span, unit), kWindowPartBytes, words[kInputBatch + i][0], own_scales, P::wide_out);
+      } else {
+        store_span(to + window_place(spanned_pixel(span, 0), unit), to + window_place(spanned_pixel(span, 1), unit),
+                   is_spanned(span, 0), is_spanned(span, 1), kPlanesW == 1 && is_turned, kWindowIsEven,
+                   kWindowPartBytes, words[kInputBatch + i], own_scales);
+      }
+    }
   }
 }

@@ -77,6 +77,37 @@ TEST(PlanMmaGradWeight, RowsOfNchwAreReadByWholeLinesOfMemory) {
   EXPECT_GE(integer(first, "tile_columns"), 16) << first.reason;
 }
 
+TEST(PlanMmaGradWeight, WarpsAreThreeWhereChannelsAreThreeTimesEight) {
+  const Plan first =
+      plan(weights_of("48 -> 24; kernel 3x3; input 8x128x128; dtype f16; layout nhwc", "sm_80")).value().front();
+  EXPECT_EQ(first.template_name, "mma_grad_weight");
+  EXPECT_EQ(integer(first, "block_out"), 24) << first.reason;
+}
+
+TEST(PlanMmaGradWeight, PixelsOfSixBytesComeThroughRegistersBesideCopies) {
+  const auto of = [](const std::string& layer) {
+    return kMmaGradWeight.plans(weights_of(layer, "sm_80")).value().front();
+  };
+  const Plan of_x = of("3 -> 16; kernel 3x3; stride 2x2; input 8x64x64; dtype f16; layout nhwc");
+  EXPECT_EQ(integer(of_x, "copy_bytes"), 16);
+  EXPECT_FALSE(flag(of_x, "copies_in"));
+  EXPECT_TRUE(flag(of_x, "copies_out"));
+  const Plan of_grad_y = of("16 -> 3; kernel 3x3; stride 2x2; input 8x64x64; dtype f16; layout nhwc");
+  EXPECT_TRUE(flag(of_grad_y, "copies_in"));
+  EXPECT_FALSE(flag(of_grad_y, "copies_out"));
+}
+
+TEST(PlanMmaGradWeight, RowsOfNchwAreReadByTwoPositionsAndTogetherWhereTheyAreEven) {
+  const auto of = [](const std::string& rest) {
+    return kMmaGradWeight.plans(weights_of("64 -> 64; kernel 3x3; " + rest, "sm_80")).value().front();
+  };
+  EXPECT_EQ(integer(of("input 8x128x128; dtype f16"), "span"), 2);
+  EXPECT_EQ(of("input 8x128x128; dtype f16").alignment, 4);
+  EXPECT_EQ(of("input 8x128x128; compute tf32").alignment, 8);
+  EXPECT_EQ(of("input 8x128x127; dtype f16").alignment, 2);
+  EXPECT_EQ(of("input 8x128x?; dtype f16").alignment, 2);
+}
+
 TEST(PlanMmaGradWeight, TakesTapsOfThreeAxes) {
   const Problem problem = problem_of(
       "conv_transpose3d 32 -> 32; kernel 3x3x3; padding 1; input 8x16x64x64; dtype f16; directions "

@@ -134,7 +134,7 @@ TemplateFacts facts_of_mma_grad_weight() {
            // A few channels or images of a known size.
            "source_of: * #ll", "scan_slice: const long long image", "scan_slice_2: const long long image",
            "scan_slice: static_cast<long long>(thread % 16)", "scan_slice_2: static_cast<long long>(thread % 16)",
-           "load_batch: * #ll", "load_unit: * #ll", "load_unit_2: * #ll", "offset_of: * #ll", "offset_of_2: * #ll",
+           "load_batch: * #ll", "offset_of: * #ll", "offset_of_2: * #ll",
            // Images that have 2^31 elements each and share a tile.
            "offset_of: static_cast<long long>(height)", "offset_of_2: static_cast<long long>(height)"},
       // Unseen: slices of no positions; stages and pixels that nobody reads; turns in which no thread has a piece; of
@@ -169,6 +169,20 @@ TemplateFacts facts_of_mma_grad_weight() {
                .unseen = 5,
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
                         "1, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 1"},
+              {.name = "mma_grad_weight_spans",
+               .layer = "conv_transpose2d 12 -> 20; kernel 3x3; stride 1x2; padding 1x1; output_padding 0x1; input "
+                        "3x5x10; dtype f16; directions grad_weight",
+               .least_mutants = 15,
+               .unseen = 5,
+               .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
+                        "1, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 1"},
+              {.name = "mma_grad_weight_x_through_registers",
+               .layer = "conv_transpose2d 3 -> 16; kernel 3x3; stride 2x2; padding 1x1; input 3x5x9; dtype f16; layout "
+                        "nhwc; directions grad_weight",
+               .least_mutants = 15,
+               .unseen = 5,
+               .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
+                        "1, tile_rows 4, tile_columns 16, strip 2, stages 3, slices 1"},
               {.name = "mma_grad_weight_f32x3",
                .layer = "conv_transpose2d 10 -> 12; kernel 3x3; stride 2x1; padding 1x1; input 3x5x9; compute f32x3; "
                         "directions grad_weight",

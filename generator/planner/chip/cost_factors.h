@@ -166,6 +166,8 @@ namespace convtgen {
   FACTOR(mma_grad_weight_copy, 12, "instructions for an asynchronous copy of positions") \
   FACTOR(mma_grad_weight_pixel, 105, "the same to find where 32 pixels are in memory") \
   FACTOR(mma_grad_weight_turn, 75, "the same for a vector that is put together in registers") \
+  FACTOR(mma_grad_weight_span, 0.5, "a second position of such a vector, as a share of the first") \
+  FACTOR(mma_grad_weight_wide, 40, "instructions for a vector that is loaded as it lies, through registers") \
   FACTOR(mma_grad_weight_line, 0.93, "wavefronts for a line of memory that a warp loads single elements of") \
   FACTOR(mma_grad_weight_split, 140, "the same for eight values that are split") \
   FACTOR(mma_grad_weight_output, 35, "instructions for an output") \

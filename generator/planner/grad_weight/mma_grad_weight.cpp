@@ -40,17 +40,19 @@ constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 constexpr std::int64_t kLeastOfVolumes = 4;  // channels of groups, which no others make products of
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK_AND_FACTS(FactsOf, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), (warps_in, 1),
-                         (warps_out, 1), (warps_taps, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1),
-                         (tile_columns, 16), (strip, 1), (along_row, false), (stages, 2), (copy_bytes, 16),
-                         (wide, false), (slices, 1), (promote_stages, 0), (scan_slices, 1), (bias_slices, 1));
+CONVTGEN_BLOCK_AND_FACTS(FactsOf, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), (warps_in, 1), (warps_out, 1),
+               (warps_taps, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1), (tile_columns, 16), (strip, 1),
+               (along_row, false), (stages, 2), (copy_bytes, 16), (copies_in, true), (copies_out, true),
+               (wide_in, false), (wide_out, false), (span, 1), (slices, 1), (promote_stages, 0), (scan_slices, 1),
+               (bias_slices, 1));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceBlocks, kHaloH, kPeriodW, kOuterTaps,
                    kWarpTapsW, kWarpInTiles, kWarpOutTiles, kWarpOutLoads, kAccumulators, kTotals, kKSteps, kStrips,
                    kOwnStrips, kStripProducts, kStripLoads, kInnerPlanes, kPlaneLoads, kInputBytes, kWindowBytes,
-                   kStageBytes, kPixels, kInputTurns, kWindowTurns, kBatchWords, kTaps, kSharedBytes, kAlignment,
-                   kVector, kParts, kScanTiles, kScanSharedBytes, kScannedChannels);
+                   kStageBytes, kSpans, kInputTurns, kWindowTurns, kBatchWords, kTaps, kSharedBytes, kAlignment,
+                   kVector, kParts, kInputSpan, kWindowSpan, kInputIsEven, kWindowIsEven, kSpannedColumns, kScanTiles,
+                   kScanSharedBytes, kScannedChannels);
 
 bool splits(const Facts& f) {
   return grad_weight::splits(f.layer);
@@ -59,15 +61,21 @@ double products_of_value(const Facts& f) {
   return splits(f) ? grad_weight::kSplitProducts : 1;
 }
 
-/// How positions are brought: by the largest asynchronous copies that the pixels' channels allow. Through registers
+/// How x and grad_y are brought: by the largest asynchronous copies that the pixels' channels allow. Through registers
 /// where they allow none, where channels come first, where values are split, and where there are no such copies; there
-/// whole units of channels, where these are adjacent.
+/// whole units of channels, where these are adjacent, or two adjacent positions.
 void choose_copies(const Facts& f, Block& b) {
-  const std::int64_t widest = std::gcd(std::gcd(f.group_in, f.group_out) * f.bytes, 16);
-  const bool by_copies = !splits(f) && f.target.features.has(Feature::kCpAsync);
-  b.copy_bytes = f.channels_last && widest >= 4 && by_copies ? widest : 0;
+  const bool by_copies = f.channels_last && !splits(f) && f.target.features.has(Feature::kCpAsync);
+  const auto widest = [&](std::int64_t channels) { return by_copies ? std::gcd(channels * f.bytes, 16) : 0; };
+  constexpr std::int64_t kLeastCopy = 4;
+  const std::int64_t in = widest(f.group_in), out = widest(f.group_out);
+  b.copies_in = in >= kLeastCopy;
+  b.copies_out = out >= kLeastCopy;
+  b.copy_bytes = b.copies_in && b.copies_out ? std::min(in, out) : b.copies_in ? in : b.copies_out ? out : 0;
   const std::int64_t unit = f.of(b)[kVector];
-  b.wide = f.channels_last && !by_copies && f.group_in % unit == 0 && f.group_out % unit == 0;
+  b.wide_in = f.channels_last && !b.copies_in && f.group_in % unit == 0;
+  b.wide_out = f.channels_last && !b.copies_out && f.group_out % unit == 0;
+  b.span = f.channels_last ? 1 : 2;
 }
 
 /// Tiles of all positions.
@@ -76,18 +84,50 @@ std::int64_t tiles_of(const Facts& f, const Block& b) {
   return ceil_div(all_rows, b.tile_rows) * ceil_div(f.sizes.extents[kWidth], b.tile_columns);
 }
 
-/// What threads read one by one, of NCHW: 32 adjacent positions of one channel, of which so many rows and columns are
-/// apart. Whole rows of images follow one another in memory.
-struct Rows {
-  double lines;  // of 128 bytes, which a warp's load touches
-  double waste;  // bytes of whole sectors, for each that is wanted
+/// What turns bring, of x or of grad_y.
+struct Brought {
+  double turns = 0;         // of warps
+  double copied_bytes = 0;  // by asynchronous copies; 0: through registers
+  bool is_wide = false;
+  std::int64_t span = 1;          // positions of a turn
+  bool is_even = false;           // whether a span is one load of a channel
+  std::int64_t row_elements = 1;  // from the first position of a row to the last one of a tile
+  bool is_whole = false;          // whole rows of images, which follow one another in memory
+  double apart = 1;               // elements from a position to the next one
 };
-Rows rows_of(const Facts& f, const Block& b, std::int64_t stride_h, std::int64_t stride_w) {
-  const bool whole = b.tile_columns >= f.sizes.extents[kWidth];
-  const double run = whole ? 32 : static_cast<double>(std::min<std::int64_t>(32, b.tile_columns));
-  const double bytes = run * static_cast<double>((whole ? stride_h : 1) * stride_w * f.bytes);
-  return {.lines = 32 / run * std::max(1.0, bytes / 128),
-          .waste = std::max(32.0, bytes) / (run * static_cast<double>(f.bytes))};
+
+/// What that takes.
+struct BroughtWork {
+  double wavefronts = 0;
+  double waste = 1;  // bytes of whole sectors, for each that is wanted
+  double instructions = 0;
+};
+BroughtWork work_of(const Facts& f, const Brought& b, Constants& c) {
+  if (b.copied_bytes > 0) {
+    // 16 bytes of each lane are copied, and written again where they are rounded.
+    const double rounded = f.layer.compute == Compute::kTf32 ? 1 : 0;
+    return {.wavefronts = (1 + 2 * rounded) * b.copied_bytes / f.factors.mma_grad_weight_copied,
+            .instructions = b.turns * f.factors.mma_grad_weight_copy * (1 + rounded)};
+  }
+  const auto span = static_cast<double>(b.span);
+  const double stored = 4 * c.number(kParts) * span;
+  const double one = splits(f) ? f.factors.mma_grad_weight_split : f.factors.mma_grad_weight_turn;
+  const double of_turn =
+      b.is_wide ? f.factors.mma_grad_weight_wide : one * (1 + (span - 1) * f.factors.mma_grad_weight_span);
+  BroughtWork work = {.instructions = b.turns * of_turn};
+  if (f.channels_last) {
+    work.wavefronts = b.turns * ((b.is_wide ? 4 : c.number(kVector)) + stored);
+    return work;
+  }
+  // 32 lanes load adjacent positions of one channel: their elements, lines of memory of 128 bytes, and sectors.
+  const double elements = 32 * span * b.apart;
+  const double run = b.is_whole ? elements : std::min(elements, static_cast<double>(b.row_elements));
+  const double bytes = run * static_cast<double>(f.bytes);
+  const double lines = elements / run * std::max(1.0, bytes / 128);
+  const double loads = c.number(kVector) * (b.span > 1 && !b.is_even ? 2 : 1);
+  work.wavefronts = b.turns * (f.factors.mma_grad_weight_line * lines * loads + stored);
+  work.waste = std::max(32.0, bytes) / (bytes / b.apart);
+  return work;
 }
 
 /// Sectors that a block's results are written to: those of single taps are 4 bytes (sums of slices) of one.
@@ -107,37 +147,48 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
                        (static_cast<double>(b.strip) * c.number(kWarpInTiles) +
                         c.number(kOuterTaps) * c.number(kStripLoads) * c.number(kWarpOutTiles) / 2);
   const bool tf32 = f.layer.compute == Compute::kTf32;
-  const double warp_turns = (c.number(kInputTurns) + c.number(kWindowTurns)) * c.number(kThreads) / 32;
-  const double rounded = tf32 && b.copy_bytes > 0 ? 1 : 0;
-  // Wavefronts of a turn: 16 bytes of each lane are copied, and written again; or each element is loaded.
-  const double copied = (1 + 2 * rounded) * c.number(kStageBytes) / f.factors.mma_grad_weight_copied;
-  const double input_turns = c.number(kInputTurns) * c.number(kThreads) / 32;
-  const Rows input_rows = rows_of(f, b, 1, 1), window_rows = rows_of(f, b, f.rows.stride, f.columns.stride);
-  const double lines = f.factors.mma_grad_weight_line *
-                       (input_turns * input_rows.lines + (warp_turns - input_turns) * window_rows.lines);
-  const double loaded = (f.channels_last ? warp_turns * (b.wide ? 4 : c.number(kVector)) : lines * c.number(kVector)) +
-                        warp_turns * 4 * c.number(kParts);
+  // Of images that are read by columns of tiles each row is a run of its own.
+  const bool whole = b.tile_columns >= f.sizes.extents[kWidth];
+  const bool spanned = c[kWindowSpan] > 1;
+  const BroughtWork input = work_of(f,
+                                    {.turns = c.number(kInputTurns) * warps,
+                                     .copied_bytes = b.copy_bytes > 0 && b.copies_in ? c.number(kInputBytes) : 0,
+                                     .is_wide = b.wide_in,
+                                     .span = c[kInputSpan],
+                                     .is_even = c[kInputIsEven] != 0,
+                                     .row_elements = b.tile_columns,
+                                     .is_whole = whole},
+                                    c);
+  const BroughtWork window =
+      work_of(f,
+              {.turns = c.number(kWindowTurns) * warps,
+               .copied_bytes = b.copy_bytes > 0 && b.copies_out ? c.number(kWindowBytes) : 0,
+               .is_wide = b.wide_out,
+               .span = c[kWindowSpan],
+               .is_even = c[kWindowIsEven] != 0,
+               .row_elements = spanned ? c[kSpannedColumns] : b.tile_columns * f.columns.stride,
+               .is_whole = whole && (!spanned || f.rows.stride == 1),
+               .apart = spanned ? 1 : static_cast<double>((whole ? f.rows.stride : 1) * f.columns.stride)},
+              c);
   // Where channels come first, sectors are read whole, those of grad_y for each plane; and lines of memory by halves.
-  const double input_waste = f.channels_last ? 1 : input_rows.waste;
-  const double window_waste = f.channels_last ? 1 : std::min(window_rows.waste, 8.0);
   const bool narrow = !f.channels_last && b.tile_columns < f.sizes.extents[kWidth];
   const double memory_waste = narrow ? std::max(1.0, 64 / static_cast<double>(b.tile_columns * f.bytes)) : 1;
-  const double instructions_of_turn = b.copy_bytes > 0 ? f.factors.mma_grad_weight_copy * (1 + rounded)
-                                      : splits(f)      ? f.factors.mma_grad_weight_split
-                                                       : f.factors.mma_grad_weight_turn;
   // Totals of values that are split: three instructions for an accumulator each 16 steps.
   const double promoted = splits(f) ? warps * c.number(kAccumulators) * 3 * c.number(kKSteps) / 16 : 0;
-  const StageWork stage = {
-      .tensor_cycles = products * f.target.sm.mma_cycles,
-      .shared_wavefronts = loads * 128 / f.target.sm.shared_bytes_per_cycle + (b.copy_bytes > 0 ? copied : loaded),
-      .instructions = (products + loads / (tf32 ? 1 : 4) + warp_turns * instructions_of_turn + promoted +
-                       std::ceil(c.number(kPixels) / 32) * f.factors.mma_grad_weight_pixel) /
-                      4,
-      .l2_bytes = input_waste * c.number(kInputBytes) + window_waste * c.number(kWindowBytes)};
-  const double stages = std::ceil(static_cast<double>(tiles_of(f, b)) / static_cast<double>(b.slices));
   const auto slices = static_cast<double>(b.slices);
   const double blocks = c.number(kSliceBlocks) * slices / f.target.multiprocessors;  // of an SM
   const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
+  // Four schedulers share the warps; the one with the most is the last.
+  const double uneven = std::ceil(warps * at_once / 4) * 4 / (warps * at_once);
+  const StageWork stage = {
+      .tensor_cycles = uneven * products * f.target.sm.mma_cycles,
+      .shared_wavefronts = loads * 128 / f.target.sm.shared_bytes_per_cycle + input.wavefronts + window.wavefronts,
+      .instructions = uneven *
+                      (products + loads / (tf32 ? 1 : 4) + input.instructions + window.instructions + promoted +
+                       std::ceil(c.number(kSpans) / 32) * f.factors.mma_grad_weight_pixel) /
+                      4,
+      .l2_bytes = input.waste * c.number(kInputBytes) + std::min(window.waste, 8.0) * c.number(kWindowBytes)};
+  const double stages = std::ceil(static_cast<double>(tiles_of(f, b)) / static_cast<double>(b.slices));
   const double waited = b.copy_bytes > 0 ? 0 : f.factors.mma_grad_weight_latency * c.number(kOwnStrips);
   const double outputs = c.number(kTaps) * static_cast<double>(b.block_in * b.block_out);
   const double block = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_grad_weight_wait / (warps * at_once)) +
@@ -165,17 +216,26 @@ std::int64_t registers_of(const Block& b, Constants& c) {
   return round_up(sums + fragments + c[kBatchWords] + kOtherRegisters, 8);
 }
 
+/// Whether so many blocks have the registers that they need. Each of the four schedulers has a quarter of an SM's, so
+/// those with one warp more than the others limit all.
+bool have_registers(const BlockNeeds& needs, std::int64_t blocks) {
+  constexpr std::int64_t kThreadsOfSchedulers = 4 * 32;
+  return needs.registers * round_up(blocks * needs.threads, kThreadsOfSchedulers) <= kRegistersOfSm;
+}
+
 /// Whether a block fits an SM; chooses how many do.
 bool choose_blocks(const Facts& f, Block& b) {
   Constants& c = f.of(b);
   const BlockNeeds needs = {.threads = c[kThreads],
                             .registers = std::min<std::int64_t>(255, registers_of(b, c)),
                             .shared_bytes = c[kSharedBytes]};
-  if (needs.shared_bytes > f.target.max_shared_bytes || needs.registers * needs.threads > kRegistersOfSm ||
-      c[kBatchWords] > kMostBatchWords) {
+  if (needs.shared_bytes > f.target.max_shared_bytes || !have_registers(needs, 1) || c[kBatchWords] > kMostBatchWords) {
     return false;
   }
   b.blocks_per_sm = std::min(kMostBlocks, blocks_of_sm(f.target, needs, f.target.max_threads_per_sm));
+  while (!have_registers(needs, b.blocks_per_sm)) {
+    --b.blocks_per_sm;
+  }
   return true;
 }
 
@@ -247,8 +307,8 @@ bool fits_strip(const Facts& f, const Block& b) {
                           products * c[kStripProducts] <= kMostStripProducts && c[kBatchWords] <= kMostBatchWords);
 }
 
-/// The longest strip of a stage that its warps can share.
-bool choose_strip(const Facts& f, Block& b) {
+/// The longest strip of a stage, of so many products at the most, that its warps can share.
+bool choose_strip(const Facts& f, Block& b, std::int64_t most) {
   const std::int64_t k = f.of(b)[kInstructionK];
   const std::int64_t part = b.tile_columns % k == 0 ? k : b.tile_columns % (k / 2) == 0 ? k / 2 : k / 4;
   const std::int64_t rows = b.tile_rows * part / k;
@@ -258,7 +318,7 @@ bool choose_strip(const Facts& f, Block& b) {
   if (splits(f) && b.tile_rows * b.tile_columns > grad_weight::kMostSplitSteps * k * b.warps_k) {
     return false;
   }
-  for (b.strip = kMostStrip; b.strip >= 1; b.strip /= 2) {
+  for (b.strip = most; b.strip >= 1; b.strip /= 2) {
     const std::int64_t of_column = rows / b.strip;
     if (rows % b.strip == 0 && of_column * (b.tile_columns / part) % b.warps_k == 0 && fits_strip(f, b)) {
       return true;
@@ -272,14 +332,17 @@ struct Found {
   Block best;
   double least = 0;  // 0: none
 
-  void add(const Facts& f, Block& tile) {
-    if (choose_stages(f, tile)) {
+  /// Whether stages of it fit.
+  bool add(const Facts& f, Block& tile) {
+    const bool fits = choose_stages(f, tile);
+    if (fits) {
       const double seconds = choose_slices(f, tile);
       if (least == 0 || seconds < least) {
         best = tile;
         least = seconds;
       }
     }
+    return fits;
   }
 };
 
@@ -291,8 +354,12 @@ void add_positions(const Facts& f, Block b, bool is_large, std::vector<Block>& o
     Block tile(b);
     tile.tile_rows = rows;
     tile.tile_columns = of_row;
-    if (choose_strip(f, tile)) {
-      found.add(f, tile);
+    // A shorter strip where fragments of the longest one leave too few registers.
+    for (std::int64_t most = kMostStrip; most >= 1 && choose_strip(f, tile, most); most = tile.strip / 2) {
+      Block attempt(tile);
+      if (found.add(f, attempt) || f.of(tile)[kSharedBytes] > f.target.max_shared_bytes) {
+        break;
+      }
     }
   }
   const bool may_share = columns > period && (b.warps_taps == 1 || columns % period == 0);
@@ -314,21 +381,35 @@ void add_positions(const Facts& f, Block b, bool is_large, std::vector<Block>& o
   }
 }
 
+/// How many tiles a warp may have, or warps a block, of so many tiles: powers of two, and three where these divide
+/// them.
+std::vector<std::int64_t> counts_up_to(std::int64_t most, std::int64_t tiles) {
+  std::vector<std::int64_t> out;
+  for (const std::int64_t count : {1, 2, 3, 4, 8}) {
+    if (count <= most && (count != 3 || tiles % 3 == 0)) {
+      out.push_back(count);
+    }
+  }
+  return out;
+}
+
 /// Blocks of a rectangle of taps, by warps and what each has: of enough warps, with enough accumulators, or any.
 void add_warps(const Facts& f, Block b, bool is_large, std::vector<Block>& out) {
-  for (const std::int64_t in : {1, 2, 4}) {
+  const std::vector<std::int64_t> of_in = counts_up_to(4, ceil_div(f.group_in, 16)),
+                                  of_out = counts_up_to(4, ceil_div(f.group_out, 8));
+  for (const std::int64_t in : of_in) {
     for (const std::int64_t outs : {1, 2, 4, 8}) {
       const std::int64_t taps = b.taps_h * (b.taps_w / b.warps_taps);
       const std::int64_t accumulators = taps * in * outs * 4;
       const bool whole_in = in * 16 >= f.group_in, whole_out = outs * 8 >= f.group_out;
-      if (accumulators > f.of({})[kMostAccumulators] || (in > 1 && (in / 2) * 16 >= f.group_in) ||
+      if (accumulators > f.of({})[kMostAccumulators] || (in > 1 && ceil_div(in, 2) * 16 >= f.group_in) ||
           (outs > 1 && outs / 2 * 8 >= f.group_out) ||
           (is_large && accumulators < (splits(f) ? kLeastSplitAccumulators : kLeastAccumulators) &&
            !(whole_in && whole_out))) {
         continue;
       }
-      for (const std::int64_t warps_in : {1, 2, 4}) {
-        for (const std::int64_t warps_out : {1, 2, 4}) {
+      for (const std::int64_t warps_in : of_in) {
+        for (const std::int64_t warps_out : of_out) {
           for (const std::int64_t warps_k : {1, 2, 4}) {
             const std::int64_t warps = warps_in * warps_out * warps_k * b.warps_taps;
             if ((is_large && warps < 4) || warps * 32 > kMostThreads ||
@@ -407,7 +488,11 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
                         "stages of {}x{} positions{}{}{}",
                         c[kThreads] / 32, splits(f) ? "three f16 " : "", 16 * c[kWarpInTiles], 8 * c[kWarpOutTiles],
                         b.taps_h * c[kWarpTapsW], b.stages, b.tile_rows, b.tile_columns,
-                        b.along_row ? ", strips along rows" : "", b.copy_bytes > 0 ? "" : " through registers",
+                        b.along_row ? ", strips along rows" : "",
+                        b.copy_bytes == 0             ? " through registers"
+                        : b.copies_in && b.copies_out ? ""
+                        : b.copies_in                 ? ", grad_y through registers"
+                                                      : ", x through registers",
                         b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : ""),
             sliced_grid(f.layer, b.slices * c[kSliceBlocks], b.tile_rows, b.tile_columns)};
   }
