@@ -1,5 +1,5 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; dtype f16; compute f16; layout nhwc; directions grad_weight
-// grad_weight for sm_80. Template mma_grad_weight: a block makes 4x4 taps of 64 by 16 channels; 13 slices; 145.8 KiB shared.
+// grad_weight for sm_80. Template mma_grad_weight: a block makes 1x4 taps of 128 by 64 channels; 27 slices; 146.1 KiB shared.
 // Launch
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
@@ -12,22 +12,22 @@
 //   tensor grad_y: 8388608 elements, read, 16-byte aligned
 //     shape (N 128, H 32, W 32, Cout 64), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
-//   region partial: 6815744 bytes, sums of slices of the positions
+//   region partial: 14155776 bytes, sums of slices of the positions
 //   region partial_bias: 55296 bytes, sums of slices of grad_y's positions
-//   kernel convtgen_mma_grad_weight_grad_weight_4d947786aa162a19
+//   kernel convtgen_mma_grad_weight_grad_weight_c412782213d4a672
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
-//     grid 104; block 256; shared 149344
+//     grid 108; block 512; shared 149568
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 149344)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 149344)
-//   kernel convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_channels
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 149568)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 149568)
+//   kernel convtgen_mma_grad_weight_grad_weight_c412782213d4a672_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
 //     grid 432; block 256; shared 8192
-//   kernel convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_add
+//   kernel convtgen_mma_grad_weight_grad_weight_c412782213d4a672_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 513; block 256; shared 0
 
-namespace convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_source {
+namespace convtgen_mma_grad_weight_grad_weight_c412782213d4a672_source {
 
 // ---- Device primitives ----
 
@@ -68,20 +68,12 @@ __device__ __forceinline__ void async_copy_commit() {
 // Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still in flight.
 __device__ __forceinline__ void async_copy_wait(int pending) {
   switch (pending) {
-    case 1:
-      asm volatile("cp.async.wait_group 1;" ::: "memory");
+    case 2:
+      asm volatile("cp.async.wait_group 2;" ::: "memory");
       break;
     default:
       __trap();
   }
-}
-
-// Reads two matrices, transposed.
-__device__ __forceinline__ void matrix_load_x2_transposed(unsigned int (&values)[2], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-               : "=r"(values[0]), "=r"(values[1])
-               : "r"(shared_address(row))
-               : "memory");
 }
 
 // Reads four matrices, transposed.
@@ -123,14 +115,17 @@ __device__ __forceinline__ unsigned short accumulator_to_half(float value) {
 constexpr int kGroupIn = 128;
 constexpr int kGroupOut = 64;
 constexpr long long kWeights = 131072ll;
-constexpr int kThreads = 256;
+constexpr int kThreads = 512;
 constexpr int kWarpIn = 32;
-constexpr int kInputPixels = 128;
-constexpr int kPlanePixels = 153;
-constexpr int kInputPixelPitch = 144;
-constexpr int kWindowPixelPitch = 48;
-constexpr int kPixels = 740;
-constexpr int kTapPitch = 18;
+constexpr int kInputPixels = 64;
+constexpr int kPlanePixels = 68;
+constexpr int kInputPixelPitch = 272;
+constexpr int kWindowPixelPitch = 144;
+constexpr int kWindowRowSpans = 17;
+constexpr int kPlaneSpans = 68;
+constexpr int kInputSpans = 64;
+constexpr int kSpans = 200;
+constexpr int kTapPitch = 72;
 constexpr int kChannelPitch = 296;
 constexpr unsigned long long kOutside = 0xfffffff0ull;
 constexpr int kBiasThreads = 256;
@@ -138,10 +133,10 @@ constexpr int kBiasChannels = 32;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kInputBytes = 18432;
-constexpr int kStageBytes = 47808;
-constexpr int kTableBytes = 2960;
-constexpr int kTableOffset = 143424;
+constexpr int kInputBytes = 17408;
+constexpr int kStageBytes = 36992;
+constexpr int kTableBytes = 800;
+constexpr int kTableOffset = 147968;
 
 // ---- Tiles ----
 
@@ -157,14 +152,13 @@ struct Target {
 
 // Weights vary fastest, so that blocks which read the same positions run together.
 __device__ __forceinline__ Target target_of(int block) {
-  const int in_tile = block % 2;
-  const int out_tile = block / 2 % 4;
+  const int tap_group = block % 4;
   Target target;
-  target.slice = block / 8;
+  target.slice = block / 4;
   target.group = 0;
-  target.first_in = in_tile * 64;
-  target.first_out = out_tile * 16;
-  target.first_kh = 0;
+  target.first_in = 0;
+  target.first_out = 0;
+  target.first_kh = tap_group;
   target.first_kw = 0;
   return target;
 }
@@ -181,25 +175,25 @@ struct Tile {
 // Tiles of one column of tiles follow one another.
 __device__ __forceinline__ Tile tile_at(long long index, long long row_tiles) {
   const long long of_column = index % row_tiles;
-  const long long row = of_column * 16;
+  const long long row = of_column * 4;
   Tile tile;
-  tile.image = static_cast<int>(row / 17);
-  tile.row = static_cast<int>(row % 17);
-  tile.column = static_cast<int>(index / row_tiles) * 8;
+  tile.image = static_cast<int>(row / 16);
+  tile.row = static_cast<int>(row % 16);
+  tile.column = static_cast<int>(index / row_tiles) * 16;
   tile.left = row_tiles - 1 - of_column;
   return tile;
 }
 
 // The next one, without the divisions of 64 bits that finding it anew takes.
 __device__ __forceinline__ void move_on(Tile& tile, long long row_tiles) {
-  const int row = tile.row + 16;
-  tile.image += row / 17;
-  tile.row = row % 17;
+  const int row = tile.row + 4;
+  tile.image += row / 16;
+  tile.row = row % 16;
   --tile.left;
   if (tile.left < 0) {
     tile.image = 0;
     tile.row = 0;
-    tile.column += 8;
+    tile.column += 16;
     tile.left = row_tiles - 1;
   }
 }
@@ -224,31 +218,31 @@ __device__ __forceinline__ Source source_of(const unsigned short* __restrict__ x
 // The pixel, and the piece of its channels, that a thread brings in a turn. NCHW: adjacent threads bring adjacent
 // pixels, else pieces of one pixel.
 __device__ __forceinline__ unsigned int pixel_of(int turn, int thread) {
-  return turn * 32 + static_cast<unsigned int>(thread) / 8;
+  return turn * 32 + static_cast<unsigned int>(thread) / 16;
 }
 
 // The pixel, and the piece of its channels, that a thread brings in a turn. NCHW: adjacent threads bring adjacent
 // pixels, else pieces of one pixel.
 __device__ __forceinline__ unsigned int pixel_of_2(int turn, int thread) {
-  return turn * 128 + static_cast<unsigned int>(thread) / 2;
+  return turn * 64 + static_cast<unsigned int>(thread) / 8;
 }
 
 __device__ __forceinline__ unsigned int piece_of(int thread) {
-  return static_cast<unsigned int>(thread) % 8;
+  return static_cast<unsigned int>(thread) % 16;
 }
 
 __device__ __forceinline__ unsigned int piece_of_2(int thread) {
-  return static_cast<unsigned int>(thread) % 2;
+  return static_cast<unsigned int>(thread) % 8;
 }
 
 // Whether there is such a piece, where threads have so many turns.
-__device__ __forceinline__ bool is_piece() {
-  return true;
+__device__ __forceinline__ bool is_piece(int turn, int thread) {
+  return turn * kThreads + thread < 1024;
 }
 
 // Whether there is such a piece, where threads have so many turns.
 __device__ __forceinline__ bool is_piece_2(int turn, int thread) {
-  return turn * kThreads + thread < 1224;
+  return turn * kThreads + thread < 1088;
 }
 
 // Where a piece lies in a stage.
@@ -261,6 +255,7 @@ __device__ __forceinline__ int window_place(int pixel, int piece) {
 }
 
 // Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.
+// A span's first pixel has the others beside it.
 struct Pixel {
   int image;
   int row;
@@ -270,28 +265,29 @@ struct Pixel {
 
 // How many images behind the tile's first one a row is, counted from that image's first row.
 __device__ __forceinline__ int images_before(int row) {
-  return row >= 17 ? 1 : 0;
+  return row >= 16 ? 1 : 0;
 }
 
-__device__ __forceinline__ Pixel input_pixel(unsigned int pixel, const Tile& tile, int planes) {
-  const int row = tile.row + static_cast<int>(pixel / 8);
+__device__ __forceinline__ Pixel input_pixel(unsigned int span, const Tile& tile, int planes) {
+  const int row = tile.row + static_cast<int>(span / 16);
   Pixel place;
   place.image = images_before(row);
-  place.row = row - place.image * 17;
-  place.column = tile.column + static_cast<int>(pixel % 8);
-  place.is_inside = tile.image + place.image < planes && place.row < 16 && place.column < 16;
+  place.row = row - place.image * 16;
+  place.column = tile.column + static_cast<int>(span % 16);
+  place.is_inside = tile.image + place.image < planes && place.column < 16;
   return place;
 }
 
-// The same of grad_y.
-__device__ __forceinline__ Pixel window_pixel(unsigned int pixel, const Source& source, const Tile& tile, int planes) {
-  const int plane_index = static_cast<int>(pixel / kPlanePixels);
-  const unsigned int of_plane = pixel % kPlanePixels;
-  const int row = tile.row + static_cast<int>(of_plane / 9);
+// The same of grad_y. A span is of all planes of a row.
+__device__ __forceinline__ Pixel window_pixel(unsigned int span, const Source& source, const Tile& tile, int planes) {
+  const int plane_index = static_cast<int>(span / kPlaneSpans);
+  const unsigned int of_plane = span % kPlaneSpans;
+  const int row = tile.row + static_cast<int>(of_plane / kWindowRowSpans);
+  const int column = static_cast<int>(of_plane % kWindowRowSpans);
   Pixel place;
   place.image = images_before(row);
-  place.row = (row - place.image * 17) * 2 + plane_index / 2 + source.origin_h;
-  place.column = (tile.column + static_cast<int>(of_plane % 9)) * 2 + plane_index % 2 + source.origin_w;
+  place.row = (row - place.image * 16) * 2 + plane_index / 2 + source.origin_h;
+  place.column = (tile.column + column) * 2 + plane_index % 2 + source.origin_w;
   place.is_inside = tile.image + place.image < planes && static_cast<unsigned int>(place.row) < 32 &&
                     static_cast<unsigned int>(place.column) < 32;
   return place;
@@ -314,24 +310,25 @@ __device__ __forceinline__ unsigned char* table_of(unsigned char* shared, int st
   return shared + (kTableOffset + stage % 2 * kTableBytes);
 }
 
-// Finds the pixels of a stage: those of x, then those of the window. All threads share them.
+// Finds the pixels of a stage: those of x, then those of the window. All threads share them. An offset is odd where a
+// row ends within the span.
 __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& source, const Tile& tile, int thread,
                                             int planes) {
   #pragma unroll 1
-  for (int pixel = thread; pixel < kPixels; pixel += kThreads) {
-    const bool is_input = pixel < kInputPixels;
+  for (int span = thread; span < kSpans; span += kThreads) {
+    const bool is_input = span < kInputSpans;
     const Pixel place =
-        is_input ? input_pixel(pixel, tile, planes) : window_pixel(pixel - kInputPixels, source, tile, planes);
+        is_input ? input_pixel(span, tile, planes) : window_pixel(span - kInputSpans, source, tile, planes);
     bool is_inside = place.is_inside;
     const long long offset = is_input ? offset_of(place) : offset_of_2(place);
-    const unsigned long long found = is_inside ? static_cast<unsigned long long>(offset) * 2 : kOutside;
-    *reinterpret_cast<unsigned int*>(table + pixel * 4) = static_cast<unsigned int>(found);
+    unsigned long long found = is_inside ? static_cast<unsigned long long>(offset) * 2 : kOutside;
+    *reinterpret_cast<unsigned int*>(table + span * 4) = static_cast<unsigned int>(found);
   }
 }
 
 // What was found, in bytes.
-__device__ __forceinline__ unsigned long long pixel_offset(const unsigned char* table, int pixel) {
-  return *reinterpret_cast<const unsigned int*>(table + pixel * 4);
+__device__ __forceinline__ unsigned long long pixel_offset(const unsigned char* table, int span) {
+  return *reinterpret_cast<const unsigned int*>(table + span * 4);
 }
 
 // The elements of a pixel.
@@ -357,59 +354,35 @@ __device__ __forceinline__ void copy(void* to, const unsigned short* from, int b
 
 // Issues a batch of the thread's copies of a stage: zeros where the images or the channels end.
 __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& source, int image,
-                                           const unsigned char* table, int thread) {
+                                           const unsigned char* table, int batch_index, int thread) {
   const unsigned short* x = input_of(source, image);
   const unsigned short* grad_y = window_of(source, image);
   // All offsets come from shared memory first, so that no copy waits for its own.
-  unsigned long long offsets[9];
-  #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const int turn = i;
-    if (is_piece()) {
-      offsets[i] = pixel_offset(table, pixel_of(turn, thread));
-    }
+  unsigned long long offsets[2];
+  if (is_piece(batch_index, thread)) {
+    offsets[0] = pixel_offset(table, pixel_of(batch_index, thread));
   }
-  #pragma unroll
-  for (int i = 0; i < 5; ++i) {
-    const int turn = i;
-    if (is_piece_2(turn, thread)) {
-      offsets[4 + i] = pixel_offset(table, kInputPixels + pixel_of_2(turn, thread));
-    }
+  if (is_piece_2(batch_index, thread)) {
+    offsets[1] = pixel_offset(table, kInputPixels + pixel_of_2(batch_index, thread));
   }
-  #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const int turn = i;
-    if (is_piece()) {
-      const int piece = piece_of(thread);
-      const bool any = offsets[i] != kOutside;
-      copy(to + input_place(pixel_of(turn, thread), piece), at_pixel(x + piece * 8, offsets[i]), any ? 16 : 0);
-    }
+  if (is_piece(batch_index, thread)) {
+    const int piece = piece_of(thread);
+    const bool any = offsets[0] != kOutside;
+    copy(to + input_place(pixel_of(batch_index, thread), piece), at_pixel(x + piece * 8, offsets[0]), any ? 16 : 0);
   }
-  #pragma unroll
-  for (int i = 0; i < 5; ++i) {
-    const int turn = i;
-    if (is_piece_2(turn, thread)) {
-      const unsigned long long offset = offsets[4 + i];
-      const int piece = piece_of_2(thread);
-      const bool any = offset != kOutside;
-      copy(to + window_place(pixel_of_2(turn, thread), piece), at_pixel(grad_y + piece * 8, offset), any ? 16 : 0);
-    }
+  if (is_piece_2(batch_index, thread)) {
+    const unsigned long long offset = offsets[1];
+    const int piece = piece_of_2(thread);
+    const bool any = offset != kOutside;
+    copy(to + window_place(pixel_of_2(batch_index, thread), piece), at_pixel(grad_y + piece * 8, offset), any ? 16 : 0);
   }
-}
-
-// ---- Through registers ----
-
-// Brings a batch on its way: by copies, or to registers.
-__device__ __forceinline__ void bring_batch(unsigned char* to, const Source& source, int image,
-                                            const unsigned char* table, int thread) {
-  copy_batch(to, source, image, table, thread);
 }
 
 // ---- Products ----
 
 // One thread's accumulators: of each tap of its warp, tile of 16 input channels and tile of 8 output channels. Values
 // that are split have those of products of high parts, and of products of a high with a low part.
-using PartAccumulators = float[16][2][1][4];
+using PartAccumulators = float[4][2][2][4];
 using Accumulators = PartAccumulators[1];
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
@@ -427,8 +400,8 @@ struct Places {
 // lane / 4.
 __device__ __forceinline__ int lane_place(int lane) {
   const int position = lane % 8 + lane / 16 * 8;
-  const int pixel = position / 8 * 64 + position % 8;
-  return pixel * 144 + lane / 8 % 2 * 16;
+  const int pixel = position / 16 * 64 + position % 16;
+  return pixel * 272 + lane / 8 % 2 * 16;
 }
 
 // A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
@@ -437,14 +410,13 @@ __device__ __forceinline__ int lane_place(int lane) {
 // lane / 4.
 __device__ __forceinline__ int lane_place_2(int lane) {
   const int position = lane % 16;
-  const int pixel = position / 8 * 72 + position % 8;
-  return pixel * 48 + lane / 16 * 16;
+  return position * 144 + lane / 16 * 16;
 }
 
 __device__ __forceinline__ Places places_of(int lane, int warp_in, int warp_out) {
   Places places;
   places.input = lane_place(lane) + warp_in * 64;
-  const int window = kInputBytes + lane_place_2(lane) + warp_out * 16;
+  const int window = kInputBytes + lane_place_2(lane) + warp_out * 32;
   #pragma unroll
   for (int column = 0; column < 4; ++column) {
     places.window[column] = window + (column % 2 * kPlanePixels + column / 2) * kWindowPixelPitch;
@@ -459,52 +431,40 @@ __device__ __forceinline__ void load_rows(unsigned int (&a)[4], const unsigned c
 
 // Loads two B fragments, one behind the other: eight output channels each. A warp may have the first alone.
 __device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigned char* from) {
-  unsigned int one[2];
-  matrix_load_x2_transposed(one, from);
-  b[0] = one[0];
-  b[1] = one[1];
+  matrix_load_x4_transposed(b, from);
 }
 
 // Adds the products of a tap at one step.
 __device__ __forceinline__ void multiply_tap(Accumulators& acc, int tap, const unsigned int (&a)[1][2][4],
                                              const unsigned int (&b)[1][1][4]) {
-  const unsigned int high[2] = {b[0][0][0], b[0][0][1]};
   #pragma unroll
-  for (int tile = 0; tile < 2; ++tile) {
-    multiply_add(acc[0][tap][tile][0], a[0][tile], high);
+  for (int out_tile = 0; out_tile < 2; ++out_tile) {
+    const unsigned int high[2] = {b[0][0][out_tile * 2], b[0][0][out_tile * 2 + 1]};
+    #pragma unroll
+    for (int tile = 0; tile < 2; ++tile) {
+      multiply_add(acc[0][tap][tile][out_tile], a[0][tile], high);
+    }
   }
 }
 
 // Adds the products of a strip of a stage, which begins at `stage`.
 __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned char* stage, const Places& places,
                                                int strip) {
-  const int row = strip * 4;
-  const unsigned char* input = stage + places.input + row * 1152;
-  const unsigned char* window = stage + row * 432;
+  const unsigned char* input = stage + places.input + strip * 4352;
+  const unsigned char* window = stage + strip * 2448;
   // taps (0 to 3, 0 to 3)
-  unsigned int a[4][1][2][4];
+  unsigned int a[1][1][2][4];
   #pragma unroll
   for (int outer = 0; outer < 4; ++outer) {
-    unsigned int b[10][1][1][4];
-    #pragma unroll
-    for (int step = 0; step < 4; ++step) {
-      if (outer == 0) {
-        #pragma unroll
-        for (int tile = 0; tile < 2; ++tile) {
-          load_rows(a[step][0][tile], input + (step * 1152 + tile * 32));
-        }
-      }
+    unsigned int b[1][1][1][4];
+    if (outer == 0) {
       #pragma unroll
-      for (int inner = 0; inner < 4; ++inner) {
-        const int load = inner % 2 * 5 + step + inner / 2;
-        if (step < 1 || inner + 2 >= 4) {
-          load_columns(b[load][0][0],
-                       window + places.window[outer] + (inner % 2 * 306 + (step + inner / 2) * 9) * kWindowPixelPitch);
-        }
-        const int tap = inner * 4 + outer;
-        multiply_tap(acc, tap, a[step], b[load]);
+      for (int tile = 0; tile < 2; ++tile) {
+        load_rows(a[0][0][tile], input + tile * 32);
       }
     }
+    load_columns(b[0][0][0], window + places.window[outer]);
+    multiply_tap(acc, outer, a[0], b[0]);
   }
 }
 
@@ -514,15 +474,15 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned
 __device__ __forceinline__ void store_channels(const float* sums, int first_channel, const Target& target,
                                                float* __restrict__ partial, int thread) {
   #pragma unroll 2
-  for (int i = thread; i < 4096; i += kThreads) {
+  for (int i = thread; i < 8192; i += kThreads) {
     const int stored = i / 256;
     const int of_channel = i % 256;
-    const int tap = of_channel % 16;
-    const int out = of_channel / 16;
+    const int tap = of_channel % 4;
+    const int out = of_channel / 4;
     const int ci = target.first_in + stored / 8 * kWarpIn + first_channel + stored % 8;
     const int co = target.first_out + out;
-    const int kh = target.first_kh + tap / 4;
-    const int kw = target.first_kw + tap % 4;
+    const int kh = target.first_kh;
+    const int kw = target.first_kw + tap;
     const float sum = sums[stored * kChannelPitch + tap * kTapPitch + out];
     const long long weight =
         (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
@@ -532,28 +492,21 @@ __device__ __forceinline__ void store_channels(const float* sums, int first_chan
 
 // Stores a block's results, through shared memory, where warps that share the positions add theirs in their order.
 __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* sums, const Target& target,
-                                            float* __restrict__ partial, int warp_in, int warp_out, int warp_k,
-                                            int thread) {
+                                            float* __restrict__ partial, int warp_in, int warp_out, int thread) {
   const int lane = thread % 32;
-  float* own = sums + (warp_in * 8 + lane / 4) * kChannelPitch + warp_out * 8 + lane % 4 * 2;
+  float* own = sums + (warp_in * 8 + lane / 4) * kChannelPitch + warp_out * 16 + lane % 4 * 2;
   #pragma unroll
   for (int half = 0; half < 4; ++half) {
     // of a tile of 16 input channels
-    #pragma unroll 1
-    for (int k = 0; k < 2; ++k) {
-      __syncthreads();  // the stages, or the channels before, have been read, or the warps before have added theirs
-      if (warp_k == k) {
-        #pragma unroll
-        for (int tap = 0; tap < 16; ++tap) {
-          float2* to = reinterpret_cast<float2*>(own + (tap / 4 * 4 + tap % 4) * kTapPitch);
-          float2 sum = make_float2(acc[tap][half / 2][0][half % 2 * 2], acc[tap][half / 2][0][half % 2 * 2 + 1]);
-          if (k > 0) {
-            const float2 before = *to;
-            sum.x = before.x + sum.x;
-            sum.y = before.y + sum.y;
-          }
-          *to = sum;
-        }
+    __syncthreads();  // the stages, or the channels before, have been read, or the warps before have added theirs
+    #pragma unroll
+    for (int tap = 0; tap < 4; ++tap) {
+      #pragma unroll
+      for (int column = 0; column < 2; ++column) {
+        float2* to = reinterpret_cast<float2*>(own + tap * kTapPitch + column * 8);
+        float2 sum =
+            make_float2(acc[tap][half / 2][column][half % 2 * 2], acc[tap][half / 2][column][half % 2 * 2 + 1]);
+        *to = sum;
       }
     }
     __syncthreads();
@@ -663,7 +616,7 @@ __device__ __forceinline__ void sum_vectors(float (&totals)[8], const unsigned s
 
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
-    convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_channels(const unsigned short* __restrict__ grad_y,
+    convtgen_mma_grad_weight_grad_weight_c412782213d4a672_channels(const unsigned short* __restrict__ grad_y,
                                                                    float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / 2;
@@ -717,7 +670,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_add(const float* __restrict__ partial,
+    convtgen_mma_grad_weight_grad_weight_c412782213d4a672_add(const float* __restrict__ partial,
                                                               const float* __restrict__ partial_bias,
                                                               unsigned short* __restrict__ grad_weight,
                                                               unsigned short* __restrict__ grad_bias) {
@@ -725,7 +678,7 @@ extern "C" __global__ void __launch_bounds__(256)
   if (i < 131072) {
     float sum = 0;
     #pragma unroll 8
-    for (int slice = 0; slice < 13; ++slice) {
+    for (int slice = 0; slice < 27; ++slice) {
       sum += partial[slice * kWeights + i];
     }
     grad_weight[i] = accumulator_to_half(sum);
@@ -735,24 +688,22 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_grad_weight_grad_weight_4d947786aa162a19(const unsigned short* __restrict__ x,
+    convtgen_mma_grad_weight_grad_weight_c412782213d4a672(const unsigned short* __restrict__ x,
                                                           const unsigned short* __restrict__ grad_y,
                                                           float* __restrict__ partial, int batch) {
-  const long long row_tiles = (static_cast<long long>(batch) * 17 + 15) / 16;
-  const long long tiles = row_tiles * 2;
+  const long long row_tiles = (static_cast<long long>(batch) * 16 + 3) / 4;
 
   const int block = blockIdx.x;
   const Target target = target_of(block);
   const Source source = source_of(x, grad_y, target);
-  const long long first_tile = tiles * target.slice / 13;
-  const int count = static_cast<int>(tiles * (target.slice + 1) / 13 - first_tile);
+  const long long first_tile = row_tiles * target.slice / 27;
+  const int count = static_cast<int>(row_tiles * (target.slice + 1) / 27 - first_tile);
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int thread = threadIdx.x;
   const int lane = thread % 32;
   const int warp = thread / 32;
-  const int warp_k = warp % 2;
-  const int warp_out = warp / 2 % 2;
+  const int warp_out = warp % 4;
   const int warp_in = warp / 4;
   const Places places = places_of(lane, warp_in, warp_out);
 
@@ -766,12 +717,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     move_on(next, row_tiles);
   }
   int issued = 0;
-  // The first stages. One through registers comes as a whole.
+  // The first stages. What goes through registers comes as a whole.
   #pragma unroll 1
-  for (; issued < 2; ++issued) {
+  for (; issued < 3; ++issued) {
     __syncthreads();  // the stage's pixels have been found
     if (issued < count) {
-      bring_batch(shared + issued * kStageBytes, source, image, table_of(shared, issued), thread);
+      unsigned char* to = shared + issued * kStageBytes;
+      #pragma unroll 1
+      for (int part = 0; part < 4; ++part) {
+        copy_batch(to, source, image, table_of(shared, issued), part, thread);
+      }
       if (issued + 1 < count) {
         image = next.image;
         find_pixels(table_of(shared, issued + 1), source, next, thread, batch);
@@ -786,18 +741,21 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   #pragma unroll 1
   for (int consumed = 0; consumed < count; ++consumed) {
     const unsigned char* from = shared + stage * kStageBytes;
-    unsigned char* to = shared + (stage == 0 ? 2 : stage - 1) * kStageBytes;
-    async_copy_wait(1);
+    unsigned char* to = shared + (stage == 0 ? 3 : stage - 1) * kStageBytes;
+    async_copy_wait(2);
     // The stage has come, all have read the one that is brought now, and its pixels have been found.
     __syncthreads();
     const bool more = issued < count;
-    multiply_strip(acc, from, places, warp_k);
-    if (more) {
-      bring_batch(to, source, image, table_of(shared, issued), thread);
-    }
-    // Warps find pixels after different strips, so that others multiply meanwhile.
-    if (issued + 1 < count) {
-      find_pixels(table_of(shared, issued + 1), source, next, thread, batch);
+    #pragma unroll 1
+    for (int strip = 0; strip < 4; ++strip) {
+      multiply_strip(acc, from, places, strip);
+      if (more) {
+        copy_batch(to, source, image, table_of(shared, issued), strip, thread);
+      }
+      // Warps find pixels after different strips, so that others multiply meanwhile.
+      if (issued + 1 < count && strip == warp % 4) {
+        find_pixels(table_of(shared, issued + 1), source, next, thread, batch);
+      }
     }
     async_copy_commit();
     if (more) {
@@ -805,13 +763,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       move_on(next, row_tiles);
       ++issued;
     }
-    stage = stage + 1 == 3 ? 0 : stage + 1;
+    stage = stage + 1 == 4 ? 0 : stage + 1;
   }
   float* results = reinterpret_cast<float*>(shared);
-  store_block(acc[0], results, target, partial, warp_in, warp_out, warp_k, thread);
+  store_block(acc[0], results, target, partial, warp_in, warp_out, thread);
 }
 
-}  // namespace convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_source
-using convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_source::convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_channels;
-using convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_source::convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_add;
-using convtgen_mma_grad_weight_grad_weight_4d947786aa162a19_source::convtgen_mma_grad_weight_grad_weight_4d947786aa162a19;
+}  // namespace convtgen_mma_grad_weight_grad_weight_c412782213d4a672_source
+using convtgen_mma_grad_weight_grad_weight_c412782213d4a672_source::convtgen_mma_grad_weight_grad_weight_c412782213d4a672_channels;
+using convtgen_mma_grad_weight_grad_weight_c412782213d4a672_source::convtgen_mma_grad_weight_grad_weight_c412782213d4a672_add;
+using convtgen_mma_grad_weight_grad_weight_c412782213d4a672_source::convtgen_mma_grad_weight_grad_weight_c412782213d4a672;

@@ -1,31 +1,31 @@
 // conv_transpose3d 32 -> 32; kernel 3x3x3; padding 1x1x1; input 8x16x64x64; dtype f32; compute f32x3; layout nchw; directions grad_weight
-// grad_weight for sm_80. Template mma_grad_weight: a block makes 3x3 taps of 32 by 32 channels; 36 slices; 154.3 KiB shared.
+// grad_weight for sm_80. Template mma_grad_weight: a block makes 3x3 taps of 32 by 32 channels; 36 slices; 150.1 KiB shared.
 // Launch
 //   sizes: batch 8, in_depth 16, in_height 64, in_width 64; out_depth 16, out_height 64, out_width 64
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
 //   tensor grad_weight: 27648 elements, written, 4-byte aligned
 //     shape (Cin 32, Cout 32, KD 3, KH 3, KW 3), contiguous
-//   tensor x: 16777216 elements, read, 4-byte aligned
+//   tensor x: 16777216 elements, read, 8-byte aligned
 //     shape (N 8, Cin 32, D 16, H 64, W 64), contiguous
-//   tensor grad_y: 16777216 elements, read, 4-byte aligned
+//   tensor grad_y: 16777216 elements, read, 8-byte aligned
 //     shape (N 8, Cout 32, D 16, H 64, W 64), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 3981312 bytes, sums of slices of the positions
 //   region maxima: 3328 bytes, the largest magnitudes of channels, by slices of the positions
-//   kernel convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4_scan
+//   kernel convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_scan
 //     arguments const float* x, const float* grad_y, float* maxima, int batch
 //     grid 832; block 256; shared 32
-//   kernel convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4
+//   kernel convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837
 //     arguments const float* x, const float* grad_y, float* partial, const float* maxima, int batch
-//     grid 108; block 256; shared 158016
+//     grid 108; block 256; shared 153664
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 158016)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 158016)
-//   kernel convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4_add
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 153664)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 153664)
+//   kernel convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_add
 //     arguments const float* partial, float* grad_weight
 //     grid 108; block 256; shared 0
 
-namespace convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4_source {
+namespace convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_source {
 
 // ---- Device primitives ----
 
@@ -91,10 +91,10 @@ constexpr int kGroupOut = 32;
 constexpr long long kWeights = 27648ll;
 constexpr int kThreads = 256;
 constexpr int kAccumulators = 36;  // of a thread
-constexpr int kInputPixels = 256;
 constexpr int kWindowPitch = 18;
 constexpr int kPlanePixels = 324;
-constexpr int kInputUnitPitch = 4096;
+constexpr int kPlaneSpans = 180;
+constexpr int kInputSpans = 128;
 constexpr int kTapPitch = 36;
 constexpr int kChannelPitch = 328;
 constexpr unsigned long long kOutside = 0xfffffffffffffff0ull;
@@ -109,9 +109,9 @@ constexpr int kInputPartBytes = 16384;
 constexpr int kWindowPartBytes = 20736;
 constexpr int kInputBytes = 32768;
 constexpr int kStageBytes = 74240;
-constexpr int kTableBytes = 4640;
+constexpr int kTableBytes = 2464;
 constexpr int kTableOffset = 148480;
-constexpr int kScalesOffset = 157760;  // of the block's channels of x, then of grad_y
+constexpr int kScalesOffset = 153408;  // of the block's channels of x, then of grad_y
 
 // The larger of a and |b|; infinities and NaN don't count.
 __device__ __forceinline__ float larger_finite(float a, float b) {
@@ -267,39 +267,39 @@ __device__ __forceinline__ void store_split_2(unsigned char* to, const float (&w
 // pixels, else pieces of one pixel.
 __device__ __forceinline__ unsigned int pixel_of(int turn, int thread) {
   const unsigned int index = turn * kThreads + thread;
-  return index % 256;
+  return index % 128;
 }
 
 // The pixel, and the piece of its channels, that a thread brings in a turn. NCHW: adjacent threads bring adjacent
 // pixels, else pieces of one pixel.
 __device__ __forceinline__ unsigned int pixel_of_2(int turn, int thread) {
   const unsigned int index = turn * kThreads + thread;
-  return index % 324;
+  return index % 180;
 }
 
 __device__ __forceinline__ unsigned int piece_of(int turn, int thread) {
   const unsigned int index = turn * kThreads + thread;
-  return index / 256;
+  return index / 128;
 }
 
 __device__ __forceinline__ unsigned int piece_of_2(int turn, int thread) {
   const unsigned int index = turn * kThreads + thread;
-  return index / 324;
+  return index / 180;
 }
 
 // Whether there is such a piece, where threads have so many turns.
-__device__ __forceinline__ bool is_piece() {
-  return true;
+__device__ __forceinline__ bool is_piece(int turn, int thread) {
+  return turn * kThreads + thread < 512;
 }
 
 // Whether there is such a piece, where threads have so many turns.
 __device__ __forceinline__ bool is_piece_2(int turn, int thread) {
-  return turn * kThreads + thread < 1296;
+  return turn * kThreads + thread < 720;
 }
 
 // Where a piece lies in a stage.
 __device__ __forceinline__ int input_place(int pixel, int piece) {
-  return pixel * 16 + piece * kInputUnitPitch;
+  return pixel * 16 + piece * 4096;
 }
 
 __device__ __forceinline__ int window_place(int pixel, int piece) {
@@ -307,6 +307,7 @@ __device__ __forceinline__ int window_place(int pixel, int piece) {
 }
 
 // Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.
+// A span's first pixel has the others beside it.
 struct Pixel {
   int image;
   int row;
@@ -319,25 +320,26 @@ __device__ __forceinline__ int images_before(int row) {
   return row >= 66 ? 1 : 0;
 }
 
-__device__ __forceinline__ Pixel input_pixel(unsigned int pixel, const Tile& tile, int planes) {
-  const int row = tile.row + static_cast<int>(pixel / 16);
+__device__ __forceinline__ Pixel input_pixel(unsigned int span, const Tile& tile, int planes) {
+  const int row = tile.row + static_cast<int>(span / 8);
   Pixel place;
   place.image = images_before(row);
   place.row = row - place.image * 66;
-  place.column = tile.column + static_cast<int>(pixel % 16);
+  place.column = tile.column + static_cast<int>(span % 8) * 2;
   place.is_inside = tile.image + place.image < planes && place.row < 64 && place.column < 64;
   return place;
 }
 
-// The same of grad_y.
-__device__ __forceinline__ Pixel window_pixel(unsigned int pixel, const Source& source, const Tile& tile, int planes) {
-  const int plane_index = static_cast<int>(pixel / kPlanePixels);
-  const unsigned int of_plane = pixel % kPlanePixels;
-  const int row = tile.row + static_cast<int>(of_plane / kWindowPitch);
+// The same of grad_y. A span is of all planes of a row.
+__device__ __forceinline__ Pixel window_pixel(unsigned int span, const Source& source, const Tile& tile, int planes) {
+  const int plane_index = static_cast<int>(span / kPlaneSpans);
+  const unsigned int of_plane = span % kPlaneSpans;
+  const int row = tile.row + static_cast<int>(of_plane / 10);
+  const int column = static_cast<int>(of_plane % 10);
   Pixel place;
   place.image = images_before(row);
   place.row = row - place.image * 66 + plane_index + source.origin_h;
-  place.column = tile.column + static_cast<int>(of_plane % kWindowPitch) + source.origin_w;
+  place.column = tile.column + column * 2 - 1 + source.origin_w;
   place.is_inside = tile.image + place.image < planes && static_cast<unsigned int>(place.row) < 64 &&
                     static_cast<unsigned int>(place.column) < 64;
   return place;
@@ -356,14 +358,15 @@ __device__ __forceinline__ unsigned char* table_of(unsigned char* shared, int st
   return shared + (kTableOffset + stage % 2 * kTableBytes);
 }
 
-// Finds the pixels of a stage: those of x, then those of the window. All threads share them.
+// Finds the pixels of a stage: those of x, then those of the window. All threads share them. An offset is odd where a
+// row ends within the span.
 __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& source, const Tile& tile, int kd,
                                             int thread, int planes) {
   #pragma unroll 1
-  for (int pixel = thread; pixel < 580; pixel += kThreads) {
-    const bool is_input = pixel < kInputPixels;
+  for (int span = thread; span < 308; span += kThreads) {
+    const bool is_input = span < kInputSpans;
     const Pixel place =
-        is_input ? input_pixel(pixel, tile, planes) : window_pixel(pixel - kInputPixels, source, tile, planes);
+        is_input ? input_pixel(span, tile, planes) : window_pixel(span - kInputSpans, source, tile, planes);
     bool is_inside = place.is_inside;
     long long offset = 0;
     const int plane = tile.image + place.image;
@@ -372,14 +375,14 @@ __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& 
     const int oz = iz + (kd - 1);
     is_inside = is_inside && (is_input || (oz >= 0 && oz < 16));
     offset = is_input ? offset_in_volume(place, volume, iz) : offset_in_volume(place, volume, oz);
-    const unsigned long long found = is_inside ? static_cast<unsigned long long>(offset) * 4 : kOutside;
-    *reinterpret_cast<unsigned long long*>(table + pixel * 8) = found;
+    unsigned long long found = is_inside ? static_cast<unsigned long long>(offset) * 4 : kOutside;
+    *reinterpret_cast<unsigned long long*>(table + span * 8) = found;
   }
 }
 
 // What was found, in bytes.
-__device__ __forceinline__ unsigned long long pixel_offset(const unsigned char* table, int pixel) {
-  return *reinterpret_cast<const unsigned long long*>(table + pixel * 8);
+__device__ __forceinline__ unsigned long long pixel_offset(const unsigned char* table, int span) {
+  return *reinterpret_cast<const unsigned long long*>(table + span * 8);
 }
 
 // The elements of a pixel.
@@ -398,16 +401,26 @@ __device__ __forceinline__ const float* window_of(const Source& source) {
 
 // ---- Through registers ----
 
-// A batch in registers, on its way to shared memory.
-using Words = float[3][8];
+// A batch in registers, on its way to shared memory: the words of each position of a turn. Of two elements of 16 bits
+// that were loaded together the first position has both.
+using Words = float[2][2][8];
 
-// Loads a unit's elements: zeros outside of the images and for channels that there are not. `step` is from a channel to
-// the next one.
-__device__ __forceinline__ void load_unit(float (&words)[8], const float* __restrict__ from, bool is_inside) {
+// The same of two adjacent positions, which are one vector where rows are even. Where a row is cut it has the first.
+__device__ __forceinline__ void load_span(float (&words)[2][8], const float* __restrict__ from, bool is_inside) {
   #pragma unroll
   for (int c = 0; c < 8; ++c) {
-    words[c] = is_inside ? from[c * 65536ll] : 0;
+    const float* at = from + c * 65536ll;
+    const uint2 two = is_inside ? *reinterpret_cast<const uint2*>(at) : make_uint2(0, 0);
+    words[0][c] = __uint_as_float(two.x);
+    words[1][c] = __uint_as_float(two.y);
   }
+}
+
+// Loads a turn: a unit, or two of adjacent positions. `offset` is what was found of its pixel.
+__device__ __forceinline__ void load_turn(float (&words)[2][8], const float* __restrict__ first,
+                                          unsigned long long offset) {
+  const bool is_inside = offset != kOutside;
+  load_span(words, at_pixel(first, offset), is_inside);
 }
 
 // Loads a batch of a stage.
@@ -415,18 +428,18 @@ __device__ __forceinline__ void load_batch(Words& words, const Source& source, c
                                            int batch_index, int thread) {
   const float* x = input_of(source);
   const float* grad_y = window_of(source);
-  const bool is_there = is_piece();
-  const int channel = piece_of(batch_index, thread) * 8;
-  const unsigned long long offset = is_there ? pixel_offset(table, pixel_of(batch_index, thread)) : kOutside;
-  load_unit(words[0], at_pixel(x + channel * 65536ll, offset), offset != kOutside);
-  #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const int turn = batch_index * 2 + i;
-    const bool is_there_2 = is_piece_2(turn, thread);
-    const int channel_2 = piece_of_2(turn, thread) * 8;
-    const unsigned long long offset_2 =
-        is_there_2 ? pixel_offset(table, kInputPixels + pixel_of_2(turn, thread)) : kOutside;
-    load_unit(words[1 + i], at_pixel(grad_y + channel_2 * 65536ll, offset_2), offset_2 != kOutside);
+  {
+    const bool is_there = is_piece(batch_index, thread);
+    const int channel = piece_of(batch_index, thread) * 8;
+    const unsigned long long offset = is_there ? pixel_offset(table, pixel_of(batch_index, thread)) : kOutside;
+    load_turn(words[0], x + channel * 65536ll, offset);
+  }
+  {
+    const bool is_there = is_piece_2(batch_index, thread);
+    const int channel = piece_of_2(batch_index, thread) * 8;
+    const unsigned long long offset =
+        is_there ? pixel_offset(table, kInputSpans + pixel_of_2(batch_index, thread)) : kOutside;
+    load_turn(words[1], grad_y + channel * 65536ll, offset);
   }
 }
 
@@ -440,27 +453,88 @@ __device__ __forceinline__ void store_unit_2(unsigned char* to, const float (&wo
   store_split_2(to, words, scales);
 }
 
-// Writes a batch to its stage.
-__device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, const float* scales, int batch_index,
-                                            int thread) {
-  if (is_piece()) {
-    const int unit = piece_of(batch_index, thread);
-    store_unit(to + input_place(pixel_of(batch_index, thread), unit), words[0], scales + unit * 8);
-  }
+// Writes the units of two adjacent positions to their places, each if it is wanted; the second one first if
+// `is_turned`. Then half of the lanes write odd pixels while the others write even ones, which are in other banks.
+__device__ __forceinline__ void store_span(unsigned char* first, unsigned char* second, bool is_turned,
+                                           const float (&words)[2][8], const float* scales) {
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    const int turn = batch_index * 2 + i;
-    if (is_piece_2(turn, thread)) {
-      const int unit = piece_of_2(turn, thread);
-      store_unit_2(to + window_place(pixel_of_2(turn, thread), unit), words[1 + i], scales + (32 + unit * 8));
+    const bool is_second = is_turned == (i == 0);
+    unsigned char* to = is_second ? second : first;
+    float unit[8];
+    #pragma unroll
+    for (int c = 0; c < 8; ++c) {
+      unit[c] = is_second ? words[1][c] : words[0][c];
+    }
+    store_unit(to, unit, scales);
+  }
+}
+
+// Writes the units of two adjacent positions to their places, each if it is wanted; the second one first if
+// `is_turned`. Then half of the lanes write odd pixels while the others write even ones, which are in other banks.
+__device__ __forceinline__ void store_span_2(unsigned char* first, unsigned char* second, bool has_first,
+                                             bool has_second, bool is_turned, const float (&words)[2][8],
+                                             const float* scales) {
+  #pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const bool is_second = is_turned == (i == 0);
+    unsigned char* to = is_second ? second : first;
+    const bool is_wanted = is_second ? has_second : has_first;
+    float unit[8];
+    #pragma unroll
+    for (int c = 0; c < 8; ++c) {
+      unit[c] = is_second ? words[1][c] : words[0][c];
+    }
+    if (is_wanted) {
+      store_unit_2(to, unit, scales);
     }
   }
 }
 
-// Brings a batch on its way: by copies, or to registers.
-__device__ __forceinline__ void bring_batch(Words& words, const Source& source, const unsigned char* table,
-                                            int batch_index, int thread) {
-  load_batch(words, source, table, batch_index, thread);
+// A span of the window: the pixel of one of its columns, counted from the first one of its row in memory; and whether
+// the window has it.
+__device__ __forceinline__ int spanned_pixel(unsigned int span) {
+  const unsigned int of_plane = span % kPlaneSpans;
+  const int of_row = static_cast<int>(of_plane % 10) * 2 - 1;
+  return static_cast<int>(span / kPlaneSpans) * kPlanePixels + static_cast<int>(of_plane / 10) * kWindowPitch + of_row;
+}
+
+// A span of the window: the pixel of one of its columns, counted from the first one of its row in memory; and whether
+// the window has it.
+__device__ __forceinline__ int spanned_pixel_2(unsigned int span) {
+  const unsigned int of_plane = span % kPlaneSpans;
+  const int of_row = static_cast<int>(of_plane % 10) * 2;
+  return static_cast<int>(span / kPlaneSpans) * kPlanePixels + static_cast<int>(of_plane / 10) * kWindowPitch + of_row;
+}
+
+__device__ __forceinline__ bool is_spanned(unsigned int span) {
+  const int of_row = static_cast<int>(span % 10) * 2 - 1;
+  return of_row >= 0;
+}
+
+__device__ __forceinline__ bool is_spanned_2(unsigned int span) {
+  const int of_row = static_cast<int>(span % 10) * 2;
+  return of_row < 18;
+}
+
+// Writes a batch to its stage.
+__device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, const float* scales, int batch_index,
+                                            int thread) {
+  const bool is_turned = thread / 4 % 2 == 1;
+  if (is_piece(batch_index, thread)) {
+    const int unit = piece_of(batch_index, thread);
+    const unsigned int span = pixel_of(batch_index, thread);
+    const int pixel = static_cast<int>(span / 8 * 16 + span % 8 * 2);
+    store_span(to + input_place(pixel, unit), to + input_place(pixel + 1, unit), is_turned, words[0],
+               scales + unit * 8);
+  }
+  if (is_piece_2(batch_index, thread)) {
+    const int unit = piece_of_2(batch_index, thread);
+    const unsigned int span = pixel_of_2(batch_index, thread);
+    const float* own_scales = scales + (32 + unit * 8);
+    store_span_2(to + window_place(spanned_pixel(span), unit), to + window_place(spanned_pixel_2(span), unit),
+                 is_spanned(span), is_spanned_2(span), is_turned, words[1], own_scales);
+  }
 }
 
 // ---- Products ----
@@ -594,7 +668,7 @@ __device__ __forceinline__ float4 scan_slice(const float* __restrict__ from, int
 
 // (slice, channel): the largest finite magnitude in one slice of a channel of x, then of grad_y.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4_scan(const float* __restrict__ x,
+    convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_scan(const float* __restrict__ x,
                                                                const float* __restrict__ grad_y,
                                                                float* __restrict__ maxima, int batch) {
   const int thread = threadIdx.x;
@@ -732,7 +806,7 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4_add(const float* __restrict__ partial,
+    convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_add(const float* __restrict__ partial,
                                                               float* __restrict__ grad_weight) {
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (i < 27648) {
@@ -746,7 +820,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4(const float* __restrict__ x, const float* __restrict__ grad_y,
+    convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837(const float* __restrict__ x, const float* __restrict__ grad_y,
                                                           float* __restrict__ partial, const float* __restrict__ maxima,
                                                           int batch) {
   const int planes = batch * 16;
@@ -782,15 +856,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
               target.group * kGroupOut + target.first_out, kGroupOut - target.first_out, thread);
   int issued = 0;
   Words words;
-  // The first stages. One through registers comes as a whole.
+  // The first stages. What goes through registers comes as a whole.
   #pragma unroll 1
   for (; issued < 1; ++issued) {
     __syncthreads();  // the stage's pixels have been found
     if (issued < count) {
+      unsigned char* to = shared + issued * kStageBytes;
       #pragma unroll 1
       for (int part = 0; part < 4; ++part) {
-        bring_batch(words, source, table_of(shared, issued), part, thread);
-        store_batch(shared, words, scales, part, thread);
+        load_batch(words, source, table_of(shared, issued), part, thread);
+        store_batch(to, words, scales, part, thread);
       }
       if (issued + 1 < count) {
         image = next.image;
@@ -813,9 +888,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     #pragma unroll 1
     for (int strip = 0; strip < 4; ++strip) {
       if (more) {
-        bring_batch(words, source, table_of(shared, issued), strip, thread);
+        load_batch(words, source, table_of(shared, issued), strip, thread);
       }
       multiply_strip(acc, from, places, strip);
+      // Beside copies what was loaded before the first strip is written after the last one.
       if (more) {
         store_batch(to, words, scales, strip, thread);
       }
@@ -842,7 +918,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   store_block(sums, results, target, kd, partial, warp_in, warp_out, thread);
 }
 
-}  // namespace convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4_source
-using convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4_source::convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4_scan;
-using convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4_source::convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4_add;
-using convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4_source::convtgen_mma_grad_weight_grad_weight_cfc2e9f84f5d0fc4;
+}  // namespace convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_source
+using convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_source::convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_scan;
+using convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_source::convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_add;
+using convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_source::convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837;

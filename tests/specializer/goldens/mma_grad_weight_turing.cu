@@ -11,17 +11,17 @@
 //     shape (N 8, H 512, W 512, Cout 64), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 2359296 bytes, sums of slices of the positions
-//   kernel convtgen_mma_grad_weight_grad_weight_1893af5987e5d7ae
+//   kernel convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
 //     grid 72; block 256; shared 54272
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 54272)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 54272)
-//   kernel convtgen_mma_grad_weight_grad_weight_1893af5987e5d7ae_add
+//   kernel convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_add
 //     arguments const float* partial, unsigned short* grad_weight
 //     grid 128; block 256; shared 0
 
-namespace convtgen_mma_grad_weight_grad_weight_1893af5987e5d7ae_source {
+namespace convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_source {
 
 // ---- Device primitives ----
 
@@ -83,11 +83,11 @@ constexpr int kGroupOut = 64;
 constexpr long long kWeights = 32768ll;
 constexpr int kThreads = 256;
 constexpr int kWarpIn = 64;
-constexpr int kInputPixels = 64;
-constexpr int kPlanePixels = 64;
 constexpr int kInputPixelPitch = 272;
 constexpr int kWindowPixelPitch = 144;
-constexpr int kPixels = 128;
+constexpr int kPlaneSpans = 64;
+constexpr int kInputSpans = 64;
+constexpr int kSpans = 128;
 constexpr int kChannelPitch = 72;
 constexpr unsigned long long kOutside = 0xfffffff0ull;
 
@@ -215,6 +215,7 @@ __device__ __forceinline__ int window_place(int pixel, int piece) {
 }
 
 // Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.
+// A span's first pixel has the others beside it.
 struct Pixel {
   int image;
   int row;
@@ -227,25 +228,26 @@ __device__ __forceinline__ int images_before(int row) {
   return row >= 256 ? 1 : 0;
 }
 
-__device__ __forceinline__ Pixel input_pixel(unsigned int pixel, const Tile& tile, int planes) {
-  const int row = tile.row + static_cast<int>(pixel / 8);
+__device__ __forceinline__ Pixel input_pixel(unsigned int span, const Tile& tile, int planes) {
+  const int row = tile.row + static_cast<int>(span / 8);
   Pixel place;
   place.image = images_before(row);
   place.row = row - place.image * 256;
-  place.column = tile.column + static_cast<int>(pixel % 8);
+  place.column = tile.column + static_cast<int>(span % 8);
   place.is_inside = tile.image + place.image < planes && place.column < 256;
   return place;
 }
 
-// The same of grad_y.
-__device__ __forceinline__ Pixel window_pixel(unsigned int pixel, const Source& source, const Tile& tile, int planes) {
-  const int plane_index = static_cast<int>(pixel / kPlanePixels);
-  const unsigned int of_plane = pixel % kPlanePixels;
+// The same of grad_y. A span is of all planes of a row.
+__device__ __forceinline__ Pixel window_pixel(unsigned int span, const Source& source, const Tile& tile, int planes) {
+  const int plane_index = static_cast<int>(span / kPlaneSpans);
+  const unsigned int of_plane = span % kPlaneSpans;
   const int row = tile.row + static_cast<int>(of_plane / 8);
+  const int column = static_cast<int>(of_plane % 8);
   Pixel place;
   place.image = images_before(row);
   place.row = (row - place.image * 256) * 2 + plane_index + source.origin_h;
-  place.column = (tile.column + static_cast<int>(of_plane % 8)) * 2 + source.origin_w;
+  place.column = (tile.column + column) * 2 + source.origin_w;
   place.is_inside = tile.image + place.image < planes && static_cast<unsigned int>(place.row) < 512 &&
                     static_cast<unsigned int>(place.column) < 512;
   return place;
@@ -268,24 +270,25 @@ __device__ __forceinline__ unsigned char* table_of(unsigned char* shared, int st
   return shared + (kTableOffset + stage % 2 * kTableBytes);
 }
 
-// Finds the pixels of a stage: those of x, then those of the window. All threads share them.
+// Finds the pixels of a stage: those of x, then those of the window. All threads share them. An offset is odd where a
+// row ends within the span.
 __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& source, const Tile& tile, int thread,
                                             int planes) {
   #pragma unroll 1
-  for (int pixel = thread; pixel < kPixels; pixel += kThreads) {
-    const bool is_input = pixel < kInputPixels;
+  for (int span = thread; span < kSpans; span += kThreads) {
+    const bool is_input = span < kInputSpans;
     const Pixel place =
-        is_input ? input_pixel(pixel, tile, planes) : window_pixel(pixel - kInputPixels, source, tile, planes);
+        is_input ? input_pixel(span, tile, planes) : window_pixel(span - kInputSpans, source, tile, planes);
     bool is_inside = place.is_inside;
     const long long offset = is_input ? offset_of(place) : offset_of_2(place);
-    const unsigned long long found = is_inside ? static_cast<unsigned long long>(offset) * 2 : kOutside;
-    *reinterpret_cast<unsigned int*>(table + pixel * 4) = static_cast<unsigned int>(found);
+    unsigned long long found = is_inside ? static_cast<unsigned long long>(offset) * 2 : kOutside;
+    *reinterpret_cast<unsigned int*>(table + span * 4) = static_cast<unsigned int>(found);
   }
 }
 
 // What was found, in bytes.
-__device__ __forceinline__ unsigned long long pixel_offset(const unsigned char* table, int pixel) {
-  return *reinterpret_cast<const unsigned int*>(table + pixel * 4);
+__device__ __forceinline__ unsigned long long pixel_offset(const unsigned char* table, int span) {
+  return *reinterpret_cast<const unsigned int*>(table + span * 4);
 }
 
 // The elements of a pixel.
@@ -304,18 +307,25 @@ __device__ __forceinline__ const unsigned short* window_of(const Source& source,
 
 // ---- Through registers ----
 
-// A batch in registers, on its way to shared memory.
-using Words = unsigned int[6][8];
+// A batch in registers, on its way to shared memory: the words of each position of a turn. Of two elements of 16 bits
+// that were loaded together the first position has both.
+using Words = unsigned int[6][1][8];
 
-// Loads a unit's elements: zeros outside of the images and for channels that there are not. `step` is from a channel to
-// the next one.
-__device__ __forceinline__ void load_unit(unsigned int (&words)[8], const unsigned short* __restrict__ from,
-                                          bool is_inside) {
-  const uint4 vector = is_inside ? load_constant_16(from) : make_uint4(0, 0, 0, 0);
+// The same of whole units as they lie.
+__device__ __forceinline__ void load_wide(unsigned int (&words)[8], const unsigned short* __restrict__ from,
+                                          bool is_there) {
+  const uint4 vector = is_there ? load_constant_16(from) : make_uint4(0, 0, 0, 0);
   words[0] = vector.x;
   words[1] = vector.y;
   words[2] = vector.z;
   words[3] = vector.w;
+}
+
+// Loads a turn: a unit, or two of adjacent positions. `offset` is what was found of its pixel.
+__device__ __forceinline__ void load_turn(unsigned int (&words)[1][8], const unsigned short* __restrict__ first,
+                                          unsigned long long offset) {
+  const bool is_inside = offset != kOutside;
+  load_wide(words[0], at_pixel(first, offset), is_inside);
 }
 
 // Loads a batch of a stage.
@@ -329,16 +339,15 @@ __device__ __forceinline__ void load_batch(Words& words, const Source& source, i
     const bool is_there = is_piece();
     const int channel = piece_of(thread) * 8;
     const unsigned long long offset = is_there ? pixel_offset(table, pixel_of(turn, thread)) : kOutside;
-    load_unit(words[i], at_pixel(x + channel, offset), offset != kOutside);
+    load_turn(words[i], x + channel, offset);
   }
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int turn = i;
     const bool is_there = is_piece_2();
     const int channel = piece_of_2(thread) * 8;
-    const unsigned long long offset =
-        is_there ? pixel_offset(table, kInputPixels + pixel_of_2(turn, thread)) : kOutside;
-    load_unit(words[4 + i], at_pixel(grad_y + channel, offset), offset != kOutside);
+    const unsigned long long offset = is_there ? pixel_offset(table, kInputSpans + pixel_of_2(turn, thread)) : kOutside;
+    load_turn(words[4 + i], grad_y + channel, offset);
   }
 }
 
@@ -359,7 +368,8 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
     const int turn = i;
     if (is_piece()) {
       const int unit = piece_of(thread);
-      store_unit(to + input_place(pixel_of(turn, thread), unit), words[i]);
+      const unsigned int span = pixel_of(turn, thread);
+      store_unit(to + input_place(span, unit), words[i][0]);
     }
   }
   #pragma unroll
@@ -367,15 +377,10 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
     const int turn = i;
     if (is_piece_2()) {
       const int unit = piece_of_2(thread);
-      store_unit_2(to + window_place(pixel_of_2(turn, thread), unit), words[4 + i]);
+      const unsigned int span = pixel_of_2(turn, thread);
+      store_unit_2(to + window_place(span, unit), words[4 + i][0]);
     }
   }
-}
-
-// Brings a batch on its way: by copies, or to registers.
-__device__ __forceinline__ void bring_batch(Words& words, const Source& source, int image, const unsigned char* table,
-                                            int thread) {
-  load_batch(words, source, image, table, thread);
 }
 
 // ---- Products ----
@@ -518,7 +523,7 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_grad_weight_grad_weight_1893af5987e5d7ae_add(const float* __restrict__ partial,
+    convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_add(const float* __restrict__ partial,
                                                               unsigned short* __restrict__ grad_weight) {
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (i < 32768) {
@@ -532,7 +537,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_grad_weight_grad_weight_1893af5987e5d7ae(const unsigned short* __restrict__ x,
+    convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb(const unsigned short* __restrict__ x,
                                                           const unsigned short* __restrict__ grad_y,
                                                           float* __restrict__ partial, int batch) {
   const long long row_tiles = (static_cast<long long>(batch) * 256 + 7) / 8;
@@ -563,13 +568,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   int issued = 0;
   Words words;
-  // The first stages. One through registers comes as a whole.
+  // The first stages. What goes through registers comes as a whole.
   #pragma unroll 1
   for (; issued < 1; ++issued) {
     __syncthreads();  // the stage's pixels have been found
     if (issued < count) {
-      bring_batch(words, source, image, table_of(shared, issued), thread);
-      store_batch(shared, words, thread);
+      unsigned char* to = shared + issued * kStageBytes;
+      load_batch(words, source, image, table_of(shared, issued), thread);
+      store_batch(to, words, thread);
       if (issued + 1 < count) {
         image = next.image;
         find_pixels(table_of(shared, issued + 1), source, next, thread, batch);
@@ -588,9 +594,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     __syncthreads();
     const bool more = issued < count;
     if (more) {
-      bring_batch(words, source, image, table_of(shared, issued), thread);
+      load_batch(words, source, image, table_of(shared, issued), thread);
     }
     multiply_strip(acc, from, places, warp_k);
+    // Beside copies what was loaded before the first strip is written after the last one.
     if (more) {
       store_batch(to, words, thread);
     }
@@ -609,6 +616,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   store_block(acc[0], results, target, partial, warp_in, warp_k, thread);
 }
 
-}  // namespace convtgen_mma_grad_weight_grad_weight_1893af5987e5d7ae_source
-using convtgen_mma_grad_weight_grad_weight_1893af5987e5d7ae_source::convtgen_mma_grad_weight_grad_weight_1893af5987e5d7ae_add;
-using convtgen_mma_grad_weight_grad_weight_1893af5987e5d7ae_source::convtgen_mma_grad_weight_grad_weight_1893af5987e5d7ae;
+}  // namespace convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_source
+using convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_source::convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_add;
+using convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_source::convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb;
