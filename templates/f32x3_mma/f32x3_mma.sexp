@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "ca26ce6e1ad7e115b9b53875df59b04732d5b4a7d066543e3203fdc87b1ed32d")
+  (digest "2258eedf2a49e36d4be393363c09a0c8a203920684a7abe142f6b63ad149cf5c")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -157,6 +157,7 @@
   (primitive @43 acts void halves_of (uses) "// The halves of a word. Integer shifts and conversions of it would be two instructions; this is one.\n__device__ __forceinline__ void halves_of(unsigned int word, unsigned short& low, unsigned short& high) {\n  asm(\"mov.b32 {%0, %1}, %2;\" : \"=h\"(low), \"=h\"(high) : \"r\"(word));\n}")
   (primitive @48 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (primitive @55 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @63 computes "unsigned int" float_to_tf32 (uses) "// A float as products of tf32 read it, which ignore the 13 low bits. Rounds to nearest even. sm_90 and later;\n// on others ties are rounded away from zero.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rn.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
   (file "device/warp.h")
   (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
   (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
@@ -700,7 +701,20 @@
     (do @6 (= (. tile m_y) 0))
     (do @7 (= (. tile m_x) (static_cast int (- at (* image of_image)))))
     (return @8 tile))
-  (function @27 device Tile square_tile
+  (function @28 device Tile plane_tile
+    (comment "Of a plane's sequence, the place so many positions before the tile's: none are of the planes before and after it.")
+    (attributes "__forceinline__")
+    (argument int index)
+    (argument int before)
+    (argument (const int) tiles_x)
+    (argument (const int) tiles_d)
+    (declare @1 Tile tile)
+    (do @2 (= (. tile image) (/ (/ index tiles_x) tiles_d)))
+    (do @3 (= (. tile plane) (% (/ index tiles_x) tiles_d)))
+    (do @4 (= (. tile m_y) 0))
+    (do @5 (= (. tile m_x) (- (* (% index tiles_x) kPositions) before)))
+    (return @6 tile))
+  (function @37 device Tile square_tile
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -714,7 +728,7 @@
     (do @6 (= (. tile m_y) (+ kFirstH (* (% (/ index tiles_x) tiles_y) P::tile_h))))
     (do @7 (= (. tile m_x) (+ kFirstW (* (% index tiles_x) P::tile_w))))
     (return @8 tile))
-  (function @39 device Tile staged_tile
+  (function @49 device Tile staged_tile
     (comment "The tile's first staged pixel, as a place of its own.")
     (attributes "__forceinline__")
     (argument int index)
@@ -724,14 +738,18 @@
     (argument (const int) in_w)
     (argument (const int) out_d)
     (declare @2 Tile tile)
-    (if @3 kFlat
+    (if @3 (&& kFlat kVolume)
       (then
-        (do @4 (= tile (call flat_tile index (+ (? (> kHaloH 0) (* kHaloH kRowPitch) 0) kHaloW) in_h in_w))))
+        (do @4 (= tile (call plane_tile index (+ (? (> kHaloH 0) (* kHaloH kRowPitch) 0) kHaloW) tiles_x out_d))))
       (else
-        (do @6 (= tile (call square_tile index tiles_y tiles_x out_d)))
-        (do @7 (= (. tile m_y) (- (+ (* kInputStrideH (- (. tile m_y) kFirstH)) kFirstH) kHaloH)))
-        (do @8 (= (. tile m_x) (- (+ (* kInputStrideW (- (. tile m_x) kFirstW)) kFirstW) (+ kHaloW kSkew))))))
-    (return @10 tile))
+        (if @5 kFlat
+          (then
+            (do @6 (= tile (call flat_tile index (+ (? (> kHaloH 0) (* kHaloH kRowPitch) 0) kHaloW) in_h in_w))))
+          (else
+            (do @8 (= tile (call square_tile index tiles_y tiles_x out_d)))
+            (do @9 (= (. tile m_y) (- (+ (* kInputStrideH (- (. tile m_y) kFirstH)) kFirstH) kHaloH)))
+            (do @10 (= (. tile m_x) (- (+ (* kInputStrideW (- (. tile m_x) kFirstW)) kFirstW) (+ kHaloW kSkew))))))))
+    (return @12 tile))
   (file "f32x3_mma.cu")
   (section @33 "Staging")
   (file "mma_window/stage_weights.h")
@@ -783,13 +801,13 @@
       (declare @4 (const int) pixel (* (call place_of thread i) kPlacePixels))
       (declare @5 (const int) at (? kFlat (+ (. tile m_x) pixel) 0)
         (trail "in the sequence"))
-      (declare @6 (const int) image (? kFlat (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
+      (declare @6 (const int) image (? (&& kFlat (! kVolume)) (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
       (declare @7 (const int) iy (? kFlat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (. tile m_y) (/ pixel kStagedColumns))))
       (declare @8 (const int) ix (? kFlat (% at (+ in_w kGapW)) (+ (. tile m_x) (% pixel kStagedColumns))))
-      (declare @9 (const bool) inside (&& (call is_place thread i) (? kFlat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w)))))
-      (declare @11 (const "long long") first (* (* (* (* (static_cast "long long" image) P::in_channels) in_d) in_h) in_w))
-      (declare @12 (const "long long") of_pixel (+ (* (static_cast "long long" iy) in_w) ix))
-      (do @13 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::in_channels 1))) (- 1))))))
+      (declare @9 (const bool) inside (&& (call is_place thread i) (? (&& kFlat kVolume) (&& (&& (&& (>= at 0) (< at (* (+ in_h kGapH) (+ in_w kGapW)))) (< iy in_h)) (< ix in_w)) (? kFlat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w))))))
+      (declare @13 (const "long long") first (* (* (* (* (static_cast "long long" image) P::in_channels) in_d) in_h) in_w))
+      (declare @14 (const "long long") of_pixel (+ (* (static_cast "long long" iy) in_w) ix))
+      (do @15 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::in_channels 1))) (- 1))))))
   (file "staging.h")
   (alias @12 Values (array (array float kVector) kPlaces)
     (comment "A k-block's input of a thread: a unit of each of its places."))

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "db167296fc4c608c2e01560ec544ced4db9b4ba83ece73250d874f7dbf89b867")
+  (digest "fcc3536673e8e9194bf77d45b732a856468d7e41f1f82d9b7f2b7bb463f030dd")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -102,6 +102,7 @@
   (primitive @43 acts void halves_of (uses) "// The halves of a word. Integer shifts and conversions of it would be two instructions; this is one.\n__device__ __forceinline__ void halves_of(unsigned int word, unsigned short& low, unsigned short& high) {\n  asm(\"mov.b32 {%0, %1}, %2;\" : \"=h\"(low), \"=h\"(high) : \"r\"(word));\n}")
   (primitive @48 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (primitive @55 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @63 computes "unsigned int" float_to_tf32 (uses) "// A float as products of tf32 read it, which ignore the 13 low bits. Rounds to nearest even. sm_90 and later;\n// on others ties are rounded away from zero.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rn.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
   (file "device/template.h")
   (function @13 constexpr int ceil_div
     (argument int a)
@@ -289,28 +290,28 @@
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @53 device "unsigned int" operand
-    (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.")
+  (function @49 device "unsigned int" operand
+    (comment "A staged word as a product takes it: tf32 is rounded.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
-    (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (call fmaf (call __uint_as_float (& word 0xff800000u)) 0.00048828125f (call __uint_as_float word))) word)))
-  (function @60 device "unsigned int" low_halves
+    (return @1 (? (== P::type kWgmmaTf32) (call float_to_tf32 (call __uint_as_float word)) word)))
+  (function @54 device "unsigned int" low_halves
     (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 0xffffu) (<< b 16))))
-  (function @63 device "unsigned int" high_halves
+  (function @57 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 0xffff0000u))))
-  (function @68 device "unsigned int" word_of
+  (function @62 device "unsigned int" word_of
     (comment "The word of a float, or of two elements of 16 bits.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) values)
     (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (at values 0)) (call pair (at values 0) (at values 1)))))
-  (function @73 device void store_together
+  (function @67 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -340,7 +341,7 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @100 device void store_piece
+  (function @94 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)

@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "71f13d3a7f5965ae11f61342530a2e83920a454b877e663ce66bbcb8be80ec87")
+  (digest "09e9e349cf152bb9dfd9303f741b614fc4a8bcb82a8c29aadc5e2ec56d56c704")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -354,6 +354,7 @@
   (primitive @43 acts void halves_of (uses) "// The halves of a word. Integer shifts and conversions of it would be two instructions; this is one.\n__device__ __forceinline__ void halves_of(unsigned int word, unsigned short& low, unsigned short& high) {\n  asm(\"mov.b32 {%0, %1}, %2;\" : \"=h\"(low), \"=h\"(high) : \"r\"(word));\n}")
   (primitive @48 computes "unsigned int" floats_to_half2 (uses) "// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (primitive @55 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
+  (primitive @63 computes "unsigned int" float_to_tf32 (uses) "// A float as products of tf32 read it, which ignore the 13 low bits. Rounds to nearest even. sm_90 and later;\n// on others ties are rounded away from zero.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rn.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
   (file "device/element.h")
   (constant @12 bool kIsFloat (== (sizeof P::Element) 4))
   (function @15 device "unsigned int" pair
@@ -395,28 +396,28 @@
         (return @2 (call __float_as_uint value)))
       (else
         (return @4 value))))
-  (function @53 device "unsigned int" operand
-    (comment "A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.")
+  (function @49 device "unsigned int" operand
+    (comment "A staged word as a product takes it: tf32 is rounded.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
-    (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (call fmaf (call __uint_as_float (& word 0xff800000u)) 0.00048828125f (call __uint_as_float word))) word)))
-  (function @60 device "unsigned int" low_halves
+    (return @1 (? (== P::type kWgmmaTf32) (call float_to_tf32 (call __uint_as_float word)) word)))
+  (function @54 device "unsigned int" low_halves
     (comment "The low or the high halves of two words in one.")
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (& a 0xffffu) (<< b 16))))
-  (function @63 device "unsigned int" high_halves
+  (function @57 device "unsigned int" high_halves
     (attributes "__forceinline__")
     (argument "unsigned int" a)
     (argument "unsigned int" b)
     (return @1 (| (>> a 16) (& b 0xffff0000u))))
-  (function @68 device "unsigned int" word_of
+  (function @62 device "unsigned int" word_of
     (comment "The word of a float, or of two elements of 16 bits.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) values)
     (return @1 (? (== P::type kWgmmaTf32) (call __float_as_uint (at values 0)) (call pair (at values 0) (at values 1)))))
-  (function @73 device void store_together
+  (function @67 device void store_together
     (comment "Stores adjacent elements, aligned to all of them, in one piece: nobody reads them while the kernel runs.")
     (attributes "inline")
     (argument (pointer P::Element) to)
@@ -446,7 +447,7 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @100 device void store_piece
+  (function @94 device void store_piece
     (comment "Stores adjacent elements from shared memory in one piece.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
@@ -639,7 +640,20 @@
     (do @6 (= (. tile m_y) 0))
     (do @7 (= (. tile m_x) (static_cast int (- at (* image of_image)))))
     (return @8 tile))
-  (function @27 device Tile square_tile
+  (function @28 device Tile plane_tile
+    (comment "Of a plane's sequence, the place so many positions before the tile's: none are of the planes before and after it.")
+    (attributes "__forceinline__")
+    (argument int index)
+    (argument int before)
+    (argument (const int) tiles_x)
+    (argument (const int) tiles_d)
+    (declare @1 Tile tile)
+    (do @2 (= (. tile image) (/ (/ index tiles_x) tiles_d)))
+    (do @3 (= (. tile plane) (% (/ index tiles_x) tiles_d)))
+    (do @4 (= (. tile m_y) 0))
+    (do @5 (= (. tile m_x) (- (* (% index tiles_x) kPositions) before)))
+    (return @6 tile))
+  (function @37 device Tile square_tile
     (attributes "__forceinline__")
     (argument int index)
     (argument (const int) tiles_y)
@@ -653,7 +667,7 @@
     (do @6 (= (. tile m_y) (+ kFirstH (* (% (/ index tiles_x) tiles_y) P::tile_h))))
     (do @7 (= (. tile m_x) (+ kFirstW (* (% index tiles_x) P::tile_w))))
     (return @8 tile))
-  (function @39 device Tile staged_tile
+  (function @49 device Tile staged_tile
     (comment "The tile's first staged pixel, as a place of its own.")
     (attributes "__forceinline__")
     (argument int index)
@@ -663,14 +677,18 @@
     (argument (const int) in_w)
     (argument (const int) out_d)
     (declare @2 Tile tile)
-    (if @3 kFlat
+    (if @3 (&& kFlat kVolume)
       (then
-        (do @4 (= tile (call flat_tile index (+ (? (> kHaloH 0) (* kHaloH kRowPitch) 0) kHaloW) in_h in_w))))
+        (do @4 (= tile (call plane_tile index (+ (? (> kHaloH 0) (* kHaloH kRowPitch) 0) kHaloW) tiles_x out_d))))
       (else
-        (do @6 (= tile (call square_tile index tiles_y tiles_x out_d)))
-        (do @7 (= (. tile m_y) (- (+ (* kInputStrideH (- (. tile m_y) kFirstH)) kFirstH) kHaloH)))
-        (do @8 (= (. tile m_x) (- (+ (* kInputStrideW (- (. tile m_x) kFirstW)) kFirstW) (+ kHaloW kSkew))))))
-    (return @10 tile))
+        (if @5 kFlat
+          (then
+            (do @6 (= tile (call flat_tile index (+ (? (> kHaloH 0) (* kHaloH kRowPitch) 0) kHaloW) in_h in_w))))
+          (else
+            (do @8 (= tile (call square_tile index tiles_y tiles_x out_d)))
+            (do @9 (= (. tile m_y) (- (+ (* kInputStrideH (- (. tile m_y) kFirstH)) kFirstH) kHaloH)))
+            (do @10 (= (. tile m_x) (- (+ (* kInputStrideW (- (. tile m_x) kFirstW)) kFirstW) (+ kHaloW kSkew))))))))
+    (return @12 tile))
   (file "mma_gemm.cu")
   (section @101 "Staging")
   (file "mma_window/stage_weights.h")
@@ -741,13 +759,13 @@
       (declare @4 (const int) pixel (* (call place_of thread i) kPlacePixels))
       (declare @5 (const int) at (? kFlat (+ (. tile m_x) pixel) 0)
         (trail "in the sequence"))
-      (declare @6 (const int) image (? kFlat (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
+      (declare @6 (const int) image (? (&& kFlat (! kVolume)) (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
       (declare @7 (const int) iy (? kFlat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (. tile m_y) (/ pixel kStagedColumns))))
       (declare @8 (const int) ix (? kFlat (% at (+ in_w kGapW)) (+ (. tile m_x) (% pixel kStagedColumns))))
-      (declare @9 (const bool) inside (&& (call is_place thread i) (? kFlat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w)))))
-      (declare @11 (const "long long") first (* (* (* (* (static_cast "long long" image) P::in_channels) in_d) in_h) in_w))
-      (declare @12 (const "long long") of_pixel (+ (* (static_cast "long long" iy) in_w) ix))
-      (do @13 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::in_channels 1))) (- 1))))))
+      (declare @9 (const bool) inside (&& (call is_place thread i) (? (&& kFlat kVolume) (&& (&& (&& (>= at 0) (< at (* (+ in_h kGapH) (+ in_w kGapW)))) (< iy in_h)) (< ix in_w)) (? kFlat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w))))))
+      (declare @13 (const "long long") first (* (* (* (* (static_cast "long long" image) P::in_channels) in_d) in_h) in_w))
+      (declare @14 (const "long long") of_pixel (+ (* (static_cast "long long" iy) in_w) ix))
+      (do @15 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::in_channels 1))) (- 1))))))
   (file "window/staging.h")
   (section @30 "Asynchronous copies")
   (function @33 device int copied_channel
