@@ -191,7 +191,8 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const double stages = std::ceil(static_cast<double>(tiles_of(f, b)) / static_cast<double>(b.slices));
   const double waited = b.copy_bytes > 0 ? 0 : f.factors.mma_grad_weight_latency * c.number(kOwnStrips);
   const double outputs = c.number(kTaps) * static_cast<double>(b.block_in * b.block_out);
-  const double block = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_grad_weight_wait / (warps * at_once)) +
+  const double hidden = b.copy_bytes > 0 && b.stages == 2 ? f.factors.mma_grad_weight_two_stages : 1;
+  const double block = stages * hidden * (cycles_of(f.target, stage) * (1 + f.factors.mma_grad_weight_wait / (warps * at_once)) +
                                  (f.factors.mma_grad_weight_stage + waited) / at_once) +
                        outputs * f.factors.mma_grad_weight_output / 128 +
                        stored_sectors(f, b, outputs) * 32 / f.target.sm.l2_bytes_per_cycle;
