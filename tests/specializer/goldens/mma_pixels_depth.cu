@@ -91,6 +91,15 @@ __device__ __forceinline__ void mma_k8_tf32(float (&d)[4], const unsigned int (&
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// A float as products of tf32 read it, rounded to nearest, ties away from zero, as cvt.rna.tf32 does.
+//
+// A product ignores the 13 low bits. What is added is half of the last bit that it reads: the value's sign and exponent
+// times 2^-11. Infinities stay, and a NaN is NaN in the bits that are read, whatever its payload. What rounds to 2^128
+// becomes infinite; denormals, which have no exponent, are truncated. Two instructions.
+__device__ __forceinline__ unsigned int float_to_tf32(float value) {
+  return __float_as_uint(fmaf(__uint_as_float(__float_as_uint(value) & 0xff800000u), 0.00048828125f, value));
+}
+
 #endif
 
 // ---- Constants ----
@@ -128,9 +137,9 @@ __device__ int floor_mod(int a) {
 
 // ---- Elements ----
 
-// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
+// A staged word as a product takes it: tf32 is rounded.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
-  return __float_as_uint(fmaf(__uint_as_float(word & 0xff800000u), 0.00048828125f, __uint_as_float(word)));
+  return float_to_tf32(__uint_as_float(word));
 }
 
 // The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.

@@ -150,6 +150,14 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned lon
   return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));
 }
 
+// A float as products of tf32 read it, which ignore the 13 low bits. Rounds to nearest even. sm_90 and later;
+// on others ties are rounded away from zero.
+__device__ __forceinline__ unsigned int float_to_tf32(float value) {
+  unsigned int bits;
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+
 // Gives back the registers of each thread of this warpgroup beyond 88. Collective.
 __device__ __forceinline__ void setmaxnreg_decrease_88() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
@@ -207,9 +215,9 @@ __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned l
 
 // ---- Elements ----
 
-// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
+// A staged word as a product takes it: tf32 is rounded.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
-  return __float_as_uint(fmaf(__uint_as_float(word & 0xff800000u), 0.00048828125f, __uint_as_float(word)));
+  return float_to_tf32(__uint_as_float(word));
 }
 
 // ---- Packing ----

@@ -142,6 +142,14 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, i
   return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
 }
 
+// A float as products of tf32 read it, which ignore the 13 low bits. Rounds to nearest even. sm_90 and later;
+// on others ties are rounded away from zero.
+__device__ __forceinline__ unsigned int float_to_tf32(float value) {
+  unsigned int bits;
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+
 // Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
 __device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
@@ -203,9 +211,9 @@ constexpr int kBarrierOffset = 164864;     // mbarriers
 
 // ---- Elements ----
 
-// A staged word as a product takes it. tf32: rounded to nearest, ties away from zero, in the bits that a product reads.
+// A staged word as a product takes it: tf32 is rounded.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
-  return __float_as_uint(fmaf(__uint_as_float(word & 0xff800000u), 0.00048828125f, __uint_as_float(word)));
+  return float_to_tf32(__uint_as_float(word));
 }
 
 // ---- Packing ----

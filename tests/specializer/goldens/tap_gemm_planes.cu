@@ -1,5 +1,5 @@
 // conv_transpose3d 64 -> 32; kernel 3x3x3; stride 2x2x2; padding 1x1x1; output_padding 1x1x1; input ?x12x16x24; dtype f16; compute f16; layout nhwc; directions grad_input
-// grad_input for sm_90a. Template tap_gemm: a block makes 128 inputs of 64 channels; 27 taps; 145.1 KiB shared.
+// grad_input for sm_90a. Template tap_gemm: a block makes 256 inputs of 64 channels; 27 taps; 225.1 KiB shared.
 // Launch
 //   sizes: batch, in_depth 12, in_height 16, in_width 24; out_depth 24, out_height 32, out_width 48
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
@@ -14,21 +14,21 @@
 //   tensor maps: by cuTensorMapEncodeTiled, interleave none, L2 promotion 128 bytes
 //     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
 //     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
-//   tensor map grad_y_map of grad_y: f16, sizes (32, 48, 32, 24, batch), byte pitches (64, 3072, 98304, 2359296), box (32, 7, 15, 9, 1), element strides (1, 2, 2, 2, 1), swizzle 64, fill zero
-//   kernel convtgen_tap_gemm_grad_input_dae0975c60e94d8f_pack
+//   tensor map grad_y_map of grad_y: f16, sizes (32, 48, 32, 24, batch), byte pitches (64, 3072, 98304, 2359296), box (32, 15, 15, 9, 1), element strides (1, 2, 2, 2, 1), swizzle 64, fill zero
+//   kernel convtgen_tap_gemm_grad_input_d9729a4c25c96db5_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 27; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_tap_gemm_grad_input_dae0975c60e94d8f
+//   kernel convtgen_tap_gemm_grad_input_d9729a4c25c96db5
 //     arguments TensorMap grad_y_map, const unsigned char* packed, unsigned short* grad_x, int batch
-//     grid 4 * min(30, 36 * batch); block 288; cluster 4 by the source; shared 148608
+//     grid min(132, 18 * batch); block 288; shared 230528
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 148608)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 148608)
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 230528)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 230528)
 //     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:
 //       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait
 
-namespace convtgen_tap_gemm_grad_input_dae0975c60e94d8f_source {
+namespace convtgen_tap_gemm_grad_input_d9729a4c25c96db5_source {
 
 // ---- Device primitives ----
 
@@ -72,18 +72,14 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
+// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
-}
-
-// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.
-__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {
-  asm volatile(
-      "{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; "
-      "}" ::"r"(shared_address(barrier)),
-      "r"(rank)
-      : "memory");
 }
 
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
@@ -94,28 +90,6 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
                  : "r"(shared_address(barrier)), "r"(parity)
                  : "memory");
   }
-}
-
-// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.
-__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  do {
-    asm volatile(
-        "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-        : "=r"(complete)
-        : "r"(shared_address(barrier)), "r"(parity)
-        : "memory");
-  } while (complete == 0);
-}
-
-// Comes to the cluster's barrier without waiting; what this thread wrote before is visible to whom cluster_wait()s.
-__device__ __forceinline__ void cluster_arrive() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
-
-// Waits until all threads of the cluster have arrived in this phase; acquires.
-__device__ __forceinline__ void cluster_wait() {
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
 // Lets the launch behind this one begin, as soon as all blocks have said so or ended.
@@ -143,14 +117,12 @@ __device__ __forceinline__ void tensor_load_5d(void* to, const TensorMap& map, u
       : "memory");
 }
 
-// The same to the blocks of the cluster in `blocks`, as tensor_load_multicast_1d() does it.
-__device__ __forceinline__ void bulk_load_multicast(void* to, const void* from, unsigned int bytes,
-                                                    unsigned long long* barrier, unsigned short blocks) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
-      "%4;" ::"r"(shared_address(to)),
-      "l"(from), "r"(bytes), "r"(shared_address(barrier)), "h"(blocks)
-      : "memory");
+// Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
+__device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   shared_address(to)),
+               "l"(from), "r"(bytes), "r"(shared_address(barrier))
+               : "memory");
 }
 
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
@@ -226,19 +198,19 @@ __device__ __forceinline__ void wgmma_m64n64k16_f16_ss(float (&d)[32], unsigned 
 
 constexpr int kThreads = 288;
 constexpr int kTaps = 27;
-constexpr int kImagePositions = 32;
-constexpr int kBoxPositions = 128;
+constexpr int kImagePositions = 64;
+constexpr int kBoxPositions = 256;
+constexpr int kBoxRows = 320;
 constexpr int kFirstTaps = 18;
 constexpr int kSwizzle = 64;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kBoxBytes = 10240;
-constexpr int kInputBytes = 10240;
+constexpr int kBoxBytes = 20480;
+constexpr int kInputBytes = 20480;
 constexpr int kWeightBytes = 4096;
-constexpr int kSharedWeightBytes = 1024;  // that each block of a cluster copies
-constexpr int kStageBytes = 18432;
-constexpr int kBarrierOffset = 147456;
+constexpr int kStageBytes = 28672;
+constexpr int kBarrierOffset = 229376;
 constexpr long long kPackedTileBytes = 110592ll;
 
 // ---- Elements ----
@@ -277,7 +249,7 @@ __device__ __forceinline__ void pack(const unsigned short* __restrict__ weight, 
 
 // Packs the weights by N tile, tap and k-block: rows of output channels, one for each input channel of the tile.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_tap_gemm_grad_input_dae0975c60e94d8f_pack(const unsigned short* __restrict__ weight,
+    convtgen_tap_gemm_grad_input_d9729a4c25c96db5_pack(const unsigned short* __restrict__ weight,
                                                        unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
@@ -289,7 +261,7 @@ extern "C" __global__ void __launch_bounds__(256)
 __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
   for (int stage = 0; stage < 8; ++stage) {
     mbarrier_init(&full[stage], 1);
-    mbarrier_init(&empty[stage], 32);
+    mbarrier_init(&empty[stage], 8);
   }
 }
 
@@ -313,29 +285,28 @@ struct Boxes {
 };
 
 __device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
-  return {box / boxes.across / boxes.down, box / boxes.across % boxes.down * 8, box % boxes.across * 4};
+  return {box / boxes.across / boxes.down, box / boxes.across % boxes.down * 8, box % boxes.across * 8};
 }
 
 // Releases a stage to the producers of all blocks that write to it, behind the warp's wait for its products.
 __device__ __forceinline__ void release_to_cluster(unsigned long long* empty, int lane) {
-  if (lane < 4) {
-    mbarrier_arrive_remote(empty, lane);
+  if (lane < 1) {
+    mbarrier_arrive(empty);
   }
 }
 
 // ---- Producer ----
 
 // Copies the block's part of a tap's weights, to all blocks of the cluster.
-__device__ __forceinline__ void copy_weights(unsigned char* to, const unsigned char* from, unsigned long long* full,
-                                             int rank) {
-  bulk_load_multicast(to + rank * kSharedWeightBytes, from + rank * kSharedWeightBytes, kSharedWeightBytes, full, 15);
+__device__ __forceinline__ void copy_weights(unsigned char* to, const unsigned char* from, unsigned long long* full) {
+  bulk_load(to, from, kWeightBytes, full);
 }
 
 // Copies all stages of a tile, by one warp: each lane brings a box, the first one also the block's part of the weights.
 // Bytes may arrive before they are expected: the stage is not full before the first lane's arrival.
 __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap& grad_y_map,
                                           const unsigned char* weights, unsigned long long* full,
-                                          unsigned long long* empty, const Place& place, int lane, int rank, int& stage,
+                                          unsigned long long* empty, const Place& place, int lane, int& stage,
                                           unsigned int& parity) {
   const int plane = place.image % 3 * 8 - 1;
   const int row = place.row * 2 - 1;
@@ -347,13 +318,13 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
     const int tap_row = row + tap / 3 % 3;
     const int tap_column = column + tap % 3;
     unsigned char* to = shared + stage * kStageBytes;
-    mbarrier_wait_cluster(&empty[stage], parity);
+    mbarrier_wait(&empty[stage], parity);
     if (lane == 0) {
       const int taps = tap < 9 ? 2 : 1;
       mbarrier_arrive_expect(&full[stage], kInputBytes + taps * kWeightBytes);
       #pragma unroll 1
       for (int i = 0; i < taps; ++i) {
-        copy_weights(to + kInputBytes + i * kWeightBytes, weights + (tap + i * 18) * kWeightBytes, &full[stage], rank);
+        copy_weights(to + kInputBytes + i * kWeightBytes, weights + (tap + i * 18) * kWeightBytes, &full[stage]);
       }
     }
     if (lane < 1) {
@@ -366,14 +337,19 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
 
 // ---- Products ----
 
-using Accumulators = float[1][32];
+using Accumulators = float[2][32];
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
 __device__ __forceinline__ void pin(Accumulators& acc) {
   #pragma unroll
-  for (int i = 0; i < 32; ++i) {
-    wgmma_pin(acc[0][i]);
+  for (int i = 0; i < 64; ++i) {
+    wgmma_pin(acc[i / 32][i % 32]);
   }
+}
+
+// The rows of a stage before a row of the tile, a multiple of 64: boxes have more of them.
+__device__ int rows_before(int row) {
+  return row / kBoxPositions * kBoxRows + row % kBoxPositions;
 }
 
 // The same of a stage that so many taps of the depth share: each begins at another plane.
@@ -386,9 +362,13 @@ __device__ __forceinline__ void multiply_shared_stage(Accumulators& acc, const u
   for (int tap = 0; tap < 2; ++tap) {
     #pragma unroll
     for (int k_step = 0; k_step < 2; ++k_step) {
-      wgmma_m64n64k16_f16_ss(acc[0], wgmma_descriptor_move(a, tap * 2048 + k_step * 32),
-                             wgmma_descriptor_move(b, tap * kWeightBytes + k_step * 32),
-                             tap + k_step > 0 ? 1 : accumulate);
+      #pragma unroll
+      for (int tile = 0; tile < 2; ++tile) {
+        wgmma_m64n64k16_f16_ss(acc[tile],
+                               wgmma_descriptor_move(a, (rows_before(tile * 128) + tap * 64) * kSwizzle + k_step * 32),
+                               wgmma_descriptor_move(b, tap * kWeightBytes + k_step * 32),
+                               tap + k_step > 0 ? 1 : accumulate);
+      }
     }
   }
   wgmma_commit();
@@ -403,8 +383,11 @@ __device__ __forceinline__ void multiply_shared_stage_2(Accumulators& acc, const
   wgmma_fence();
   #pragma unroll
   for (int k_step = 0; k_step < 2; ++k_step) {
-    wgmma_m64n64k16_f16_ss(acc[0], wgmma_descriptor_move(a, k_step * 32), wgmma_descriptor_move(b, k_step * 32),
-                           k_step > 0 ? 1 : accumulate);
+    #pragma unroll
+    for (int tile = 0; tile < 2; ++tile) {
+      wgmma_m64n64k16_f16_ss(acc[tile], wgmma_descriptor_move(a, rows_before(tile * 128) * kSwizzle + k_step * 32),
+                             wgmma_descriptor_move(b, k_step * 32), k_step > 0 ? 1 : accumulate);
+    }
   }
   wgmma_commit();
   wgmma_wait(1);
@@ -448,13 +431,13 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
   unsigned int first = warp * 16 + lane / 4;
   wgmma_pin_operand(first);
   #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int m = half * 8 + static_cast<int>(first);
+  for (int half = 0; half < 4; ++half) {
+    const int m = half / 2 * 128 + half % 2 * 8 + static_cast<int>(first);
     const Place place = place_of(first_box + m / kBoxPositions, boxes);
     const int image = place.image / 3;
     const int plane = place.image % 3 * 4 + m % kBoxPositions / kImagePositions;
-    const int row = place.row + m / 4 % 8;
-    const int column = place.column + m % 4;
+    const int row = place.row + m / 8 % 8;
+    const int column = place.column + m % 8;
     if (image < batch && row < 16 && column < 24) {
       unsigned short* to =
           grad_x + (((static_cast<long long>(image) * 12 + plane) * 16 + row) * 24 + column) * 64 + channel;
@@ -463,7 +446,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
         float values[8];
         #pragma unroll
         for (int v = 0; v < 8; ++v) {
-          values[v] = acc[0][i / 2 + v / 2 * 4 + half * 2 + v % 2];
+          values[v] = acc[half / 2][i / 2 + v / 2 * 4 + half % 2 * 2 + v % 2];
         }
         store_global_16(to + i,
                         make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
@@ -475,18 +458,16 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
 
 // ---- Kernel ----
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(4, 1, 1)
-    convtgen_tap_gemm_grad_input_dae0975c60e94d8f(__grid_constant__ const TensorMap grad_y_map,
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    convtgen_tap_gemm_grad_input_d9729a4c25c96db5(__grid_constant__ const TensorMap grad_y_map,
                                                   const unsigned char* packed, unsigned short* __restrict__ grad_x,
                                                   int batch) {
-  const Boxes boxes = {2, 6};
+  const Boxes boxes = {2, 3};
   const int all_boxes = batch * 3 * boxes.down * boxes.across;
   // A cluster makes tiles of the same input channels, of positions that follow one another. Those that have the same
   // positions are made together.
-  const int tiles = (all_boxes + 3) / 4;
-  const int rank = blockIdx.x % 4;
-  const int first_tile = blockIdx.x / 4;
-  const int next_tile = gridDim.x / 4;
+  const int first_tile = blockIdx.x;
+  const int next_tile = gridDim.x;
 
   unsigned char* shared = shared_align(shared_memory(), 1024);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
@@ -495,8 +476,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(4, 1,
     init_stages(full, empty);
     fence_mbarrier_init();
   }
-  cluster_arrive();
-  cluster_wait();
+  __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
   const int lane = threadIdx.x % 32;
@@ -504,29 +484,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(4, 1,
   if (warp >= 8) {
     grid_dependency_wait();  // the weights are packed
     unsigned int parity = 1;
-    for (int tile = first_tile; tile < tiles; tile += next_tile) {
-      const Place place = place_of(tile * 4 + rank + lane, boxes);
-      copy_tile(shared, grad_y_map, packed, full, empty, place, lane, rank, stage, parity);
+    for (int tile = first_tile; tile < all_boxes; tile += next_tile) {
+      const Place place = place_of(tile + lane, boxes);
+      copy_tile(shared, grad_y_map, packed, full, empty, place, lane, stage, parity);
     }
   } else {
     unsigned int parity = 0;
     Accumulators acc = {};
-    for (int tile = first_tile; tile < tiles; tile += next_tile) {
+    for (int tile = first_tile; tile < all_boxes; tile += next_tile) {
       pin(acc);
       multiply_shared_stages(acc, shared, full, empty, warp / 4, lane, stage, parity);
       multiply_shared_stages_2(acc, shared, full, empty, warp / 4, lane, stage, parity);
       wgmma_wait(0);
       pin(acc);
       release_to_cluster(&empty[stage == 0 ? 7 : stage - 1], lane);
-      store_tile(acc, grad_x, tile * 4 + rank, boxes, warp, lane, batch);
+      store_tile(acc, grad_x, tile, boxes, warp, lane, batch);
     }
   }
-  // No block ends while others send to it.
-  __syncwarp();
-  cluster_arrive();
-  cluster_wait();
 }
 
-}  // namespace convtgen_tap_gemm_grad_input_dae0975c60e94d8f_source
-using convtgen_tap_gemm_grad_input_dae0975c60e94d8f_source::convtgen_tap_gemm_grad_input_dae0975c60e94d8f_pack;
-using convtgen_tap_gemm_grad_input_dae0975c60e94d8f_source::convtgen_tap_gemm_grad_input_dae0975c60e94d8f;
+}  // namespace convtgen_tap_gemm_grad_input_d9729a4c25c96db5_source
+using convtgen_tap_gemm_grad_input_d9729a4c25c96db5_source::convtgen_tap_gemm_grad_input_d9729a4c25c96db5_pack;
+using convtgen_tap_gemm_grad_input_d9729a4c25c96db5_source::convtgen_tap_gemm_grad_input_d9729a4c25c96db5;
