@@ -503,7 +503,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int warp_n = thread / 32 / P::warps_m;
   const int position = warp_m * kWarpRows + lane % 16;
   const int swapped = (lane / 16 ^ swap_of(position)) * 16;
-  const int weight_offset = kInputBytes + warp_n * (kWarpChannels * 32) + lane * 16;
+  const int weight_offset = kInputBytes + warp_n * (kParts * kWarpChannels * 32) + lane * 16;
 
 #pragma unroll 1
   for (int index = blockIdx.x / kNTiles; index < kPhases * tiles; index += next_tile) {

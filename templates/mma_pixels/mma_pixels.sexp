@@ -1,5 +1,5 @@
 (program mma_pixels
-  (digest "351d29a8feabe1606524380ff1d0c7123f0d295a48e447da881b3a43251755df")
+  (digest "32aed976dfc67f33d1253f9143a73c54eb04491743b8aba117d5ee48ba7e71d1")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -1350,7 +1350,7 @@
     (declare @47 (const int) warp_n (/ (/ thread 32) P::warps_m))
     (declare @48 (const int) position (+ (* warp_m kWarpRows) (% lane 16)))
     (declare @49 (const int) swapped (* (^ (/ lane 16) (call swap_of position)) 16))
-    (declare @50 (const int) weight_offset (+ (+ kInputBytes (* warp_n (* kWarpChannels 32))) (* lane 16)))
+    (declare @50 (const int) weight_offset (+ (+ kInputBytes (* warp_n (* (* kParts kWarpChannels) 32))) (* lane 16)))
     (blank @50)
     (for @53 (pragma "unroll 1") (declare @53 int index (/ (. blockIdx x) kNTiles)) (< index (* kPhases tiles)) (+= index next_tile)
       (declare @54 (const int) phase (? (== kPhases 1) 0 (? kPhasesTogether (% index kPhases) (/ index tiles))))
