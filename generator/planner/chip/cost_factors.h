@@ -71,7 +71,7 @@ namespace convtgen {
   FACTOR(halo_launches, 0, "launches of a call: 0 where halo_measured has their time too") \
   FACTOR(halo_measured, 2.804, "median of measured / predicted, NCHW") \
   FACTOR(halo_measured_nhwc, 1.926, "the same with channels last") \
-  FACTOR(halo_measured_volumes, 1.3, "the same of volumes in both layouts") \
+  FACTOR(halo_measured_volumes, 1.4, "the same of volumes in both layouts") \
   FACTOR(halo_products_nhwc, 1.15, "times as long as they need that products take, channels last") \
   FACTOR(halo_l2_copies, 0.535, "share of the L2 bytes' time that weights and asynchronous copies take") \
   FACTOR(halo_l2_registers, 1.849, "the same of input that comes through registers") \
@@ -81,7 +81,6 @@ namespace convtgen {
   FACTOR(halo_epilogue_outputs, 4.8, "of a tile's epilogue, for each output of a thread") \
   FACTOR(halo_epilogue_shown, 0.3125, "share of the epilogue that products do not hide, with ping-pong consumers") \
   FACTOR(halo_narrow_stores, 1.605, "times as long as a store of 16 bytes that narrower ones take") \
-  FACTOR(halo_volume_stores, 1.4, "the same of sectors of which single stores of volumes write a part") \
   FACTOR(roll_row, 291.9, "behind an input row: outputs are stored, the accumulators move up") \
   FACTOR(roll_staged_epilogue, 100, "of a row's outputs through shared memory") \
   FACTOR(roll_alone, 500, "of storing that no products hide, where one row is staged and not two") \

@@ -136,7 +136,7 @@ double store_factor(const Facts& f, const Block& b, Constants& of_block) {
   if (f.layer.dimensions == 3 && phases > 1 && b.store == 1) {
     // A warp's store has eight positions of a phase: their sectors, and one more where they begin within one.
     const double written = static_cast<double>(8 * bytes);
-    return f.factors.halo_volume_stores * (written * static_cast<double>(phases) + 32) / written;
+    return (written * static_cast<double>(phases) + 32) / written;
   }
   return std::max(1.0, 32 / adjacent) *
          (b.store < std::min(phases, of_block[kVector]) ? f.factors.halo_narrow_stores : 1.0);

@@ -778,7 +778,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int warp_n = thread / 64;
   const int position = warp_m * kWarpRows + lane % 16;
   const int swapped = ((lane / 16) ^ (position % 8)) * 16;
-  const int weight_offset = kInputBytes + warp_n * 1024 + lane * 16;
+  const int weight_offset = kInputBytes + warp_n * 2048 + lane * 16;
 
   #pragma unroll 1
   for (int index = blockIdx.x / 4; index < tiles; index += next_tile) {
