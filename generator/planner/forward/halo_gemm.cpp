@@ -134,9 +134,8 @@ double store_factor(const Facts& f, const Block& b, Constants& of_block) {
   const std::int64_t phases = of_block[kPhaseColumns];
   const auto adjacent = static_cast<double>((of_block[kPhaseBlocks] > 1 ? 2 : b.part_w == 8 ? 8 : 16) * phases * bytes);
   if (f.layer.dimensions == 3 && phases > 1 && b.store == 1) {
-    // A warp's store has eight positions of a phase: their sectors, and one more where they begin within one.
-    const double written = static_cast<double>(8 * bytes);
-    return (written * static_cast<double>(phases) + 32) / written;
+    // A warp's store has eight positions of a phase. Counted are the sectors that these touch, wherever they begin.
+    return static_cast<double>(7 * phases * bytes + 32) / static_cast<double>(8 * bytes);
   }
   return std::max(1.0, 32 / adjacent) *
          (b.store < std::min(phases, of_block[kVector]) ? f.factors.halo_narrow_stores : 1.0);
