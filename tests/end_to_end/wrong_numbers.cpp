@@ -98,7 +98,7 @@ constexpr Change kScales[] = {
 };
 
 constexpr Change kRounding[] = {
-    {"all truncated", R"(\b0\.00048828125f(?=, __uint_as_float\(word\)))", "(MUTANT ? 0 : $&)"},
+    {"all truncated", R"(float_to_tf32\(__uint_as_float\(word\)\))", "(MUTANT ? word : $&)"},
     {"weights truncated", R"(= operand\((__float_as_uint\([^;]*\)|parts\[0\])\);)", "= MUTANT ? $1 : operand($1);"},
 };
 
@@ -139,7 +139,7 @@ constexpr Change kChannelScales[] = {
 // Of the gradient of the weights. `grad_weight_gemm` writes x in vectors of four positions, `grad_weight_rows` to
 // `input`.
 constexpr Change kGradientRounding[] = {
-    {"all truncated", R"(\b0\.00048828125f(?=, __uint_as_float\(word\)))", "(MUTANT ? 0 : $&)"},
+    {"all truncated", R"(float_to_tf32\(__uint_as_float\(word\)\))", "(MUTANT ? word : $&)"},
     {"x truncated", R"((input \+ [^;=]*= |c\) \* 16\) = )operand\(([^;]*)\);)", "$1(MUTANT ? $2 : operand($2));"},
     {"grad_y truncated", R"((window \+ [^;=]*= |c\) \* (?!16\))\w+\) = )operand\(([^;]*)\);)",
      "$1(MUTANT ? $2 : operand($2));"},
