@@ -106,8 +106,8 @@ std::vector<Planned> sample_of(const std::vector<Planned>& all, std::size_t coun
   return taken;
 }
 
-/// Runs the lines' plans, beside first ones those of which a class was shown less often than `most` times. Returns the
-/// classes.
+/// Runs the lines' first plans, and others that show a class which plans before showed less often than `most` times.
+/// Returns the classes.
 std::set<std::string> run(const std::vector<Planned>& lines, const Shows& shows = its_mode,
                           int most = std::numeric_limits<int>::max()) {
   struct Job {
