@@ -79,7 +79,9 @@ std::vector<Planned> planned(std::vector<NetLine> lines) {
 /// What a plan shows: its mode, or in a short run its template with the compute mode, and with the layout.
 using Shows = std::function<std::vector<std::string>(const Layer&, const Plan&)>;
 
-std::vector<std::string> its_mode(const Layer& layer, const Plan& plan) { return {mode_of(layer, plan)}; }
+std::vector<std::string> its_mode(const Layer& layer, const Plan& plan) {
+  return {mode_of(layer, plan)};
+}
 
 std::vector<std::string> parts_of_mode(const std::string& mode) {
   const std::size_t compute = mode.find(' ') + 1;

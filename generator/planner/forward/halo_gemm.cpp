@@ -31,10 +31,10 @@ constexpr std::int64_t kMostPlaces = 8;
 constexpr std::int64_t kMostCopiedPlaces = 32;
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK_AND_FACTS(window::WindowFacts, (flat, false), (tile_d, 1), (tile_h, 8), (tile_w, 8), (part_w, 8), (block_n, 8),
-               (adjacent_channels, 1), (store, 1), (phase_rows, 1), (block_k, 16), (stages, 3), (prefetch_stages, 1),
-               (producers, 128), (copy_bytes, 16), (vector, 1), (fused_phases, true), (resident, false),
-               (ping_pong, false));
+CONVTGEN_BLOCK_AND_FACTS(window::WindowFacts, (flat, false), (tile_d, 1), (tile_h, 8), (tile_w, 8), (part_w, 8),
+                         (block_n, 8), (adjacent_channels, 1), (store, 1), (phase_rows, 1), (block_k, 16), (stages, 3),
+                         (prefetch_stages, 1), (producers, 128), (copy_bytes, 16), (vector, 1), (fused_phases, true),
+                         (resident, false), (ping_pong, false));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, kHaloW, kFirstH, kFirstW, kBeyondH,

@@ -40,11 +40,11 @@ constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 constexpr std::int64_t kLeastOfVolumes = 4;  // channels of groups, which no others make products of
 
 /// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK_AND_FACTS(FactsOf, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), (warps_in, 1), (warps_out, 1),
-               (warps_taps, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1), (tile_columns, 16), (strip, 1),
-               (along_row, false), (stages, 2), (copy_bytes, 16), (copies_in, true), (copies_out, true),
-               (wide_in, false), (wide_out, false), (span, 1), (slices, 1), (promote_stages, 0), (scan_slices, 1),
-               (bias_slices, 1));
+CONVTGEN_BLOCK_AND_FACTS(FactsOf, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), (warps_in, 1),
+                         (warps_out, 1), (warps_taps, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1),
+                         (tile_columns, 16), (strip, 1), (along_row, false), (stages, 2), (copy_bytes, 16),
+                         (copies_in, true), (copies_out, true), (wide_in, false), (wide_out, false), (span, 1),
+                         (slices, 1), (promote_stages, 0), (scan_slices, 1), (bias_slices, 1));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceBlocks, kHaloH, kPeriodW, kOuterTaps,
@@ -192,8 +192,9 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const double waited = b.copy_bytes > 0 ? 0 : f.factors.mma_grad_weight_latency * c.number(kOwnStrips);
   const double outputs = c.number(kTaps) * static_cast<double>(b.block_in * b.block_out);
   const double hidden = b.copy_bytes > 0 && b.stages == 2 ? f.factors.mma_grad_weight_two_stages : 1;
-  const double block = stages * hidden * (cycles_of(f.target, stage) * (1 + f.factors.mma_grad_weight_wait / (warps * at_once)) +
-                                 (f.factors.mma_grad_weight_stage + waited) / at_once) +
+  const double block = stages * hidden *
+                           (cycles_of(f.target, stage) * (1 + f.factors.mma_grad_weight_wait / (warps * at_once)) +
+                            (f.factors.mma_grad_weight_stage + waited) / at_once) +
                        outputs * f.factors.mma_grad_weight_output / 128 +
                        stored_sectors(f, b, outputs) * 32 / f.target.sm.l2_bytes_per_cycle;
   const double sum_bytes = b.slices > 1 ? 8 * slices * c.number(kWeights) : 0;  // written and read again
