@@ -159,9 +159,12 @@ TEST(Convert, FloatToTf32RoundsToNearestEven) {
   const auto got = narrow<unsigned>("float_to_tf32", from);
   ASSERT_EQ(got.size(), from.size());
   for (std::size_t i = 0; i < from.size(); ++i) {
+    if (std::isnan(from[i])) {
+      ASSERT_EQ(got[i], 0x7fffffffU);
+      continue;
+    }
     const auto want = static_cast<float>(rounded(from[i], 11, -136, 128));
-    ASSERT_EQ(got[i], std::isnan(from[i]) ? 0x7fffffffU : std::bit_cast<std::uint32_t>(want))
-        << "of " << from[i] << ", bits " << got[i];
+    ASSERT_EQ(got[i], std::bit_cast<std::uint32_t>(want)) << "of " << from[i] << ", bits " << got[i];
   }
 }
 
