@@ -27,10 +27,10 @@ namespace {
 
 #ifdef CONVTGEN_SANITIZED
 constexpr std::uint64_t kLayers = 8;
-constexpr std::uint64_t kParts = kQuestionParts / 10;
+constexpr std::uint64_t kParts = kQuestionParts / 20;
 #else
 constexpr std::uint64_t kLayers = 10;
-constexpr std::uint64_t kParts = kQuestionParts / 5;
+constexpr std::uint64_t kParts = kQuestionParts / 10;
 #endif
 constexpr int kRunsOfAClass = 1;         // but a layer's first plan runs whatever others showed
 constexpr std::size_t kFailedParts = 4;  // a run has one

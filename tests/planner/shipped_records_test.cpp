@@ -13,6 +13,7 @@
 #include "generator/planner/candidates.h"
 #include "generator/planner/chip/chip_code.h"
 #include "tests/planner/problems.h"
+#include "tests/sample/sample.h"
 
 namespace convtgen {
 namespace {
@@ -107,6 +108,10 @@ TEST(ShippedRecords, ThoseThatShipAreTakenByThePlanner) {
       problem.target.chip = record.chip;
       EXPECT_EQ(shipped_record(problem), record) << "another record of this layer stands before it";
       ASSERT_EQ(record.measured.size(), 1u) << "not the fastest alone";
+      // A run plans a quarter of the layers.
+      if (testing::hash_of(testing::test_seed() + record.layer) % 4 != 0 && !testing::tests_all()) {
+        continue;
+      }
       const Plan first = plan(problem).value().front();
       ASSERT_TRUE(first.recorded) << "stale: the planner has no such plan: " << record.measured[0].plan;
       EXPECT_EQ(plan_json(first), record.measured[0].plan);

@@ -15,6 +15,7 @@
 #include "generator/planner/predict.h"
 #include "tests/end_to_end/random_layers.h"
 #include "tests/planner/problems.h"
+#include "tests/sample/sample.h"
 #include "tests/template_facts/facts.h"
 
 namespace convtgen {
@@ -108,8 +109,14 @@ TEST_P(ReasonsOfDirection, AreTrueOfRandomLayers) {
   convtgen::testing::LayerSource source(20261124);
   int compared = 0;
   const int layers = direction == Direction::kForward ? 3000 : direction == Direction::kGradInput ? 400 : 1500;
+  // A run takes every third.
+  const std::uint64_t parts = convtgen::testing::tests_all() ? 1 : 3;
+  const std::uint64_t part = convtgen::testing::hash_of(convtgen::testing::test_seed()) % parts;
   for (int i = 0; i < layers; ++i) {
     Problem problem{source.next().layer, direction, target_named("sm_90a").value()};
+    if (static_cast<std::uint64_t>(i) % parts != part) {
+      continue;
+    }
     if (direction != Direction::kForward) {
       problem.layer.fuse.clear();
       problem.layer.directions = {direction};
@@ -140,7 +147,7 @@ TEST_P(ReasonsOfDirection, AreTrueOfRandomLayers) {
       }
     }
   }
-  EXPECT_GT(compared, direction == Direction::kForward ? 100 : direction == Direction::kGradInput ? 50 : 3);
+  EXPECT_GT(compared, direction == Direction::kForward ? 20 : direction == Direction::kGradInput ? 10 : 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Directions, ReasonsOfDirection,
