@@ -45,6 +45,17 @@ def signal(batch, channels, length, kernel, stride, padding=0, output_padding=0,
                        bias, batch, 1, length), is_flat=True)
 
 
+def volume(batch, channels, size, kernel, stride, padding=0, output_padding=0, dilation=1, groups=1, bias=False):
+    """size: (depth, height, width); a number stands for all axes, here and in what follows."""
+    depth, height, width = triple(size)
+    return Drawn(Layer("", *channels, triple(kernel), triple(stride), triple(padding), triple(output_padding), triple(dilation),
+                       groups, bias, batch, height, width, depth))
+
+
+def triple(value):
+    return list(value) if isinstance(value, (tuple, list)) else [value] * 3
+
+
 def _frame(c):
     """Height and width of a picture that a network gets: square ones for training, others for use."""
     return c.any((256, 256), (512, 512), (384, 384), (224, 224), (320, 320), (640, 640), (480, 640), (512, 1024),
