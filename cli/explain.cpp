@@ -8,6 +8,7 @@
 
 #include "cli/architectures.h"
 #include "cli/command.h"
+#include "cli/explanation.h"
 #include "cli/layers.h"
 #include "cli/progress.h"
 #include "cli/records.h"
@@ -36,29 +37,17 @@ struct ExplainOptions {
   std::string chip;
   bool planned = false;
   InputOption input;
-  bool parameters = false;
+  ExplainDetail detail;
+  bool json = false;
   bool no_compile = false;
+  std::vector<std::string> diff;  // none, or two
+
+  /// Whether --diff has two architectures; else layers.
+  [[nodiscard]] bool compares_architectures() const {
+    return diff.size() == 2 &&
+           std::ranges::all_of(diff, [](const auto& word) { return target_named(word).has_value(); });
+  }
 };
-
-void print_row(std::string_view word, std::string_view text) {
-  fmt::print("  {:<11} {}\n", word, text);
-}
-
-std::string value_text(const ParameterValue& value) {
-  struct Printer {
-    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
-    std::string operator()(std::int64_t number) const { return fmt::format("{}", number); }
-    std::string operator()(double number) const { return fmt::format("{}", number); }
-    std::string operator()(const TypeName& type) const { return type.spelling; }
-    std::string operator()(const std::vector<std::int64_t>& list) const {
-      return fmt::format("{{{}}}", fmt::join(list, ", "));
-    }
-    std::string operator()(const std::vector<double>& list) const {
-      return fmt::format("{{{}}}", fmt::join(list, ", "));
-    }
-  };
-  return std::visit(Printer{}, value);
-}
 
 std::string registers_text(CubinMaker& maker, const PlannedLayer& layer, bool no_compile) {
   if (no_compile) {
@@ -98,30 +87,28 @@ std::string assumed_text(const Layer& layer) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// One printed line; plans that would print the same line share it.
-struct CandidateLine {
-  std::string text;
-  int plans = 1;
-  bool is_chosen = false;  // one of them
-};
-
 /// The least that a call takes where nothing is in a cache; 0 where it is not known.
 double floor_of(const Problem& problem, const InputSizes& sizes) {
   const Result<Shape> shape = shape_of(problem.layer, sizes);
   return shape ? cost_of(problem, *shape).floor_seconds : 0;
 }
 
+/// At these sizes, at least the floor: cost models are fitted to measured times, some of which caches have made
+/// shorter.
+std::optional<double> prediction_of(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
+  const auto seconds = predict(problem, plan, sizes);
+  return seconds ? std::optional(std::max(*seconds, floor_of(problem, sizes))) : std::nullopt;
+}
+
 /// What the cost model says of a plan at these sizes, what was measured before convtgen shipped, and what tuning has
 /// measured here, by chip.
-std::string candidate_text(const Problem& problem, const Plan& plan, const InputSizes& sizes,
-                           const std::vector<TuningRecord>& records) {
-  std::string times;
-  if (const auto seconds = predict(problem, plan, sizes)) {
-    // Cost models are fitted to measured times, some of which caches have made shorter than the floor.
-    times += fmt::format("{} predicted; ", seconds_text(std::max(*seconds, floor_of(problem, sizes))));
-  }
+ExplainedPlans explained(const Problem& problem, const Plan& plan, const InputSizes& sizes,
+                         const std::vector<TuningRecord>& records) {
+  ExplainedPlans out = {.template_name = plan.template_name,
+                        .summary = plan.summary,
+                        .predicted_seconds = prediction_of(problem, plan, sizes)};
   if (plan.recorded && plan.recorded->origin == RecordOrigin::kShipped) {
-    times += fmt::format("{} on {}, as shipped; ", seconds_text(plan.recorded->seconds), plan.recorded->chip);
+    out.measured.emplace_back(fmt::format("on {}, as shipped", plan.recorded->chip), plan.recorded->seconds);
   }
   for (const TuningRecord& record : records) {
     if (record_key(record).hex() != record_key(problem, record.chip).hex()) {
@@ -129,10 +116,10 @@ std::string candidate_text(const Problem& problem, const Plan& plan, const Input
     }
     const auto measured = std::ranges::find(record.measured, plan_json(plan), &Measurement::plan);
     if (measured != record.measured.end()) {
-      times += fmt::format("{} on {}; ", seconds_text(1e-3 * measured->milliseconds), record.chip);
+      out.measured.emplace_back(fmt::format("on {}", record.chip), 1e-3 * measured->milliseconds);
     }
   }
-  return fmt::format("{}: {}{}", plan.template_name, times, plan.summary);
+  return out;
 }
 
 /// Whose records choose the plan: --chip's; else those of this machine's GPU of that architecture; else those of the
@@ -152,95 +139,70 @@ std::string chip_of(const ExplainOptions& options, const std::vector<TuningRecor
   return tuned_chips(records, problem).front();
 }
 
+std::string text_of_time(const ExplainedPlans& plans) {
+  return plans.predicted_seconds ? seconds_text(*plans.predicted_seconds) : "";
+}
+
 /// What could run, and why the other templates can't.
-void print_candidates(const ExplainOptions& options, const PlannedLayer& planned, const InputSizes& sizes,
-                      const std::vector<TuningRecord>& records) {
-  const Result<Candidates> all = candidates(planned.problem, options.planned ? Records::kNone : Records::kShipped);
+void add_candidates(Explanation& to, bool planned, const InputSizes& sizes, const std::vector<TuningRecord>& records) {
+  const Problem& problem = to.planned.problem;
+  const Result<Candidates> all = candidates(problem, planned ? Records::kNone : Records::kShipped);
   if (!all) {
     return;  // there would be no planned layer
   }
-  std::vector<CandidateLine> lines;
+  const std::string chosen = plan_json(to.planned.plan);
   for (const Plan& each : all->plans) {
-    std::string text = candidate_text(planned.problem, each, sizes, records);
-    auto line = std::ranges::find(lines, text, &CandidateLine::text);
-    if (line == lines.end()) {
-      line = lines.insert(line, {.text = std::move(text)});
+    ExplainedPlans line = explained(problem, each, sizes, records);
+    line.is_chosen = plan_json(each) == chosen;
+    const auto prints_alike = [&](const ExplainedPlans& other) {
+      return other.template_name == line.template_name && other.summary == line.summary &&
+             other.measured == line.measured && text_of_time(other) == text_of_time(line);
+    };
+    const auto known = std::ranges::find_if(to.candidates, prints_alike);
+    if (known == to.candidates.end()) {
+      to.candidates.push_back(std::move(line));
     } else {
-      ++line->plans;
+      ++known->plans;
+      known->is_chosen |= line.is_chosen;
     }
-    line->is_chosen |= plan_json(each) == plan_json(planned.plan);
   }
-  std::string_view word = "candidates";
-  for (const CandidateLine& line : lines) {
-    print_row(word, fmt::format("{} {}{}", line.is_chosen ? '*' : ' ', line.text,
-                                line.plans > 1 ? fmt::format(" ({} plans)", line.plans) : ""));
-    word = "";
-  }
-  word = "refused";
   for (const Refusal& refusal : all->refusals) {
-    print_row(word, fmt::format("{}: {}", refusal.template_name, refusal.reason));
-    word = "";
+    to.refusals.push_back({std::string(refusal.template_name), refusal.reason});
   }
 }
 
-/// What a call costs at these sizes.
-Exit print_cost(const PlannedLayer& planned, const SizedLayer& sized, bool is_assumed) {
-  const auto failed = [&](const Error& error) {
-    if (is_assumed) {  // not an error of the layer
-      print_row("cost", fmt::format("not known at the sizes that are assumed: {}", error.message));
-      return Exit::kOk;
-    }
-    print_layer_error(planned.name, error);
-    return Exit::kWrong;
-  };
+/// What a call takes at these sizes. Errors: there is no such call.
+Result<ExplainedCall> call_of(const PlannedLayer& planned, const SizedLayer& sized) {
   const Result<Shape> shape = shape_of(sized.layer, sized.sizes);
   if (!shape) {
-    return failed(shape.error());
+    return std::unexpected(shape.error());
   }
-  print_row("shapes",
-            shapes_text(sized.layer, *shape, planned.problem.direction));
+  ExplainedCall call = {.shapes = shapes_text(sized.layer, *shape, planned.problem.direction)};
   if (shape->output_elements == 0) {
-    print_row("launch", "none: the batch is empty");
-    return Exit::kOk;
+    return call;
   }
   const Result<std::int64_t> blocks = grid_blocks(planned.problem, planned.plan, *shape);
   if (!blocks) {
-    return failed(blocks.error());
+    return std::unexpected(blocks.error());
   }
-  print_row("launch", fmt::format("{} blocks of {} threads", *blocks, planned.plan.launch.main().threads));
-  const Cost cost = cost_of(planned.problem, *shape);
-  print_row("flops", fmt::format("{}flop (a multiply-add is two)", count_text(cost.flops)));
-  print_row("bytes", fmt::format("{} (each tensor once)", bytes_text(cost.bytes)));
-  const Target& target = planned.problem.target;
-  print_row("floor", fmt::format("{} on {} ({}, {}): {}", seconds_text(cost.floor_seconds), target.architecture,
-                                 target.board, target.rates == RateSource::kMeasured ? "measured" : "data sheet",
-                                 cost.memory_bound
-                                     ? "its tensors, each moved once to or from memory; a cache may save some of that"
-                                     : "its arithmetic at the rate that large products reach"));
-  return Exit::kOk;
+  call.blocks = *blocks;
+  call.threads = planned.plan.launch.main().threads;
+  call.cost = cost_of(planned.problem, *shape);
+  return call;
 }
 
-/// "26 KiB", "4 KiB for each position of all output images".
-std::string amount_text(const Amount& bytes) {
-  std::string text = bytes.constant > 0 || bytes.factor == 0 ? bytes_text(static_cast<double>(bytes.constant)) : "";
-  if (bytes.factor > 0) {
-    text += fmt::format("{}{} times {}", text.empty() ? "" : " and ", bytes_text(static_cast<double>(bytes.factor)),
-                        words_of(bytes.per));
-  }
-  return text;
-}
-
-Exit explain(const ExplainOptions& options) {
-  Exit exit = Exit::kOk;
+/// Of each layer, direction and architecture. What can't be explained has been printed, and is in `exit`.
+std::vector<Explanation> explanations_of(const ExplainOptions& options, Exit& exit) {
   auto layers = load_layers(options.source, exit);
   if (!layers) {
-    return exit;
+    return {};
   }
   for (NamedLayer& layer : *layers) {
     Result<SizedLayer> sized = apply_input(layer.layer, options.input);
     if (!sized && !options.input.text.empty()) {
       print_layer_error(layer.name, sized.error());
-      return Exit::kUsage;
+      exit = Exit::kUsage;
+      return {};
     }
     if (sized) {
       layer.layer = sized->layer;
@@ -256,7 +218,7 @@ Exit explain(const ExplainOptions& options) {
   for (const std::string& architecture : options.architectures) {
     auto more = plan_layers(*layers, options.direction, architecture, planner, exit);
     if (!more) {
-      return exit;
+      return {};
     }
     for (PlannedLayer& each : *more) {
       each.problem.target = planned_for(each.problem.target, chip_of(options, records, each.problem));
@@ -264,42 +226,87 @@ Exit explain(const ExplainOptions& options) {
     std::ranges::move(*more, std::back_inserter(planned));
   }
   CubinMaker maker(store);
-  bool first = true;
-  for (const PlannedLayer& layer : planned) {
-    if (!first) {
-      fmt::print("\n");
-    }
-    first = false;
-    fmt::print("{}\n", bold(stdout, layer.name));
-    print_row("layer", canonical_form(layer.problem.layer));
-    print_row("template", fmt::format("{}, {}, for {}", layer.plan.template_name, name_of(layer.problem.direction),
-                                      layer.problem.target.architecture));
-    print_row("tile", layer.plan.summary);
-    print_row("why", layer.plan.reason);
-    print_row("record", record_text(layer.plan, options.planned));
-    for (const PassedOver& passed : layer.passed_over) {
-      print_row("passed over", fmt::format("{}: {}", passed.description, passed.reason));
-    }
+  std::vector<Explanation> explanations;
+  for (PlannedLayer& layer : planned) {
     const Result<SizedLayer> given = apply_input(layer.problem.layer, options.input);
     const SizedLayer sized = given ? *given : SizedLayer{layer.problem.layer, planned_sizes(layer.problem.layer)};
-    if (!given) {
-      print_row("assumed", fmt::format("{}, which the layer leaves open; --input says otherwise",
-                                       assumed_text(layer.problem.layer)));
+    Explanation each;
+    each.name = layer.name;
+    each.planned = std::move(layer);
+    const PlannedLayer& own = each.planned;
+    each.record = record_text(own.plan, options.planned);
+    each.assumed = given ? "" : assumed_text(own.problem.layer);
+    each.predicted_seconds = prediction_of(own.problem, own.plan, sized.sizes);
+    add_candidates(each, options.planned, sized.sizes, records);
+    if (options.detail.all || !options.diff.empty() || options.json) {
+      each.registers = registers_text(maker, own, options.no_compile);
     }
-    print_candidates(options, layer, sized.sizes, records);
-    print_row("registers", registers_text(maker, layer, options.no_compile));
-    print_row("shared", fmt::format("{} a block", bytes_text(static_cast<double>(layer.source.main().shared_bytes))));
-    for (const Region& region : layer.source.recipe.regions) {
-      print_row("workspace", fmt::format("{} for {}", amount_text(region.bytes), region.what));
+    if (auto call = call_of(own, sized)) {
+      each.call = *std::move(call);
+    } else if (given) {
+      print_layer_error(own.name, call.error());
+      each.call_problem = fmt::format("not known: {}", call.error().message);
+      exit = worse(exit, Exit::kWrong);
+    } else {  // not an error of the layer
+      each.call_problem = fmt::format("not known at the sizes that are assumed: {}", call.error().message);
     }
-    print_row("source",
-              fmt::format("{} lines, kernel {}", std::ranges::count(layer.source.text, '\n'), layer.source.symbol));
-    exit = worse(exit, print_cost(layer, sized, !given));
-    if (options.parameters) {
-      for (const auto& [name, value] : layer.plan.parameters) {
-        print_row("", fmt::format("{} = {}", name, value_text(value)));
+    explanations.push_back(std::move(each));
+  }
+  return explanations;
+}
+
+/// Whether an explanation is one of the two that are compared.
+bool is_of(const Explanation& explanation, const std::string& word) {
+  return explanation.planned.layer == word || explanation.planned.problem.target.architecture == word;
+}
+
+/// Compares two architectures for each layer and direction, or two layers for each architecture and direction.
+Exit print_differences(const ExplainOptions& options, const std::vector<Explanation>& explanations) {
+  bool first = true;
+  for (const Explanation& one : explanations) {
+    for (const Explanation& other : explanations) {
+      const Problem& a = one.planned.problem;
+      const Problem& b = other.planned.problem;
+      const bool alike = options.compares_architectures() ? one.planned.layer == other.planned.layer
+                                                          : a.target.architecture == b.target.architecture;
+      if (a.direction == b.direction && alike && is_of(one, options.diff[0]) && is_of(other, options.diff[1])) {
+        fmt::print("{}", first ? "" : "\n");
+        first = false;
+        print_difference(one, other, options.detail);
       }
     }
+  }
+  if (first) {
+    print_error(
+        fmt::format("--diff: '{}' and '{}' are neither two layers of these files with a direction in common nor "
+                    "two architectures",
+                    options.diff[0], options.diff[1]));
+    return Exit::kUsage;
+  }
+  return Exit::kOk;
+}
+
+Exit explain(ExplainOptions options) {
+  if (options.compares_architectures()) {
+    options.architectures = options.diff;
+  }
+  Exit exit = Exit::kOk;
+  const std::vector<Explanation> explanations = explanations_of(options, exit);
+  if (explanations.empty()) {
+    return exit;
+  }
+  if (!options.diff.empty()) {
+    return worse(exit, print_differences(options, explanations));
+  }
+  if (options.json) {
+    fmt::print("{}", json_of(explanations));
+    return exit;
+  }
+  bool first = true;
+  for (const Explanation& each : explanations) {
+    fmt::print("{}", first ? "" : "\n");
+    first = false;
+    print_explanation(each, options.detail);
   }
   return exit;
 }
@@ -319,8 +326,18 @@ void add_explain(CLI::App& app, Exit& exit) {
       ->type_name("NAME");
   add_planned_option(*verb, options->planned);
   add_input_option(*verb, options->input);
-  verb->add_flag("--parameters", options->parameters, "Also every parameter of the template.");
-  verb->add_flag("--no-compile", options->no_compile, "Don't compile to count registers, which takes a while.");
+  verb->add_flag("--all", options->detail.all,
+                 "Also all candidates, and what the kernel and a call consist of: registers, shared memory, workspace, "
+                 "source, shapes, launch, work.");
+  verb->add_flag("--parameters", options->detail.parameters, "Also every parameter of the template.");
+  CLI::Option* json = verb->add_flag("--json", options->json, "All of it as an array of JSON objects.");
+  verb->add_option("--diff", options->diff,
+                   "What differs between two architectures, or between two layers of the files.")
+      ->expected(2)
+      ->type_name("A B")
+      ->excludes(json);
+  verb->add_flag("--no-compile", options->no_compile,
+                 "With --all or --diff: don't compile to count registers, which takes a while.");
   verb->footer(R"(
 The plan is the one that the API takes: by a tuning record of the chip in the store, else by one that ships, else as
 the planner thinks best.
@@ -328,6 +345,7 @@ Of the candidates, '*' marks the one that is taken. Sizes that a layer leaves op
 Registers are counted by compiling with NVRTC, where it is found; all else needs neither CUDA nor a GPU.
 Examples:
   convtgen explain layers.convt --arch sm_80
+  convtgen explain layers.convt --layer up --diff sm_80 sm_90a
   convtgen explain layers.convt --layer up --input 8x64x64 --parameters)");
   verb->callback([options, &exit] { exit = explain(*options); });
 }

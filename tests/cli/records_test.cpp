@@ -82,7 +82,7 @@ TEST_F(RecordsTest, ExplainTakesTheStoresThenTheShippedOnes) {
   const Problem problem = problem_for("sm_90a");
   import({record_of(problem, "Another GPU", 2), record_of(problem, "Fake GPU", 3)});
   const auto explain = [&](std::vector<std::string> more, const std::string& driver = "/nowhere/driver") {
-    more.insert(more.begin(), {"explain", "--no-compile"});
+    more.insert(more.begin(), {"explain", "--all", "--no-compile"});
     const Outcome outcome = run(std::move(more), driver);
     EXPECT_EQ(outcome.exit, 0) << outcome.err;
     return outcome.out;
@@ -108,7 +108,7 @@ TEST_F(RecordsTest, ExplainTakesTheStoresThenTheShippedOnes) {
 TEST_F(RecordsTest, ThoseOfAnOlderChipsKernelsOnANewerOneAreApart) {
   const Problem problem = problem_for("sm_80");
   import({record_of(problem, "Fake GPU as sm_80", 3)});
-  const std::vector<std::string> explain = {"explain", "--no-compile", "-e", kTuned, "--arch", "sm_80"};
+  const std::vector<std::string> explain = {"explain", "--all", "--no-compile", "-e", kTuned, "--arch", "sm_80"};
   EXPECT_THAT(run(explain).out, HasSubstr("record      none: the planner's first plan\n"));
   EXPECT_THAT(run(explain, CONVTGEN_FAKE_DRIVER).out, HasSubstr("record      none: the planner's first plan\n"));
   const Outcome asked = convtgen(explain, {.environment = {{"CONVTGEN_CACHE_DIR", folder_ / "store"},
