@@ -29,8 +29,10 @@ namespace convtgen::testing {
 namespace {
 
 constexpr std::int64_t kFar = std::int64_t{1} << 31;
-constexpr std::size_t kPlaces = 2;       // of a template, that a run narrows
-constexpr std::int64_t kLastPlanes = 2;  // of outputs, whose taps read none before the small layer's first
+constexpr std::size_t kPlaces = 2;                 // of a template, that a run narrows
+constexpr std::int64_t kArrangedBefore = 1 << 19;  // elements before the small layer's that last blocks arrange
+constexpr std::size_t kScannedBefore = 1 << 16;    // bytes of maxima before the small layer's
+constexpr std::int64_t kLastPlanes = 2;            // of outputs, whose taps read none before the small layer's first
 
 using Case = OfTemplate<FarTile>;
 
@@ -137,6 +139,11 @@ class FarLayer {
         return "small: " + describe(verified, l);
       }
       want_ = read_output(*device_, l, call).value();
+      if (region_of(setup_.source, "maxima")) {
+        const Place place = place_of(setup_.source, "maxima", call.shape);
+        const std::byte* from = memory_of(*call.workspace) + place.offset;
+        small_maxima_.assign(from, from + place.bytes);
+      }
     }
     Result<LoadedLayer> loaded = load_source(*device_, setup_.problem, setup_.plan, far_source);
     if (!loaded) {
@@ -144,11 +151,6 @@ class FarLayer {
     }
     LayerCall call = make_call(*device_, *loaded, small_, inputs_).value();
     Launch& launch = call.launches.back();
-    for (std::size_t i = 0; i + 1 < call.launches.size(); ++i) {
-      if (const Result<void> packed = device_->run(*loaded->kernels[i], call.launches[i]); !packed) {
-        return packed.error().message;
-      }
-    }
     const Shape shape = shape_of(l, far_).value();
     const auto bytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements * bytes_of(l.dtype)); };
     const std::unique_ptr<Buffer> x = device_->allocate(bytes(shape.input_elements)).value();
@@ -156,9 +158,10 @@ class FarLayer {
     std::size_t from = 0;
     for (const auto& [begin, count] : ends(Role::kX)) {
       std::memcpy(memory_of(*x) + bytes(begin), inputs_.x.bytes.data() + from, bytes(count));
-      // Whole 16-byte vectors are copied, also where a row ends within one.
+      // Whole 16-byte vectors are copied, also where a row ends within one; a block arranges what lies before, too.
       const std::int64_t behind = std::min(shape.input_elements, begin + count + 4);
-      EXPECT_TRUE(device_->mark_written(*x, bytes(begin - 4), bytes(behind - begin + 4)));
+      const std::int64_t before = region_of(far_source, "arranged") ? kArrangedBefore : 4;
+      EXPECT_TRUE(device_->mark_written(*x, bytes(begin - before), bytes(behind - begin + before)));
       from += bytes(count);
     }
     const Shape small = shape_of(l, small_).value();
@@ -175,13 +178,26 @@ class FarLayer {
         : case_.fact.flat    ? (by_strips ? 2 * of_rows : 2)
                              : across * of_rows;
     launch.blocks = tiles * blocks;
-    set_argument(launch, far_source, "x", x->address());
-    set_argument(launch, far_source, "y", y->address());
-    set_argument(launch, far_source, "batch", static_cast<std::uint64_t>(far_.batch));
-    set_argument(launch, far_source, "depth", static_cast<std::uint64_t>(far_.extents[kDepth]));
-    set_argument(launch, far_source, "height", static_cast<std::uint64_t>(far_.extents[kHeight]));
+    const std::unique_ptr<Buffer> workspace = far_workspace(*loaded, far_source, shape);
+    for (std::size_t i = 0; i < call.launches.size(); ++i) {
+      const RecipeKernel& kernel = far_source.recipe.kernels[i];
+      set_argument(call.launches[i], kernel, "x", x->address());
+      set_argument(call.launches[i], kernel, "y", y->address());
+      set_argument(call.launches[i], kernel, "batch", static_cast<std::uint64_t>(far_.batch));
+      set_argument(call.launches[i], kernel, "depth", static_cast<std::uint64_t>(far_.extents[kDepth]));
+      set_argument(call.launches[i], kernel, "height", static_cast<std::uint64_t>(far_.extents[kHeight]));
+      for (const Region& region : workspace ? far_source.recipe.regions : std::vector<Region>()) {
+        set_argument(call.launches[i], kernel, region.name,
+                     workspace->address() + place_of(far_source, region.name, shape).offset);
+      }
+    }
     for (std::size_t i = 0; i < launch.tensor_maps.size(); ++i) {
       set_map(launch.tensor_maps[i].map, far_source.recipe.maps[i], quantities_of(shape), x->address());
+    }
+    for (std::size_t i = 0; i + 1 < call.launches.size(); ++i) {
+      if (const Result<void> run = run_before(*loaded, far_source, call, i, workspace.get()); !run) {
+        return run.error().message;
+      }
     }
     if (const Result<void> run = device_->run_from(*loaded->kernels.back(), launch, (tiles - last) * blocks); !run) {
       return run.error().message;
@@ -211,12 +227,59 @@ class FarLayer {
     return parts;
   }
 
-  static void set_argument(Launch& launch, const KernelSource& source, std::string_view name, std::uint64_t value) {
-    for (std::size_t i = 0; i < source.main().parameters.size(); ++i) {
-      if (source.main().parameters[i].name == name) {
+  static void set_argument(Launch& launch, const RecipeKernel& kernel, std::string_view name, std::uint64_t value) {
+    for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+      if (kernel.parameters[i].name == name) {
         launch.arguments[i] = value;
       }
     }
+  }
+
+  /// Where a region of the workspace begins, and its bytes.
+  struct Place {
+    std::size_t offset, bytes;
+  };
+  static std::optional<std::size_t> region_of(const KernelSource& source, std::string_view name) {
+    const auto found = std::ranges::find(source.recipe.regions, name, &Region::name);
+    return found == source.recipe.regions.end()
+               ? std::nullopt
+               : std::optional(static_cast<std::size_t>(found - source.recipe.regions.begin()));
+  }
+  static Place place_of(const KernelSource& source, std::string_view name, const Shape& shape) {
+    const std::size_t region = region_of(source, name).value();
+    const Quantities quantities = quantities_of(shape);
+    return {static_cast<std::size_t>(source.recipe.offset_of(region, quantities).value()),
+            static_cast<std::size_t>(source.recipe.regions[region].bytes.in(quantities).value())};
+  }
+
+  /// Null where no part of the workspace grows with the call.
+  std::unique_ptr<Buffer> far_workspace(const LoadedLayer& loaded, const KernelSource& source, const Shape& shape) {
+    if (!region_of(source, "arranged")) {
+      return nullptr;
+    }
+    return device_->allocate(static_cast<std::size_t>(loaded.form.workspace_bytes(shape).value())).value();
+  }
+
+  /// Runs a kernel before the last one: all of its blocks, or those of the input's end.
+  Result<void> run_before(const LoadedLayer& loaded, const KernelSource& source, LayerCall& call, std::size_t number,
+                          Buffer* workspace) {
+    const Shape shape = shape_of(setup_.problem.layer, far_).value();
+    const RecipeKernel& kernel = source.recipe.kernels[number];
+    Launch& launch = call.launches[number];
+    if (kernel.symbol.ends_with("_scan")) {  // as the small call has them: it would read all of the far image
+      const Place from = place_of(source, "maxima", call.shape), to = place_of(source, "maxima", shape);
+      const std::size_t count = std::min(to.bytes, std::max(from.bytes, kScannedBefore));
+      EXPECT_TRUE(device_->mark_written(*workspace, to.offset + to.bytes - count, count));
+      std::memcpy(memory_of(*workspace) + to.offset + to.bytes - from.bytes, small_maxima_.data(), from.bytes);
+      return {};
+    }
+    std::int64_t first = 0;
+    if (kernel.symbol.ends_with("_arrange") || kernel.symbol.ends_with("_exponents")) {
+      const std::int64_t small = launch.blocks + kernel.grid.blocks_per_tile;
+      launch.blocks = kernel.grid.blocks(quantities_of(shape)).value();
+      first = std::max<std::int64_t>(0, launch.blocks - small);
+    }
+    return device_->run_from(*loaded.kernels[number], launch, first);
   }
 
   /// The map of the far input; that of the weights stays.
@@ -263,6 +326,7 @@ class FarLayer {
   LayerInputs inputs_;
   std::unique_ptr<HostDevice> device_ = open_host_device(HostOptions{.workers = 1}).value();
   std::optional<HostArray> want_;
+  std::vector<std::byte> small_maxima_;  // of the channels of x, where a kernel finds them
 };
 
 class FarTiles : public ::testing::TestWithParam<Case> {};

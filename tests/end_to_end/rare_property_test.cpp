@@ -38,6 +38,9 @@ struct RareProperty {
   int layers;  // of each template
   bool (*has)(const Layer& layer);
 };
+void PrintTo(const RareProperty& property, std::ostream* out) {
+  *out << property.name;
+}
 constexpr RareProperty kRareProperties[] = {{"UnevenPadding", 500, is_uneven},
                                             {"ChannelsLastWeights", 200, has_turned_weights}};
 

@@ -70,7 +70,8 @@ TEST_P(Reasons, NameThePropertyAndTheLimit) {
   EXPECT_EQ(found->reason, GetParam().fact.reason);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, Reasons, ::testing::ValuesIn(testing::all_of(&testing::TemplateFacts::refused)));
+INSTANTIATE_TEST_SUITE_P(Each, Reasons, ::testing::ValuesIn(testing::all_of(&testing::TemplateFacts::refused)),
+                         [](const auto& info) { return fmt::format("{}_{}", info.param.template_name, info.index); });
 
 TEST(Templates, TakeThreeAxesIfTheirLineSaysSoAndRefuseThemElse) {
   Layer layer = problem_of("conv_transpose3d 16 -> 16; kernel 2; stride 2; dtype f16; layout nhwc; bias").layer;

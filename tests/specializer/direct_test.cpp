@@ -22,6 +22,9 @@ struct NamedGolden {
   const testing::TemplateFacts& facts;
   const testing::Golden& golden;
 };
+void PrintTo(const NamedGolden& one, std::ostream* out) {
+  *out << one.golden.name;
+}
 std::vector<NamedGolden> goldens() {
   std::vector<NamedGolden> all;
   for (const testing::TemplateFacts& facts : testing::template_facts()) {

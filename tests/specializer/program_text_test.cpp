@@ -102,6 +102,9 @@ struct Wrong {
   std::string_view text;
   std::string_view message;
 };
+void PrintTo(const Wrong& wrong, std::ostream* out) {
+  *out << wrong.message;
+}
 
 class ProgramErrors : public testing::TestWithParam<Wrong> {};
 
@@ -137,7 +140,8 @@ INSTANTIATE_TEST_SUITE_P(
               "line 3: expected (then ...) behind the condition"},
         Wrong{"(program a\n  (function @1 device void f\n    (for @1 rolled none none none)))",
               "line 3: expected unrolled, plain or (pragma \"...\") behind the line of a for"},
-        Wrong{"(program a\n  (function @1 device void f\n    (return @1 1 2)))", "line 3: expected a statement"}));
+        Wrong{"(program a\n  (function @1 device void f\n    (return @1 1 2)))", "line 3: expected a statement"}),
+    [](const auto& info) { return "Error" + std::to_string(info.index); });
 
 }  // namespace
 }  // namespace convtgen

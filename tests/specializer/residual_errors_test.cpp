@@ -11,6 +11,9 @@ struct Fault {
   std::string_view body;
   std::string_view message;
 };
+void PrintTo(const Fault& fault, std::ostream* out) {
+  *out << fault.message;
+}
 
 class ResidualErrors : public testing::TestWithParam<Fault> {};
 
@@ -74,7 +77,8 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"(function @20 constexpr int deep (argument int n) (return @1 (+ 1 (call deep n))))",
               "(do @3 (= (at y 0) (call deep 1)))", "t.cu:103: t.cu:21: deep calls itself more than 256 deep"},
         Fault{"(function @20 device int deep (argument (const int) n) (return @1 (call deep (+ n 1))))",
-              "(do @3 (= (at y 0) (call deep 1)))", "t.cu:21: calls are more than 100 deep"}));
+              "(do @3 (= (at y 0) (call deep 1)))", "t.cu:21: calls are more than 100 deep"}),
+    [](const auto& info) { return "Error" + std::to_string(info.index); });
 
 TEST(ResidualErrors, ParametersAreCheckedByNameAndKind) {
   const Result<Program> program = read_program(

@@ -101,6 +101,10 @@ TemplateFacts facts_of_f32x3_mma() {
                       {.name = "f32x3_mma_planes",
                        .layer = "conv_transpose3d 16 -> 8; kernel 3x3x3; padding 1; input ?x?x?x?; compute f32x3",
                        .by_planes = true},
+                      {.name = "f32x3_mma_planes_channels_last",
+                       .layer = "conv_transpose3d 16 -> 8; kernel 3x3x3; stride 2x1x1; input ?x?x?x?; compute f32x3; "
+                                "layout nhwc",
+                       .by_planes = true},
                   },
               // Of packed weights, of channels of a small image: eight of them lie near one another; and of the one
               // warp along channels.
@@ -124,6 +128,12 @@ TemplateFacts facts_of_f32x3_mma() {
               {.name = "f32x3_mma_planes",
                .layer = "conv_transpose3d 42 -> 15; kernel 2x3x3; stride 3x1x1; padding 1x0x0; input 1x3x9x17; compute "
                         "f32x3; bias",
+               .least_mutants = 4,
+               .bound_checks = false,
+               .few_blocks = true},
+              {.name = "f32x3_mma_volumes",
+               .layer = "conv_transpose3d 130 -> 20; kernel 2x3x2; stride 3x2x1; padding 1x1x0; input 2x4x7x9; compute "
+                        "f32x3; layout nhwc; bias",
                .least_mutants = 4,
                .bound_checks = false,
                .few_blocks = true},

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <span>
 #include <string>
@@ -242,6 +243,10 @@ struct TemplateFacts {
   std::vector<NotFinite> infinities = {};  // of products with zeros where a phase has no tap
 };
 
+inline void PrintTo(const TemplateFacts& facts, std::ostream* out) {
+  *out << facts.name;
+}
+
 /// The facts of all templates(), in their order.
 [[nodiscard]] std::span<const TemplateFacts> template_facts();
 /// Throws where there is no template of this name.
@@ -256,6 +261,9 @@ struct DirectedTemplate {
 };
 /// "roll_gemm", "grad_input_roll_gemm": as a test's name.
 [[nodiscard]] std::string name_of(const DirectedTemplate& directed);
+inline void PrintTo(const DirectedTemplate& directed, std::ostream* out) {
+  *out << name_of(directed);
+}
 /// All templates in all their directions; and those of the gradients.
 [[nodiscard]] std::vector<DirectedTemplate> directed_templates();
 [[nodiscard]] std::vector<DirectedTemplate> gradient_templates();
@@ -278,6 +286,16 @@ template <typename Fact>
     }
   }
   return all;
+}
+/// What a failure prints of one of these.
+template <typename Fact>
+void PrintTo(const OfTemplate<Fact>& one, std::ostream* out) {
+  *out << one.template_name << ' ';
+  if constexpr (requires { one.fact.name; }) {
+    *out << one.fact.name;
+  } else {
+    *out << one.fact.layer;
+  }
 }
 /// The name of a test of one of these.
 template <typename Info>

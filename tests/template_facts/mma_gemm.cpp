@@ -145,6 +145,12 @@ TemplateFacts facts_of_mma_gemm() {
                .least_mutants = 4,
                .bound_checks = false,
                .few_blocks = true},
+              {.name = "mma_gemm_volumes",
+               .layer = "conv_transpose3d 130 -> 20; kernel 2x3x2; stride 3x2x1; padding 1x1x0; input 2x4x7x9; dtype "
+                        "f16; layout nhwc; bias",
+               .least_mutants = 4,
+               .bound_checks = false,
+               .few_blocks = true},
           },
       .wrong_numbers =
           {

@@ -107,6 +107,13 @@ TemplateFacts facts_of_mma_grad_weight() {
               {.name = "mma_grad_weight_planes_channels_last",
                .layer = "conv_transpose3d 16 -> 8; kernel 2x3x3; input ?x?x?x?; dtype f16; layout nhwc",
                .by_planes = true},
+              {.name = "mma_grad_weight_f32x3_planes",
+               .layer = "conv_transpose3d 16 -> 8; kernel 2x3x3; stride 1x2x1; input ?x?x?x?; compute f32x3",
+               .by_planes = true},
+              {.name = "mma_grad_weight_scanned_planes",
+               .layer = "conv_transpose3d 16 -> 8; kernel 2x3x3; input ?x?x?x?; compute f32x3; layout nhwc",
+               .scans = true,
+               .by_planes = true},
               {.name = "mma_grad_weight_f32x3",
                .layer = "conv_transpose2d 16 -> 8; kernel 3x3; stride 2x2; input ?x?x?; compute f32x3"},
               {.name = "mma_grad_weight_f32x3_channels_last",
@@ -134,7 +141,7 @@ TemplateFacts facts_of_mma_grad_weight() {
            // A few channels or images of a known size.
            "source_of: * #ll", "scan_slice: const long long image", "scan_slice_2: const long long image",
            "scan_slice: static_cast<long long>(thread % 16)", "scan_slice_2: static_cast<long long>(thread % 16)",
-           "load_batch: * #ll", "offset_of: * #ll", "offset_of_2: * #ll",
+           "load_batch: * #ll", "load_span: * #ll", "load_span_2: * #ll", "offset_of: * #ll", "offset_of_2: * #ll",
            // Images that have 2^31 elements each and share a tile.
            "offset_of: static_cast<long long>(height)", "offset_of_2: static_cast<long long>(height)"},
       // Unseen: slices of no positions; stages and pixels that nobody reads; turns in which no thread has a piece; of
@@ -169,6 +176,20 @@ TemplateFacts facts_of_mma_grad_weight() {
                .unseen = 5,
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
                         "1, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 1"},
+              {.name = "mma_grad_weight_volumes",
+               .layer = "conv_transpose3d 24 -> 24; kernel 3x3x3; stride 2x2x1; padding 1x1x1; bias; input 2x3x5x9; "
+                        "dtype f16; layout nhwc; directions grad_weight",
+               .least_mutants = 20,
+               .unseen = 9,
+               .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 1, warps_k "
+                        "2, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 2, bias_slices 2"},
+              {.name = "mma_grad_weight_f32x3_volumes",
+               .layer = "conv_transpose3d 10 -> 12; kernel 2x3x3; stride 1x2x1; padding 1x1x1; input 2x3x5x9; compute "
+                        "f32x3; directions grad_weight",
+               .least_mutants = 20,
+               .unseen = 5,
+               .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
+                        "2, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 1, scan_slices 2"},
               {.name = "mma_grad_weight_spans",
                .layer = "conv_transpose2d 12 -> 20; kernel 3x3; stride 1x2; padding 1x1; output_padding 0x1; input "
                         "3x5x10; dtype f16; directions grad_weight",

@@ -138,10 +138,25 @@ TemplateFacts facts_of_mma_pixels() {
                       {.name = "mma_pixels_planes",
                        .layer = "conv_transpose3d 16 -> 8; kernel 3; padding 1; input ?x?x16x8; dtype f16; layout nhwc",
                        .by_planes = true},
+                      {.name = "mma_pixels_arranged_planes",
+                       .layer = "conv_transpose3d 16 -> 8; kernel 3; padding 1; input ?x?x16x8; dtype f16",
+                       .by_planes = true},
+                      {.name = "mma_pixels_arranged_images",
+                       .layer = "conv_transpose2d 16 -> 8; kernel 2x2; input ?x7x1; dtype f16",
+                       .flat = true},
+                      {.name = "mma_pixels_split_images",
+                       .layer = "conv_transpose2d 256 -> 8; kernel 2x2; input ?x7x3; compute f32x3",
+                       .flat = true},
+                      {.name = "mma_pixels_split_planes",
+                       .layer = "conv_transpose3d 16 -> 8; kernel 3; padding 1; input ?x?x16x8; compute f32x3",
+                       .by_planes = true},
                   },
-              // Packed weights, and taps of an image's planes, which are small here.
+              // Packed weights, taps of an image's planes, which are small here, channels of planes of a known size,
+              // and the few slices of an image.
               .unseen = {"find_next: static_cast<long long>(tap.number)", "find_taps: const long long before",
-                         "find_taps: static_cast<long long>(tap_d)", "find_taps: static_cast<long long>(tap_h)"},
+                         "find_taps: static_cast<long long>(tap_d)", "find_taps: static_cast<long long>(tap_h)",
+                         "kernel: * #ll", "arrange_split: * #ll", "store_outputs: * #ll",
+                         "exponent_of_k_block: static_cast<long long>(slice)"},
               // A tile is whole rows of these layers.
               .parameters = {{"block_m", 64},
                              {"block_n", 32},
@@ -152,7 +167,8 @@ TemplateFacts facts_of_mma_pixels() {
               .rows = rows_of_tile,
               .tiles = tiles_of_phases,
               .tiles_of_sequence = tiles_of_phases},
-      // Unseen: the tap after the last one, whose copies no product reads.
+      // Unseen: positions of no image, whose outputs are not stored; a split layer's totals, to which products are
+      // added more often.
       .mutants =
           {
               {.name = "mma_pixels_phases",
@@ -171,6 +187,28 @@ TemplateFacts facts_of_mma_pixels() {
                .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 16, stages 3"},
               {.name = "mma_pixels_split",
                .layer = "conv_transpose2d 50 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x5x5; compute f32x3",
+               .least_mutants = 8,
+               .unseen = 1,
+               .few_blocks = true,
+               .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 32, stages 3"},
+              {.name = "mma_pixels_volumes",
+               .layer = "conv_transpose3d 40 -> 20; kernel 3; stride 2; padding 1; input 2x3x5x5; dtype f16; layout "
+                        "nhwc; bias",
+               .least_mutants = 8,
+               .few_blocks = true,
+               .block = "block_m 64, block_n 32, adjacent_channels 4, store 4, warps_m 2, warps_n 1, block_k 32, "
+                        "stages 3"},
+              {.name = "mma_pixels_volumes_of_planes",
+               .layer = "conv_transpose3d 18 -> 20; kernel 3x2x3; stride 2; padding 1x0x1; output_padding 0x1x0; input "
+                        "2x3x5x5; "
+                        "compute tf32",
+               .least_mutants = 8,
+               .few_blocks = true,
+               .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 16, stages 3"},
+              {.name = "mma_pixels_split_volumes",
+               .layer =
+                   "conv_transpose3d 34 -> 20; kernel 3; stride 2x2x3; padding 1; input 2x3x4x5; compute f32x3; layout "
+                   "nhwc",
                .least_mutants = 8,
                .unseen = 1,
                .few_blocks = true,

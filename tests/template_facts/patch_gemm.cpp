@@ -113,6 +113,19 @@ TemplateFacts facts_of_patch_gemm() {
                .least_mutants = 20,
                .few_blocks = true,
                .block = "block_c 16, store 4, block_k 32, stages 3"},
+              {.name = "patch_gemm_volumes",
+               .layer = "conv_transpose3d 104 -> 24; kernel 2x2x2; stride 2x2x2; bias; input 2x3x5x7; dtype f16; "
+                        "layout nhwc",
+               .least_mutants = 20,
+               .few_blocks = true,
+               .block = "block_c 16, store 4, block_k 32, stages 3"},
+              {.name = "patch_gemm_volumes_of_boxes",
+               .layer =
+                   "conv_transpose3d 104 -> 24; kernel 1x3x1; stride 1x3x1; input 2x3x5x7; dtype bf16; layout nhwc; "
+                   "weight_layout channels_last; fuse relu",
+               .least_mutants = 20,
+               .few_blocks = true,
+               .block = "block_c 16, store 4, block_k 32, stages 3"},
           },
   };
 }

@@ -39,6 +39,9 @@ struct Pipeline {
   int stages = 0;
   bool cluster = false;
 };
+void PrintTo(const Pipeline& pipeline, std::ostream* out) {
+  *out << pipeline.name;
+}
 
 const Pipeline kHalf = {"f16", 0, 128, 3, false};
 const Pipeline kTf32Cluster = {"tf32_cluster", 2, 64, 4, true};
