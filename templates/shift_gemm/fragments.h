@@ -81,7 +81,7 @@ __host__ __device__ constexpr int loads_of_row() {
   int loads = 0;
   for (int part = 0; part < kTapParts; ++part) {
     for (int column = 0; column < kLoadedColumns; column += kLoadVector) {
-      loads += is_loaded(part, column) ? 1 : 0;
+      loads += kSharesFragments || is_loaded(part, column) ? 1 : 0;
     }
   }
   return loads;

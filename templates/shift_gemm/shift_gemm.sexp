@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "60c3fcec4286ed25ba6ef3e9248a1fbc2f2be64fb2b775f1006f6e3ba6b0b01d")
+  (digest "fc1db8ae95d91b09101341ea02fbee8b57958622cd0f0056123c2492f0224cab")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1137,7 +1137,7 @@
     (declare @1 int loads 0)
     (for @2 plain (declare @2 int part 0) (< part kTapParts) (++ part)
       (for @3 plain (declare @3 int column 0) (< column kLoadedColumns) (+= column kLoadVector)
-        (do @4 (+= loads (? (call is_loaded part column) 1 0)))))
+        (do @4 (+= loads (? (|| kSharesFragments (call is_loaded part column)) 1 0)))))
     (return @7 loads))
   (constant @89 int kLoads (call loads_of_row))
   (function @92 constexpr bool is_operand
