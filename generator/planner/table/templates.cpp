@@ -29,11 +29,13 @@ constexpr std::array kTemplates = {
     &kF32x3Mma,
     &kDirectGradInput,
     &kTapGemm,
+    &kThinGradInput,
     &kDirectGradWeight,
     &kGradWeightGemm,
     &kGradWeightPixels,
     &kGradWeightRows,
     &kMmaGradWeight,
+    &kThinGradWeight,
     &kGradBias,
 };
 

@@ -1,0 +1,56 @@
+// Static parameters of the template `thin_grad_weight`, with the values that it has when compiled as it stands: DCGAN's
+// last layer. A plan names a value for each of them (its planner says how they are chosen).
+#pragma once
+
+struct Parameters {
+  // The layer.
+  static constexpr int kernel_d = 1;
+  static constexpr int kernel_h = 4;
+  static constexpr int kernel_w = 4;
+  static constexpr int stride_d = 1;
+  static constexpr int stride_h = 2;
+  static constexpr int stride_w = 2;
+  static constexpr int padding_d = 0;
+  static constexpr int padding_h = 1;
+  static constexpr int padding_w = 1;
+  static constexpr int output_padding_d = 0;
+  static constexpr int output_padding_h = 0;
+  static constexpr int output_padding_w = 0;
+  static constexpr int dilation_d = 1;
+  static constexpr int dilation_h = 1;
+  static constexpr int dilation_w = 1;
+  static constexpr int in_channels = 64;
+  static constexpr int out_channels = 3;
+  static constexpr int groups = 1;
+  static constexpr bool has_bias = true;
+  static constexpr bool channels_last = false;         // x and grad_y are NHWC
+  static constexpr bool weight_channels_last = false;  // weights are (Cin, KD, KH, KW, Cout / groups)
+
+  // Planes, rows and columns of the input; -1: an argument of the kernels.
+  static constexpr int depth = 1;
+  static constexpr int height = 32;
+  static constexpr int width = 32;
+
+  // Types. Element is what memory holds (f16 and bf16 as bits in an unsigned short), Sum what products are added in.
+  using Element = float;
+  using Sum = float;
+  using Offset = long long;               // counts elements inside one image: int where every offset fits
+  static constexpr int element_kind = 0;  // ElementKind
+
+  // The block: threads along columns, rows and slots, which are input channels of a group that a thread makes.
+  static constexpr int threads_x = 16;
+  static constexpr int threads_y = 8;
+  static constexpr int threads_c = 2;
+  static constexpr bool lanes_of_channels = false;  // slots vary fastest, else columns
+  static constexpr int columns_per_thread = 2;
+  static constexpr int channels_per_thread = 8;
+  static constexpr int taps_h = 2;         // kernel rows that a thread sums
+  static constexpr int taps_w = 4;         // of a kernel row whose window a thread has at a time
+  static constexpr int vector = 4;         // elements that are read at once
+  static constexpr int x_vector = 1;       // elements of x that are read at once
+  static constexpr int blocks_per_sm = 2;  // that registers must leave room for
+
+  // Parts of all positions whose sums stand in the workspace: of the weights (1: there are none), of the bias.
+  static constexpr int slices = 64;
+  static constexpr int bias_slices = 16;
+};
