@@ -18,6 +18,7 @@ constexpr int kSlots = P::groups * kSlotsOfGroup;
 constexpr int kSlotTiles = ceil_div(kSlots, P::threads_c);
 constexpr bool kWholeSlots = kSlots % P::threads_c == 0;
 constexpr bool kWholeChannels = kGroupIn % P::channels_per_thread == 0;  // no slot is ragged
+constexpr bool kWholeColumns = P::width >= 0 && P::width % P::columns_per_thread == 0;
 constexpr int kTileColumns = P::threads_x * P::columns_per_thread;
 constexpr int kTileRows = P::threads_y;
 constexpr int kWorkers = P::threads_x * P::threads_y * P::threads_c;

@@ -40,6 +40,7 @@ constexpr long long kSharedBytes = sizeof(Sum) * ((kSharedWeights + 3) / 4 * 4);
 
 // How many elements are stored together: of a pixel's channels, or of a row.
 constexpr int kStored = P::channels_last ? P::channels_per_thread : P::columns_per_thread;
+constexpr bool kAllInside = P::channels_last ? kWholeChannels : kWholeColumns;
 constexpr int kElements = 16 / sizeof(Element);
 constexpr int kStoreBytes = P::store * static_cast<int>(sizeof(Element));
 constexpr int kLoadBytes = P::vector == 1 ? 0 : 16;
@@ -89,7 +90,7 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum (&wind
 #pragma unroll
   for (int i = 0; i < kRunRead; i += kRead) {
     const Sum* from = weights + (P::lanes_of_channels ? i * P::threads_c : i);
-    if (kRead == 4 && i + 4 <= kRunRead) {
+    if (kRead == 4 && (kRunRead % 4 == 0 || i + 4 <= kRunRead)) {
       const float4 vector = *reinterpret_cast<const float4*>(from);
       values[i] = vector.x;
       values[i + 1] = vector.y;
@@ -98,7 +99,7 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum (&wind
     } else {
 #pragma unroll
       for (int k = 0; k < kRead; ++k) {
-        if (i + k < kRunRead) {
+        if (kRunRead % kRead == 0 || i + k < kRunRead) {
           values[i + k] = from[k];
         }
       }
@@ -124,7 +125,7 @@ __device__ __forceinline__ void store_elements(Element* __restrict__ to, const S
                                                const int count) {
 #pragma unroll
   for (int i = 0; i < kStored; i += P::store) {
-    if (i < count) {
+    if (kAllInside || i < count) {
       if constexpr (P::store == 1) {
         to[i] = narrow(values[i]);
       } else if constexpr (P::store == kElements) {
@@ -142,7 +143,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
   if (P::channels_last) {
 #pragma unroll
     for (int column = 0; column < P::columns_per_thread; ++column) {
-      if (column < columns) {
+      if (kWholeColumns || column < columns) {
         Sum values[kStored];
 #pragma unroll
         for (int i = 0; i < kStored; ++i) {
@@ -215,7 +216,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     if (oz >= 0 && oz < out_d) {
       const Element* y_plane =
           y_group + static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::out_channels : 1);
-      __syncthreads();  // all threads have read the weights before
+      if (P::kernel_d > 1) {
+        __syncthreads();  // all threads have read the weights before
+      }
       stage_weights(weights, weight, first_slot, kd);
       __syncthreads();  // the weights are staged
 #pragma unroll 2

@@ -1,5 +1,5 @@
 (program thin_grad_input
-  (digest "f26f1bf33088cad6c81c4daeaba7169398fbd851a66f401901c33f6bd91739b9")
+  (digest "159bd68fef7ad572c81d7fc615ac94735c20f4178b3836522a6afa83fd2df227")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -236,33 +236,34 @@
   (constant @18 int kSlotTiles (call ceil_div kSlots P::threads_c))
   (constant @19 bool kWholeSlots (== (% kSlots P::threads_c) 0))
   (constant @20 bool kWholeChannels (== (% kGroupIn P::channels_per_thread) 0) (trail "no slot is ragged"))
-  (constant @21 int kTileColumns (* P::threads_x P::columns_per_thread))
-  (constant @22 int kTileRows P::threads_y)
-  (constant @23 int kWorkers (* (* P::threads_x P::threads_y) P::threads_c))
-  (constant @24 int kThreads (* (call ceil_div kWorkers 32) 32) (trail "the last ones may have nothing to do"))
-  (constant @27 bool kFlat (&& P::channels_last (== P::groups 1)))
-  (constant @28 int kPixel (? kFlat P::out_channels 1) (trail "elements of a column in a window"))
-  (constant @29 int kWindowStep (? (&& P::channels_last (> P::groups 1)) P::out_channels 1) (trail "from an element to the next, in memory"))
-  (constant @31 int kOuts (? kFlat kGroupOut 1) (trail "output channels of a window"))
-  (constant @32 int kWindows (? kFlat 1 kGroupOut) (trail "windows of a group"))
-  (constant @35 int kTapTiles (/ P::kernel_w P::taps_w))
-  (constant @36 int kShift (call floor_mod (* (- P::padding_w) kPixel) P::vector))
-  (constant @37 int kSpan (* (+ (+ (* (- P::columns_per_thread 1) P::stride_w) (* P::dilation_w (- P::taps_w 1))) 1) kPixel))
-  (constant @38 int kVectors (call ceil_div (+ kShift kSpan) P::vector))
-  (constant @39 int kWindow (* kVectors P::vector))
-  (static_assert @41 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @42 (== (% P::kernel_w P::taps_w) 0) "taps of a row are cut into equal parts")
-  (static_assert @43 (|| (== P::vector 1) (&& (== (* P::vector (sizeof Element)) 16) (== kWindowStep 1))) "vectors have 16 bytes")
-  (static_assert @44 (== (% (* (* P::columns_per_thread P::stride_w) kPixel) P::vector) 0) "windows of all threads begin alike")
-  (static_assert @45 (|| (== kTapTiles 1) (== (% (* (* P::dilation_w P::taps_w) kPixel) P::vector) 0)) "and those of all parts of a row")
-  (static_assert @46 (<= kThreads 1024) "a block has at most 1024 threads")
-  (record @49 Worker
+  (constant @21 bool kWholeColumns (&& (>= P::width 0) (== (% P::width P::columns_per_thread) 0)))
+  (constant @22 int kTileColumns (* P::threads_x P::columns_per_thread))
+  (constant @23 int kTileRows P::threads_y)
+  (constant @24 int kWorkers (* (* P::threads_x P::threads_y) P::threads_c))
+  (constant @25 int kThreads (* (call ceil_div kWorkers 32) 32) (trail "the last ones may have nothing to do"))
+  (constant @28 bool kFlat (&& P::channels_last (== P::groups 1)))
+  (constant @29 int kPixel (? kFlat P::out_channels 1) (trail "elements of a column in a window"))
+  (constant @30 int kWindowStep (? (&& P::channels_last (> P::groups 1)) P::out_channels 1) (trail "from an element to the next, in memory"))
+  (constant @32 int kOuts (? kFlat kGroupOut 1) (trail "output channels of a window"))
+  (constant @33 int kWindows (? kFlat 1 kGroupOut) (trail "windows of a group"))
+  (constant @36 int kTapTiles (/ P::kernel_w P::taps_w))
+  (constant @37 int kShift (call floor_mod (* (- P::padding_w) kPixel) P::vector))
+  (constant @38 int kSpan (* (+ (+ (* (- P::columns_per_thread 1) P::stride_w) (* P::dilation_w (- P::taps_w 1))) 1) kPixel))
+  (constant @39 int kVectors (call ceil_div (+ kShift kSpan) P::vector))
+  (constant @40 int kWindow (* kVectors P::vector))
+  (static_assert @42 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @43 (== (% P::kernel_w P::taps_w) 0) "taps of a row are cut into equal parts")
+  (static_assert @44 (|| (== P::vector 1) (&& (== (* P::vector (sizeof Element)) 16) (== kWindowStep 1))) "vectors have 16 bytes")
+  (static_assert @45 (== (% (* (* P::columns_per_thread P::stride_w) kPixel) P::vector) 0) "windows of all threads begin alike")
+  (static_assert @46 (|| (== kTapTiles 1) (== (% (* (* P::dilation_w P::taps_w) kPixel) P::vector) 0)) "and those of all parts of a row")
+  (static_assert @47 (<= kThreads 1024) "a block has at most 1024 threads")
+  (record @50 Worker
     (comment "The place of a thread in its block.")
     (field bool works)
     (field int slot)
     (field int row)
     (field int column (trail "the first one")))
-  (function @55 device Worker worker_of
+  (function @56 device Worker worker_of
     (attributes "__forceinline__")
     (argument (const int) thread)
     (declare @1 Worker worker)
@@ -277,7 +278,7 @@
         (do @9 (= (. worker row) (% (/ thread P::threads_x) P::threads_y)))
         (do @10 (= (. worker slot) (/ thread (* P::threads_x P::threads_y))))))
     (return @12 worker))
-  (function @71 device Sum element_of
+  (function @72 device Sum element_of
     (comment "Element k of a vector.")
     (attributes "__forceinline__")
     (argument (reference (array (const "unsigned int") 4)) words)
@@ -287,7 +288,7 @@
         (return @2 (call widen (static_cast Element (>> (at words (/ k 2)) (* (% k 2) 16))))))
       (else
         (return @4 (call __uint_as_float (at words k))))))
-  (function @81 device void load_window
+  (function @82 device void load_window
     (comment "Reads a window: zeros where the row ends. `row` is its first element, `first` the window's, which lies before the row")
     (comment "where it is negative, and `end` is behind the row's last.")
     (attributes "__forceinline__")
@@ -317,13 +318,14 @@
   (constant @38 "long long" kSharedWeights (* (* (* (static_cast "long long" P::threads_c) kGroupOut) P::kernel_h) kRunPitch))
   (constant @39 "long long" kSharedBytes (* (sizeof Sum) (* (/ (+ kSharedWeights 3) 4) 4)))
   (constant @42 int kStored (? P::channels_last P::channels_per_thread P::columns_per_thread))
-  (constant @43 int kElements (/ 16 (sizeof Element)))
-  (constant @44 int kStoreBytes (* P::store (static_cast int (sizeof Element))))
-  (constant @45 int kLoadBytes (? (== P::vector 1) 0 16))
-  (constant @46 int kAlignment (? (&& (> P::store 1) (> kStoreBytes kLoadBytes)) kStoreBytes kLoadBytes))
-  (static_assert @47 (== (% kStored P::store) 0) "a thread stores whole vectors")
-  (section @49 "Weights")
-  (function @52 device int weight_place
+  (constant @43 bool kAllInside (? P::channels_last kWholeChannels kWholeColumns))
+  (constant @44 int kElements (/ 16 (sizeof Element)))
+  (constant @45 int kStoreBytes (* P::store (static_cast int (sizeof Element))))
+  (constant @46 int kLoadBytes (? (== P::vector 1) 0 16))
+  (constant @47 int kAlignment (? (&& (> P::store 1) (> kStoreBytes kLoadBytes)) kStoreBytes kLoadBytes))
+  (static_assert @48 (== (% kStored P::store) 0) "a thread stores whole vectors")
+  (section @50 "Weights")
+  (function @53 device int weight_place
     (comment "Where a weight of a thread's slot lies.")
     (attributes "__forceinline__")
     (argument (const int) slot)
@@ -331,7 +333,7 @@
     (argument (const int) kh)
     (argument (const int) in_run)
     (return @1 (? P::lanes_of_channels (+ (+ (* (+ (* (+ (* out P::kernel_h) kh) (/ kRun kTogether)) (/ in_run kTogether)) (* P::threads_c kTogether)) (* slot kTogether)) (% in_run kTogether)) (+ (* (+ (* (+ (* slot kGroupOut) out) P::kernel_h) kh) kRunPitch) in_run))))
-  (function @60 device void stage_weights
+  (function @61 device void stage_weights
     (comment "Copies the weights of a block's slots to shared memory; zeros where the channels end.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Sum)) weights)
@@ -350,10 +352,10 @@
         (then
           (do @12 (= value (call widen (at weight (call depth_weight_offset (+ (* (static_cast WeightIndex group) kGroupIn) in) out kd tap kGroupOut P::kernel_d kTaps)))))))
       (do @15 (= (at weights (call weight_place slot out (/ tap P::kernel_w) (+ (* (% tap P::kernel_w) P::channels_per_thread) channel))) value))))
-  (section @79 "Products")
-  (alias @82 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
+  (section @80 "Products")
+  (alias @83 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators."))
-  (function @86 device void multiply_add
+  (function @87 device void multiply_add
     (comment "Some taps of a kernel row with one output channel of the window: each element times a weight for each channel.")
     (comment "`weights` are those of the first tap.")
     (attributes "__forceinline__")
@@ -364,7 +366,7 @@
     (declare @2 (array Sum kRunRead) values)
     (for @4 (pragma "unroll") (declare @4 int i 0) (< i kRunRead) (+= i kRead)
       (declare @5 (pointer (const Sum)) from (+ weights (? P::lanes_of_channels (* i P::threads_c) i)))
-      (if @6 (&& (== kRead 4) (<= (+ i 4) kRunRead))
+      (if @6 (&& (== kRead 4) (|| (== (% kRunRead 4) 0) (<= (+ i 4) kRunRead)))
         (then
           (declare @7 (const float4) vector (* (reinterpret_cast (pointer (const float4)) from)))
           (do @8 (= (at values i) (. vector x)))
@@ -373,7 +375,7 @@
           (do @11 (= (at values (+ i 3)) (. vector w))))
         (else
           (for @14 (pragma "unroll") (declare @14 int k 0) (< k kRead) (++ k)
-            (if @15 (< (+ i k) kRunRead)
+            (if @15 (|| (== (% kRunRead kRead) 0) (< (+ i k) kRunRead))
               (then
                 (do @16 (= (at values (+ i k)) (at from k)))))))))
     (for @22 (pragma "unroll") (declare @22 int kw 0) (< kw P::taps_w) (++ kw)
@@ -381,15 +383,15 @@
         (declare @25 (const Sum) value (at window (+ (+ kShift (* (+ (* column P::stride_w) (* P::dilation_w kw)) kPixel)) out)))
         (for @27 (pragma "unroll") (declare @27 int channel 0) (< channel P::channels_per_thread) (++ channel)
           (do @28 (= (at (at acc channel) column) (call fma value (at values (+ (* kw P::channels_per_thread) channel)) (at (at acc channel) column))))))))
-  (section @120 "Epilogue")
-  (function @123 device void store_elements
+  (section @121 "Epilogue")
+  (function @124 device void store_elements
     (comment "Stores adjacent elements, of which `count` are inside.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) to)
     (argument (reference (array (const Sum) kStored)) values)
     (argument (const int) count)
     (for @3 (pragma "unroll") (declare @3 int i 0) (< i kStored) (+= i P::store)
-      (if @4 (< i count)
+      (if @4 (|| kAllInside (< i count))
         (then
           (if_constexpr @5 (== P::store 1)
             (then
@@ -400,7 +402,7 @@
                   (do @8 (call store_16 (+ to i) (+ values i))))
                 (else
                   (do @10 (call store_8 (+ to i) (+ values i)))))))))))
-  (function @140 device void store
+  (function @141 device void store
     (comment "Stores what a thread made. `grad_x` is the first channel of its slot at its first position.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -411,7 +413,7 @@
     (if @2 P::channels_last
       (then
         (for @4 (pragma "unroll") (declare @4 int column 0) (< column P::columns_per_thread) (++ column)
-          (if @5 (< column columns)
+          (if @5 (|| kWholeColumns (< column columns))
             (then
               (declare @6 (array Sum kStored) values)
               (for @8 (pragma "unroll") (declare @8 int i 0) (< i kStored) (++ i)
@@ -425,8 +427,8 @@
               (for @20 (pragma "unroll") (declare @20 int i 0) (< i kStored) (++ i)
                 (do @21 (= (at values i) (at (at acc channel) (% i P::columns_per_thread)))))
               (do @23 (call store_elements (+ grad_x (* channel in_pixels)) values columns))))))))
-  (section @169 "Kernel")
-  (function @171 kernel void thin_grad_input
+  (section @170 "Kernel")
+  (function @172 kernel void thin_grad_input
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) grad_y)
     (argument (restrict (pointer (const Element))) weight)
@@ -477,24 +479,26 @@
       (if @44 (&& (>= oz 0) (< oz out_d))
         (then
           (declare @45 (pointer (const Element)) y_plane (+ y_group (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::out_channels 1))))
-          (do @47 (call __syncthreads)
-            (trail "all threads have read the weights before"))
-          (do @48 (call stage_weights weights weight first_slot kd))
-          (do @49 (call __syncthreads)
+          (if @47 (> P::kernel_d 1)
+            (then
+              (do @48 (call __syncthreads)
+                (trail "all threads have read the weights before"))))
+          (do @50 (call stage_weights weights weight first_slot kd))
+          (do @51 (call __syncthreads)
             (trail "the weights are staged"))
-          (for @51 (pragma "unroll 2") (declare @51 int kh 0) (< kh P::kernel_h) (++ kh)
-            (declare @52 (const int) oy (+ (* iy P::stride_h) (- (* P::dilation_h kh) P::padding_h)))
-            (if @53 (&& (&& works (>= oy 0)) (< oy out_h))
+          (for @53 (pragma "unroll 2") (declare @53 int kh 0) (< kh P::kernel_h) (++ kh)
+            (declare @54 (const int) oy (+ (* iy P::stride_h) (- (* P::dilation_h kh) P::padding_h)))
+            (if @55 (&& (&& works (>= oy 0)) (< oy out_h))
               (then
-                (for @55 (pragma "unroll 1") (declare @55 int out 0) (< out kWindows) (++ out)
-                  (for @57 (pragma "unroll 1") (declare @57 int part 0) (< part kTapTiles) (++ part)
-                    (declare @58 (array Sum kWindow) window)
-                    (do @59 (call load_window window (+ (+ y_plane (? P::channels_last (static_cast Offset out) (* out (static_cast Offset out_pixels)))) (* oy row_elements)) (+ first_column (* part (* (* P::dilation_w P::taps_w) kPixel))) row_end))
-                    (for @65 (pragma "unroll") (declare @65 int of_pixel 0) (< of_pixel kOuts) (++ of_pixel)
-                      (do @66 (call multiply_add acc window of_pixel (+ weights (call weight_place (. worker slot) (+ out of_pixel) kh (* part kRunRead))))))))))))))
-    (if @75 works
+                (for @57 (pragma "unroll 1") (declare @57 int out 0) (< out kWindows) (++ out)
+                  (for @59 (pragma "unroll 1") (declare @59 int part 0) (< part kTapTiles) (++ part)
+                    (declare @60 (array Sum kWindow) window)
+                    (do @61 (call load_window window (+ (+ y_plane (? P::channels_last (static_cast Offset out) (* out (static_cast Offset out_pixels)))) (* oy row_elements)) (+ first_column (* part (* (* P::dilation_w P::taps_w) kPixel))) row_end))
+                    (for @67 (pragma "unroll") (declare @67 int of_pixel 0) (< of_pixel kOuts) (++ of_pixel)
+                      (do @68 (call multiply_add acc window of_pixel (+ weights (call weight_place (. worker slot) (+ out of_pixel) kh (* part kRunRead))))))))))))))
+    (if @77 works
       (then
-        (declare @76 (const Offset) position (+ (* (static_cast Offset iy) in_w) ix))
-        (declare @77 (pointer Element) x_image (+ (+ grad_x (* (* (static_cast "long long" image) P::in_channels) in_pixels)) (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::in_channels 1))))
-        (declare @79 (const int) channel (+ (* group kGroupIn) first_in))
-        (do @80 (call store acc (+ x_image (? P::channels_last (+ (* position P::in_channels) channel) (+ (* channel in_pixels) position))) (- kGroupIn first_in) (- in_w ix) in_pixels))))))
+        (declare @78 (const Offset) position (+ (* (static_cast Offset iy) in_w) ix))
+        (declare @79 (pointer Element) x_image (+ (+ grad_x (* (* (static_cast "long long" image) P::in_channels) in_pixels)) (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::in_channels 1))))
+        (declare @81 (const int) channel (+ (* group kGroupIn) first_in))
+        (do @82 (call store acc (+ x_image (? P::channels_last (+ (* position P::in_channels) channel) (+ (* channel in_pixels) position))) (- kGroupIn first_in) (- in_w ix) in_pixels))))))

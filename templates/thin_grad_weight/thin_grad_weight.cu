@@ -72,7 +72,7 @@ __device__ __forceinline__ void load_inputs(Inputs& inputs, const Element* __res
         const int channel = P::channels_last ? along : other;
         const int column = P::channels_last ? other : along;
         uint4 elements = make_uint4(0, 0, 0, 0);
-        if ((kWholeChannels || channel < channels) && column < columns) {
+        if ((kWholeChannels || channel < channels) && (kWholeColumns || column < columns)) {
           elements = load_constant_16(x + (P::channels_last ? static_cast<Offset>(column) * P::in_channels + channel
                                                             : channel * in_pixels + column));
         }
@@ -89,7 +89,7 @@ __device__ __forceinline__ void load_inputs(Inputs& inputs, const Element* __res
 #pragma unroll
       for (int column = 0; column < P::columns_per_thread; ++column) {
         Sum value = 0;
-        if ((kWholeChannels || channel < channels) && column < columns) {
+        if ((kWholeChannels || channel < channels) && (kWholeColumns || column < columns)) {
           value = widen(x[P::channels_last ? static_cast<Offset>(column) * P::in_channels + channel
                                            : channel * in_pixels + column]);
         }
@@ -155,8 +155,8 @@ __device__ __forceinline__ void store_sums(const Sum* __restrict__ totals, Sum* 
     const int out = made.first_out + index / P::channels_per_thread % kOuts;
     const int kw = made.first_kw + index / (P::channels_per_thread * kOuts) % P::taps_w;
     const int kh = made.first_kh + index / kRowSums;
-    if (index < kSums && (kWholeSlots || slot < kSlots) && (kWholeChannels || channel < kGroupIn) &&
-        (P::kernel_h % P::taps_h == 0 || kh < P::kernel_h)) {
+    if ((kSums % kPass == 0 || index < kSums) && (kWholeSlots || slot < kSlots) &&
+        (kWholeChannels || channel < kGroupIn) && (P::kernel_h % P::taps_h == 0 || kh < P::kernel_h)) {
       Sum sum = 0;
 #pragma unroll 8
       for (int part = 0; part < kParts; ++part) {
@@ -201,7 +201,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   made.first_kh = block / kSlotTiles % kTapRows * P::taps_h;
   made.first_kw = block / (kSlotTiles * kTapRows) % kTapTiles * P::taps_w;
   made.first_out = block / (kSlotTiles * kTapRows * kTapTiles) % kWindows;
-  made.kd = block / (kSlotTiles * kTapRows * kTapTiles * kWindows) % P::kernel_d;
+  const int kd = block / (kSlotTiles * kTapRows * kTapTiles * kWindows) % P::kernel_d;
+  made.kd = kd;
 
   // The thread's place in the block.
   const int thread = threadIdx.x;
@@ -226,7 +227,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const long long end = tiles * (made.slice + 1) / P::slices;
   int tile_x = static_cast<int>(begin % tiles_x);
   int tile_y = static_cast<int>(begin / tiles_x % tiles_y);
-  int iz = static_cast<int>(begin / tiles_x / tiles_y % in_d);
+  int iz = P::depth == 1 ? 0 : static_cast<int>(begin / tiles_x / tiles_y % in_d);
   long long image = begin / tiles_x / tiles_y / in_d;
 
   Sum acc[P::taps_h][kRowSums] = {};
@@ -234,13 +235,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   for (long long tile = begin; tile < end; ++tile) {
     const int iy = tile_y * kTileRows + worker.row;
     const int ix = tile_x * kTileColumns + worker.column;
-    const int oz = iz * P::stride_d + (P::dilation_d * made.kd - P::padding_d);
+    const int oz = (P::depth == 1 ? 0 : iz) * P::stride_d + (P::dilation_d * kd - P::padding_d);
     if (works && iy < in_h && ix < in_w && oz >= 0 && oz < out_d) {
       Inputs inputs;
       load_inputs(inputs,
                   x_slot +
-                      (image * P::in_channels * in_pixels +
-                       static_cast<long long>(iz) * in_h * in_w * (P::channels_last ? P::in_channels : 1)) +
+                      (image * P::in_channels * in_pixels + static_cast<long long>(P::depth == 1 ? 0 : iz) * in_h *
+                                                                in_w * (P::channels_last ? P::in_channels : 1)) +
                       (static_cast<Offset>(iy) * in_w + ix) * (P::channels_last ? P::in_channels : 1),
                   kGroupIn - first_in, in_w - ix, static_cast<Offset>(in_pixels));
       const Element* y_plane =
@@ -262,7 +263,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       tile_x = 0;
       if (++tile_y == tiles_y) {
         tile_y = 0;
-        if (++iz == in_d) {
+        if (P::depth == 1 || ++iz == in_d) {
           iz = 0;
           ++image;
         }
@@ -273,12 +274,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   Sum* totals = static_cast<Sum*>(shared_memory());
 #pragma unroll
   for (int first = 0; first < kSums; first += kPass) {
-    if (first > 0) {
-      __syncthreads();  // all threads have read the sums before
-    }
 #pragma unroll
     for (int i = 0; i < kPass; ++i) {
-      if (first + i < kSums) {
+      if (kSums % kPass == 0 || first + i < kSums) {
         totals[i * kThreads + thread] = acc[(first + i) / kRowSums][(first + i) % kRowSums];
       }
     }

@@ -218,6 +218,14 @@ class Draw:
         fields["out"] = groups * self._any(1, 2, 3, 4, 8, 16, self._to(1, 24))
         return fields
 
+    def _thin_groups(self, mode, layout):
+        """Groups of few output channels; rows are whole vectors in half of the layers."""
+        fields = self._any_layer(mode, layout)
+        fields["out"] = fields["groups"] * self._to(1, 8 if fields["groups"] < 8 else 3)
+        if self._chance(0.5):
+            fields["sizes"][2] = 8 * self._to(1, 16)
+        return fields
+
     def _unit_groups(self, mode, layout):
         """Groups of few channels, multiples of 8 in most layers; it takes channels last alone."""
         fields = self._any_layer(mode, layout)

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "convtgen_template_programs_embedded.h"
+#include "generator/planner/grad_input/thin.h"
 #include "generator/planner/grad_weight/grad_bias.h"
 #include "generator/planner/grad_weight/launch.h"
 #include "generator/planner/search/block_choices.h"
@@ -23,6 +24,7 @@ constexpr std::int64_t kMostTileColumns = 32;
 constexpr std::int64_t kMostTilePixels = 256;
 constexpr std::int64_t kMostSlices = 1024;
 constexpr double kVolumes = 4;  // times as long as predicted of layers of three axes: 4 to 10 were measured on an H200
+constexpr double kFewOuts = 3;  // the same of groups with few output channels: 3 to 25
 
 /// What a block is made for. These values are the planner's first choice.
 struct Aim {
@@ -148,7 +150,8 @@ struct DirectGradWeight : GeneralPlanner<DirectGradWeight, Facts, kConstants> {
             sliced_grid(f.layer, b.slices * c[kSliceBlocks], b.tile_rows, b.tile_columns)};
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
-    return (f.layer.dimensions == 3 ? kVolumes : 1) * scalar_seconds(f, chosen(f, b, c).grid);
+    const double times = f.layer.dimensions == 3 ? kVolumes : f.group_out <= thin::kMostOuts ? kFewOuts : 1;
+    return times * scalar_seconds(f, chosen(f, b, c).grid);
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     add_slices(launch, f.layer, {.slices = b.slices, .weights = c[kWeights], .bias_slices = b.bias_slices});
