@@ -3,6 +3,7 @@
 // Of values that are split a position's channels have their high parts first, then their low ones.
 #pragma once
 
+#include "grad_weight/box_channels.h"
 #include "grad_weight/problem.h"
 
 // One of the threads that multiply also issues the copies: a warp beside them would take registers from all, since the
@@ -10,10 +11,7 @@
 constexpr int kThreads = kConsumers;
 constexpr int kIssueLag = 2;  // stages from a stage's last read to its next copies
 
-// The channels of a box, whose bytes are its swizzle: 64, 32 or 16.
-__host__ __device__ constexpr int box_channels(int channels) {
-  return channels % 64 == 0 ? 64 : channels % 32 == 0 ? 32 : 16;
-}
+// The channels of a box, whose bytes are its swizzle.
 constexpr int kInBox = box_channels(P::block_in);
 constexpr int kOutBox = box_channels(P::block_out);
 constexpr int kInBoxes = P::block_in / kInBox;

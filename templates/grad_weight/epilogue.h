@@ -89,7 +89,7 @@ __device__ __forceinline__ void store_columns(const float* columns, int first_co
           }
         }
         const long long weight = weight_offset_at(static_cast<long long>(target.group) * kGroupIn + ci, co, kh, kw,
-                                                  kGroupOut, P::kernel_h, P::kernel_w);
+                                                  kGroupOut, P::kernel_d * P::kernel_h, P::kernel_w);
         if constexpr (P::slices == 1) {
           if (adds) {  // to what is there
 #pragma unroll

@@ -33,11 +33,12 @@ constexpr long long kTotals = static_cast<long long>(kAccumulators) * kConsumers
 // The results of a block are stored as vectors of weights that are adjacent in memory: whole channels' taps, rows of
 // taps, or parts of a row; with channels last, and of a kernel of one tap, channels. A vector is never partly outside:
 // it divides what is contiguous in a block as well as in the layer.
-constexpr bool kChannelsTogether = P::weight_channels_last || kKernelTaps == 1;
+constexpr bool kChannelsTogether = P::weight_channels_last || kKernelTaps * P::kernel_d == 1;
 constexpr int kSharedChannels = greatest_common_divisor(P::block_out, kGroupOut);
 constexpr int kAdjacent = kChannelsTogether          ? kSharedChannels
                           : P::taps_w != P::kernel_w ? greatest_common_divisor(P::taps_w, P::kernel_w)
-                          : kTapsH != P::kernel_h    ? greatest_common_divisor(kTapsH, P::kernel_h) * P::kernel_w
+                          : kTapsH != P::kernel_h || P::kernel_d > 1
+                              ? greatest_common_divisor(kTapsH, P::kernel_h) * P::kernel_w
                                                      : kSharedChannels * kKernelTaps;
 
 // Channels lie together in shared memory too, which reads them by 16 bytes: four fp32 sums. An even number of taps has

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "fcc3536673e8e9194bf77d45b732a856468d7e41f1f82d9b7f2b7bb463f030dd")
+  (digest "6ace4afc3dab6aa4c38fbbbb0a743b9f308a6b79933e5ce070c7a97c8dbe34a1")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -408,41 +408,41 @@
   (constant @27 bool kEvenTiles (== (% kMTiles P::consumer_groups) 0) (trail "all warpgroups have as many"))
   (constant @30 int kAccumulators (/ (* kOwnTiles kColumns) 2) (trail "of a thread"))
   (constant @31 "long long" kTotals (* (static_cast "long long" kAccumulators) kConsumers))
-  (constant @36 bool kChannelsTogether (|| P::weight_channels_last (== kKernelTaps 1)))
+  (constant @36 bool kChannelsTogether (|| P::weight_channels_last (== (* kKernelTaps P::kernel_d) 1)))
   (constant @37 int kSharedChannels (call greatest_common_divisor P::block_out kGroupOut))
-  (constant @38 int kAdjacent (? kChannelsTogether kSharedChannels (? (!= P::taps_w P::kernel_w) (call greatest_common_divisor P::taps_w P::kernel_w) (? (!= kTapsH P::kernel_h) (* (call greatest_common_divisor kTapsH P::kernel_h) P::kernel_w) (* kSharedChannels kKernelTaps)))))
-  (constant @47 int kMostVector (? (|| (> P::slices 1) (< (* kAdjacent kElementBytes) 32)) 1 (? kChannelsTogether 4 (/ 16 kElementBytes))))
-  (constant @50 int kStoreVector (call greatest_common_divisor kAdjacent (? (|| kChannelsTogether (!= (% kTaps 2) 0)) kMostVector (call greatest_common_divisor kMostVector kTaps))))
-  (constant @52 int kWeightAlignment (* kStoreVector kElementBytes))
-  (constant @58 int kTapPad (? (|| kChannelsTogether (== kTaps 1)) 0 (? (> kStoreVector 1) (? (< kTaps 8) 0 (? (== (% 32 kTaps) 0) (/ 32 kTaps) 2)) (? (== kTaps 2) (call floor_mod (- 16 P::block_out) 32) (call ceil_div 32 kTaps)))))
-  (constant @64 int kTapPitch (+ P::block_out kTapPad))
-  (constant @65 int kColumnPitch (+ (* kTaps kTapPitch) (call floor_mod (- 4 (* kTaps kTapPitch)) 32)))
-  (constant @69 int kVectors (/ kRows kStoreVector) (trail "of a column"))
-  (constant @70 int kVectorThreads (call smaller kVectors kConsumers))
-  (constant @71 int kColumnsAtOnce (/ kConsumers kVectorThreads))
-  (constant @72 int kColumnDistance (? (|| (== kVectors 16) (== kVectors 8)) (/ kVectors 4) 1))
-  (static_assert @74 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @75 (&& (&& (== (% P::block_out 16) 0) (== (% P::block_in 8) 0)) (<= kColumns 256)) "a block has whole products")
-  (static_assert @76 (<= kAccumulators 192) "the accumulators fit the registers")
-  (alias @79 Accumulators (array float (/ kColumns 2))
+  (constant @38 int kAdjacent (? kChannelsTogether kSharedChannels (? (!= P::taps_w P::kernel_w) (call greatest_common_divisor P::taps_w P::kernel_w) (? (|| (!= kTapsH P::kernel_h) (> P::kernel_d 1)) (* (call greatest_common_divisor kTapsH P::kernel_h) P::kernel_w) (* kSharedChannels kKernelTaps)))))
+  (constant @48 int kMostVector (? (|| (> P::slices 1) (< (* kAdjacent kElementBytes) 32)) 1 (? kChannelsTogether 4 (/ 16 kElementBytes))))
+  (constant @51 int kStoreVector (call greatest_common_divisor kAdjacent (? (|| kChannelsTogether (!= (% kTaps 2) 0)) kMostVector (call greatest_common_divisor kMostVector kTaps))))
+  (constant @53 int kWeightAlignment (* kStoreVector kElementBytes))
+  (constant @59 int kTapPad (? (|| kChannelsTogether (== kTaps 1)) 0 (? (> kStoreVector 1) (? (< kTaps 8) 0 (? (== (% 32 kTaps) 0) (/ 32 kTaps) 2)) (? (== kTaps 2) (call floor_mod (- 16 P::block_out) 32) (call ceil_div 32 kTaps)))))
+  (constant @65 int kTapPitch (+ P::block_out kTapPad))
+  (constant @66 int kColumnPitch (+ (* kTaps kTapPitch) (call floor_mod (- 4 (* kTaps kTapPitch)) 32)))
+  (constant @70 int kVectors (/ kRows kStoreVector) (trail "of a column"))
+  (constant @71 int kVectorThreads (call smaller kVectors kConsumers))
+  (constant @72 int kColumnsAtOnce (/ kConsumers kVectorThreads))
+  (constant @73 int kColumnDistance (? (|| (== kVectors 16) (== kVectors 8)) (/ kVectors 4) 1))
+  (static_assert @75 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @76 (&& (&& (== (% P::block_out 16) 0) (== (% P::block_in 8) 0)) (<= kColumns 256)) "a block has whole products")
+  (static_assert @77 (<= kAccumulators 192) "the accumulators fit the registers")
+  (alias @80 Accumulators (array float (/ kColumns 2))
     (comment "One thread's accumulators of one tile of 64 rows."))
-  (constant @83 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
-  (function @85 device int rows_of_tile
+  (constant @84 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
+  (function @86 device int rows_of_tile
     (comment "A warp's 16 rows of its warpgroup's tile of this number.")
     (attributes "inline")
     (argument int tile)
     (argument int warpgroup)
     (argument int thread)
     (return @1 (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4))))
-  (function @88 device int tap_of_rows
+  (function @89 device int tap_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (call min (/ rows kBlocksOfRows) (- kTaps 1))))
-  (function @91 device int channel_of_rows
+  (function @92 device int channel_of_rows
     (attributes "__forceinline__")
     (argument int rows)
     (return @1 (* (% rows kBlocksOfRows) 16)))
-  (function @96 device void pin
+  (function @97 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -2002,7 +2002,7 @@
               (else
                 (for @31 (pragma "unroll") (declare @31 int i 0) (< i kStoreVector) (++ i)
                   (do @32 (= (at sums i) (at from (call place_in_column row i)))))))
-            (declare @35 (const "long long") weight (call weight_offset_at (+ (* (static_cast "long long" (. target group)) kGroupIn) ci) co kh kw kGroupOut P::kernel_h P::kernel_w))
+            (declare @35 (const "long long") weight (call weight_offset_at (+ (* (static_cast "long long" (. target group)) kGroupIn) ci) co kh kw kGroupOut (* P::kernel_d P::kernel_h) P::kernel_w))
             (if_constexpr @37 (== P::slices 1)
               (then
                 (if @38 adds
@@ -2324,7 +2324,8 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (function @182 device P::Sum channel_sum
+  (file "device/channel_total.h")
+  (function @8 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

@@ -108,6 +108,8 @@ namespace convtgen {
   FACTOR(grad_weight_stage, 200, "of a stage's barriers and of the wait for its last products") \
   FACTOR(grad_weight_begin, 3000, "until a first stage has come") \
   FACTOR(grad_weight_output, 12, "of a block's results, for each of a thread") \
+  FACTOR(grad_weight_patch_stage, 60, "of a stage's barriers where products of two stages are in flight") \
+  FACTOR(grad_weight_patch_latency, 1500, "until the first bytes of a stage of patches have come") \
   FACTOR(grad_weight_measured, 1.2, "median of measured / predicted") \
   FACTOR(tap_copy, 30, "of a tensor copy of a box, of those that a warp's lanes issue one after the other") \
   FACTOR(tap_stage, 40, "of a stage's barriers") \

@@ -42,22 +42,6 @@ std::vector<Grid::Bound> bounds_of(const Layer& layer, std::int64_t tile_pixels)
   return bounds;
 }
 
-Result<void> check_patches(const Layer& layer) {
-  for (const std::size_t number : axes_of(layer)) {
-    const Axis& axis = layer.axes[number];
-    if (axis.kernel != axis.stride) {
-      return fail(
-          fmt::format("a kernel of {} and a stride of {} in {}; it takes kernels that are as large as their stride",
-                      axis.kernel, axis.stride, axis_name(layer, number)));
-    }
-    if (axis.padding.before != 0 || axis.padding.after != 0 || axis.output_padding != 0) {
-      return fail(fmt::format("padding in {}; it takes none, so that each pixel makes outputs of its own alone",
-                              axis_name(layer, number)));
-    }
-  }
-  return {};
-}
-
 /// The map of x: the pixels of all images, rows of input channels.
 MapRecipe pixel_rows(const Facts& f, const Block& b, std::int64_t tile_pixels) {
   return input_map(map_form(f.layer.dtype, {b.block_k, tile_pixels}, b.block_k * f.bytes),

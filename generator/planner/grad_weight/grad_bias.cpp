@@ -55,14 +55,16 @@ std::int64_t bias_slices(const Problem& problem) {
   return std::clamp<std::int64_t>(ceil_div(kBlocksPerSm * problem.target.multiprocessors, tiles), 1, kMostSlices);
 }
 
-void add_channel_sums(LaunchPlan& launch, const Layer& layer, std::int64_t slices) {
+void add_channel_sums(LaunchPlan& launch, const Layer& layer, std::int64_t slices, bool by_kernel) {
   using namespace planners::grad_bias;
   const std::vector<std::int64_t> sums = channel_sums(layer);
   const std::int64_t bytes = sum_bytes(layer);
-  launch.kernels.push_back({.function = "sum_channels",
-                            .suffix = "_channels",
-                            .shared_bytes = sums[kBiasTotals] * bytes,
-                            .grid = {.blocks_per_tile = slices * sums[kBiasTiles]}});
+  if (by_kernel) {
+    launch.kernels.push_back({.function = "sum_channels",
+                              .suffix = "_channels",
+                              .shared_bytes = sums[kBiasTotals] * bytes,
+                              .grid = {.blocks_per_tile = slices * sums[kBiasTiles]}});
+  }
   launch.regions.push_back({.name = "partial_bias",
                             .what = "sums of slices of grad_y's positions",
                             .bytes = {.constant = slices * layer.out_channels * bytes}});

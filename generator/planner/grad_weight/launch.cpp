@@ -20,7 +20,7 @@ void add_slices(LaunchPlan& launch, const Layer& layer, const AddedSlices& added
         {.name = "totals", .what = "fp32 totals of the blocks", .bytes = {.constant = added.totals_bytes}});
   }
   if (layer.bias) {
-    add_channel_sums(launch, layer, added.bias_slices);
+    add_channel_sums(launch, layer, added.bias_slices, added.sums_channels);
   }
   const std::int64_t sums = (added.slices > 1 ? added.weights : 0) + (layer.bias ? layer.out_channels : 0);
   if (sums > 0) {

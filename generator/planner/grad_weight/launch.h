@@ -18,6 +18,7 @@ struct AddedSlices {
   std::int64_t weight_alignment = 0;  // bytes that the address of grad_weight is a multiple of; 0: those of an element
   std::int64_t bias_slices = 1;       // of the positions whose sums grad_bias is made of
   std::int64_t totals_bytes = 0;      // of all blocks; 0: they keep none in memory
+  bool sums_channels = true;          // by a kernel for that; else the products' kernel makes the sums of grad_y
 };
 
 /// Adds to a launch that has the products, the main kernel, the sums of grad_y, the addition of slices, and the regions

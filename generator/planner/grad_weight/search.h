@@ -21,7 +21,7 @@ CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_out, 16), (block_in, 8), 
                (consumer_groups, 2), (producers, 128), (flat, false), (tile_images, 1), (tile_rows, 1),
                (tile_columns, 16), (swizzle, 128), (input_copies, true), (window_copies, true), (shared_totals, false),
                (row_stages, 0), (stages, 2), (slices, 1), (promote_stages, 0), (chunks, 1), (chunk_images, 0),
-               (scan_slices, 1), (bias_slices, 1));
+               (scan_slices, 1), (bias_slices, 1), (cluster, 1));
 
 /// The members that each template has.
 inline constexpr auto kCommonMembers = CONVTGEN_MEMBERS(taps_h, taps_w, block_out, block_in, consumer_groups, tile_rows,

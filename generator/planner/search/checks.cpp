@@ -61,6 +61,22 @@ Result<void> check_dense_pixels(const Layer& layer) {
        check_dense(layer)});
 }
 
+Result<void> check_patches(const Layer& layer) {
+  for (const std::size_t number : axes_of(layer)) {
+    const Axis& axis = layer.axes[number];
+    if (axis.kernel != axis.stride) {
+      return fail(
+          fmt::format("a kernel of {} and a stride of {} in {}; it takes kernels that are as large as their stride",
+                      axis.kernel, axis.stride, axis_name(layer, number)));
+    }
+    if (axis.padding.before != 0 || axis.padding.after != 0 || axis.output_padding != 0) {
+      return fail(fmt::format("padding in {}; it takes none, so that each pixel makes outputs of its own alone",
+                              axis_name(layer, number)));
+    }
+  }
+  return {};
+}
+
 std::unexpected<Error> fail_extent(const Layer& layer, std::int64_t multiple, std::int64_t bytes) {
   const bool channels_last = layer.layout == Layout::kNhwc;
   const std::string copies = fmt::format("copies of {} bytes take multiples of {}", bytes, multiple);

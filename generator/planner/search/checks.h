@@ -40,6 +40,9 @@ using Checks = std::vector<Result<void>>;
 /// Errors: the layer is not nhwc, whose pixels are rows of channels; or those of check_dense().
 [[nodiscard]] Result<void> check_dense_pixels(const Layer& layer);
 
+/// Errors: a kernel is not as large as its stride, or there is padding: a pixel's outputs are not its own alone.
+[[nodiscard]] Result<void> check_patches(const Layer& layer);
+
 /// Errors: the layer has groups of fewer channels than products are worth, input and output.
 [[nodiscard]] Result<void> check_group_channels(const Layer& layer, std::int64_t least_in = 16,
                                                 std::int64_t least_out = 8);

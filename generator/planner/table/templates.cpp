@@ -33,6 +33,7 @@ constexpr std::array kTemplates = {
     &kDirectGradWeight,
     &kGradWeightGemm,
     &kGradWeightPixels,
+    &kGradWeightPatches,
     &kGradWeightRows,
     &kMmaGradWeight,
     &kThinGradWeight,

@@ -12,8 +12,8 @@ namespace convtgen {
 extern const Template kDirect, kDirectRows, kMmaRows, kShiftGemm, kF32x3Gemm, kRollGemm, kHaloGemm, kOverlapGemm,
     kPatchGemm, kPhaseGemm, kMmaPhases, kMmaGemm, kMmaPixels, kF32x3Mma;
 extern const Template kDirectGradInput, kTapGemm, kThinGradInput;
-extern const Template kDirectGradWeight, kGradWeightGemm, kGradWeightPixels, kGradWeightRows, kMmaGradWeight,
-    kThinGradWeight;
+extern const Template kDirectGradWeight, kGradWeightGemm, kGradWeightPatches, kGradWeightPixels, kGradWeightRows,
+    kMmaGradWeight, kThinGradWeight;
 extern const Template kGradBias;
 
 /// What is added to the table: nothing, but in builds with -DCONVTGEN_TEST_TEMPLATES=ON (tests/templates/table.cpp).

@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <optional>
+
+#include "convtgen_template_programs_embedded.h"
+#include "generator/planner/grad_weight/search.h"
+#include "generator/planner/plan/tensor_maps.h"
+#include "generator/planner/search/bounds.h"
+#include "generator/planner/search/checks.h"
+#include "generator/planner/search/integers.h"
+#include "generator/planner/search/roofline.h"
+#include "generator/planner/search/tensor_cores.h"
+
+namespace convtgen {
+namespace planners::grad_weight_patches {
+
+using namespace convtgen::grad_weight;
+
+constexpr std::int64_t kMostPositions = 256;     // of a stage
+constexpr std::int64_t kMostAccumulators = 128;  // of a thread, of 384
+constexpr double kWavefront = 128;               // bytes
+
+inline constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, promote_stages, cluster));
+
+/// The template's own constants that are wanted.
+CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kTapGroups, kInBox, kInBoxes, kRowBox, kCopiedBytes,
+                        kInputBoxBytes, kBiasParts);
+inline constexpr auto kNames = joined(kConstants, kOwnNames);
+
+/// The planes of all images, whose rows have a known number: a volume's, or those of images of a known size.
+std::optional<std::int64_t> known_planes(const Layer& layer) {
+  const std::optional<std::int64_t> depth = layer.dimensions == 3 ? layer.axes[kDepth].extent : 1;
+  return layer.batch && depth ? std::optional(*layer.batch * *depth) : std::nullopt;
+}
+/// The rows of all images as one sequence.
+std::optional<std::int64_t> all_rows(const Layer& layer) {
+  const std::optional<std::int64_t> planes = known_planes(layer);
+  const std::optional<std::int64_t> rows = symmetric(layer.axes[kHeight]).extent;
+  if (layer.axes[kDepth].kernel > 1 || !planes || !rows || *planes == 0 || *rows > kIntMax / 2 / *planes) {
+    return std::nullopt;
+  }
+  return *planes * *rows;
+}
+
+/// Rows of a plane and planes, as tensor maps count them.
+std::array<Amount, 2> rows_and_planes(const Facts& f, const Block& b) {
+  if (b.flat) {
+    return {Amount{.constant = *all_rows(f.layer)}, Amount{.constant = 1}};
+  }
+  return {per(Quantity::kInHeight),
+          f.layer.dimensions < 3 ? per(Quantity::kBatch) : Amount{.constant = *known_planes(f.layer)}};
+}
+
+/// The map of x: rows of channels, positions, rows and planes.
+MapRecipe map_of_input(const Facts& f, const Block& b, Constants& c) {
+  const std::int64_t pixel = f.layer.in_channels * f.bytes;
+  const auto [rows, planes] = rows_and_planes(f, b);
+  return input_map(map_form(f.layer.dtype, {c[kInBox], b.tile_columns, b.tile_rows, 1}, c[kInBox] * f.bytes),
+                   {Amount{.constant = f.layer.in_channels}, per(Quantity::kInWidth), rows, planes},
+                   {Amount{}, Amount{.constant = pixel}, Amount{.factor = pixel, .per = Quantity::kInWidth},
+                    Amount{.factor = pixel, .per = Quantity::kInPlane}});
+}
+/// The map of grad_y: taps of a row by channels, positions, rows of taps, rows, and planes.
+MapRecipe map_of_patches(const Facts& f, const Block& b, Constants& c) {
+  const Layer& layer = f.layer;
+  const std::int64_t pixel = layer.out_channels * f.bytes;
+  const std::int64_t kh = layer.axes[kHeight].kernel, kw = layer.axes[kWidth].kernel;
+  const auto [rows, planes] = rows_and_planes(f, b);
+  const auto all_planes = Amount{.constant = planes.constant * layer.axes[kDepth].kernel,
+                                 .factor = planes.factor * layer.axes[kDepth].kernel,
+                                 .per = planes.per};
+  return {.name = "grad_y_map",
+          .role = Role::kGradY,
+          .form = map_form(layer.dtype, {c[kRowBox], b.tile_columns, 1, b.tile_rows, 1}, c[kRowBox] * f.bytes),
+          .sizes = {Amount{.constant = layer.out_channels * kw}, per(Quantity::kInWidth), Amount{.constant = kh}, rows,
+                    all_planes},
+          .pitches = {Amount{}, Amount{.constant = pixel * kw}, Amount{.factor = pixel, .per = Quantity::kOutWidth},
+                      Amount{.factor = pixel * kh, .per = Quantity::kOutWidth},
+                      Amount{.factor = pixel, .per = Quantity::kOutPlane}}};
+}
+
+/// The clusters that may make this block: as many blocks of other taps as share what they read of x.
+std::vector<std::int64_t> clusters(Constants& c) {
+  std::vector<std::int64_t> out;
+  for (const std::int64_t cluster : {1, 2, 4}) {
+    if (c[kTapGroups] % cluster == 0 && c[kInBoxes] % cluster == 0) {
+      out.push_back(cluster);
+    }
+  }
+  return out;
+}
+
+struct GradWeightPatches : Search<GradWeightPatches, kMembers, kNames> {
+  static constexpr auto& kComputes = kHalfModes;
+  static constexpr bool kTakesDepth = true;
+  static constexpr Block kSmallest = {.block_in = 16};
+  static constexpr std::string_view kSmallestStages = "two stages of 16 positions";
+  static constexpr std::int64_t kInMultiple = 16, kMostStages = 8;
+
+  static Checks checks(const Layer& layer) {
+    return {check_dense_pixels(layer), check_patches(layer),
+            require(layer.in_channels % kChannelMultiple == 0 && layer.out_channels % kChannelMultiple == 0,
+                    "{} input and {} output channels; tensor copies want whole 16 bytes, multiples of {}",
+                    layer.in_channels, layer.out_channels, kChannelMultiple),
+            require(layer.dimensions < 3 || known_planes(layer).has_value(),
+                    "a volume of an open batch or depth; copies count planes of a known number")};
+  }
+  static std::vector<Block> warpgroups(const Facts& f, Block b) {
+    std::vector<Block> out;
+    if (f.layer.axes[kDepth].kernel > 1 && f.rows.kernel % b.taps_h != 0) {
+      return out;
+    }
+    b.flat = all_rows(f.layer).has_value();
+    for (const std::int64_t cluster : clusters(f.of(b))) {
+      b.cluster = cluster;
+      out.push_back(b);
+    }
+    return out;
+  }
+  /// Whole rows and parts of them, of as many rows as make whole products.
+  static std::vector<Block> positions(const Facts& f, Block b) {
+    std::vector<Block> out;
+    const std::int64_t width = f.sizes.extents[kWidth], k = f.of(b)[kInstructionK];
+    std::vector<std::int64_t> columns = {k, 2 * k, 4 * k, 8 * k, round_up(width, 8), round_up(ceil_div(width, 2), 8)};
+    if (f.columns.extent) {
+      columns.push_back(width);
+    }
+    std::ranges::sort(columns);
+    columns.erase(std::ranges::unique(columns).begin(), columns.end());
+    const std::int64_t rows = b.flat ? *all_rows(f.layer) : f.sizes.extents[kHeight];
+    for (const std::int64_t each : columns) {
+      b.tile_columns = each;
+      for (b.tile_rows = k / std::gcd(k, each); b.tile_rows * each <= kMostPositions; b.tile_rows *= 2) {
+        if (each <= round_up(width, k)) {
+          out.push_back(b);
+        }
+        if (b.tile_rows >= rows) {
+          break;
+        }
+      }
+    }
+    return out;
+  }
+  static bool fits_registers(const Facts&, const Block&, Constants& c) { return c[kAccumulators] <= kMostAccumulators; }
+  static bool fits_stage(const Facts&, const Block& b, Constants& c) {
+    return c[kKSteps] * c[kOwnTiles] <= kMostProducts && b.tile_columns <= kMostBox && b.tile_rows <= kMostBox;
+  }
+  static std::int64_t tiles(const Facts& f, const Block& b) {
+    const std::int64_t rows = b.flat ? ceil_div(*all_rows(f.layer), b.tile_rows)
+                                     : f.sizes.batch * f.sizes.extents[kDepth] *
+                                           ceil_div(f.sizes.extents[kHeight], b.tile_rows);
+    return rows * ceil_div(f.sizes.extents[kWidth], b.tile_columns);
+  }
+  static double stage_cycles(const Facts& f, const Block& b, Constants& c) {
+    StageWork work = multiplied(f, b, c, 1);
+    work.instructions = 0;  // operands come from shared memory
+    work.shared_wavefronts += c.number(kCopiedBytes) / kWavefront;
+    work.l2_bytes = c.number(kCopiedBytes) - c.number(kInBoxes) * c.number(kInputBoxBytes) *
+                                                 (1 - 1 / static_cast<double>(b.cluster));
+    const double cycles = cycles_of(f.target, work) + f.factors.grad_weight_patch_stage;
+    // A stage's place has its copies, and then its products.
+    const double turn = f.factors.grad_weight_patch_latency + work.l2_bytes / f.target.sm.l2_bytes_per_cycle + cycles;
+    return std::max(cycles, turn / static_cast<double>(b.stages));
+  }
+  static std::string positions_text(const Block& b) {
+    return fmt::format("{}x{} positions{}", b.tile_rows, b.tile_columns,
+                       b.cluster > 1 ? fmt::format(", input copied by clusters of {} blocks", b.cluster) : "");
+  }
+  /// Each block sums up some of its slice's grad_y.
+  static Blocks blocks(const Facts& f) {
+    Blocks all = blocks_of(traits(f.layer), f);
+    if (all && f.layer.bias) {
+      for (Block& b : *all) {
+        b.bias_slices = b.slices * f.of(b)[kBiasParts];
+      }
+    }
+    return all;
+  }
+  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    add_slices(launch, f.layer,
+               {.slices = b.slices,
+                .weights = c[kWeights],
+                .weight_alignment = c[kWeightAlignment],
+                .bias_slices = b.bias_slices,
+                .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0,
+                .sums_channels = false});
+    launch.maps = {map_of_input(f, b, c), map_of_patches(f, b, c)};
+  }
+};
+
+}  // namespace planners::grad_weight_patches
+
+CONVTGEN_TEMPLATE(GradWeightPatches, grad_weight_patches);
+
+}  // namespace convtgen

@@ -1,0 +1,5 @@
+// Part of the template `grad_weight_patches`: the columns of its products.
+#pragma once
+
+// Kernel rows in the columns of the products. All taps are in their rows.
+constexpr int kColumnRows = 1;
