@@ -30,7 +30,7 @@ CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kTapGroups, kInB
                         kInputBoxBytes, kBiasParts);
 inline constexpr auto kNames = joined(kConstants, kOwnNames);
 
-/// The planes of all images, whose rows have a known number: a volume's, or those of images of a known size.
+/// The planes of all images, where their number is known.
 std::optional<std::int64_t> known_planes(const Layer& layer) {
   const std::optional<std::int64_t> depth = layer.dimensions == 3 ? layer.axes[kDepth].extent : 1;
   return layer.batch && depth ? std::optional(*layer.batch * *depth) : std::nullopt;
@@ -45,13 +45,16 @@ std::optional<std::int64_t> all_rows(const Layer& layer) {
   return *planes * *rows;
 }
 
-/// Rows of a plane and planes, as tensor maps count them.
+/// Rows of a plane and planes, as tensor maps count them. A copy is of one plane, never of one behind the last: maps of
+/// volumes of an open size may have more than there are, as many as positions.
 std::array<Amount, 2> rows_and_planes(const Facts& f, const Block& b) {
   if (b.flat) {
     return {Amount{.constant = *all_rows(f.layer)}, Amount{.constant = 1}};
   }
-  return {per(Quantity::kInHeight),
-          f.layer.dimensions < 3 ? per(Quantity::kBatch) : Amount{.constant = *known_planes(f.layer)}};
+  const std::optional<std::int64_t> planes = known_planes(f.layer);
+  return {per(Quantity::kInHeight), f.layer.dimensions < 3 ? per(Quantity::kBatch)
+                                    : planes               ? Amount{.constant = *planes}
+                                                           : per(Quantity::kInPixels)};
 }
 
 /// The map of x: rows of channels, positions, rows and planes.
@@ -104,9 +107,7 @@ struct GradWeightPatches : Search<GradWeightPatches, kMembers, kNames> {
     return {check_dense_pixels(layer), check_patches(layer),
             require(layer.in_channels % kChannelMultiple == 0 && layer.out_channels % kChannelMultiple == 0,
                     "{} input and {} output channels; tensor copies want whole 16 bytes, multiples of {}",
-                    layer.in_channels, layer.out_channels, kChannelMultiple),
-            require(layer.dimensions < 3 || known_planes(layer).has_value(),
-                    "a volume of an open batch or depth; copies count planes of a known number")};
+                    layer.in_channels, layer.out_channels, kChannelMultiple)};
   }
   static std::vector<Block> warpgroups(const Facts& f, Block b) {
     std::vector<Block> out;
@@ -178,6 +179,13 @@ struct GradWeightPatches : Search<GradWeightPatches, kMembers, kNames> {
       }
     }
     return all;
+  }
+  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
+    Chosen chosen = chosen_of(traits(f.layer), f, b, c);
+    if (f.layer.dimensions == 3) {
+      chosen.grid.bounds.push_back({.extent = Quantity::kInPixels, .most = kIntMax / f.layer.axes[kDepth].kernel});
+    }
+    return chosen;
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     add_slices(launch, f.layer,
