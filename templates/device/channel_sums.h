@@ -178,4 +178,12 @@ extern "C" __global__ void __launch_bounds__(kBiasThreads)
   }
 }
 
-#include "device/channel_total.h"
+// A channel's sum over all slices.
+__device__ __forceinline__ Parameters::Sum channel_sum(const Parameters::Sum* __restrict__ partial_bias, int channel) {
+  Parameters::Sum sum = 0;
+#pragma unroll 8
+  for (int slice = 0; slice < Parameters::bias_slices; ++slice) {
+    sum += partial_bias[slice * Parameters::out_channels + channel];
+  }
+  return sum;
+}

@@ -1,5 +1,5 @@
 (program direct_grad_weight
-  (digest "d55869341636f41ba20062ba0756d322fc4062464ae48efcb18d8da62d465b8c")
+  (digest "e809aa3471d01e4c94cdf0a7d58f2403e85bb91a431245d8d4a54bbc824b05fa")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -518,8 +518,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (file "device/channel_total.h")
-  (function @8 device P::Sum channel_sum
+  (function @182 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

@@ -1,5 +1,5 @@
 (program grad_bias
-  (digest "e7c5a5a43e5ec51a0a36df80184d292435cf164310cade6092f96b8ea89b7711")
+  (digest "4c805c5474957d848a0276d4b2be6c7f2ef66a3596cf5f1101e8dd7589f3de69")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -294,8 +294,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (file "device/channel_total.h")
-  (function @8 device P::Sum channel_sum
+  (function @182 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

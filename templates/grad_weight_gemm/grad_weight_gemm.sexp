@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "6ace4afc3dab6aa4c38fbbbb0a743b9f308a6b79933e5ce070c7a97c8dbe34a1")
+  (digest "f5f767e5f51ee0e892f43b44a8f8336bd8b7c5dcce0cd1e9c3f113522eb47259")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -2324,8 +2324,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (file "device/channel_total.h")
-  (function @8 device P::Sum channel_sum
+  (function @182 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

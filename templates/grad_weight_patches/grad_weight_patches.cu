@@ -4,7 +4,7 @@
 // So the gradient is one product over positions: its rows are taps by output channels, its columns input channels. A
 // row of a patch is contiguous in memory, and patches of a row of positions are as far apart. Tensor copies bring both
 // operands as they lie, MN-major. Positions are cut into slices. A block computes some channels and taps over one
-// slice; a last kernel adds the slices in their order, so that results have the same bits in each call. Two warps of a
+// slice; a last kernel adds the slices in a fixed order, so that results have the same bits in each call. Two warps of a
 // block sum up the same stages of grad_y for the gradient of the bias. The blocks of a cluster share what they read of x.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
@@ -14,6 +14,7 @@
 #include "device/call_sizes.h"
 #include "device/cluster.h"
 #include "device/depth.h"
+#include "device/grid.h"
 #include "device/memory.h"
 #include "device/printed.h"
 #include "device/template.h"
@@ -64,9 +65,8 @@ using WeightIndex = long long;
 
 // ---- Consumers ----
 
-// Releases a stage to all blocks that write to it.
+// Releases a stage to all blocks that write to it, behind the warp's wait for its products.
 __device__ __forceinline__ void release_to_cluster(unsigned long long* empty, int lane) {
-  __syncwarp();
   if (lane < P::cluster) {
     if (P::cluster == 1) {
       mbarrier_arrive(empty);
@@ -114,9 +114,7 @@ __device__ __forceinline__ void consume_stages(Accumulators (&acc)[kOwnTiles], f
 // ---- Kernels ----
 #include "row_sums.h"
 
-#include "device/channel_total.h"
-
-#include "device/add_slices.h"
+#include "add_parts.h"
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     grad_weight_patches(__grid_constant__ const TensorMap x_map, __grid_constant__ const TensorMap grad_y_map,

@@ -1,5 +1,5 @@
 (program grad_weight_patches
-  (digest "770729ebb6d4c063f71d57daa29c3e6a3149f169ca4b46edf5fc4c8dc5ebb3e6")
+  (digest "3158364ca30032f001c8a500b5e653f31b764f4435cb5c0e5d71bc6c484ee552")
   (parameter int kernel_d 1)
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
@@ -102,6 +102,9 @@
     (attributes "inline")
     (argument int in_d)
     (return @1 (+ (* (- in_d 1) P::stride_d) (- (+ (+ (* P::dilation_d (- P::kernel_d 1)) P::output_padding_d) 1) (* 2 P::padding_d)))))
+  (file "device/grid.h")
+  (primitive @9 acts void grid_dependents_launch (uses) "// Lets the launch behind this one begin, as soon as all blocks have said so or ended.\n__device__ __forceinline__ void grid_dependents_launch() {\n  asm volatile(\"griddepcontrol.launch_dependents;\");\n}")
+  (primitive @16 acts void grid_dependency_wait (uses) "// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.\n__device__ __forceinline__ void grid_dependency_wait() {\n  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n}")
   (file "device/printed.h")
   (enum @7 WgmmaType (kWgmmaF16 0) (kWgmmaBf16 1) (kWgmmaTf32 2))
   (enum @9 WgmmaMajor (kWgmmaMajorK 0) (kWgmmaMajorMn 1))
@@ -186,7 +189,7 @@
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "grad_weight_patches.cu")
-  (section @24 "Elements")
+  (section @25 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -309,7 +312,7 @@
               (else
                 (do @9 (= (* to) (* from))))))))))
   (file "grad_weight_patches.cu")
-  (section @27 "Tiles and stages")
+  (section @28 "Tiles and stages")
   (file "grad_weight/box_channels.h")
   (function @5 constexpr int box_channels
     (comment "Whose bytes are the box's swizzle: 64, 32 or 16.")
@@ -560,7 +563,7 @@
                       (else
                         (do @13 (= (* to) (call narrow (at sums 0)))))))))))))))
   (file "grad_weight_patches.cu")
-  (section @34 "Producer")
+  (section @35 "Producer")
   (file "copies.h")
   (record @11 Tiles
     (comment "The rows and planes of x whose positions are multiplied, and how many tiles they have.")
@@ -640,8 +643,8 @@
         (do @4 (= (* (reinterpret_cast (pointer uint4) (+ (+ shared (+ (* stage kStageBytes) kInputBytes)) i))) (call make_uint4 0 0 0 0)))))
     (do @7 (call fence_proxy_async)))
   (file "grad_weight_patches.cu")
-  (section @37 "Products")
-  (function @40 device void multiply_stage
+  (section @38 "Products")
+  (function @41 device void multiply_stage
     (comment "Issues the products of a stage, of a warpgroup that has so many tiles of 64 rows.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -658,7 +661,7 @@
       (for @12 (pragma "unroll") (declare @12 int tile 0) (< tile tiles) (++ tile)
         (do @13 (call wgmma_ss P::type kWgmmaMajorMn kWgmmaMajorMn (at acc tile) (call wgmma_descriptor_move rows (+ (* tile (* P::consumer_groups kProductBytes)) (* step (* kInstructionK kRowSwizzle)))) (call wgmma_descriptor_move columns (* step (* kInstructionK kInSwizzle))) 1))))
     (do @19 (call wgmma_commit)))
-  (alias @62 WeightIndex "long long")
+  (alias @63 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -815,20 +818,19 @@
       (do @24 (call named_barrier_sync 1 kConsumers))
       (do @25 (call store_columns columns first (call min kStoredColumns (- kColumns first)) target partial grad_weight adds thread))))
   (file "grad_weight_patches.cu")
-  (section @65 "Consumers")
-  (function @68 device void release_to_cluster
-    (comment "Releases a stage to all blocks that write to it.")
+  (section @66 "Consumers")
+  (function @69 device void release_to_cluster
+    (comment "Releases a stage to all blocks that write to it, behind the warp's wait for its products.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") empty)
     (argument int lane)
-    (do @1 (call __syncwarp))
-    (if @2 (< lane P::cluster)
+    (if @1 (< lane P::cluster)
       (then
-        (if @3 (== P::cluster 1)
+        (if @2 (== P::cluster 1)
           (then
-            (do @4 (call mbarrier_arrive empty)))
+            (do @3 (call mbarrier_arrive empty)))
           (else
-            (do @6 (call mbarrier_arrive_remote empty lane)))))))
+            (do @5 (call mbarrier_arrive_remote empty lane)))))))
   (function @80 device void consume_stages
     (comment "Multiplies so many stages. Without promotions a stage is released when the products of the next one are issued.")
     (attributes "__forceinline__")
@@ -911,7 +913,7 @@
     (for @6 plain (declare @6 int consumed 0) (< consumed count) (++ consumed)
       (declare @7 (const int) stage (call stage_of consumed))
       (do @8 (call mbarrier_wait (& (at full stage)) (call full_parity consumed)))
-      (if @9 (&& (|| (== kInTiles 1) (== (% consumed kInTiles) turn)) (< first kSumLanes))
+      (if @9 (|| (== kInTiles 1) (== (% consumed kInTiles) turn))
         (then
           (do @10 (call sum_stage totals (+ shared (+ (* stage kStageBytes) kInputBytes)) vector first))))
       (do @12 (call release_stage (& (at empty stage)) (% thread 32))))
@@ -930,38 +932,65 @@
       (if @30 (|| (== (% kGroupOut P::block_out) 0) (< (+ (. target first_out) channel) kGroupOut))
         (then
           (do @31 (= (at partial_bias (+ (+ (* part P::out_channels) (. target first_out)) channel)) sum))))))
-  (file "device/channel_total.h")
-  (function @8 device P::Sum channel_sum
-    (comment "A channel's sum over all slices.")
+  (file "add_parts.h")
+  (constant @12 int kAddThreads 256)
+  (constant @13 int kMostAdded 16 (trail "slices that a thread adds, where there are at most 256"))
+  (constant @14 int kMostSlices (? (> P::slices P::bias_slices) P::slices P::bias_slices))
+  (constant @15 int kAddParts (? (> kMostSlices (* 8 kMostAdded)) 16 (? (> kMostSlices (* 4 kMostAdded)) 8 (? (> kMostSlices (* 2 kMostAdded)) 4 (? (> kMostSlices kMostAdded) 2 1)))))
+  (constant @20 int kAddedSums (/ kAddThreads kAddParts) (trail "of a block"))
+  (constant @21 int kAddSharedBytes (? (== kAddParts 1) 0 (* kAddThreads 4)))
+  (constant @22 "long long" kAdded (? (== P::slices 1) 0 kWeights))
+  (function @25 device float add_part
+    (comment "Adds a part of a sum's slices, in their order. Those of a slice are `pitch` apart.")
     (attributes "__forceinline__")
-    (argument (restrict (pointer (const P::Sum))) partial_bias)
-    (argument int channel)
-    (declare @1 P::Sum sum 0)
-    (for @3 (pragma "unroll 8") (declare @3 int slice 0) (< slice P::bias_slices) (++ slice)
-      (do @4 (+= sum (at partial_bias (+ (* slice P::out_channels) channel)))))
-    (return @6 sum))
-  (file "device/add_slices.h")
-  (function @7 kernel void add_slices
-    (comment "Adds the slices in their order: a thread a weight, then a thread a channel of the bias.")
-    (launch_bounds 256)
-    (argument (restrict (pointer (const Sum))) partial)
-    (argument (restrict (pointer (const Sum))) partial_bias)
+    (argument (restrict (pointer (const float))) sums)
+    (argument (const "long long") pitch)
+    (argument (const int) slices)
+    (argument int part)
+    (declare @2 (const int) last (/ (* slices (+ part 1)) kAddParts))
+    (declare @3 float sum 0)
+    (for @5 (pragma "unroll 8") (declare @5 int slice (/ (* slices part) kAddParts)) (< slice last) (++ slice)
+      (do @6 (+= sum (at sums (* slice pitch)))))
+    (return @8 sum))
+  (function @37 kernel void add_slices
+    (comment "Adds the slices: of a weight, then of a channel of the bias.")
+    (launch_bounds kAddThreads)
+    (argument (restrict (pointer (const float))) partial)
+    (argument (restrict (pointer (const float))) partial_bias)
     (argument (restrict (pointer Element)) grad_weight)
     (argument (restrict (pointer Element)) grad_bias)
-    (declare_constexpr @3 "long long" kAdded (? (== P::slices 1) 0 kWeights))
-    (declare @4 (const "long long") i (+ (* (static_cast "long long" (. blockIdx x)) 256) (. threadIdx x)))
-    (if @5 (&& (> P::slices 1) (< i kAdded))
+    (declare @3 (const int) part (? (== kAddParts 1) 0 (/ (. threadIdx x) kAddedSums)))
+    (declare @4 (const "long long") i (+ (* (static_cast "long long" (. blockIdx x)) kAddedSums) (% (. threadIdx x) kAddedSums)))
+    (declare @5 (const bool) is_weight (&& (> P::slices 1) (< i kAdded)))
+    (declare @6 (const bool) is_channel (&& (&& P::has_bias (>= i kAdded)) (< (- i kAdded) P::out_channels)))
+    (do @7 (call grid_dependency_wait))
+    (declare @8 float sum 0)
+    (if @9 is_weight
       (then
-        (declare @6 Sum sum 0)
-        (for @8 (pragma "unroll 8") (declare @8 int slice 0) (< slice P::slices) (++ slice)
-          (do @9 (+= sum (at partial (+ (* slice kWeights) i)))))
-        (do @11 (= (at grad_weight i) (call narrow sum))))
+        (do @10 (= sum (call add_part (+ partial i) kWeights P::slices part))))
       (else
-        (if @12 (&& P::has_bias (< (- i kAdded) P::out_channels))
+        (if @11 is_channel
           (then
-            (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
+            (do @12 (= sum (call add_part (+ partial_bias (- i kAdded)) P::out_channels P::bias_slices part)))))))
+    (if @14 (> kAddParts 1)
+      (then
+        (declare @15 (pointer float) sums (static_cast (pointer float) (call shared_memory)))
+        (do @16 (= (at sums (. threadIdx x)) sum))
+        (do @17 (call __syncthreads))
+        (do @18 (= sum 0))
+        (for @20 (pragma "unroll") (declare @20 int each 0) (< each kAddParts) (++ each)
+          (do @21 (+= sum (at sums (+ (* each kAddedSums) (% (. threadIdx x) kAddedSums))))))))
+    (if @24 (== part 0)
+      (then
+        (if @25 is_weight
+          (then
+            (do @26 (= (at grad_weight i) (call narrow sum))))
+          (else
+            (if @27 is_channel
+              (then
+                (do @28 (= (at grad_bias (- i kAdded)) (call narrow sum))))))))))
   (file "grad_weight_patches.cu")
-  (function @121 kernel void grad_weight_patches
+  (function @119 kernel void grad_weight_patches
     (launch_bounds kThreads 1)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) grad_y_map grid_constant)

@@ -46,7 +46,7 @@ __device__ __forceinline__ void sum_rows(unsigned char* shared, unsigned long lo
   for (int consumed = 0; consumed < count; ++consumed) {
     const int stage = stage_of(consumed);
     mbarrier_wait(&full[stage], full_parity(consumed));
-    if ((kInTiles == 1 || consumed % kInTiles == turn) && first < kSumLanes) {
+    if (kInTiles == 1 || consumed % kInTiles == turn) {
       sum_stage(totals, shared + (stage * kStageBytes + kInputBytes), vector, first);
     }
     release_stage(&empty[stage], thread % 32);

@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "f843355537b66fcfefbc455624e3fca99847cde07f3c33978ddcad454655c502")
+  (digest "6fad4f7c901cc0cf673b44b6da2075c44c8a67f320b93a853ec02282c37a2704")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1705,8 +1705,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (file "device/channel_total.h")
-  (function @8 device P::Sum channel_sum
+  (function @182 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

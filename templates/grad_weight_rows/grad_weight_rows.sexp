@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "1b0a3eb9bc86a21bb32e2862081d08c976ef3f2af3bca6f9a312ebecd7811ab6")
+  (digest "17e22cf93dadc73690c323662c40ad717b607710fecf2772fbfb474de5413796")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1192,8 +1192,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (file "device/channel_total.h")
-  (function @8 device P::Sum channel_sum
+  (function @182 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

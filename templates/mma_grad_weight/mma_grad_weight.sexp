@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "dcac5413404e03be527788a61d33d1dd300a6af09c788e292887cd8524edbbb1")
+  (digest "04cb95c109e92fc9498270c1777b0351d09796d9ddd6bc5c9c30b1b3ce147738")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1792,8 +1792,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (file "device/channel_total.h")
-  (function @8 device P::Sum channel_sum
+  (function @182 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

@@ -72,20 +72,23 @@ TemplateFacts facts_of_grad_weight_patches() {
           },
       .far_weights = "; dtype f16; layout nhwc",
       .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kDescriptorMove, kFirstTile},
+      // Unseen: two fences for barriers beside one for zeros, and where rows are summed up, a second barrier before results
+      // take the place of the stages.
       .mutants =
           {
               {.name = "grad_weight_patches_taps",
                .layer = "conv_transpose2d 24 -> 24; kernel 3x2; stride 3x2; input 3x6x9; bias; dtype bf16; layout "
                         "nhwc; directions grad_weight",
                .least_mutants = 20,
+               .unseen = 2,
                .block = "taps_h 3, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, cluster 1, "
                         "tile_rows 2, tile_columns 8, stages 3, slices 1, bias_slices 2"},
               {.name = "grad_weight_patches_cluster",
-               .layer = "conv_transpose2d 32 -> 32; kernel 2x2; stride 2x2; input 3x6x9; dtype f16; layout nhwc; "
+               .layer = "conv_transpose2d 128 -> 16; kernel 2x2; stride 2x2; input 3x6x9; dtype f16; layout nhwc; "
                         "directions grad_weight",
                .least_mutants = 20,
                .cluster = 2,
-               .block = "taps_h 1, taps_w 2, block_out 32, block_in 32, consumer_groups 2, flat 1, cluster 1, "
+               .block = "taps_h 1, taps_w 2, block_out 16, block_in 128, consumer_groups 2, flat 1, cluster 2, "
                         "tile_rows 2, tile_columns 8, stages 3, slices 1"},
           },
   };

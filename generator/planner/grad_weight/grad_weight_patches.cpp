@@ -27,7 +27,7 @@ inline constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, p
 
 /// The template's own constants that are wanted.
 CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kTapGroups, kInBox, kInBoxes, kRowBox, kCopiedBytes,
-                        kInputBoxBytes, kBiasParts);
+                        kInputBoxBytes, kBiasParts, kAddParts, kAddSharedBytes);
 inline constexpr auto kNames = joined(kConstants, kOwnNames);
 
 /// The planes of all images, where their number is known.
@@ -194,7 +194,9 @@ struct GradWeightPatches : Search<GradWeightPatches, kMembers, kNames> {
                 .weight_alignment = c[kWeightAlignment],
                 .bias_slices = b.bias_slices,
                 .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0,
-                .sums_channels = false});
+                .sums_channels = false,
+                .add_parts = c[kAddParts],
+                .add_shared_bytes = c[kAddSharedBytes]});
     launch.maps = {map_of_input(f, b, c), map_of_patches(f, b, c)};
   }
 };

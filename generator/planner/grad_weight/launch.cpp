@@ -24,8 +24,11 @@ void add_slices(LaunchPlan& launch, const Layer& layer, const AddedSlices& added
   }
   const std::int64_t sums = (added.slices > 1 ? added.weights : 0) + (layer.bias ? layer.out_channels : 0);
   if (sums > 0) {
-    launch.kernels.push_back(
-        {.function = "add_slices", .suffix = "_add", .grid = {.axes = {{{.constant = sums}, 1}}}, .per_thread = true});
+    launch.kernels.push_back({.function = "add_slices",
+                              .suffix = "_add",
+                              .shared_bytes = added.add_shared_bytes,
+                              .grid = {.axes = {{{.constant = sums * added.add_parts}, 1}}},
+                              .per_thread = true});
   }
 }
 

@@ -19,6 +19,8 @@ struct AddedSlices {
   std::int64_t bias_slices = 1;       // of the positions whose sums grad_bias is made of
   std::int64_t totals_bytes = 0;      // of all blocks; 0: they keep none in memory
   bool sums_channels = true;          // by a kernel for that; else the products' kernel makes the sums of grad_y
+  std::int64_t add_parts = 1;         // threads that add a weight's slices
+  std::int64_t add_shared_bytes = 0;  // of a block of these
 };
 
 /// Adds to a launch that has the products, the main kernel, the sums of grad_y, the addition of slices, and the regions
