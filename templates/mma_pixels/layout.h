@@ -33,8 +33,16 @@ constexpr int kPhases = P::stride_d * P::stride_h * P::stride_w;
 // in L2 then.
 constexpr bool kPhasesTogether = !P::channels_last && kPhases > 1;
 
+// Whether a stage has planes of x as they lie; then it has several taps of a row. K is its channels by these taps.
+constexpr bool kPlanes = P::plane_words > 0;
+constexpr int kRowTaps = kPlanes ? P::plane_words * (4 / kBytes) : 1;
+constexpr int kStageChannels = P::block_k / kRowTaps;
+constexpr int kStageTaps = kTaps / kRowTaps;  // of a kernel, as stages have them
+// Whether the taps of a k-block follow one another, else the k-blocks of a tap.
+constexpr bool kTapsInside = kSplit || kPlanes;
+
 constexpr int kKSteps = P::block_k / kInstructionK;
-constexpr int kKBlocks = ceil_div(kGroupIn, P::block_k);
+constexpr int kKBlocks = ceil_div(kGroupIn, kStageChannels);
 
 // Pixels as products read them: with channels last, as x is or is arranged before; then a group is whole vectors. Split
 // values are arranged by k-blocks, and in these by k-steps: the high parts of a k-step's channels, then the low ones.
@@ -89,12 +97,20 @@ constexpr int kPhaseTaps = kPhaseTapsD * kPhaseTapsH * kPhaseTapsW;
 // positions lie in different banks.
 constexpr int kPixelVectors = kParts * P::block_k / kVector;
 constexpr int kPixelBytes = 16 * kPixelVectors;
-constexpr int kInputBytes = P::block_m * kPixelBytes;
+// Of planes there are rows of a channel each, whose positions have adjacent words. Four channels that a product loads
+// together lie in different banks.
+constexpr int kRowPitch = P::plane_words * P::block_m + (P::plane_words < 4 ? 8 : P::store > 1 ? 4 : 16);  // in words
+constexpr int kInputBytes = kPlanes ? kStageChannels * kRowPitch * 4 : P::block_m * kPixelBytes;
 __host__ __device__ constexpr int swap_of(int position) {
   return position / (8 / kPixelVectors) % kPixelVectors;
 }
 constexpr int kPositionStep = kThreads / kPixelVectors;  // from a position that a thread copies to its next one
-constexpr int kCopies = P::block_m / kPositionStep;      // of a thread and stage
+// Of planes a thread copies the same units of a row, of some channels.
+constexpr int kRowUnits = kPlanes ? P::plane_words * P::block_m * 4 / P::copy_bytes : 1;
+constexpr int kUnitsOfRow = ceil_div(kRowUnits, kThreads);      // of a thread
+constexpr int kChannelsAtOnce = ceil_div(kThreads, kRowUnits);  // whose units all threads copy
+constexpr int kCopies = kPlanes ? kStageChannels * kRowUnits / kThreads : P::block_m / kPositionStep;  // and stage
+constexpr int kPlaces = kPlanes ? kUnitsOfRow : kCopies;  // where a thread's copies read
 
 // Packed weights: for each tap, k-block and k-step, for 16 columns what each lane holds of them; of split ones for
 // eight columns its high parts, then its low ones. After those of an N tile come the exponents of its columns' scales,
@@ -102,7 +118,7 @@ constexpr int kCopies = P::block_m / kPositionStep;      // of a thread and stag
 constexpr int kStepBytes = kParts * P::block_n * 32;
 constexpr int kKBlockWeightBytes = kKSteps * kStepBytes;
 constexpr int kWeightCopies = kKBlockWeightBytes / (16 * kThreads);  // of a thread and stage
-constexpr long long kWeightBytes = static_cast<long long>(kTaps) * kKBlocks * kKBlockWeightBytes;  // of an N tile
+constexpr long long kWeightBytes = static_cast<long long>(kStageTaps) * kKBlocks * kKBlockWeightBytes;  // of an N tile
 constexpr long long kPackedMaximaOffset = kWeightBytes + P::block_n * 4;
 constexpr int kColumnBytes = kSplit ? P::block_n * 36 : 0;
 constexpr long long kPackedTileBytes = kWeightBytes + kColumnBytes;
@@ -120,7 +136,9 @@ constexpr int kColumnScalesOffset = kBiasOffset + (P::has_bias ? P::block_n * 4 
 constexpr int kImageScalesOffset = kColumnScalesOffset + (kSplit ? P::block_n * 8 : 0);
 constexpr int kSharedBytes = kImageScalesOffset + (kSplit ? P::block_m * 8 : 0);
 
-constexpr int kAlignment = P::channels_last ? 16 : kElementBytes;  // of x and y, in bytes
+constexpr int kAlignment = P::channels_last ? 16
+                           : kPlanes        ? larger(P::copy_bytes, P::store* kElementBytes)
+                                            : kElementBytes;  // of x and y, in bytes
 
 // Of a thread. Where values are split there are as many of low parts, and fp32 totals.
 constexpr int kMostAccumulators = kSplit ? 48 : 128;
@@ -129,10 +147,18 @@ static_assert(kAccumulators <= kMostAccumulators, "the accumulators fit the regi
 static_assert(kWarpRows % 16 == 0 && kWarpChannels % 16 == 0, "warps make whole products of 16 columns");
 static_assert(kKSteps >= 2 && kPixelVectors <= 8, "a stage has several k-steps, and pixels of at most 128 bytes");
 static_assert(!kSplit || P::block_k == 2 * kInstructionK, "a split pixel of a stage has 128 bytes");
-static_assert(kPositionStep % 8 == 0 && P::block_m % kPositionStep == 0, "a thread's vectors are swapped alike");
+static_assert(kPlanes || (kPositionStep % 8 == 0 && P::block_m % kPositionStep == 0),
+              "a thread's vectors are swapped alike");
 static_assert(kKBlockWeightBytes % (16 * kThreads) == 0, "threads copy equally many weights");
 static_assert(kGroupChannels % kVector == 0, "channels are whole vectors");
-static_assert(P::channels_last || P::store == 1, "planes are stored element by element");
+static_assert(P::channels_last || kPlanes || P::store == 1, "arranged positions are stored element by element");
+static_assert(!kPlanes || (!P::channels_last && !kSplit && kCopies > 0 && kRowUnits % kUnitsOfRow == 0 &&
+                           kThreads % kChannelsAtOnce == 0 && kStageChannels % kChannelsAtOnce == 0),
+              "threads copy equally many units of whole rows");
+static_assert(!kPlanes || (P::store <= (P::plane_words == 1 ? 4 : 2) && kWarpTiles * 2 % P::store == 0),
+              "a thread's positions are adjacent in its tiles");
+static_assert(kRowTaps == 1 || (P::kernel_w % kRowTaps == 0 && P::stride_w == 1 && P::dilation_w == 1),
+              "the taps of a stage are adjacent");
 static_assert(kTapBits < 32, "a word has a bit for each tap, and for the one after the last");
 static_assert(P::input_stride_d * P::input_stride_h * P::input_stride_w == 1 || kPhases == 1,
               "a gradient of the input has one phase");

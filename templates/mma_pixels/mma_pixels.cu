@@ -5,8 +5,9 @@
 // constant distance from the position (at input_stride times the position, for a gradient of the input). So each phase
 // is a product of its own, over its taps and all input channels. A stage has the pixels that a tap reads for a block's
 // positions, with zeros outside of the image, and the tap's weights. Another kernel has packed these in the order in
-// which lanes hold them. In nchw a third one arranges x with channels last, and rounds it for tf32. In f32x3 values are
-// split into two f16 where they are packed and arranged, and three products are added (split.h).
+// which lanes hold them. In nchw a third one arranges x with channels last, and rounds it for tf32; or a stage has
+// planes as they lie (planes.h). In f32x3 values are split into two f16 where they are packed and arranged, and three
+// products are added (split.h).
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -30,66 +31,12 @@ using WeightIndex = long long;
 #include "device/thread_channels.h"
 #include "split.h"
 
+// ---- Planes ----
+#include "planes.h"
+
 // ---- Packing ----
 
-// Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
-extern "C" __global__ void __launch_bounds__(kPackers)
-    pack_weights(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
-  if constexpr (kSplit) {
-    pack_split(weight, packed);
-  } else {
-    constexpr int kColumns = kChannelTiles * P::block_n / 2;
-    // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
-    // two columns, eight apart. Neighbours read neighbours.
-    const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
-    if (i < static_cast<long long>(P::groups) * kKBlocks * kKSteps * kColumns * kTaps) {
-      const int tap = static_cast<int>(P::weight_channels_last ? i / kColumns % kTaps : i % kTaps);
-      const int column = static_cast<int>(P::weight_channels_last ? i % kColumns : i / kTaps % kColumns);
-      const int step = static_cast<int>(i / (kTaps * kColumns) % (kKBlocks * kKSteps));
-      const int group = static_cast<int>(i / (static_cast<long long>(kTaps) * kColumns * kKBlocks * kKSteps));
-      const int first = column / 8 * 16 + column % 8;  // of the thread's columns
-      unsigned int words[4][4];
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int of_warp = (first + half * 8) % kWarpChannels;
-        const int co = first + half * 8 - of_warp + channel_of_column(of_warp);
-#pragma unroll
-        for (int unit = 0; unit < 2; ++unit) {
-#pragma unroll
-          for (int lane = 0; lane < 4; ++lane) {
-            unsigned int parts[2];
-#pragma unroll
-            for (int e = 0; e < kVector / 4; ++e) {
-              const int ci = (2 * step + unit) * kVector + kVector / 4 * lane + e;
-              Element value = 0;
-              if ((kGroupOut % P::block_n == 0 || co < kGroupOut) && (kGroupIn % P::block_k == 0 || ci < kGroupIn)) {
-                value = weight[product_weight_offset(
-                    static_cast<WeightIndex>(P::weights_exchanged ? ci : group * kGroupIn + ci),
-                    P::weights_exchanged ? group * kGroupOut + co : co, tap, kGroupIn, kGroupOut, kTaps)];
-              }
-              if constexpr (P::type == kWgmmaTf32) {
-                parts[e] = operand(__float_as_uint(value));
-              } else {
-                parts[e] = value;
-              }
-            }
-            words[lane][half * 2 + unit] = kVector == 4 ? parts[0] : parts[0] | parts[1] << 16;
-          }
-        }
-      }
-      const int n_tile = group * kChannelTiles + first / P::block_n;
-      // Lane 4 * g + t has word t of column g.
-      unsigned char* to =
-          packed + ((static_cast<long long>(n_tile) * kTaps + tap) * kKBlocks + step / kKSteps) * kKBlockWeightBytes +
-          (step % kKSteps * kStepBytes + first % P::block_n / 16 * 512 + first % 8 * 64);
-#pragma unroll
-      for (int lane = 0; lane < 4; ++lane) {
-        *reinterpret_cast<uint4*>(to + lane * 16) =
-            make_uint4(words[lane][0], words[lane][1], words[lane][2], words[lane][3]);
-      }
-    }
-  }
-}
+#include "pack.h"
 
 // ---- Arranging ----
 
@@ -207,7 +154,8 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const long long out_image = image * P::out_channels * out_d;
     const bool is_stored = image < batch && (!kHasDepth || oz < out_d) && oy < out_h && ox < out_w;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] =
-        (((image * in_d + iz) * in_h + iy) * in_w + ix) * kInputPixelBytes;
+        kPlanes ? (((image * P::in_channels * in_d + iz) * in_h + iy) * in_w + ix) * kBytes
+                : (((image * in_d + iz) * in_h + iy) * in_w + ix) * kInputPixelBytes;
     reinterpret_cast<long long*>(shared + kStoredOffset)[i] =
         !is_stored         ? -1
         : P::channels_last ? (((image * out_d + oz) * out_h + oy) * out_w + ox) * P::out_channels
@@ -232,7 +180,7 @@ struct Tap {
 // Writes the taps of a phase, and behind them one that reads nowhere.
 __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis& planes, const PhaseAxis& rows,
                                           const PhaseAxis& columns, const int in_h, const int in_w) {
-  const int all = (kHasDepth ? planes.taps : 1) * rows.taps * columns.taps;
+  const int all = (kHasDepth ? planes.taps : 1) * rows.taps * (columns.taps / kRowTaps);
 #pragma unroll 1
   for (int i = thread; i <= all; i += kThreads) {
     Tap tap;
@@ -240,16 +188,21 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
     tap.bits = kNoTap;
     tap.number = 0;
     if (i < all) {
-      const int tap_w = i % columns.taps;
-      const int tap_h = i / columns.taps % rows.taps;
-      const int tap_d = kHasDepth ? i / columns.taps / rows.taps : 0;
+      const int tap_w = i % (columns.taps / kRowTaps) * kRowTaps;
+      const int tap_h = i / (columns.taps / kRowTaps) % rows.taps;
+      const int tap_d = kHasDepth ? i / (columns.taps / kRowTaps) / rows.taps : 0;
       const long long before =
           (static_cast<long long>(tap_d * kOffsetStepD) * in_h + tap_h * kOffsetStepH) * in_w + tap_w * kOffsetStepW;
       const int kd = kHasDepth ? planes.first + tap_d * kTapStepD : 0;
-      tap.from = -before * kInputPixelBytes;
+      if constexpr (kPlanes) {
+        tap.from = -before * kBytes;
+      } else {
+        tap.from = -before * kInputPixelBytes;
+      }
       tap.bits = 1u << tap_w | 1u << (tap_h + kFirstBitH) | (kHasDepth ? 1u << (tap_d + kFirstBitD) : 0u);
       tap.number =
-          (kd * P::kernel_h + rows.first + tap_h * kTapStepH) * P::kernel_w + columns.first + tap_w * kTapStepW;
+          ((kd * P::kernel_h + rows.first + tap_h * kTapStepH) * P::kernel_w + columns.first + tap_w * kTapStepW) /
+          kRowTaps;
     }
     taps[i] = tap;
   }
@@ -259,8 +212,8 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 
 // What a thread copies of the input in each stage: where its positions read, and their bits.
 struct Places {
-  long long from[kCopies];
-  unsigned int bits[kCopies];
+  long long from[kPlaces];
+  unsigned int bits[kPlaces];
 };
 
 // What is staged next: a tap and k-block.
@@ -274,11 +227,16 @@ struct Next {
 
 // Of values that are split the taps of a k-block follow one another, else the k-blocks of a tap.
 __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, const unsigned char* weights,
-                                          const Tap* taps, int tap_count) {
-  if constexpr (kSplit) {
+                                          const Tap* taps, int tap_count, long long plane_bytes) {
+  if constexpr (kTapsInside) {
     const Tap tap = taps[next.k_block < kKBlocks ? next.tap : tap_count];
     next.bits = tap.bits;
-    next.pixels = x + tap.from + next.k_block * kPixelBytes;
+    if constexpr (kPlanes) {
+      // Taps of planes follow one another too.
+      next.pixels = x + tap.from + next.k_block * (kStageChannels * plane_bytes);
+    } else {
+      next.pixels = x + tap.from + next.k_block * kPixelBytes;
+    }
     next.weights = weights + (static_cast<long long>(tap.number) * kKBlocks + min(next.k_block, kKBlocks - 1)) *
                                  kKBlockWeightBytes;
   } else {
@@ -291,20 +249,20 @@ __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, co
 
 // Goes on to the next k-block, or the next tap. After the last tap comes the one that reads nowhere, again and again.
 __device__ __forceinline__ void advance(Next& next, const unsigned char* x, const unsigned char* weights,
-                                        const Tap* taps, int tap_count) {
-  if constexpr (kSplit) {
+                                        const Tap* taps, int tap_count, long long plane_bytes) {
+  if constexpr (kTapsInside) {
     if (++next.tap >= tap_count) {
       next.tap = 0;
       next.k_block += next.bits == kNoTap ? 0 : 1;
     }
-    find_next(next, x, weights, taps, tap_count);
+    find_next(next, x, weights, taps, tap_count, plane_bytes);
   } else {
     next.pixels += kPixelBytes;
     next.weights += kKBlockWeightBytes;
     if (++next.k_block == kKBlocks) {
       next.k_block = 0;
       next.tap += next.bits == kNoTap ? 0 : 1;
-      find_next(next, x, weights, taps, tap_count);
+      find_next(next, x, weights, taps, tap_count, plane_bytes);
     }
   }
 }
@@ -312,20 +270,37 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
 // Issues a part of the thread's copies of a stage: that which goes with a k-step, all but the last of which have one.
 constexpr int kCopyParts = kKSteps - 1;
 __device__ __forceinline__ void stage_part(unsigned char* to, const Places& places, const Next& next, const int part,
-                                           int thread) {
+                                           int thread, long long plane_bytes) {
   constexpr int kInputCopies = ceil_div(kCopies, kCopyParts);
   constexpr int kColumnCopies = ceil_div(kWeightCopies, kCopyParts);
-  const int vector = thread % kPixelVectors;
-  const int position = thread / kPixelVectors;
-  unsigned char* own = to + position * kPixelBytes + (vector ^ swap_of(position)) * 16;
-  const bool is_channel =
-      kGroupChannels % P::block_k == 0 || next.k_block * P::block_k + vector * kVector < kGroupChannels;
-  CONVTGEN_UNROLL
-  for (int copy = 0; copy < kInputCopies; ++copy) {
-    const int i = part * kInputCopies + copy;
-    if (i < kCopies) {
-      const bool any = (places.bits[i] & next.bits) == next.bits && is_channel;
-      async_copy_16(own + i * (kPositionStep * kPixelBytes), next.pixels + places.from[i], any ? 16 : 0);
+  if constexpr (kPlanes) {
+    const int channel = thread / kRowUnits;  // of the thread's first copies
+    unsigned char* own = to + (channel * (kRowPitch * 4) + thread % kRowUnits * P::copy_bytes);
+    CONVTGEN_UNROLL
+    for (int copy = 0; copy < kInputCopies; ++copy) {
+      const int i = part * kInputCopies + copy;
+      if (i < kCopies) {
+        const int place = i % kPlaces;
+        const int later = i / kPlaces * kChannelsAtOnce;
+        const bool any = (places.bits[place] & next.bits) == next.bits &&
+                         (kGroupIn % kStageChannels == 0 || next.k_block * kStageChannels + channel + later < kGroupIn);
+        copy_unit(own + (later * (kRowPitch * 4) + place * (kThreads * P::copy_bytes)),
+                  next.pixels + places.from[place] + later * plane_bytes, any);
+      }
+    }
+  } else {
+    const int vector = thread % kPixelVectors;
+    const int position = thread / kPixelVectors;
+    unsigned char* own = to + position * kPixelBytes + (vector ^ swap_of(position)) * 16;
+    const bool is_channel =
+        kGroupChannels % P::block_k == 0 || next.k_block * P::block_k + vector * kVector < kGroupChannels;
+    CONVTGEN_UNROLL
+    for (int copy = 0; copy < kInputCopies; ++copy) {
+      const int i = part * kInputCopies + copy;
+      if (i < kCopies) {
+        const bool any = (places.bits[i] & next.bits) == next.bits && is_channel;
+        async_copy_16(own + i * (kPositionStep * kPixelBytes), next.pixels + places.from[i], any ? 16 : 0);
+      }
     }
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
@@ -361,9 +336,13 @@ __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsigned char* input, int swapped,
                                                const unsigned char* weights, const int k_step) {
+  if constexpr (kPlanes) {
+    load_planes(fragments.a, input, k_step);
+  } else {
 #pragma unroll
-  for (int tile = 0; tile < kWarpTiles; ++tile) {
-    matrix_load_x4(fragments.a[tile], input + (swapped ^ k_step * (kParts * 32)) + tile * (16 * kPixelBytes));
+    for (int tile = 0; tile < kWarpTiles; ++tile) {
+      matrix_load_x4(fragments.a[tile], input + (swapped ^ k_step * (kParts * 32)) + tile * (16 * kPixelBytes));
+    }
   }
   if constexpr (kSplit) {
 #pragma unroll
@@ -397,6 +376,22 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Accumulators& h
         }
       }
     }
+  } else if constexpr (kPlanes) {
+    // Rounded tile by tile: words that are loaded together are those of a product in another order, so that rounding
+    // takes other registers.
+#pragma unroll
+    for (int tile = 0; tile < kWarpTiles; ++tile) {
+      const unsigned int a[4] = {operand(fragments.a[tile][0]), operand(fragments.a[tile][1]),
+                                 operand(fragments.a[tile][2]), operand(fragments.a[tile][3])};
+#pragma unroll
+      for (int two = 0; two < kWarpChannels / 16; ++two) {
+        const uint4 words = fragments.b[two];
+        const unsigned int b[2] = {words.x, words.y};
+        const unsigned int next[2] = {words.z, words.w};
+        multiply_add(acc[tile][two * 2], a, b);
+        multiply_add(acc[tile][two * 2 + 1], a, next);
+      }
+    }
   } else {
     if (P::type == kWgmmaTf32 && P::channels_last) {
 #pragma unroll
@@ -423,27 +418,32 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Accumulators& h
 
 // ---- Epilogue ----
 #include "device/epilogue.h"
+#include "store_positions.h"
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
 // `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* __restrict__ y, const long long* stored,
                                               const float* bias, int row, int channel, int left, long long plane) {
+  if constexpr (kPlanes) {
+    store_positions(acc, y, stored, bias, row, channel, left, plane);
+  } else {
 #pragma unroll
-  for (int tile = 0; tile < kWarpTiles; ++tile) {
+    for (int tile = 0; tile < kWarpTiles; ++tile) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const long long to = stored[row + tile * 16 + half * 8];
-      if (to >= 0) {
+      for (int half = 0; half < 2; ++half) {
+        const long long to = stored[row + tile * 16 + half * 8];
+        if (to >= 0) {
 #pragma unroll
-        for (int i = 0; i < kWarpChannels / 4; i += P::store) {
-          const int own = own_channel(channel, i);
-          if (kGroupOut % P::block_n == 0 || own < left) {
-            float values[P::store];
+          for (int i = 0; i < kWarpChannels / 4; i += P::store) {
+            const int own = own_channel(channel, i);
+            if (kGroupOut % P::block_n == 0 || own < left) {
+              float values[P::store];
 #pragma unroll
-            for (int v = 0; v < P::store; ++v) {
-              values[v] = epilogue(acc[tile][(i + v) / 2][half * 2 + (i + v) % 2], P::has_bias ? bias[own + v] : 0);
+              for (int v = 0; v < P::store; ++v) {
+                values[v] = epilogue(acc[tile][(i + v) / 2][half * 2 + (i + v) % 2], P::has_bias ? bias[own + v] : 0);
+              }
+              store_together(y + to + (P::channels_last ? own : own * plane), values);
             }
-            store_together(y + to + (P::channels_last ? own : own * plane), values);
           }
         }
       }
@@ -474,16 +474,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int next_tile = gridDim.x / kNTiles;
   const int group = P::groups == 1 ? 0 : n_tile / kChannelTiles;
   const int first_out = n_tile % kChannelTiles * P::block_n;  // of the group's
-  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * kTaps * (kKBlocks * kKBlockWeightBytes) +
+  const unsigned char* own_weights = packed +
+                                     static_cast<long long>(n_tile) * kStageTaps * (kKBlocks * kKBlockWeightBytes) +
                                      static_cast<long long>(n_tile) * kColumnBytes;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Tap* taps = reinterpret_cast<Tap*>(shared + kTapsOffset);
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
   const int thread = threadIdx.x;
+  const long long plane_bytes = static_cast<long long>(in_d) * in_h * in_w * kBytes;  // of planes
   // The thread's channels of the group's first pixel.
-  const unsigned char* own_x = (P::channels_last && !kSplit ? reinterpret_cast<const unsigned char*>(x) : arranged) +
-                               (group * (kGroupChannels * kBytes) + thread % kPixelVectors * 16);
+  const unsigned char* own_x =
+      kPlanes ? reinterpret_cast<const unsigned char*>(x) + group * kGroupIn * plane_bytes
+              : (P::channels_last && !kSplit ? reinterpret_cast<const unsigned char*>(x) : arranged) +
+                    (group * (kGroupChannels * kBytes) + thread % kPixelVectors * 16);
   if (P::has_bias) {
     for (int i = thread; i < P::block_n; i += kThreads) {
       biases[i] =
@@ -502,7 +506,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int warp_m = thread / 32 % P::warps_m;
   const int warp_n = thread / 32 / P::warps_m;
   const int position = warp_m * kWarpRows + lane % 16;
-  const int swapped = (lane / 16 ^ swap_of(position)) * 16;
+  const int lane_offset = kPlanes ? lane_place(warp_m * kWarpRows, lane) : 0;
+  const int swapped = kPlanes ? 0 : (lane / 16 ^ swap_of(position)) * 16;
   const int weight_offset = kInputBytes + warp_n * (kParts * kWarpChannels * 32) + lane * 16;
 
 #pragma unroll 1
@@ -521,27 +526,32 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     __syncthreads();
     Places places;
 #pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      const int copied = thread / kPixelVectors + i * kPositionStep;
+    for (int i = 0; i < kPlaces; ++i) {
+      const int copied = kPlanes ? unit_word(thread, i) / P::plane_words : thread / kPixelVectors + i * kPositionStep;
       places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
       places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
+      if constexpr (kPlanes) {
+        const int before = kRowTaps - 1 - unit_word(thread, i) % P::plane_words * (4 / kBytes);
+        places.from[i] += thread / kRowUnits * plane_bytes - before * kBytes;
+        places.bits[i] = (places.bits[i] & kRowBits) >> before | (places.bits[i] & ~kRowBits);
+      }
     }
-    const int tap_count = (kHasDepth ? planes.taps : 1) * rows.taps * columns.taps;
+    const int tap_count = (kHasDepth ? planes.taps : 1) * rows.taps * (columns.taps / kRowTaps);
     Next next;
     next.tap = 0;
     next.k_block = 0;
-    find_next(next, own_x, own_weights, taps, tap_count);
+    find_next(next, own_x, own_weights, taps, tap_count, plane_bytes);
 #pragma unroll 1
     for (int stage = 0; stage < P::stages - 1; ++stage) {
       CONVTGEN_UNROLL
       for (int part = 0; part < kCopyParts; ++part) {
-        stage_part(shared + stage * kStageBytes, places, next, part, thread);
+        stage_part(shared + stage * kStageBytes, places, next, part, thread, plane_bytes);
       }
-      advance(next, own_x, own_weights, taps, tap_count);
+      advance(next, own_x, own_weights, taps, tap_count, plane_bytes);
       async_copy_commit();
     }
 
-    const int steps = (kHasDepth ? planes.taps : 1) * rows.taps * columns.taps * kKBlocks;
+    const int steps = (kHasDepth ? planes.taps : 1) * rows.taps * (columns.taps / kRowTaps) * kKBlocks;
     Accumulators acc = {};
     Accumulators high = {};
     Accumulators low = {};
@@ -551,7 +561,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     Fragments fragments[2];
     async_copy_wait(P::stages - 2);
     __syncthreads();
-    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + weight_offset, 0);
+    load_fragments(fragments[0], shared + (kPlanes ? lane_offset : position * kPixelBytes), swapped,
+                   shared + weight_offset, 0);
     int stage = 0;
     // Each stage has a tap of the phase, of taps (0 to {kLastRow}, 0 to {kLastColumn}).
 #pragma unroll 1
@@ -565,18 +576,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       // newest.
       CONVTGEN_UNROLL
       for (int k_step = 0; k_step < kKSteps - 1; ++k_step) {
-        load_fragments(fragments[(k_step + 1) % 2], from + position * kPixelBytes, swapped, from + weight_offset,
-                       k_step + 1);
-        stage_part(staged, places, next, k_step, thread);
+        load_fragments(fragments[(k_step + 1) % 2], from + (kPlanes ? lane_offset : position * kPixelBytes), swapped,
+                       from + weight_offset, k_step + 1);
+        stage_part(staged, places, next, k_step, thread, plane_bytes);
         multiply_step(acc, high, low, fragments[k_step % 2]);
       }
-      advance(next, own_x, own_weights, taps, tap_count);
+      advance(next, own_x, own_weights, taps, tap_count, plane_bytes);
       async_copy_commit();
       stage = stage + 1 == P::stages ? 0 : stage + 1;
       async_copy_wait(P::stages - 2);
       __syncthreads();  // the next stage has come, and all have loaded what this one has
       const unsigned char* after = shared + stage * kStageBytes;
-      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + weight_offset, 0);
+      load_fragments(fragments[0], after + (kPlanes ? lane_offset : position * kPixelBytes), swapped,
+                     after + weight_offset, 0);
       multiply_step(acc, high, low, fragments[(kKSteps - 1) % 2]);
     }
     async_copy_wait(0);  // copies after the last stage
@@ -586,7 +598,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     }
     const long long plane = static_cast<long long>(out_d) * out_h * out_w;
     store_outputs(acc, y + (group * kGroupOut + first_out) * (P::channels_last ? 1 : plane),
-                  reinterpret_cast<const long long*>(shared + kStoredOffset), biases, warp_m * kWarpRows + lane / 4,
-                  warp_n * kWarpChannels + lane % 4 * kAdjacentChannels, kGroupOut - first_out, plane);
+                  reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
+                  warp_m * kWarpRows + lane / 4 * kSpan, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels,
+                  kGroupOut - first_out, plane);
   }
 }

@@ -58,6 +58,12 @@ struct Parameters {
   // The pipeline: input channels of a stage, 64 or 128 bytes of them, and stages.
   static constexpr int block_k = 32;
   static constexpr int stages = 4;
+
+  // Input: 0: pixels with channels last, as x has them or is arranged before. Else planes of nchw as they lie: of each
+  // channel and position of a stage so many words of 4 bytes, adjacent taps of a kernel row, by copies of so many
+  // bytes.
+  static constexpr int plane_words = 0;
+  static constexpr int copy_bytes = 16;
 };
 
 // ActivationKind and arguments of each step of the fuse chain.

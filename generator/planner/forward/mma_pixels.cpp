@@ -20,6 +20,8 @@ namespace planners::mma_pixels {
 
 constexpr std::int64_t kMostTapBits = 31;      // of the word that has a bit for each tap
 constexpr std::int64_t kMostCopies = 8;        // of a thread, whose places registers hold
+constexpr std::int64_t kMostPlaneCopies = 32;  // of a thread, of planes: many have one place
+constexpr double kPlaneCopy = 4;               // instructions for one
 constexpr std::int64_t kOtherRegisters = 40;   // of a thread, beside accumulators, fragments and places
 constexpr std::int64_t kRoundedRegisters = 4;  // more for each k-step, where fragments are rounded to tf32
 constexpr std::int64_t kMostRegisters = 256;   // by this estimate: ptxas finds room for one more
@@ -32,13 +34,15 @@ constexpr std::int64_t kBlocksOfOpenSizes = 8;  // of an SM's room, where sizes 
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK_AND_FACTS(FactsOf, (block_m, 64), (block_n, 32), (adjacent_channels, 1), (store, 1), (warps_m, 2),
-                         (warps_n, 1), (blocks_per_sm, 1), (block_k, 32), (stages, kLeastStages));
+                         (warps_n, 1), (blocks_per_sm, 1), (block_k, 32), (stages, kLeastStages), (plane_words, 0),
+                         (copy_bytes, 16));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kTapBits, kTaps, kPhases, kKSteps, kKBlocks, kNTiles, kWarpTiles,
-                   kWarpChannels, kAccumulators, kCopies, kWeightCopies, kStageBytes, kThreads, kSharedBytes,
-                   kPackedBytes, kPackedRows, kAlignment, kInputPixelBytes, kArrangedPixels, kArrangeParts, kScanBlocks,
-                   kScanSharedBytes, kScanThreads, kMaximaBytes, kExponentBytes, kMostTerms);
+                   kWarpChannels, kAccumulators, kCopies, kPlaces, kRowUnits, kWeightCopies, kStageChannels, kStageTaps,
+                   kInputBytes, kStageBytes, kThreads, kSharedBytes, kPackedBytes, kPackedRows, kAlignment,
+                   kInputPixelBytes, kArrangedPixels, kArrangeParts, kScanBlocks, kScanSharedBytes, kScanThreads,
+                   kMaximaBytes, kExponentBytes, kMostTerms);
 
 /// Positions of a phase in one image.
 std::int64_t image_positions(const Facts& f) {
@@ -63,19 +67,67 @@ bool splits(const Facts& f) {
   return f.layer.compute == Compute::kF32x3;
 }
 /// Fragments are rounded in registers.
-bool rounds(const Facts& f) {
-  return f.layer.compute == Compute::kTf32 && f.channels_last;
+bool rounds(const Facts& f, const Block& b) {
+  return f.layer.compute == Compute::kTf32 && (f.channels_last || b.plane_words > 0);
 }
 /// Another kernel writes x as products read it.
-bool arranges(const Facts& f) {
-  return splits(f) || !f.channels_last;
+bool arranges(const Facts& f, const Block& b) {
+  return splits(f) || (!f.channels_last && b.plane_words == 0);
+}
+
+/// Whether copies of so many bytes can bring words of planes, of so many adjacent taps: each lies in a row of x as a
+/// whole, or outside of it.
+bool can_copy(const Facts& f, std::int64_t taps, std::int64_t bytes) {
+  const Axis& columns = f.columns;
+  const std::int64_t elements = bytes / f.bytes;
+  if (elements == 1) {
+    return true;
+  }
+  const Size& width = f.layer.axes[kWidth].extent;
+  if (!width || *width % elements != 0) {
+    return false;
+  }
+  // Where a row's positions read for their first tap, and that all others read as many elements from there.
+  const bool begin_alike =
+      columns.stride == 1 ? (columns.padding.before - (taps - 1)) % elements == 0
+                          : columns.padding.before == 0 && columns.kernel <= columns.stride && columns.dilation == 1;
+  const bool follow = elements > taps ? columns.stride > 1 || columns.kernel == taps : taps % elements == 0;
+  return begin_alike && follow &&
+         (elements > taps
+              ? columns.input_stride == taps && ceil_div(f.shape.out[kWidth], columns.stride) % (elements / taps) == 0
+              : columns.input_stride % elements == 0);
+}
+
+/// Words of planes in a stage, of as many adjacent taps as a stride has; 0 where there are none.
+std::int64_t plane_words_of(const Facts& f) {
+  if (f.channels_last || splits(f)) {
+    return 0;
+  }
+  for (const std::int64_t words : {4, 2, 1}) {
+    const std::int64_t taps = words * 4 / f.bytes;
+    const bool are_adjacent =
+        taps == 1 || (f.columns.stride == 1 && f.columns.dilation == 1 && f.columns.kernel % taps == 0);
+    if (are_adjacent && taps <= f.columns.input_stride && can_copy(f, taps, 4)) {
+      return words;
+    }
+  }
+  return 0;
+}
+
+/// Chooses how planes are copied; false where a block's threads can't share the copies of rows.
+bool choose_copies(const Facts& f, Block& b) {
+  const std::int64_t taps = b.plane_words * 4 / f.bytes;
+  b.copy_bytes = halved_until(4, [&](std::int64_t words) { return can_copy(f, taps, words * 4); }) * 4;
+  Constants& c = f.of(b);
+  const std::int64_t units = c[kRowUnits], threads = c[kThreads];
+  return units >= threads ? units % threads == 0 : threads % units == 0 && c[kStageChannels] % (threads / units) == 0;
 }
 
 std::int64_t registers(const Facts& f, const Block& b) {
   Constants& c = f.of(b);
   const std::int64_t fragments = (splits(f) ? 2 : 1) * 4 * (c[kWarpTiles] + c[kWarpChannels] / 16);
-  const std::int64_t rounded = rounds(f) ? kRoundedRegisters * c[kKSteps] : 0;
-  return round_up((splits(f) ? 3 : 1) * c[kAccumulators] + 2 * fragments + 3 * c[kCopies] + rounded + kOtherRegisters,
+  const std::int64_t rounded = rounds(f, b) ? kRoundedRegisters * c[kKSteps] : 0;
+  return round_up((splits(f) ? 3 : 1) * c[kAccumulators] + 2 * fragments + 3 * c[kPlaces] + rounded + kOtherRegisters,
                   8);
 }
 
@@ -92,10 +144,17 @@ bool choose_stages(const Facts& f, Block& b) {
   return needs.registers * needs.threads <= kRegistersOfSm;
 }
 
-/// Adjacent channels of a thread, all of which it stores together; in nchw what products have, one by one.
+/// Adjacent channels of a thread, all of which it stores together; in nchw what products have, one by one, or of planes
+/// adjacent positions.
 void choose_store(const Facts& f, Block& b) {
   if (!f.channels_last) {
     b.adjacent_channels = 2;
+    const Size& width = f.layer.axes[kWidth].extent;
+    if (b.plane_words > 0 && width && f.of(b)[kPhases] == 1) {
+      b.store = halved_until(b.plane_words == 1 ? 4 : 2, [&](std::int64_t store) {
+        return f.shape.out[kWidth] % store == 0 && 2 * f.of(b)[kWarpTiles] % store == 0;
+      });
+    }
     return;
   }
   b.store = b.adjacent_channels = halved_until(f.vector, [&](std::int64_t store) {
@@ -143,15 +202,22 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
          splits(f) ? std::span<const Tile>(kSplitTiles) : std::span<const Tile>(kTiles)) {
       if (block_n == 32 || block_n < 2 * f.group_out) {
         all.push_back({.block_m = block_m, .block_n = block_n, .warps_m = warps_m, .warps_n = warps_n});
-        choose_store(f, all.back());
       }
+    }
+    std::vector<std::int64_t> words = {0};
+    if (const std::int64_t of_planes = plane_words_of(f); of_planes > 0) {
+      words.push_back(of_planes);
     }
     return BlockChoices(std::move(all))
         .each(&Block::block_k, splits(f) ? std::vector{kSplitBlockK}
                                          : std::vector{2 * f.of({})[kInstructionK], 4 * f.of({})[kInstructionK]})
         .each(&Block::stages, {kMostStages, kLeastStages})
+        .each(&Block::plane_words, words)
         .keep([&](Block& b) {
-          return f.of(b)[kCopies] <= kMostCopies && f.of(b)[kWeightCopies] > 0 && choose_stages(f, b);
+          choose_store(f, b);
+          return (b.plane_words == 0 || choose_copies(f, b)) &&
+                 f.of(b)[kCopies] <= (b.plane_words > 0 ? kMostPlaneCopies : kMostCopies) &&
+                 f.of(b)[kWeightCopies] > 0 && choose_stages(f, b);
         })
         .distinct()
         .or_fail([&] { return fail_shared_memory(f.target, "stages of pixels and weights", f.of({})[kSharedBytes]); });
@@ -164,19 +230,21 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
         (splits(f) ? 2 : 1) * warps * k_steps * (c.number(kWarpTiles) + c.number(kWarpChannels) / 16);  // of 512 bytes
     const double products =
         (splits(f) ? kSplitProducts : 1) * warps * k_steps * c.number(kWarpTiles) * c.number(kWarpChannels) / 8;
-    const double rounded = rounds(f) ? warps * k_steps * c.number(kWarpTiles) * 8 : 0;
+    const double rounded = rounds(f, b) ? warps * k_steps * c.number(kWarpTiles) * 8 : 0;
     const double added =
         splits(f) ? warps * c.number(kAccumulators) * f.factors.f32x3_mma_add * k_steps / c.number(kMostTerms) : 0;
-    const double copies = warps * (c.number(kCopies) * f.factors.mma_pixels_copy + c.number(kWeightCopies) * 2);
+    const double copy = b.plane_words > 0 ? kPlaneCopy : f.factors.mma_pixels_copy;
+    const double copies = warps * (c.number(kCopies) * copy + c.number(kWeightCopies) * 2);
+    const double l2_bytes = c.number(kStageBytes) + (sectors_of_word(f, b) - 1) * c.number(kInputBytes);
     const StageWork stage = {.tensor_cycles = products * sm.mma_cycles,
                              .shared_wavefronts = (loads * 512 + c.number(kStageBytes)) / sm.shared_bytes_per_cycle,
                              .instructions = (products + loads + rounded + added + copies) / 4,
-                             .l2_bytes = c.number(kStageBytes) * sm.l2_bytes_per_cycle / f.factors.mma_pixels_l2};
+                             .l2_bytes = l2_bytes * sm.l2_bytes_per_cycle / f.factors.mma_pixels_l2};
     const auto blocks =
         static_cast<double>(tiles(f, b) * c[kNTiles]) / static_cast<double>(f.target.multiprocessors);  // of an SM
     const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
     const double outputs = static_cast<double>(b.block_m * b.block_n);
-    const double stages = c.number(kTaps) * c.number(kKBlocks) / c.number(kPhases);
+    const double stages = c.number(kStageTaps) * c.number(kKBlocks) / c.number(kPhases);
     const double output_instructions =
         f.factors.mma_gemm_output + f.factors.mma_gemm_store / static_cast<double>(b.store);
     const double tile = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_pixels_wait / (warps * at_once)) +
@@ -189,7 +257,13 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
                             .waves = std::ceil(blocks),
                             .wave_cycles = tile,
                             .measured = measured}) +
-           (arranges(f) ? measured * arrange_seconds(f, c) : 0) + (f.channels_last ? 0 : measured * plane_seconds(f));
+           (arranges(f, b) ? measured * arrange_seconds(f, c) : 0) +
+           (f.channels_last ? 0 : measured * plane_seconds(f, b));
+  }
+  /// Bytes of sectors for each byte that a stage takes of planes: strides leave others to other taps.
+  static double sectors_of_word(const Facts& f, const Block& b) {
+    const std::int64_t all = std::min<std::int64_t>(32, f.columns.input_stride * f.bytes);
+    return b.plane_words == 0 ? 1 : std::max(1.0, static_cast<double>(all) / static_cast<double>(4 * b.plane_words));
   }
   /// Of x that is arranged, by a launch of its own; and of what makes the scales of values that are split.
   static double arrange_seconds(const Facts& f, Constants& c) {
@@ -198,20 +272,25 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     return (splits(f) ? 3 : 1) * f.target.launch_seconds + moved;
   }
   /// Of outputs that go to planes in pieces of sectors.
-  static double plane_seconds(const Facts& f) {
-    const std::int64_t piece = std::min(8 * f.bytes, std::max(f.bytes, 32 / f.columns.stride));
+  static double plane_seconds(const Facts& f, const Block& b) {
+    const std::int64_t piece =
+        std::min(8 * f.bytes * (b.plane_words > 0 ? b.store : 1), std::max(f.bytes, 32 / f.columns.stride));
     return piece_seconds(f.target, static_cast<double>(f.shape.output_elements * f.bytes), piece);
   }
   static bool alike(const Block& one, const Block& other) {
-    return one.block_m == other.block_m && one.block_n == other.block_n && one.warps_m == other.warps_m;
+    return one.block_m == other.block_m && one.block_n == other.block_n && one.warps_m == other.warps_m &&
+           one.plane_words == other.plane_words;
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {} outputs of {} channels in one of {} phases; {} taps", b.block_m,
                         std::min(b.block_n, f.group_out), c[kPhases], tap_count(f.layer)),
             fmt::format("tensor cores: positions of all images as one sequence; {} warps make {}products of "
-                        "{} positions x {} channels; {} stages of a tap's {} input channels",
+                        "{} positions x {} channels; {} stages of {} {} input channels{}",
                         b.warps_m * b.warps_n, splits(f) ? "three f16 " : "", 16 * c[kWarpTiles], c[kWarpChannels],
-                        b.stages, b.block_k),
+                        b.stages,
+                        c[kTaps] == c[kStageTaps] ? std::string("a tap's")
+                                                  : fmt::format("{} adjacent taps of", c[kTaps] / c[kStageTaps]),
+                        c[kStageChannels], b.plane_words > 0 ? ", as planes have them" : ""),
             grid(f, b, c)};
   }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
@@ -232,8 +311,8 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     grid.axes = {{{.factor = image_positions(f), .per = Quantity::kBatch}, b.block_m}};
     return grid;
   }
-  static void add(LaunchPlan& launch, const Facts& f, const Block&, Constants& c) {
-    if (!arranges(f)) {
+  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
+    if (!arranges(f, b)) {
       return;
     }
     if (splits(f)) {
