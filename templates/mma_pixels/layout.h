@@ -124,6 +124,12 @@ constexpr int kColumnBytes = kSplit ? P::block_n * 36 : 0;
 constexpr long long kPackedTileBytes = kWeightBytes + kColumnBytes;
 constexpr long long kPackedBytes = kNTiles * kPackedTileBytes;
 
+// Sums of parts of tiles, in the workspace: of each tile, N tile and part what threads have, 16 bytes of each thread.
+constexpr bool kParted = P::parts > 1;
+constexpr long long kPartBytes = static_cast<long long>(P::block_m) * P::block_n * 4;
+constexpr long long kPartedBytes = kParted ? P::parted_tiles * kNTiles * P::parts * kPartBytes : 0;
+constexpr int kPartedBlocks = kParted ? P::parted_tiles * kNTiles : 1;  // of the kernel that adds parts
+
 // Shared memory: stages; the phase's taps; for each position where it reads and is stored, and its taps' bits.
 constexpr int kStageBytes = kInputBytes + kKBlockWeightBytes;
 constexpr int kTapsOffset = P::stages * kStageBytes;
@@ -155,8 +161,7 @@ static_assert(P::channels_last || kPlanes || P::store == 1, "arranged positions 
 static_assert(!kPlanes || (!P::channels_last && !kSplit && kCopies > 0 && kRowUnits % kUnitsOfRow == 0 &&
                            kThreads % kChannelsAtOnce == 0 && kStageChannels % kChannelsAtOnce == 0),
               "threads copy equally many units of whole rows");
-static_assert(!kPlanes || (P::store <= (P::plane_words == 1 ? 4 : 2) && kWarpTiles * 2 % P::store == 0),
-              "a thread's positions are adjacent in its tiles");
+static_assert(!kPlanes || P::store <= 2, "a thread's positions are adjacent in a product");
 static_assert(kRowTaps == 1 || (P::kernel_w % kRowTaps == 0 && P::stride_w == 1 && P::dilation_w == 1),
               "the taps of a stage are adjacent");
 static_assert(kTapBits < 32, "a word has a bit for each tap, and for the one after the last");

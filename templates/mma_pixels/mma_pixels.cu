@@ -418,6 +418,7 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Accumulators& h
 
 // ---- Epilogue ----
 #include "device/epilogue.h"
+#include "parts.h"
 #include "store_positions.h"
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
@@ -456,7 +457,8 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* 
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     mma_pixels(const Element* __restrict__ x, const unsigned char* __restrict__ arranged,
                const unsigned char* __restrict__ packed, const int* __restrict__ exponents,
-               const Element* __restrict__ bias, Element* __restrict__ y, int batch, int depth, int height, int width) {
+               const Element* __restrict__ bias, Element* __restrict__ y, float* __restrict__ partials, int batch,
+               int depth, int height, int width) {
   constexpr int kLastRow = P::kernel_h - 1;
   constexpr int kLastColumn = P::kernel_w - 1;
   const int in_d = input_depth(depth);
@@ -468,6 +470,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const long long positions = static_cast<long long>(batch) * positions_of(out_d, P::stride_d) *
                               positions_of(out_h, P::stride_h) * positions_of(out_w, P::stride_w);
   const int tiles = static_cast<int>((positions + (P::block_m - 1)) / P::block_m);  // of a phase
+
+  // Tiles before those that have parts. What a block makes is numbered: whole tiles, then parts.
+  const int whole = kParted ? max(kPhases * tiles - P::parted_tiles, 0) : 0;
 
   // The block's group and output channels. Blocks that read the same input have adjacent indices.
   const int n_tile = blockIdx.x % kNTiles;
@@ -511,8 +516,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int weight_offset = kInputBytes + warp_n * (kParts * kWarpChannels * 32) + lane * 16;
 
 #pragma unroll 1
-  for (int index = blockIdx.x / kNTiles; index < kPhases * tiles; index += next_tile) {
-    const int phase = kPhases == 1 ? 0 : kPhasesTogether ? index % kPhases : index / tiles;
+  for (int index = blockIdx.x / kNTiles;
+       index < (kParted ? whole + (kPhases * tiles - whole) * P::parts : kPhases * tiles); index += next_tile) {
+    const int part = kParted && index >= whole ? (index - whole) % P::parts : -1;  // -1: it is a whole tile
+    const int of_phases = kParted ? tile_of(index, whole) : 0;
+    const int phase = kPhases == 1      ? 0
+                      : kParted         ? phase_of(of_phases, tiles)
+                      : kPhasesTogether ? index % kPhases
+                                        : index / tiles;
     const PhaseAxis planes =
         axis_of_phase(phase / (P::stride_h * P::stride_w), P::kernel_d, P::stride_d, P::padding_d, P::dilation_d);
     const PhaseAxis rows =
@@ -520,7 +531,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     const PhaseAxis columns = axis_of_phase(phase % P::stride_w, P::kernel_w, P::stride_w, P::padding_w, P::dilation_w);
     __syncthreads();  // all have read what the tile before has in shared memory
     find_positions(shared,
-                   static_cast<long long>(kPhasesTogether ? index / kPhases : index - phase * tiles) * P::block_m,
+                   static_cast<long long>(kParted ? (kPhasesTogether ? of_phases / kPhases : of_phases - phase * tiles)
+                                          : kPhasesTogether ? index / kPhases
+                                                            : index - phase * tiles) *
+                       P::block_m,
                    thread, planes, rows, columns, group, batch, in_d, in_h, in_w, out_d, out_h, out_w);
     find_taps(taps, thread, planes, rows, columns, in_h, in_w);
     __syncthreads();
@@ -540,7 +554,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     Next next;
     next.tap = 0;
     next.k_block = 0;
+    if constexpr (kParted) {
+      const int first = first_step(part, tap_count);
+      next.tap = kTapsInside ? 0 : first / kKBlocks;
+      next.k_block = kTapsInside ? first / larger(tap_count, 1) : first % kKBlocks;
+    }
     find_next(next, own_x, own_weights, taps, tap_count, plane_bytes);
+    if constexpr (kParted && !kTapsInside) {
+      next.pixels += next.k_block * kPixelBytes;
+      next.weights += static_cast<long long>(next.k_block) * kKBlockWeightBytes;
+    }
 #pragma unroll 1
     for (int stage = 0; stage < P::stages - 1; ++stage) {
       CONVTGEN_UNROLL
@@ -551,11 +574,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       async_copy_commit();
     }
 
-    const int steps = (kHasDepth ? planes.taps : 1) * rows.taps * (columns.taps / kRowTaps) * kKBlocks;
+    const int steps = kParted ? steps_of(part, tap_count)
+                              : (kHasDepth ? planes.taps : 1) * rows.taps * (columns.taps / kRowTaps) * kKBlocks;
     Accumulators acc = {};
     Accumulators high = {};
     Accumulators low = {};
     Held held = {};
+    if constexpr (kParted && kSplit) {
+      held.k_block = first_step(part, tap_count) / larger(tap_count, 1);
+    }
     const long long* offsets =
         reinterpret_cast<const long long*>(shared + kImageScalesOffset) + (warp_m * kWarpRows + lane / 4);
     Fragments fragments[2];
@@ -594,6 +621,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     async_copy_wait(0);  // copies after the last stage
     if constexpr (kSplit) {
       add_all(acc, high, low, held);
+    }
+    if constexpr (kParted) {
+      if (part >= 0) {
+        put_part(acc, partials, ((of_phases - whole) * kNTiles + n_tile) * P::parts + part, thread);
+        continue;
+      }
+    }
+    if constexpr (kSplit) {
       unscale(acc, scales + (warp_n * kWarpChannels + lane % 4 * 2), exponents, offsets);
     }
     const long long plane = static_cast<long long>(out_d) * out_h * out_w;
@@ -603,3 +638,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                   kGroupOut - first_out, plane);
   }
 }
+
+// ---- Adding ----
+#include "add_parts.h"

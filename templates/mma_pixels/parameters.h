@@ -64,6 +64,11 @@ struct Parameters {
   // bytes.
   static constexpr int plane_words = 0;
   static constexpr int copy_bytes = 16;
+
+  // The last tiles, where all would leave most of a chip idle: of so many, of all phases, each is made by several
+  // blocks, which have equal parts of its taps and input channels. Another kernel adds the parts. 1: there are none.
+  static constexpr int parts = 1;
+  static constexpr int parted_tiles = 0;
 };
 
 // ActivationKind and arguments of each step of the fuse chain.

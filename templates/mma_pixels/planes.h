@@ -10,7 +10,7 @@
 constexpr int kWordElements = 4 / kBytes;
 constexpr unsigned int kRowBits = (1u << kFirstBitH) - 1;  // of a position, for its taps of a row
 
-// Adjacent positions that a lane has in its rows of a product, and in its next tile.
+// Adjacent positions that a lane has, in its two rows of a product.
 constexpr int kSpan = kPlanes ? P::store : 1;
 
 // ---- K ----
@@ -50,7 +50,7 @@ __device__ __forceinline__ void copy_unit(unsigned char* to, const unsigned char
 
 // Where the first row of half a tile lies in its warp's positions; the next row is kSpan positions on.
 __host__ __device__ constexpr int position_of(int tile, int half) {
-  return kSpan == 4 ? tile / 2 * 32 + tile % 2 * 2 + half : kSpan == 2 ? tile * 16 + half : tile * 16 + half * 8;
+  return tile * 16 + half * (kSpan == 2 ? 1 : 8);
 }
 
 // Where a lane's words of a stage begin, in bytes: of its warp's first position and the first k-step.

@@ -20,8 +20,11 @@ namespace planners::mma_pixels {
 
 constexpr std::int64_t kMostTapBits = 31;      // of the word that has a bit for each tap
 constexpr std::int64_t kMostCopies = 8;        // of a thread, whose places registers hold
-constexpr std::int64_t kMostPlaneCopies = 32;  // of a thread, of planes: many have one place
+constexpr std::int64_t kMostPlaneCopies = 16;  // of a thread, of planes: many have one place
 constexpr double kPlaneCopy = 4;               // instructions for one
+constexpr std::int64_t kMostParts = 8;         // of a tile
+constexpr double kLeastOfParts = 0.9;          // of a whole tile's time, that parts take at the most
+constexpr double kLeastGain = 0.02;            // of it, for which there is one part more
 constexpr std::int64_t kOtherRegisters = 40;   // of a thread, beside accumulators, fragments and places
 constexpr std::int64_t kRoundedRegisters = 4;  // more for each k-step, where fragments are rounded to tf32
 constexpr std::int64_t kMostRegisters = 256;   // by this estimate: ptxas finds room for one more
@@ -35,14 +38,14 @@ constexpr std::int64_t kBlocksOfOpenSizes = 8;  // of an SM's room, where sizes 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK_AND_FACTS(FactsOf, (block_m, 64), (block_n, 32), (adjacent_channels, 1), (store, 1), (warps_m, 2),
                          (warps_n, 1), (blocks_per_sm, 1), (block_k, 32), (stages, kLeastStages), (plane_words, 0),
-                         (copy_bytes, 16));
+                         (copy_bytes, 16), (parts, 1), (parted_tiles, 0));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kTapBits, kTaps, kPhases, kKSteps, kKBlocks, kNTiles, kWarpTiles,
                    kWarpChannels, kAccumulators, kCopies, kPlaces, kRowUnits, kWeightCopies, kStageChannels, kStageTaps,
-                   kInputBytes, kStageBytes, kThreads, kSharedBytes, kPackedBytes, kPackedRows, kAlignment,
-                   kInputPixelBytes, kArrangedPixels, kArrangeParts, kScanBlocks, kScanSharedBytes, kScanThreads,
-                   kMaximaBytes, kExponentBytes, kMostTerms);
+                   kInputBytes, kStageBytes, kThreads, kSharedBytes, kPartedBytes, kPartedBlocks, kPackedBytes,
+                   kPackedRows, kAlignment, kInputPixelBytes, kArrangedPixels, kArrangeParts, kScanBlocks,
+                   kScanSharedBytes, kScanThreads, kMaximaBytes, kExponentBytes, kMostTerms);
 
 /// Positions of a phase in one image.
 std::int64_t image_positions(const Facts& f) {
@@ -151,15 +154,50 @@ void choose_store(const Facts& f, Block& b) {
     b.adjacent_channels = 2;
     const Size& width = f.layer.axes[kWidth].extent;
     if (b.plane_words > 0 && width && f.of(b)[kPhases] == 1) {
-      b.store = halved_until(b.plane_words == 1 ? 4 : 2, [&](std::int64_t store) {
-        return f.shape.out[kWidth] % store == 0 && 2 * f.of(b)[kWarpTiles] % store == 0;
-      });
+      b.store = halved_until(2, [&](std::int64_t store) { return f.shape.out[kWidth] % store == 0; });
     }
     return;
   }
   b.store = b.adjacent_channels = halved_until(f.vector, [&](std::int64_t store) {
     return b.block_n / b.warps_n % (4 * store) == 0 && f.group_out % store == 0;
   });
+}
+
+/// What the chip makes at a time, in waves: of whole tiles, and of parts of the last ones, each as long as a whole tile
+/// divided by their number.
+struct Waves {
+  double whole, parts;
+};
+Waves waves(const Facts& f, const Block& b) {
+  const auto of_sm = [&](std::int64_t blocks) {
+    const auto at_once = static_cast<double>(f.target.multiprocessors);
+    return std::ceil(static_cast<double>(blocks) / at_once);
+  };
+  const std::int64_t n_tiles = f.of(b)[kNTiles], parted = std::min(b.parted_tiles, tiles(f, b));
+  return {of_sm((tiles(f, b) - parted) * n_tiles), b.parts > 1 ? of_sm(parted * n_tiles * b.parts) : 0};
+}
+
+/// Chooses parts of the tiles that do not fill all SMs; false where these would not be made much earlier. Other chips
+/// have templates that need none.
+bool choose_parts(const Facts& f, Block& b) {
+  if (f.target.features.has(Feature::kWgmma) || has_open_size(f.layer) || !f.layer.batch) {
+    return false;
+  }
+  Constants& c = f.of(b);
+  const std::int64_t at_once = f.target.multiprocessors * b.blocks_per_sm, n_tiles = c[kNTiles];
+  const std::int64_t parted = ceil_div(tiles(f, b) * n_tiles % at_once, n_tiles);
+  double least = kLeastOfParts;
+  std::int64_t best = 1;
+  for (std::int64_t parts = 2; parts <= std::min(kMostParts, c[kKBlocks]); ++parts) {
+    const double time = static_cast<double>(ceil_div(parted * n_tiles * parts, at_once)) / static_cast<double>(parts);
+    if (parted > 0 && time < least - kLeastGain) {
+      least = time;
+      best = parts;
+    }
+  }
+  b.parts = best;
+  b.parted_tiles = best > 1 ? parted : 0;
+  return best > 1;
 }
 
 struct MmaPixels : VolumePlanner<Facts, kConstants> {
@@ -219,6 +257,12 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
                  f.of(b)[kCopies] <= (b.plane_words > 0 ? kMostPlaneCopies : kMostCopies) &&
                  f.of(b)[kWeightCopies] > 0 && choose_stages(f, b);
         })
+        .into([&](const Block& b, std::vector<Block>& out) {
+          out.push_back(b);
+          if (Block parted = b; choose_parts(f, parted)) {
+            out.push_back(parted);
+          }
+        })
         .distinct()
         .or_fail([&] { return fail_shared_memory(f.target, "stages of pixels and weights", f.of({})[kSharedBytes]); });
   }
@@ -240,24 +284,26 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
                              .shared_wavefronts = (loads * 512 + c.number(kStageBytes)) / sm.shared_bytes_per_cycle,
                              .instructions = (products + loads + rounded + added + copies) / 4,
                              .l2_bytes = l2_bytes * sm.l2_bytes_per_cycle / f.factors.mma_pixels_l2};
-    const auto blocks =
-        static_cast<double>(tiles(f, b) * c[kNTiles]) / static_cast<double>(f.target.multiprocessors);  // of an SM
+    const auto blocks = static_cast<double>((tiles(f, b) + b.parted_tiles * (b.parts - 1)) * c[kNTiles]) /
+                        static_cast<double>(f.target.multiprocessors);  // of an SM
     const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
     const double outputs = static_cast<double>(b.block_m * b.block_n);
     const double stages = c.number(kStageTaps) * c.number(kKBlocks) / c.number(kPhases);
     const double output_instructions =
         f.factors.mma_gemm_output + f.factors.mma_gemm_store / static_cast<double>(b.store);
-    const double tile = stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_pixels_wait / (warps * at_once)) +
-                                  f.factors.mma_pixels_stage / at_once) +
-                        outputs * output_instructions / 128 + f.factors.mma_pixels_begin / at_once;
+    const double products_of_tile =
+        stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_pixels_wait / (warps * at_once)) +
+                  f.factors.mma_pixels_stage / at_once);
+    const double rest_of_tile = outputs * output_instructions / 128 + f.factors.mma_pixels_begin / at_once;
+    const Waves all = waves(f, b);
+    const double cycles = all.whole * (products_of_tile + rest_of_tile) +
+                          all.parts * (products_of_tile / static_cast<double>(b.parts) + rest_of_tile);
     const double measured = !f.target.features.has(Feature::kWgmma) ? 1
                             : splits(f)                             ? f.factors.f32x3_mma_beside_wgmma
                                                                     : f.factors.mma_gemm_beside_wgmma;
-    return call_seconds(f, {.packed_bytes = c.number(kPackedBytes),
-                            .waves = std::ceil(blocks),
-                            .wave_cycles = tile,
-                            .measured = measured}) +
-           (arranges(f, b) ? measured * arrange_seconds(f, c) : 0) +
+    return call_seconds(
+               f, {.packed_bytes = c.number(kPackedBytes), .waves = 1, .wave_cycles = cycles, .measured = measured}) +
+           (arranges(f, b) ? measured * arrange_seconds(f, c) : 0) + (b.parts > 1 ? part_seconds(f, c) : 0) +
            (f.channels_last ? 0 : measured * plane_seconds(f, b));
   }
   /// Bytes of sectors for each byte that a stage takes of planes: strides leave others to other taps.
@@ -271,6 +317,10 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
                          c.number(kInputPixelBytes) / f.target.bytes_per_second;
     return (splits(f) ? 3 : 1) * f.target.launch_seconds + moved;
   }
+  /// Of sums of parts, which are written and read, and added by a launch of its own.
+  static double part_seconds(const Facts& f, Constants& c) {
+    return f.target.launch_seconds + 2 * c.number(kPartedBytes) / f.target.bytes_per_second;
+  }
   /// Of outputs that go to planes in pieces of sectors.
   static double plane_seconds(const Facts& f, const Block& b) {
     const std::int64_t piece =
@@ -279,7 +329,7 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
   }
   static bool alike(const Block& one, const Block& other) {
     return one.block_m == other.block_m && one.block_n == other.block_n && one.warps_m == other.warps_m &&
-           one.plane_words == other.plane_words;
+           one.plane_words == other.plane_words && one.parts == other.parts;
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {} outputs of {} channels in one of {} phases; {} taps", b.block_m,
@@ -307,33 +357,52 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
                    {per(Quantity::kBatch), 1}};
       return by_planes(std::move(grid), f.layer, Quantity::kOutDepth);
     }
-    grid = by_planes(std::move(grid), f.layer, Quantity::kOutDepth);  // its bound
-    grid.axes = {{{.factor = image_positions(f), .per = Quantity::kBatch}, b.block_m}};
+    grid = by_planes(std::move(grid), f.layer, Quantity::kOutDepth);                       // its bound
+    const std::int64_t more_tiles = ceil_div(b.parted_tiles * (b.parts - 1), c[kPhases]);  // of parts
+    grid.axes = {
+        {{.constant = more_tiles * b.block_m, .factor = image_positions(f), .per = Quantity::kBatch}, b.block_m}};
     return grid;
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
-    if (!arranges(f, b)) {
-      return;
+    if (b.parts > 1) {
+      launch.kernels.push_back({.function = "add_parts",
+                                .suffix = "_add",
+                                .shared_bytes = c[kSharedBytes],
+                                .grid = {.blocks_per_tile = c[kPartedBlocks]}});
     }
+    if (arranges(f, b)) {
+      add_arranging(launch, f, c);
+    }
+    if (b.parts > 1) {
+      launch.regions.push_back(
+          {.name = "partials", .what = "the sums of parts of tiles", .bytes = {.constant = c[kPartedBytes]}});
+    }
+  }
+  /// The main kernel, before which others go.
+  static std::vector<KernelPlan>::iterator main_of(LaunchPlan& launch) {
+    return std::ranges::find(launch.kernels, "", &KernelPlan::suffix);
+  }
+  /// What arranges x, before the main kernel.
+  static void add_arranging(LaunchPlan& launch, const Facts& f, Constants& c) {
     if (splits(f)) {
       add_scales(launch, f, c);
     }
-    launch.kernels.insert(launch.kernels.end() - 1, {.function = "arrange_input",
-                                                     .suffix = "_arrange",
-                                                     .grid = {.axes = {{per(Quantity::kInPixels), c[kArrangedPixels]}},
-                                                              .blocks_per_tile = c[kArrangeParts]}});
+    launch.kernels.insert(main_of(launch), {.function = "arrange_input",
+                                            .suffix = "_arrange",
+                                            .grid = {.axes = {{per(Quantity::kInPixels), c[kArrangedPixels]}},
+                                                     .blocks_per_tile = c[kArrangeParts]}});
     launch.regions.push_back({.name = "arranged",
                               .what = "the input with channels last",
                               .bytes = {.factor = c[kInputPixelBytes], .per = Quantity::kInPixels}});
   }
   /// What finds the scales of values that are split.
   static void add_scales(LaunchPlan& launch, const Facts& f, Constants& c) {
-    launch.kernels.insert(launch.kernels.end() - 1,
+    launch.kernels.insert(main_of(launch),
                           {.function = "scan_input",
                            .suffix = "_scan",
                            .shared_bytes = c[kScanSharedBytes],
                            .grid = {.axes = {{per(Quantity::kBatch), 1}}, .blocks_per_tile = c[kScanBlocks]}});
-    launch.kernels.insert(launch.kernels.end() - 1,
+    launch.kernels.insert(main_of(launch),
                           {.function = "find_exponents",
                            .suffix = "_exponents",
                            .grid = {.axes = {{{.factor = f.layer.groups, .per = Quantity::kBatch}, c[kScanThreads]}}}});
