@@ -22,9 +22,12 @@ constexpr std::int64_t kMostTapBits = 31;      // of the word that has a bit for
 constexpr std::int64_t kMostCopies = 8;        // of a thread, whose places registers hold
 constexpr std::int64_t kMostPlaneCopies = 16;  // of a thread, of planes: many have one place
 constexpr double kPlaneCopy = 4;               // instructions for one
+constexpr double kPartsOfSectors = 1.75;       // times as long as whole ones, of as many bytes, do copies of parts take
+constexpr double kPieceCycles = 3;             // that a warp's copy of pieces of 4 or 8 bytes keeps an SM from products
 constexpr std::int64_t kMostParts = 8;         // of a tile
 constexpr double kLeastOfParts = 0.9;          // of a whole tile's time, that parts take at the most
 constexpr double kLeastGain = 0.02;            // of it, for which there is one part more
+constexpr double kLeastGainOfAll = 0.03;       // of all waves
 constexpr std::int64_t kOtherRegisters = 40;   // of a thread, beside accumulators, fragments and places
 constexpr std::int64_t kRoundedRegisters = 4;  // more for each k-step, where fragments are rounded to tf32
 constexpr std::int64_t kMostRegisters = 256;   // by this estimate: ptxas finds room for one more
@@ -195,9 +198,10 @@ bool choose_parts(const Facts& f, Block& b) {
       best = parts;
     }
   }
+  const auto all_waves = static_cast<double>(ceil_div(tiles(f, b) * n_tiles, at_once));
   b.parts = best;
-  b.parted_tiles = best > 1 ? parted : 0;
-  return best > 1;
+  b.parted_tiles = parted;
+  return best > 1 && (1 - least) / all_waves > kLeastGainOfAll;
 }
 
 struct MmaPixels : VolumePlanner<Facts, kConstants> {
@@ -291,8 +295,9 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     const double stages = c.number(kStageTaps) * c.number(kKBlocks) / c.number(kPhases);
     const double output_instructions =
         f.factors.mma_gemm_output + f.factors.mma_gemm_store / static_cast<double>(b.store);
+    const double pieces = b.plane_words > 0 && b.copy_bytes < 16 ? warps * c.number(kCopies) * kPieceCycles : 0;
     const double products_of_tile =
-        stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_pixels_wait / (warps * at_once)) +
+        stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_pixels_wait / (warps * at_once)) + pieces +
                   f.factors.mma_pixels_stage / at_once);
     const double rest_of_tile = outputs * output_instructions / 128 + f.factors.mma_pixels_begin / at_once;
     const Waves all = waves(f, b);
@@ -306,10 +311,14 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
            (arranges(f, b) ? measured * arrange_seconds(f, c) : 0) + (b.parts > 1 ? part_seconds(f, c) : 0) +
            (f.channels_last ? 0 : measured * plane_seconds(f, b));
   }
-  /// Bytes of sectors for each byte that a stage takes of planes: strides leave others to other taps.
+  /// Bytes of L2 for each byte that a stage takes of planes: strides leave parts of sectors to other taps.
   static double sectors_of_word(const Facts& f, const Block& b) {
+    if (b.plane_words == 0) {
+      return 1;
+    }
     const std::int64_t all = std::min<std::int64_t>(32, f.columns.input_stride * f.bytes);
-    return b.plane_words == 0 ? 1 : std::max(1.0, static_cast<double>(all) / static_cast<double>(4 * b.plane_words));
+    const double of_byte = static_cast<double>(all) / static_cast<double>(4 * b.plane_words);
+    return of_byte > 1 ? of_byte * kPartsOfSectors : 1;
   }
   /// Of x that is arranged, by a launch of its own; and of what makes the scales of values that are split.
   static double arrange_seconds(const Facts& f, Constants& c) {
