@@ -79,6 +79,9 @@ namespace convtgen {
   FACTOR(halo_begin, 1427, "until the first stage is asked for") \
   FACTOR(halo_epilogue, 300, "of a tile's epilogue, whatever it stores") \
   FACTOR(halo_epilogue_outputs, 4.8, "of a tile's epilogue, for each output of a thread") \
+  FACTOR(halo_planes_output, 17, "the same of volumes with channels first where outputs are stored one by one") \
+  FACTOR(halo_planes_row, 5.9, "wavefronts for each end of a row that a load meets, of volumes with channels first") \
+  FACTOR(halo_planes_sectors, 1.7, "share of the sectors that single outputs take beyond their bytes which counts") \
   FACTOR(halo_epilogue_shown, 0.3125, "share of the epilogue that products do not hide, with ping-pong consumers") \
   FACTOR(halo_narrow_stores, 1.605, "times as long as a store of 16 bytes that narrower ones take") \
   FACTOR(roll_row, 291.9, "behind an input row: outputs are stored, the accumulators move up") \
@@ -156,6 +159,16 @@ namespace convtgen {
   FACTOR(mma_gemm_written_parts, 5, "the same of the output") \
   FACTOR(mma_gemm_measured, 0.83, "median of measured / predicted") \
   FACTOR(mma_gemm_beside_wgmma, 2, "the same where there are templates of wgmma, which have been measured") \
+  FACTOR(mma_planes_turn, 72, "as mma_gemm_turn, of volumes with channels first") \
+  FACTOR(mma_planes_line, 0.59, "wavefronts of shared memory for a line of memory that a warp's loads touch") \
+  FACTOR(mma_planes_weights, 21, "as mma_gemm_copied_weights, of volumes with channels first") \
+  FACTOR(mma_planes_store, 5, "as mma_gemm_store, of volumes with channels first") \
+  FACTOR(mma_planes_wait, 0.95, "as mma_gemm_wait, of volumes with channels first") \
+  FACTOR(mma_planes_stage, 340, "as mma_gemm_stage, of volumes with channels first") \
+  FACTOR(mma_planes_crowded, 0.25, "as mma_gemm_crowded, of volumes with channels first") \
+  FACTOR(mma_planes_alone, 1.07, "times as long as two blocks of an SM that one takes which is alone there") \
+  FACTOR(mma_planes_cut, 400, "bytes of memory for each sector of a row of outputs that two tiles share") \
+  FACTOR(mma_planes_measured, 1.05, "median of measured / predicted") \
   FACTOR(f32x3_mma_beside_wgmma, 4, "median of measured / predicted of f32x3_mma where f32x3_gemm has been measured") \
   FACTOR(f32x3_mma_split, 130, "instructions for eight values that are loaded, scanned and split") \
   FACTOR(f32x3_mma_add, 3, "instructions to add an accumulator to its total, and to clear it") \

@@ -123,6 +123,19 @@ double staged_planes(const Facts& f, const Block& b) {
                                       static_cast<double>(segments);
 }
 
+/// Whether outputs of volumes with channels first are stored one by one: those of a phase are not adjacent.
+bool stores_singles(const Facts& f, const Block& b, Constants& c) {
+  return f.layer.dimensions == 3 && !f.channels_last && c[kPhaseColumns] > 1 && b.store == 1;
+}
+
+/// Ends of rows that a stage's loads meet, of volumes with channels first, where a warp loads adjacent pixels of a
+/// channel: each takes a line of memory more. Rows of a sequence follow one another in memory.
+double row_ends(const Facts& f, const Block& b, Constants& c) {
+  return f.layer.dimensions < 3 || f.channels_last || b.flat
+             ? 0
+             : c.number(kInputBytes) / static_cast<double>(f.bytes * (b.tile_w + c[kHaloW]));
+}
+
 /// Store cost relative to full 32-byte sectors. Adjacent are a block's channels, or what eight or sixteen adjacent
 /// positions of a warp make.
 double store_factor(const Facts& f, const Block& b, Constants& of_block) {
@@ -133,9 +146,10 @@ double store_factor(const Facts& f, const Block& b, Constants& of_block) {
   }
   const std::int64_t phases = of_block[kPhaseColumns];
   const auto adjacent = static_cast<double>((of_block[kPhaseBlocks] > 1 ? 2 : b.part_w == 8 ? 8 : 16) * phases * bytes);
-  if (f.layer.dimensions == 3 && phases > 1 && b.store == 1) {
+  if (stores_singles(f, b, of_block)) {
     // A warp's store has eight positions of a phase. Counted are the sectors that these touch, wherever they begin.
-    return static_cast<double>(7 * phases * bytes + 32) / static_cast<double>(8 * bytes);
+    const double sectors = static_cast<double>(7 * phases * bytes + 32) / static_cast<double>(8 * bytes);
+    return 1 + f.factors.halo_planes_sectors * (sectors - 1);
   }
   return std::max(1.0, 32 / adjacent) *
          (b.store < std::min(phases, of_block[kVector]) ? f.factors.halo_narrow_stores : 1.0);
@@ -359,14 +373,16 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
     // A product reads 64 rows and n columns of 32 bytes.
     const StageWork stage = {
         .tensor_cycles = products * n / sm.tensor_columns_per_cycle,
-        .shared_wavefronts =
-            products * (16 + n / 4) + input / (copies ? sm.copied_bytes_per_cycle : sm.shared_bytes_per_cycle),
+        .shared_wavefronts = products * (16 + n / 4) +
+                             input / (copies ? sm.copied_bytes_per_cycle : sm.shared_bytes_per_cycle) +
+                             f.factors.halo_planes_row * row_ends(f, b, c),
         .l2_bytes =
             input * (copies ? f.factors.halo_l2_copies : f.factors.halo_l2_registers) + (b.resident ? 0 : weights)};
     const double stages = staged_planes(f, b) * number(kKBlocks);
     const double outputs = static_cast<double>(c[kPositions] * c[kPhases] * b.block_n) / 256;  // of a thread
     const double planes = static_cast<double>(b.tile_d * f.layer.axes[kDepth].stride);         // of a tile
-    const double epilogue = f.factors.halo_epilogue + f.factors.halo_epilogue_outputs * outputs;
+    const double output = stores_singles(f, b, c) ? f.factors.halo_planes_output : f.factors.halo_epilogue_outputs;
+    const double epilogue = f.factors.halo_epilogue + output * outputs;
     const double resident = b.resident ? number(kKBlocks) * weights : 0;
     // Of channels last, four lanes have adjacent channels of a pixel.
     const std::int64_t piece = std::min(4 * b.store, f.layer.out_channels) * f.bytes;

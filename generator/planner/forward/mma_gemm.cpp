@@ -99,6 +99,32 @@ void add_tiles(const Facts& f, const Block& b, bool can_be_flat, std::vector<Blo
   window::add_tiles(b, b.warps_m * b.warp_tiles / 4, true, can_be_flat, finish, out);
 }
 
+/// Whether input comes through registers by rows of a volume's planes.
+bool has_planes(const Facts& f) {
+  return f.layer.dimensions == 3 && !f.channels_last;
+}
+
+/// Lines of memory that the loads of a stage touch, where a warp loads adjacent pixels of a channel: rows begin within
+/// lines, and a warp's pixels are of several rows.
+double lines_of(const Facts& f, const Block& b, Constants& c) {
+  const double pixels = 32 * static_cast<double>(b.vector);  // of a load
+  const double loads = c.number(kInputBytes) / (pixels * static_cast<double>(f.bytes));
+  return loads * (pixels * static_cast<double>(f.bytes) / 128 + 1 + pixels / c.number(kStagedColumns));
+}
+
+mma_window::Rates rates_of(const Facts& f) {
+  if (!has_planes(f)) {
+    return mma_window::rates_of(
+        f, mma_window::has_rivals(f) ? f.factors.mma_gemm_beside_wgmma : f.factors.mma_gemm_measured);
+  }
+  return {.store = f.factors.mma_planes_store,
+          .wait = f.factors.mma_planes_wait,
+          .stage = f.factors.mma_planes_stage,
+          .alone = f.factors.mma_planes_alone,
+          .cut_bytes = f.factors.mma_planes_cut,
+          .measured = f.factors.mma_planes_measured};
+}
+
 struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
   static Blocks blocks(const Facts& f) {
     Least least;
@@ -118,23 +144,26 @@ struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
     const double input = c.number(kInputBytes);
     const double weights = b.resident ? 0 : c.number(kKBlockWeightBytes);
     const double copies = input / 16;  // or as many loads of vectors, which are put together in registers
+    const bool planes = has_planes(f);
+    const double turn = planes ? f.factors.mma_planes_turn : f.factors.mma_gemm_turn;
     const double stage = cycles_of(
         f.target,
         {.tensor_cycles = work.products * f.target.sm.mma_cycles,
          .shared_wavefronts =
              (work.pixels * f.factors.mma_gemm_pixels + work.columns) * 128 / f.target.sm.shared_bytes_per_cycle +
-             input / f.factors.mma_gemm_copied + weights / f.factors.mma_gemm_copied_weights,
+             input / f.factors.mma_gemm_copied +
+             weights / (planes ? f.factors.mma_planes_weights : f.factors.mma_gemm_copied_weights) +
+             (planes ? f.factors.mma_planes_line * lines_of(f, b, c) : 0),
          .instructions = (work.products + (work.pixels + work.columns) / 2 +
-                          copies / 32 * (b.copy_bytes > 0 ? f.factors.mma_gemm_copy : f.factors.mma_gemm_turn)) /
+                          copies / 32 * (b.copy_bytes > 0 ? f.factors.mma_gemm_copy : turn)) /
                          4,
          .l2_bytes = input + weights});
     // Input on its way to shared memory takes registers that loads ahead of products would take.
     const double crowded = b.copy_bytes == 0 && mma_window::accumulators<kConstants>(f, b) > kFewAccumulators
-                               ? 1 + f.factors.mma_gemm_crowded
+                               ? 1 + (planes ? f.factors.mma_planes_crowded : f.factors.mma_gemm_crowded)
                                : 1;
-    return mma_window::seconds_of<kConstants>(
-        f, b, crowded * stage, reach_of(c), b.flat ? c[kPositions] : c[kStagedColumns],
-        mma_window::has_rivals(f) ? f.factors.mma_gemm_beside_wgmma : f.factors.mma_gemm_measured);
+    return mma_window::seconds_of<kConstants>(f, b, crowded * stage, reach_of(c),
+                                              b.flat ? c[kPositions] : c[kStagedColumns], rates_of(f));
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     const std::string outputs = b.flat ? fmt::format("{}", c[kPositions] * c[kPhases])

@@ -18,7 +18,6 @@
 namespace convtgen::mma_window {
 
 inline constexpr std::int64_t kLeastOfVolumes = 4;       // channels of groups, which no others make products of
-inline constexpr double kAlone = 1.12;                   // measured: times as long as two blocks of an SM
 inline constexpr std::int64_t kMostStepProducts = 1024;  // of a warp, written out
 inline constexpr std::int64_t kMostShifts = 1024;        // of the input, which are unrolled
 inline constexpr std::int64_t kMostBlockN = 256;
@@ -67,13 +66,31 @@ void choose_store(const LayerFacts& f, Block& b, bool flat) {
   }
 }
 
+/// What was fitted of a template's tiles, apart from their products.
+struct Rates {
+  double store = 0;      // instructions for each store of outputs
+  double wait = 0;       // times a stage's work that an SM waits
+  double stage = 0;      // cycles of a stage's barrier
+  double alone = 1;      // times as long that a block takes which is alone on its SM
+  double cut_bytes = 0;  // of memory for each place where two tiles share a sector of a row of outputs
+  double measured = 1;   // median of measured / predicted
+};
+[[nodiscard]] inline Rates rates_of(const LayerFacts& f, double measured) {
+  constexpr double kAloneOfVolumes = 1.12;
+  return {.store = f.factors.mma_gemm_store,
+          .wait = f.factors.mma_gemm_wait,
+          .stage = f.factors.mma_gemm_stage,
+          .alone = f.layer.dimensions == 3 ? kAloneOfVolumes : 1,
+          .measured = measured};
+}
+
 /// Instructions for an output.
 template <typename Block>
-[[nodiscard]] double output_instructions(const LayerFacts& f, const Block& b) {
+[[nodiscard]] double output_instructions(const LayerFacts& f, const Block& b, const Rates& rates) {
   const double stores = f.channels_last
                             ? 1 / static_cast<double>(b.store)
                             : static_cast<double>(row_stores(f, b, b.store)) / static_cast<double>(row_columns(f, b));
-  return f.factors.mma_gemm_output + stores * f.factors.mma_gemm_store;
+  return f.factors.mma_gemm_output + stores * rates.store;
 }
 
 /// What a call moves of that many bytes at the least. In nchw rows begin within sectors of 32 bytes, and end within
@@ -135,11 +152,14 @@ template <typename Block>
   return f.target.features.has(Feature::kWgmma) && f.layer.dimensions < 3;
 }
 
-/// How many times as long a tile of a volume takes for a block that is alone on its SM: nothing hides its barriers and
-/// its stores.
+/// How many places there are where two tiles share a sector of a row of outputs, NCHW.
 template <typename Block>
-[[nodiscard]] double waits_alone(const LayerFacts& f, const Block& b) {
-  return f.layer.dimensions == 3 && b.blocks_per_sm == 1 ? kAlone : 1;
+[[nodiscard]] double shared_sectors(const LayerFacts& f, const Block& b) {
+  const std::int64_t out = std::max<std::int64_t>(1, f.shape.out[kWidth]), tile = b.tile_w * f.columns.stride;
+  const std::int64_t sector = 32 / f.bytes, before = f.columns.padding.before % f.columns.stride;
+  const bool whole = out % sector == 0 && tile % sector == 0 && before % sector == 0;
+  const auto rows = static_cast<double>(f.shape.output_elements) / static_cast<double>(out);
+  return whole ? 0 : rows * static_cast<double>(ceil_div(out + before, tile) - 1);
 }
 
 /// Phase rows of a block: all, or with the same kernel rows for each, one.
@@ -189,7 +209,7 @@ template <const auto& kWanted, typename Block>
 /// Seconds of a call whose blocks take so many cycles for a stage, without what its warps wait for.
 template <const auto& kWanted, typename F>
 [[nodiscard]] double seconds_of(const F& f, const typename F::Block& b, double stage_cycles, const window::Reach& reach,
-                                std::int64_t read_columns, double measured) {
+                                std::int64_t read_columns, const Rates& rates) {
   Constants& c = f.of(b);
   const auto warps = static_cast<double>(b.warps_m * b.warps_n);
   const double stages = f.depth_taps * c.number(index_of(kWanted, "kKBlocks"));
@@ -198,16 +218,16 @@ template <const auto& kWanted, typename F>
   const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
   const double outputs = c.number(index_of(kWanted, "kPositions")) * c.number(index_of(kWanted, "kPhases")) *
                          static_cast<double>(b.block_n);
-  const double tile =
-      stages * (stage_cycles * (1 + f.factors.mma_gemm_wait / (warps * at_once)) + f.factors.mma_gemm_stage / at_once) +
-      outputs * output_instructions(f, b) / 128;
+  const double tile = stages * (stage_cycles * (1 + rates.wait / (warps * at_once)) + rates.stage / at_once) +
+                      outputs * output_instructions(f, b, rates) / 128;
   const double kept = c.number(index_of(kWanted, "kResidentBytes")) * at_once;
   return call_seconds(f, {.packed_bytes = c.number(index_of(kWanted, "kPackedBytes")),
                           .first_cycles = f.factors.mma_gemm_begin + kept / f.target.sm.l2_bytes_per_cycle,
                           .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
-                          .wave_cycles = waits_alone(f, b) * tile,
-                          .memory_bytes = memory_bytes(f, b, f.read_bytes, f.written_bytes, read_columns),
-                          .measured = measured});
+                          .wave_cycles = (b.blocks_per_sm == 1 ? rates.alone : 1) * tile,
+                          .memory_bytes = memory_bytes(f, b, f.read_bytes, f.written_bytes, read_columns) +
+                                          (rates.cut_bytes > 0 ? rates.cut_bytes * shared_sectors(f, b) : 0),
+                          .measured = rates.measured});
 }
 
 /// A planner of such a template.
