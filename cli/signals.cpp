@@ -37,11 +37,11 @@ void tell_thread(int signal) {
 
 [[noreturn]] void end_by(int signal) {
   const std::lock_guard lock(removed().mutex);  // until the end: nothing more is written
+  host::end_processes();                        // first: a compiler that goes on writes files
   for (const std::filesystem::path& file : removed().files) {
     std::error_code ignored;
     std::filesystem::remove(file, ignored);
   }
-  host::end_processes();
   host::remove_temporary_folders();
   std::signal(signal, SIG_DFL);
   kill(getpid(), signal);
