@@ -176,6 +176,7 @@ RunOutcome run_one(const Runner& runner, const NamedLayer& named, Direction dire
   progress->update(fmt::format("{}: computing the definition in fp64", name));
   VerifyOptions verify;
   verify.samples.seed = options.seed;
+  verify.zero_taps = has_zero_taps(layer->plan);
   verify.progress = [&](double fraction) { progress->update(fraction); };
   const auto verification = verify_call(device, problem.layer, *call, inputs->arrays, verify);
   if (!verification) {

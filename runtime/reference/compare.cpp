@@ -103,8 +103,8 @@ class Judge {
       return tally;
     }
     // Rounding is monotone: what may come out of the ball lies between its rounded ends.
-    const bool legal = got >= round_to(dtype_, ball.value - ball.radius) &&
-                       got <= round_to(dtype_, ball.value + ball.radius);
+    const bool legal =
+        got >= round_to(dtype_, ball.value - ball.radius) && got <= round_to(dtype_, ball.value + ball.radius);
     tally.wrong = legal ? 0 : 1;
     const double rounding = unit_roundoff(dtype_) * std::abs(ball.value) + least_subnormal(dtype_) / 2;
     const double error = std::isfinite(got) ? std::abs(got - ball.value) : kInfinity;
@@ -218,7 +218,8 @@ std::string describe(const Comparison& comparison, const Layer& layer) {
                                  comparison.wrong, comparison.checked);
   if (comparison.limited > 0) {
     text += fmt::format(
-        "; {} are NaN, as the README's limits say: an infinite or NaN weight times a zero where the image ends",
+        "; {} are NaN, as the README's limits say: an infinite or NaN weight times a zero where the image ends, or "
+        "input times a weight of zero",
         comparison.limited);
   }
   if (comparison.worst && (comparison.wrong > 0 || !comparison.passed())) {

@@ -292,7 +292,11 @@ Reference make_reference(const Layer& layer, const Shape& shape, const LayerInpu
       options.progress((done + fraction) / static_cast<double>(roles.size()));
     };
     reference.arrays.push_back(reference_of(layer, shape, inputs, options, role, progress));
-    reference.arrays.back().operands = {largest, NanLimit(layer, shape, role, inputs.weight)};
+    Operands& operands = reference.arrays.back().operands;
+    operands = {largest, NanLimit(layer, shape, role, inputs.weight)};
+    if (role == Role::kY && options.zero_taps) {
+      operands.nan.add_zero_taps(inputs.x);
+    }
   }
   return reference;
 }
@@ -315,8 +319,8 @@ Result<Verification> verify_call(Device& device, const Layer& layer, const Layer
                                  const Reference& reference) {
   Verification verification;
   for (const auto& [role, definition, samples, operands] : reference.arrays) {
-    const Result<HostArray> got = samples ? read_samples(device, layer, call, samples->offsets, role)
-                                          : read_output(device, layer, call, role);
+    const Result<HostArray> got =
+        samples ? read_samples(device, layer, call, samples->offsets, role) : read_output(device, layer, call, role);
     if (!got) {
       return std::unexpected(got.error());
     }
@@ -345,7 +349,9 @@ Result<LayerRun> run_layer(Device& device, const Problem& problem, const Plan& p
   if (auto done = run_call(device, *layer, *call); !done) {
     return std::unexpected(done.error());
   }
-  auto verification = verify_call(device, problem.layer, *call, inputs, options);
+  VerifyOptions of_plan = options;
+  of_plan.zero_taps = has_zero_taps(plan);
+  auto verification = verify_call(device, problem.layer, *call, inputs, of_plan);
   if (!verification) {
     return std::unexpected(verification.error());
   }

@@ -62,8 +62,8 @@ struct UploadedInputs {
 /// What the direction reads, to the arrays that are given, which must be on the device, large enough and not in use;
 /// where one is null, to a buffer of its own. Errors: sizes or arrays that don't go with the layer, memory.
 [[nodiscard]] Result<UploadedInputs> upload_inputs(Device& device, const Layer& layer, const InputSizes& sizes,
-                                                   const LayerInputs& inputs,
-                                                   Direction direction = Direction::kForward, const Arrays& given = {});
+                                                   const LayerInputs& inputs, Direction direction = Direction::kForward,
+                                                   const Arrays& given = {});
 
 /// One call of a layer: its arrays on the device, those that it writes among them, and the launches that bind them. It
 /// must not outlive the device.
@@ -76,9 +76,9 @@ struct LayerCall : UploadedInputs {
   [[nodiscard]] bool is_empty() const;
 };
 
-/// A call with inputs of this layer and its direction. What it writes, and its workspace, are the arrays that are given,
-/// as for upload_inputs(), or its own; and poisoned, so that an element which is never written is NaN. Errors: memory, a
-/// size that the kernels can't have, or an array that is misaligned.
+/// A call with inputs of this layer and its direction. What it writes, and its workspace, are the arrays that are
+/// given, as for upload_inputs(), or its own; and poisoned, so that an element which is never written is NaN. Errors:
+/// memory, a size that the kernels can't have, or an array that is misaligned.
 [[nodiscard]] Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedInputs inputs,
                                           const Arrays& given = {});
 /// With inputs of its own. Errors: also those of uploading them.
@@ -110,6 +110,7 @@ struct VerifyOptions {
   std::int64_t most_for_all = std::int64_t{1} << 30;
   std::int64_t most_outputs_for_all = std::int64_t{1} << 26;
   SampleOptions samples;
+  bool zero_taps = false;  // what has_zero_taps() of the plan is
   /// Told now and then which part of the work is done, from 0 to 1. May be empty.
   std::function<void(double)> progress;
 };

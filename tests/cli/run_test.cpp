@@ -221,6 +221,21 @@ TEST(Run, ANaNOfAnInfiniteWeightWhereTheImageEndsIsWhatTheReadmeSays) {
   EXPECT_THAT(run("f32").out, HasSubstr(": verified\n"));
 }
 
+TEST(Run, ANaNOfAnInfiniteInputWhereAPhaseHasNoTapIsWhatTheReadmeSays) {
+  const Folder folder;
+  HostArray x = random_array(Dtype::kF32, {1, 32, 3, 6, 8}, 1, 1);
+  x.set(100, std::numeric_limits<double>::infinity());
+  write(folder / "x.npy", cli::npy_bytes(x));
+  const Outcome outcome = convtgen({"run", "--device", "host:sm_90a", "--planned", "--x", "x.npy", "-e",
+                                    "conv_transpose3d 32 -> 16; kernel 3; stride 2; padding 1; input 1x3x6x8; compute "
+                                    "tf32"},
+                                   {.folder = folder.path()});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("kernel   halo_gemm"));
+  EXPECT_THAT(outcome.out, HasSubstr(": differs as the README's limits say\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("; 0 of 13200 checked outputs are wrong; "));
+}
+
 TEST(Run, SeveralLayersAndTheirErrors) {
   const Folder folder;
   write(folder / "a.convt",

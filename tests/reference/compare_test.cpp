@@ -340,6 +340,26 @@ TEST(Compare, NaNIsLegalWhereAWeightThatIsNotFiniteMeetsAZeroOutside) {
   EXPECT_TRUE(NanLimit(c.layer, c.shape, Role::kGradWeight, c.inputs.weight).is_empty());
 }
 
+TEST(Compare, NaNIsLegalWhereAnInputThatIsNotFiniteMeetsAZeroTapOfThePlan) {
+  // The layer's strides are 2 and 1, its kernel is 3x2: rows of the second phase have no tap (2, kw).
+  Case c = make_case(Dtype::kF32);
+  set_axes(c.layer, &Axis::stride, {2, 1});
+  set_axes(c.layer, &Axis::kernel, {3, 2});
+  c.shape = *shape_of(c.layer, {2, {9, 11}});
+  c.inputs = random_inputs(c.layer, c.shape, 11);
+  c.inputs.x.set(offset_of(c.layer, c.shape, Role::kX, {1, 2, {0, 4, 5}}), std::numeric_limits<double>::infinity());
+  NanLimit limit(c.layer, c.shape, Role::kY, c.inputs.weight);
+  EXPECT_FALSE(limit.allows_nan({1, 0, {0, 11, 5}})) << "of plans without such taps";
+  limit.add_zero_taps(c.inputs.x);
+  EXPECT_TRUE(limit.allows_nan({1, 0, {0, 11, 5}}));
+  EXPECT_TRUE(limit.allows_nan({1, 1, {0, 11, 6}})) << "in all channels";
+  EXPECT_FALSE(limit.allows_nan({1, 0, {0, 10, 5}})) << "which has the tap";
+  EXPECT_FALSE(limit.allows_nan({1, 0, {0, 9, 5}})) << "which has another one";
+  EXPECT_FALSE(limit.allows_nan({1, 0, {0, 12, 5}})) << "of a position that it is not near";
+  EXPECT_FALSE(limit.allows_nan({1, 0, {0, 11, 7}}));
+  EXPECT_FALSE(limit.allows_nan({0, 0, {0, 11, 5}})) << "of another image";
+}
+
 TEST(Compare, NaNOfAGradientOfTheInput) {
   Case c = make_case(Dtype::kF32);
   set_axes(c.layer, &Axis::padding, {Padding{1, 1}, Padding{1, 1}});
