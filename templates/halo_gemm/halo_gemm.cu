@@ -47,8 +47,8 @@ __host__ __device__ constexpr int smaller(int a, int b) {
 constexpr int kConsumers = 256;
 constexpr int kProducers = P::producers;
 // Volumes: layers with more than one plane, or more of an axis of depth than a kernel of one tap.
-constexpr bool kVolume = P::depth != 1 || P::kernel_d != 1 || P::stride_d != 1 || P::padding_d != 0 ||
-                         P::output_padding_d != 0;
+constexpr bool kVolume =
+    P::depth != 1 || P::kernel_d != 1 || P::stride_d != 1 || P::padding_d != 0 || P::output_padding_d != 0;
 constexpr int kProducerRegisters = kProducers != 128 ? 72 : kVolume ? 120 : 88;  // of a thread
 constexpr int kConsumerRegisters = kProducers != 128 ? 184 : kVolume ? 192 : 208;
 #include "device/roles.h"
@@ -71,7 +71,8 @@ __host__ __device__ constexpr int largest_divisor(int n, int most) {
 
 // Phases of a block, and the window of taps that serves them. Where a row has more phases than a product of 8 channels
 // has columns for, products make kPhaseColumns adjacent ones: then each output channel counts as kPhaseBlocks channels.
-// Volumes may have dilations that are their strides, on all axes: one phase has all taps, and the others are bias alone.
+// Volumes may have dilations that are their strides, on all axes: one phase has all taps, and the others are bias
+// alone.
 constexpr bool kOnePhase = kVolume && P::dilation_d == P::stride_d && P::dilation_h == P::stride_h &&
                            P::dilation_w == P::stride_w && P::stride_d * P::stride_h * P::stride_w > 1;
 constexpr int kPhaseColumns = largest_divisor(P::stride_w, 32);
@@ -93,7 +94,7 @@ constexpr int kPaddedH = P::fused_phases ? kWindowH * P::stride_h : P::kernel_h;
 constexpr int kPaddedW = P::fused_phases ? kWindowW * P::stride_w : P::kernel_w;
 constexpr int kPlaneColumns = (P::fused_phases ? kPhases : 1) * P::block_n;
 constexpr int kInstructionN = P::kernel_d * kPlaneColumns;  // of a product
-constexpr int kMadePhases = kOnePhase ? 1 : kPhases;  // by products
+constexpr int kMadePhases = kOnePhase ? 1 : kPhases;        // by products
 constexpr int kAccArrays = P::fused_phases ? 1 : kMadePhases;
 constexpr int kTaps = P::fused_phases ? kWindowH * kWindowW : kPaddedH / kPhaseGroups * kPaddedW;  // of a block
 constexpr int kChannelTiles = ceil_div(kMadeChannels, P::block_n);
@@ -140,9 +141,8 @@ static_assert(kPhaseGroups == 1 || kPaddedH % P::stride_h == 0,
               "phase rows are parted only where each has as many kernel rows");
 static_assert(kPhaseBlocks == 1 || (P::fused_phases && (!P::channels_last || P::out_channels == 1)),
               "phases of a row are parted only where products serve all of them, and no channel is between them");
-static_assert(kOnePhase ||
-              (P::stride_h == 1 || P::dilation_h == 1 || P::kernel_h == 1) &&
-                  (P::stride_w == 1 || P::dilation_w == 1 || P::kernel_w == 1),
+static_assert(kOnePhase || (P::stride_h == 1 || P::dilation_h == 1 || P::kernel_h == 1) &&
+                               (P::stride_w == 1 || P::dilation_w == 1 || P::kernel_w == 1),
               "all phases read the same input");
 static_assert(!kFlat || kHaloH == 0 || P::width >= 0, "the pitch of rows in the sequence is known");
 static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
@@ -150,7 +150,8 @@ static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
               "pixels that are loaded together are of one row");
 static_assert(!P::channels_last || P::vector == 1 || P::vector == kVector, "a unit is loaded as it lies");
 static_assert(P::kernel_d == 1 || P::dilation_d == 1 || kOnePhase, "adjacent depth taps make adjacent planes");
-static_assert(!kOnePhase || (!P::fused_phases && kPhaseGroups == 1 && kPhaseBlocks == 1), "the phase is one of the block's");
+static_assert(!kOnePhase || (!P::fused_phases && kPhaseGroups == 1 && kPhaseBlocks == 1),
+              "the phase is one of the block's");
 static_assert(kVolume || P::tile_d == 1, "a plane has no depth to go along");
 static_assert(!P::ping_pong || (!kVolume && P::stages > kKBlocks),
               "a warpgroup that waits for its next tile has seen each stage's fill before: parities tell two apart");
@@ -188,10 +189,10 @@ extern "C" __global__ void __launch_bounds__(kPackers)
         const int ci = unit * kVector + (P::type == kWgmmaTf32 ? word : 2 * word + half);
         Element value = 0;
         if (exists && (P::in_channels % P::block_k == 0 || ci < P::in_channels)) {
-          value = weight[product_weight_offset(static_cast<WeightIndex>(ci), co / kPhaseBlocks,
-                                               (P::kernel_d == 1 ? kh : kd * P::kernel_h + kh) * P::kernel_w + kw,
-                                               P::in_channels, P::out_channels,
-                                               P::kernel_d * P::kernel_h * P::kernel_w)];
+          value =
+              weight[product_weight_offset(static_cast<WeightIndex>(ci), co / kPhaseBlocks,
+                                           (P::kernel_d == 1 ? kh : kd * P::kernel_h + kh) * P::kernel_w + kw,
+                                           P::in_channels, P::out_channels, P::kernel_d * P::kernel_h * P::kernel_w)];
         }
         if constexpr (P::type == kWgmmaTf32) {
           halves[half] = operand(__float_as_uint(value));
@@ -286,7 +287,8 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kParts][kAc
           } else {
 #pragma unroll
             for (int phase = 0; phase < kMadePhases; ++phase) {
-              const int row = kOnePhase ? t_y : t_y * P::phase_rows + phase / P::stride_w;  // of the block's kernel rows
+              const int row =
+                  kOnePhase ? t_y : t_y * P::phase_rows + phase / P::stride_w;  // of the block's kernel rows
               const int column = kOnePhase ? t_x : t_x * P::stride_w + phase % P::stride_w;
               if (row < P::kernel_h / kPhaseGroups && column < P::kernel_w) {
                 const int tap = row * P::kernel_w + column;
@@ -302,144 +304,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kParts][kAc
 }
 
 // ---- Epilogue ----
-#include "device/epilogue.h"
-
-// Whether any tap makes outputs of a phase of the block; the others are bias alone.
-__host__ __device__ constexpr bool has_taps(int phase) {
-  return kOnePhase ? phase == 0 : (kPhaseGroups > 1 || phase / P::stride_w < P::kernel_h) && phase % P::stride_w < P::kernel_w;
-}
-
-// A part's accumulator of a phase and the thread's i-th channel, for its row of that half.
-__device__ __forceinline__ float acc_of(const Accumulators (&acc)[kAccArrays], int depth_tap, int phase, int i,
-                                        int half) {
-  const int column = i / 2 * 4 + half * 2 + i % 2;
-  if (kVolume) {
-    const int of_plane = smaller(depth_tap, P::kernel_d - 1) * (kPlaneColumns / 2);
-    return depth_tap >= (kOnePhase ? 1 : P::kernel_d) ? 0
-           : P::fused_phases        ? acc[0][of_plane + phase * (P::block_n / 2) + column]
-           : has_taps(phase)        ? acc[kOnePhase ? 0 : phase][of_plane + column]
-                                    : 0;
-  }
-  return P::fused_phases ? acc[0][phase * (P::block_n / 2) + column] : has_taps(phase) ? acc[phase][column] : 0;
-}
-
-// A thread with few channels holds their biases in registers for a tile.
-constexpr int kOwn = P::block_n / 4;
-constexpr bool kHasBiasRegisters = P::has_bias && kOwn <= 16;
-
-// Whether a thread's adjacent outputs are channels of a phase; else they are phases of a channel.
-constexpr bool kStoresChannels = P::channels_last && kPhaseBlocks == 1;
-
-// Whether one conversion rounds two channels of 16 bits, which are then stored one by one.
-constexpr bool kRoundsTwo = kStoresChannels && P::store == 1 && kBytes == 2;
-
-// Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
-// block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
-__device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kAccArrays], Element* __restrict__ y,
-                                            const float* bias, const Tile& tile, int plane, int depth_tap, int first_part,
-                                            int row, int channel, int left, int first_out, const int phase_row, const int batch,
-                                            const int in_h, const int in_w, const int out_d, const int out_h,
-                                            const int out_w) {
-  float bias_registers[kHasBiasRegisters ? kOwn : 1];
-  if (kHasBiasRegisters) {
-#pragma unroll
-    for (int i = 0; i < kOwn; ++i) {
-      bias_registers[i] = bias[own_channel(channel, i)];
-    }
-  }
-#pragma unroll
-  for (int part = 0; part < kParts; ++part) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int of_tile = first_part + part;
-      const int place = row + 8 * half;                              // in the part
-      const int at = kFlat ? tile.m_x + of_tile * 64 + place : 0;  // in the sequence
-      const int image = kFlat && !kVolume ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
-      const int m_y = kFlat ? at / (in_w + kGapW) % (in_h + kGapH)
-                              : tile.m_y + of_tile / kAcross * (64 / P::part_w) + place / P::part_w;
-      const int m_x = kFlat ? at % (in_w + kGapW) : tile.m_x + of_tile % kAcross * P::part_w + place % P::part_w;
-#pragma unroll
-      for (int phase = 0; phase < kPhases; phase += kStoresChannels ? 1 : P::store) {
-        const int oy = m_y * P::stride_h + phase_row + phase / kPhaseColumns - P::padding_h;
-        const int ox = m_x * P::stride_w + phase % kPhaseColumns - P::padding_w;
-        if (oy >= 0 && oy < out_h && (kPhaseBlocks > 1 || ox >= 0) && (kPhaseBlocks > 1 || ox < out_w) &&
-            (!kFlat || (kVolume ? at < (in_h + kGapH) * (in_w + kGapW) : image < batch))) {
-          if (kStoresChannels) {
-            Element* to =
-                y + (((static_cast<long long>(image) * out_d + plane) * out_h + oy) * out_w + ox) * P::out_channels;
-            if (kRoundsTwo) {
-#pragma unroll
-              for (int first = 0; first < P::block_n / 4; first += 2) {
-                float values[2];
-#pragma unroll
-                for (int i = 0; i < 2; ++i) {
-                  values[i] = epilogue(acc_of(acc[part], depth_tap, phase, first + i, half),
-                                       kHasBiasRegisters ? bias_registers[first + i]
-                                       : P::has_bias     ? bias[own_channel(channel, first + i)]
-                                                         : 0);
-                }
-                unsigned short rounded[2];
-                halves_of(pair(values[0], values[1]), rounded[0], rounded[1]);
-                const int own = own_channel(channel, first);
-                const int next = own_channel(channel, first + 1);
-                if (P::out_channels % P::block_n == 0 || own < left) {
-                  to[own] = rounded[0];
-                }
-                if (P::out_channels % P::block_n == 0 || next < left) {
-                  to[next] = rounded[1];
-                }
-              }
-            } else {
-#pragma unroll
-              for (int first = 0; first < P::block_n / 4; first += P::store) {
-                const int own = own_channel(channel, first);
-                if (P::out_channels % P::block_n == 0 || own < left) {
-                  float values[P::store];
-#pragma unroll
-                  for (int i = 0; i < P::store; ++i) {
-                    values[i] = epilogue(acc_of(acc[part], depth_tap, phase, first + i, half), kHasBiasRegisters
-                                                                                        ? bias_registers[first + i]
-                                                                                    : P::has_bias ? bias[own + i]
-                                                                                                  : 0);
-                  }
-                  store_together(to + own, values);
-                }
-              }
-            }
-          } else {
-            Element* to =
-                y +
-                ((static_cast<long long>(image) * P::out_channels * out_d + plane) * out_h + oy) * out_w + ox;
-#pragma unroll
-            for (int i = 0; i < P::block_n / 4; ++i) {
-              const int own = own_channel(channel, i);
-              // Of parted phases: the block's first column. `y` is the image's first channel then.
-              const int shift = kPhaseBlocks == 1 ? 0 : (first_out + own) % kPhaseBlocks * kPhaseColumns;
-              const int column = ox + shift;
-              if ((kMadeChannels % P::block_n == 0 || own < left) &&
-                  (kPhaseBlocks == 1 || (column >= 0 && column < out_w))) {
-                float values[P::store];
-#pragma unroll
-                for (int v = 0; v < P::store; ++v) {
-                  values[v] = epilogue(acc_of(acc[part], depth_tap, phase + v, i, half), kHasBiasRegisters ? bias_registers[i]
-                                                                              : P::has_bias     ? bias[own]
-                                                                                                : 0);
-                }
-                if (kPhaseBlocks == 1) {
-                  store_together(to + static_cast<long long>(own) * out_d * out_h * out_w, values);
-                } else {
-                  store_together(
-                      to + static_cast<long long>((first_out + own) / kPhaseBlocks) * out_d * out_h * out_w + shift,
-                      values);
-                }
-              }
-            }
-          }
-        }
-      }
-    }
-  }
-}
+#include "epilogue.h"
 
 // ---- Volumes ----
 
@@ -461,9 +326,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int tiles_x = kFlat && kVolume ? ((in_h + kGapH) * (in_w + kGapW) + (kPositions - 1)) / kPositions
                                        : (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
   const int tiles =
-      kFlat && !kVolume ? static_cast<int>(
-                    (static_cast<long long>(batch) * ((in_h + kGapH) * (in_w + kGapW)) + (kPositions - 1)) / kPositions)
-              : batch * tiles_d * tiles_y * tiles_x;
+      kFlat && !kVolume
+          ? static_cast<int>((static_cast<long long>(batch) * ((in_h + kGapH) * (in_w + kGapW)) + (kPositions - 1)) /
+                             kPositions)
+          : batch * tiles_d * tiles_y * tiles_x;
 
   // The block's output channels and phase rows. Blocks that read the same input have adjacent indices.
   const int n_tile = blockIdx.x % kNTiles;
@@ -511,12 +377,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     int issued = 0;  // stages
     if constexpr (kVolume) {
-      issued = produce_planes(x, block_weights, stages, full, empty, thread, first_tile, next_tile, tiles, tiles_y, tiles_x,
-                              batch, in_d, in_h, in_w, tiles_d);
+      issued = produce_planes(x, block_weights, stages, full, empty, thread, first_tile, next_tile, tiles, tiles_y,
+                              tiles_x, batch, in_d, in_h, in_w, tiles_d);
     } else {
       Words words;
       Places places;
-      find_places(places, staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w, tiles_d), thread, batch, in_d, in_h, in_w);
+      find_places(places, staged_tile(first_tile, tiles_y, tiles_x, in_h, in_w, tiles_d), thread, batch, in_d, in_h,
+                  in_w);
       if (P::copy_bytes == 0 && first_tile < tiles) {
         load_batch(words, x, places, 0, 0, thread, in_d, in_h,
                    in_w);  // a batch is loaded before the one before it is written
@@ -550,8 +417,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           // The next k-block, of this tile or of the next one.
           const bool more = k_block + 1 < kKBlocks;
           if (!more) {
-            find_places(places, staged_tile(index + next_tile, tiles_y, tiles_x, in_h, in_w, tiles_d), thread, batch, in_d, in_h,
-                        in_w);
+            find_places(places, staged_tile(index + next_tile, tiles_y, tiles_x, in_h, in_w, tiles_d), thread, batch,
+                        in_d, in_h, in_w);
           }
           if (P::copy_bytes == 0) {
             if (more || index + next_tile < tiles) {
@@ -587,9 +454,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       Element* of_channels = kPhaseBlocks > 1   ? y
                              : P::channels_last ? y + first_out
                                                 : y + static_cast<long long>(first_out) * out_d * out_h * out_w;
-      consume_planes(acc, of_channels, biases, shared, stages, full, empty, first_tile, next_tile, tiles, tiles_y, tiles_x,
-                     first_part, row, channel, kMadeChannels - first_out, first_out, phase_row, batch, in_d, in_h, in_w,
-                     out_d, out_h, out_w, tiles_d);
+      consume_planes(acc, of_channels, biases, shared, stages, full, empty, first_tile, next_tile, tiles, tiles_y,
+                     tiles_x, first_part, row, channel, kMadeChannels - first_out, first_out, phase_row, batch, in_d,
+                     in_h, in_w, out_d, out_h, out_w, tiles_d);
     } else {
       for (int index = first_tile + team * next_tile; index < tiles; index += kTeams * next_tile) {
         pin(acc);
@@ -621,8 +488,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                     kPhaseBlocks > 1   ? y
                     : P::channels_last ? y + first_out
                                        : y + static_cast<long long>(first_out) * out_h * out_w,
-                    biases, tile, 0, 0, first_part, row, channel, kMadeChannels - first_out, first_out, phase_row, batch, in_h,
-                    in_w, out_d, out_h, out_w);
+                    biases, tile, 0, 0, first_part, row, channel, kMadeChannels - first_out, first_out, phase_row,
+                    batch, in_h, in_w, out_d, out_h, out_w);
       }
     }
   }

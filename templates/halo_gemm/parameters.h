@@ -25,7 +25,7 @@ struct Parameters {
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = true;          // x and y are NHWC
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KD, KH, KW, Cout / groups)
-  static constexpr bool weights_exchanged = false;  // for gradients of the input: device/exchanged_weights.h
+  static constexpr bool weights_exchanged = false;     // for gradients of the input: device/exchanged_weights.h
 
   // Planes, rows and columns of the input; -1: an argument of the kernel.
   static constexpr int depth = 1;
@@ -41,7 +41,8 @@ struct Parameters {
   static constexpr int fuse_count = 0;
 
   // The block: its tile of positions, tile_h x tile_w, or `flat`: as many adjacent ones of all images' positions in a
-  // row, or of a volume's plane; how many along the depth; the width of the parts that products take, 8x8 or 1x64; what it makes of them.
+  // row, or of a volume's plane; how many along the depth; the width of the parts that products take, 8x8 or 1x64; what
+  // it makes of them.
   static constexpr bool flat = false;
   static constexpr int tile_d = 1;
   static constexpr int tile_h = 16;  // flat: 1

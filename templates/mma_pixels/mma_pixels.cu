@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(kArrangers)
 
 // ---- Positions ----
 
-// An axis of a phase: its first output, its taps, of which the first is `first`, and where that one reads.
+// An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
 struct PhaseAxis {
   int phase;
   int taps;
@@ -267,7 +267,7 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
   }
 }
 
-// Issues a part of the thread's copies of a stage: that which goes with a k-step, all but the last of which have one.
+// Issues a part of the thread's copies of a stage. Each k-step but the last one has a part.
 constexpr int kCopyParts = kKSteps - 1;
 __device__ __forceinline__ void stage_part(unsigned char* to, const Places& places, const Next& next, const int part,
                                            int thread, long long plane_bytes) {

@@ -155,7 +155,7 @@ double store_factor(const Facts& f, const Block& b, Constants& of_block) {
          (b.store < std::min(phases, of_block[kVector]) ? f.factors.halo_narrow_stores : 1.0);
 }
 
-/// How far a tile goes along the depth: in segments that leave few SMs without a tile, each of which makes the products
+/// How far a tile goes along the depth. With more segments fewer SMs lack a tile; but each segment makes the products
 /// of a halo again.
 void choose_depth(const Facts& f, Block& b) {
   if (f.layer.dimensions < 3) {
