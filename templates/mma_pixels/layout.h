@@ -124,7 +124,8 @@ constexpr int kColumnBytes = kSplit ? P::block_n * 36 : 0;
 constexpr long long kPackedTileBytes = kWeightBytes + kColumnBytes;
 constexpr long long kPackedBytes = kNTiles * kPackedTileBytes;
 
-// Sums of parts of tiles, in the workspace: of each tile, N tile and part what threads have, 16 bytes of each thread.
+// Parts of tiles, whose sums lie in the workspace: of each tile, N tile and part what threads have, 16 bytes of each
+// one.
 constexpr bool kParted = P::parts > 1;
 constexpr long long kPartBytes = static_cast<long long>(P::block_m) * P::block_n * 4;
 constexpr long long kPartedBytes = kParted ? P::parted_tiles * kNTiles * P::parts * kPartBytes : 0;

@@ -32,6 +32,7 @@ struct OnOtherChips {
   const char* layer;  // without "conv_transpose2d"
   InputSizes sizes;   // of x in the call
   std::vector<std::string> chips = {};  // none: TemplateFacts::other_chips
+  bool all_plans = false;               // of the template run; else its first
 };
 
 /// Another text in the template's program, by which the shared memory of its plan for the layer becomes another.

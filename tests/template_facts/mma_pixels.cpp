@@ -19,6 +19,8 @@ void add_kinds(Kinds& kinds) {
   kinds.add_value("positions", "block_m");
   kinds.add_value("warps along channels", "warps_n");
   kinds.add_value("k-blocks of", "block_k");
+  kinds.add_value("words of planes", "plane_words");
+  kinds.is(kinds.integer("plane_words") > 0 && kinds.integer("copy_bytes") == 4, "planes word by word");
 }
 
 /// Of rows of 8 positions.
@@ -71,6 +73,11 @@ TemplateFacts facts_of_mma_pixels() {
               {.name = "mma_pixels_planes",
                .layer = "conv_transpose2d 512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; compute tf32",
                .architecture = "sm_80"},
+              {.name = "mma_pixels_rows",
+               .layer =
+                   "conv_transpose2d 256 -> 256; kernel 2x2; stride 2x2; input 100x14x14; compute tf32; directions "
+                   "grad_input",
+               .architecture = "sm_80"},
               {.name = "mma_pixels_depth",
                .layer = "conv_transpose3d 64 -> 32; kernel 3; stride 2; padding 1; input ?x?x?x?; compute tf32; layout "
                         "nhwc",
@@ -114,7 +121,32 @@ TemplateFacts facts_of_mma_pixels() {
                           .sizes = {2, {8, 12}}},
                          {.layer = "40 -> 24; kernel 4; stride 2; padding 1; input 3x5x6; compute f32x3",
                           .sizes = {3, {5, 6}},
-                          .chips = {"sm_80", "sm_100"}}},
+                          .chips = {"sm_80", "sm_100"}},
+                         // Parts of tiles, of each way to have input.
+                         {.layer = "33 -> 70; kernel 4; stride 2; padding 1; input 3x6x10; compute tf32; directions "
+                                   "grad_input",
+                          .sizes = {3, {6, 10}},
+                          .chips = {"sm_80"},
+                          .all_plans = true},
+                         {.layer = "104 -> 36; kernel 3; stride 2; padding 1; input 3x6x9; dtype f16; layout nhwc; "
+                                   "bias; fuse relu",
+                          .sizes = {3, {6, 9}},
+                          .chips = {"sm_80"},
+                          .all_plans = true},
+                         {.layer = "200 -> 36; kernel 2; stride 2; groups 2; input 3x5x6; dtype bf16; bias",
+                          .sizes = {3, {5, 6}},
+                          .chips = {"sm_80"},
+                          .all_plans = true},
+                         {.layer = "100 -> 36; kernel 3; stride 2; padding 1; input 3x6x9; compute f32x3; bias; fuse "
+                                   "relu",
+                          .sizes = {3, {6, 9}},
+                          .chips = {"sm_80"},
+                          .all_plans = true},
+                         {.layer = "conv_transpose3d 100 -> 32; kernel 3; stride 2; padding 1; input 2x3x4x6; compute "
+                                   "f32x3; layout nhwc",
+                          .sizes = {2, {3, 4, 6}},
+                          .chips = {"sm_80"},
+                          .all_plans = true}},
       .launched_gradients = {"conv_transpose2d 24 -> 70; kernel 4x4; stride 2x2; padding 1x1; dtype f16; "
                              "directions grad_input"},
       .packed =
@@ -185,6 +217,14 @@ TemplateFacts facts_of_mma_pixels() {
                .unseen = 1,
                .few_blocks = true,
                .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 16, stages 3"},
+              {.name = "mma_pixels_rows",
+               .layer = "conv_transpose2d 20 -> 50; kernel 4x4; stride 2x2; padding 1x1; input 3x5x6; compute tf32; "
+                        "directions grad_input",
+               .least_mutants = 8,
+               .unseen = 1,
+               .few_blocks = true,
+               .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 16, stages 3, plane_words 2, "
+                        "copy_bytes 4, store 2"},
               {.name = "mma_pixels_split",
                .layer = "conv_transpose2d 50 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x5x5; compute f32x3",
                .least_mutants = 8,
