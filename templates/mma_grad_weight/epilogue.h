@@ -136,3 +136,24 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
     store_channels(sums, half * 8, target, kd, partial, grad_weight, thread);
   }
 }
+
+// Stores the block's sums of grad_y, of the plane tap's share: those of a unit's threads are added in their order.
+__device__ __forceinline__ void store_bias(const BiasSums& sums, float* shared, const Target& target, int kd,
+                                           float* __restrict__ partial_bias, int thread) {
+  __syncthreads();  // the results before have been stored
+#pragma unroll
+  for (int c = 0; c < kWords; ++c) {
+    shared[thread * kWords + c] = sums[c];
+  }
+  __syncthreads();
+  if (thread < P::block_out && (kGroupOut % P::block_out == 0 || target.first_out + thread < kGroupOut)) {
+    const float* of_unit = shared + (thread / kWords * (kUnitThreads * kWords) + thread % kWords);
+    float sum = 0;
+#pragma unroll 4
+    for (int i = 0; i < kUnitThreads; ++i) {
+      sum += of_unit[i * kWords];
+    }
+    partial_bias[(target.slice * P::kernel_d + kd) * P::out_channels + target.group * kGroupOut + target.first_out +
+                 thread] = sum;
+  }
+}

@@ -123,7 +123,10 @@ constexpr int kLoadBatches = P::copy_bytes > 0 ? 1 : kOwnStrips;
 constexpr int kInputBatches = kCopiesInput ? kCopyBatches : kLoadBatches;
 constexpr int kWindowBatches = kCopiesWindow ? kCopyBatches : kLoadBatches;
 constexpr int kInputTurns = ceil_div(kInputSpans * kInputUnits * kUnitPiecesIn, kThreads);
-constexpr int kWindowTurns = ceil_div(kWindowSpans * kWindowUnits * kUnitPiecesOut, kThreads);
+// Where blocks add up grad_y, the threads of a unit bring pixels of that unit alone.
+constexpr int kUnitThreads = P::sums_bias ? kThreads / kWindowUnits : 1;
+constexpr int kWindowTurns = P::sums_bias ? ceil_div(kWindowSpans, kUnitThreads)
+                                          : ceil_div(kWindowSpans * kWindowUnits * kUnitPiecesOut, kThreads);
 constexpr int kInputBatch = ceil_div(kInputTurns, kInputBatches);
 constexpr int kWindowBatch = ceil_div(kWindowTurns, kWindowBatches);
 constexpr int kBatch = kInputBatch + kWindowBatch;
@@ -165,8 +168,10 @@ constexpr int kTapPitch = P::block_out + (kChannelsTogether || kTaps == 1 ? 0 : 
 constexpr int kChannelPitch = kTaps * kTapPitch + floor_mod(8 - kTaps * kTapPitch, 32);
 constexpr int kStoredChannels = 8 * P::warps_in;
 constexpr int kResultBytes = kStoredChannels * kChannelPitch * 4;
-constexpr int kScalesOffset = kTableOffset + 2 * kTableBytes;  // of the block's channels of x, then of grad_y
-constexpr int kSharedBytes = larger(kScalesOffset + (kSplit ? 4 * (P::block_in + P::block_out) : 0), kResultBytes);
+constexpr int kScalesOffset = kTableOffset + 2 * kTableBytes;         // of the block's channels of x, then of grad_y
+constexpr int kSummedBytes = P::sums_bias ? kThreads * kWords * 4 : 0;  // the threads' sums of grad_y, at the end
+constexpr int kSharedBytes =
+    larger(kScalesOffset + (kSplit ? 4 * (P::block_in + P::block_out) : 0), larger(kResultBytes, kSummedBytes));
 
 // Of x and grad_y, in bytes.
 constexpr int kSpanBytes =
@@ -194,5 +199,8 @@ static_assert(P::tile_columns % kStripColumns == 0 && P::tile_rows % kPartCount 
               "warps have whole strips of products");
 static_assert(!P::along_row || (P::strip % 2 == 1 && (P::warps_taps == 1 || kWarpTapsW % kPeriodW == 0)),
               "lanes read different banks, and the taps of each warp the same planes");
+static_assert(!P::sums_bias || (kDeep && P::has_bias && P::copy_bytes == 0 && kThreads % kWindowUnits == 0 &&
+                                kInTiles == 1 && kTapGroups == 1 && kThreads >= P::block_out),
+              "each value of grad_y is brought by one thread of its unit that adds it up");
 static_assert(P::stages >= 2 && (P::copy_bytes > 0 || P::stages == 2),
               "what goes through registers is written while the stage before is read");

@@ -52,8 +52,8 @@ using WeightIndex = long long;
 
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     mma_grad_weight(const Element* __restrict__ x, const Element* __restrict__ grad_y, float* __restrict__ partial,
-                    float* totals, const float* __restrict__ maxima, Element* __restrict__ grad_weight, int batch,
-                    int depth, int height, int width) {
+                    float* totals, const float* __restrict__ maxima, float* __restrict__ partial_bias,
+                    Element* __restrict__ grad_weight, int batch, int depth, int height, int width) {
   const int in_d = input_depth(depth);
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
@@ -99,6 +99,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
   int issued = 0;
   Words words;
+  BiasSums bias_sums = {};
   // The first stages. What goes through registers comes as a whole.
 #pragma unroll 1
   for (; issued < P::stages - 1; ++issued) {
@@ -116,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         for (int part = 0; part < kLoadBatches; ++part) {
           load_batch(words, source, image, table_of(shared, issued), part, thread, in_d, in_h, in_w, out_d, out_h,
                      out_w);
-          store_batch(to, words, scales, part, thread);
+          store_batch(to, words, scales, bias_sums, table_of(shared, issued), part, thread);
         }
       }
       if (issued + 1 < count) {
@@ -162,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       }
       // Beside copies what was loaded before the first strip is written after the last one.
       if (kLoads && more && (P::copy_bytes == 0 || strip == kOwnStrips - 1)) {
-        store_batch(to, words, scales, P::copy_bytes == 0 ? strip : 0, thread);
+        store_batch(to, words, scales, bias_sums, table_of(shared, issued), P::copy_bytes == 0 ? strip : 0, thread);
       }
       // Warps find pixels after different strips, so that others multiply meanwhile.
       if (issued + 1 < count && strip == warp % kOwnStrips) {
@@ -203,5 +204,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       add_totals(acc[0], own_totals);
     }
     store_block(acc[0], results, target, kd, partial, grad_weight, warp_in, warp_out, warp_taps, warp_k, thread);
+  }
+  if constexpr (P::sums_bias) {
+    store_bias(bias_sums, results, target, kd, partial_bias, thread);
   }
 }

@@ -83,4 +83,6 @@ struct Parameters {
   // gradient of the bias.
   static constexpr int scan_slices = 1;
   static constexpr int bias_slices = 1;
+  // Whether blocks add up what they bring of grad_y, for that gradient: of each slice and tap along the depth.
+  static constexpr bool sums_bias = false;
 };

@@ -116,6 +116,22 @@ __device__ __forceinline__ unsigned char* table_of(unsigned char* shared, int st
 // Where there is no pixel: a multiple of all vectors.
 constexpr unsigned long long kOutside = kShort ? 0xfffffff0ull : 0xfffffffffffffff0ull;
 
+// Where blocks add up grad_y: whether a span is in a row of the tile and of a plane that no kernel plane before this
+// one reads, and whether all columns of its row are the tile's, not those of its width alone. So each value counts
+// once.
+constexpr unsigned long long kCounts = 1ull << 62;
+constexpr unsigned long long kCountsAll = 1ull << 61;
+constexpr int kPeriodD = P::stride_d / greatest_common_divisor(P::stride_d, P::dilation_d);
+constexpr int kStepD = P::dilation_d / greatest_common_divisor(P::stride_d, P::dilation_d);
+__device__ __forceinline__ unsigned long long without_counts(unsigned long long offset) {
+  return offset == kOutside ? offset : offset & ~(kCounts | kCountsAll);
+}
+
+// A thread's span of grad_y in a turn, and whether there is one.
+__device__ __forceinline__ unsigned int own_span(int turn, int thread) {
+  return turn * kUnitThreads + thread % kUnitThreads;
+}
+
 // Finds the pixels of a stage: those of x, then those of the window. All threads share them. An offset is odd where a
 // row ends within the span.
 __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& source, const Tile& tile, int kd,
@@ -127,6 +143,7 @@ __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& 
     const Pixel place = is_input ? input_pixel(span, tile, planes, in_h, in_w)
                                  : window_pixel(span - kInputSpans, source, tile, planes, in_h, out_h, out_w);
     bool is_inside = place.is_inside;
+    bool counts = false;
     long long offset = 0;
     if constexpr (kDeep) {
       const int plane = tile.image + place.image;
@@ -134,6 +151,10 @@ __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& 
       const int iz = plane % in_d;
       const int oz = iz * P::stride_d + (P::dilation_d * kd - P::padding_d);
       is_inside = is_inside && (is_input || (oz >= 0 && oz < out_d));
+      if constexpr (P::sums_bias) {
+        counts = !is_input && (span - kInputSpans) % kPlaneSpans / kWindowRowSpans < P::tile_rows &&
+                 (kd < kPeriodD || iz + kStepD >= in_d);
+      }
       offset = is_input ? offset_in_volume(place, volume, iz, P::in_channels, in_d, in_h, in_w)
                         : offset_in_volume(place, volume, oz, P::out_channels, out_d, out_h, out_w);
     } else {
@@ -144,6 +165,10 @@ __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& 
     if (is_input ? kInputSpan > 1 && !kInputIsEven : kWindowSpan > 1 && !kWindowIsEven) {
       const bool is_cut = place.column + 1 == (is_input ? in_w : out_w);
       found |= is_inside && is_cut ? 1 : 0;
+    }
+    if constexpr (P::sums_bias) {
+      const bool is_last = tile.column + P::tile_columns >= in_w;
+      found |= is_inside && counts ? kCounts | (is_last ? kCountsAll : 0) : 0;
     }
     if constexpr (kShort) {
       *reinterpret_cast<unsigned int*>(table + span * 4) = static_cast<unsigned int>(found);
@@ -369,12 +394,19 @@ __device__ __forceinline__ void load_batch(Words& words, const Source& source, i
 #pragma unroll
   for (int i = 0; i < kLoadedWindows; ++i) {
     const int turn = batch_index * kWindowBatch + i;
-    const bool is_there = is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowSpans, kWindowUnits);
-    const int channel = piece_of(turn, thread, kWindowSpans, kWindowUnits) * kVector;
+    const bool is_there = P::sums_bias
+                              ? own_span(turn, thread) < kWindowSpans
+                              : is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowSpans, kWindowUnits);
+    const int channel =
+        (P::sums_bias ? thread / kUnitThreads : piece_of(turn, thread, kWindowSpans, kWindowUnits)) * kVector;
     const unsigned long long offset =
-        is_there ? pixel_offset(table, kInputSpans + pixel_of(turn, thread, kWindowSpans, kWindowUnits)) : kOutside;
-    load_turn(words[kInputBatch + i], grad_y + channel * window_step, offset, P::wide_out, kWindowSpan, kWindowIsEven,
-              source.outs - channel, kGroupOut % P::block_out == 0, window_step);
+        is_there
+            ? pixel_offset(table, kInputSpans + (P::sums_bias ? own_span(turn, thread)
+                                                              : pixel_of(turn, thread, kWindowSpans, kWindowUnits)))
+            : kOutside;
+    load_turn(words[kInputBatch + i], grad_y + channel * window_step, P::sums_bias ? without_counts(offset) : offset,
+              P::wide_out, kWindowSpan, kWindowIsEven, source.outs - channel, kGroupOut % P::block_out == 0,
+              window_step);
   }
 }
 
@@ -449,9 +481,44 @@ __device__ __forceinline__ bool is_spanned(unsigned int span, const int column) 
          ((kSpannedColumns + kSpanShift) % 2 == 0 || column == 0 || of_row < kSpannedColumns);
 }
 
+// A thread's sums of grad_y: of the channels of its unit.
+using BiasSums = float[kWords];
+
+// A channel of a position that a turn has brought.
+__device__ __forceinline__ float brought_value(const Word (&words)[P::span][kWords], const int position, const int c) {
+  if constexpr (kSplit) {
+    return words[position][c];
+  } else if constexpr (kElementBytes == 4) {
+    return __uint_as_float(words[position][c]);
+  } else if constexpr (kWindowSpan > 1 && kWindowIsEven) {
+    return widen(static_cast<Element>(position == 0 ? words[0][c] & 0xffffu : words[0][c] >> 16));
+  } else {
+    return widen(static_cast<Element>(words[position][c]));
+  }
+}
+
+// Adds up those positions of a turn that count.
+__device__ __forceinline__ void sum_turn(BiasSums& sums, const Word (&words)[P::span][kWords], unsigned int span,
+                                         unsigned long long offset) {
+  if (offset != kOutside && (offset & kCounts) != 0) {
+    const bool all = (offset & kCountsAll) != 0;
+    const int of_row = static_cast<int>(span % kWindowRowSpans) * kWindowSpan - kSpanShift;
+#pragma unroll
+    for (int position = 0; position < kWindowSpan; ++position) {
+      if ((all || of_row + position < (kWindowSpan > 1 ? kPlanesW : 1) * P::tile_columns) &&
+          (kWindowSpan == 1 || is_spanned(span, position))) {
+#pragma unroll
+        for (int c = 0; c < kWords; ++c) {
+          sums[c] += brought_value(words, position, c);
+        }
+      }
+    }
+  }
+}
+
 // Writes a batch to its stage.
-__device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, const float* scales, int batch_index,
-                                            int thread) {
+__device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, const float* scales, BiasSums& sums,
+                                            const unsigned char* table, int batch_index, int thread) {
   const bool is_turned = thread / 4 % 2 == 1;
 #pragma unroll
   for (int i = 0; i < kLoadedInputs; ++i) {
@@ -471,9 +538,14 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 #pragma unroll
   for (int i = 0; i < kLoadedWindows; ++i) {
     const int turn = batch_index * kWindowBatch + i;
-    if (is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowSpans, kWindowUnits)) {
-      const int unit = piece_of(turn, thread, kWindowSpans, kWindowUnits);
-      const unsigned int span = pixel_of(turn, thread, kWindowSpans, kWindowUnits);
+    if (P::sums_bias ? own_span(turn, thread) < kWindowSpans
+                     : is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowSpans, kWindowUnits)) {
+      const int unit = P::sums_bias ? thread / kUnitThreads : piece_of(turn, thread, kWindowSpans, kWindowUnits);
+      const unsigned int span =
+          P::sums_bias ? own_span(turn, thread) : pixel_of(turn, thread, kWindowSpans, kWindowUnits);
+      if constexpr (P::sums_bias) {
+        sum_turn(sums, words[kInputBatch + i], span, pixel_offset(table, kInputSpans + span));
+      }
       const float* own_scales = scales + (P::block_in + unit * kVector);
       if constexpr (kWindowSpan == 1) {
         store_unit(to + window_place(span, unit), kWindowPartBytes, words[kInputBatch + i][0], own_scales, P::wide_out);

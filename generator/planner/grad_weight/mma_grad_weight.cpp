@@ -37,6 +37,8 @@ constexpr std::int64_t kLeastSteps = 4;           // products of positions of a 
 constexpr std::int64_t kOtherRegisters = 44;      // of a thread, beside accumulators and what it loads
 constexpr std::int64_t kMostBlocks = 4;           // of an SM, that are asked for
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
+constexpr double kSumInstructions = 8;       // of a turn, to find what it adds up of grad_y
+constexpr std::int64_t kSumRegisters = 4;    // of a thread, beside its sums of grad_y
 constexpr std::int64_t kLeastOfVolumes = 4;  // channels of groups, which no others make products of
 
 /// The block, as the template's parameters of the same names.
@@ -44,7 +46,7 @@ CONVTGEN_BLOCK_AND_FACTS(FactsOf, (taps_h, 1), (taps_w, 1), (block_in, 16), (blo
                          (warps_out, 1), (warps_taps, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1),
                          (tile_columns, 16), (strip, 1), (along_row, false), (stages, 2), (copy_bytes, 16),
                          (copies_in, true), (copies_out, true), (wide_in, false), (wide_out, false), (span, 1),
-                         (slices, 1), (promote_stages, 0), (scan_slices, 1), (bias_slices, 1));
+                         (slices, 1), (promote_stages, 0), (scan_slices, 1), (bias_slices, 1), (sums_bias, false));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceBlocks, kHaloH, kPeriodW, kOuterTaps,
@@ -52,7 +54,7 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceB
                    kOwnStrips, kStripProducts, kStripLoads, kInnerPlanes, kPlaneLoads, kInputBytes, kWindowBytes,
                    kStageBytes, kSpans, kInputTurns, kWindowTurns, kBatchWords, kTaps, kSharedBytes, kAlignment,
                    kVector, kParts, kInputSpan, kWindowSpan, kInputIsEven, kWindowIsEven, kSpannedColumns, kScanTiles,
-                   kScanSharedBytes, kScannedChannels);
+                   kScanSharedBytes, kScannedChannels, kWindowUnits, kInTiles, kTapGroups);
 
 bool splits(const Facts& f) {
   return grad_weight::splits(f.layer);
@@ -175,6 +177,11 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const double memory_waste = narrow ? std::max(1.0, 64 / static_cast<double>(b.tile_columns * f.bytes)) : 1;
   // Totals of values that are split: three instructions for an accumulator each 16 steps.
   const double promoted = splits(f) ? warps * c.number(kAccumulators) * 3 * c.number(kKSteps) / 16 : 0;
+  // Each value of grad_y that a turn brings is added up; those of 16 bits are converted first.
+  const double summed =
+      b.sums_bias ? c.number(kWindowTurns) * warps *
+                        (kSumInstructions + c.number(kWindowSpan) * c.number(kVector) * (f.bytes == 2 ? 2 : 1))
+                  : 0;
   const auto slices = static_cast<double>(b.slices);
   const double blocks = c.number(kSliceBlocks) * slices / f.target.multiprocessors;  // of an SM
   const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
@@ -185,7 +192,7 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
       .shared_wavefronts = loads * 128 / f.target.sm.shared_bytes_per_cycle + input.wavefronts + window.wavefronts,
       .instructions = uneven *
                       (products + loads / (tf32 ? 1 : 4) + input.instructions + window.instructions + promoted +
-                       std::ceil(c.number(kSpans) / 32) * f.factors.mma_grad_weight_pixel) /
+                       summed + std::ceil(c.number(kSpans) / 32) * f.factors.mma_grad_weight_pixel) /
                       4,
       .l2_bytes = input.waste * c.number(kInputBytes) + std::min(window.waste, 8.0) * c.number(kWindowBytes)};
   const double stages = std::ceil(static_cast<double>(tiles_of(f, b)) / static_cast<double>(b.slices));
@@ -215,7 +222,8 @@ std::int64_t registers_of(const Block& b, Constants& c) {
   const std::int64_t fragments = 4 * c[kParts] * (b.strip * c[kWarpInTiles] + (kept + 1) * c[kWarpOutLoads]);
   // Where values are split: accumulators of both parts, and totals.
   const std::int64_t sums = (c[kParts] == 2 ? 3 : 1) * c[kAccumulators];
-  return round_up(sums + fragments + c[kBatchWords] + kOtherRegisters, 8);
+  const std::int64_t bias = b.sums_bias ? c[kVector] + kSumRegisters : 0;
+  return round_up(sums + fragments + c[kBatchWords] + bias + kOtherRegisters, 8);
 }
 
 /// Whether so many blocks have the registers that they need. Each of the four schedulers has a quarter of an SM's, so
@@ -329,16 +337,47 @@ bool choose_strip(const Facts& f, Block& b, std::int64_t most) {
   return false;
 }
 
+/// Whether a tap of the axis reads each output: then those that the tiles bring are all.
+bool are_all_read(const Axis& axis) {
+  return axis.padding.before >= 0 && axis.output_padding <= axis.padding.after && axis.kernel >= axis.stride &&
+         (axis.dilation == 1 || axis.stride == 1);
+}
+
+/// Whether blocks can add up grad_y as they bring it: of volumes with channels first, whose values each come once to
+/// the blocks of a tap along the depth.
+bool can_sum_bias(const Facts& f, const Block& b) {
+  const Axis& depth = f.layer.axes[kDepth];
+  Constants& c = f.of(b);
+  return f.layer.bias && f.layer.dimensions == 3 && !f.channels_last && b.copy_bytes == 0 && are_all_read(f.rows) &&
+         are_all_read(f.columns) && are_all_read(depth) && (depth.dilation == 1 || depth.kernel == 1) &&
+         b.taps_h == f.rows.kernel && b.taps_w == f.columns.kernel && c[kInTiles] == 1 && c[kTapGroups] == 1 &&
+         c[kThreads] % c[kWindowUnits] == 0 && c[kThreads] >= b.block_out;
+}
+
 /// A block with its channels, taps and warps, with the best positions.
 struct Found {
   Block best;
   double least = 0;  // 0: none
 
-  /// Whether stages of it fit.
+  /// Whether stages of it fit, with sums of grad_y or without them: then another kernel reads it once more.
   bool add(const Facts& f, Block& tile) {
+    const auto bias_bytes = static_cast<double>(f.shape.output_elements * f.bytes);
+    const bool fits = keep(f, tile, f.layer.bias ? bias_bytes / f.target.bytes_per_second + f.target.launch_seconds : 0);
+    if (fits && can_sum_bias(f, tile)) {
+      Block sums(tile);
+      sums.sums_bias = true;
+      keep(f, sums, 0);
+    }
+    return fits;
+  }
+
+  bool keep(const Facts& f, Block& tile, double more_seconds) {
     const bool fits = choose_stages(f, tile);
     if (fits) {
-      const double seconds = choose_slices(f, tile);
+      const double seconds = choose_slices(f, tile) + more_seconds;
+      if (tile.sums_bias) {
+        tile.bias_slices = tile.slices * f.layer.axes[kDepth].kernel;
+      }
       if (least == 0 || seconds < least) {
         best = tile;
         least = seconds;
@@ -487,7 +526,7 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
                         std::min(b.block_in, f.group_in), std::min(b.block_out, f.group_out), b.slices,
                         b.slices == 1 ? "" : "s"),
             fmt::format("tensor cores: {} warps make {}products over positions of {} x {} channels by {} taps; {} "
-                        "stages of {}x{} positions{}{}{}",
+                        "stages of {}x{} positions{}{}{}{}",
                         c[kThreads] / 32, splits(f) ? "three f16 " : "", 16 * c[kWarpInTiles], 8 * c[kWarpOutTiles],
                         b.taps_h * c[kWarpTapsW], b.stages, b.tile_rows, b.tile_columns,
                         b.along_row ? ", strips along rows" : "",
@@ -495,7 +534,8 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
                         : b.copies_in && b.copies_out ? ""
                         : b.copies_in                 ? ", grad_y through registers"
                                                       : ", x through registers",
-                        b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : ""),
+                        b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "",
+                        b.sums_bias ? ", with sums of grad_y" : ""),
             sliced_grid(f.layer, b.slices * c[kSliceBlocks], b.tile_rows, b.tile_columns)};
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
@@ -503,7 +543,8 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
                {.slices = b.slices,
                 .weights = c[kWeights],
                 .bias_slices = b.bias_slices,
-                .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0});
+                .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0,
+                .sums_channels = !b.sums_bias});
     if (splits(f)) {
       add_scan(launch, b.scan_slices, c[kScanTiles], c[kScanSharedBytes], c[kScannedChannels]);
     }
