@@ -50,7 +50,8 @@ class RepeatedLines(unittest.TestCase):
         self.assertIn("3 of 6 lines", lines[-1])
 
     def test_what_is_aside(self):
-        text = "#include <array>\nnamespace a {\n// Words.\n/* More\n   of them. */\n}\n});\n\n}  // namespace a\n"
+        text = "#include <array>\nnamespace a {\n// Words.\n/* More\n   of them. */\n}\n});\nreturn out;\n} else {\ncontinue;\n" \
+               "break;\nreturn;\nreturn {\n}  // namespace a\n"
         planners = {name: text + f'int {name * 3} = 1;  // its own\n' for name in ("a", "b", "c")}
         self.assertIn("0 of 3 lines", self.run_on(planners)[1][-1])
         planners = {name: text + 'auto text = "// no comment";\n' for name in ("a", "b", "c")}
