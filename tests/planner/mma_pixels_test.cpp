@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "generator/planner/candidates.h"
@@ -64,13 +66,64 @@ TEST(PlanMmaPixels, SplitValuesAreScaledFirst) {
     for (const KernelPlan& kernel : each.launch.kernels) {
       functions.push_back(kernel.function);
     }
-    EXPECT_EQ(functions, (std::vector<std::string>{"pack_weights", "scan_input", "find_exponents", "arrange_input",
-                                                   "mma_pixels"}));
+    std::vector<std::string> wanted = {"pack_weights", "scan_input", "find_exponents", "arrange_input", "mma_pixels"};
+    if (integer(each, "parts") > 1) {
+      wanted.emplace_back("add_parts");
+    }
+    EXPECT_EQ(functions, wanted);
   }
   Problem slow = problem_of(kSequences[5], "sm_89");
   slow.target.sm.mma_cycles *= 2;
   EXPECT_EQ(kMmaPixels.plans(slow).error().message,
             "three products of f16 take 1.51 times as long as one of f32 without tensor cores; at most 1");
+}
+
+// Where kernels are as large as their strides, planes are read by copies of 16 bytes, and nothing is arranged.
+TEST(PlanMmaPixels, ReadsPlanesAsTheyLie) {
+  const Plan first = plan(problem_of("256 -> 256; kernel 2x2; stride 2x2; input 16x80x80; compute tf32; directions "
+                                     "grad_input",
+                                     "sm_80"))
+                         .value()
+                         .front();
+  ASSERT_EQ(first.template_name, "mma_pixels");
+  EXPECT_EQ(integer(first, "plane_words"), 2);
+  EXPECT_EQ(integer(first, "copy_bytes"), 16);
+  EXPECT_EQ(integer(first, "store"), 2);
+  EXPECT_TRUE(std::ranges::none_of(first.launch.kernels,
+                                   [](const KernelPlan& kernel) { return kernel.function == "arrange_input"; }));
+  // Positions read every second pixel from an odd one on.
+  const std::vector<Plan> odd = kMmaPixels
+                                    .plans(problem_of("256 -> 256; kernel 4x4; stride 2x2; padding 1x1; input "
+                                                      "32x32x24; compute tf32; directions grad_input",
+                                                      "sm_80"))
+                                    .value();
+  for (const Plan& each : odd) {
+    EXPECT_EQ(integer(each, "copy_bytes"), integer(each, "plane_words") > 0 ? 4 : 16);
+  }
+}
+
+// 64 tiles for 108 SMs: the last ones have parts, whose sums are in the workspace.
+TEST(PlanMmaPixels, LastTilesHaveParts) {
+  const std::vector<Plan> plans = kMmaPixels.plans(problem_of(kSequences[0], "sm_80")).value();
+  EXPECT_TRUE(std::ranges::any_of(plans, [](const Plan& each) { return integer(each, "parts") > 1; }));
+  for (const Plan& each : plans) {
+    const bool parted = integer(each, "parts") > 1;
+    EXPECT_EQ(each.launch.kernels.back().function, parted ? "add_parts" : "mma_pixels");
+    const auto partials = std::ranges::find(each.launch.regions, "partials", &Region::name);
+    ASSERT_EQ(partials != each.launch.regions.end(), parted);
+    if (parted) {
+      EXPECT_EQ(partials->bytes.constant, integer(each, "parted_tiles") * integer(each, "parts") * 4 *
+                                              integer(each, "block_m") * integer(each, "block_n") *
+                                              ceil_div(256, integer(each, "block_n")));
+    }
+  }
+  const std::pair<const char*, const char*> without[] = {{kSequences[2], "sm_80"}, {kSequences[0], "sm_90a"}};
+  for (const auto& [layer, chip] : without) {
+    const std::vector<Plan> others = kMmaPixels.plans(problem_of(layer, chip)).value();
+    for (const Plan& each : others) {
+      EXPECT_EQ(integer(each, "parts"), 1);
+    }
+  }
 }
 
 TEST(PlanMmaPixels, IsTheFirstChoiceOfManyChannelsWhereThereIsNoWgmma) {

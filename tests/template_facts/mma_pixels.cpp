@@ -200,7 +200,8 @@ TemplateFacts facts_of_mma_pixels() {
               .tiles = tiles_of_phases,
               .tiles_of_sequence = tiles_of_phases},
       // Unseen: positions of no image, whose outputs are not stored; a split layer's totals, to which products are
-      // added more often.
+      // added more often; the tap after the last one, whose copies no product reads; of planes the first channels of a
+      // k-block, which the last one has too; where positions are all of one phase, that outputs lie within it.
       .mutants =
           {
               {.name = "mma_pixels_phases",
@@ -214,14 +215,14 @@ TemplateFacts facts_of_mma_pixels() {
               {.name = "mma_pixels_planes",
                .layer = "conv_transpose2d 50 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x5x5; compute tf32",
                .least_mutants = 8,
-               .unseen = 1,
+               .unseen = 3,
                .few_blocks = true,
                .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 16, stages 3"},
               {.name = "mma_pixels_rows",
                .layer = "conv_transpose2d 20 -> 50; kernel 4x4; stride 2x2; padding 1x1; input 3x5x6; compute tf32; "
                         "directions grad_input",
                .least_mutants = 8,
-               .unseen = 1,
+               .unseen = 8,
                .few_blocks = true,
                .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 16, stages 3, plane_words 2, "
                         "copy_bytes 4, store 2"},
