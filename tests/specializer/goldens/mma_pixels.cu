@@ -1,5 +1,5 @@
 // conv_transpose2d 256 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 32x32x24; bias; fuse relu; dtype f16; compute f16; layout nhwc
-// forward for sm_80. Template mma_pixels: a block makes 128 outputs of 128 channels in one of 4 phases; 16 taps; 67.1 KiB shared.
+// forward for sm_80. Template mma_pixels: a block makes 128 outputs of 256 channels in one of 4 phases; 16 taps; 147.6 KiB shared.
 // Launch
 //   sizes: batch 32, in_height 32, in_width 24; out_height 64, out_width 48
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
@@ -13,19 +13,26 @@
 //     shape (Cout 256), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 2097152 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_mma_pixels_forward_289517dcd2843ea3_pack
+//   region partials: 6291456 bytes, the sums of parts of tiles
+//   kernel convtgen_mma_pixels_forward_b41be4d5e0e444c8_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 128; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_pixels_forward_289517dcd2843ea3
+//   kernel convtgen_mma_pixels_forward_b41be4d5e0e444c8
 //     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y,
-//       int batch
-//     grid 1536; block 128; shared 68688
+//       float* partials, int batch
+//     grid 804; block 256; shared 151120
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 68688)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 68688)
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 151120)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 151120)
+//   kernel convtgen_mma_pixels_forward_b41be4d5e0e444c8_add
+//     arguments const unsigned short* bias, unsigned short* y, float* partials, int batch
+//     grid 12; block 256; shared 151120
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 151120)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 151120)
 
-namespace convtgen_mma_pixels_forward_289517dcd2843ea3_source {
+namespace convtgen_mma_pixels_forward_b41be4d5e0e444c8_add_source {
 
 // ---- Device primitives ----
 
@@ -67,8 +74,8 @@ __device__ __forceinline__ void async_copy_wait(int pending) {
     case 0:
       asm volatile("cp.async.wait_group 0;" ::: "memory");
       break;
-    case 2:
-      asm volatile("cp.async.wait_group 2;" ::: "memory");
+    case 1:
+      asm volatile("cp.async.wait_group 1;" ::: "memory");
       break;
     default:
       __trap();
@@ -109,7 +116,7 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 
 // ---- Constants ----
 
-constexpr int kThreads = 128;
+constexpr int kThreads = 256;
 constexpr int kPackers = 256;  // threads of a block that packs weights
 constexpr int kGroupIn = 256;
 constexpr int kGroupOut = 256;
@@ -121,16 +128,16 @@ constexpr int kPositionStep = 32;             // from a position that a thread c
 // ---- Shared memory and packed weights, in bytes ----
 
 constexpr int kInputPixelBytes = 512;
-constexpr int kPixelBytes = 64;
-constexpr int kInputBytes = 8192;
-constexpr int kStepBytes = 4096;
-constexpr int kKBlockWeightBytes = 8192;
-constexpr int kStageBytes = 16384;
-constexpr int kTapsOffset = 65536;
-constexpr int kReadOffset = 65616;
-constexpr int kStoredOffset = 66640;
-constexpr int kPositionBitsOffset = 67664;
-constexpr int kBiasOffset = 68176;
+constexpr int kPixelBytes = 128;
+constexpr int kInputBytes = 16384;
+constexpr int kStepBytes = 8192;
+constexpr int kKBlockWeightBytes = 32768;
+constexpr int kStageBytes = 49152;
+constexpr int kTapsOffset = 147456;
+constexpr int kReadOffset = 147536;
+constexpr int kStoredOffset = 148560;
+constexpr int kPositionBitsOffset = 149584;
+constexpr int kBiasOffset = 150096;
 
 __device__ int floor_div(int a, int b) {
   return a >= 0 ? a / b : -((b - 1 - a) / b);
@@ -173,7 +180,7 @@ using Accumulators = float[4][8][4];
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_pixels_forward_289517dcd2843ea3_pack(const unsigned short* __restrict__ weight,
+    convtgen_mma_pixels_forward_b41be4d5e0e444c8_pack(const unsigned short* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
   // two columns, eight apart. Neighbours read neighbours.
@@ -205,10 +212,9 @@ extern "C" __global__ void __launch_bounds__(kPackers)
         }
       }
     }
-    const int n_tile = group * 2 + first / 128;
     // Lane 4 * g + t has word t of column g.
-    unsigned char* to = packed + ((static_cast<long long>(n_tile) * 16 + tap) * 8 + step / 2) * kKBlockWeightBytes +
-                        (step % 2 * kStepBytes + first % 128 / 16 * 512 + first % 8 * 64);
+    unsigned char* to = packed + ((static_cast<long long>(group) * 16 + tap) * 4 + step / 4) * kKBlockWeightBytes +
+                        (step % 4 * kStepBytes + first / 16 * 512 + first % 8 * 64);
     #pragma unroll
     for (int lane = 0; lane < 4; ++lane) {
       *reinterpret_cast<uint4*>(to + lane * 16) =
@@ -346,7 +352,7 @@ __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, co
   const Tap tap = taps[next.tap];
   next.bits = tap.bits;
   next.pixels = x + tap.from;
-  next.weights = weights + static_cast<long long>(tap.number) * 65536;
+  next.weights = weights + static_cast<long long>(tap.number) * 131072;
 }
 
 // Goes on to the next k-block, or the next tap. After the last tap comes the one that reads nowhere, again and again.
@@ -354,7 +360,7 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
                                         const Tap* taps) {
   next.pixels += kPixelBytes;
   next.weights += kKBlockWeightBytes;
-  if (++next.k_block == 8) {
+  if (++next.k_block == 4) {
     next.k_block = 0;
     next.tap += next.bits == kNoTap ? 0 : 1;
     find_next(next, x, weights, taps);
@@ -362,31 +368,48 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
 }
 
 __device__ __forceinline__ void stage_part(unsigned char* to, const Places& places, const Next& next, int thread) {
-  const int vector = thread % 4;
-  const int position = thread / 4;
-  unsigned char* own = to + position * kPixelBytes + (vector ^ (position / 2 % 4)) * 16;
+  const int vector = thread % 8;
+  const int position = thread / 8;
+  unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
   {
     const bool any = (places.bits[0] & next.bits) == next.bits;
     async_copy_16(own, next.pixels + places.from[0], any ? 16 : 0);
   }
   {
     const bool any = (places.bits[1] & next.bits) == next.bits;
-    async_copy_16(own + 2048, next.pixels + places.from[1], any ? 16 : 0);
-  }
-  {
-    const bool any = (places.bits[2] & next.bits) == next.bits;
-    async_copy_16(own + 4096, next.pixels + places.from[2], any ? 16 : 0);
-  }
-  {
-    const bool any = (places.bits[3] & next.bits) == next.bits;
-    async_copy_16(own + 6144, next.pixels + places.from[3], any ? 16 : 0);
+    async_copy_16(own + 4096, next.pixels + places.from[1], any ? 16 : 0);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
   async_copy_16(columns, from, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 2048, from + 2048, next.bits == kNoTap ? 0 : 16);
   async_copy_16(columns + 4096, from + 4096, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 6144, from + 6144, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns + 8192, from + 8192, next.bits == kNoTap ? 0 : 16);
+}
+
+__device__ __forceinline__ void stage_part_2(unsigned char* to, const Places& places, const Next& next, int thread) {
+  const int vector = thread % 8;
+  const int position = thread / 8;
+  unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
+  {
+    const bool any = (places.bits[2] & next.bits) == next.bits;
+    async_copy_16(own + 8192, next.pixels + places.from[2], any ? 16 : 0);
+  }
+  {
+    const bool any = (places.bits[3] & next.bits) == next.bits;
+    async_copy_16(own + 12288, next.pixels + places.from[3], any ? 16 : 0);
+  }
+  unsigned char* columns = to + kInputBytes + thread * 16;
+  const unsigned char* from = next.weights + thread * 16;
+  async_copy_16(columns + 12288, from + 12288, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns + 16384, from + 16384, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns + 20480, from + 20480, next.bits == kNoTap ? 0 : 16);
+}
+
+__device__ __forceinline__ void stage_part_3(unsigned char* to, const Next& next, int thread) {
+  unsigned char* columns = to + kInputBytes + thread * 16;
+  const unsigned char* from = next.weights + thread * 16;
+  async_copy_16(columns + 24576, from + 24576, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns + 28672, from + 28672, next.bits == kNoTap ? 0 : 16);
 }
 
 // ---- Products ----
@@ -407,7 +430,7 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsig
                                                const unsigned char* weights) {
   #pragma unroll
   for (int tile = 0; tile < 4; ++tile) {
-    matrix_load_x4(fragments.a[tile], input + swapped + tile * 1024);
+    matrix_load_x4(fragments.a[tile], input + swapped + tile * 2048);
   }
   #pragma unroll
   for (int two = 0; two < 4; ++two) {
@@ -421,11 +444,39 @@ __device__ __forceinline__ void load_fragments_2(Fragments& fragments, const uns
                                                  const unsigned char* weights) {
   #pragma unroll
   for (int tile = 0; tile < 4; ++tile) {
-    matrix_load_x4(fragments.a[tile], input + (swapped ^ 32) + tile * 1024);
+    matrix_load_x4(fragments.a[tile], input + (swapped ^ 32) + tile * 2048);
   }
   #pragma unroll
   for (int two = 0; two < 4; ++two) {
-    fragments.b[two] = *reinterpret_cast<const uint4*>(weights + 4096 + two * 512);
+    fragments.b[two] = *reinterpret_cast<const uint4*>(weights + 8192 + two * 512);
+  }
+}
+
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
+__device__ __forceinline__ void load_fragments_3(Fragments& fragments, const unsigned char* input, int swapped,
+                                                 const unsigned char* weights) {
+  #pragma unroll
+  for (int tile = 0; tile < 4; ++tile) {
+    matrix_load_x4(fragments.a[tile], input + (swapped ^ 64) + tile * 2048);
+  }
+  #pragma unroll
+  for (int two = 0; two < 4; ++two) {
+    fragments.b[two] = *reinterpret_cast<const uint4*>(weights + 16384 + two * 512);
+  }
+}
+
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
+__device__ __forceinline__ void load_fragments_4(Fragments& fragments, const unsigned char* input, int swapped,
+                                                 const unsigned char* weights) {
+  #pragma unroll
+  for (int tile = 0; tile < 4; ++tile) {
+    matrix_load_x4(fragments.a[tile], input + (swapped ^ 96) + tile * 2048);
+  }
+  #pragma unroll
+  for (int two = 0; two < 4; ++two) {
+    fragments.b[two] = *reinterpret_cast<const uint4*>(weights + 24576 + two * 512);
   }
 }
 
@@ -457,6 +508,47 @@ __device__ __forceinline__ float epilogue(float acc, float bias) {
   return activate(value);
 }
 
+// The first step of a part, which has whole k-blocks where their taps follow one another. Of a whole tile: 0.
+__device__ __forceinline__ int first_step(int part, int taps) {
+  return part < 0 ? 0 : static_cast<int>(4ll * taps * part / 4);
+}
+
+// Where a thread's sums of a part begin.
+__device__ __forceinline__ float* part_of(float* partials, int number, int thread) {
+  return partials + (static_cast<long long>(number) * 32768 + thread * 4);
+}
+
+// Puts a thread's sums into the workspace.
+__device__ __forceinline__ void put_part(const Accumulators& acc, float* partials, int number, int thread) {
+  float* to = part_of(partials, number, thread);
+  #pragma unroll
+  for (int tile = 0; tile < 4; ++tile) {
+    #pragma unroll
+    for (int eight = 0; eight < 8; ++eight) {
+      const float (&values)[4] = acc[tile][eight];
+      *reinterpret_cast<uint4*>(to + (tile * 8 + eight) * 1024) = make_uint4(__float_as_uint(values[0]),
+                                                                             __float_as_uint(values[1]),
+                                                                             __float_as_uint(values[2]),
+                                                                             __float_as_uint(values[3]));
+    }
+  }
+}
+
+// Adds the sums of a part that a thread has put there.
+__device__ __forceinline__ void add_part(Accumulators& acc, const float* from) {
+  #pragma unroll
+  for (int tile = 0; tile < 4; ++tile) {
+    #pragma unroll
+    for (int eight = 0; eight < 8; ++eight) {
+      const uint4 words = *reinterpret_cast<const uint4*>(from + (tile * 8 + eight) * 1024);
+      acc[tile][eight][0] += __uint_as_float(words.x);
+      acc[tile][eight][1] += __uint_as_float(words.y);
+      acc[tile][eight][2] += __uint_as_float(words.z);
+      acc[tile][eight][3] += __uint_as_float(words.w);
+    }
+  }
+}
+
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
 // `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, unsigned short* __restrict__ y,
@@ -485,28 +577,29 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, unsigned 
 
 // ---- Kernel ----
 
-extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_mma_pixels_forward_289517dcd2843ea3(const unsigned short* __restrict__ x,
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    convtgen_mma_pixels_forward_b41be4d5e0e444c8(const unsigned short* __restrict__ x,
                                                  const unsigned char* __restrict__ packed,
                                                  const unsigned short* __restrict__ bias,
-                                                 unsigned short* __restrict__ y, int batch) {
+                                                 unsigned short* __restrict__ y, float* __restrict__ partials,
+                                                 int batch) {
   const long long positions = static_cast<long long>(batch) * 768;
   const int tiles = static_cast<int>((positions + 127) / 128);  // of a phase
 
+  // Tiles before those that have parts. What a block makes is numbered: whole tiles, then parts.
+  const int whole = max(4 * tiles - 12, 0);
+
   // The block's group and output channels. Blocks that read the same input have adjacent indices.
-  const int n_tile = blockIdx.x % 2;
-  const int next_tile = gridDim.x / 2;
-  const int first_out = n_tile % 2 * 128;  // of the group's
-  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * 1048576;
+  const int next_tile = gridDim.x;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Tap* taps = reinterpret_cast<Tap*>(shared + kTapsOffset);
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
   const int thread = threadIdx.x;
   // The thread's channels of the group's first pixel.
-  const unsigned char* own_x = reinterpret_cast<const unsigned char*>(x) + thread % 4 * 16;
-  for (int i = thread; i < 128; i += kThreads) {
-    biases[i] = half_to_float(bias[first_out + i]);
+  const unsigned char* own_x = reinterpret_cast<const unsigned char*>(x) + thread % 8 * 16;
+  for (int i = thread; i < 256; i += kThreads) {
+    biases[i] = half_to_float(bias[i]);
   }
 
   // The lane's position of its warp's first tile, in its half of the first k-step, and its weights.
@@ -514,41 +607,52 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int warp_m = thread / 32 % 2;
   const int warp_n = thread / 64;
   const int position = warp_m * kWarpRows + lane % 16;
-  const int swapped = ((lane / 16) ^ (position / 2 % 4)) * 16;
+  const int swapped = ((lane / 16) ^ (position % 8)) * 16;
   const int weight_offset = kInputBytes + warp_n * 2048 + lane * 16;
 
   #pragma unroll 1
-  for (int index = blockIdx.x / 2; index < 4 * tiles; index += next_tile) {
-    const int phase = index / tiles;
+  for (int index = blockIdx.x; index < whole + (4 * tiles - whole) * 4; index += next_tile) {
+    const int part = index >= whole ? (index - whole) % 4 : -1;  // -1: it is a whole tile
+    const int of_phases = index < whole ? index : whole + (index - whole) / 4;
+    const int phase = of_phases / tiles;
     const PhaseAxis planes = axis_of_phase(phase / 4);
     const PhaseAxis rows = axis_of_phase_2(phase / 2 % 2);
     const PhaseAxis columns = axis_of_phase_2(phase % 2);
     __syncthreads();  // all have read what the tile before has in shared memory
-    find_positions(shared, static_cast<long long>(index - phase * tiles) * 128, thread, rows, columns, batch);
+    find_positions(shared, static_cast<long long>(of_phases - phase * tiles) * 128, thread, rows, columns, batch);
     find_taps(taps, thread, rows, columns);
     __syncthreads();
     Places places;
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int copied = thread / 4 + i * kPositionStep;
+      const int copied = thread / 8 + i * kPositionStep;
       places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
       places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
     }
+    const int tap_count = rows.taps * columns.taps;
     Next next;
     next.tap = 0;
     next.k_block = 0;
-    find_next(next, own_x, own_weights, taps);
+    const int first = part < 0 ? 0 : static_cast<int>(4ll * tap_count * part / 4);
+    next.tap = first / 4;
+    next.k_block = first % 4;
+    find_next(next, own_x, packed, taps);
+    next.pixels += next.k_block * kPixelBytes;
+    next.weights += static_cast<long long>(next.k_block) * kKBlockWeightBytes;
     #pragma unroll 1
-    for (int stage = 0; stage < 3; ++stage) {
+    for (int stage = 0; stage < 2; ++stage) {
       stage_part(shared + stage * kStageBytes, places, next, thread);
-      advance(next, own_x, own_weights, taps);
+      stage_part_2(shared + stage * kStageBytes, places, next, thread);
+      stage_part_3(shared + stage * kStageBytes, next, thread);
+      advance(next, own_x, packed, taps);
       async_copy_commit();
     }
 
-    const int steps = rows.taps * columns.taps * 8;
+    const int steps = part < 0 ? 4 * tap_count
+                      : first_step(part + 1, tap_count) - (part < 0 ? 0 : static_cast<int>(4ll * tap_count * part / 4));
     Accumulators acc = {};
     Fragments fragments[2];
-    async_copy_wait(2);
+    async_copy_wait(1);
     __syncthreads();
     load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + weight_offset);
     int stage = 0;
@@ -556,27 +660,74 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       const unsigned char* from = shared + stage * kStageBytes;
-      unsigned char* staged = shared + (stage == 0 ? 3 : stage - 1) * kStageBytes;
+      unsigned char* staged = shared + (stage == 0 ? 2 : stage - 1) * kStageBytes;
       // Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the
       // newest.
       load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
       stage_part(staged, places, next, thread);
       multiply_step(acc, fragments[0]);
-      advance(next, own_x, own_weights, taps);
+      load_fragments_3(fragments[0], from + position * kPixelBytes, swapped, from + weight_offset);
+      stage_part_2(staged, places, next, thread);
+      multiply_step(acc, fragments[1]);
+      load_fragments_4(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
+      stage_part_3(staged, next, thread);
+      multiply_step(acc, fragments[0]);
+      advance(next, own_x, packed, taps);
       async_copy_commit();
-      stage = stage + 1 == 4 ? 0 : stage + 1;
-      async_copy_wait(2);
+      stage = stage + 1 == 3 ? 0 : stage + 1;
+      async_copy_wait(1);
       __syncthreads();  // the next stage has come, and all have loaded what this one has
       const unsigned char* after = shared + stage * kStageBytes;
       load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + weight_offset);
       multiply_step(acc, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage
-    store_outputs(acc, y + first_out, reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
+    if (part >= 0) {
+      put_part(acc, partials, (of_phases - whole) * 4 + part, thread);
+      continue;
+    }
+    store_outputs(acc, y, reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
                   warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 8);
   }
 }
 
-}  // namespace convtgen_mma_pixels_forward_289517dcd2843ea3_source
-using convtgen_mma_pixels_forward_289517dcd2843ea3_source::convtgen_mma_pixels_forward_289517dcd2843ea3_pack;
-using convtgen_mma_pixels_forward_289517dcd2843ea3_source::convtgen_mma_pixels_forward_289517dcd2843ea3;
+// ---- Adding ----
+
+// A block adds the parts of one N tile of a tile.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    convtgen_mma_pixels_forward_b41be4d5e0e444c8_add(const unsigned short* __restrict__ bias,
+                                                     unsigned short* __restrict__ y, float* __restrict__ partials,
+                                                     int batch) {
+  const long long positions = static_cast<long long>(batch) * 768;
+  const int tiles = static_cast<int>((positions + 127) / 128);  // of a phase
+  const int tile = max(4 * tiles - 12, 0) + blockIdx.x;
+  if (tile < 4 * tiles) {
+    const int phase = tile / tiles;
+    const PhaseAxis planes = axis_of_phase(phase / 4);
+    const PhaseAxis rows = axis_of_phase_2(phase / 2 % 2);
+    const PhaseAxis columns = axis_of_phase_2(phase % 2);
+    unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+    float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
+    const int thread = threadIdx.x;
+    find_positions(shared, static_cast<long long>(tile - phase * tiles) * 128, thread, rows, columns, batch);
+    for (int i = thread; i < 256; i += kThreads) {
+      biases[i] = half_to_float(bias[i]);
+    }
+    __syncthreads();
+    Accumulators acc = {};
+    #pragma unroll
+    for (int part = 0; part < 4; ++part) {
+      add_part(acc, part_of(partials, static_cast<int>(blockIdx.x) * 4 + part, thread));
+    }
+    const int lane = thread % 32;
+    const int warp_m = thread / 32 % 2;
+    const int warp_n = thread / 64;
+    store_outputs(acc, y, reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
+                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 8);
+  }
+}
+
+}  // namespace convtgen_mma_pixels_forward_b41be4d5e0e444c8_add_source
+using convtgen_mma_pixels_forward_b41be4d5e0e444c8_add_source::convtgen_mma_pixels_forward_b41be4d5e0e444c8_pack;
+using convtgen_mma_pixels_forward_b41be4d5e0e444c8_add_source::convtgen_mma_pixels_forward_b41be4d5e0e444c8;
+using convtgen_mma_pixels_forward_b41be4d5e0e444c8_add_source::convtgen_mma_pixels_forward_b41be4d5e0e444c8_add;

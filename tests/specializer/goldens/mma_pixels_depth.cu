@@ -11,11 +11,11 @@
 //     shape (Cin 64, Cout 32, KD 3, KH 3, KW 3), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 221184 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_mma_pixels_forward_f01960a6016e6713_pack
+//   kernel convtgen_mma_pixels_forward_ce61f367cf29c395_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 14; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_pixels_forward_f01960a6016e6713
+//   kernel convtgen_mma_pixels_forward_ce61f367cf29c395
 //     arguments const float* x, const unsigned char* packed, float* y, int batch, int in_depth, int in_height,
 //       int in_width
 //     grid 8 * min(216, ceil(out_height / 2) * ceil(out_width / 512) * out_depth * batch); block 128; shared 78992
@@ -24,7 +24,7 @@
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 78992)
 //     at most in_height 1073741821, in_width 1073741821, in_depth 1073741822
 
-namespace convtgen_mma_pixels_forward_f01960a6016e6713_source {
+namespace convtgen_mma_pixels_forward_ce61f367cf29c395_source {
 
 // ---- Device primitives ----
 
@@ -109,6 +109,7 @@ constexpr int kPackers = 256;  // threads of a block that packs weights
 constexpr int kGroupIn = 64;
 constexpr int kGroupOut = 32;
 constexpr int kTaps = 27;
+constexpr int kStageTaps = 27;  // of a kernel, as stages have them
 constexpr int kWarpRows = 64;
 constexpr int kWarpChannels = 32;
 constexpr unsigned int kNoTap = 0x80000000u;  // of no position
@@ -168,14 +169,14 @@ using Accumulators = float[4][4][4];
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_pixels_forward_f01960a6016e6713_pack(const float* __restrict__ weight,
+    convtgen_mma_pixels_forward_ce61f367cf29c395_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
   // two columns, eight apart. Neighbours read neighbours.
   const long long i = static_cast<long long>(blockIdx.x) * kPackers + threadIdx.x;
   if (i < 3456) {
-    const int tap = static_cast<int>(i % kTaps);
-    const int column = static_cast<int>(i / kTaps % 16);
+    const int tap = static_cast<int>(i % kStageTaps);
+    const int column = static_cast<int>(i / kStageTaps % 16);
     const int step = static_cast<int>(i / 432 % 8);
     const int group = static_cast<int>(i / 3456);
     const int first = column / 8 * 16 + column % 8;  // of the thread's columns
@@ -197,8 +198,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       }
     }
     // Lane 4 * g + t has word t of column g.
-    unsigned char* to = packed + ((static_cast<long long>(group) * kTaps + tap) * 4 + step / 2) * kKBlockWeightBytes +
-                        (step % 2 * kStepBytes + first / 16 * 512 + first % 8 * 64);
+    unsigned char* to = packed + ((static_cast<long long>(group) * kStageTaps + tap) * 4 + step / 2) *
+                                 kKBlockWeightBytes + (step % 2 * kStepBytes + first / 16 * 512 + first % 8 * 64);
     #pragma unroll
     for (int lane = 0; lane < 4; ++lane) {
       *reinterpret_cast<uint4*>(to + lane * 16) =
@@ -478,7 +479,7 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_mma_pixels_forward_f01960a6016e6713(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_mma_pixels_forward_ce61f367cf29c395(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  float* __restrict__ y, int batch, int depth, int height, int width) {
   const int out_d = (depth - 1) * 2 + 1;
   const int out_h = (height - 1) * 2 + 1;
@@ -564,6 +565,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   }
 }
 
-}  // namespace convtgen_mma_pixels_forward_f01960a6016e6713_source
-using convtgen_mma_pixels_forward_f01960a6016e6713_source::convtgen_mma_pixels_forward_f01960a6016e6713_pack;
-using convtgen_mma_pixels_forward_f01960a6016e6713_source::convtgen_mma_pixels_forward_f01960a6016e6713;
+}  // namespace convtgen_mma_pixels_forward_ce61f367cf29c395_source
+using convtgen_mma_pixels_forward_ce61f367cf29c395_source::convtgen_mma_pixels_forward_ce61f367cf29c395_pack;
+using convtgen_mma_pixels_forward_ce61f367cf29c395_source::convtgen_mma_pixels_forward_ce61f367cf29c395;

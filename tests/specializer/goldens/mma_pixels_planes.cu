@@ -1,5 +1,5 @@
 // conv_transpose2d 512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f32; compute tf32; layout nchw
-// forward for sm_80. Template mma_pixels: a block makes 128 outputs of 64 channels in one of 4 phases; 16 taps; 50.6 KiB shared.
+// forward for sm_80. Template mma_pixels: a block makes 128 outputs of 128 channels in one of 4 phases; 16 taps; 130.6 KiB shared.
 // Launch
 //   sizes: batch 128, in_height 4, in_width 4; out_height 8, out_width 8
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
@@ -12,21 +12,28 @@
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 8388608 bytes, a packed copy of the weights; kept for later calls
 //   region arranged: 4194304 bytes, the input with channels last
-//   kernel convtgen_mma_pixels_forward_428834659abc5c17_pack
+//   region partials: 6553600 bytes, the sums of parts of tiles
+//   kernel convtgen_mma_pixels_forward_baa659bb0a51c5de_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 512; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_pixels_forward_428834659abc5c17_arrange
+//   kernel convtgen_mma_pixels_forward_baa659bb0a51c5de_arrange
 //     arguments const float* x, unsigned char* arranged, int batch
 //     grid 256; block 256; shared 0
-//   kernel convtgen_mma_pixels_forward_428834659abc5c17
-//     arguments const unsigned char* arranged, const unsigned char* packed, float* y, int batch
-//     grid 256; block 128; shared 51792
+//   kernel convtgen_mma_pixels_forward_baa659bb0a51c5de
+//     arguments const unsigned char* arranged, const unsigned char* packed, float* y, float* partials, int batch
+//     grid 208; block 256; shared 133712
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 51792)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 51792)
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 133712)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 133712)
+//   kernel convtgen_mma_pixels_forward_baa659bb0a51c5de_add
+//     arguments float* y, float* partials, int batch
+//     grid 20; block 256; shared 133712
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 133712)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 133712)
 
-namespace convtgen_mma_pixels_forward_428834659abc5c17_source {
+namespace convtgen_mma_pixels_forward_baa659bb0a51c5de_add_source {
 
 // ---- Device primitives ----
 
@@ -99,30 +106,29 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
 
 // ---- Constants ----
 
-constexpr int kThreads = 128;
+constexpr int kThreads = 256;
 constexpr int kPackers = 256;  // threads of a block that packs weights
 constexpr int kGroupIn = 512;
 constexpr int kGroupOut = 256;
-constexpr int kKBlocks = 32;
 constexpr int kArrangers = 256;
 constexpr int kArrangedPixels = 64;  // of a block
-constexpr int kWarpRows = 64;
-constexpr int kWarpChannels = 32;
+constexpr int kWarpRows = 32;
+constexpr int kWarpChannels = 64;
 constexpr unsigned int kNoTap = 0x80000000u;  // of no position
 constexpr int kPositionStep = 32;             // from a position that a thread copies to its next one
 
 // ---- Shared memory and packed weights, in bytes ----
 
 constexpr int kInputPixelBytes = 2048;
-constexpr int kPixelBytes = 64;
-constexpr int kInputBytes = 8192;
-constexpr int kStepBytes = 2048;
-constexpr int kKBlockWeightBytes = 4096;
-constexpr int kStageBytes = 12288;
-constexpr int kTapsOffset = 49152;
-constexpr int kReadOffset = 49232;
-constexpr int kStoredOffset = 50256;
-constexpr int kPositionBitsOffset = 51280;
+constexpr int kPixelBytes = 128;
+constexpr int kInputBytes = 16384;
+constexpr int kStepBytes = 4096;
+constexpr int kKBlockWeightBytes = 16384;
+constexpr int kStageBytes = 32768;
+constexpr int kTapsOffset = 131072;
+constexpr int kReadOffset = 131152;
+constexpr int kStoredOffset = 132176;
+constexpr int kPositionBitsOffset = 133200;
 
 __device__ int floor_div(int a, int b) {
   return a >= 0 ? a / b : -((b - 1 - a) / b);
@@ -159,13 +165,13 @@ __device__ __forceinline__ int channel_of_column(int n) {
 // ---- Totals ----
 
 // One thread's accumulators: of each tile of 16 positions and tile of 8 channels of its warp.
-using Accumulators = float[4][4][4];
+using Accumulators = float[2][8][4];
 
 // ---- Packing ----
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_pixels_forward_428834659abc5c17_pack(const float* __restrict__ weight,
+    convtgen_mma_pixels_forward_baa659bb0a51c5de_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
   // two columns, eight apart. Neighbours read neighbours.
@@ -193,10 +199,10 @@ extern "C" __global__ void __launch_bounds__(kPackers)
         }
       }
     }
-    const int n_tile = group * 4 + first / 64;
+    const int n_tile = group * 2 + first / 128;
     // Lane 4 * g + t has word t of column g.
-    unsigned char* to = packed + ((static_cast<long long>(n_tile) * 16 + tap) * kKBlocks + step / 2) *
-                                 kKBlockWeightBytes + (step % 2 * kStepBytes + first % 64 / 16 * 512 + first % 8 * 64);
+    unsigned char* to = packed + ((static_cast<long long>(n_tile) * 16 + tap) * 16 + step / 4) * kKBlockWeightBytes +
+                        (step % 4 * kStepBytes + first % 128 / 16 * 512 + first % 8 * 64);
     #pragma unroll
     for (int lane = 0; lane < 4; ++lane) {
       *reinterpret_cast<uint4*>(to + lane * 16) =
@@ -209,7 +215,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 // Writes x, which is in nchw or split, with channels last; zeros behind a group's channels.
 extern "C" __global__ void __launch_bounds__(kArrangers)
-    convtgen_mma_pixels_forward_428834659abc5c17_arrange(const float* __restrict__ x,
+    convtgen_mma_pixels_forward_baa659bb0a51c5de_arrange(const float* __restrict__ x,
                                                          unsigned char* __restrict__ arranged, int batch) {
   const int lane = threadIdx.x % 32;
   const int part = blockIdx.x % 8;
@@ -351,7 +357,7 @@ __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, co
   const Tap tap = taps[next.tap];
   next.bits = tap.bits;
   next.pixels = x + tap.from;
-  next.weights = weights + static_cast<long long>(tap.number) * 131072;
+  next.weights = weights + static_cast<long long>(tap.number) * 262144;
 }
 
 // Goes on to the next k-block, or the next tap. After the last tap comes the one that reads nowhere, again and again.
@@ -359,7 +365,7 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
                                         const Tap* taps) {
   next.pixels += kPixelBytes;
   next.weights += kKBlockWeightBytes;
-  if (++next.k_block == kKBlocks) {
+  if (++next.k_block == 16) {
     next.k_block = 0;
     next.tap += next.bits == kNoTap ? 0 : 1;
     find_next(next, x, weights, taps);
@@ -367,37 +373,47 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
 }
 
 __device__ __forceinline__ void stage_part(unsigned char* to, const Places& places, const Next& next, int thread) {
-  const int vector = thread % 4;
-  const int position = thread / 4;
-  unsigned char* own = to + position * kPixelBytes + (vector ^ (position / 2 % 4)) * 16;
+  const int vector = thread % 8;
+  const int position = thread / 8;
+  unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
   {
     const bool any = (places.bits[0] & next.bits) == next.bits;
     async_copy_16(own, next.pixels + places.from[0], any ? 16 : 0);
   }
   {
     const bool any = (places.bits[1] & next.bits) == next.bits;
-    async_copy_16(own + 2048, next.pixels + places.from[1], any ? 16 : 0);
-  }
-  {
-    const bool any = (places.bits[2] & next.bits) == next.bits;
-    async_copy_16(own + 4096, next.pixels + places.from[2], any ? 16 : 0);
-  }
-  {
-    const bool any = (places.bits[3] & next.bits) == next.bits;
-    async_copy_16(own + 6144, next.pixels + places.from[3], any ? 16 : 0);
+    async_copy_16(own + 4096, next.pixels + places.from[1], any ? 16 : 0);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
   async_copy_16(columns, from, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 2048, from + 2048, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns + 4096, from + 4096, next.bits == kNoTap ? 0 : 16);
+}
+
+__device__ __forceinline__ void stage_part_2(unsigned char* to, const Places& places, const Next& next, int thread) {
+  const int vector = thread % 8;
+  const int position = thread / 8;
+  unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
+  {
+    const bool any = (places.bits[2] & next.bits) == next.bits;
+    async_copy_16(own + 8192, next.pixels + places.from[2], any ? 16 : 0);
+  }
+  {
+    const bool any = (places.bits[3] & next.bits) == next.bits;
+    async_copy_16(own + 12288, next.pixels + places.from[3], any ? 16 : 0);
+  }
+  unsigned char* columns = to + kInputBytes + thread * 16;
+  const unsigned char* from = next.weights + thread * 16;
+  async_copy_16(columns + 8192, from + 8192, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns + 12288, from + 12288, next.bits == kNoTap ? 0 : 16);
 }
 
 // ---- Products ----
 
 // What a warp multiplies in a k-step. Of split values the high parts of all tiles come first.
 struct Fragments {
-  unsigned int a[4][4];
-  uint4 b[2];
+  unsigned int a[2][4];
+  uint4 b[4];
 };
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
@@ -409,11 +425,11 @@ __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int
 __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsigned char* input, int swapped,
                                                const unsigned char* weights) {
   #pragma unroll
-  for (int tile = 0; tile < 4; ++tile) {
-    matrix_load_x4(fragments.a[tile], input + swapped + tile * 1024);
+  for (int tile = 0; tile < 2; ++tile) {
+    matrix_load_x4(fragments.a[tile], input + swapped + tile * 2048);
   }
   #pragma unroll
-  for (int two = 0; two < 2; ++two) {
+  for (int two = 0; two < 4; ++two) {
     fragments.b[two] = *reinterpret_cast<const uint4*>(weights + two * 512);
   }
 }
@@ -423,23 +439,51 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsig
 __device__ __forceinline__ void load_fragments_2(Fragments& fragments, const unsigned char* input, int swapped,
                                                  const unsigned char* weights) {
   #pragma unroll
-  for (int tile = 0; tile < 4; ++tile) {
-    matrix_load_x4(fragments.a[tile], input + (swapped ^ 32) + tile * 1024);
+  for (int tile = 0; tile < 2; ++tile) {
+    matrix_load_x4(fragments.a[tile], input + (swapped ^ 32) + tile * 2048);
   }
   #pragma unroll
-  for (int two = 0; two < 2; ++two) {
-    fragments.b[two] = *reinterpret_cast<const uint4*>(weights + 2048 + two * 512);
+  for (int two = 0; two < 4; ++two) {
+    fragments.b[two] = *reinterpret_cast<const uint4*>(weights + 4096 + two * 512);
+  }
+}
+
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
+__device__ __forceinline__ void load_fragments_3(Fragments& fragments, const unsigned char* input, int swapped,
+                                                 const unsigned char* weights) {
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    matrix_load_x4(fragments.a[tile], input + (swapped ^ 64) + tile * 2048);
+  }
+  #pragma unroll
+  for (int two = 0; two < 4; ++two) {
+    fragments.b[two] = *reinterpret_cast<const uint4*>(weights + 8192 + two * 512);
+  }
+}
+
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
+__device__ __forceinline__ void load_fragments_4(Fragments& fragments, const unsigned char* input, int swapped,
+                                                 const unsigned char* weights) {
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    matrix_load_x4(fragments.a[tile], input + (swapped ^ 96) + tile * 2048);
+  }
+  #pragma unroll
+  for (int two = 0; two < 4; ++two) {
+    fragments.b[two] = *reinterpret_cast<const uint4*>(weights + 12288 + two * 512);
   }
 }
 
 __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& fragments) {
   #pragma unroll
-  for (int two = 0; two < 2; ++two) {
+  for (int two = 0; two < 4; ++two) {
     const uint4 words = fragments.b[two];
     const unsigned int b[2] = {words.x, words.y};
     const unsigned int next[2] = {words.z, words.w};
     #pragma unroll
-    for (int tile = 0; tile < 4; ++tile) {
+    for (int tile = 0; tile < 2; ++tile) {
       multiply_add(acc[tile][two * 2], fragments.a[tile], b);
       multiply_add(acc[tile][two * 2 + 1], fragments.a[tile], next);
     }
@@ -448,18 +492,59 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& frag
 
 // ---- Epilogue ----
 
+// The first step of a part, which has whole k-blocks where their taps follow one another. Of a whole tile: 0.
+__device__ __forceinline__ int first_step(int part, int taps) {
+  return part < 0 ? 0 : static_cast<int>(16ll * taps * part / 5);
+}
+
+// Where a thread's sums of a part begin.
+__device__ __forceinline__ float* part_of(float* partials, int number, int thread) {
+  return partials + (static_cast<long long>(number) * 16384 + thread * 4);
+}
+
+// Puts a thread's sums into the workspace.
+__device__ __forceinline__ void put_part(const Accumulators& acc, float* partials, int number, int thread) {
+  float* to = part_of(partials, number, thread);
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    #pragma unroll
+    for (int eight = 0; eight < 8; ++eight) {
+      const float (&values)[4] = acc[tile][eight];
+      *reinterpret_cast<uint4*>(to + (tile * 8 + eight) * 1024) = make_uint4(__float_as_uint(values[0]),
+                                                                             __float_as_uint(values[1]),
+                                                                             __float_as_uint(values[2]),
+                                                                             __float_as_uint(values[3]));
+    }
+  }
+}
+
+// Adds the sums of a part that a thread has put there.
+__device__ __forceinline__ void add_part(Accumulators& acc, const float* from) {
+  #pragma unroll
+  for (int tile = 0; tile < 2; ++tile) {
+    #pragma unroll
+    for (int eight = 0; eight < 8; ++eight) {
+      const uint4 words = *reinterpret_cast<const uint4*>(from + (tile * 8 + eight) * 1024);
+      acc[tile][eight][0] += __uint_as_float(words.x);
+      acc[tile][eight][1] += __uint_as_float(words.y);
+      acc[tile][eight][2] += __uint_as_float(words.z);
+      acc[tile][eight][3] += __uint_as_float(words.w);
+    }
+  }
+}
+
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
 // `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y, const long long* stored,
                                               int row, int channel) {
   #pragma unroll
-  for (int tile = 0; tile < 4; ++tile) {
+  for (int tile = 0; tile < 2; ++tile) {
     #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const long long to = stored[row + tile * 16 + half * 8];
       if (to >= 0) {
         #pragma unroll
-        for (int i = 0; i < 8; ++i) {
+        for (int i = 0; i < 16; ++i) {
           const int own = own_channel(channel, i);
           float values[1];
           values[0] = acc[tile][i / 2][half * 2 + i % 2];
@@ -472,62 +557,76 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __
 
 // ---- Kernel ----
 
-extern "C" __global__ void __launch_bounds__(kThreads, 3)
-    convtgen_mma_pixels_forward_428834659abc5c17(const unsigned char* __restrict__ arranged,
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    convtgen_mma_pixels_forward_baa659bb0a51c5de(const unsigned char* __restrict__ arranged,
                                                  const unsigned char* __restrict__ packed, float* __restrict__ y,
-                                                 int batch) {
+                                                 float* __restrict__ partials, int batch) {
   const long long positions = static_cast<long long>(batch) * 16;
   const int tiles = static_cast<int>((positions + 127) / 128);  // of a phase
 
+  // Tiles before those that have parts. What a block makes is numbered: whole tiles, then parts.
+  const int whole = max(4 * tiles - 10, 0);
+
   // The block's group and output channels. Blocks that read the same input have adjacent indices.
-  const int n_tile = blockIdx.x % 4;
-  const int next_tile = gridDim.x / 4;
-  const int first_out = n_tile % 4 * 64;  // of the group's
-  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * 2097152;
+  const int n_tile = blockIdx.x % 2;
+  const int next_tile = gridDim.x / 2;
+  const int first_out = n_tile % 2 * 128;  // of the group's
+  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * 4194304;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Tap* taps = reinterpret_cast<Tap*>(shared + kTapsOffset);
   const int thread = threadIdx.x;
   // The thread's channels of the group's first pixel.
-  const unsigned char* own_x = arranged + thread % 4 * 16;
+  const unsigned char* own_x = arranged + thread % 8 * 16;
 
   // The lane's position of its warp's first tile, in its half of the first k-step, and its weights.
   const int lane = thread % 32;
-  const int warp_m = thread / 32 % 2;
-  const int warp_n = thread / 64;
+  const int warp_m = thread / 32 % 4;
+  const int warp_n = thread / 128;
   const int position = warp_m * kWarpRows + lane % 16;
-  const int swapped = ((lane / 16) ^ (position / 2 % 4)) * 16;
-  const int weight_offset = kInputBytes + warp_n * 1024 + lane * 16;
+  const int swapped = ((lane / 16) ^ (position % 8)) * 16;
+  const int weight_offset = kInputBytes + warp_n * 2048 + lane * 16;
 
   #pragma unroll 1
-  for (int index = blockIdx.x / 4; index < 4 * tiles; index += next_tile) {
-    const int phase = index % 4;
+  for (int index = blockIdx.x / 2; index < whole + (4 * tiles - whole) * 5; index += next_tile) {
+    const int part = index >= whole ? (index - whole) % 5 : -1;  // -1: it is a whole tile
+    const int of_phases = index < whole ? index : whole + (index - whole) / 5;
+    const int phase = of_phases % 4;
     const PhaseAxis planes = axis_of_phase();
     const PhaseAxis rows = axis_of_phase_2(phase / 2);
     const PhaseAxis columns = axis_of_phase_2(phase % 2);
     __syncthreads();  // all have read what the tile before has in shared memory
-    find_positions(shared, static_cast<long long>(index / 4) * 128, thread, rows, columns, batch);
+    find_positions(shared, static_cast<long long>(of_phases / 4) * 128, thread, rows, columns, batch);
     find_taps(taps, thread, rows, columns);
     __syncthreads();
     Places places;
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int copied = thread / 4 + i * kPositionStep;
+      const int copied = thread / 8 + i * kPositionStep;
       places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
       places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
     }
+    const int tap_count = rows.taps * columns.taps;
     Next next;
     next.tap = 0;
     next.k_block = 0;
+    const int first = part < 0 ? 0 : static_cast<int>(16ll * tap_count * part / 5);
+    next.tap = first / 16;
+    next.k_block = first % 16;
     find_next(next, own_x, own_weights, taps);
+    next.pixels += next.k_block * kPixelBytes;
+    next.weights += static_cast<long long>(next.k_block) * kKBlockWeightBytes;
     #pragma unroll 1
     for (int stage = 0; stage < 3; ++stage) {
       stage_part(shared + stage * kStageBytes, places, next, thread);
+      stage_part_2(shared + stage * kStageBytes, places, next, thread);
       advance(next, own_x, own_weights, taps);
       async_copy_commit();
     }
 
-    const int steps = rows.taps * columns.taps * kKBlocks;
+    const int steps = part < 0 ? 16 * tap_count
+                      : first_step(part + 1, tap_count) -
+                        (part < 0 ? 0 : static_cast<int>(16ll * tap_count * part / 5));
     Accumulators acc = {};
     Fragments fragments[2];
     async_copy_wait(2);
@@ -544,6 +643,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
       load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
       stage_part(staged, places, next, thread);
       multiply_step(acc, fragments[0]);
+      load_fragments_3(fragments[0], from + position * kPixelBytes, swapped, from + weight_offset);
+      stage_part_2(staged, places, next, thread);
+      multiply_step(acc, fragments[1]);
+      load_fragments_4(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
+      multiply_step(acc, fragments[0]);
       advance(next, own_x, own_weights, taps);
       async_copy_commit();
       stage = stage + 1 == 4 ? 0 : stage + 1;
@@ -554,12 +658,49 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
       multiply_step(acc, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage
+    if (part >= 0) {
+      put_part(acc, partials, ((of_phases - whole) * 2 + n_tile) * 5 + part, thread);
+      continue;
+    }
     store_outputs(acc, y + first_out * 64ll, reinterpret_cast<const long long*>(shared + kStoredOffset),
                   warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 2);
   }
 }
 
-}  // namespace convtgen_mma_pixels_forward_428834659abc5c17_source
-using convtgen_mma_pixels_forward_428834659abc5c17_source::convtgen_mma_pixels_forward_428834659abc5c17_pack;
-using convtgen_mma_pixels_forward_428834659abc5c17_source::convtgen_mma_pixels_forward_428834659abc5c17_arrange;
-using convtgen_mma_pixels_forward_428834659abc5c17_source::convtgen_mma_pixels_forward_428834659abc5c17;
+// ---- Adding ----
+
+// A block adds the parts of one N tile of a tile.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    convtgen_mma_pixels_forward_baa659bb0a51c5de_add(float* __restrict__ y, float* __restrict__ partials, int batch) {
+  const long long positions = static_cast<long long>(batch) * 16;
+  const int tiles = static_cast<int>((positions + 127) / 128);  // of a phase
+  const int n_tile = blockIdx.x % 2;
+  const int first_out = n_tile % 2 * 128;  // of the group's
+  const int tile = max(4 * tiles - 10, 0) + blockIdx.x / 2;
+  if (tile < 4 * tiles) {
+    const int phase = tile % 4;
+    const PhaseAxis planes = axis_of_phase();
+    const PhaseAxis rows = axis_of_phase_2(phase / 2);
+    const PhaseAxis columns = axis_of_phase_2(phase % 2);
+    unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+    const int thread = threadIdx.x;
+    find_positions(shared, static_cast<long long>(tile / 4) * 128, thread, rows, columns, batch);
+    __syncthreads();
+    Accumulators acc = {};
+    #pragma unroll
+    for (int part = 0; part < 5; ++part) {
+      add_part(acc, part_of(partials, static_cast<int>(blockIdx.x) * 5 + part, thread));
+    }
+    const int lane = thread % 32;
+    const int warp_m = thread / 32 % 4;
+    const int warp_n = thread / 128;
+    store_outputs(acc, y + first_out * 64ll, reinterpret_cast<const long long*>(shared + kStoredOffset),
+                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 2);
+  }
+}
+
+}  // namespace convtgen_mma_pixels_forward_baa659bb0a51c5de_add_source
+using convtgen_mma_pixels_forward_baa659bb0a51c5de_add_source::convtgen_mma_pixels_forward_baa659bb0a51c5de_pack;
+using convtgen_mma_pixels_forward_baa659bb0a51c5de_add_source::convtgen_mma_pixels_forward_baa659bb0a51c5de_arrange;
+using convtgen_mma_pixels_forward_baa659bb0a51c5de_add_source::convtgen_mma_pixels_forward_baa659bb0a51c5de;
+using convtgen_mma_pixels_forward_baa659bb0a51c5de_add_source::convtgen_mma_pixels_forward_baa659bb0a51c5de_add;

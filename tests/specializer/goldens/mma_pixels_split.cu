@@ -15,20 +15,20 @@
 //   region maxima: 2048 bytes, the largest magnitudes of each image's k-blocks, by slices
 //   region exponents: 2560 bytes, the exponents of their scales
 //   region arranged: 16777216 bytes, the input with channels last
-//   kernel convtgen_mma_pixels_grad_input_911d3e52eda826e5_pack
+//   kernel convtgen_mma_pixels_grad_input_b3f70f41c7f95483_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 65; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_pixels_grad_input_911d3e52eda826e5_scan
+//   kernel convtgen_mma_pixels_grad_input_b3f70f41c7f95483_scan
 //     arguments const float* grad_y, float* maxima
 //     grid 512; block 256; shared 32
-//   kernel convtgen_mma_pixels_grad_input_911d3e52eda826e5_exponents
+//   kernel convtgen_mma_pixels_grad_input_b3f70f41c7f95483_exponents
 //     arguments const float* maxima, int* exponents, int batch
 //     grid 1; block 256; shared 0
-//   kernel convtgen_mma_pixels_grad_input_911d3e52eda826e5_arrange
+//   kernel convtgen_mma_pixels_grad_input_b3f70f41c7f95483_arrange
 //     arguments const float* grad_y, const int* exponents, unsigned char* arranged, int batch
 //     grid 2048; block 256; shared 0
-//   kernel convtgen_mma_pixels_grad_input_911d3e52eda826e5
+//   kernel convtgen_mma_pixels_grad_input_b3f70f41c7f95483
 //     arguments const unsigned char* arranged, const unsigned char* packed, const int* exponents, float* grad_x,
 //       int batch
 //     grid 512; block 128; shared 68112
@@ -36,7 +36,7 @@
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 68112)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 68112)
 
-namespace convtgen_mma_pixels_grad_input_911d3e52eda826e5_source {
+namespace convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source {
 
 // ---- Device primitives ----
 
@@ -285,7 +285,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 
 // The largest finite magnitude of a slice of an image's k-block: (image, k-block of all groups, slice).
 extern "C" __global__ void __launch_bounds__(kScanThreads)
-    convtgen_mma_pixels_grad_input_911d3e52eda826e5_scan(const float* __restrict__ x, float* __restrict__ maxima) {
+    convtgen_mma_pixels_grad_input_b3f70f41c7f95483_scan(const float* __restrict__ x, float* __restrict__ maxima) {
   const int thread = threadIdx.x;
   const long long image = blockIdx.x / 4;
   const int of_image = blockIdx.x % 4;
@@ -335,7 +335,7 @@ __device__ __forceinline__ int exponent_of_k_block(const float* __restrict__ max
 // Makes exponents of maxima: of an image and a group. Those of magnitudes that are near are the same, since what goes
 // on with another scale must be put away before.
 extern "C" __global__ void __launch_bounds__(kScanThreads)
-    convtgen_mma_pixels_grad_input_911d3e52eda826e5_exponents(const float* __restrict__ maxima,
+    convtgen_mma_pixels_grad_input_b3f70f41c7f95483_exponents(const float* __restrict__ maxima,
                                                               int* __restrict__ exponents, int batch) {
   const long long i = static_cast<long long>(blockIdx.x) * kScanThreads + threadIdx.x;
   if (i < static_cast<long long>(batch)) {
@@ -477,7 +477,7 @@ __device__ __forceinline__ void unscale(Accumulators& totals, const float2* scal
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_pixels_grad_input_911d3e52eda826e5_pack(const float* __restrict__ weight,
+    convtgen_mma_pixels_grad_input_b3f70f41c7f95483_pack(const float* __restrict__ weight,
                                                          unsigned char* __restrict__ packed) {
   pack_split(weight, packed);
 }
@@ -486,7 +486,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // Writes x, which is in nchw or split, with channels last; zeros behind a group's channels.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_pixels_grad_input_911d3e52eda826e5_arrange(const float* __restrict__ x,
+    convtgen_mma_pixels_grad_input_b3f70f41c7f95483_arrange(const float* __restrict__ x,
                                                             const int* __restrict__ exponents,
                                                             unsigned char* __restrict__ arranged, int batch) {
   const int lane = threadIdx.x % 32;
@@ -748,7 +748,7 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_mma_pixels_grad_input_911d3e52eda826e5(const unsigned char* __restrict__ arranged,
+    convtgen_mma_pixels_grad_input_b3f70f41c7f95483(const unsigned char* __restrict__ arranged,
                                                     const unsigned char* __restrict__ packed,
                                                     const int* __restrict__ exponents, float* __restrict__ y,
                                                     int batch) {
@@ -848,9 +848,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   }
 }
 
-}  // namespace convtgen_mma_pixels_grad_input_911d3e52eda826e5_source
-using convtgen_mma_pixels_grad_input_911d3e52eda826e5_source::convtgen_mma_pixels_grad_input_911d3e52eda826e5_scan;
-using convtgen_mma_pixels_grad_input_911d3e52eda826e5_source::convtgen_mma_pixels_grad_input_911d3e52eda826e5_exponents;
-using convtgen_mma_pixels_grad_input_911d3e52eda826e5_source::convtgen_mma_pixels_grad_input_911d3e52eda826e5_pack;
-using convtgen_mma_pixels_grad_input_911d3e52eda826e5_source::convtgen_mma_pixels_grad_input_911d3e52eda826e5_arrange;
-using convtgen_mma_pixels_grad_input_911d3e52eda826e5_source::convtgen_mma_pixels_grad_input_911d3e52eda826e5;
+}  // namespace convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source
+using convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source::convtgen_mma_pixels_grad_input_b3f70f41c7f95483_scan;
+using convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source::convtgen_mma_pixels_grad_input_b3f70f41c7f95483_exponents;
+using convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source::convtgen_mma_pixels_grad_input_b3f70f41c7f95483_pack;
+using convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source::convtgen_mma_pixels_grad_input_b3f70f41c7f95483_arrange;
+using convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source::convtgen_mma_pixels_grad_input_b3f70f41c7f95483;
