@@ -1,5 +1,5 @@
 (program mma_pixels
-  (digest "a85856e5e73a9f2561ff5723c413e5b5f34349c7996164c74ea577282a74e73d")
+  (digest "771b7fa94af52c879db956322626422bdbd931a69a9af2e0acc0a4fbdc509967")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -996,7 +996,8 @@
               (do @56 (= (* (reinterpret_cast (pointer uint4) (+ to (* lane 16)))) (call make_uint4 (at (at words lane) 0) (at (at words lane) 1) (at (at words lane) 2) (at (at words lane) 3))))))))))
   (file "mma_pixels.cu")
   (section @41 "Arranging")
-  (function @44 kernel void arrange_input
+  (file "arrange.h")
+  (function @9 kernel void arrange_input
     (comment "Writes x, which is in nchw or split, with channels last; zeros behind a group's channels.")
     (launch_bounds kArrangers)
     (argument (restrict (pointer (const Element))) x)
@@ -1039,14 +1040,15 @@
                       (do @31 (= (* (reinterpret_cast (pointer uint4) (+ to (* vector 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))
                     (else
                       (do @33 (= (* (reinterpret_cast (pointer uint4) (+ to (* vector 16)))) (call make_uint4 (| (at words 0) (<< (at words 1) 16)) (| (at words 2) (<< (at words 3) 16)) (| (at words 4) (<< (at words 5) 16)) (| (at words 6) (<< (at words 7) 16)))))))))))))))
-  (section @86 "Positions")
-  (record @89 PhaseAxis
+  (file "mma_pixels.cu")
+  (section @45 "Positions")
+  (record @48 PhaseAxis
     (comment "An axis of a phase: its first output, its taps, of which the first is `first`, and where that one reads.")
     (field int phase)
     (field int taps)
     (field int first)
     (field int offset))
-  (function @97 device PhaseAxis axis_of_phase
+  (function @56 device PhaseAxis axis_of_phase
     (comment "The number-th phase of an axis: those with taps come first, those with most of them before others.")
     (attributes "__forceinline__")
     (argument int number)
@@ -1061,7 +1063,7 @@
     (do @6 (= (. axis taps) (? (&& (< number step) (< number kernel)) (/ (+ (- kernel (. axis first)) (- step 1)) step) 0)))
     (do @7 (= (. axis offset) (call offset_of_tap (. axis first) stride padding dilation)))
     (return @8 axis))
-  (function @109 device "unsigned int" taps_within
+  (function @68 device "unsigned int" taps_within
     (comment "A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.")
     (attributes "__forceinline__")
     (argument int at)
@@ -1073,13 +1075,13 @@
       (declare @4 (const int) i (- at (* tap step)))
       (do @5 (|= bits (? (&& (>= i 0) (< i size)) (<< 1u tap) 0u))))
     (return @7 bits))
-  (function @120 device int positions_of
+  (function @79 device int positions_of
     (comment "Positions of a phase along an axis; the last one may lie outside of the output.")
     (attributes "inline")
     (argument int out)
     (argument (const int) stride)
     (return @1 (/ (+ out (- stride 1)) stride)))
-  (function @127 device void find_positions
+  (function @86 device void find_positions
     (comment "Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap")
     (comment "of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and the bits of taps that")
     (comment "read the image.")
@@ -1127,13 +1129,13 @@
       (if_constexpr @37 kSplit
         (then
           (do @38 (= (at (reinterpret_cast (pointer "long long") (+ shared kImageScalesOffset)) i) (? (< image batch) (+ (* image kExponents) (* group kGroupExponents)) 0)))))))
-  (section @171 "Taps")
-  (record @174 Tap
+  (section @130 "Taps")
+  (record @133 Tap
     (comment "A tap of a phase: how many bytes from where the first one reads it does, its bits, and its number in the kernel.")
     (field "long long" from)
     (field "unsigned int" bits)
     (field int number))
-  (function @181 device void find_taps
+  (function @140 device void find_taps
     (comment "Writes the taps of a phase, and behind them one that reads nowhere.")
     (attributes "__forceinline__")
     (argument (pointer Tap) taps)
@@ -1164,19 +1166,19 @@
           (do @21 (= (. tap bits) (| (| (<< 1u tap_w) (<< 1u (+ tap_h kFirstBitH))) (? kHasDepth (<< 1u (+ tap_d kFirstBitD)) 0u))))
           (do @22 (= (. tap number) (/ (+ (+ (* (+ (+ (* kd P::kernel_h) (. rows first)) (* tap_h kTapStepH)) P::kernel_w) (. columns first)) (* tap_w kTapStepW)) kRowTaps)))))
       (do @26 (= (at taps i) tap))))
-  (section @211 "Staging")
-  (record @214 Places
+  (section @170 "Staging")
+  (record @173 Places
     (comment "What a thread copies of the input in each stage: where its positions read, and their bits.")
     (field (array "long long" kPlaces) from)
     (field (array "unsigned int" kPlaces) bits))
-  (record @220 Next
+  (record @179 Next
     (comment "What is staged next: a tap and k-block.")
     (field int tap (trail "of the phase"))
     (field int k_block)
     (field "unsigned int" bits (trail "of the tap"))
     (field (pointer (const "unsigned char")) pixels (trail "where it reads for a position at 0"))
     (field (pointer (const "unsigned char")) weights))
-  (function @229 device void find_next
+  (function @188 device void find_next
     (comment "Of values that are split the taps of a k-block follow one another, else the k-blocks of a tap.")
     (attributes "__forceinline__")
     (argument (reference Next) next)
@@ -1201,7 +1203,7 @@
         (do @15 (= (. next bits) (. tap bits)))
         (do @16 (= (. next pixels) (+ x (. tap from))))
         (do @17 (= (. next weights) (+ weights (* (static_cast "long long" (. tap number)) (* kKBlocks kKBlockWeightBytes))))))))
-  (function @251 device void advance
+  (function @210 device void advance
     (comment "Goes on to the next k-block, or the next tap. After the last tap comes the one that reads nowhere, again and again.")
     (attributes "__forceinline__")
     (argument (reference Next) next)
@@ -1225,8 +1227,8 @@
             (do @12 (= (. next k_block) 0))
             (do @13 (+= (. next tap) (? (== (. next bits) kNoTap) 0 1)))
             (do @14 (call find_next next x weights taps tap_count plane_bytes)))))))
-  (constant @271 int kCopyParts (- kKSteps 1))
-  (function @272 device void stage_part
+  (constant @230 int kCopyParts (- kKSteps 1))
+  (function @231 device void stage_part
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (reference (const Places)) places)
@@ -1267,12 +1269,12 @@
       (if @39 (< i kWeightCopies)
         (then
           (do @40 (call async_copy_16 (+ columns (* i (* kThreads 16))) (+ from (* i (* kThreads 16))) (? (== (. next bits) kNoTap) 0 16)))))))
-  (section @317 "Products")
-  (record @320 Fragments
+  (section @276 "Products")
+  (record @279 Fragments
     (comment "What a warp multiplies in a k-step. Of split values the high parts of all tiles come first.")
     (field (array (array "unsigned int" 4) (* kParts kWarpTiles)) a)
     (field (array uint4 (/ (* kParts kWarpChannels) 16)) b))
-  (function @325 device void multiply_add
+  (function @284 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -1286,7 +1288,7 @@
             (do @4 (call mma_k16_bf16 acc a b)))
           (else
             (do @6 (call mma_k8_tf32 acc a b)))))))
-  (function @337 device void load_fragments
+  (function @296 device void load_fragments
     (comment "Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in")
     (comment "the first k-step, in bytes; `weights` are the lane's of its warp's first columns.")
     (attributes "__forceinline__")
@@ -1307,7 +1309,7 @@
           (do @13 (call matrix_load_x4 (at (. fragments a) (+ kWarpTiles tile)) (+ (+ input (^ swapped (+ (* k_step 64) 32))) (* tile (* 16 kPixelBytes))))))))
     (for @18 (pragma "unroll") (declare @18 int two 0) (< two (/ (* kParts kWarpChannels) 16)) (++ two)
       (do @19 (= (at (. fragments b) two) (* (reinterpret_cast (pointer (const uint4)) (+ (+ weights (* k_step kStepBytes)) (* two 512))))))))
-  (function @360 device void multiply_step
+  (function @319 device void multiply_step
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (argument (reference Accumulators) high)
@@ -1351,7 +1353,7 @@
               (for @51 (pragma "unroll") (declare @51 int tile 0) (< tile kWarpTiles) (++ tile)
                 (do @52 (call multiply_add (at (at acc tile) (* two 2)) (at (. fragments a) tile) b))
                 (do @53 (call multiply_add (at (at acc tile) (+ (* two 2) 1)) (at (. fragments a) tile) next)))))))))
-  (section @419 "Epilogue")
+  (section @378 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -1507,7 +1509,7 @@
                   (do @14 (= (at values v) (call epilogue (at (at (at acc (/ (+ first v) 2)) (/ i 2)) (+ (* (% (+ first v) 2) 2) (% i 2))) (? P::has_bias (at bias own) 0)))))
                 (do @16 (call store_together (+ (+ y to) (* own plane)) values)))))))))
   (file "mma_pixels.cu")
-  (function @426 device void store_outputs
+  (function @385 device void store_outputs
     (comment "Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,")
     (comment "`y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.")
     (attributes "__forceinline__")
@@ -1536,8 +1538,8 @@
                       (for @17 (pragma "unroll") (declare @17 int v 0) (< v P::store) (++ v)
                         (do @18 (= (at values v) (call epilogue (at (at (at acc tile) (/ (+ i v) 2)) (+ (* half 2) (% (+ i v) 2))) (? P::has_bias (at bias (+ own v)) 0)))))
                       (do @20 (call store_together (+ (+ y to) (? P::channels_last own (* own plane))) values))))))))))))
-  (section @455 "Kernel")
-  (function @457 kernel void mma_pixels
+  (section @414 "Kernel")
+  (function @416 kernel void mma_pixels
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) arranged)
@@ -1695,7 +1697,7 @@
           (do @175 (call unscale acc (+ scales (+ (* warp_n kWarpChannels) (* (% lane 4) 2))) exponents offsets))))
       (declare @177 (const "long long") plane (* (* (static_cast "long long" out_d) out_h) out_w))
       (do @178 (call store_outputs acc (+ y (* (+ (* group kGroupOut) first_out) (? P::channels_last 1 plane))) (reinterpret_cast (pointer (const "long long")) (+ shared kStoredOffset)) biases (+ (* warp_m kWarpRows) (* (/ lane 4) kSpan)) (+ (* warp_n kWarpChannels) (* (% lane 4) kAdjacentChannels)) (- kGroupOut first_out) plane))))
-  (section @642 "Adding")
+  (section @601 "Adding")
   (file "add_parts.h")
   (function @5 kernel void add_parts
     (comment "A block adds the parts of one N tile of a tile.")

@@ -89,16 +89,13 @@ bool can_copy(const Facts& f, std::int64_t taps, std::int64_t bytes) {
   if (elements == 1) {
     return true;
   }
-  const Size& width = f.layer.axes[kWidth].extent;
-  if (!width || *width % elements != 0) {
-    return false;
-  }
+  const Size& pixels = f.layer.axes[kWidth].extent;  // of a row
   // Where a row's positions read for their first tap, and that all others read as many elements from there.
   const bool begin_alike =
       columns.stride == 1 ? (columns.padding.before - (taps - 1)) % elements == 0
                           : columns.padding.before == 0 && columns.kernel <= columns.stride && columns.dilation == 1;
   const bool follow = elements > taps ? columns.stride > 1 || columns.kernel == taps : taps % elements == 0;
-  return begin_alike && follow &&
+  return pixels && *pixels % elements == 0 && begin_alike && follow &&
          (elements > taps
               ? columns.input_stride == taps && ceil_div(f.shape.out[kWidth], columns.stride) % (elements / taps) == 0
               : columns.input_stride % elements == 0);
@@ -124,9 +121,9 @@ std::int64_t plane_words_of(const Facts& f) {
 bool choose_copies(const Facts& f, Block& b) {
   const std::int64_t taps = b.plane_words * 4 / f.bytes;
   b.copy_bytes = halved_until(4, [&](std::int64_t words) { return can_copy(f, taps, words * 4); }) * 4;
-  Constants& c = f.of(b);
-  const std::int64_t units = c[kRowUnits], threads = c[kThreads];
-  return units >= threads ? units % threads == 0 : threads % units == 0 && c[kStageChannels] % (threads / units) == 0;
+  const std::int64_t units = f.of(b)[kRowUnits], threads = f.of(b)[kThreads];
+  return units >= threads ? units % threads == 0
+                          : threads % units == 0 && f.of(b)[kStageChannels] % (threads / units) == 0;
 }
 
 std::int64_t registers(const Facts& f, const Block& b) {
@@ -155,8 +152,7 @@ bool choose_stages(const Facts& f, Block& b) {
 void choose_store(const Facts& f, Block& b) {
   if (!f.channels_last) {
     b.adjacent_channels = 2;
-    const Size& width = f.layer.axes[kWidth].extent;
-    if (b.plane_words > 0 && width && f.of(b)[kPhases] == 1) {
+    if (b.plane_words > 0 && f.layer.axes[kWidth].extent && f.of(b)[kPhases] == 1) {
       b.store = halved_until(2, [&](std::int64_t store) { return f.shape.out[kWidth] % store == 0; });
     }
     return;
@@ -186,12 +182,11 @@ bool choose_parts(const Facts& f, Block& b) {
   if (f.target.features.has(Feature::kWgmma) || has_open_size(f.layer) || !f.layer.batch) {
     return false;
   }
-  Constants& c = f.of(b);
-  const std::int64_t at_once = f.target.multiprocessors * b.blocks_per_sm, n_tiles = c[kNTiles];
+  const std::int64_t at_once = f.target.multiprocessors * b.blocks_per_sm, n_tiles = f.of(b)[kNTiles];
   const std::int64_t parted = ceil_div(tiles(f, b) * n_tiles % at_once, n_tiles);
   double least = kLeastOfParts;
   std::int64_t best = 1;
-  for (std::int64_t parts = 2; parts <= std::min(kMostParts, c[kKBlocks]); ++parts) {
+  for (std::int64_t parts = 2; parts <= std::min(kMostParts, f.of(b)[kKBlocks]); ++parts) {
     const double time = static_cast<double>(ceil_div(parted * n_tiles * parts, at_once)) / static_cast<double>(parts);
     if (parted > 0 && time < least - kLeastGain) {
       least = time;
@@ -313,12 +308,9 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
   }
   /// Bytes of L2 for each byte that a stage takes of planes: strides leave parts of sectors to other taps.
   static double sectors_of_word(const Facts& f, const Block& b) {
-    if (b.plane_words == 0) {
-      return 1;
-    }
     const std::int64_t all = std::min<std::int64_t>(32, f.columns.input_stride * f.bytes);
-    const double of_byte = static_cast<double>(all) / static_cast<double>(4 * b.plane_words);
-    return of_byte > 1 ? of_byte * kPartsOfSectors : 1;
+    const double of_byte = static_cast<double>(all) / static_cast<double>(4 * std::max<std::int64_t>(1, b.plane_words));
+    return b.plane_words > 0 && of_byte > 1 ? of_byte * kPartsOfSectors : 1;
   }
   /// Of x that is arranged, by a launch of its own; and of what makes the scales of values that are split.
   static double arrange_seconds(const Facts& f, Constants& c) {
