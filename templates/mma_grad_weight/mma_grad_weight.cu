@@ -88,7 +88,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   int image = 0;
   if (count > 0) {
     next = tile_at(first_tile, row_tiles, in_h);
-    image = next.image;
+    if (!kDeep) {
+      image = next.image;
+    }
     find_pixels(shared + kTableOffset, source, next, kd, thread, planes, in_d, in_h, in_w, out_d, out_h, out_w);
     move_on(next, row_tiles, in_h);
   }
@@ -121,7 +123,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         }
       }
       if (issued + 1 < count) {
-        image = next.image;
+        if (!kDeep) {
+          image = next.image;
+        }
         find_pixels(table_of(shared, issued + 1), source, next, kd, thread, planes, in_d, in_h, in_w, out_d, out_h,
                     out_w);
         move_on(next, row_tiles, in_h);
@@ -175,7 +179,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       async_copy_commit();
     }
     if (more) {
-      image = next.image;
+      if (!kDeep) {
+        image = next.image;
+      }
       move_on(next, row_tiles, in_h);
       ++issued;
     }
