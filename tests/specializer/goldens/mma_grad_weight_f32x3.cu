@@ -844,10 +844,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   // The tile whose pixels are found next, and the first image of that which is brought next.
   Tile next;
-  int image = 0;
   if (count > 0) {
     next = tile_at(first_tile, row_tiles);
-    image = next.image;
     find_pixels(shared + kTableOffset, source, next, kd, thread, planes);
     move_on(next, row_tiles);
   }
@@ -868,7 +866,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         store_batch(to, words, scales, part, thread);
       }
       if (issued + 1 < count) {
-        image = next.image;
         find_pixels(table_of(shared, issued + 1), source, next, kd, thread, planes);
         move_on(next, row_tiles);
       }
@@ -901,7 +898,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
     if (more) {
-      image = next.image;
       move_on(next, row_tiles);
       ++issued;
     }
