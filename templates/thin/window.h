@@ -78,24 +78,35 @@ __device__ __forceinline__ Sum element_of(const unsigned int (&words)[4], const 
 }
 
 // Reads a window: zeros where the row ends. `row` is its first element, `first` the window's, which lies before the row
-// where it is negative, and `end` is behind the row's last.
+// where it is negative, and `end` is behind the row's last; 0 for a row that is not there.
+//
+// No vector waits for a branch: outside, the row's first one is read. Of single elements those of a window that is
+// inside are read behind one address.
 __device__ __forceinline__ void load_window(Sum (&window)[kWindow], const Element* __restrict__ row, const Offset first,
                                             const Offset end) {
+  if constexpr (P::vector > 1) {
 #pragma unroll
-  for (int v = 0; v < kVectors; ++v) {
-    const Offset at = first + v * P::vector;
-    if constexpr (P::vector > 1) {
-      uint4 elements = make_uint4(0, 0, 0, 0);
-      if (at >= 0 && at < end) {
-        elements = load_constant_16(row + at);
-      }
-      const unsigned int words[4] = {elements.x, elements.y, elements.z, elements.w};
+    for (int v = 0; v < kVectors; ++v) {
+      const Offset at = first + v * P::vector;
+      const bool is_inside = at >= 0 && at < end;
+      const uint4 elements = load_constant_16(row + (is_inside ? at : 0));
+      const unsigned int words[4] = {is_inside ? elements.x : 0, is_inside ? elements.y : 0, is_inside ? elements.z : 0,
+                                     is_inside ? elements.w : 0};
 #pragma unroll
       for (int k = 0; k < P::vector; ++k) {
         window[v * P::vector + k] = element_of(words, k);
       }
-    } else {
-      window[v] = at >= 0 && at < end ? widen(row[at * kWindowStep]) : static_cast<Sum>(0);
+    }
+  } else if (first >= 0 && first + kWindow <= end) {
+    const Element* from = row + first * kWindowStep;
+#pragma unroll
+    for (int i = 0; i < kWindow; ++i) {
+      window[i] = widen(from[i * kWindowStep]);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWindow; ++i) {
+      window[i] = first + i >= 0 && first + i < end ? widen(row[(first + i) * kWindowStep]) : static_cast<Sum>(0);
     }
   }
 }

@@ -221,20 +221,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       }
       stage_weights(weights, weight, first_slot, kd);
       __syncthreads();  // the weights are staged
+      if (works) {
 #pragma unroll 2
-      for (int kh = 0; kh < P::kernel_h; ++kh) {
-        const int oy = iy * P::stride_h + (P::dilation_h * kh - P::padding_h);
-        if (works && oy >= 0 && oy < out_h) {
+        for (int kh = 0; kh < P::kernel_h; ++kh) {
+          const int oy = iy * P::stride_h + (P::dilation_h * kh - P::padding_h);
+          const bool is_there = oy >= 0 && oy < out_h;
+          const Element* row = y_plane + (is_there ? oy * row_elements : 0);
 #pragma unroll 1
           for (int out = 0; out < kWindows; ++out) {
 #pragma unroll 1
             for (int part = 0; part < kTapTiles; ++part) {
               Sum window[kWindow];
               load_window(window,
-                          y_plane +
-                              (P::channels_last ? static_cast<Offset>(out) : out * static_cast<Offset>(out_pixels)) +
-                              oy * row_elements,
-                          first_column + part * (P::dilation_w * P::taps_w * kPixel), row_end);
+                          row + (P::channels_last ? static_cast<Offset>(out) : out * static_cast<Offset>(out_pixels)),
+                          first_column + part * (P::dilation_w * P::taps_w * kPixel), is_there ? row_end : 0);
 #pragma unroll
               for (int of_pixel = 0; of_pixel < kOuts; ++of_pixel) {
                 multiply_add(acc, window, of_pixel,

@@ -1,5 +1,5 @@
 (program thin_grad_input
-  (digest "159bd68fef7ad572c81d7fc615ac94735c20f4178b3836522a6afa83fd2df227")
+  (digest "547995837ce0ab2d7b0098efe5b66fc09850a4788d5408c22a3c97d60e79f467")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -288,27 +288,32 @@
         (return @2 (call widen (static_cast Element (>> (at words (/ k 2)) (* (% k 2) 16))))))
       (else
         (return @4 (call __uint_as_float (at words k))))))
-  (function @82 device void load_window
+  (function @85 device void load_window
     (comment "Reads a window: zeros where the row ends. `row` is its first element, `first` the window's, which lies before the row")
-    (comment "where it is negative, and `end` is behind the row's last.")
+    (comment "where it is negative, and `end` is behind the row's last; 0 for a row that is not there.")
     (attributes "__forceinline__")
     (argument (reference (array Sum kWindow)) window)
     (argument (restrict (pointer (const Element))) row)
     (argument (const Offset) first)
     (argument (const Offset) end)
-    (for @3 (pragma "unroll") (declare @3 int v 0) (< v kVectors) (++ v)
-      (declare @4 (const Offset) at (+ first (* v P::vector)))
-      (if_constexpr @5 (> P::vector 1)
-        (then
-          (declare @6 uint4 elements (call make_uint4 0 0 0 0))
-          (if @7 (&& (>= at 0) (< at end))
-            (then
-              (do @8 (= elements (call load_constant_16 (+ row at))))))
-          (declare @10 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
-          (for @12 (pragma "unroll") (declare @12 int k 0) (< k P::vector) (++ k)
-            (do @13 (= (at window (+ (* v P::vector) k)) (call element_of words k)))))
-        (else
-          (do @16 (= (at window v) (? (&& (>= at 0) (< at end)) (call widen (at row (* at kWindowStep))) (static_cast Sum 0))))))))
+    (if_constexpr @2 (> P::vector 1)
+      (then
+        (for @4 (pragma "unroll") (declare @4 int v 0) (< v kVectors) (++ v)
+          (declare @5 (const Offset) at (+ first (* v P::vector)))
+          (declare @6 (const bool) is_inside (&& (>= at 0) (< at end)))
+          (declare @7 (const uint4) elements (call load_constant_16 (+ row (? is_inside at 0))))
+          (declare @8 (array (const "unsigned int") 4) words (init (? is_inside (. elements x) 0) (? is_inside (. elements y) 0) (? is_inside (. elements z) 0) (? is_inside (. elements w) 0)))
+          (for @11 (pragma "unroll") (declare @11 int k 0) (< k P::vector) (++ k)
+            (do @12 (= (at window (+ (* v P::vector) k)) (call element_of words k))))))
+      (else
+        (if @15 (&& (>= first 0) (<= (+ first kWindow) end))
+          (then
+            (declare @16 (pointer (const Element)) from (+ row (* first kWindowStep)))
+            (for @18 (pragma "unroll") (declare @18 int i 0) (< i kWindow) (++ i)
+              (do @19 (= (at window i) (call widen (at from (* i kWindowStep)))))))
+          (else
+            (for @23 (pragma "unroll") (declare @23 int i 0) (< i kWindow) (++ i)
+              (do @24 (= (at window i) (? (&& (>= (+ first i) 0) (< (+ first i) end)) (call widen (at row (* (+ first i) kWindowStep))) (static_cast Sum 0))))))))))
   (file "thin_grad_input.cu")
   (constant @30 int kTogether (? (&& (== (sizeof Sum) 4) (== (% P::channels_per_thread 4) 0)) 4 1))
   (constant @31 int kRun (* P::kernel_w P::channels_per_thread))
@@ -486,14 +491,16 @@
           (do @50 (call stage_weights weights weight first_slot kd))
           (do @51 (call __syncthreads)
             (trail "the weights are staged"))
-          (for @53 (pragma "unroll 2") (declare @53 int kh 0) (< kh P::kernel_h) (++ kh)
-            (declare @54 (const int) oy (+ (* iy P::stride_h) (- (* P::dilation_h kh) P::padding_h)))
-            (if @55 (&& (&& works (>= oy 0)) (< oy out_h))
-              (then
-                (for @57 (pragma "unroll 1") (declare @57 int out 0) (< out kWindows) (++ out)
-                  (for @59 (pragma "unroll 1") (declare @59 int part 0) (< part kTapTiles) (++ part)
-                    (declare @60 (array Sum kWindow) window)
-                    (do @61 (call load_window window (+ (+ y_plane (? P::channels_last (static_cast Offset out) (* out (static_cast Offset out_pixels)))) (* oy row_elements)) (+ first_column (* part (* (* P::dilation_w P::taps_w) kPixel))) row_end))
+          (if @52 works
+            (then
+              (for @54 (pragma "unroll 2") (declare @54 int kh 0) (< kh P::kernel_h) (++ kh)
+                (declare @55 (const int) oy (+ (* iy P::stride_h) (- (* P::dilation_h kh) P::padding_h)))
+                (declare @56 (const bool) is_there (&& (>= oy 0) (< oy out_h)))
+                (declare @57 (pointer (const Element)) row (+ y_plane (? is_there (* oy row_elements) 0)))
+                (for @59 (pragma "unroll 1") (declare @59 int out 0) (< out kWindows) (++ out)
+                  (for @61 (pragma "unroll 1") (declare @61 int part 0) (< part kTapTiles) (++ part)
+                    (declare @62 (array Sum kWindow) window)
+                    (do @63 (call load_window window (+ row (? P::channels_last (static_cast Offset out) (* out (static_cast Offset out_pixels)))) (+ first_column (* part (* (* P::dilation_w P::taps_w) kPixel))) (? is_there row_end 0)))
                     (for @67 (pragma "unroll") (declare @67 int of_pixel 0) (< of_pixel kOuts) (++ of_pixel)
                       (do @68 (call multiply_add acc window of_pixel (+ weights (call weight_place (. worker slot) (+ out of_pixel) kh (* part kRunRead))))))))))))))
     (if @77 works

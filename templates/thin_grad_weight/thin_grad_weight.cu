@@ -58,8 +58,8 @@ static_assert((P::channels_last ? P::channels_per_thread : P::columns_per_thread
 // One thread's x: its channels at its columns.
 using Inputs = Sum[P::channels_per_thread][P::columns_per_thread];
 
-// Reads x: zeros where the row or the group ends. `x` is the slot's first channel at the thread's first column; what is
-// inside are so many channels and columns.
+// Reads x: zeros where the row or the group ends, for which the first element is read. `x` is the slot's first channel
+// at the thread's first column; what is inside are so many channels and columns.
 __device__ __forceinline__ void load_inputs(Inputs& inputs, const Element* __restrict__ x, const int channels,
                                             const int columns, const Offset in_pixels) {
   if constexpr (P::x_vector > 1) {
@@ -71,12 +71,12 @@ __device__ __forceinline__ void load_inputs(Inputs& inputs, const Element* __res
       for (int along = 0; along < kAlong; along += P::x_vector) {
         const int channel = P::channels_last ? along : other;
         const int column = P::channels_last ? other : along;
-        uint4 elements = make_uint4(0, 0, 0, 0);
-        if ((kWholeChannels || channel < channels) && (kWholeColumns || column < columns)) {
-          elements = load_constant_16(x + (P::channels_last ? static_cast<Offset>(column) * P::in_channels + channel
-                                                            : channel * in_pixels + column));
-        }
-        const unsigned int words[4] = {elements.x, elements.y, elements.z, elements.w};
+        const bool is_inside = (kWholeChannels || channel < channels) && (kWholeColumns || column < columns);
+        const Offset place =
+            P::channels_last ? static_cast<Offset>(column) * P::in_channels + channel : channel * in_pixels + column;
+        const uint4 elements = load_constant_16(x + (is_inside ? place : 0));
+        const unsigned int words[4] = {is_inside ? elements.x : 0, is_inside ? elements.y : 0,
+                                       is_inside ? elements.z : 0, is_inside ? elements.w : 0};
 #pragma unroll
         for (int k = 0; k < P::x_vector; ++k) {
           inputs[channel + (P::channels_last ? k : 0)][column + (P::channels_last ? 0 : k)] = element_of(words, k);
@@ -88,12 +88,11 @@ __device__ __forceinline__ void load_inputs(Inputs& inputs, const Element* __res
     for (int channel = 0; channel < P::channels_per_thread; ++channel) {
 #pragma unroll
       for (int column = 0; column < P::columns_per_thread; ++column) {
-        Sum value = 0;
-        if ((kWholeChannels || channel < channels) && (kWholeColumns || column < columns)) {
-          value = widen(x[P::channels_last ? static_cast<Offset>(column) * P::in_channels + channel
-                                           : channel * in_pixels + column]);
-        }
-        inputs[channel][column] = value;
+        const bool is_inside = (kWholeChannels || channel < channels) && (kWholeColumns || column < columns);
+        const Offset place =
+            P::channels_last ? static_cast<Offset>(column) * P::in_channels + channel : channel * in_pixels + column;
+        const Sum value = widen(x[is_inside ? place : 0]);
+        inputs[channel][column] = is_inside ? value : static_cast<Sum>(0);
       }
     }
   }
@@ -252,11 +251,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 #pragma unroll
       for (int row = 0; row < P::taps_h; ++row) {
         const int oy = iy * P::stride_h + (P::dilation_h * (made.first_kh + row) - P::padding_h);
-        if (oy >= 0 && oy < out_h) {
-          Sum window[kWindow];
-          load_window(window, y_plane + oy * row_elements, first_column, row_end);
-          multiply_add(acc[row], inputs, window);
-        }
+        const bool is_there = oy >= 0 && oy < out_h;
+        Sum window[kWindow];
+        load_window(window, y_plane + (is_there ? oy * row_elements : 0), first_column, is_there ? row_end : 0);
+        multiply_add(acc[row], inputs, window);
       }
     }
     if (++tile_x == tiles_x) {

@@ -1,5 +1,5 @@
 (program thin_grad_weight
-  (digest "b20ea21a2c73a7b5439a178ffa77b48281bc97266bf84b6017c04a0fa2c0788a")
+  (digest "c14bd4014852425a9a6a63bc460dbb4d73dccdde23e6ff37df12030e527d6ded")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -256,27 +256,32 @@
         (return @2 (call widen (static_cast Element (>> (at words (/ k 2)) (* (% k 2) 16))))))
       (else
         (return @4 (call __uint_as_float (at words k))))))
-  (function @82 device void load_window
+  (function @85 device void load_window
     (comment "Reads a window: zeros where the row ends. `row` is its first element, `first` the window's, which lies before the row")
-    (comment "where it is negative, and `end` is behind the row's last.")
+    (comment "where it is negative, and `end` is behind the row's last; 0 for a row that is not there.")
     (attributes "__forceinline__")
     (argument (reference (array Sum kWindow)) window)
     (argument (restrict (pointer (const Element))) row)
     (argument (const Offset) first)
     (argument (const Offset) end)
-    (for @3 (pragma "unroll") (declare @3 int v 0) (< v kVectors) (++ v)
-      (declare @4 (const Offset) at (+ first (* v P::vector)))
-      (if_constexpr @5 (> P::vector 1)
-        (then
-          (declare @6 uint4 elements (call make_uint4 0 0 0 0))
-          (if @7 (&& (>= at 0) (< at end))
-            (then
-              (do @8 (= elements (call load_constant_16 (+ row at))))))
-          (declare @10 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
-          (for @12 (pragma "unroll") (declare @12 int k 0) (< k P::vector) (++ k)
-            (do @13 (= (at window (+ (* v P::vector) k)) (call element_of words k)))))
-        (else
-          (do @16 (= (at window v) (? (&& (>= at 0) (< at end)) (call widen (at row (* at kWindowStep))) (static_cast Sum 0))))))))
+    (if_constexpr @2 (> P::vector 1)
+      (then
+        (for @4 (pragma "unroll") (declare @4 int v 0) (< v kVectors) (++ v)
+          (declare @5 (const Offset) at (+ first (* v P::vector)))
+          (declare @6 (const bool) is_inside (&& (>= at 0) (< at end)))
+          (declare @7 (const uint4) elements (call load_constant_16 (+ row (? is_inside at 0))))
+          (declare @8 (array (const "unsigned int") 4) words (init (? is_inside (. elements x) 0) (? is_inside (. elements y) 0) (? is_inside (. elements z) 0) (? is_inside (. elements w) 0)))
+          (for @11 (pragma "unroll") (declare @11 int k 0) (< k P::vector) (++ k)
+            (do @12 (= (at window (+ (* v P::vector) k)) (call element_of words k))))))
+      (else
+        (if @15 (&& (>= first 0) (<= (+ first kWindow) end))
+          (then
+            (declare @16 (pointer (const Element)) from (+ row (* first kWindowStep)))
+            (for @18 (pragma "unroll") (declare @18 int i 0) (< i kWindow) (++ i)
+              (do @19 (= (at window i) (call widen (at from (* i kWindowStep)))))))
+          (else
+            (for @23 (pragma "unroll") (declare @23 int i 0) (< i kWindow) (++ i)
+              (do @24 (= (at window i) (? (&& (>= (+ first i) 0) (< (+ first i) end)) (call widen (at row (* (+ first i) kWindowStep))) (static_cast Sum 0))))))))))
   (file "thin_grad_weight.cu")
   (constant @31 "long long" kWeights (* (* (* (static_cast "long long" P::in_channels) kGroupOut) kTaps) P::kernel_d))
   (constant @34 int kTapRows (call ceil_div P::kernel_h P::taps_h))
@@ -295,8 +300,8 @@
   (alias @59 Inputs (array (array Sum P::columns_per_thread) P::channels_per_thread)
     (comment "One thread's x: its channels at its columns."))
   (function @63 device void load_inputs
-    (comment "Reads x: zeros where the row or the group ends. `x` is the slot's first channel at the thread's first column; what is")
-    (comment "inside are so many channels and columns.")
+    (comment "Reads x: zeros where the row or the group ends, for which the first element is read. `x` is the slot's first channel")
+    (comment "at the thread's first column; what is inside are so many channels and columns.")
     (attributes "__forceinline__")
     (argument (reference Inputs) inputs)
     (argument (restrict (pointer (const Element))) x)
@@ -311,22 +316,20 @@
           (for @8 (pragma "unroll") (declare @8 int along 0) (< along kAlong) (+= along P::x_vector)
             (declare @9 (const int) channel (? P::channels_last along other))
             (declare @10 (const int) column (? P::channels_last other along))
-            (declare @11 uint4 elements (call make_uint4 0 0 0 0))
-            (if @12 (&& (|| kWholeChannels (< channel channels)) (|| kWholeColumns (< column columns)))
-              (then
-                (do @13 (= elements (call load_constant_16 (+ x (? P::channels_last (+ (* (static_cast Offset column) P::in_channels) channel) (+ (* channel in_pixels) column))))))))
-            (declare @16 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
+            (declare @11 (const bool) is_inside (&& (|| kWholeChannels (< channel channels)) (|| kWholeColumns (< column columns))))
+            (declare @12 (const Offset) place (? P::channels_last (+ (* (static_cast Offset column) P::in_channels) channel) (+ (* channel in_pixels) column)))
+            (declare @14 (const uint4) elements (call load_constant_16 (+ x (? is_inside place 0))))
+            (declare @15 (array (const "unsigned int") 4) words (init (? is_inside (. elements x) 0) (? is_inside (. elements y) 0) (? is_inside (. elements z) 0) (? is_inside (. elements w) 0)))
             (for @18 (pragma "unroll") (declare @18 int k 0) (< k P::x_vector) (++ k)
               (do @19 (= (at (at inputs (+ channel (? P::channels_last k 0))) (+ column (? P::channels_last 0 k))) (call element_of words k)))))))
       (else
         (for @25 (pragma "unroll") (declare @25 int channel 0) (< channel P::channels_per_thread) (++ channel)
           (for @27 (pragma "unroll") (declare @27 int column 0) (< column P::columns_per_thread) (++ column)
-            (declare @28 Sum value 0)
-            (if @29 (&& (|| kWholeChannels (< channel channels)) (|| kWholeColumns (< column columns)))
-              (then
-                (do @30 (= value (call widen (at x (? P::channels_last (+ (* (static_cast Offset column) P::in_channels) channel) (+ (* channel in_pixels) column))))))))
-            (do @33 (= (at (at inputs channel) column) value)))))))
-  (function @103 device void multiply_add
+            (declare @28 (const bool) is_inside (&& (|| kWholeChannels (< channel channels)) (|| kWholeColumns (< column columns))))
+            (declare @29 (const Offset) place (? P::channels_last (+ (* (static_cast Offset column) P::in_channels) channel) (+ (* channel in_pixels) column)))
+            (declare @31 (const Sum) value (call widen (at x (? is_inside place 0))))
+            (do @32 (= (at (at inputs channel) column) (? is_inside value (static_cast Sum 0)))))))))
+  (function @102 device void multiply_add
     (comment "Some taps of a kernel row: each element of the window times x of each channel.")
     (attributes "__forceinline__")
     (argument (reference (array Sum kRowSums)) acc)
@@ -339,8 +342,8 @@
           (for @9 (pragma "unroll") (declare @9 int channel 0) (< channel P::channels_per_thread) (++ channel)
             (declare @10 (const int) i (+ (* (+ (* kw kOuts) out) P::channels_per_thread) channel))
             (do @11 (= (at acc i) (call fma (at (at inputs channel) column) value (at acc i)))))))))
-  (section @121 "Epilogue")
-  (record @124 Made
+  (section @120 "Epilogue")
+  (record @123 Made
     (comment "Which weights a block makes: its first slot, and the first taps and output channel.")
     (field int slice)
     (field int first_slot)
@@ -348,7 +351,7 @@
     (field int first_kh)
     (field int first_kw)
     (field int first_out))
-  (function @135 device void store_sums
+  (function @134 device void store_sums
     (comment "Adds some sums of the threads of each slot, in a fixed order, and stores them. `totals` are those of the threads,")
     (comment "from the sum of index `first` on.")
     (attributes "__forceinline__")
@@ -387,7 +390,7 @@
               (do @34 (= (at grad_weight weight) (call narrow sum))))
             (else
               (do @36 (= (at partial (+ (* (. made slice) kWeights) weight)) sum))))))))
-  (section @177 "Kernels")
+  (section @176 "Kernels")
   (file "device/channel_sums.h")
   (constant @12 int kBiasThreads 256)
   (constant @14 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
@@ -575,7 +578,7 @@
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
   (file "thin_grad_weight.cu")
-  (function @183 kernel void thin_grad_weight
+  (function @182 kernel void thin_grad_weight
     (comment "The products of all weights: (slice, tile of weights).")
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
@@ -644,28 +647,27 @@
           (declare @67 (const Offset) first_column (- (* (+ (- (* (static_cast Offset ix) P::stride_w) P::padding_w) (* P::dilation_w (. made first_kw))) kPixel) kShift))
           (for @70 (pragma "unroll") (declare @70 int row 0) (< row P::taps_h) (++ row)
             (declare @71 (const int) oy (+ (* iy P::stride_h) (- (* P::dilation_h (+ (. made first_kh) row)) P::padding_h)))
-            (if @72 (&& (>= oy 0) (< oy out_h))
-              (then
-                (declare @73 (array Sum kWindow) window)
-                (do @74 (call load_window window (+ y_plane (* oy row_elements)) first_column row_end))
-                (do @75 (call multiply_add (at acc row) inputs window)))))))
-      (if @79 (== (++ tile_x) tiles_x)
+            (declare @72 (const bool) is_there (&& (>= oy 0) (< oy out_h)))
+            (declare @73 (array Sum kWindow) window)
+            (do @74 (call load_window window (+ y_plane (? is_there (* oy row_elements) 0)) first_column (? is_there row_end 0)))
+            (do @75 (call multiply_add (at acc row) inputs window)))))
+      (if @78 (== (++ tile_x) tiles_x)
         (then
-          (do @80 (= tile_x 0))
-          (if @81 (== (++ tile_y) tiles_y)
+          (do @79 (= tile_x 0))
+          (if @80 (== (++ tile_y) tiles_y)
             (then
-              (do @82 (= tile_y 0))
-              (if @83 (|| (== P::depth 1) (== (++ iz) in_d))
+              (do @81 (= tile_y 0))
+              (if @82 (|| (== P::depth 1) (== (++ iz) in_d))
                 (then
-                  (do @84 (= iz 0))
-                  (do @85 (++ image)))))))))
+                  (do @83 (= iz 0))
+                  (do @84 (++ image)))))))))
     (blank @52)
-    (declare @91 (pointer Sum) totals (static_cast (pointer Sum) (call shared_memory)))
-    (for @93 (pragma "unroll") (declare @93 int first 0) (< first kSums) (+= first kPass)
-      (for @95 (pragma "unroll") (declare @95 int i 0) (< i kPass) (++ i)
-        (if @96 (|| (== (% kSums kPass) 0) (< (+ first i) kSums))
+    (declare @90 (pointer Sum) totals (static_cast (pointer Sum) (call shared_memory)))
+    (for @92 (pragma "unroll") (declare @92 int first 0) (< first kSums) (+= first kPass)
+      (for @94 (pragma "unroll") (declare @94 int i 0) (< i kPass) (++ i)
+        (if @95 (|| (== (% kSums kPass) 0) (< (+ first i) kSums))
           (then
-            (do @97 (= (at totals (+ (* i kThreads) thread)) (at (at acc (/ (+ first i) kRowSums)) (% (+ first i) kRowSums)))))))
-      (do @100 (call __syncthreads)
+            (do @96 (= (at totals (+ (* i kThreads) thread)) (at (at acc (/ (+ first i) kRowSums)) (% (+ first i) kRowSums)))))))
+      (do @99 (call __syncthreads)
         (trail "all threads' sums are there"))
-      (do @101 (call store_sums totals (+ totals (* kPass kThreads)) first made partial grad_weight)))))
+      (do @100 (call store_sums totals (+ totals (* kPass kThreads)) first made partial grad_weight)))))

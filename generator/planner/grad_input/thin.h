@@ -26,6 +26,9 @@ struct ThinFacts : FactsOf<Block> {
   bool is_flat = this->channels_last && this->layer.groups == 1;
   std::int64_t pixel = is_flat ? this->layer.out_channels : 1;  // elements of a column in a window
 
+  /// FMA instructions that one of the layer's type takes as long as.
+  double fma_factor = this->layer.dtype == Dtype::kF64 ? this->target.f32_flops / this->target.f64_flops : 1;
+
   /// Positions of the planned sizes.
   [[nodiscard]] std::int64_t extent(std::size_t axis) const {
     return std::max<std::int64_t>(1, this->sizes.extents[axis]);
@@ -103,10 +106,11 @@ template <typename Facts>
 }
 
 /// The planner of such a template.
-template <typename F, const auto& kWanted>
+template <typename F, const auto& kWanted, Direction kOf>
 struct ThinPlanner : ScalarPlanner<F, kWanted> {
   using typename ScalarPlanner<F, kWanted>::Block;
 
+  static constexpr Direction kDirection = kOf;
   static constexpr bool kTakesDepth = true;
   static constexpr bool kNeedsShape = true;
 
@@ -140,15 +144,30 @@ struct ThinPlanner : ScalarPlanner<F, kWanted> {
     return static_cast<double>(6 * vectors + (f.bytes == 2 ? window : 0)) + 12;
   }
 
-  /// Registers that leave room for so many accumulators and other values of a thread.
+  /// Registers of so many elements that were read by vectors or one by one: two of 16 bits share one until they are
+  /// used.
+  static std::int64_t registers_of(const F& f, std::int64_t elements, std::int64_t vector) {
+    return f.bytes == 2 && vector > 1 ? ceil_div(elements, 2) : elements;
+  }
+  /// The same of the windows of so many kernel rows: those of vectors are read two rows ahead.
+  static std::int64_t windows_registers(const F& f, std::int64_t rows, std::int64_t window, const Block& b) {
+    return registers_of(f, (b.vector > 1 ? std::min<std::int64_t>(2, rows) : 1) * window, b.vector);
+  }
+  /// As many blocks an SM as leave a thread registers for these and others. Warps are shared out to four schedulers.
   static void choose_blocks_of_sm(const F& f, std::int64_t values, std::int64_t threads, std::int64_t shared_bytes,
                                   Block& b) {
     const std::int64_t words = f.layer.dtype == Dtype::kF64 ? 2 : 1;
-    constexpr std::int64_t kOthers = 40;
-    const std::int64_t registers = std::min<std::int64_t>(255, round_up(values * words + kOthers, 8));
-    b.blocks_per_sm =
-        std::min<std::int64_t>(16, blocks_of_sm(f.target, {threads, registers, shared_bytes},
-                                                std::min<std::int64_t>(kMostThreadsOfSm, f.target.max_threads_per_sm)));
+    constexpr std::int64_t kOthers = 28, kSchedulers = 4;
+    const std::int64_t most_threads = std::min<std::int64_t>(kMostThreadsOfSm, f.target.max_threads_per_sm);
+    const std::int64_t wanted = values * words + kOthers;
+    b.blocks_per_sm = std::max<std::int64_t>(
+        1, std::min({std::int64_t{16}, most_threads / threads, blocks_by_shared(f.target, shared_bytes)}));
+    const auto registers = [&](std::int64_t blocks) {
+      return kRegistersOfSm / (kSchedulers * 32 * ceil_div(blocks * threads / 32, kSchedulers)) / 8 * 8;
+    };
+    while (b.blocks_per_sm > 1 && registers(b.blocks_per_sm) < wanted) {
+      --b.blocks_per_sm;
+    }
   }
 
   /// Seconds of so many threads' instructions, beside the memory's time. Blocks that end alone idle what is left.
@@ -157,8 +176,8 @@ struct ThinPlanner : ScalarPlanner<F, kWanted> {
     const double waves = blocks / at_once;
     const double idle = waves >= 4 ? 1.05 : std::ceil(waves) / std::max(waves, 1e-9);
     const double warps = threads / blocks / 32 * static_cast<double>(b.blocks_per_sm);
-    constexpr double kWait = 6;  // warps whose time a warp waits for loads
-    const double work = 2 * threads * instructions * idle * (1 + kWait / warps) / f.target.f32_flops;
+    const double wait = b.vector > 1 ? 6 : 12;  // warps whose time a warp waits for loads
+    const double work = 2 * threads * instructions * idle * (1 + wait / warps) / f.target.f32_flops;
     const double memory = f.cost.bytes / f.target.bytes_per_second;
     return f.target.launch_seconds + std::max(work, memory) + f.factors.hidden_less * std::min(work, memory);
   }

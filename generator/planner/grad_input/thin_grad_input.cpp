@@ -17,8 +17,10 @@ CONVTGEN_BLOCK_AND_FACTS(thin::ThinFacts, (threads_x, 1), (threads_y, 1), (threa
 CONVTGEN_CONSTANTS(kThreads, kSharedBytes, kAlignment, kTileRows, kTileColumns, kSlotTiles, kWindows, kOuts, kTapTiles,
                    kVectors, kWindow);
 
+constexpr std::int64_t kWeightsAtOnce = 16;  // that a thread has in registers
+
 /// Adjacent elements that a thread makes are stored by vectors of 16 bytes or 8, where no vector is in part outside.
-void choose_store(const Facts& f, Block& b) {
+void choose_stored(const Facts& f, Block& b) {
   const std::int64_t adjacent = f.channels_last ? b.channels_per_thread : b.columns_per_thread;
   const Size length = f.channels_last ? Size(f.group_in) : f.layer.axes[kWidth].extent;
   b.store = 1;
@@ -29,23 +31,22 @@ void choose_store(const Facts& f, Block& b) {
   }
 }
 
-struct ThinGradInput : thin::ThinPlanner<Facts, kConstants> {
-  static constexpr Direction kDirection = Direction::kGradInput;
+struct ThinGradInput : thin::ThinPlanner<Facts, kConstants, Direction::kGradInput> {
+  /// Whether a thread and shared memory have room for it.
+  static bool fits(const Facts& f, Block& b) {
+    const std::int64_t products = b.channels_per_thread * b.columns_per_thread;
+    const std::int64_t run = b.channels_per_thread * b.taps_w;
+    const std::int64_t windows = windows_registers(f, 2, f.of(b)[kWindow], b);
+    choose_stored(f, b);
+    choose_blocks_of_sm(f, products + std::min(run, kWeightsAtOnce) + windows, f.of(b)[kThreads], f.of(b)[kSharedBytes],
+                        b);
+    return products <= f.most(thin::kMostProducts) && run <= f.most(2 * thin::kMostSpan) &&
+           f.of(b)[kSharedBytes] <= f.target.max_shared_bytes;
+  }
 
   static Blocks blocks(const Facts& f) {
     return choices(f)
-        .keep([&](Block& b) {
-          const std::int64_t products = b.channels_per_thread * b.columns_per_thread;
-          const std::int64_t run = b.channels_per_thread * b.taps_w;
-          if (products > f.most(thin::kMostProducts) || run > f.most(2 * thin::kMostSpan) ||
-              f.of(b)[kSharedBytes] > f.target.max_shared_bytes) {
-            return false;
-          }
-          choose_store(f, b);
-          choose_blocks_of_sm(f, products + run + f.of(b)[kWindow], f.of(b)[kThreads], f.of(b)[kSharedBytes], b);
-          return true;
-        })
-        .distinct()
+        .keep([&](Block& b) { return fits(f, b); })
         .or_fail(
             "{} taps of a row along {} columns are too many for a thread's window, or the weights of {} taps for "
             "shared memory",
@@ -58,12 +59,11 @@ struct ThinGradInput : thin::ThinPlanner<Facts, kConstants> {
     const double threads = blocks * static_cast<double>(c[kThreads]);
     const auto windows = static_cast<double>(f.layer.axes[kDepth].kernel * f.rows.kernel * c[kWindows] * c[kTapTiles]);
     const auto products = static_cast<double>(b.taps_w * c[kOuts] * b.channels_per_thread * b.columns_per_thread);
-    const double f64_factor = f.layer.dtype == Dtype::kF64 ? f.target.f32_flops / f.target.f64_flops : 1;
     const std::int64_t run = b.taps_w * b.channels_per_thread;
     const bool by_vectors = f.layer.dtype != Dtype::kF64 && (b.channels_per_thread % 4 == 0 || !b.lanes_of_channels);
     const auto weights = static_cast<double>(c[kOuts] * (by_vectors ? ceil_div(run, 4) : run));
     const double instructions =
-        windows * (products * f64_factor + weights + read_instructions(f, c[kVectors], c[kWindow]));
+        windows * (products * f.fma_factor + weights + read_instructions(f, c[kVectors], c[kWindow]));
     const double weight_turns = b.lanes_of_channels && by_vectors ? std::min<double>(4, b.threads_c / 8.0 + 1) : 1;
     const double turns =
         windows * (static_cast<double>(c[kVectors]) * thin::lines_of_load(f, b) + weights * weight_turns);

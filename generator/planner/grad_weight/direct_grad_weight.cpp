@@ -24,7 +24,8 @@ constexpr std::int64_t kMostTileColumns = 32;
 constexpr std::int64_t kMostTilePixels = 256;
 constexpr std::int64_t kMostSlices = 1024;
 constexpr double kVolumes = 4;  // times as long as predicted of layers of three axes: 4 to 10 were measured on an H200
-constexpr double kFewOuts = 3;  // the same of groups with few output channels: 3 to 25
+// The same of groups with few output channels, and of depthwise layers: 2.5 to 4 and 25 were measured there.
+constexpr double kFewOuts = 3, kDepthwise = 12;
 
 /// What a block is made for. These values are the planner's first choice.
 struct Aim {
@@ -150,7 +151,10 @@ struct DirectGradWeight : GeneralPlanner<DirectGradWeight, Facts, kConstants> {
             sliced_grid(f.layer, b.slices * c[kSliceBlocks], b.tile_rows, b.tile_columns)};
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
-    const double times = f.layer.dimensions == 3 ? kVolumes : f.group_out <= thin::kMostOuts ? kFewOuts : 1;
+    const double times = f.layer.dimensions == 3               ? kVolumes
+                         : f.group_in == 1 && f.group_out == 1 ? kDepthwise
+                         : f.group_out <= thin::kMostOuts      ? kFewOuts
+                                                               : 1;
     return times * scalar_seconds(f, chosen(f, b, c).grid);
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {

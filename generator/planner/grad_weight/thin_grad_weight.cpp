@@ -29,38 +29,40 @@ std::int64_t tiles_of(const Facts& f, Constants& c) {
 
 /// So many that all SMs have two blocks' turns, and that the sums of slices don't take too much memory.
 void choose_slices(const Facts& f, Block& b) {
-  Constants& c = f.of(b);
   constexpr std::int64_t kTurns = 2;
-  const std::int64_t wanted = ceil_div(kTurns * b.blocks_per_sm * f.target.multiprocessors, c[kSliceBlocks]);
-  const std::int64_t bytes = c[kWeights] * sum_bytes(f.layer);
-  const std::int64_t most = std::min({kMostSlices, tiles_of(f, c), kMostPartialBytes / bytes});
+  const std::int64_t wanted = ceil_div(kTurns * b.blocks_per_sm * f.target.multiprocessors, f.of(b)[kSliceBlocks]);
+  const std::int64_t bytes = f.of(b)[kWeights] * sum_bytes(f.layer);
+  const std::int64_t most = std::min({kMostSlices, tiles_of(f, f.of(b)), kMostPartialBytes / bytes});
   b.slices = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, most));
 }
 
-struct ThinGradWeight : thin::ThinPlanner<Facts, kConstants> {
-  static constexpr Direction kDirection = Direction::kGradWeight;
+struct ThinGradWeight : thin::ThinPlanner<Facts, kConstants, Direction::kGradWeight> {
+  /// Kernel rows of a thread: at most 8, each number once.
+  static std::vector<std::int64_t> taps_of(std::int64_t kernel) {
+    std::vector<std::int64_t> taps = {std::min<std::int64_t>(8, kernel)};
+    for (std::int64_t next = power_of_two_at_least(taps.back()) / 2; next > 0; next /= 2) {
+      taps.push_back(next);
+    }
+    return taps;
+  }
+
+  /// Whether a thread and shared memory have room for it.
+  static bool fits(const Facts& f, Block& b) {
+    const Axis& columns = f.layer.axes[kWidth];
+    b.x_vector = f.channels_last ? vector_of(f, b.channels_per_thread, f.group_in)
+                                 : vector_of(f, b.columns_per_thread, columns.extent);
+    const std::int64_t inputs = registers_of(f, b.channels_per_thread * b.columns_per_thread, b.x_vector);
+    const std::int64_t windows = windows_registers(f, b.taps_h, f.of(b)[kWindow], b);
+    choose_blocks_of_sm(f, f.of(b)[kSums] + inputs + windows, f.of(b)[kThreads], f.of(b)[kSharedBytes], b);
+    choose_slices(f, b);
+    b.bias_slices = bias_slices(f.problem);
+    return f.of(b)[kSums] <= f.most(kMostSums) && f.of(b)[kSharedBytes] <= f.target.max_shared_bytes;
+  }
 
   static Blocks blocks(const Facts& f) {
     return choices(f)
-        .each(&Block::taps_h, {8, 4, 2, 1})
-        .keep([&](Block& b) {
-          b.taps_h = std::min(b.taps_h, f.rows.kernel);
-          return b.taps_h * b.taps_w * f.pixel * b.channels_per_thread <= f.most(kMostSums);
-        })
-        .distinct()
-        .keep([&](Block& b) {
-          const Axis& columns = f.layer.axes[kWidth];
-          b.x_vector = f.channels_last ? vector_of(f, b.channels_per_thread, f.group_in)
-                                       : vector_of(f, b.columns_per_thread, columns.extent);
-          if (f.of(b)[kSharedBytes] > f.target.max_shared_bytes) {
-            return false;
-          }
-          const std::int64_t values = f.of(b)[kSums] + b.channels_per_thread * b.columns_per_thread + f.of(b)[kWindow];
-          choose_blocks_of_sm(f, values, f.of(b)[kThreads], f.of(b)[kSharedBytes], b);
-          choose_slices(f, b);
-          b.bias_slices = bias_slices(f.problem);
-          return true;
-        })
+        .each(&Block::taps_h, [&](const Block&) { return taps_of(f.rows.kernel); })
+        .keep([&](Block& b) { return fits(f, b); })
         .or_fail("{} taps of a row along {} columns are too many for a thread's window and its sums", f.columns.kernel,
                  f.columns.dilation);
   }
@@ -73,7 +75,6 @@ struct ThinGradWeight : thin::ThinPlanner<Facts, kConstants> {
     const auto blocks = static_cast<double>(b.slices * c[kSliceBlocks]);
     const double threads = blocks * static_cast<double>(c[kThreads]);
     const double tiles = std::ceil(static_cast<double>(tiles_of(f, c)) / static_cast<double>(b.slices));
-    const double f64_factor = f.layer.dtype == Dtype::kF64 ? f.target.f32_flops / f.target.f64_flops : 1;
     const std::int64_t inputs = b.channels_per_thread * b.columns_per_thread;
     const double rows = static_cast<double>(b.taps_h);
     // x of NCHW lies in rows of its own for each channel; of channels last lanes along channels read adjacent ones.
@@ -84,7 +85,7 @@ struct ThinGradWeight : thin::ThinPlanner<Facts, kConstants> {
                                    : std::max(1.0, static_cast<double>(b.columns_per_thread * f.bytes) / 4);
     const double tile = 40 + 6 * input_loads + (f.bytes == 2 ? static_cast<double>(inputs) : 0) +
                         rows * (read_instructions(f, c[kVectors], c[kWindow]) +
-                                static_cast<double>(c[kRowSums] * b.columns_per_thread) * f64_factor);
+                                static_cast<double>(c[kRowSums] * b.columns_per_thread) * f.fma_factor);
     const double turns =
         input_loads * input_lines + rows * static_cast<double>(c[kVectors]) * thin::lines_of_load(f, b);
     const double others = 300 + 20 * static_cast<double>(c[kSums]);
