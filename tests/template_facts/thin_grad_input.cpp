@@ -69,8 +69,8 @@ TemplateFacts facts_of_thin_grad_input() {
           {// No test has rows of 2^31 elements, nor so many weights.
            "kernel: const long long first_column", "kernel: const long long row_end",
            "kernel: static_cast<long long>(ix)", "kernel: static_cast<long long>(out_w)",
-           "kernel: static_cast<long long>(width)", "load_window: const long long at",
-           "stage_weights: static_cast<long long>(group)", "stage_weights: static_cast<long long>(slot)",
+           "kernel: static_cast<long long>(width)", "stage_weights: static_cast<long long>(group)",
+           "stage_weights: static_cast<long long>(slot)",
            // A few channels or columns.
            "kernel: * #ll", "store: static_cast<long long>(column)"},
       .mutants =
@@ -85,7 +85,9 @@ TemplateFacts facts_of_thin_grad_input() {
                .layer = "conv_transpose3d 6 -> 6; kernel 3x3x2; padding 1x1x0; groups 6; input 2x3x5x9; dtype f16; "
                         "layout nhwc; directions grad_input",
                .least_mutants = 8,
-               .unseen = 1,  // of columns, which are checked again where a thread has those of a ragged end
+               // Of columns, which are checked again where a thread has those of a ragged end; of windows, none of
+               // which begins before its row without a padding.
+               .unseen = 2,
                .block = "threads_x 4, threads_y 2, threads_c 4, lanes_of_channels 1, columns_per_thread 2, "
                         "channels_per_thread 1, taps_w 2, vector 1, store 1"},
           },

@@ -74,8 +74,8 @@ TemplateFacts facts_of_thin_grad_weight() {
                               // No test has rows of 2^31 elements, nor so many weights.
                               "kernel: const long long first_column", "kernel: const long long row_end",
                               "kernel: static_cast<long long>(ix)", "kernel: static_cast<long long>(out_w)",
-                              "kernel: static_cast<long long>(width)", "load_window: const long long at",
-                              "store_sums: const long long weight", "store_sums: static_cast<long long>(slot / 16)",
+                              "kernel: static_cast<long long>(width)", "store_sums: const long long weight",
+                              "store_sums: static_cast<long long>(slot / 16)",
                               "store_sums: static_cast<long long>(slot / 3)",
                               "store_sums: static_cast<long long>(slot)",
                               // A few channels, columns or places.
