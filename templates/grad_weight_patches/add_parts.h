@@ -17,7 +17,7 @@ constexpr int kAddParts = kMostSlices > 8 * kMostAdded   ? 16
                           : kMostSlices > 2 * kMostAdded ? 4
                           : kMostSlices > kMostAdded     ? 2
                                                          : 1;
-constexpr int kAddedSums = kAddThreads / kAddParts;                       // of a block
+constexpr int kAddedSums = kAddThreads / kAddParts;  // of a block
 constexpr int kAddSharedBytes = kAddParts == 1 ? 0 : kAddThreads * 4;
 constexpr long long kAdded = P::slices == 1 ? 0 : kWeights;
 
@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(kAddThreads)
   const int part = kAddParts == 1 ? 0 : threadIdx.x / kAddedSums;
   const long long i = static_cast<long long>(blockIdx.x) * kAddedSums + threadIdx.x % kAddedSums;
   const bool is_weight = P::slices > 1 && i < kAdded;
-  const bool is_channel = P::has_bias && i >= kAdded && i - kAdded < P::out_channels;
+  const bool is_channel = P::has_bias && !is_weight && i - kAdded < P::out_channels;
   grid_dependency_wait();
   float sum = 0;
   if (is_weight) {

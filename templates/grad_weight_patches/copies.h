@@ -45,22 +45,14 @@ __device__ __forceinline__ void move_on(Place& place, const Tiles& tiles) {
   }
 }
 
-// Issues the copies of a stage. Of x a block of a cluster brings a part for all of them.
+// Issues the copies of a stage.
 __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap& x_map, const TensorMap& grad_y_map,
-                                           unsigned long long* full, const Target& target, int kd, const Place& place,
-                                           int rank) {
+                                           unsigned long long* full, const Target& target, int kd, const Place& place) {
   mbarrier_arrive_expect(full, kCopiedBytes);
-  constexpr int kOwnBoxes = kInBoxes / P::cluster;
 #pragma unroll
-  for (int i = 0; i < kOwnBoxes; ++i) {
-    if constexpr (P::cluster == 1) {
-      tensor_load_4d(stage + i * kInputBoxBytes, x_map, full, target.first_in + i * kInBox, place.column, place.row,
-                     place.plane);
-    } else {
-      const int box = rank * kOwnBoxes + i;
-      tensor_load_multicast_4d(stage + box * kInputBoxBytes, x_map, full, (1 << P::cluster) - 1,
-                               target.first_in + box * kInBox, place.column, place.row, place.plane);
-    }
+  for (int box = 0; box < kInBoxes; ++box) {
+    tensor_load_4d(stage + box * kInputBoxBytes, x_map, full, target.first_in + box * kInBox, place.column, place.row,
+                   place.plane);
   }
 #pragma unroll
   for (int box = 0; box < kRowBoxes; ++box) {
@@ -74,13 +66,28 @@ __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap
   }
 }
 
-// Zeros behind the rows that copies bring to each stage, which whole products of 64 rows read. No copy overwrites them.
+// Zeros from `first` up to `last`.
+__device__ __forceinline__ void zero_bytes(unsigned char* bytes, const int first, const int last) {
+  for (int i = first + static_cast<int>(threadIdx.x) * 16; i < last; i += kThreads * 16) {
+    *reinterpret_cast<uint4*>(bytes + i) = make_uint4(0, 0, 0, 0);
+  }
+}
+
+// Zeros that whole products read, and that no copy overwrites: in each stage behind the positions of a box, and behind
+// the rows.
+constexpr bool kHasTails = kBoxPositions != kPositions || kRows % 64 != 0;
 __device__ __forceinline__ void zero_tails(unsigned char* shared) {
-  constexpr int kCopiedRows = kRowBoxes * kRowBoxBytes;
   for (int stage = 0; stage < P::stages; ++stage) {
-    for (int i = kCopiedRows + static_cast<int>(threadIdx.x) * 16; i < kMTiles * kProductBytes; i += kThreads * 16) {
-      *reinterpret_cast<uint4*>(shared + (stage * kStageBytes + kInputBytes) + i) = make_uint4(0, 0, 0, 0);
+    unsigned char* input = shared + stage * kStageBytes;
+    if (kBoxPositions != kPositions) {
+      for (int box = 0; box < kInBoxes; ++box) {
+        zero_bytes(input + box * kInputBoxBytes, kPositions * kInSwizzle, kInputBoxBytes);
+      }
+      for (int box = 0; box < kRowBoxes; ++box) {
+        zero_bytes(input + (kInputBytes + box * kRowBoxBytes), kPositions * kRowSwizzle, kRowBoxBytes);
+      }
     }
+    zero_bytes(input + kInputBytes, kRowBoxes * kRowBoxBytes, kMTiles * kProductBytes);
   }
   fence_proxy_async();
 }

@@ -4,15 +4,14 @@
 // So the gradient is one product over positions: its rows are taps by output channels, its columns input channels. A
 // row of a patch is contiguous in memory, and patches of a row of positions are as far apart. Tensor copies bring both
 // operands as they lie, MN-major. Positions are cut into slices. A block computes some channels and taps over one
-// slice; a last kernel adds the slices in a fixed order, so that results have the same bits in each call. Two warps of a
-// block sum up the same stages of grad_y for the gradient of the bias. The blocks of a cluster share what they read of x.
+// slice; a last kernel adds the slices in a fixed order, so that results have the same bits in each call. Two warps of
+// a block sum up the same stages of grad_y for the gradient of the bias.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
 #include "device/barrier.h"
 #include "device/call_sizes.h"
-#include "device/cluster.h"
 #include "device/depth.h"
 #include "device/grid.h"
 #include "device/memory.h"
@@ -40,8 +39,8 @@
 // Issues the products of a stage, of a warpgroup that has so many tiles of 64 rows.
 __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[kOwnTiles], const int tiles,
                                                const unsigned char* stage, int warpgroup) {
-  const unsigned long long rows = wgmma_descriptor(stage + (kInputBytes + warpgroup * kProductBytes), kRowBoxBytes,
-                                                   8 * kRowSwizzle, kRowSwizzle);
+  const unsigned long long rows =
+      wgmma_descriptor(stage + (kInputBytes + warpgroup * kProductBytes), kRowBoxBytes, 8 * kRowSwizzle, kRowSwizzle);
   const unsigned long long columns = wgmma_descriptor(stage, kInputBoxBytes, 8 * kInSwizzle, kInSwizzle);
   constexpr int kLastRow = P::kernel_h - 1;
   constexpr int kLastColumn = P::kernel_w - 1;
@@ -52,8 +51,8 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[kOwnTiles], c
 #pragma unroll
     for (int tile = 0; tile < tiles; ++tile) {
       wgmma_ss(P::type, kWgmmaMajorMn, kWgmmaMajorMn, acc[tile],
-               wgmma_descriptor_move(rows, tile * (P::consumer_groups * kProductBytes) +
-                                               step * (kInstructionK * kRowSwizzle)),
+               wgmma_descriptor_move(
+                   rows, tile * (P::consumer_groups * kProductBytes) + step * (kInstructionK * kRowSwizzle)),
                wgmma_descriptor_move(columns, step * (kInstructionK * kInSwizzle)), 1);
     }
   }
@@ -64,17 +63,6 @@ using WeightIndex = long long;
 #include "grad_weight/epilogue.h"
 
 // ---- Consumers ----
-
-// Releases a stage to all blocks that write to it, behind the warp's wait for its products.
-__device__ __forceinline__ void release_to_cluster(unsigned long long* empty, int lane) {
-  if (lane < P::cluster) {
-    if (P::cluster == 1) {
-      mbarrier_arrive(empty);
-    } else {
-      mbarrier_arrive_remote(empty, lane);
-    }
-  }
-}
 
 // Multiplies so many stages. Without promotions a stage is released when the products of the next one are issued.
 __device__ __forceinline__ void consume_stages(Accumulators (&acc)[kOwnTiles], float* totals,
@@ -93,14 +81,14 @@ __device__ __forceinline__ void consume_stages(Accumulators (&acc)[kOwnTiles], f
     if constexpr (P::promote_stages > 0) {
       wgmma_wait(0);
       pin(acc);
-      release_to_cluster(&empty[stage], lane);
+      release_stage(&empty[stage], lane);
       if ((consumed + 1) % P::promote_stages == 0) {
         promote(acc, totals, consumed < P::promote_stages);
       }
     } else {
       wgmma_wait(1);
       if (consumed > 0) {
-        release_to_cluster(&empty[stage_of(consumed - 1)], lane);
+        release_stage(&empty[stage_of(consumed - 1)], lane);
       }
     }
   }
@@ -126,24 +114,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const Tiles tiles = tiles_of(batch, depth, height, width);
   const long long first_tile = first_tile_of(target.slice, tiles.all);
   const int count = static_cast<int>(first_tile_of(target.slice + 1, tiles.all) - first_tile);
-  const int rank = P::cluster == 1 ? 0 : block % P::cluster;
 
   unsigned char* shared = shared_align(shared_memory(), 1024);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
   if (threadIdx.x == 0) {
-    init_stages(full, empty, 1, P::cluster * (kConsumers / 32) + (P::has_bias ? kSumWarps : 0));
+    init_stages(full, empty, 1, kConsumers / 32 + (P::has_bias ? kSumWarps : 0));
     fence_mbarrier_init();
   }
-  if (kRows % 64 != 0) {
+  if (kHasTails) {
     zero_tails(shared);
   }
-  if (P::cluster == 1) {
-    __syncthreads();
-  } else {
-    cluster_arrive();
-    cluster_wait();
-  }
+  __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
   const int lane = threadIdx.x % 32;
@@ -152,13 +134,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       Place place = place_of(first_tile, tiles);
       for (int issued = 0; issued < count; ++issued) {
         const int stage = stage_of(issued);
-        if (P::cluster == 1) {
-          mbarrier_wait(&empty[stage], empty_parity(issued));
-        } else {
-          mbarrier_wait_cluster(&empty[stage], empty_parity(issued));
-        }
-        copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], target, kd, place,
-                   rank);
+        mbarrier_wait(&empty[stage], empty_parity(issued));
+        copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], target, kd, place);
         move_on(place, tiles);
       }
     }
@@ -177,11 +154,5 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     target.first_kh += kd * P::kernel_h;  // the weights' rows of all planes of taps
     store_block(acc, reinterpret_cast<float*>(shared), target, partial, grad_weight, false, warpgroup, threadIdx.x);
-  }
-  if (P::cluster > 1) {
-    // No block ends while others send to it.
-    __syncwarp();
-    cluster_arrive();
-    cluster_wait();
   }
 }

@@ -22,21 +22,22 @@ constexpr int kRowBoxes = kRows / kRowBox;
 constexpr int kInSwizzle = kInBox * kBytes;
 constexpr int kRowSwizzle = kRowBox * kBytes;
 
-// The positions of a stage are the K of its products.
+// The positions of a stage are the K of its products. Behind what copies bring are zeros, so that products are whole.
 constexpr int kPositions = P::tile_rows * P::tile_columns;
-constexpr int kKSteps = kPositions / kInstructionK;
+constexpr int kKSteps = ceil_div(kPositions, kInstructionK);
+constexpr int kBoxPositions = kKSteps * kInstructionK;
 
 // Shared memory of a stage: the boxes of x, then those of grad_y, with room for whole products of 64 rows.
-constexpr int kInputBoxBytes = kPositions * kInSwizzle;
-constexpr int kRowBoxBytes = kPositions * kRowSwizzle;
+constexpr int kInputBoxBytes = kBoxPositions * kInSwizzle;
+constexpr int kRowBoxBytes = kBoxPositions * kRowSwizzle;
 constexpr int kProductBytes = 64 / kRowBox * kRowBoxBytes;  // of 64 rows
 constexpr int kInputBytes = ceil_div(kInBoxes * kInputBoxBytes, 1024) * 1024;
 constexpr int kWindowBytes = ceil_div(kMTiles * kProductBytes, 1024) * 1024;
-constexpr int kCopiedBytes = kInBoxes * kInputBoxBytes + kRowBoxes * kRowBoxBytes;
+constexpr int kCopiedBytes = kPositions * (kInBoxes * kInSwizzle + kRowBoxes * kRowSwizzle);
 constexpr int kStageBytes = kInputBytes + kWindowBytes;
 constexpr int kPipelineBytes = P::stages * kStageBytes;
 
-// Sums of rows for the bias: each thread has a vector of them, at every so many-th position.
+// For the bias rows are summed up: each thread has a vector of them, at every so many-th position.
 constexpr int kRowVectors = kRows / kVector;
 constexpr int kSumLanes = kSumWarps * 32 / kRowVectors;
 constexpr int kSumBytes = P::has_bias ? kSumLanes * kRows * 4 : 0;
@@ -54,8 +55,6 @@ static_assert(P::kernel_d == P::stride_d && P::kernel_h == P::stride_h && P::ker
               "an output has one tap");
 static_assert(P::in_channels % 8 == 0 && P::out_channels % 8 == 0, "pixels are whole 16-byte vectors");
 static_assert(P::block_in % 16 == 0, "a box has a swizzle");
-static_assert(kPositions % kInstructionK == 0, "a stage is whole products");
 static_assert(kSumLanes > 0, "a thread sums up one vector");
 static_assert(kStoredColumns >= 8, "the results of eight input channels fit the stages");
-static_assert(kInBoxes % P::cluster == 0 && kTapGroups % P::cluster == 0, "the blocks of a cluster share boxes of x");
 static_assert(P::kernel_d == 1 || (!P::flat && P::kernel_h % P::taps_h == 0), "a plane's taps are a block's");

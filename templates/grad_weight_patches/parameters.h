@@ -46,11 +46,8 @@ struct Parameters {
   static constexpr int block_in = 64;
   static constexpr int consumer_groups = 2;
 
-  // The blocks of a cluster have the same input channels: each copies a part of x to all of them.
-  static constexpr int cluster = 1;
-
-  // The positions of a stage: tile_rows rows of tile_columns, a multiple of 16 in all. `flat`: rows are those of all
-  // images, else of one plane.
+  // The positions of a stage: tile_rows rows of tile_columns, and zeros behind them up to a multiple of 16. `flat`:
+  // rows are those of all images, else of one plane.
   static constexpr bool flat = true;
   static constexpr int tile_rows = 1;
   static constexpr int tile_columns = 128;

@@ -22,8 +22,8 @@ __device__ __forceinline__ void sum_stage(float (&totals)[kVector], const unsign
 #pragma unroll 4
   for (int position = first; position < kPositions; position += kSumLanes) {
     const int at = position * kRowSwizzle + place;
-    const uint4 loaded = *reinterpret_cast<const uint4*>(window + row / kRowBox * kRowBoxBytes +
-                                                         (at ^ (at >> 3 & (kRowSwizzle - 16))));
+    const uint4 loaded =
+        *reinterpret_cast<const uint4*>(window + row / kRowBox * kRowBoxBytes + (at ^ (at >> 3 & (kRowSwizzle - 16))));
     const unsigned int words[4] = {loaded.x, loaded.y, loaded.z, loaded.w};
 #pragma unroll
     for (int i = 0; i < kVector; ++i) {

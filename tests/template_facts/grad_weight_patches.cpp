@@ -49,8 +49,9 @@ TemplateFacts facts_of_grad_weight_patches() {
                           "kernel 3x1; stride 3x1; input 2x9x8; dtype f16; layout nhwc; weight_layout channels_last; "
                           "directions grad_weight"}},
           },
-      .emitted = "conv_transpose2d 64 -> 64; kernel 2x2; stride 2; input 16x64x64; dtype bf16; layout nhwc; "
-                 "directions grad_weight",
+      .emitted =
+          "conv_transpose2d 64 -> 64; kernel 2x2; stride 2; input 16x64x64; dtype bf16; layout nhwc; "
+          "directions grad_weight",
       .compiled =
           {
               {.group = "weights_of_patches",
@@ -72,8 +73,8 @@ TemplateFacts facts_of_grad_weight_patches() {
           },
       .far_weights = "; dtype f16; layout nhwc",
       .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kDescriptorMove, kFirstTile},
-      // Unseen: two fences for barriers beside one for zeros, and where rows are summed up, a second barrier before results
-      // take the place of the stages.
+      // Unseen: fences for barriers beside those for zeros; a warp that need not be together behind its products; and
+      // where rows are summed up, a second barrier before results take the place of the stages.
       .mutants =
           {
               {.name = "grad_weight_patches_taps",
@@ -81,15 +82,15 @@ TemplateFacts facts_of_grad_weight_patches() {
                         "nhwc; directions grad_weight",
                .least_mutants = 20,
                .unseen = 2,
-               .block = "taps_h 3, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, cluster 1, "
-                        "tile_rows 2, tile_columns 8, stages 3, slices 1, bias_slices 2"},
-              {.name = "grad_weight_patches_cluster",
-               .layer = "conv_transpose2d 128 -> 16; kernel 2x2; stride 2x2; input 3x6x9; dtype f16; layout nhwc; "
+               .block = "taps_h 3, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows 2, "
+                        "tile_columns 8, stages 3, slices 1, bias_slices 2"},
+              {.name = "grad_weight_patches_sequence",
+               .layer = "conv_transpose2d 24 -> 24; kernel 2x2; stride 2x2; input 9x3x8; dtype f16; layout nhwc; "
                         "directions grad_weight",
                .least_mutants = 20,
-               .cluster = 2,
-               .block = "taps_h 1, taps_w 2, block_out 16, block_in 128, consumer_groups 2, flat 1, cluster 2, "
-                        "tile_rows 2, tile_columns 8, stages 3, slices 1"},
+               .unseen = 2,
+               .block = "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 1, tile_rows 3, "
+                        "tile_columns 5, stages 3, slices 1"},
           },
   };
 }

@@ -113,6 +113,9 @@ namespace convtgen {
   FACTOR(grad_weight_output, 12, "of a block's results, for each of a thread") \
   FACTOR(grad_weight_patch_stage, 60, "of a stage's barriers where products of two stages are in flight") \
   FACTOR(grad_weight_patch_latency, 1500, "until the first bytes of a stage of patches have come") \
+  FACTOR(grad_weight_patch_l2, 34, "bytes a cycle that tensor copies bring of patches") \
+  FACTOR(grad_weight_patch_pieces, 250, "billions of sums in pieces of sectors that are stored in a second") \
+  FACTOR(grad_weight_patch_measured, 1.0, "median of measured / predicted of patches") \
   FACTOR(grad_weight_measured, 1.2, "median of measured / predicted") \
   FACTOR(tap_copy, 30, "of a tensor copy of a box, of those that a warp's lanes issue one after the other") \
   FACTOR(tap_stage, 40, "of a stage's barriers") \

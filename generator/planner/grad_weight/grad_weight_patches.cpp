@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <optional>
 
 #include "convtgen_template_programs_embedded.h"
@@ -19,15 +18,15 @@ namespace planners::grad_weight_patches {
 
 using namespace convtgen::grad_weight;
 
-constexpr std::int64_t kMostPositions = 256;     // of a stage
+constexpr std::int64_t kMostOfStage = 256;       // positions
 constexpr std::int64_t kMostAccumulators = 128;  // of a thread, of 384
 constexpr double kWavefront = 128;               // bytes
 
-inline constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, promote_stages, cluster));
+inline constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, promote_stages));
 
 /// The template's own constants that are wanted.
-CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kTapGroups, kInBox, kInBoxes, kRowBox, kCopiedBytes,
-                        kInputBoxBytes, kBiasParts, kAddParts, kAddSharedBytes);
+CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kInBox, kRowBox, kCopiedBytes, kBiasParts, kAddParts,
+                        kAddSharedBytes);
 inline constexpr auto kNames = joined(kConstants, kOwnNames);
 
 /// The planes of all images, where their number is known.
@@ -68,32 +67,18 @@ MapRecipe map_of_input(const Facts& f, const Block& b, Constants& c) {
 }
 /// The map of grad_y: taps of a row by channels, positions, rows of taps, rows, and planes.
 MapRecipe map_of_patches(const Facts& f, const Block& b, Constants& c) {
-  const Layer& layer = f.layer;
-  const std::int64_t pixel = layer.out_channels * f.bytes;
-  const std::int64_t kh = layer.axes[kHeight].kernel, kw = layer.axes[kWidth].kernel;
+  const std::int64_t pixel = f.layer.out_channels * f.bytes;
+  const std::int64_t kd = f.layer.axes[kDepth].kernel, kh = f.rows.kernel, kw = f.columns.kernel;
   const auto [rows, planes] = rows_and_planes(f, b);
-  const auto all_planes = Amount{.constant = planes.constant * layer.axes[kDepth].kernel,
-                                 .factor = planes.factor * layer.axes[kDepth].kernel,
-                                 .per = planes.per};
+  const Amount all_planes = {.constant = planes.constant * kd, .factor = planes.factor * kd, .per = planes.per};
   return {.name = "grad_y_map",
           .role = Role::kGradY,
-          .form = map_form(layer.dtype, {c[kRowBox], b.tile_columns, 1, b.tile_rows, 1}, c[kRowBox] * f.bytes),
-          .sizes = {Amount{.constant = layer.out_channels * kw}, per(Quantity::kInWidth), Amount{.constant = kh}, rows,
-                    all_planes},
+          .form = map_form(f.layer.dtype, {c[kRowBox], b.tile_columns, 1, b.tile_rows, 1}, c[kRowBox] * f.bytes),
+          .sizes = {Amount{.constant = f.layer.out_channels * kw}, per(Quantity::kInWidth), Amount{.constant = kh},
+                    rows, all_planes},
           .pitches = {Amount{}, Amount{.constant = pixel * kw}, Amount{.factor = pixel, .per = Quantity::kOutWidth},
                       Amount{.factor = pixel * kh, .per = Quantity::kOutWidth},
                       Amount{.factor = pixel, .per = Quantity::kOutPlane}}};
-}
-
-/// The clusters that may make this block: as many blocks of other taps as share what they read of x.
-std::vector<std::int64_t> clusters(Constants& c) {
-  std::vector<std::int64_t> out;
-  for (const std::int64_t cluster : {1, 2, 4}) {
-    if (c[kTapGroups] % cluster == 0 && c[kInBoxes] % cluster == 0) {
-      out.push_back(cluster);
-    }
-  }
-  return out;
 }
 
 struct GradWeightPatches : Search<GradWeightPatches, kMembers, kNames> {
@@ -109,66 +94,71 @@ struct GradWeightPatches : Search<GradWeightPatches, kMembers, kNames> {
                     "{} input and {} output channels; tensor copies want whole 16 bytes, multiples of {}",
                     layer.in_channels, layer.out_channels, kChannelMultiple)};
   }
-  static std::vector<Block> warpgroups(const Facts& f, Block b) {
-    std::vector<Block> out;
-    if (f.layer.axes[kDepth].kernel > 1 && f.rows.kernel % b.taps_h != 0) {
-      return out;
-    }
-    b.flat = all_rows(f.layer).has_value();
-    for (const std::int64_t cluster : clusters(f.of(b))) {
-      b.cluster = cluster;
-      out.push_back(b);
-    }
-    return out;
+  static constexpr double CostFactors::* kMeasured = &CostFactors::grad_weight_patch_measured;
+
+  static std::vector<Block> warpgroups(const Facts& f, Block only) {
+    only.flat = all_rows(f.layer).has_value();
+    const bool parts_plane = f.layer.axes[kDepth].kernel > 1 && f.rows.kernel % only.taps_h != 0;
+    return std::vector<Block>(parts_plane ? 0 : 1, only);
   }
-  /// Whole rows and parts of them, of as many rows as make whole products.
-  static std::vector<Block> positions(const Facts& f, Block b) {
-    std::vector<Block> out;
-    const std::int64_t width = f.sizes.extents[kWidth], k = f.of(b)[kInstructionK];
-    std::vector<std::int64_t> columns = {k, 2 * k, 4 * k, 8 * k, round_up(width, 8), round_up(ceil_div(width, 2), 8)};
-    if (f.columns.extent) {
-      columns.push_back(width);
+  /// Whole rows and parts of them. Behind them a stage has zeros, at most an eighth of it.
+  static std::vector<Block> positions(const Facts& f, Block tile) {
+    const std::int64_t width = f.sizes.extents[kWidth], k = f.of(tile)[kInstructionK];
+    std::vector<std::int64_t> columns = {8, k, 2 * k, 3 * k, 4 * k, 5 * k, 8 * k};
+    if (width < 4 * k) {
+      columns.insert(columns.end(), {ceil_div(width, 2), ceil_div(width, 3)});
     }
+    std::erase_if(columns, [&](std::int64_t each) { return each >= width; });
+    columns.push_back(f.columns.extent ? width : round_up(width, k));
     std::ranges::sort(columns);
     columns.erase(std::ranges::unique(columns).begin(), columns.end());
-    const std::int64_t rows = b.flat ? *all_rows(f.layer) : f.sizes.extents[kHeight];
+    const std::int64_t all = tile.flat ? *all_rows(f.layer) : f.sizes.extents[kHeight];
+    std::vector<Block> tiles;
     for (const std::int64_t each : columns) {
-      b.tile_columns = each;
-      for (b.tile_rows = k / std::gcd(k, each); b.tile_rows * each <= kMostPositions; b.tile_rows *= 2) {
-        if (each <= round_up(width, k)) {
-          out.push_back(b);
-        }
-        if (b.tile_rows >= rows) {
-          break;
+      tile.tile_columns = each;
+      for (std::int64_t rows = 1; rows * each <= kMostOfStage && rows < 2 * all; rows *= 2) {
+        tile.tile_rows = rows;
+        if (round_up(rows * each, k) * 7 <= rows * each * 8 || rows >= all) {
+          tiles.push_back(tile);
         }
       }
     }
-    return out;
+    return tiles;
   }
   static bool fits_registers(const Facts&, const Block&, Constants& c) { return c[kAccumulators] <= kMostAccumulators; }
   static bool fits_stage(const Facts&, const Block& b, Constants& c) {
     return c[kKSteps] * c[kOwnTiles] <= kMostProducts && b.tile_columns <= kMostBox && b.tile_rows <= kMostBox;
   }
   static std::int64_t tiles(const Facts& f, const Block& b) {
-    const std::int64_t rows = b.flat ? ceil_div(*all_rows(f.layer), b.tile_rows)
-                                     : f.sizes.batch * f.sizes.extents[kDepth] *
-                                           ceil_div(f.sizes.extents[kHeight], b.tile_rows);
+    const std::int64_t rows =
+        b.flat ? ceil_div(*all_rows(f.layer), b.tile_rows)
+               : f.sizes.batch * f.sizes.extents[kDepth] * ceil_div(f.sizes.extents[kHeight], b.tile_rows);
     return rows * ceil_div(f.sizes.extents[kWidth], b.tile_columns);
   }
   static double stage_cycles(const Facts& f, const Block& b, Constants& c) {
     StageWork work = multiplied(f, b, c, 1);
     work.instructions = 0;  // operands come from shared memory
     work.shared_wavefronts += c.number(kCopiedBytes) / kWavefront;
-    work.l2_bytes = c.number(kCopiedBytes) - c.number(kInBoxes) * c.number(kInputBoxBytes) *
-                                                 (1 - 1 / static_cast<double>(b.cluster));
-    const double cycles = cycles_of(f.target, work) + f.factors.grad_weight_patch_stage;
+    const double copied = c.number(kCopiedBytes) / f.factors.grad_weight_patch_l2;
+    const double cycles = std::max(cycles_of(f.target, work), copied) + f.factors.grad_weight_patch_stage;
     // A stage's place has its copies, and then its products.
-    const double turn = f.factors.grad_weight_patch_latency + work.l2_bytes / f.target.sm.l2_bytes_per_cycle + cycles;
+    const double turn = f.factors.grad_weight_patch_latency + copied + cycles;
     return std::max(cycles, turn / static_cast<double>(b.stages));
   }
+  /// Slices are stored element by element. Those of some of a channel's taps are pieces of sectors.
+  static double more_seconds(const Facts& f, const Block& b, Constants& c) {
+    constexpr std::int64_t kSectorSums = 8;
+    const std::int64_t adjacent = f.layer.weight_layout == WeightLayout::kChannelsLast           ? b.block_out
+                                  : b.taps_w != f.columns.kernel                                 ? b.taps_w
+                                  : b.taps_h != f.rows.kernel || f.layer.axes[kDepth].kernel > 1 ? b.taps_h * b.taps_w
+                                                                                                 : kSectorSums;
+    const double count = static_cast<double>(b.slices) * c.number(kWeights);
+    return b.slices == 1 || adjacent >= kSectorSums
+               ? 0
+               : count / static_cast<double>(adjacent) / (f.factors.grad_weight_patch_pieces * 1e9);
+  }
   static std::string positions_text(const Block& b) {
-    return fmt::format("{}x{} positions{}", b.tile_rows, b.tile_columns,
-                       b.cluster > 1 ? fmt::format(", input copied by clusters of {} blocks", b.cluster) : "");
+    return fmt::format("{}x{} positions", b.tile_rows, b.tile_columns);
   }
   /// Each block sums up some of its slice's grad_y.
   static Blocks blocks(const Facts& f) {
@@ -180,24 +170,17 @@ struct GradWeightPatches : Search<GradWeightPatches, kMembers, kNames> {
     }
     return all;
   }
-  static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
-    Chosen chosen = chosen_of(traits(f.layer), f, b, c);
-    if (f.layer.dimensions == 3) {
-      chosen.grid.bounds.push_back({.extent = Quantity::kInPixels, .most = kIntMax / f.layer.axes[kDepth].kernel});
-    }
-    return chosen;
+  static void change(AddedSlices& added, Constants& c) {
+    added.sums_channels = false;
+    added.add_parts = c[kAddParts];
+    added.add_shared_bytes = c[kAddSharedBytes];
   }
-  static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
-    add_slices(launch, f.layer,
-               {.slices = b.slices,
-                .weights = c[kWeights],
-                .weight_alignment = c[kWeightAlignment],
-                .bias_slices = b.bias_slices,
-                .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0,
-                .sums_channels = false,
-                .add_parts = c[kAddParts],
-                .add_shared_bytes = c[kAddSharedBytes]});
+  static void bring(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     launch.maps = {map_of_input(f, b, c), map_of_patches(f, b, c)};
+    if (f.layer.dimensions == 3) {
+      launch.kernels.front().grid.bounds.push_back(
+          {.extent = Quantity::kInPixels, .most = kIntMax / f.layer.axes[kDepth].kernel});
+    }
   }
 };
 

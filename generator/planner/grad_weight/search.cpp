@@ -21,11 +21,6 @@ namespace {
 constexpr std::int64_t kMostBlockOut = 128;
 constexpr std::int64_t kMostRowStages = 6;
 
-/// The blocks that run at a time. Clusters of more than two leave SMs out: measured, 30 of 33 clusters of four.
-std::int64_t blocks_at_once(const Facts& f, const Block& b) {
-  return f.target.multiprocessors * (b.cluster <= 2 ? 33 : 30) / 33;
-}
-
 /// Whether a block with so many stages has the shared memory that it needs.
 bool fits_shared(const Facts& f, const Block& b) {
   return f.of(b)[kSharedBytes] <= f.target.max_shared_bytes && f.of(b)[kStoredColumns] >= 8;
@@ -57,7 +52,7 @@ void choose_slices(const Traits& of, const Facts& f, Block& b, double& seconds) 
   const std::int64_t tiles = of.tiles(f, b);
   Constants& of_block = f.of(b);
   // Split values are promoted within a stage, to totals that take no memory.
-  const SliceFacts facts = {.multiprocessors = blocks_at_once(f, b),
+  const SliceFacts facts = {.multiprocessors = f.target.multiprocessors,
                             .blocks = of_block[kSliceBlocks],
                             .stages = tiles,
                             .stage_positions = of_block[kKSteps] * of_block[kInstructionK],
@@ -196,15 +191,16 @@ double seconds_of(const Traits& of, const Facts& f, const Block& b) {
   // Where the largest magnitudes are found before, all that is read is read twice. Copies are also written.
   const std::int64_t copied = of.copied_bytes(f.layer);
   const double before = ((of.splits ? f.cost.bytes : 0) + 2 * static_cast<double>(copied)) / f.target.bytes_per_second;
-  return before +
+  return before + of.more_seconds(f, b, c) +
          seconds_of(
              f.target,
              {.launches = (b.slices > 1 ? 1.0 : 0.0) + (of.splits ? 1 : 0) + chunks * (copied > 0 ? 2 : 1),
-              .waves = chunks * static_cast<double>(ceil_div(static_cast<std::int64_t>(blocks), blocks_at_once(f, b))),
+              .waves =
+                  chunks * static_cast<double>(ceil_div(static_cast<std::int64_t>(blocks), f.target.multiprocessors)),
               .wave_cycles = stages * cycles + f.factors.grad_weight_begin + f.factors.grad_weight_output * outputs,
               .memory_bytes = f.cost.bytes + sum_bytes / 2,
               .hidden_less = f.factors.hidden_less,
-              .measured = f.factors.grad_weight_measured});
+              .measured = f.factors.*of.measured});
 }
 
 Chosen chosen_of(const Traits& of, const Facts& f, const Block& b, Constants& c) {

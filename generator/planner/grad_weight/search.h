@@ -21,7 +21,7 @@ CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_out, 16), (block_in, 8), 
                (consumer_groups, 2), (producers, 128), (flat, false), (tile_images, 1), (tile_rows, 1),
                (tile_columns, 16), (swizzle, 128), (input_copies, true), (window_copies, true), (shared_totals, false),
                (row_stages, 0), (stages, 2), (slices, 1), (promote_stages, 0), (chunks, 1), (chunk_images, 0),
-               (scan_slices, 1), (bias_slices, 1), (cluster, 1));
+               (scan_slices, 1), (bias_slices, 1));
 
 /// The members that each template has.
 inline constexpr auto kCommonMembers = CONVTGEN_MEMBERS(taps_h, taps_w, block_out, block_in, consumer_groups, tile_rows,
@@ -50,6 +50,8 @@ struct Traits {
   std::string (*why_none)(const Facts& f, const Block& smallest);
   std::int64_t (*tiles)(const Facts& f, const Block& b);
   double (*stage_cycles)(const Facts& f, const Block& b, Constants& c);
+  double (*more_seconds)(const Facts& f, const Block& b, Constants& c);
+  double CostFactors::* measured;
   std::string (*positions_text)(const Block& b);
 };
 
@@ -113,6 +115,9 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
 
   /// The bytes of what another kernel copies to the workspace before, chunk by chunk.
   static std::int64_t copied_bytes(const Layer&) { return 0; }
+  /// Beside its stages and its outputs.
+  static double more_seconds(const Facts&, const Block&, Constants&) { return 0; }
+  static constexpr double CostFactors::* kMeasured = &CostFactors::grad_weight_measured;
   /// Why even the smallest block's stage is beyond the limits, in words.
   static std::string why_none(const Facts&, const Block&) { return {}; }
 
@@ -144,6 +149,8 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
             .why_none = T::why_none,
             .tiles = T::tiles,
             .stage_cycles = T::stage_cycles,
+            .more_seconds = T::more_seconds,
+            .measured = T::kMeasured,
             .positions_text = T::positions_text};
   }
   static Parameters parameters(const Problem& problem) { return parameters_of(problem); }
@@ -151,12 +158,13 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
   static double seconds(const Facts& f, const Block& b, Constants&) { return seconds_of(traits(f.layer), f, b); }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) { return chosen_of(traits(f.layer), f, b, c); }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
-    add_slices(launch, f.layer,
-               {.slices = b.slices,
-                .weights = c[kWeights],
-                .weight_alignment = c[kWeightAlignment],
-                .bias_slices = b.bias_slices,
-                .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0});
+    AddedSlices added = {.slices = b.slices,
+                         .weights = c[kWeights],
+                         .weight_alignment = c[kWeightAlignment],
+                         .bias_slices = b.bias_slices,
+                         .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0};
+    T::change(added, c);
+    add_slices(launch, f.layer, added);
     T::bring(launch, f, b, c);
     if constexpr (T::kMostSplitIn > 0) {
       if (splits(f.layer)) {
@@ -165,6 +173,8 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
       }
     }
   }
+  /// What a template does otherwise after its products.
+  static void change(AddedSlices&, Constants&) {}
   /// Adds to the launch how positions come to shared memory.
   static void bring(LaunchPlan&, const Facts&, const Block&, Constants&) {}
 };
