@@ -72,7 +72,9 @@ TemplateFacts facts_of_grad_weight_patches() {
                .by_rows = true},
           },
       .far_weights = "; dtype f16; layout nhwc",
-      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kDescriptorMove, kFirstTile},
+      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kDescriptorMove, kFirstTile,
+                              "add_part: * #ll",  // partial results, as those
+                              "tiles_of: static_cast<long long>(batch)"},
       // Unseen: fences for barriers beside those for zeros; a warp that need not be together behind its products; and
       // where rows are summed up, a second barrier before results take the place of the stages.
       .mutants =
