@@ -168,7 +168,7 @@ constexpr int kTapPitch = P::block_out + (kChannelsTogether || kTaps == 1 ? 0 : 
 constexpr int kChannelPitch = kTaps * kTapPitch + floor_mod(8 - kTaps * kTapPitch, 32);
 constexpr int kStoredChannels = 8 * P::warps_in;
 constexpr int kResultBytes = kStoredChannels * kChannelPitch * 4;
-constexpr int kScalesOffset = kTableOffset + 2 * kTableBytes;         // of the block's channels of x, then of grad_y
+constexpr int kScalesOffset = kTableOffset + 2 * kTableBytes;           // of the block's channels of x, then of grad_y
 constexpr int kSummedBytes = P::sums_bias ? kThreads * kWords * 4 : 0;  // the threads' sums of grad_y, at the end
 constexpr int kSharedBytes =
     larger(kScalesOffset + (kSplit ? 4 * (P::block_in + P::block_out) : 0), larger(kResultBytes, kSummedBytes));

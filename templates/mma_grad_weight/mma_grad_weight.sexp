@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "15a4608319d63d3d9c9368d38f116ef39c6131e35294376af0cc08591e33ce92")
+  (digest "e0bff0dc5d65c29ed78dcf11b7fa51a1c8dd95d9d0625ad61378104934f9d906")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -53,6 +53,7 @@
   (parameter int promote_stages 0)
   (parameter int scan_slices 1)
   (parameter int bias_slices 1)
+  (parameter bool sums_bias false)
   (file "device/memory.h")
   (verbatim @5 dynamic_shared_memory "extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];")
   (primitive @8 computes (pointer void) shared_memory (uses dynamic_shared_memory) "// The block's dynamic shared memory, 16-byte aligned.\n__device__ __forceinline__ void* shared_memory() {\n  return dynamic_shared_memory;\n}")
@@ -370,48 +371,51 @@
   (constant @123 int kInputBatches (? kCopiesInput kCopyBatches kLoadBatches))
   (constant @124 int kWindowBatches (? kCopiesWindow kCopyBatches kLoadBatches))
   (constant @125 int kInputTurns (call ceil_div (* (* kInputSpans kInputUnits) kUnitPiecesIn) kThreads))
-  (constant @126 int kWindowTurns (call ceil_div (* (* kWindowSpans kWindowUnits) kUnitPiecesOut) kThreads))
-  (constant @127 int kInputBatch (call ceil_div kInputTurns kInputBatches))
-  (constant @128 int kWindowBatch (call ceil_div kWindowTurns kWindowBatches))
-  (constant @129 int kBatch (+ kInputBatch kWindowBatch))
-  (alias @130 Word P::Word)
-  (constant @131 int kWords kVector (trail "of a unit, in registers"))
-  (constant @133 int kInputWords (? (&& (== kElementBytes 2) kInputIsEven) kWords (* kInputSpan kWords)))
-  (constant @134 int kWindowWords (? (&& (== kElementBytes 2) kWindowIsEven) kWords (* kWindowSpan kWords)))
-  (constant @136 int kBatchWords (+ (? kCopiesInput 0 (* kInputBatch kInputWords)) (? kCopiesWindow 0 (* kWindowBatch kWindowWords))))
-  (constant @140 bool kDeep (|| (|| (|| (!= P::depth 1) (> P::kernel_d 1)) (> P::padding_d 0)) (> P::output_padding_d 0)))
-  (constant @145 bool kFewImages (>= P::height P::tile_rows) (trail "a tile reaches no more than the next image"))
-  (constant @146 bool kIsKnown (&& (>= P::height 0) (>= P::width 0)))
-  (constant @147 "long long" kKnownInputs (* (* (static_cast "long long" P::in_channels) P::height) P::width) (trail "of an image"))
-  (constant @148 "long long" kKnownOutputs (* (* (static_cast "long long" P::out_channels) (- (+ (+ (+ (* (- P::height 1) P::stride_h) (* P::dilation_h (- P::kernel_h 1))) P::output_padding_h) 1) (* 2 P::padding_h))) kKnownOutputColumns))
-  (constant @152 "long long" kMostInt 0x7fffffff)
-  (constant @153 bool kShort (&& (&& (&& (&& (! kDeep) kIsKnown) kFewImages) (<= (* kKnownInputs kElementBytes) kMostInt)) (<= (* kKnownOutputs kElementBytes) kMostInt)))
-  (constant @155 int kOffsetBytes (? kShort 4 8))
-  (constant @156 int kSpans (+ kInputSpans kWindowSpans))
-  (constant @157 int kTableBytes (* (call ceil_div (* kSpans kOffsetBytes) 16) 16))
-  (constant @158 int kTableOffset (* P::stages kStageBytes))
-  (constant @162 bool kChannelsTogether (|| P::weight_channels_last (== kKernelTaps 1)))
-  (constant @163 int kTaps (* P::taps_h P::taps_w))
-  (constant @164 int kTapPitch (+ P::block_out (? (|| kChannelsTogether (== kTaps 1)) 0 (* (call ceil_div (call ceil_div 32 kTaps) 2) 2))))
-  (constant @165 int kChannelPitch (+ (* kTaps kTapPitch) (call floor_mod (- 8 (* kTaps kTapPitch)) 32)))
-  (constant @166 int kStoredChannels (* 8 P::warps_in))
-  (constant @167 int kResultBytes (* (* kStoredChannels kChannelPitch) 4))
-  (constant @168 int kScalesOffset (+ kTableOffset (* 2 kTableBytes)) (trail "of the block's channels of x, then of grad_y"))
-  (constant @169 int kSharedBytes (call larger (+ kScalesOffset (? kSplit (* 4 (+ P::block_in P::block_out)) 0)) kResultBytes))
-  (constant @172 int kSpanBytes (? (|| (&& (> kInputSpan 1) kInputIsEven) (&& (> kWindowSpan 1) kWindowIsEven)) (* 2 kElementBytes) 1))
-  (constant @174 int kAlignment (call larger (call larger P::copy_bytes kElementBytes) (? (|| P::wide_in P::wide_out) 16 kSpanBytes)))
-  (constant @178 int kMostAccumulators (? kSplit 48 128))
-  (constant @179 int kPromoteStages (? kSplit (/ kMostTerms (/ kKSteps P::warps_k)) 1))
-  (static_assert @180 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @181 (<= kAccumulators kMostAccumulators) "the accumulators fit the registers")
-  (static_assert @182 (|| (! kSplit) (<= (/ kKSteps P::warps_k) kMostTerms)) "a stage has no more products than one promotion")
-  (static_assert @183 (|| (|| (== P::copy_bytes 0) P::copies_in) P::copies_out) "copies are of x or of grad_y")
-  (static_assert @184 (&& (|| (! P::wide_in) (&& P::channels_last (== (% kGroupIn kVector) 0))) (|| (! P::wide_out) (&& P::channels_last (== (% kGroupOut kVector) 0)))) "units are loaded as they lie")
-  (static_assert @187 (|| (== P::span 1) (&& (&& (&& (== P::span 2) (! P::channels_last)) (== P::copy_bytes 0)) (== (% P::tile_columns 2) 0))) "spans are of rows, and come through registers")
-  (static_assert @189 (&& (&& (&& (== (% P::taps_w P::warps_taps) 0) (== (% P::block_in (* 16 P::warps_in)) 0)) (== (% P::block_out (* 8 P::warps_out)) 0)) (|| (== kWarpOutTiles 1) (== (% kWarpOutTiles 2) 0))) "warps have whole products")
-  (static_assert @192 (&& (&& (&& (== (% P::tile_columns kStripColumns) 0) (== (% P::tile_rows kPartCount) 0)) (== (% kPartRows kStripRows) 0)) (== (% kStrips P::warps_k) 0)) "warps have whole strips of products")
-  (static_assert @195 (|| (! P::along_row) (&& (== (% P::strip 2) 1) (|| (== P::warps_taps 1) (== (% kWarpTapsW kPeriodW) 0)))) "lanes read different banks, and the taps of each warp the same planes")
-  (static_assert @197 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
+  (constant @127 int kUnitThreads (? P::sums_bias (/ kThreads kWindowUnits) 1))
+  (constant @128 int kWindowTurns (? P::sums_bias (call ceil_div kWindowSpans kUnitThreads) (call ceil_div (* (* kWindowSpans kWindowUnits) kUnitPiecesOut) kThreads)))
+  (constant @130 int kInputBatch (call ceil_div kInputTurns kInputBatches))
+  (constant @131 int kWindowBatch (call ceil_div kWindowTurns kWindowBatches))
+  (constant @132 int kBatch (+ kInputBatch kWindowBatch))
+  (alias @133 Word P::Word)
+  (constant @134 int kWords kVector (trail "of a unit, in registers"))
+  (constant @136 int kInputWords (? (&& (== kElementBytes 2) kInputIsEven) kWords (* kInputSpan kWords)))
+  (constant @137 int kWindowWords (? (&& (== kElementBytes 2) kWindowIsEven) kWords (* kWindowSpan kWords)))
+  (constant @139 int kBatchWords (+ (? kCopiesInput 0 (* kInputBatch kInputWords)) (? kCopiesWindow 0 (* kWindowBatch kWindowWords))))
+  (constant @143 bool kDeep (|| (|| (|| (!= P::depth 1) (> P::kernel_d 1)) (> P::padding_d 0)) (> P::output_padding_d 0)))
+  (constant @148 bool kFewImages (>= P::height P::tile_rows) (trail "a tile reaches no more than the next image"))
+  (constant @149 bool kIsKnown (&& (>= P::height 0) (>= P::width 0)))
+  (constant @150 "long long" kKnownInputs (* (* (static_cast "long long" P::in_channels) P::height) P::width) (trail "of an image"))
+  (constant @151 "long long" kKnownOutputs (* (* (static_cast "long long" P::out_channels) (- (+ (+ (+ (* (- P::height 1) P::stride_h) (* P::dilation_h (- P::kernel_h 1))) P::output_padding_h) 1) (* 2 P::padding_h))) kKnownOutputColumns))
+  (constant @155 "long long" kMostInt 0x7fffffff)
+  (constant @156 bool kShort (&& (&& (&& (&& (! kDeep) kIsKnown) kFewImages) (<= (* kKnownInputs kElementBytes) kMostInt)) (<= (* kKnownOutputs kElementBytes) kMostInt)))
+  (constant @158 int kOffsetBytes (? kShort 4 8))
+  (constant @159 int kSpans (+ kInputSpans kWindowSpans))
+  (constant @160 int kTableBytes (* (call ceil_div (* kSpans kOffsetBytes) 16) 16))
+  (constant @161 int kTableOffset (* P::stages kStageBytes))
+  (constant @165 bool kChannelsTogether (|| P::weight_channels_last (== kKernelTaps 1)))
+  (constant @166 int kTaps (* P::taps_h P::taps_w))
+  (constant @167 int kTapPitch (+ P::block_out (? (|| kChannelsTogether (== kTaps 1)) 0 (* (call ceil_div (call ceil_div 32 kTaps) 2) 2))))
+  (constant @168 int kChannelPitch (+ (* kTaps kTapPitch) (call floor_mod (- 8 (* kTaps kTapPitch)) 32)))
+  (constant @169 int kStoredChannels (* 8 P::warps_in))
+  (constant @170 int kResultBytes (* (* kStoredChannels kChannelPitch) 4))
+  (constant @171 int kScalesOffset (+ kTableOffset (* 2 kTableBytes)) (trail "of the block's channels of x, then of grad_y"))
+  (constant @172 int kSummedBytes (? P::sums_bias (* (* kThreads kWords) 4) 0) (trail "the threads' sums of grad_y, at the end"))
+  (constant @173 int kSharedBytes (call larger (+ kScalesOffset (? kSplit (* 4 (+ P::block_in P::block_out)) 0)) (call larger kResultBytes kSummedBytes)))
+  (constant @177 int kSpanBytes (? (|| (&& (> kInputSpan 1) kInputIsEven) (&& (> kWindowSpan 1) kWindowIsEven)) (* 2 kElementBytes) 1))
+  (constant @179 int kAlignment (call larger (call larger P::copy_bytes kElementBytes) (? (|| P::wide_in P::wide_out) 16 kSpanBytes)))
+  (constant @183 int kMostAccumulators (? kSplit 48 128))
+  (constant @184 int kPromoteStages (? kSplit (/ kMostTerms (/ kKSteps P::warps_k)) 1))
+  (static_assert @185 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @186 (<= kAccumulators kMostAccumulators) "the accumulators fit the registers")
+  (static_assert @187 (|| (! kSplit) (<= (/ kKSteps P::warps_k) kMostTerms)) "a stage has no more products than one promotion")
+  (static_assert @188 (|| (|| (== P::copy_bytes 0) P::copies_in) P::copies_out) "copies are of x or of grad_y")
+  (static_assert @189 (&& (|| (! P::wide_in) (&& P::channels_last (== (% kGroupIn kVector) 0))) (|| (! P::wide_out) (&& P::channels_last (== (% kGroupOut kVector) 0)))) "units are loaded as they lie")
+  (static_assert @192 (|| (== P::span 1) (&& (&& (&& (== P::span 2) (! P::channels_last)) (== P::copy_bytes 0)) (== (% P::tile_columns 2) 0))) "spans are of rows, and come through registers")
+  (static_assert @194 (&& (&& (&& (== (% P::taps_w P::warps_taps) 0) (== (% P::block_in (* 16 P::warps_in)) 0)) (== (% P::block_out (* 8 P::warps_out)) 0)) (|| (== kWarpOutTiles 1) (== (% kWarpOutTiles 2) 0))) "warps have whole products")
+  (static_assert @197 (&& (&& (&& (== (% P::tile_columns kStripColumns) 0) (== (% P::tile_rows kPartCount) 0)) (== (% kPartRows kStripRows) 0)) (== (% kStrips P::warps_k) 0)) "warps have whole strips of products")
+  (static_assert @200 (|| (! P::along_row) (&& (== (% P::strip 2) 1) (|| (== P::warps_taps 1) (== (% kWarpTapsW kPeriodW) 0)))) "lanes read different banks, and the taps of each warp the same planes")
+  (static_assert @202 (|| (! P::sums_bias) (&& (&& (&& (&& (&& (&& kDeep P::has_bias) (== P::copy_bytes 0)) (== (% kThreads kWindowUnits) 0)) (== kInTiles 1)) (== kTapGroups 1)) (>= kThreads P::block_out))) "each value of grad_y is brought by one thread of its unit that adds it up")
+  (static_assert @205 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
   (file "mma_grad_weight.cu")
   (section @29 "Elements")
   (file "device/element.h")
@@ -819,7 +823,21 @@
     (argument int stage)
     (return @1 (+ shared (+ kTableOffset (* (% stage 2) kTableBytes)))))
   (constant @117 "unsigned long long" kOutside (? kShort 0xfffffff0ull 0xfffffffffffffff0ull))
-  (function @121 device void find_pixels
+  (constant @122 "unsigned long long" kCounts (<< 1ull 62))
+  (constant @123 "unsigned long long" kCountsAll (<< 1ull 61))
+  (constant @124 int kPeriodD (/ P::stride_d (call greatest_common_divisor P::stride_d P::dilation_d)))
+  (constant @125 int kStepD (/ P::dilation_d (call greatest_common_divisor P::stride_d P::dilation_d)))
+  (function @126 device "unsigned long long" without_counts
+    (attributes "__forceinline__")
+    (argument "unsigned long long" offset)
+    (return @1 (? (== offset kOutside) offset (& offset (~ (| kCounts kCountsAll))))))
+  (function @131 device "unsigned int" own_span
+    (comment "A thread's span of grad_y in a turn, and whether there is one.")
+    (attributes "__forceinline__")
+    (argument int turn)
+    (argument int thread)
+    (return @1 (+ (* turn kUnitThreads) (% thread kUnitThreads))))
+  (function @137 device void find_pixels
     (comment "Finds the pixels of a stage: those of x, then those of the window. All threads share them. An offset is odd where a")
     (comment "row ends within the span.")
     (attributes "__forceinline__")
@@ -839,28 +857,36 @@
       (declare @5 (const bool) is_input (< span kInputSpans))
       (declare @6 (const Pixel) place (? is_input (call input_pixel span tile planes in_h in_w) (call window_pixel (- span kInputSpans) source tile planes in_h out_h out_w)))
       (declare @8 bool is_inside (. place is_inside))
-      (declare @9 "long long" offset 0)
-      (if_constexpr @10 kDeep
+      (declare @9 bool counts false)
+      (declare @10 "long long" offset 0)
+      (if_constexpr @11 kDeep
         (then
-          (declare @11 (const int) plane (+ (. tile image) (. place image)))
-          (declare @12 (const int) volume (/ plane in_d))
-          (declare @13 (const int) iz (% plane in_d))
-          (declare @14 (const int) oz (+ (* iz P::stride_d) (- (* P::dilation_d kd) P::padding_d)))
-          (do @15 (= is_inside (&& is_inside (|| is_input (&& (>= oz 0) (< oz out_d))))))
-          (do @16 (= offset (? is_input (call offset_in_volume place volume iz P::in_channels in_d in_h in_w) (call offset_in_volume place volume oz P::out_channels out_d out_h out_w)))))
+          (declare @12 (const int) plane (+ (. tile image) (. place image)))
+          (declare @13 (const int) volume (/ plane in_d))
+          (declare @14 (const int) iz (% plane in_d))
+          (declare @15 (const int) oz (+ (* iz P::stride_d) (- (* P::dilation_d kd) P::padding_d)))
+          (do @16 (= is_inside (&& is_inside (|| is_input (&& (>= oz 0) (< oz out_d))))))
+          (if_constexpr @17 P::sums_bias
+            (then
+              (do @18 (= counts (&& (&& (! is_input) (< (/ (% (- span kInputSpans) kPlaneSpans) kWindowRowSpans) P::tile_rows)) (|| (< kd kPeriodD) (>= (+ iz kStepD) in_d)))))))
+          (do @21 (= offset (? is_input (call offset_in_volume place volume iz P::in_channels in_d in_h in_w) (call offset_in_volume place volume oz P::out_channels out_d out_h out_w)))))
         (else
-          (do @19 (= offset (? is_input (call offset_of place P::in_channels in_h in_w) (call offset_of place P::out_channels out_h out_w))))))
-      (declare @22 "unsigned long long" found (? is_inside (* (static_cast "unsigned long long" offset) kElementBytes) kOutside))
-      (if @23 (? is_input (&& (> kInputSpan 1) (! kInputIsEven)) (&& (> kWindowSpan 1) (! kWindowIsEven)))
+          (do @24 (= offset (? is_input (call offset_of place P::in_channels in_h in_w) (call offset_of place P::out_channels out_h out_w))))))
+      (declare @27 "unsigned long long" found (? is_inside (* (static_cast "unsigned long long" offset) kElementBytes) kOutside))
+      (if @28 (? is_input (&& (> kInputSpan 1) (! kInputIsEven)) (&& (> kWindowSpan 1) (! kWindowIsEven)))
         (then
-          (declare @24 (const bool) is_cut (== (+ (. place column) 1) (? is_input in_w out_w)))
-          (do @25 (|= found (? (&& is_inside is_cut) 1 0)))))
-      (if_constexpr @27 kShort
+          (declare @29 (const bool) is_cut (== (+ (. place column) 1) (? is_input in_w out_w)))
+          (do @30 (|= found (? (&& is_inside is_cut) 1 0)))))
+      (if_constexpr @32 P::sums_bias
         (then
-          (do @28 (= (* (reinterpret_cast (pointer "unsigned int") (+ table (* span 4)))) (static_cast "unsigned int" found))))
+          (declare @33 (const bool) is_last (>= (+ (. tile column) P::tile_columns) in_w))
+          (do @34 (|= found (? (&& is_inside counts) (| kCounts (? is_last kCountsAll 0)) 0)))))
+      (if_constexpr @36 kShort
+        (then
+          (do @37 (= (* (reinterpret_cast (pointer "unsigned int") (+ table (* span 4)))) (static_cast "unsigned int" found))))
         (else
-          (do @30 (= (* (reinterpret_cast (pointer "unsigned long long") (+ table (* span 8)))) found))))))
-  (function @157 device "unsigned long long" pixel_offset
+          (do @39 (= (* (reinterpret_cast (pointer "unsigned long long") (+ table (* span 8)))) found))))))
+  (function @182 device "unsigned long long" pixel_offset
     (comment "What was found, in bytes.")
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) table)
@@ -870,13 +896,13 @@
         (return @2 (* (reinterpret_cast (pointer (const "unsigned int")) (+ table (* span 4))))))
       (else
         (return @4 (* (reinterpret_cast (pointer (const "unsigned long long")) (+ table (* span 8))))))))
-  (function @166 device (pointer (const Element)) at_pixel
+  (function @191 device (pointer (const Element)) at_pixel
     (comment "The elements of a pixel.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) first)
     (argument "unsigned long long" offset)
     (return @1 (reinterpret_cast (pointer (const Element)) (+ (reinterpret_cast (pointer (const "unsigned char")) first) offset))))
-  (function @171 device (pointer (const Element)) input_of
+  (function @196 device (pointer (const Element)) input_of
     (comment "What a stage is read from: its first image.")
     (attributes "__forceinline__")
     (argument (reference (const Source)) source)
@@ -884,15 +910,15 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (? kDeep (. source x) (+ (. source x) (* image (* P::in_channels (* (static_cast "long long" in_h) in_w)))))))
-  (function @174 device (pointer (const Element)) window_of
+  (function @199 device (pointer (const Element)) window_of
     (attributes "__forceinline__")
     (argument (reference (const Source)) source)
     (argument int image)
     (argument (const int) out_h)
     (argument (const int) out_w)
     (return @1 (? kDeep (. source grad_y) (+ (. source grad_y) (* image (* P::out_channels (* (static_cast "long long" out_h) out_w)))))))
-  (section @178 "Asynchronous copies")
-  (function @181 device void copy
+  (section @203 "Asynchronous copies")
+  (function @206 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer void) to)
@@ -907,9 +933,9 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (constant @192 int kCopiedInputs (? kCopiesInput kInputBatch 0))
-  (constant @193 int kCopiedWindows (? kCopiesWindow kWindowBatch 0))
-  (function @196 device void copy_batch
+  (constant @217 int kCopiedInputs (? kCopiesInput kInputBatch 0))
+  (constant @218 int kCopiedWindows (? kCopiesWindow kWindowBatch 0))
+  (function @221 device void copy_batch
     (comment "Issues a batch of the thread's copies of a stage: zeros where the images or the channels end.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -951,7 +977,7 @@
           (declare @37 (const int) piece (call piece_of turn thread kWindowPixels kWindowPieces))
           (declare @38 (const bool) any (&& (!= offset kOutside) (|| (== (% kGroupOut P::block_out) 0) (< (* piece kCopy) (. source outs)))))
           (do @39 (call copy (+ to (call window_place (call pixel_of turn thread kWindowPixels kWindowPieces) piece)) (call at_pixel (+ grad_y (* piece kCopy)) offset) (? any (* kCopy kElementBytes) 0)))))))
-  (function @242 device void round_piece
+  (function @267 device void round_piece
     (comment "tf32: rounds in place what one of the thread's own copies has written.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") place)
@@ -966,7 +992,7 @@
             (do @6 (= (* (reinterpret_cast (pointer uint2) place)) (call make_uint2 (call operand (. v x)) (call operand (. v y))))))
           (else
             (do @8 (= (* (reinterpret_cast (pointer "unsigned int") place)) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) place))))))))))
-  (function @253 device void round_stage
+  (function @278 device void round_stage
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
     (argument int thread)
@@ -978,13 +1004,13 @@
       (if @10 (call is_piece turn thread kWindowTurns kWindowPixels kWindowPieces)
         (then
           (do @11 (call round_piece (+ stage (call window_place (call pixel_of turn thread kWindowPixels kWindowPieces) (call piece_of turn thread kWindowPixels kWindowPieces)))))))))
-  (section @270 "Through registers")
-  (constant @273 int kLoadedInputs (? kCopiesInput 0 kInputBatch))
-  (constant @274 int kLoadedWindows (? kCopiesWindow 0 kWindowBatch))
-  (alias @278 Words (array (array (array Word kWords) P::span) kBatch)
+  (section @295 "Through registers")
+  (constant @298 int kLoadedInputs (? kCopiesInput 0 kInputBatch))
+  (constant @299 int kLoadedWindows (? kCopiesWindow 0 kWindowBatch))
+  (alias @303 Words (array (array (array Word kWords) P::span) kBatch)
     (comment "A batch in registers, on its way to shared memory: the words of each position of a turn. Of two elements of 16 bits")
     (comment "that were loaded together the first position has both."))
-  (function @281 device Word word_at
+  (function @306 device Word word_at
     (comment "The word of an element that is there, or zero.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) from)
@@ -994,7 +1020,7 @@
         (return @2 (? is_there (* from) 0)))
       (else
         (return @4 (? is_there (call bits_of (* from)) 0)))))
-  (function @291 device void load_unit
+  (function @316 device void load_unit
     (comment "Loads a unit's elements: zeros outside of the images and for channels that there are not. `step` is from a channel to")
     (comment "the next one.")
     (attributes "__forceinline__")
@@ -1006,7 +1032,7 @@
     (argument (const "long long") step)
     (for @3 (pragma "unroll") (declare @3 int c 0) (< c kWords) (++ c)
       (do @4 (= (at words c) (call word_at (+ from (* c step)) (&& is_inside (|| is_whole (< c left))))))))
-  (function @299 device void load_wide
+  (function @324 device void load_wide
     (comment "The same of whole units as they lie.")
     (attributes "__forceinline__")
     (argument (reference (array Word kWords)) words)
@@ -1021,7 +1047,7 @@
         (do @6 (= (at words 1) (. vector y)))
         (do @7 (= (at words 2) (. vector z)))
         (do @8 (= (at words 3) (. vector w))))))
-  (function @311 device void load_span
+  (function @336 device void load_span
     (comment "The same of two adjacent positions, which are one vector where rows are even. Where a row is cut it has the first.")
     (attributes "__forceinline__")
     (argument (reference (array (array Word kWords) P::span)) words)
@@ -1052,7 +1078,7 @@
             (else
               (do @19 (= (at (at words 0) c) (call word_at at is_there)))
               (do @20 (= (at (at words (- P::span 1)) c) (call word_at (+ at 1) (&& is_there (! is_cut)))))))))))
-  (function @337 device void load_turn
+  (function @362 device void load_turn
     (comment "Loads a turn: a unit, or two of adjacent positions. `offset` is what was found of its pixel.")
     (attributes "__forceinline__")
     (argument (reference (array (array Word kWords) P::span)) words)
@@ -1074,7 +1100,7 @@
             (do @7 (call load_unit (at words 0) (call at_pixel first offset) is_inside left is_whole step)))
           (else
             (do @9 (call load_span words (call at_pixel first (? is_even offset (& offset (~ 1ull)))) is_inside (&& (! is_even) (== (% offset 2) 1)) is_even left is_whole step)))))))
-  (function @352 device void load_batch
+  (function @377 device void load_batch
     (comment "Loads a batch of a stage.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -1101,11 +1127,11 @@
       (do @14 (call load_turn (at words i) (+ x (* channel input_step)) offset P::wide_in kInputSpan kInputIsEven (- (. source ins) channel) (== (% kGroupIn P::block_in) 0) input_step)))
     (for @18 (pragma "unroll") (declare @18 int i 0) (< i kLoadedWindows) (++ i)
       (declare @19 (const int) turn (+ (* batch_index kWindowBatch) i))
-      (declare @20 (const bool) is_there (call is_piece turn thread (* kWindowBatch kWindowBatches) kWindowSpans kWindowUnits))
-      (declare @21 (const int) channel (* (call piece_of turn thread kWindowSpans kWindowUnits) kVector))
-      (declare @22 (const "unsigned long long") offset (? is_there (call pixel_offset table (+ kInputSpans (call pixel_of turn thread kWindowSpans kWindowUnits))) kOutside))
-      (do @24 (call load_turn (at words (+ kInputBatch i)) (+ grad_y (* channel window_step)) offset P::wide_out kWindowSpan kWindowIsEven (- (. source outs) channel) (== (% kGroupOut P::block_out) 0) window_step))))
-  (function @382 device void store_unit
+      (declare @20 (const bool) is_there (? P::sums_bias (< (call own_span turn thread) kWindowSpans) (call is_piece turn thread (* kWindowBatch kWindowBatches) kWindowSpans kWindowUnits)))
+      (declare @23 (const int) channel (* (? P::sums_bias (/ thread kUnitThreads) (call piece_of turn thread kWindowSpans kWindowUnits)) kVector))
+      (declare @25 (const "unsigned long long") offset (? is_there (call pixel_offset table (+ kInputSpans (? P::sums_bias (call own_span turn thread) (call pixel_of turn thread kWindowSpans kWindowUnits)))) kOutside))
+      (do @30 (call load_turn (at words (+ kInputBatch i)) (+ grad_y (* channel window_step)) (? P::sums_bias (call without_counts offset) offset) P::wide_out kWindowSpan kWindowIsEven (- (. source outs) channel) (== (% kGroupOut P::block_out) 0) window_step))))
+  (function @414 device void store_unit
     (comment "Writes a unit to its place. `scales` are those of its channels, of values that are split.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -1126,7 +1152,7 @@
                 (do @8 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))
               (else
                 (do @10 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (call low_halves (at words 0) (at words 1)) (call low_halves (at words 2) (at words 3)) (call low_halves (at words (- kWords 4)) (at words (- kWords 3))) (call low_halves (at words (- kWords 2)) (at words (- kWords 1)))))))))))))
-  (function @400 device void store_span
+  (function @432 device void store_span
     (comment "Writes the units of two adjacent positions to their places, each if it is wanted; the second one first if")
     (comment "`is_turned`. Then half of the lanes write odd pixels while the others write even ones, which are in other banks.")
     (attributes "__forceinline__")
@@ -1162,7 +1188,7 @@
           (if @28 is_wanted
             (then
               (do @29 (call store_unit to low_offset unit scales false))))))))
-  (function @437 device int spanned_pixel
+  (function @469 device int spanned_pixel
     (comment "A span of the window: the pixel of one of its columns, counted from the first one of its row in memory; and whether")
     (comment "the window has it.")
     (attributes "__forceinline__")
@@ -1173,18 +1199,57 @@
     (declare @3 (const int) plane (? (== kPlanesW 2) (% (+ column kSpanShift) 2) (% of_row kPlanesW)))
     (declare @4 (const int) position (? (== kPlanesW 2) (+ (static_cast int (% of_plane kWindowRowSpans)) (/ (- (- column kSpanShift) plane) 2)) (/ of_row kPlanesW)))
     (return @6 (+ (+ (* (+ (* (static_cast int (/ span kPlaneSpans)) kPlanesW) plane) kPlanePixels) (* (static_cast int (/ of_plane kWindowRowSpans)) kWindowPitch)) position)))
-  (function @446 device bool is_spanned
+  (function @478 device bool is_spanned
     (attributes "__forceinline__")
     (argument "unsigned int" span)
     (argument (const int) column)
     (declare @1 (const int) of_row (- (+ (* (static_cast int (% span kWindowRowSpans)) 2) column) kSpanShift))
     (return @2 (&& (|| (|| (== kSpanShift 0) (== column 1)) (>= of_row 0)) (|| (|| (== (% (+ kSpannedColumns kSpanShift) 2) 0) (== column 0)) (< of_row kSpannedColumns)))))
-  (function @453 device void store_batch
+  (alias @485 BiasSums (array float kWords)
+    (comment "A thread's sums of grad_y: of the channels of its unit."))
+  (function @488 device float brought_value
+    (comment "A channel of a position that a turn has brought.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array (const Word) kWords) P::span)) words)
+    (argument (const int) position)
+    (argument (const int) c)
+    (if_constexpr @1 kSplit
+      (then
+        (return @2 (at (at words position) c)))
+      (else
+        (if_constexpr @3 (== kElementBytes 4)
+          (then
+            (return @4 (call __uint_as_float (at (at words position) c))))
+          (else
+            (if_constexpr @5 (&& (> kWindowSpan 1) kWindowIsEven)
+              (then
+                (return @6 (call widen (static_cast Element (? (== position 0) (& (at (at words 0) c) 0xffffu) (>> (at (at words 0) c) 16))))))
+              (else
+                (return @8 (call widen (static_cast Element (at (at words position) c)))))))))))
+  (function @501 device void sum_turn
+    (comment "Adds up those positions of a turn that count.")
+    (attributes "__forceinline__")
+    (argument (reference BiasSums) sums)
+    (argument (reference (array (array (const Word) kWords) P::span)) words)
+    (argument "unsigned int" span)
+    (argument "unsigned long long" offset)
+    (if @2 (&& (!= offset kOutside) (!= (& offset kCounts) 0))
+      (then
+        (declare @3 (const bool) all (!= (& offset kCountsAll) 0))
+        (declare @4 (const int) of_row (- (* (static_cast int (% span kWindowRowSpans)) kWindowSpan) kSpanShift))
+        (for @6 (pragma "unroll") (declare @6 int position 0) (< position kWindowSpan) (++ position)
+          (if @7 (&& (|| all (< (+ of_row position) (* (? (> kWindowSpan 1) kPlanesW 1) P::tile_columns))) (|| (== kWindowSpan 1) (call is_spanned span position)))
+            (then
+              (for @10 (pragma "unroll") (declare @10 int c 0) (< c kWords) (++ c)
+                (do @11 (+= (at sums c) (call brought_value words position c))))))))))
+  (function @520 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (reference (const Words)) words)
     (argument (pointer (const float)) scales)
+    (argument (reference BiasSums) sums)
+    (argument (pointer (const "unsigned char")) table)
     (argument int batch_index)
     (argument int thread)
     (declare @2 (const bool) is_turned (== (% (/ thread 4) 2) 1))
@@ -1202,16 +1267,19 @@
               (do @13 (call store_span (+ to (call input_place pixel unit)) (+ to (call input_place (+ pixel 1) unit)) true true is_turned kInputIsEven kInputPartBytes (at words i) (+ scales (* unit kVector)))))))))
     (for @19 (pragma "unroll") (declare @19 int i 0) (< i kLoadedWindows) (++ i)
       (declare @20 (const int) turn (+ (* batch_index kWindowBatch) i))
-      (if @21 (call is_piece turn thread (* kWindowBatch kWindowBatches) kWindowSpans kWindowUnits)
+      (if @21 (? P::sums_bias (< (call own_span turn thread) kWindowSpans) (call is_piece turn thread (* kWindowBatch kWindowBatches) kWindowSpans kWindowUnits))
         (then
-          (declare @22 (const int) unit (call piece_of turn thread kWindowSpans kWindowUnits))
-          (declare @23 (const "unsigned int") span (call pixel_of turn thread kWindowSpans kWindowUnits))
-          (declare @24 (pointer (const float)) own_scales (+ scales (+ P::block_in (* unit kVector))))
-          (if_constexpr @25 (== kWindowSpan 1)
+          (declare @23 (const int) unit (? P::sums_bias (/ thread kUnitThreads) (call piece_of turn thread kWindowSpans kWindowUnits)))
+          (declare @24 (const "unsigned int") span (? P::sums_bias (call own_span turn thread) (call pixel_of turn thread kWindowSpans kWindowUnits)))
+          (if_constexpr @26 P::sums_bias
             (then
-              (do @26 (call store_unit (+ to (call window_place span unit)) kWindowPartBytes (at (at words (+ kInputBatch i)) 0) own_scales P::wide_out)))
+              (do @27 (call sum_turn sums (at words (+ kInputBatch i)) span (call pixel_offset table (+ kInputSpans span))))))
+          (declare @29 (pointer (const float)) own_scales (+ scales (+ P::block_in (* unit kVector))))
+          (if_constexpr @30 (== kWindowSpan 1)
+            (then
+              (do @31 (call store_unit (+ to (call window_place span unit)) kWindowPartBytes (at (at words (+ kInputBatch i)) 0) own_scales P::wide_out)))
             (else
-              (do @28 (call store_span (+ to (call window_place (call spanned_pixel span 0) unit)) (+ to (call window_place (call spanned_pixel span 1) unit)) (call is_spanned span 0) (call is_spanned span 1) (&& (== kPlanesW 1) is_turned) kWindowIsEven kWindowPartBytes (at words (+ kInputBatch i)) own_scales))))))))
+              (do @33 (call store_span (+ to (call window_place (call spanned_pixel span 0) unit)) (+ to (call window_place (call spanned_pixel span 1) unit)) (call is_spanned span 0) (call is_spanned span 1) (&& (== kPlanesW 1) is_turned) kWindowIsEven kWindowPartBytes (at words (+ kInputBatch i)) own_scales))))))))
   (file "mma_grad_weight.cu")
   (section @42 "Products")
   (file "products.h")
@@ -1633,6 +1701,27 @@
                 (do @25 (= (* to) sum)))))))
       (do @30 (call __syncthreads))
       (do @31 (call store_channels sums (* half 8) target kd partial grad_weight thread))))
+  (function @141 device void store_bias
+    (comment "Stores the block's sums of grad_y, of the plane tap's share: those of a unit's threads are added in their order.")
+    (attributes "__forceinline__")
+    (argument (reference (const BiasSums)) sums)
+    (argument (pointer float) shared)
+    (argument (reference (const Target)) target)
+    (argument int kd)
+    (argument (restrict (pointer float)) partial_bias)
+    (argument int thread)
+    (do @2 (call __syncthreads)
+      (trail "the results before have been stored"))
+    (for @4 (pragma "unroll") (declare @4 int c 0) (< c kWords) (++ c)
+      (do @5 (= (at shared (+ (* thread kWords) c)) (at sums c))))
+    (do @7 (call __syncthreads))
+    (if @8 (&& (< thread P::block_out) (|| (== (% kGroupOut P::block_out) 0) (< (+ (. target first_out) thread) kGroupOut)))
+      (then
+        (declare @9 (pointer (const float)) of_unit (+ shared (+ (* (/ thread kWords) (* kUnitThreads kWords)) (% thread kWords))))
+        (declare @10 float sum 0)
+        (for @12 (pragma "unroll 4") (declare @12 int i 0) (< i kUnitThreads) (++ i)
+          (do @13 (+= sum (at of_unit (* i kWords)))))
+        (do @15 (= (at partial_bias (+ (+ (+ (* (+ (* (. target slice) P::kernel_d) kd) P::out_channels) (* (. target group) kGroupOut)) (. target first_out)) thread)) sum)))))
   (file "mma_grad_weight.cu")
   (section @48 "Kernels")
   (file "device/channel_sums.h")
@@ -1829,6 +1918,7 @@
     (argument (restrict (pointer float)) partial)
     (argument (pointer float) totals)
     (argument (restrict (pointer (const float))) maxima)
+    (argument (restrict (pointer float)) partial_bias)
     (argument (restrict (pointer Element)) grad_weight)
     (argument int batch)
     (argument int depth)
@@ -1869,113 +1959,111 @@
     (if @36 (> count 0)
       (then
         (do @37 (= next (call tile_at first_tile row_tiles in_h)))
-        (if @38 (! kDeep)
-          (then
-            (do @39 (= image (. next image)))))
-        (do @41 (call find_pixels (+ shared kTableOffset) source next kd thread planes in_d in_h in_w out_d out_h out_w))
-        (do @42 (call move_on next row_tiles in_h))))
-    (declare @44 (pointer float) scales (reinterpret_cast (pointer float) (+ shared kScalesOffset)))
-    (if_constexpr @45 kSplit
+        (do @38 (= image (. next image)))
+        (do @39 (call find_pixels (+ shared kTableOffset) source next kd thread planes in_d in_h in_w out_d out_h out_w))
+        (do @40 (call move_on next row_tiles in_h))))
+    (declare @42 (pointer float) scales (reinterpret_cast (pointer float) (+ shared kScalesOffset)))
+    (if_constexpr @43 kSplit
       (then
-        (do @46 (call find_scales scales maxima (+ (* (. target group) kGroupIn) (. target first_in)) (- kGroupIn (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- kGroupOut (. target first_out)) thread))))
-    (declare @49 int issued 0)
-    (declare @50 Words words)
-    (comment @51 "The first stages. What goes through registers comes as a whole.")
-    (for @53 (pragma "unroll 1") none (< issued (- P::stages 1)) (++ issued)
-      (do @54 (call __syncthreads)
+        (do @44 (call find_scales scales maxima (+ (* (. target group) kGroupIn) (. target first_in)) (- kGroupIn (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- kGroupOut (. target first_out)) thread))))
+    (declare @47 int issued 0)
+    (declare @48 Words words)
+    (declare @49 BiasSums bias_sums (init))
+    (comment @50 "The first stages. What goes through registers comes as a whole.")
+    (for @52 (pragma "unroll 1") none (< issued (- P::stages 1)) (++ issued)
+      (do @53 (call __syncthreads)
         (trail "the stage's pixels have been found"))
-      (if @55 (< issued count)
+      (if @54 (< issued count)
         (then
-          (declare @56 (pointer "unsigned char") to (+ shared (* issued kStageBytes)))
-          (if @57 (> P::copy_bytes 0)
+          (declare @55 (pointer "unsigned char") to (+ shared (* issued kStageBytes)))
+          (if @56 (> P::copy_bytes 0)
             (then
-              (for @59 (pragma "unroll 1") (declare @59 int part 0) (< part kCopyBatches) (++ part)
-                (do @60 (call copy_batch to source image (call table_of shared issued) part thread in_h in_w out_h out_w)))))
-          (if @63 kLoads
+              (for @58 (pragma "unroll 1") (declare @58 int part 0) (< part kCopyBatches) (++ part)
+                (do @59 (call copy_batch to source image (call table_of shared issued) part thread in_h in_w out_h out_w)))))
+          (if @62 kLoads
             (then
-              (for @65 (pragma "unroll 1") (declare @65 int part 0) (< part kLoadBatches) (++ part)
-                (do @66 (call load_batch words source image (call table_of shared issued) part thread in_d in_h in_w out_d out_h out_w))
-                (do @68 (call store_batch to words scales part thread)))))
-          (if @71 (< (+ issued 1) count)
+              (for @64 (pragma "unroll 1") (declare @64 int part 0) (< part kLoadBatches) (++ part)
+                (do @65 (call load_batch words source image (call table_of shared issued) part thread in_d in_h in_w out_d out_h out_w))
+                (do @67 (call store_batch to words scales bias_sums (call table_of shared issued) part thread)))))
+          (if @70 (< (+ issued 1) count)
             (then
-              (if @72 (! kDeep)
-                (then
-                  (do @73 (= image (. next image)))))
-              (do @75 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w))
-              (do @77 (call move_on next row_tiles in_h))))))
-      (if @80 (> P::copy_bytes 0)
+              (do @71 (= image (. next image)))
+              (do @72 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w))
+              (do @74 (call move_on next row_tiles in_h))))))
+      (if @77 (> P::copy_bytes 0)
         (then
-          (do @81 (call async_copy_commit)))))
-    (blank @53)
-    (declare @85 Accumulators acc (init))
-    (declare @86 PartAccumulators sums (init)
+          (do @78 (call async_copy_commit)))))
+    (blank @52)
+    (declare @82 Accumulators acc (init))
+    (declare @83 PartAccumulators sums (init)
       (trail "fp32 totals of values that are split"))
-    (declare @87 int stage 0)
-    (for @89 (pragma "unroll 1") (declare @89 int consumed 0) (< consumed count) (++ consumed)
-      (declare @90 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
-      (declare @91 (pointer "unsigned char") to (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
-      (if @92 (> P::copy_bytes 0)
+    (declare @84 int stage 0)
+    (for @86 (pragma "unroll 1") (declare @86 int consumed 0) (< consumed count) (++ consumed)
+      (declare @87 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
+      (declare @88 (pointer "unsigned char") to (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
+      (if @89 (> P::copy_bytes 0)
         (then
-          (do @93 (call async_copy_wait (- P::stages 2)))
-          (if @94 (== P::type kWgmmaTf32)
+          (do @90 (call async_copy_wait (- P::stages 2)))
+          (if @91 (== P::type kWgmmaTf32)
             (then
-              (do @95 (call round_stage (+ shared (* stage kStageBytes)) thread))))))
-      (comment @98 "The stage has come, all have read the one that is brought now, and its pixels have been found.")
-      (do @99 (call __syncthreads))
-      (declare @100 (const bool) more (< issued count))
-      (for @102 (pragma "unroll 1") (declare @102 int strip 0) (< strip kOwnStrips) (++ strip)
-        (if @103 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (< strip kLoadBatches)))
+              (do @92 (call round_stage (+ shared (* stage kStageBytes)) thread))))))
+      (comment @95 "The stage has come, all have read the one that is brought now, and its pixels have been found.")
+      (do @96 (call __syncthreads))
+      (declare @97 (const bool) more (< issued count))
+      (for @99 (pragma "unroll 1") (declare @99 int strip 0) (< strip kOwnStrips) (++ strip)
+        (if @100 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (< strip kLoadBatches)))
           (then
-            (do @104 (call load_batch words source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
-        (if @107 (&& (&& (&& (> P::copy_bytes 0) (! kCopiesLast)) more) (< strip kCopyBatches))
+            (do @101 (call load_batch words source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
+        (if @104 (&& (&& (&& (> P::copy_bytes 0) (! kCopiesLast)) more) (< strip kCopyBatches))
           (then
-            (do @108 (call copy_batch to source image (call table_of shared issued) strip thread in_h in_w out_h out_w))))
-        (do @110 (call multiply_strip acc from places (+ (* strip P::warps_k) warp_k)))
-        (if @111 (&& kCopiesLast more)
+            (do @105 (call copy_batch to source image (call table_of shared issued) strip thread in_h in_w out_h out_w))))
+        (do @107 (call multiply_strip acc from places (+ (* strip P::warps_k) warp_k)))
+        (if @108 (&& kCopiesLast more)
           (then
-            (do @112 (call copy_batch to source image (call table_of shared issued) strip thread in_h in_w out_h out_w))))
-        (comment @114 "Beside copies what was loaded before the first strip is written after the last one.")
-        (if @115 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (== strip (- kOwnStrips 1))))
+            (do @109 (call copy_batch to source image (call table_of shared issued) strip thread in_h in_w out_h out_w))))
+        (comment @111 "Beside copies what was loaded before the first strip is written after the last one.")
+        (if @112 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (== strip (- kOwnStrips 1))))
           (then
-            (do @116 (call store_batch to words scales (? (== P::copy_bytes 0) strip 0) thread))))
-        (comment @118 "Warps find pixels after different strips, so that others multiply meanwhile.")
-        (if @119 (&& (< (+ issued 1) count) (== strip (% warp kOwnStrips)))
+            (do @113 (call store_batch to words scales bias_sums (call table_of shared issued) (? (== P::copy_bytes 0) strip 0) thread))))
+        (comment @115 "Warps find pixels after different strips, so that others multiply meanwhile.")
+        (if @116 (&& (< (+ issued 1) count) (== strip (% warp kOwnStrips)))
           (then
-            (do @120 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w)))))
-      (if @124 (> P::copy_bytes 0)
+            (do @117 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w)))))
+      (if @121 (> P::copy_bytes 0)
         (then
-          (do @125 (call async_copy_commit))))
-      (if @127 more
+          (do @122 (call async_copy_commit))))
+      (if @124 more
         (then
-          (if @128 (! kDeep)
+          (do @125 (= image (. next image)))
+          (do @126 (call move_on next row_tiles in_h))
+          (do @127 (++ issued))))
+      (do @129 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
+      (if_constexpr @130 kSplit
+        (then
+          (if @131 (== (% (+ consumed 1) kPromoteStages) 0)
             (then
-              (do @129 (= image (. next image)))))
-          (do @131 (call move_on next row_tiles in_h))
-          (do @132 (++ issued))))
-      (do @134 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
-      (if_constexpr @135 kSplit
-        (then
-          (if @136 (== (% (+ consumed 1) kPromoteStages) 0)
-            (then
-              (do @137 (call promote_high sums (at acc 0)))
-              (if @138 (== (% (+ consumed 1) (* kPromoteLow kPromoteStages)) 0)
+              (do @132 (call promote_high sums (at acc 0)))
+              (if @133 (== (% (+ consumed 1) (* kPromoteLow kPromoteStages)) 0)
                 (then
-                  (do @139 (call promote_low sums (at acc (- kParts 1)))))))))
+                  (do @134 (call promote_low sums (at acc (- kParts 1)))))))))
         (else
-          (if_constexpr @142 (> P::promote_stages 0)
+          (if_constexpr @137 (> P::promote_stages 0)
             (then
-              (if @143 (== (% (+ consumed 1) P::promote_stages) 0)
+              (if @138 (== (% (+ consumed 1) P::promote_stages) 0)
                 (then
-                  (do @144 (call promote (at acc 0) own_totals (< consumed P::promote_stages))))))))))
-    (declare @148 (pointer float) results (reinterpret_cast (pointer float) shared))
-    (if_constexpr @149 kSplit
+                  (do @139 (call promote (at acc 0) own_totals (< consumed P::promote_stages))))))))))
+    (declare @143 (pointer float) results (reinterpret_cast (pointer float) shared))
+    (if_constexpr @144 kSplit
       (then
-        (do @150 (call promote_high sums (at acc 0)))
-        (do @151 (call promote_low sums (at acc (- kParts 1))))
-        (do @152 (call unscale sums scales warp_in warp_out lane))
-        (do @153 (call store_block sums results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread)))
+        (do @145 (call promote_high sums (at acc 0)))
+        (do @146 (call promote_low sums (at acc (- kParts 1))))
+        (do @147 (call unscale sums scales warp_in warp_out lane))
+        (do @148 (call store_block sums results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread)))
       (else
-        (if @155 (&& (> P::promote_stages 0) (>= count P::promote_stages))
+        (if @150 (&& (> P::promote_stages 0) (>= count P::promote_stages))
           (then
-            (do @156 (call add_totals (at acc 0) own_totals))))
-        (do @158 (call store_block (at acc 0) results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread))))))
+            (do @151 (call add_totals (at acc 0) own_totals))))
+        (do @153 (call store_block (at acc 0) results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread))))
+    (if_constexpr @155 P::sums_bias
+      (then
+        (do @156 (call store_bias bias_sums results target kd partial_bias thread))))))

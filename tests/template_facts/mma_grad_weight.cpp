@@ -198,11 +198,11 @@ TemplateFacts facts_of_mma_grad_weight() {
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
                         "1, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 1"},
               {.name = "mma_grad_weight_bias",
-               .layer = "conv_transpose3d 8 -> 16; kernel 3x3x2; stride 2x2x2; padding 0x1x0; bias; input 2x3x5x21; "
+               .layer = "conv_transpose3d 12 -> 16; kernel 3x3x3; stride 2x2x2; padding 0x1x1; bias; input 2x3x5x21; "
                         "dtype f16; directions grad_weight",
                .least_mutants = 15,
                .unseen = 5,
-               .block = "taps_h 3, taps_w 2, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 2, warps_k "
+               .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
                         "2, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 2, bias_slices 6, sums_bias 1"},
               {.name = "mma_grad_weight_x_through_registers",
                .layer = "conv_transpose2d 3 -> 16; kernel 3x3; stride 2x2; padding 1x1; input 3x5x9; dtype f16; layout "
