@@ -1,5 +1,5 @@
 // conv_transpose3d 32 -> 16; kernel 3x3x3; stride 2x2x2; padding 1x1x1; output_padding 1x1x1; input ?x8x16x16; bias; dtype f32; compute tf32; layout nchw
-// forward for sm_80. Template mma_gemm: a block makes 16x16 outputs of 16 channels; 27 taps; 71.3 KiB shared.
+// forward for sm_80. Template mma_gemm: a block makes 16x64 outputs of 16 channels; 27 taps; 141.5 KiB shared.
 // Launch
 //   sizes: batch, in_depth 8, in_height 16, in_width 16; out_depth 16, out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
@@ -13,18 +13,18 @@
 //     shape (Cout 16), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 55296 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_mma_gemm_forward_e1c225fa6c2e6376_pack
+//   kernel convtgen_mma_gemm_forward_01e6d16f98f1a70d_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 7; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_gemm_forward_e1c225fa6c2e6376
+//   kernel convtgen_mma_gemm_forward_01e6d16f98f1a70d
 //     arguments const float* x, const unsigned char* packed, const float* bias, float* y, int batch
-//     grid min(216, 144 * batch); block 128; shared 73056
+//     grid min(108, 48 * batch); block 256; shared 144864
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 73056)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 73056)
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 144864)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 144864)
 
-namespace convtgen_mma_gemm_forward_e1c225fa6c2e6376_source {
+namespace convtgen_mma_gemm_forward_01e6d16f98f1a70d_source {
 
 // ---- Device primitives ----
 
@@ -101,25 +101,29 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
 
 // ---- Constants ----
 
-constexpr int kThreads = 128;
+constexpr int kThreads = 256;
 constexpr int kPackers = 256;  // threads of a block that packs weights
 constexpr int kGroupIn = 32;
-constexpr int kWarpRows = 32;  // positions
-constexpr int kPixelPitch = 144;
+constexpr int kWarpRows = 64;  // positions
+constexpr int kStagedColumns = 33;
+constexpr int kRowPitch = 33;  // used only with a halo of rows
+constexpr int kPixelPitch = 80;
 constexpr int kOutputRowPitch = 20;
-constexpr int kChannelPitch = 100;
-constexpr int kAllPlaces = 81;
+constexpr int kChannelPitch = 164;
+constexpr int kAllPlaces = 297;
+constexpr int kPlaceStep = 64;  // from a place of a thread to its next
+constexpr int kChannelVectors = 24;
 constexpr int kNoRow = -1073741824;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kInputBytes = 11664;  // the input of a stage
-constexpr int kWarpOutputBytes = 3200;
-constexpr int kTapBytes = 512;             // of a step
-constexpr int kKBlockWeightBytes = 18432;  // of a k-block
-constexpr int kStageBytes = 30096;         // input; weights if not resident
-constexpr int kBiasOffset = 60192;         // one a channel
-constexpr int kOutputOffset = 60256;
+constexpr int kWarpOutputBytes = 5248;
+constexpr int kTapBytes = 512;            // of a step
+constexpr int kKBlockWeightBytes = 9216;  // of a k-block
+constexpr int kResidentBytes = 55296;     // of weights, at 0; stages follow
+constexpr int kStageBytes = 23760;        // input; weights if not resident
+constexpr int kBiasOffset = 102816;       // one a channel
+constexpr int kOutputOffset = 102880;
 
 // The block's kernel row and the kernel column that read so far before a position for a phase; -1: none.
 __device__ int kernel_row(int before, int phase_row) {
@@ -148,16 +152,16 @@ __device__ bool has_taps(int y, int x) {
 // The row and the column in the tile of its first position that a warp has, which is so many positions behind the
 // first.
 __device__ __forceinline__ int first_row(int place) {
-  return place / 64 * 8 + place % 64 / 8;
+  return place / 256 * 8 + place % 64 / 8;
 }
 
-__device__ __forceinline__ int first_column() {
-  return 0;
+__device__ __forceinline__ int first_column(int place) {
+  return place / 64 % 4 * 8;
 }
 
 // From there to the i-th position of a tile, in rows and columns.
 __device__ __forceinline__ int rows_to(int tile, int i) {
-  return i / 8 * 2 + tile;
+  return i / 8 * 4 + tile;
 }
 
 __device__ __forceinline__ int columns_to(int i) {
@@ -167,7 +171,7 @@ __device__ __forceinline__ int columns_to(int i) {
 // The first inner tap that may need a load, for some tile; -1: none.
 __device__ int first_use(int load) {
   int first = -1;
-  for (int tile = 1; tile >= 0; --tile) {
+  for (int tile = 3; tile >= 0; --tile) {
     const int inner = tile + 1 - load;
     first = inner >= 0 && inner <= 1 ? inner : first;
   }
@@ -181,7 +185,7 @@ __device__ bool has_taps_at(int outer, int inner) {
 // Whether products of an outer tap need that load.
 __device__ bool is_needed(int outer, int load) {
   bool needed = false;
-  for (int tile = 0; tile < 2; ++tile) {
+  for (int tile = 0; tile < 4; ++tile) {
     const int inner = tile + 1 - load;
     needed = needed || (inner >= 0 && inner <= 1 && has_taps_at(outer, inner));
   }
@@ -216,7 +220,7 @@ __device__ __forceinline__ int channel_of_column(int n) {
 
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_gemm_forward_e1c225fa6c2e6376_pack(const float* __restrict__ weight,
+    convtgen_mma_gemm_forward_01e6d16f98f1a70d_pack(const float* __restrict__ weight,
                                                     unsigned char* __restrict__ packed) {
   // A thread packs what four lanes hold of a step and tap, so that it writes whole sectors: the step's channels of one
   // column or of two, eight apart. Neighbours read neighbours.
@@ -289,8 +293,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     const int kd = tap / 9;
     const int kh = tap / 3 % 3;
     const int kw = tap % 3;
-    unsigned char* k_block = packed + (static_cast<long long>(group) * 3 + kd) * kKBlockWeightBytes;
-    unsigned char* of_tap = k_block + (step * 9 + kh * 3 + kw) * kTapBytes;
+    unsigned char* k_block = packed + ((static_cast<long long>(group) * 3 + kd) * 2 + step / 2) * kKBlockWeightBytes;
+    unsigned char* of_tap = k_block + (step % 2 * 9 + kh * 3 + kw) * kTapBytes;
     // Lane 4 * g + t has word t of column g.
     unsigned char* to = of_tap + first / 8 * 256 + first % 8 * 32;
     *reinterpret_cast<uint2*>(to) = make_uint2(words[0][0], words[0][1]);
@@ -312,19 +316,19 @@ struct Tile {
 
 __device__ __forceinline__ Tile square_tile(int index) {
   Tile tile;
-  tile.image = index / 144;
-  tile.plane = index / 9 % 16;
-  tile.m_y = index / 3 % 3 * 8;
-  tile.m_x = index % 3 * 8;
+  tile.image = index / 48;
+  tile.plane = index / 3 % 16;
+  tile.m_y = index % 3 * 8;
+  tile.m_x = 0;
   return tile;
 }
 
 __device__ __forceinline__ Tile square_tile_2(int index) {
   Tile tile;
-  tile.image = index / 144;
-  tile.plane = index / 9 % 16;
-  tile.m_y = index / 3 % 3 * 8;
-  tile.m_x = index % 3 * 8;
+  tile.image = index / 48;
+  tile.plane = index / 3 % 16;
+  tile.m_y = index % 3 * 8;
+  tile.m_x = 0;
   return tile;
 }
 
@@ -352,46 +356,35 @@ __device__ __forceinline__ void stage_weights(unsigned char* to, const unsigned 
   unsigned char* own_to = to + first;
   const unsigned char* own_from = from + first;
   #pragma unroll
-  for (int i = 0; i < 9; ++i) {
-    async_copy_16(own_to + i * 2048, own_from + i * 2048, 16);
-  }
-}
-
-// Copies so many bytes of packed weights. Copies of a thread lie constant distances apart.
-__device__ __forceinline__ void stage_weights_2(unsigned char* to, const unsigned char* from) {
-  const unsigned int first = threadIdx.x * 16;
-  unsigned char* own_to = to + first;
-  const unsigned char* own_from = from + first;
-  #pragma unroll
-  for (int i = 0; i < 3; ++i) {
-    if ((i + 1) * 2048 <= 4608 || static_cast<int>(first) + i * 2048 < 4608) {
-      async_copy_16(own_to + i * 2048, own_from + i * 2048, 16);
+  for (int i = 0; i < 14; ++i) {
+    if ((i + 1) * 4096 <= 55296 || static_cast<int>(first) + i * 4096 < 55296) {
+      async_copy_16(own_to + i * 4096, own_from + i * 4096, 16);
     }
   }
 }
 
 // ---- Places ----
 
-using Places = long long[6];
+using Places = long long[5];
 
 __device__ __forceinline__ int place_of(int thread, int i) {
-  return thread % 16 + i * 16;
+  return thread % kPlaceStep + i * kPlaceStep;
 }
 
 // Whether the thread's place is one of the tile's.
 __device__ __forceinline__ bool is_place(int thread, int i) {
-  return (i + 1) * 16 <= kAllPlaces || place_of(thread, i) < kAllPlaces;
+  return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
 }
 
 // Finds a thread's places of a tile with its halo: where their first channel lies in x, or -1 outside of the images.
 // `tile` is the place of the first pixel.
 __device__ __forceinline__ void find_places(Places& places, const Tile& tile, int thread) {
   #pragma unroll
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 5; ++i) {
     const int pixel = place_of(thread, i);
     const int image = tile.image;
-    const int iy = tile.m_y + pixel / 9;
-    const int ix = tile.m_x + pixel % 9;
+    const int iy = tile.m_y + pixel / kStagedColumns;
+    const int ix = tile.m_x + pixel % kStagedColumns;
     const bool inside = is_place(thread, i) && (iy >= 0 && iy < 16 && ix >= 0 && ix < 16);
     const long long first = static_cast<long long>(image) * 65536;
     const long long of_pixel = static_cast<long long>(iy) * 16 + ix;
@@ -405,7 +398,7 @@ using Words = unsigned int[8][4];
 
 // The unit of a k-block, of the thread's item.
 __device__ __forceinline__ int unit_of(int thread) {
-  return thread / 16;
+  return thread / kPlaceStep;
 }
 
 // Loads a batch of a k-block of input channels: zeros where the image or the channels end.
@@ -413,7 +406,7 @@ __device__ __forceinline__ void load_batch(Words& words, const float* __restrict
                                            int first_channel, int thread) {
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
-    if (item < 6) {
+    if (item < 5) {
       const long long place = places[item];
       const int ci = first_channel + unit_of(thread) * 4;
       const float* pixel = x + place;
@@ -434,7 +427,7 @@ __device__ __forceinline__ void load_batch(Words& words, const float* __restrict
 __device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, int thread) {
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
-    if (item < 6 && is_place(thread, item)) {
+    if (item < 5 && is_place(thread, item)) {
       unsigned char* pixel = to + unit_of(thread) * 16 + place_of(thread, item) * kPixelPitch;
       uint4* place = reinterpret_cast<uint4*>(pixel);
       *place = make_uint4(operand(words[item][0]), operand(words[item][1]), operand(words[item][2]),
@@ -446,7 +439,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 // ---- Products ----
 
 // One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp.
-using Accumulators = float[2][4][1][4];
+using Accumulators = float[4][4][1][4];
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   mma_k8_tf32(acc, a, b);
@@ -459,14 +452,14 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
   // taps (0 to 2, 0 to 2)
   #pragma unroll
   for (int outer = 0; outer <= 1; ++outer) {
-    unsigned int a[3][4];
+    unsigned int a[5][4];
     #pragma unroll
     for (int inner = 0; inner <= 1; ++inner) {
       // The first tap's loads are those of all tiles; next taps add those that no tap before them needed.
       #pragma unroll
-      for (int load = 0; load < 3; ++load) {
+      for (int load = 0; load < 5; ++load) {
         if (first_use(load) == inner && is_needed(outer, load)) {
-          matrix_load_x4(a[load], input + (load * 9 + 1 - outer) * kPixelPitch);
+          matrix_load_x4(a[load], input + (load * kRowPitch + 1 - outer) * kPixelPitch);
         }
       }
       #pragma unroll
@@ -478,7 +471,7 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
           const uint2 words = *reinterpret_cast<const uint2*>(of_tap);
           const unsigned int b[2] = {words.x, words.y};
           #pragma unroll
-          for (int tile = 0; tile < 2; ++tile) {
+          for (int tile = 0; tile < 4; ++tile) {
             multiply_add(acc[tile][phase][0], a[tile + 1 - inner], b);
           }
         }
@@ -490,13 +483,9 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
 // The same of a k-block. Weights of the next k-block, where there is one, are copied step by step: copies all at once
 // would keep products waiting for what they load.
 __device__ __forceinline__ void multiply_k_block(Accumulators& acc, const unsigned char* input,
-                                                 const unsigned char* weights, unsigned char* next_to,
-                                                 const unsigned char* next_from, bool more) {
+                                                 const unsigned char* weights) {
   #pragma unroll
-  for (int k_step = 0; k_step < 4; ++k_step) {
-    if (more) {
-      stage_weights_2(next_to + k_step * 4608, next_from + k_step * 4608);
-    }
+  for (int k_step = 0; k_step < 2; ++k_step) {
     multiply_step(acc, input + k_step * 32, weights + k_step * 4608);
   }
 }
@@ -532,12 +521,12 @@ struct Stored {
 };
 
 __device__ __forceinline__ void find_stored(Stored& stored, const Tile& tile, int place, int lane) {
-  const int index = lane % 12;
+  const int index = lane % kChannelVectors;
   const bool any = lane < 24;
   const int column = (index % 3 + 1) * 4 - 3;  // of the warp's
   const int image = tile.image;
   const int m_y = tile.m_y + first_row(place) + index / 3;
-  const int first_x = (tile.m_x + first_column()) * 2 - 1;
+  const int first_x = (tile.m_x + first_column(place)) * 2 - 1;
   const int ox = first_x + column;
   const int oy = m_y * 2 - 1;
   const bool inside = any && ox >= 0 && ox < 32;
@@ -560,7 +549,7 @@ __device__ __forceinline__ void put_outputs(float* place, const Accumulators& ac
   #pragma unroll
   for (int half = 0; half < 2; ++half) {
     #pragma unroll
-    for (int first = 0; first < 2; ++first) {
+    for (int first = 0; first < 4; ++first) {
       const int row = rows_to(first, lane / 4 + half * 8);
       const int column = columns_to(lane / 4 + half * 8) * 2;
       #pragma unroll
@@ -582,25 +571,25 @@ __device__ __forceinline__ void put_outputs(float* place, const Accumulators& ac
 // are from there on.
 __device__ __forceinline__ void store_turn(float* __restrict__ y, const float* place, const Stored& stored,
                                            const Tile& tile, int first, int lane, int phase_h) {
-  const int index = lane % 12;
+  const int index = lane % kChannelVectors;
   const float* from = place + index / 3 * kOutputRowPitch + (index % 3 + 1) * 4;
   const int oy = stored.row[0] + phase_h;
   if (oy >= 0 && oy < 32) {
     #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int channel = i * 2 + lane / 12;
+    for (int i = 0; i < 8; ++i) {
+      const int channel = i + lane / kChannelVectors;
       store_piece(y + stored.offset[0] + phase_h * 32 + static_cast<long long>(channel) * 16384,
                   from + channel * kChannelPitch);
     }
   }
   #pragma unroll
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 8; ++i) {
     const int index_2 = lane + 32 * i;
     const int single = index_2 % 4;
-    const int row = index_2 / 4 % 4;
-    const int channel = index_2 / 16;
+    const int row = index_2 / 4 % 8;
+    const int channel = index_2 / 32;
     const int element = single < 1 ? 3 + single : 15 + single;
-    const int ox = (tile.m_x + first_column()) * 2 - 1 + element - 3;
+    const int ox = (tile.m_x + first_column(first)) * 2 - 1 + element - 3;
     const int oy_2 = (tile.m_y + first_row(first) + row) * 2 + phase_h - 1;
     if (ox >= 0 && ox < 32 && oy_2 >= 0 && oy_2 < 32) {
       const long long plane = (static_cast<long long>(tile.image) * 16 + channel) * 16 + tile.plane;
@@ -666,11 +655,11 @@ __device__ __forceinline__ int depth_tap_from(int tap, int plane) {
 // any, and finds its places.
 __device__ __forceinline__ void next_depth_tap(Next& next, Places& places, int thread, int tiles, int next_tile) {
   const int index = next.index;
-  int plane = index / 9 % 16;
+  int plane = index / 3 % 16;
   next.tap = depth_tap_from(next.tap + 1, plane);
   while (next.tap == 3 && next.index < tiles) {
     next.index += next_tile;
-    plane = next.index / 9 % 16;
+    plane = next.index / 3 % 16;
     next.tap = depth_tap_from(0, plane);
   }
   next.plane = depth_reach(next.tap, plane) / 2;
@@ -684,29 +673,32 @@ __device__ __forceinline__ const float* from_plane(const float* x, int plane) {
   return x + static_cast<long long>(plane) * 256;
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_mma_gemm_forward_e1c225fa6c2e6376(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    convtgen_mma_gemm_forward_01e6d16f98f1a70d(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                const float* __restrict__ bias, float* __restrict__ y, int batch) {
-  const int tiles = batch * 144;
+  const int tiles = batch * 48;
 
   // The block's group, phase rows and output channels. Blocks that read the same input have adjacent indices.
   const int first_tile = blockIdx.x;
   const int next_tile = gridDim.x;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
+  unsigned char* stages = shared + kResidentBytes;
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
   const int thread = threadIdx.x;
   for (int i = thread; i < 16; i += kThreads) {
     biases[i] = bias[i];
   }
   __syncthreads();  // a tile without depth taps waits for nothing else
+  stage_weights(shared, packed);
 
   // The lane's pixel of its warp's first tile, and its weights.
   const int lane = thread % 32;
-  const int warp_m = thread / 32 % 2;
-  const int warp_n = thread / 64;
+  const int warp_m = thread / 32 % 4;
+  const int warp_n = thread / 128;
   const int place = warp_m * kWarpRows;
-  const int pixel = (first_row(place) + rows_to(0, lane % 16)) * 9 + (first_column() + columns_to(lane % 16));
+  const int pixel =
+      (first_row(place) + rows_to(0, lane % 16)) * kStagedColumns + (first_column(place) + columns_to(lane % 16));
   const int input_offset = pixel * kPixelPitch + lane / 16 * 16;
   const int weight_offset = warp_n * 256 + lane * 8;
 
@@ -719,11 +711,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   next_depth_tap(next, places, thread, tiles, next_tile);
   Words words;
   if (next.index < tiles) {
-    stage_weights(shared + kInputBytes, packed + next.tap * kKBlockWeightBytes);
     async_copy_commit();
     load_batch(words, from_plane(x, next.plane), places, 0, thread);
-    store_batch(shared, words, thread);
-    if (++next.k_block == 1) {
+    store_batch(stages, words, thread);
+    if (++next.k_block == 2) {
       next.k_block = 0;
       next_depth_tap(next, places, thread, tiles, next_tile);
     }
@@ -733,30 +724,31 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   #pragma unroll 1
   for (int index = first_tile; index < tiles; index += next_tile) {
     Accumulators acc = {};
-    const int plane = index / 9 % 16;
+    const int plane = index / 3 % 16;
     #pragma unroll 1
     for (int kd = depth_tap_from(0, plane); kd < 3; kd = depth_tap_from(kd + 1, plane)) {
-      const unsigned char* from = shared + stage * kStageBytes;
-      async_copy_wait(0);
-      __syncthreads();  // the stage has come, and all have read the one that is staged now
-      const int staged = stage == 0 ? 1 : stage - 1;
-      unsigned char* to = shared + staged * kStageBytes;
-      const bool more = next.index < tiles;
-      const unsigned char* next_weights = packed + (next.tap + next.k_block) * kKBlockWeightBytes;
-      if (more) {
-        load_batch(words, from_plane(x, next.plane), places, next.k_block * 32, thread);
-        if (++next.k_block == 1) {
-          next.k_block = 0;
-          next_depth_tap(next, places, thread, tiles, next_tile);
+      #pragma unroll 1
+      for (int k_block = 0; k_block < 2; ++k_block) {
+        const unsigned char* from = stages + stage * kStageBytes;
+        async_copy_wait(0);
+        __syncthreads();  // the stage has come, and all have read the one that is staged now
+        const int staged = stage == 0 ? 1 : stage - 1;
+        unsigned char* to = stages + staged * kStageBytes;
+        const bool more = next.index < tiles;
+        if (more) {
+          load_batch(words, from_plane(x, next.plane), places, next.k_block * 16, thread);
+          if (++next.k_block == 2) {
+            next.k_block = 0;
+            next_depth_tap(next, places, thread, tiles, next_tile);
+          }
         }
+        multiply_k_block(acc, from + input_offset, shared + (kd * 2 + k_block) * kKBlockWeightBytes + weight_offset);
+        async_copy_commit();
+        if (more) {
+          store_batch(to, words, thread);
+        }
+        stage = stage + 1 == 2 ? 0 : stage + 1;
       }
-      multiply_k_block(acc, from + input_offset, from + kInputBytes + weight_offset, to + kInputBytes, next_weights,
-                       more);
-      async_copy_commit();
-      if (more) {
-        store_batch(to, words, thread);
-      }
-      stage = stage + 1 == 2 ? 0 : stage + 1;
     }
     const Tile tile = square_tile(index);
     store_tiles(acc, y, reinterpret_cast<float*>(shared + kOutputOffset + thread / 32 * kWarpOutputBytes), biases, tile,
@@ -764,6 +756,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   }
 }
 
-}  // namespace convtgen_mma_gemm_forward_e1c225fa6c2e6376_source
-using convtgen_mma_gemm_forward_e1c225fa6c2e6376_source::convtgen_mma_gemm_forward_e1c225fa6c2e6376_pack;
-using convtgen_mma_gemm_forward_e1c225fa6c2e6376_source::convtgen_mma_gemm_forward_e1c225fa6c2e6376;
+}  // namespace convtgen_mma_gemm_forward_01e6d16f98f1a70d_source
+using convtgen_mma_gemm_forward_01e6d16f98f1a70d_source::convtgen_mma_gemm_forward_01e6d16f98f1a70d_pack;
+using convtgen_mma_gemm_forward_01e6d16f98f1a70d_source::convtgen_mma_gemm_forward_01e6d16f98f1a70d;

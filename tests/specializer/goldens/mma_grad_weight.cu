@@ -14,20 +14,20 @@
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 14155776 bytes, sums of slices of the positions
 //   region partial_bias: 55296 bytes, sums of slices of grad_y's positions
-//   kernel convtgen_mma_grad_weight_grad_weight_c412782213d4a672
+//   kernel convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
 //     grid 108; block 512; shared 149568
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 149568)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 149568)
-//   kernel convtgen_mma_grad_weight_grad_weight_c412782213d4a672_channels
+//   kernel convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
 //     grid 432; block 256; shared 8192
-//   kernel convtgen_mma_grad_weight_grad_weight_c412782213d4a672_add
+//   kernel convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 513; block 256; shared 0
 
-namespace convtgen_mma_grad_weight_grad_weight_c412782213d4a672_source {
+namespace convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_source {
 
 // ---- Device primitives ----
 
@@ -616,7 +616,7 @@ __device__ __forceinline__ void sum_vectors(float (&totals)[8], const unsigned s
 
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
-    convtgen_mma_grad_weight_grad_weight_c412782213d4a672_channels(const unsigned short* __restrict__ grad_y,
+    convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_channels(const unsigned short* __restrict__ grad_y,
                                                                    float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / 2;
@@ -670,7 +670,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_grad_weight_grad_weight_c412782213d4a672_add(const float* __restrict__ partial,
+    convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_add(const float* __restrict__ partial,
                                                               const float* __restrict__ partial_bias,
                                                               unsigned short* __restrict__ grad_weight,
                                                               unsigned short* __restrict__ grad_bias) {
@@ -688,7 +688,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_grad_weight_grad_weight_c412782213d4a672(const unsigned short* __restrict__ x,
+    convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54(const unsigned short* __restrict__ x,
                                                           const unsigned short* __restrict__ grad_y,
                                                           float* __restrict__ partial, int batch) {
   const long long row_tiles = (static_cast<long long>(batch) * 16 + 3) / 4;
@@ -769,7 +769,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   store_block(acc[0], results, target, partial, warp_in, warp_out, thread);
 }
 
-}  // namespace convtgen_mma_grad_weight_grad_weight_c412782213d4a672_source
-using convtgen_mma_grad_weight_grad_weight_c412782213d4a672_source::convtgen_mma_grad_weight_grad_weight_c412782213d4a672_channels;
-using convtgen_mma_grad_weight_grad_weight_c412782213d4a672_source::convtgen_mma_grad_weight_grad_weight_c412782213d4a672_add;
-using convtgen_mma_grad_weight_grad_weight_c412782213d4a672_source::convtgen_mma_grad_weight_grad_weight_c412782213d4a672;
+}  // namespace convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_source
+using convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_source::convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_channels;
+using convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_source::convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_add;
+using convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_source::convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54;

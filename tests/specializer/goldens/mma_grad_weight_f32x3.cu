@@ -12,20 +12,20 @@
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 3981312 bytes, sums of slices of the positions
 //   region maxima: 3328 bytes, the largest magnitudes of channels, by slices of the positions
-//   kernel convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_scan
+//   kernel convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_scan
 //     arguments const float* x, const float* grad_y, float* maxima, int batch
 //     grid 832; block 256; shared 32
-//   kernel convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837
+//   kernel convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8
 //     arguments const float* x, const float* grad_y, float* partial, const float* maxima, int batch
 //     grid 108; block 256; shared 153664
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 153664)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 153664)
-//   kernel convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_add
+//   kernel convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_add
 //     arguments const float* partial, float* grad_weight
 //     grid 108; block 256; shared 0
 
-namespace convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_source {
+namespace convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_source {
 
 // ---- Device primitives ----
 
@@ -668,7 +668,7 @@ __device__ __forceinline__ float4 scan_slice(const float* __restrict__ from, int
 
 // (slice, channel): the largest finite magnitude in one slice of a channel of x, then of grad_y.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_scan(const float* __restrict__ x,
+    convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_scan(const float* __restrict__ x,
                                                                const float* __restrict__ grad_y,
                                                                float* __restrict__ maxima, int batch) {
   const int thread = threadIdx.x;
@@ -806,7 +806,7 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_add(const float* __restrict__ partial,
+    convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_add(const float* __restrict__ partial,
                                                               float* __restrict__ grad_weight) {
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (i < 27648) {
@@ -820,7 +820,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837(const float* __restrict__ x, const float* __restrict__ grad_y,
+    convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8(const float* __restrict__ x, const float* __restrict__ grad_y,
                                                           float* __restrict__ partial, const float* __restrict__ maxima,
                                                           int batch) {
   const int planes = batch * 16;
@@ -914,7 +914,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   store_block(sums, results, target, kd, partial, warp_in, warp_out, thread);
 }
 
-}  // namespace convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_source
-using convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_source::convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_scan;
-using convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_source::convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_add;
-using convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837_source::convtgen_mma_grad_weight_grad_weight_dcb0c4f54c7ec837;
+}  // namespace convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_source
+using convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_source::convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_scan;
+using convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_source::convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_add;
+using convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_source::convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8;

@@ -11,17 +11,17 @@
 //     shape (N 8, H 512, W 512, Cout 64), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 2359296 bytes, sums of slices of the positions
-//   kernel convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb
+//   kernel convtgen_mma_grad_weight_grad_weight_883f9a36312c5f27
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
 //     grid 72; block 256; shared 54272
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 54272)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 54272)
-//   kernel convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_add
+//   kernel convtgen_mma_grad_weight_grad_weight_883f9a36312c5f27_add
 //     arguments const float* partial, unsigned short* grad_weight
 //     grid 128; block 256; shared 0
 
-namespace convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_source {
+namespace convtgen_mma_grad_weight_grad_weight_883f9a36312c5f27_source {
 
 // ---- Device primitives ----
 
@@ -523,7 +523,7 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_add(const float* __restrict__ partial,
+    convtgen_mma_grad_weight_grad_weight_883f9a36312c5f27_add(const float* __restrict__ partial,
                                                               unsigned short* __restrict__ grad_weight) {
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (i < 32768) {
@@ -537,7 +537,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb(const unsigned short* __restrict__ x,
+    convtgen_mma_grad_weight_grad_weight_883f9a36312c5f27(const unsigned short* __restrict__ x,
                                                           const unsigned short* __restrict__ grad_y,
                                                           float* __restrict__ partial, int batch) {
   const long long row_tiles = (static_cast<long long>(batch) * 256 + 7) / 8;
@@ -616,6 +616,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   store_block(acc[0], results, target, partial, warp_in, warp_k, thread);
 }
 
-}  // namespace convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_source
-using convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_source::convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_add;
-using convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb_source::convtgen_mma_grad_weight_grad_weight_dc88c52166ac7aeb;
+}  // namespace convtgen_mma_grad_weight_grad_weight_883f9a36312c5f27_source
+using convtgen_mma_grad_weight_grad_weight_883f9a36312c5f27_source::convtgen_mma_grad_weight_grad_weight_883f9a36312c5f27_add;
+using convtgen_mma_grad_weight_grad_weight_883f9a36312c5f27_source::convtgen_mma_grad_weight_grad_weight_883f9a36312c5f27;
