@@ -362,7 +362,8 @@ struct Found {
   /// Whether stages of it fit, with sums of grad_y or without them: then another kernel reads it once more.
   bool add(const Facts& f, Block& tile) {
     const auto bias_bytes = static_cast<double>(f.shape.output_elements * f.bytes);
-    const bool fits = keep(f, tile, f.layer.bias ? bias_bytes / f.target.bytes_per_second + f.target.launch_seconds : 0);
+    const bool fits =
+        keep(f, tile, f.layer.bias ? bias_bytes / f.target.bytes_per_second + f.target.launch_seconds : 0);
     if (fits && can_sum_bias(f, tile)) {
       Block sums(tile);
       sums.sums_bias = true;
