@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "e0bff0dc5d65c29ed78dcf11b7fa51a1c8dd95d9d0625ad61378104934f9d906")
+  (digest "3b316b176cd70909866865143459b663f6aa4c3faf7f8253f655907181b6e3af")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1959,111 +1959,117 @@
     (if @36 (> count 0)
       (then
         (do @37 (= next (call tile_at first_tile row_tiles in_h)))
-        (do @38 (= image (. next image)))
-        (do @39 (call find_pixels (+ shared kTableOffset) source next kd thread planes in_d in_h in_w out_d out_h out_w))
-        (do @40 (call move_on next row_tiles in_h))))
-    (declare @42 (pointer float) scales (reinterpret_cast (pointer float) (+ shared kScalesOffset)))
-    (if_constexpr @43 kSplit
+        (if @38 (! kDeep)
+          (then
+            (do @39 (= image (. next image)))))
+        (do @41 (call find_pixels (+ shared kTableOffset) source next kd thread planes in_d in_h in_w out_d out_h out_w))
+        (do @42 (call move_on next row_tiles in_h))))
+    (declare @44 (pointer float) scales (reinterpret_cast (pointer float) (+ shared kScalesOffset)))
+    (if_constexpr @45 kSplit
       (then
-        (do @44 (call find_scales scales maxima (+ (* (. target group) kGroupIn) (. target first_in)) (- kGroupIn (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- kGroupOut (. target first_out)) thread))))
-    (declare @47 int issued 0)
-    (declare @48 Words words)
-    (declare @49 BiasSums bias_sums (init))
-    (comment @50 "The first stages. What goes through registers comes as a whole.")
-    (for @52 (pragma "unroll 1") none (< issued (- P::stages 1)) (++ issued)
-      (do @53 (call __syncthreads)
+        (do @46 (call find_scales scales maxima (+ (* (. target group) kGroupIn) (. target first_in)) (- kGroupIn (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- kGroupOut (. target first_out)) thread))))
+    (declare @49 int issued 0)
+    (declare @50 Words words)
+    (declare @51 BiasSums bias_sums (init))
+    (comment @52 "The first stages. What goes through registers comes as a whole.")
+    (for @54 (pragma "unroll 1") none (< issued (- P::stages 1)) (++ issued)
+      (do @55 (call __syncthreads)
         (trail "the stage's pixels have been found"))
-      (if @54 (< issued count)
+      (if @56 (< issued count)
         (then
-          (declare @55 (pointer "unsigned char") to (+ shared (* issued kStageBytes)))
-          (if @56 (> P::copy_bytes 0)
+          (declare @57 (pointer "unsigned char") to (+ shared (* issued kStageBytes)))
+          (if @58 (> P::copy_bytes 0)
             (then
-              (for @58 (pragma "unroll 1") (declare @58 int part 0) (< part kCopyBatches) (++ part)
-                (do @59 (call copy_batch to source image (call table_of shared issued) part thread in_h in_w out_h out_w)))))
-          (if @62 kLoads
+              (for @60 (pragma "unroll 1") (declare @60 int part 0) (< part kCopyBatches) (++ part)
+                (do @61 (call copy_batch to source image (call table_of shared issued) part thread in_h in_w out_h out_w)))))
+          (if @64 kLoads
             (then
-              (for @64 (pragma "unroll 1") (declare @64 int part 0) (< part kLoadBatches) (++ part)
-                (do @65 (call load_batch words source image (call table_of shared issued) part thread in_d in_h in_w out_d out_h out_w))
-                (do @67 (call store_batch to words scales bias_sums (call table_of shared issued) part thread)))))
-          (if @70 (< (+ issued 1) count)
+              (for @66 (pragma "unroll 1") (declare @66 int part 0) (< part kLoadBatches) (++ part)
+                (do @67 (call load_batch words source image (call table_of shared issued) part thread in_d in_h in_w out_d out_h out_w))
+                (do @69 (call store_batch to words scales bias_sums (call table_of shared issued) part thread)))))
+          (if @72 (< (+ issued 1) count)
             (then
-              (do @71 (= image (. next image)))
-              (do @72 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w))
-              (do @74 (call move_on next row_tiles in_h))))))
-      (if @77 (> P::copy_bytes 0)
+              (if @73 (! kDeep)
+                (then
+                  (do @74 (= image (. next image)))))
+              (do @76 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w))
+              (do @78 (call move_on next row_tiles in_h))))))
+      (if @81 (> P::copy_bytes 0)
         (then
-          (do @78 (call async_copy_commit)))))
-    (blank @52)
-    (declare @82 Accumulators acc (init))
-    (declare @83 PartAccumulators sums (init)
+          (do @82 (call async_copy_commit)))))
+    (blank @54)
+    (declare @86 Accumulators acc (init))
+    (declare @87 PartAccumulators sums (init)
       (trail "fp32 totals of values that are split"))
-    (declare @84 int stage 0)
-    (for @86 (pragma "unroll 1") (declare @86 int consumed 0) (< consumed count) (++ consumed)
-      (declare @87 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
-      (declare @88 (pointer "unsigned char") to (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
-      (if @89 (> P::copy_bytes 0)
+    (declare @88 int stage 0)
+    (for @90 (pragma "unroll 1") (declare @90 int consumed 0) (< consumed count) (++ consumed)
+      (declare @91 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
+      (declare @92 (pointer "unsigned char") to (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
+      (if @93 (> P::copy_bytes 0)
         (then
-          (do @90 (call async_copy_wait (- P::stages 2)))
-          (if @91 (== P::type kWgmmaTf32)
+          (do @94 (call async_copy_wait (- P::stages 2)))
+          (if @95 (== P::type kWgmmaTf32)
             (then
-              (do @92 (call round_stage (+ shared (* stage kStageBytes)) thread))))))
-      (comment @95 "The stage has come, all have read the one that is brought now, and its pixels have been found.")
-      (do @96 (call __syncthreads))
-      (declare @97 (const bool) more (< issued count))
-      (for @99 (pragma "unroll 1") (declare @99 int strip 0) (< strip kOwnStrips) (++ strip)
-        (if @100 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (< strip kLoadBatches)))
+              (do @96 (call round_stage (+ shared (* stage kStageBytes)) thread))))))
+      (comment @99 "The stage has come, all have read the one that is brought now, and its pixels have been found.")
+      (do @100 (call __syncthreads))
+      (declare @101 (const bool) more (< issued count))
+      (for @103 (pragma "unroll 1") (declare @103 int strip 0) (< strip kOwnStrips) (++ strip)
+        (if @104 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (< strip kLoadBatches)))
           (then
-            (do @101 (call load_batch words source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
-        (if @104 (&& (&& (&& (> P::copy_bytes 0) (! kCopiesLast)) more) (< strip kCopyBatches))
-          (then
-            (do @105 (call copy_batch to source image (call table_of shared issued) strip thread in_h in_w out_h out_w))))
-        (do @107 (call multiply_strip acc from places (+ (* strip P::warps_k) warp_k)))
-        (if @108 (&& kCopiesLast more)
+            (do @105 (call load_batch words source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
+        (if @108 (&& (&& (&& (> P::copy_bytes 0) (! kCopiesLast)) more) (< strip kCopyBatches))
           (then
             (do @109 (call copy_batch to source image (call table_of shared issued) strip thread in_h in_w out_h out_w))))
-        (comment @111 "Beside copies what was loaded before the first strip is written after the last one.")
-        (if @112 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (== strip (- kOwnStrips 1))))
+        (do @111 (call multiply_strip acc from places (+ (* strip P::warps_k) warp_k)))
+        (if @112 (&& kCopiesLast more)
           (then
-            (do @113 (call store_batch to words scales bias_sums (call table_of shared issued) (? (== P::copy_bytes 0) strip 0) thread))))
-        (comment @115 "Warps find pixels after different strips, so that others multiply meanwhile.")
-        (if @116 (&& (< (+ issued 1) count) (== strip (% warp kOwnStrips)))
+            (do @113 (call copy_batch to source image (call table_of shared issued) strip thread in_h in_w out_h out_w))))
+        (comment @115 "Beside copies what was loaded before the first strip is written after the last one.")
+        (if @116 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (== strip (- kOwnStrips 1))))
           (then
-            (do @117 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w)))))
-      (if @121 (> P::copy_bytes 0)
+            (do @117 (call store_batch to words scales bias_sums (call table_of shared issued) (? (== P::copy_bytes 0) strip 0) thread))))
+        (comment @119 "Warps find pixels after different strips, so that others multiply meanwhile.")
+        (if @120 (&& (< (+ issued 1) count) (== strip (% warp kOwnStrips)))
+          (then
+            (do @121 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w)))))
+      (if @125 (> P::copy_bytes 0)
         (then
-          (do @122 (call async_copy_commit))))
-      (if @124 more
+          (do @126 (call async_copy_commit))))
+      (if @128 more
         (then
-          (do @125 (= image (. next image)))
-          (do @126 (call move_on next row_tiles in_h))
-          (do @127 (++ issued))))
-      (do @129 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
-      (if_constexpr @130 kSplit
-        (then
-          (if @131 (== (% (+ consumed 1) kPromoteStages) 0)
+          (if @129 (! kDeep)
             (then
-              (do @132 (call promote_high sums (at acc 0)))
-              (if @133 (== (% (+ consumed 1) (* kPromoteLow kPromoteStages)) 0)
+              (do @130 (= image (. next image)))))
+          (do @132 (call move_on next row_tiles in_h))
+          (do @133 (++ issued))))
+      (do @135 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
+      (if_constexpr @136 kSplit
+        (then
+          (if @137 (== (% (+ consumed 1) kPromoteStages) 0)
+            (then
+              (do @138 (call promote_high sums (at acc 0)))
+              (if @139 (== (% (+ consumed 1) (* kPromoteLow kPromoteStages)) 0)
                 (then
-                  (do @134 (call promote_low sums (at acc (- kParts 1)))))))))
+                  (do @140 (call promote_low sums (at acc (- kParts 1)))))))))
         (else
-          (if_constexpr @137 (> P::promote_stages 0)
+          (if_constexpr @143 (> P::promote_stages 0)
             (then
-              (if @138 (== (% (+ consumed 1) P::promote_stages) 0)
+              (if @144 (== (% (+ consumed 1) P::promote_stages) 0)
                 (then
-                  (do @139 (call promote (at acc 0) own_totals (< consumed P::promote_stages))))))))))
-    (declare @143 (pointer float) results (reinterpret_cast (pointer float) shared))
-    (if_constexpr @144 kSplit
+                  (do @145 (call promote (at acc 0) own_totals (< consumed P::promote_stages))))))))))
+    (declare @149 (pointer float) results (reinterpret_cast (pointer float) shared))
+    (if_constexpr @150 kSplit
       (then
-        (do @145 (call promote_high sums (at acc 0)))
-        (do @146 (call promote_low sums (at acc (- kParts 1))))
-        (do @147 (call unscale sums scales warp_in warp_out lane))
-        (do @148 (call store_block sums results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread)))
+        (do @151 (call promote_high sums (at acc 0)))
+        (do @152 (call promote_low sums (at acc (- kParts 1))))
+        (do @153 (call unscale sums scales warp_in warp_out lane))
+        (do @154 (call store_block sums results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread)))
       (else
-        (if @150 (&& (> P::promote_stages 0) (>= count P::promote_stages))
+        (if @156 (&& (> P::promote_stages 0) (>= count P::promote_stages))
           (then
-            (do @151 (call add_totals (at acc 0) own_totals))))
-        (do @153 (call store_block (at acc 0) results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread))))
-    (if_constexpr @155 P::sums_bias
+            (do @157 (call add_totals (at acc 0) own_totals))))
+        (do @159 (call store_block (at acc 0) results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread))))
+    (if_constexpr @161 P::sums_bias
       (then
-        (do @156 (call store_bias bias_sums results target kd partial_bias thread))))))
+        (do @162 (call store_bias bias_sums results target kd partial_bias thread))))))

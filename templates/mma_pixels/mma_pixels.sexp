@@ -1,5 +1,5 @@
 (program mma_pixels
-  (digest "771b7fa94af52c879db956322626422bdbd931a69a9af2e0acc0a4fbdc509967")
+  (digest "cfcd5f42d40053253ff095f72f7ef45bcfe8e83dc16f35ed7582159647b354c1")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -1043,7 +1043,7 @@
   (file "mma_pixels.cu")
   (section @45 "Positions")
   (record @48 PhaseAxis
-    (comment "An axis of a phase: its first output, its taps, of which the first is `first`, and where that one reads.")
+    (comment "An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.")
     (field int phase)
     (field int taps)
     (field int first)
