@@ -69,16 +69,15 @@ __device__ __forceinline__ float element_of(const unsigned int (&words)[4], int 
 }
 
 // Reads a window: zeros where the row ends. `row` is its first element, `first` the window's, which lies before the row
-// where it is negative, and `end` is behind the row's last.
-__device__ __forceinline__ void load_window(float (&window)[16], const float* __restrict__ row, int first) {
+// where it is negative, and `end` is behind the row's last; 0 for a row that is not there.
+__device__ __forceinline__ void load_window(float (&window)[16], const float* __restrict__ row, int first, int end) {
   #pragma unroll
   for (int v = 0; v < 4; ++v) {
     const int at = first + v * 4;
-    uint4 elements = make_uint4(0, 0, 0, 0);
-    if (at >= 0 && at < 512) {
-      elements = load_constant_16(row + at);
-    }
-    const unsigned int words[4] = {elements.x, elements.y, elements.z, elements.w};
+    const bool is_inside = at >= 0 && at < end;
+    const uint4 elements = load_constant_16(row + (is_inside ? at : 0));
+    const unsigned int words[4] = {is_inside ? elements.x : 0, is_inside ? elements.y : 0, is_inside ? elements.z : 0,
+                                   is_inside ? elements.w : 0};
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       window[v * 4 + k] = element_of(words, k);
@@ -180,12 +179,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   Accumulators acc = {};
   stage_weights(weights, weight, first_slot);
   __syncthreads();  // the weights are staged
-  #pragma unroll 2
-  for (int kh = 0; kh < 16; ++kh) {
-    const int oy = iy * 8 + (kh - 4);
-    if (works && oy >= 0 && oy < 512) {
+  if (works) {
+    #pragma unroll 2
+    for (int kh = 0; kh < 16; ++kh) {
+      const int oy = iy * 8 + (kh - 4);
+      const bool is_there = oy >= 0 && oy < 512;
+      const float* row = y_group + (is_there ? oy * 512 : 0);
       float window[16];
-      load_window(window, y_group + oy * 512, first_column);
+      load_window(window, row, first_column, is_there ? 512 : 0);
       multiply_add(acc, window, weights + weight_place_2(worker.slot, kh));
     }
   }

@@ -97,16 +97,16 @@ __device__ __forceinline__ float element_of(const unsigned int (&words)[4], int 
 }
 
 // Reads a window: zeros where the row ends. `row` is its first element, `first` the window's, which lies before the row
-// where it is negative, and `end` is behind the row's last.
-__device__ __forceinline__ void load_window(float (&window)[64], const unsigned short* __restrict__ row, int first) {
+// where it is negative, and `end` is behind the row's last; 0 for a row that is not there.
+__device__ __forceinline__ void load_window(float (&window)[64], const unsigned short* __restrict__ row, int first,
+                                            int end) {
   #pragma unroll
   for (int v = 0; v < 8; ++v) {
     const int at = first + v * 8;
-    uint4 elements = make_uint4(0, 0, 0, 0);
-    if (at >= 0 && at < 192) {
-      elements = load_constant_16(row + at);
-    }
-    const unsigned int words[4] = {elements.x, elements.y, elements.z, elements.w};
+    const bool is_inside = at >= 0 && at < end;
+    const uint4 elements = load_constant_16(row + (is_inside ? at : 0));
+    const unsigned int words[4] = {is_inside ? elements.x : 0, is_inside ? elements.y : 0, is_inside ? elements.z : 0,
+                                   is_inside ? elements.w : 0};
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
       window[v * 8 + k] = element_of(words, k);
@@ -119,13 +119,13 @@ __device__ __forceinline__ void load_window(float (&window)[64], const unsigned 
 // One thread's x: its channels at its columns.
 using Inputs = float[8][8];
 
-// Reads x: zeros where the row or the group ends. `x` is the slot's first channel at the thread's first column; what is
-// inside are so many channels and columns.
+// Reads x: zeros where the row or the group ends, for which the first element is read. `x` is the slot's first channel
+// at the thread's first column; what is inside are so many channels and columns.
 __device__ __forceinline__ void load_inputs(Inputs& inputs, const unsigned short* __restrict__ x) {
   #pragma unroll
   for (int other = 0; other < 8; ++other) {
-    uint4 elements = make_uint4(0, 0, 0, 0);
-    elements = load_constant_16(x + other * 64);
+    const int place = other * 64;
+    const uint4 elements = load_constant_16(x + place);
     const unsigned int words[4] = {elements.x, elements.y, elements.z, elements.w};
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
@@ -357,11 +357,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const unsigned short* y_plane = y_channel + image * 12288;
       const int first_column = (ix * 2 - 1 + made.first_kw) * 3 - 5;
       const int oy = iy * 2 + (made.first_kh - 1);
-      if (oy >= 0 && oy < 64) {
-        float window[64];
-        load_window(window, y_plane + oy * 192, first_column);
-        multiply_add(acc[0], inputs, window);
-      }
+      const bool is_there = oy >= 0 && oy < 64;
+      float window[64];
+      load_window(window, y_plane + (is_there ? oy * 192 : 0), first_column, is_there ? 192 : 0);
+      multiply_add(acc[0], inputs, window);
     }
     if (++tile_x == 1) {
       tile_x = 0;

@@ -76,16 +76,15 @@ __device__ __forceinline__ float element_of(const unsigned int (&words)[4], int 
 }
 
 // Reads a window: zeros where the row ends. `row` is its first element, `first` the window's, which lies before the row
-// where it is negative, and `end` is behind the row's last.
-__device__ __forceinline__ void load_window(float (&window)[16], const float* __restrict__ row, int first) {
+// where it is negative, and `end` is behind the row's last; 0 for a row that is not there.
+__device__ __forceinline__ void load_window(float (&window)[16], const float* __restrict__ row, int first, int end) {
   #pragma unroll
   for (int v = 0; v < 4; ++v) {
     const int at = first + v * 4;
-    uint4 elements = make_uint4(0, 0, 0, 0);
-    if (at >= 0 && at < 512) {
-      elements = load_constant_16(row + at);
-    }
-    const unsigned int words[4] = {elements.x, elements.y, elements.z, elements.w};
+    const bool is_inside = at >= 0 && at < end;
+    const uint4 elements = load_constant_16(row + (is_inside ? at : 0));
+    const unsigned int words[4] = {is_inside ? elements.x : 0, is_inside ? elements.y : 0, is_inside ? elements.z : 0,
+                                   is_inside ? elements.w : 0};
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       window[v * 4 + k] = element_of(words, k);
@@ -98,8 +97,8 @@ __device__ __forceinline__ void load_window(float (&window)[16], const float* __
 // One thread's x: its channels at its columns.
 using Inputs = float[1][1];
 
-// Reads x: zeros where the row or the group ends. `x` is the slot's first channel at the thread's first column; what is
-// inside are so many channels and columns.
+// Reads x: zeros where the row or the group ends, for which the first element is read. `x` is the slot's first channel
+// at the thread's first column; what is inside are so many channels and columns.
 __device__ __forceinline__ void load_inputs(Inputs& inputs, const float* __restrict__ x) {
   const float value = x[0];
   inputs[0][0] = value;
@@ -221,11 +220,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
       const float* y_plane = y_channel + image * 5505024;
       const int first_column = ix * 8 - 4 + made.first_kw;
       const int oy = iy * 8 + (made.first_kh - 4);
-      if (oy >= 0 && oy < 512) {
-        float window[16];
-        load_window(window, y_plane + oy * 512, first_column);
-        multiply_add(acc[0], inputs, window);
-      }
+      const bool is_there = oy >= 0 && oy < 512;
+      float window[16];
+      load_window(window, y_plane + (is_there ? oy * 512 : 0), first_column, is_there ? 512 : 0);
+      multiply_add(acc[0], inputs, window);
     }
     if (++tile_x == 2) {
       tile_x = 0;
