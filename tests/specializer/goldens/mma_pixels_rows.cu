@@ -251,7 +251,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 // ---- Positions ----
 
-// An axis of a phase: its first output, its taps, of which the first is `first`, and where that one reads.
+// An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
 struct PhaseAxis {
   int phase;
   int taps;
