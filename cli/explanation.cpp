@@ -73,7 +73,8 @@ std::string prediction_text(const Explanation& explanation) {
   }
   std::string text = seconds_text(*explanation.predicted_seconds);
   if (explanation.call && explanation.call->cost.floor_seconds > 0) {
-    text += fmt::format(", {:.3g} times the floor", *explanation.predicted_seconds / explanation.call->cost.floor_seconds);
+    text +=
+        fmt::format(", {:.3g} times the floor", *explanation.predicted_seconds / explanation.call->cost.floor_seconds);
   }
   return text;
 }
@@ -82,12 +83,13 @@ std::string prediction_text(const Explanation& explanation) {
 Rows plan_rows(const Explanation& explanation) {
   const Problem& problem = explanation.planned.problem;
   const Plan& plan = explanation.planned.plan;
-  Rows rows = {{"layer", "", canonical_form(problem.layer)},
-               {"template", "", fmt::format("{}, {}, for {}", plan.template_name, name_of(problem.direction),
-                                            problem.target.architecture)},
-               {"tile", "", plan.summary},
-               {"why", "", plan.reason},
-               {"record", "", explanation.record}};
+  Rows rows = {
+      {"layer", "", canonical_form(problem.layer)},
+      {"template", "",
+       fmt::format("{}, {}, for {}", plan.template_name, name_of(problem.direction), problem.target.architecture)},
+      {"tile", "", plan.summary},
+      {"why", "", plan.reason},
+      {"record", "", explanation.record}};
   for (const PassedOver& passed : explanation.planned.passed_over) {
     rows.push_back({"passed over", passed.description, fmt::format("{}: {}", passed.description, passed.reason)});
   }
@@ -139,7 +141,8 @@ Rows kernel_rows(const Explanation& explanation) {
   if (!explanation.registers.empty()) {
     rows.push_back({"registers", "", explanation.registers});
   }
-  rows.push_back({"shared", "", fmt::format("{} a block", bytes_text(static_cast<double>(source.main().shared_bytes)))});
+  rows.push_back(
+      {"shared", "", fmt::format("{} a block", bytes_text(static_cast<double>(source.main().shared_bytes)))});
   for (const Region& region : source.recipe.regions) {
     rows.push_back({"workspace", region.what, fmt::format("{} for {}", amount_text(region.bytes), region.what)});
   }
@@ -208,7 +211,8 @@ void print_difference(const Explanation& first, const Explanation& second, const
   fmt::print("{}\n", bold(stdout, fmt::format("- {}, + {}", name_in_full(first), name_in_full(second))));
   const Rows before = rows_of(first), after = rows_of(second);
   const auto is_in = [](const Rows& rows, const Row& row) {
-    return std::ranges::any_of(rows, [&](const Row& other) { return other.word == row.word && other.text == row.text; });
+    return std::ranges::any_of(rows,
+                               [&](const Row& other) { return other.word == row.word && other.text == row.text; });
   };
   bool differs = false;
   std::string printed;
@@ -220,8 +224,8 @@ void print_difference(const Explanation& first, const Explanation& second, const
   // In the order of the first; a row of the second stands at the row of the first that it takes the place of.
   Rows left = after;
   for (const Row& row : before) {
-    const auto same = std::ranges::find_if(
-        left, [&](const Row& other) { return other.word == row.word && other.key == row.key; });
+    const auto same =
+        std::ranges::find_if(left, [&](const Row& other) { return other.word == row.word && other.key == row.key; });
     if (!is_in(after, row)) {
       print('-', row);
     }

@@ -125,7 +125,7 @@ TEST_P(TensorCoreSource, PacksAllWeightsIntoWhatThePlanSays) {
   EXPECT_FALSE(std::ranges::any_of(source.main().parameters, [](const auto& each) { return each.name == "weight"; }));
 }
 
-// What is emitted for the layers that are measured: the first plan of each template. A run takes a fifth of each mode's.
+// What is emitted for the layers that are measured: the first plan of each template. A run takes a fifth of them.
 class SourceLength : public ::testing::TestWithParam<std::tuple<Direction, std::pair<Dtype, Compute>>> {};
 
 TEST_P(SourceLength, OfTheBenchmarksLayersHasItsBound) {
