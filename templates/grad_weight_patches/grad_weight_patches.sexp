@@ -1,5 +1,5 @@
 (program grad_weight_patches
-  (digest "cc9e7f8e416697d21364dd88bb8ac4401b9445a435f17f2a4cf3fa8945515bad")
+  (digest "9961cc9c3c40c7cd6fa7b4ed1e2f874446569d1375e796b9e4a964306da074bd")
   (parameter int kernel_d 1)
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
@@ -429,7 +429,7 @@
   (static_assert @54 (&& (&& (== P::kernel_d P::stride_d) (== P::kernel_h P::stride_h)) (== P::kernel_w P::stride_w)) "an output has one tap")
   (static_assert @56 (&& (== (% P::in_channels 8) 0) (== (% P::out_channels 8) 0)) "pixels are whole 16-byte vectors")
   (static_assert @57 (== (% P::block_in 16) 0) "a box has a swizzle")
-  (static_assert @58 (> kSumLanes 0) "a thread sums up one vector")
+  (static_assert @58 (|| (! P::has_bias) (> kSumLanes 0)) "a thread sums up one vector")
   (static_assert @59 (>= kStoredColumns 8) "the results of eight input channels fit the stages")
   (static_assert @60 (|| (== P::kernel_d 1) (&& (! P::flat) (== (% P::kernel_h P::taps_h) 0))) "a plane's taps are a block's")
   (file "device/ring.h")

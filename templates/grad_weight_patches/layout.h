@@ -55,6 +55,6 @@ static_assert(P::kernel_d == P::stride_d && P::kernel_h == P::stride_h && P::ker
               "an output has one tap");
 static_assert(P::in_channels % 8 == 0 && P::out_channels % 8 == 0, "pixels are whole 16-byte vectors");
 static_assert(P::block_in % 16 == 0, "a box has a swizzle");
-static_assert(kSumLanes > 0, "a thread sums up one vector");
+static_assert(!P::has_bias || kSumLanes > 0, "a thread sums up one vector");
 static_assert(kStoredColumns >= 8, "the results of eight input channels fit the stages");
 static_assert(P::kernel_d == 1 || (!P::flat && P::kernel_h % P::taps_h == 0), "a plane's taps are a block's");

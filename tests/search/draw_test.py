@@ -107,7 +107,7 @@ class DrawTest(unittest.TestCase):
 
     @unittest.skipUnless("CONVTGEN_TOOL" in os.environ, "CONVTGEN_TOOL names no convtgen")
     def test_the_tool_tells_which_template_serves_a_case(self):
-        other = Case.of("conv_transpose2d 8 -> 4; kernel 2x2; input 1x4x4; dtype f64; layout nchw; bias; directions "
+        other = Case.of("conv_transpose2d 8 -> 12; kernel 2x2; input 1x4x4; dtype f64; layout nchw; bias; directions "
                         "grad_weight | 1x4x4")
         forward = Case.of("conv_transpose1d 8 -> 4; kernel 2; input ?x?; dtype f64; layout nchw | 1x1x4")
         self.assertEqual(templates_of(os.environ["CONVTGEN_TOOL"], [ODD, other, forward]),

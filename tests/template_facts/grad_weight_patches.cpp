@@ -37,8 +37,8 @@ TemplateFacts facts_of_grad_weight_patches() {
                    "32 input and 20 output channels; tensor copies want whole 16 bytes, multiples of 8"}},
       .changed = ChangedProgram{.layer = "conv_transpose2d 64 -> 32; kernel 2x2; stride 2x2; input 32x128x128; dtype "
                                          "f16; layout nhwc; bias; directions grad_weight",
-                                .before = "kRowBoxBytes (* kPositions kRowSwizzle)",
-                                .after = "kRowBoxBytes (* kPositions 256)"},
+                                .before = "kRowBoxBytes (* kBoxPositions kRowSwizzle)",
+                                .after = "kRowBoxBytes (* kBoxPositions 256)"},
       .goldens =
           {
               {.name = "grad_weight_patches",

@@ -144,8 +144,8 @@ TemplateFacts facts_of_halo_gemm() {
                        .layer = "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; compute tf32; layout nhwc",
                        .by_rows = true},
                       {.name = "halo_gemm_volumes",
-                       .layer = "conv_transpose3d 16 -> 17; kernel 3x3x3; stride 2x2x1; padding 1; bias; input "
-                                "?x3x4x9; compute tf32"},
+                       .layer = "conv_transpose3d 48 -> 49; kernel 3x3x3; stride 2x2x1; padding 1; bias; input "
+                                "?x3x4x128; compute tf32"},
                       {.name = "halo_gemm_planes",
                        .layer = "conv_transpose3d 16 -> 8; kernel 3x3x3; padding 1; input ?x?x?x?; compute tf32",
                        .by_planes = true},

@@ -25,8 +25,8 @@ constexpr double kWavefront = 128;               // bytes
 inline constexpr auto kMembers = joined(kCommonMembers, CONVTGEN_MEMBERS(flat, promote_stages));
 
 /// The template's own constants that are wanted.
-CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kInBox, kRowBox, kCopiedBytes, kBiasParts, kAddParts,
-                        kAddSharedBytes);
+CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kInBox, kRowBox, kCopiedBytes, kBiasParts, kSumLanes,
+                        kAddParts, kAddSharedBytes);
 inline constexpr auto kNames = joined(kConstants, kOwnNames);
 
 /// The planes of all images, where their number is known.
@@ -126,8 +126,10 @@ struct GradWeightPatches : Search<GradWeightPatches, kMembers, kNames> {
     return tiles;
   }
   static bool fits_registers(const Facts&, const Block&, Constants& c) { return c[kAccumulators] <= kMostAccumulators; }
-  static bool fits_stage(const Facts&, const Block& b, Constants& c) {
-    return c[kKSteps] * c[kOwnTiles] <= kMostProducts && b.tile_columns <= kMostBox && b.tile_rows <= kMostBox;
+  static bool fits_stage(const Facts& f, const Block& b, Constants& c) {
+    const bool sums_rows = !f.layer.bias || c[kSumLanes] > 0;  // a thread sums up one vector of rows
+    return c[kKSteps] * c[kOwnTiles] <= kMostProducts && b.tile_columns <= kMostBox && b.tile_rows <= kMostBox &&
+           sums_rows;
   }
   static std::int64_t tiles(const Facts& f, const Block& b) {
     const std::int64_t rows =
