@@ -154,9 +154,10 @@ TemplateFacts facts_of_halo_gemm() {
                                 "dtype f16",
                        .by_planes = true},
                   },
-              .unseen = {"kernel: static_cast<long long>(n_tile)",  // of packed weights
-                         "flat_tile: const long long image",        // the low 32 bits of its multiple count
-                         "load_batch: * #ll"},                      // a few channels of a known size
+              .unseen = {"kernel: static_cast<long long>(n_tile)",     // of packed weights
+                         "kernel: static_cast<long long>(first_out)",  // of few channels, in these layers
+                         "flat_tile: const long long image",           // the low 32 bits of its multiple count
+                         "load_batch: * #ll"},                         // a few channels of a known size
               .parameters = {{"tile_d", 1}},
               .tiles = tiles_of_window,
               .tiles_of_sequence = tiles_of_window_sequence},
