@@ -93,20 +93,19 @@ double floor_of(const Problem& problem, const InputSizes& sizes) {
   return shape ? cost_of(problem, *shape).floor_seconds : 0;
 }
 
-/// At these sizes, at least the floor: cost models are fitted to measured times, some of which caches have made
-/// shorter.
-std::optional<double> prediction_of(const Problem& problem, const Plan& plan, const InputSizes& sizes) {
+/// At these sizes, at least the floor. Cost models are fitted to measured times, and caches made some of those shorter.
+std::optional<double> prediction_of(const Problem& problem, const Plan& plan, const InputSizes& sizes, double floor) {
   const auto seconds = predict(problem, plan, sizes);
-  return seconds ? std::optional(std::max(*seconds, floor_of(problem, sizes))) : std::nullopt;
+  return seconds ? std::optional(std::max(*seconds, floor)) : std::nullopt;
 }
 
 /// What the cost model says of a plan at these sizes, what was measured before convtgen shipped, and what tuning has
 /// measured here, by chip.
-ExplainedPlans explained(const Problem& problem, const Plan& plan, const InputSizes& sizes,
+ExplainedPlans explained(const Problem& problem, const Plan& plan, const InputSizes& sizes, double floor,
                          const std::vector<TuningRecord>& records) {
   ExplainedPlans out = {.template_name = plan.template_name,
                         .summary = plan.summary,
-                        .predicted_seconds = prediction_of(problem, plan, sizes)};
+                        .predicted_seconds = prediction_of(problem, plan, sizes, floor)};
   if (plan.recorded && plan.recorded->origin == RecordOrigin::kShipped) {
     out.measured.emplace_back(fmt::format("on {}, as shipped", plan.recorded->chip), plan.recorded->seconds);
   }
@@ -144,7 +143,8 @@ std::string text_of_time(const ExplainedPlans& plans) {
 }
 
 /// What could run, and why the other templates can't.
-void add_candidates(Explanation& to, bool planned, const InputSizes& sizes, const std::vector<TuningRecord>& records) {
+void add_candidates(Explanation& to, bool planned, const InputSizes& sizes, double floor,
+                    const std::vector<TuningRecord>& records) {
   const Problem& problem = to.planned.problem;
   const Result<Candidates> all = candidates(problem, planned ? Records::kNone : Records::kShipped);
   if (!all) {
@@ -152,7 +152,7 @@ void add_candidates(Explanation& to, bool planned, const InputSizes& sizes, cons
   }
   const std::string chosen = plan_json(to.planned.plan);
   for (const Plan& each : all->plans) {
-    ExplainedPlans line = explained(problem, each, sizes, records);
+    ExplainedPlans line = explained(problem, each, sizes, floor, records);
     line.is_chosen = plan_json(each) == chosen;
     const auto prints_alike = [&](const ExplainedPlans& other) {
       return other.template_name == line.template_name && other.summary == line.summary &&
@@ -231,13 +231,13 @@ std::vector<Explanation> explanations_of(const ExplainOptions& options, Exit& ex
     const Result<SizedLayer> given = apply_input(layer.problem.layer, options.input);
     const SizedLayer sized = given ? *given : SizedLayer{layer.problem.layer, planned_sizes(layer.problem.layer)};
     Explanation each;
-    each.name = layer.name;
     each.planned = std::move(layer);
     const PlannedLayer& own = each.planned;
     each.record = record_text(own.plan, options.planned);
     each.assumed = given ? "" : assumed_text(own.problem.layer);
-    each.predicted_seconds = prediction_of(own.problem, own.plan, sized.sizes);
-    add_candidates(each, options.planned, sized.sizes, records);
+    const double floor = floor_of(own.problem, sized.sizes);
+    each.predicted_seconds = prediction_of(own.problem, own.plan, sized.sizes, floor);
+    add_candidates(each, options.planned, sized.sizes, floor, records);
     if (options.detail.all || !options.diff.empty() || options.json) {
       each.registers = registers_text(maker, own, options.no_compile);
     }

@@ -187,7 +187,7 @@ void print_explanation(const Explanation& explanation, const ExplainDetail& deta
   if (detail.parameters) {
     add(rows, parameter_rows(explanation));
   }
-  fmt::print("{}\n", bold(stdout, explanation.name));
+  fmt::print("{}\n", bold(stdout, explanation.planned.name));
   std::string_view before;
   for (const Row& row : rows) {
     fmt::print("  {:<11} {}\n", row.word == before ? "" : std::string_view(row.word), row.text);
@@ -206,14 +206,9 @@ void print_difference(const Explanation& first, const Explanation& second, const
     return rows;
   };
   const auto name_in_full = [](const Explanation& explanation) {
-    return fmt::format("{} on {}", explanation.name, explanation.planned.problem.target.architecture);
+    return fmt::format("{} on {}", explanation.planned.name, explanation.planned.problem.target.architecture);
   };
   fmt::print("{}\n", bold(stdout, fmt::format("- {}, + {}", name_in_full(first), name_in_full(second))));
-  const Rows before = rows_of(first), after = rows_of(second);
-  const auto is_in = [](const Rows& rows, const Row& row) {
-    return std::ranges::any_of(rows,
-                               [&](const Row& other) { return other.word == row.word && other.text == row.text; });
-  };
   bool differs = false;
   std::string printed;
   const auto print = [&](char sign, const Row& row) {
@@ -221,25 +216,24 @@ void print_difference(const Explanation& first, const Explanation& second, const
     printed = row.word;
     differs = true;
   };
-  // In the order of the first; a row of the second stands at the row of the first that it takes the place of.
-  Rows left = after;
-  for (const Row& row : before) {
+  // In the order of the first. What the second has alone comes last.
+  Rows left = rows_of(second);
+  for (const Row& row : rows_of(first)) {
     const auto same =
         std::ranges::find_if(left, [&](const Row& other) { return other.word == row.word && other.key == row.key; });
-    if (!is_in(after, row)) {
+    const std::string text = same != left.end() ? same->text : "";
+    if (text != row.text) {
       print('-', row);
     }
     if (same != left.end()) {
-      if (!is_in(before, *same)) {
+      if (text != row.text) {
         print('+', *same);
       }
       left.erase(same);
     }
   }
   for (const Row& row : left) {
-    if (!is_in(before, row)) {
-      print('+', row);
-    }
+    print('+', row);
   }
   if (!differs) {
     fmt::print("  nothing differs\n");

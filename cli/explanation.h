@@ -39,7 +39,6 @@ struct ExplainedCall {
 };
 
 struct Explanation {
-  std::string name;  // "up", or "up_grad_input"
   PlannedLayer planned;
   std::string record;   // which tuning record chose the plan
   std::string assumed;  // the sizes that the layer leaves open, or ""
@@ -48,7 +47,7 @@ struct Explanation {
   std::vector<ExplainedRefusal> refusals;
   std::string registers;  // or "", where they were not asked for
   std::optional<ExplainedCall> call;
-  std::string call_problem;  // why there is none
+  std::string call_problem;  // why `call` is missing
 };
 
 /// How much is printed.

@@ -41,7 +41,7 @@ Json json_of(const ExplainedCall& call) {
 Json json_of(const Explanation& explanation) {
   const Problem& problem = explanation.planned.problem;
   const KernelSource& source = explanation.planned.source;
-  Json json = {{"name", explanation.name},
+  Json json = {{"name", explanation.planned.name},
                {"layer", canonical_form(problem.layer)},
                {"direction", name_of(problem.direction)},
                {"architecture", problem.target.architecture},

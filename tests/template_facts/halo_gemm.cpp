@@ -147,17 +147,16 @@ TemplateFacts facts_of_halo_gemm() {
                        .layer = "conv_transpose3d 48 -> 49; kernel 3x3x3; stride 2x2x1; padding 1; bias; input "
                                 "?x3x4x128; compute tf32"},
                       {.name = "halo_gemm_planes",
-                       .layer = "conv_transpose3d 16 -> 8; kernel 3x3x3; padding 1; input ?x?x?x?; compute tf32",
+                       .layer = "conv_transpose3d 16 -> 136; kernel 3x3x3; padding 1; input ?x?x?x?; compute tf32",
                        .by_planes = true},
                       {.name = "halo_gemm_planes_channels_last",
                        .layer = "conv_transpose3d 16 -> 8; kernel 3x3x3; stride 2x1x1; input ?x?x?x?; layout nhwc; "
                                 "dtype f16",
                        .by_planes = true},
                   },
-              .unseen = {"kernel: static_cast<long long>(n_tile)",     // of packed weights
-                         "kernel: static_cast<long long>(first_out)",  // of few channels, in these layers
-                         "flat_tile: const long long image",           // the low 32 bits of its multiple count
-                         "load_batch: * #ll"},                         // a few channels of a known size
+              .unseen = {"kernel: static_cast<long long>(n_tile)",  // of packed weights
+                         "flat_tile: const long long image",        // the low 32 bits of its multiple count
+                         "load_batch: * #ll"},                      // a few channels of a known size
               .parameters = {{"tile_d", 1}},
               .tiles = tiles_of_window,
               .tiles_of_sequence = tiles_of_window_sequence},

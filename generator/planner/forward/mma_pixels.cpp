@@ -147,8 +147,8 @@ bool choose_stages(const Facts& f, Block& b) {
   return needs.registers * needs.threads <= kRegistersOfSm;
 }
 
-/// Adjacent channels of a thread, all of which it stores together; in nchw what products have, one by one, or of planes
-/// adjacent positions.
+/// Adjacent channels of a thread, which it stores together. In nchw it stores what products have one by one; with
+/// planes it stores adjacent positions together.
 void choose_store(const Facts& f, Block& b) {
   if (!f.channels_last) {
     b.adjacent_channels = 2;

@@ -6,10 +6,10 @@
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/forward/direct_block.h"
-#include "generator/planner/grad_input/thin.h"
 #include "generator/planner/search/bounds.h"
 #include "generator/planner/search/checks.h"
 #include "generator/planner/search/scalar.h"
+#include "generator/planner/search/thin.h"
 
 namespace convtgen {
 namespace planners::direct_grad_input {

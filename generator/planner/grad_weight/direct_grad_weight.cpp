@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/grad_input/thin.h"
 #include "generator/planner/grad_weight/grad_bias.h"
 #include "generator/planner/grad_weight/launch.h"
 #include "generator/planner/search/block_choices.h"
@@ -14,6 +13,7 @@
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
 #include "generator/planner/search/scalar.h"
+#include "generator/planner/search/thin.h"
 
 namespace convtgen {
 namespace planners::direct_grad_weight {

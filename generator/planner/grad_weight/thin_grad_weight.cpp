@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "convtgen_template_programs_embedded.h"
-#include "generator/planner/grad_input/thin.h"
 #include "generator/planner/grad_weight/grad_bias.h"
 #include "generator/planner/grad_weight/launch.h"
 #include "generator/planner/search/bounds.h"
+#include "generator/planner/search/thin.h"
 
 namespace convtgen {
 namespace planners::thin_grad_weight {

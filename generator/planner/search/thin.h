@@ -38,8 +38,8 @@ struct ThinFacts : FactsOf<Block> {
   }
 };
 
-/// Elements of 16 bytes, or one where `adjacent` elements are no whole vectors, or a row of `length` is none: open ones
-/// are not.
+/// Elements of a 16-byte vector; 1 where `adjacent` elements, or a row of `length`, are not whole vectors. The vectors
+/// of a row of open length are not known to be.
 template <typename Facts>
 [[nodiscard]] std::int64_t vector_of(const Facts& f, std::int64_t adjacent, const Size& length) {
   const bool is_whole = f.layer.dtype != Dtype::kF64 && length && *length % f.vector == 0;
