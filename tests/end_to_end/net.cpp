@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <stdexcept>
 
 #include "generator/language/language.h"
 #include "generator/planner/candidates.h"
@@ -370,7 +371,8 @@ DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
                     const std::function<bool(const Layer&)>& has, Direction direction, Use use) {
   LayerSource source(random(), use);
   const bool is_forward = direction == Direction::kForward;
-  for (;;) {
+  constexpr int kMostDraws = 50'000;
+  for (int draws = 0; draws < kMostDraws; ++draws) {
     Wanted wanted = random_wish(random);
     wanted.drawer = &facts_of(template_name).drawer;
     std::optional<RandomLayer> drawn = source.next(wanted);
@@ -388,6 +390,8 @@ DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
       return {*drawn, std::move(chosen)};
     }
   }
+  throw std::runtime_error(fmt::format("{} takes none of {} layers that were drawn for it and have the property",
+                                       template_name, kMostDraws));
 }
 
 std::string words(const std::pair<Coverage::Class, Coverage::Class>& pair) {

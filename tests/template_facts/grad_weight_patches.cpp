@@ -1,6 +1,7 @@
 // `grad_weight_patches`: gradients of the weights of kernels that are as large as their strides.
 #include "tests/template_facts/facts.h"
 
+#include "tests/template_facts/patches.h"
 #include "tests/template_facts/slices.h"
 
 namespace convtgen::testing {
@@ -30,6 +31,14 @@ TemplateFacts facts_of_grad_weight_patches() {
       .computes = {Compute::kF16, Compute::kBf16},
       .layouts = {Layout::kNhwc},
       .search = "patches",
+      .drawer = {.own_compute = true,
+                 .shape = equal_strides,
+                 .padded = false,
+                 .depth = true,
+                 .one_group = true,
+                 .no_depthwise = true,
+                 .whole_in = true,
+                 .whole_out = true},
       .fit = to_patches,
       .refused = {{"32 -> 32; kernel 4x4; stride 2x2; dtype f16; layout nhwc; directions grad_weight",
                    "a kernel of 4 and a stride of 2 in height; it takes kernels that are as large as their stride"},

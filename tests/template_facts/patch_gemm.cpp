@@ -3,16 +3,10 @@
 
 #include "generator/layer/shape.h"
 #include "generator/planner/search/integers.h"
+#include "tests/template_facts/patches.h"
 
 namespace convtgen::testing {
 namespace patch_gemm {
-
-void equal_strides(DrawnAxis& drawn, RandomNumbers& random) {
-  Axis& axis = drawn.axis;
-  axis.kernel = random.one_of(random.weighted({2, 6, 3, 1}), {{1, 1}, {2, 2}, {4, 4}, {3, 8}});
-  axis.stride = axis.kernel;
-  axis.dilation = axis.kernel == 1 ? axis.dilation : 1;
-}
 
 /// Its tiles are pixels of whatever rows.
 std::int64_t one_row(const Layer& /*layer*/, const Plan& /*plan*/) {
