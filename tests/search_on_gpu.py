@@ -4,6 +4,7 @@
     search_on_gpu.py --library libconvtgen.so.0.2 --tool convtgen [--seconds 300] [--seed 1] [--jobs 16]
                      [--device cuda:0,cuda:1] [--nvrtc DIR]... [--json OUT] [--more EARLIER.json]...
     search_on_gpu.py --library libconvtgen.so.0.2 --arch sm_80 [--seconds 300] ...
+    search_on_gpu.py --library libconvtgen.so.0.2 --tool convtgen --volumes [--seconds 300] ...
     search_on_gpu.py --library libconvtgen.so.0.2 --tool convtgen --again 'LAYER | NxHxW' --seed N
 
 Layers are drawn by class (tests/search/goals.py): the class that is the farthest from its number of layers comes first.
@@ -36,7 +37,7 @@ ROOT = os.path.dirname(HERE)
 sys.path[:0] = [os.path.join(HERE, "search"), os.path.join(ROOT, "benchmarks", "suite")]
 
 import goals
-from draw import GENERAL_TEMPLATES, ON_GPU, ON_HOST, Case, Draw
+from draw import FACTS, GENERAL_TEMPLATES, ON_GPU, ON_HOST, Case, Draw
 from planner import templates_of
 
 FAILED = os.path.join(HERE, "end_to_end", "failed_layers.txt")
@@ -67,6 +68,8 @@ def drawn_cases(draw, chance, counts, misses, options):
     on_host = options.device == "host"
 
     def may_aim(goal):
+        if options.volumes and (goal.cell is None or not FACTS[goal.cell.template]["depth"]):
+            return False
         if on_host and not options.arch:
             return goal.cell is not None and goal.cell.template in GENERAL_TEMPLATES
         return not options.template or goal.cell is not None and goal.cell.template in options.template
@@ -108,8 +111,8 @@ def work(options, worker, first, counts, misses, results, end):
     device = library.device("host" if on_host else where)
     seed = options.seed * 1_000 * _MOST_SEEDS + worker * _MOST_SEEDS
     chance = random.Random(seed)
-    draw = Draw(chance, ON_HOST if on_host else ON_GPU)
-    todo = list(first)
+    draw = Draw(chance, ON_HOST if on_host else ON_GPU, **({"volumes": 1} if options.volumes else {}))
+    todo = [case for case in first if len(case.sizes) == 4 or not options.volumes]
     while time.time() < end:
         seed += 1
         if not todo:
@@ -257,6 +260,7 @@ def options_of(words):
     parser.add_argument("--seconds", type=float, default=300, help="when to stop")
     parser.add_argument("--seed", type=int, default=1, help="other layers for another seed; with --again that of the inputs")
     parser.add_argument("--template", action="append", help="draws layers for this template alone; may be given several times")
+    parser.add_argument("--volumes", action="store_true", help="layers of three axes alone")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes, each with its compiler")
     parser.add_argument("--most-failures", type=int, default=20, help="stop behind so many")
     parser.add_argument("--again", metavar="CASE", help="this case alone, as a failure prints it")

@@ -114,11 +114,12 @@ def is_bearable(layer, limits):
 
 
 class Draw:
-    """Cases from a random.Random."""
+    """Cases from a random.Random, where a template takes three axes in this share of them."""
 
-    def __init__(self, random, limits=ON_GPU):
+    def __init__(self, random, limits=ON_GPU, volumes=0.4):
         self.random = random
         self.limits = limits
+        self.volumes = volumes
 
     def case(self, cell, wanted=None):
         """One that the cell's template may well serve; the planner decides. It has the wanted one of PROPERTIES."""
@@ -134,7 +135,7 @@ class Draw:
     def _fields(self, cell):
         facts = FACTS[cell.template]
         fields = getattr(self, f"_{facts['layers']}")(cell.mode, cell.layout)
-        if facts["depth"] and self._chance(0.4):
+        if facts["depth"] and self._chance(self.volumes):
             self._add_depth(fields)
         if cell.direction == "grad_input" and "forward" in facts["directions"]:
             self._exchange(fields, cell)
