@@ -142,13 +142,18 @@ class Draw:
         return fields
 
     def _add_depth(self, fields):
-        """Makes the images of a layer volumes of smaller planes."""
+        """Makes the images of a layer volumes of smaller planes. A kernel as large as its stride stays so."""
+        is_patch = fields["kernel"] == fields["stride"] and not any(fields["padding"] + fields["output_padding"])
         for name, value in {"kernel": self._any(1, 2, 2, 3, 3, 4, 5, 7), "stride": self._any(1, 1, 2, 2, 3, 5),
                             "dilation": self._any(1, 1, 1, 2, 3), "padding": 0, "output_padding": 0}.items():
             fields[name].insert(0, value)
+        if is_patch:
+            fields["stride"][0] = fields["kernel"][0]
+            fields["dilation"][0] = 1
         batch, height, width = fields["sizes"]
         fields["sizes"] = [batch, self._to(1, 9), min(height, self._to(1, 24)), min(width, self._to(1, 40))]
-        self._reach(fields)
+        if not is_patch:
+            self._reach(fields)
 
     def _exchange(self, fields, cell):
         """What a template of forward layers takes as a gradient of the input: a layer with input and output exchanged,
