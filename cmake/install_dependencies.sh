@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Installs what the build needs, from the distribution's packages: install_dependencies.sh [build] [tests] [python] [templates].
+# Installs what the build needs, from the distribution's packages: install_dependencies.sh [build] [tests] [python] [templates] [browser].
 #   build      compiler, CMake, libraries: enough for the command line and the quickstart
 #   tests      GoogleTest, Google Benchmark and what the tests call besides
 #   python     headers and environments of Python, to build and test the Python package
 #   templates  Clang 19's development files, to make the template programs again and to fuzz
+#   browser    Chromium without a window, to look at the gallery
 # It asks for nothing that is there already, and for administrator rights only if something is missing.
 set -euo pipefail
 
@@ -15,7 +16,8 @@ for part in "${@:-build}"; do
     tests) packages+=(libgtest-dev libbenchmark-dev binutils git make pkg-config) ;;
     python) packages+=(python3-dev python3-venv) ;;
     templates) packages+=(clang-19 libclang-19-dev libclang-cpp19-dev llvm-19-dev libclang-rt-19-dev) ;;
-    *) echo "install_dependencies.sh: unknown part '$part'; legal are build, tests, python, templates" >&2; exit 2 ;;
+    browser) packages+=(chromium-headless-shell) ;;
+    *) echo "install_dependencies.sh: unknown part '$part'; legal are build, tests, python, templates, browser" >&2; exit 2 ;;
   esac
 done
 

@@ -151,6 +151,12 @@ if [[ -n "$all" ]]; then
       CONVTGEN_TEST_ONLY=to_16_bits/ "$build/tests/end_to_end/random_machine_code_test"
     )
   done
+  step "the gallery in a browser"
+  if cmake/install_dependencies.sh browser; then
+    python3 -B tests/benchmarks/gallery_browser_test.py
+  else
+    echo "Chromium is not to be had here: nothing looks at the gallery's pages."
+  fi
   step "the wheel with the oldest and the newest PyTorch"
   tests/package/wheel.sh
 else
