@@ -108,6 +108,8 @@ constexpr int kAcross = P::tile_w / P::part_w;
 
 constexpr int kInputStrideH = 1;
 constexpr int kInputStrideW = 1;
+constexpr int kPixelStepH = 1;
+constexpr int kPixelStepW = 1;
 constexpr int kInterleave = 1;
 #include "window/geometry.h"
 

@@ -38,6 +38,7 @@ static_assert(P::warp_tiles * kPhases * kWarpChannels / 2 <= kMostAccumulators, 
 static_assert(P::copy_bytes > 0 || P::channels_last || P::vector == 1 ||
                   (kPixels % P::vector == 0 && (!kFlat || kPixels == kPositions)),
               "pixels that are loaded together are of one row");
+static_assert(P::channels_last || P::vector == 1 || kPixelStepW == 1, "what is loaded together is read");
 static_assert(!P::channels_last || P::vector == 1 || P::vector == kVector, "a unit is loaded as it lies");
 static_assert(P::stages >= 2 && (P::copy_bytes > 0 || P::stages == 2),
               "what goes through registers is written while the stage before is read");

@@ -215,12 +215,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
   const int out_d = (output_depth(in_d) + (P::input_stride_d - 1)) / P::input_stride_d;
-  const int out_h = (output_rows(in_h) + (kInputStrideH - 1)) / kInputStrideH;
-  const int out_w = (output_columns(in_w) + (kInputStrideW - 1)) / kInputStrideW;
-  const int tiles_y = kInputStrideH > 1 ? (out_h + (P::tile_h - 1)) / P::tile_h
-                                        : (in_h + (kBeyondH - kFirstH + P::tile_h - 1)) / P::tile_h;
-  const int tiles_x = kInputStrideW > 1 ? (out_w + (P::tile_w - 1)) / P::tile_w
-                                        : (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
+  const int out_h = (output_rows(in_h) + (P::input_stride_h - 1)) / P::input_stride_h;
+  const int out_w = (output_columns(in_w) + (P::input_stride_w - 1)) / P::input_stride_w;
+  const int tiles_y = P::input_stride_h > 1 ? (out_h + (P::tile_h - 1)) / P::tile_h
+                                            : (in_h + (kBeyondH - kFirstH + P::tile_h - 1)) / P::tile_h;
+  const int tiles_x = P::input_stride_w > 1 ? (out_w + (P::tile_w - 1)) / P::tile_w
+                                            : (in_w + (kBeyondW - kFirstW + P::tile_w - 1)) / P::tile_w;
   const int tiles =
       kFlat ? static_cast<int>((static_cast<long long>(batch) * ((in_h + kGapH) * (in_w + kGapW)) + (kPositions - 1)) /
                                kPositions)

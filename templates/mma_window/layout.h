@@ -30,21 +30,32 @@ constexpr int kUnits = P::block_k / kVector;  // of channels: 16 bytes
 constexpr int kUnitSharers = kUnits;
 constexpr int kKBlocks = ceil_div(kGroupIn, P::block_k);
 
+// Pixels from one that may be read to the next one, and strides and dilations in such steps (window/geometry.h).
+__host__ __device__ constexpr int pixel_step(int input_stride, int dilation, int kernel) {
+  return greatest_common_divisor(input_stride, kernel > 1 ? dilation : 0);
+}
+constexpr int kPixelStepH = pixel_step(P::input_stride_h, P::dilation_h, P::kernel_h);
+constexpr int kPixelStepW = pixel_step(P::input_stride_w, P::dilation_w, P::kernel_w);
+constexpr int kInputStrideH = P::input_stride_h / kPixelStepH;
+constexpr int kInputStrideW = P::input_stride_w / kPixelStepW;
+constexpr int kDilationH = ceil_div(P::dilation_h, kPixelStepH);
+constexpr int kDilationW = ceil_div(P::dilation_w, kPixelStepW);
+
 // Phases of a block. Taps of a phase read the input at up to kHaloH rows and kHaloW columns before a position.
 constexpr int kPhases = P::phase_rows * P::stride_w;
 constexpr int kPhaseGroups = P::stride_h / P::phase_rows;
-constexpr int kHaloH = P::dilation_h * (P::kernel_h - 1) / P::stride_h;
-constexpr int kHaloW = P::dilation_w * (P::kernel_w - 1) / P::stride_w;
+constexpr int kHaloH = kDilationH * (P::kernel_h - 1) / P::stride_h;
+constexpr int kHaloW = kDilationW * (P::kernel_w - 1) / P::stride_w;
 constexpr int kTaps = P::kernel_h / kPhaseGroups * P::kernel_w;  // of a block
 
 // The block's kernel row and the kernel column that read so far before a position for a phase; -1: none.
 __host__ __device__ constexpr int kernel_row(int before, int phase_row) {
   const int reach = before * P::phase_rows + phase_row;
-  return reach % P::dilation_h == 0 && reach / P::dilation_h < P::kernel_h / kPhaseGroups ? reach / P::dilation_h : -1;
+  return reach % kDilationH == 0 && reach / kDilationH < P::kernel_h / kPhaseGroups ? reach / kDilationH : -1;
 }
 __host__ __device__ constexpr int kernel_column(int before, int phase_column) {
   const int reach = before * P::stride_w + phase_column;
-  return reach % P::dilation_w == 0 && reach / P::dilation_w < P::kernel_w ? reach / P::dilation_w : -1;
+  return reach % kDilationW == 0 && reach / kDilationW < P::kernel_w ? reach / kDilationW : -1;
 }
 // Whether any tap reads so many rows and columns before a position.
 __host__ __device__ constexpr bool has_taps(int y, int x) {
@@ -81,9 +92,7 @@ constexpr int kWarpRows = 16 * P::warp_tiles;  // positions
 constexpr int kWarpChannels = P::block_n / P::warps_n;
 constexpr int kAdjacentChannels = P::adjacent_channels;  // of a thread
 constexpr bool kAlongRow = P::part_w == 64;
-constexpr int kInputStrideH = P::input_stride_h;
-constexpr int kInputStrideW = P::input_stride_w;
-// Pixels from a position of a tile to its next one.
+// Staged pixels from a position of a tile to its next one.
 constexpr int kInterleave = (kAlongRow ? P::warp_tiles : 1) * kInputStrideW;
 
 #include "window/geometry.h"
@@ -180,7 +189,7 @@ static_assert(kPositions == P::warps_m * kWarpRows && P::tile_w % P::part_w == 0
               "warps make the whole tile, which is whole parts");
 static_assert(P::warp_tiles == 1 || P::warp_tiles == 2 || P::warp_tiles == 4, "a warp's positions are of one part");
 static_assert(P::block_n % (8 * P::warps_n) == 0, "warps make whole columns");
-static_assert(kInputStrideH * kInputStrideW == 1 || (P::stride_h * P::stride_w == 1 && !kFlat),
+static_assert(P::input_stride_h * P::input_stride_w == 1 || (P::stride_h * P::stride_w == 1 && !kFlat),
               "a gradient of the input has one phase, and tiles of its own images");
 static_assert(kPhaseGroups == 1 || (P::kernel_h % P::stride_h == 0 && P::dilation_h == 1),
               "phase rows are parted only where each has as many kernel rows");

@@ -2,7 +2,9 @@
 //
 // Along each axis an output has position m = (output + padding) / stride and phase (output + padding) % stride. Kernel
 // tap k makes the phase dilation * k % stride, of the input at m - dilation * k / stride. With an input stride s, of a
-// gradient of the input, the stride is 1 and tap k reads at s * (m - padding) + padding - dilation * k.
+// gradient of the input, the stride is 1 and tap k reads at s * (m - padding) + padding - dilation * k. Where s and
+// these dilations have a common divisor, kPixelStepH or kPixelStepW, only every so-many-th pixel is read and staged:
+// kInputStrideH, kHaloH and their like count staged pixels.
 // Needs: kFlat, kHaloH, kHaloW, kInputStrideH, kInputStrideW, kInterleave, kPositions, larger(), P
 #pragma once
 

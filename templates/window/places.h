@@ -1,5 +1,5 @@
 // The places of a tile's pixels, which the threads that load them share: where each lies in the input.
-// Needs: kFlat, kSharers, kStagers, kUnitSharers, kVolume, P
+// Needs: kFlat, kPixelStepH, kPixelStepW, kSharers, kStagers, kUnitSharers, kVolume, P
 #pragma once
 
 #include "window/tile.h"
@@ -31,8 +31,8 @@ __device__ __forceinline__ void find_places(Places& places, const Tile& tile, in
     const int pixel = place_of(thread, i) * kPlacePixels;
     const int at = kFlat ? tile.m_x + pixel : 0;  // in the sequence
     const int image = kFlat && !kVolume ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
-    const int iy = kFlat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + pixel / kStagedColumns;
-    const int ix = kFlat ? at % (in_w + kGapW) : tile.m_x + pixel % kStagedColumns;
+    const int iy = kFlat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + pixel / kStagedColumns * kPixelStepH;
+    const int ix = kFlat ? at % (in_w + kGapW) : tile.m_x + pixel % kStagedColumns * kPixelStepW;
     const bool inside = is_place(thread, i) &&
                         (kFlat && kVolume ? at >= 0 && at < (in_h + kGapH) * (in_w + kGapW) && iy < in_h && ix < in_w
                          : kFlat          ? image >= 0 && image < batch && iy < in_h && ix < in_w

@@ -1,5 +1,5 @@
 // The places of tiles of positions, and of the pixels that they stage.
-// Needs: kFlat, kHaloH, kHaloW, kInputStrideH, kInputStrideW, kPositions, kVolume, P
+// Needs: kFlat, kHaloH, kHaloW, kInputStrideH, kInputStrideW, kPixelStepH, kPixelStepW, kPositions, kVolume, P
 #pragma once
 
 #include "window/geometry.h"
@@ -55,8 +55,8 @@ __device__ __forceinline__ Tile staged_tile(int index, const int tiles_y, const 
     tile = flat_tile(index, (kHaloH > 0 ? kHaloH * kRowPitch : 0) + kHaloW, in_h, in_w);
   } else {
     tile = square_tile(index, tiles_y, tiles_x, out_d);
-    tile.m_y = kInputStrideH * (tile.m_y - kFirstH) + kFirstH - kHaloH;
-    tile.m_x = kInputStrideW * (tile.m_x - kFirstW) + kFirstW - (kHaloW + kSkew);
+    tile.m_y = kPixelStepH * (kInputStrideH * (tile.m_y - kFirstH) - kHaloH) + kFirstH;
+    tile.m_x = kPixelStepW * (kInputStrideW * (tile.m_x - kFirstW) - (kHaloW + kSkew)) + kFirstW;
   }
   return tile;
 }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <numeric>
 #include <random>
 
 #include "generator/language/language.h"
@@ -109,6 +110,32 @@ TEST(GradientsOfRarePlans, MatchTheDefinition) {
     expect_definition(chosen, gradient_of(facts.name));
   }
   EXPECT_GT(count, 0);
+}
+
+/// Whether the axis' gradient of the input reads only every so-many-th output.
+bool skips_outputs(const Axis& axis) {
+  return std::gcd(axis.stride, axis.kernel > 1 ? axis.dilation : 0) > 1;
+}
+
+// Templates may stage only what is read where strides and dilations have a common divisor, which few drawn layers have.
+TEST(GradientsOfSkippedOutputs, MatchTheDefinition) {
+  std::vector<DrawnPlan> chosen;
+  for (const TemplateFacts& facts : template_facts()) {
+    if (!facts.drawer.strided_grad_input) {
+      continue;
+    }
+    std::mt19937_64 random(seeded_by(fmt::format("{} skipped {}", facts.name, test_seed())));
+    const auto skips = [](const Layer& layer) { return std::ranges::any_of(layer.axes, skips_outputs); };
+    for (std::size_t count = 0; count < number_of_layers();) {
+      DrawnPlan drawn = draw_plan(random, facts.name, skips, Direction::kGradInput);
+      if (is_quick(drawn.layer.layer, drawn.layer.sizes, drawn.plan, Direction::kGradInput)) {
+        chosen.push_back(std::move(drawn));
+        ++count;
+      }
+    }
+  }
+  ASSERT_FALSE(chosen.empty());
+  expect_definition(chosen, Direction::kGradInput);
 }
 
 INSTANTIATE_TEST_SUITE_P(Templates, Gradients, ::testing::ValuesIn(gradient_templates()),

@@ -1,5 +1,6 @@
 #include "generator/planner/table/templates.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,6 +67,22 @@ TEST(PlanMmaGemm, RowsOfNchwAreStoredByVectors) {
   EXPECT_TRUE(std::ranges::any_of(plans, [](const Plan& each) {
     return integer(each, "part_w") == 64 && integer(each, "store") == integer(each, "warp_tiles");
   }));
+}
+
+// A gradient of the input whose taps read every second output, as stride and dilation have a common divisor, stages no
+// other one.
+TEST(PlanMmaGemm, OutputsThatNoTapReadsAreNotStaged) {
+  for (const char* layout : {"nchw", "nhwc"}) {
+    const auto seconds = [&](int dilation) {
+      const Problem problem = problem_of(
+          fmt::format("32 -> 64; kernel 3; stride 2; padding 1; dilation {}; input 64x64x64; dtype f16; layout {}; "
+                      "directions grad_input",
+                      dilation, layout),
+          "sm_80");
+      return plans_of(kMmaGemm, problem).value().front().predicted_seconds.value();
+    };
+    EXPECT_LT(seconds(2), 0.8 * seconds(1)) << layout;
+  }
 }
 
 }  // namespace

@@ -99,9 +99,9 @@ struct F32x3Mma : mma_window::WindowPlanner<Facts, kConstants> {
                    .instructions = (products + (work.pixels + work.columns) / 4 + added * f.factors.f32x3_mma_add +
                                     input / 32 / 32 * f.factors.f32x3_mma_split) /
                                    4,
-                   .l2_bytes = input + weights});
+                   .l2_bytes = mma_window::sector_waste(f) * input + weights});
     return mma_window::seconds_of<kConstants>(
-        f, b, stage, reach_of_window(c), c[kStagedColumns],
+        f, b, stage, reach_of_window(c), mma_window::pixel_step(f.columns) * c[kStagedColumns],
         mma_window::rates_of(
             f, mma_window::has_rivals(f) ? f.factors.f32x3_mma_beside_wgmma : f.factors.mma_gemm_measured));
   }

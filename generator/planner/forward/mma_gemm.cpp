@@ -52,7 +52,7 @@ std::int64_t vector_of(const Facts& f, const Block& b) {
   Constants& c = f.of(b);
   const Size& width = f.layer.axes[kWidth].extent;
   const bool dense = c[kHaloH] + c[kGapH] + c[kHaloW] + c[kGapW] == 0;
-  return width && *width % 2 == 0 && (!b.flat || dense) ? 2 : 1;
+  return width && *width % 2 == 0 && mma_window::pixel_step(f.columns) == 1 && (!b.flat || dense) ? 2 : 1;
 }
 
 window::Reach reach_of(Constants& c) {
@@ -108,8 +108,10 @@ bool has_planes(const Facts& f) {
 /// lines, and a warp's pixels are of several rows.
 double lines_of(const Facts& f, const Block& b, Constants& c) {
   const double pixels = 32 * static_cast<double>(b.vector);  // of a load
-  const double loads = c.number(kInputBytes) / (pixels * static_cast<double>(f.bytes));
-  return loads * (pixels * static_cast<double>(f.bytes) / 128 + 1 + pixels / c.number(kStagedColumns));
+  const double bytes = pixels * static_cast<double>(f.bytes);
+  const auto step = static_cast<double>(mma_window::pixel_step(f.columns));
+  const double loads = c.number(kInputBytes) / bytes;
+  return loads * (step * bytes / 128 + 1 + pixels / c.number(kStagedColumns));
 }
 
 mma_window::Rates rates_of(const Facts& f) {
@@ -157,13 +159,14 @@ struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
          .instructions = (work.products + (work.pixels + work.columns) / 2 +
                           copies / 32 * (b.copy_bytes > 0 ? f.factors.mma_gemm_copy : turn)) /
                          4,
-         .l2_bytes = input + weights});
+         .l2_bytes = mma_window::sector_waste(f) * input + weights});
     // Input on its way to shared memory takes registers that loads ahead of products would take.
     const double crowded = b.copy_bytes == 0 && mma_window::accumulators<kConstants>(f, b) > kFewAccumulators
                                ? 1 + (planes ? f.factors.mma_planes_crowded : f.factors.mma_gemm_crowded)
                                : 1;
-    return mma_window::seconds_of<kConstants>(f, b, crowded * stage, reach_of(c),
-                                              b.flat ? c[kPositions] : c[kStagedColumns], rates_of(f));
+    return mma_window::seconds_of<kConstants>(
+        f, b, crowded * stage, reach_of(c),
+        b.flat ? c[kPositions] : mma_window::pixel_step(f.columns) * c[kStagedColumns], rates_of(f));
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     const std::string outputs = b.flat ? fmt::format("{}", c[kPositions] * c[kPhases])

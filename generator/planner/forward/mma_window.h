@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "generator/planner/forward/window.h"
@@ -29,6 +30,16 @@ inline constexpr std::int64_t kMostBlocksOfSm = 4;  // that are asked for
   const std::int64_t shifts = axis.dilation * (axis.kernel - 1) / axis.stride + 1;
   return require(shifts <= kMostShifts, "kernel {} with dilation {} in {} reads over {} positions; at most {}",
                  axis.kernel, axis.dilation, axis_name(layer, number), shifts, kMostShifts);
+}
+
+/// From a pixel of the axis that a gradient of the input may read to the next one.
+[[nodiscard]] inline std::int64_t pixel_step(const Axis& axis) {
+  return std::gcd(axis.input_stride, axis.kernel > 1 ? axis.dilation : 0);
+}
+
+/// Bytes of whole sectors, which come from L2, for each that is wanted of a row.
+[[nodiscard]] inline double sector_waste(const LayerFacts& f) {
+  return f.channels_last ? 1 : static_cast<double>(std::min(pixel_step(f.columns), 32 / f.bytes));
 }
 
 /// Columns of the outputs that a warp stores in a row of nchw.
@@ -106,6 +117,11 @@ template <typename Block>
   const double written = part_sectors(std::min(row_columns(f, b), f.shape.out[kWidth]));
   return read_bytes * (1 + f.factors.mma_gemm_read_parts * read) +
          written_bytes * (1 + f.factors.mma_gemm_written_parts * written);
+}
+
+/// Rows of the input, of all planes, for each one that is read.
+[[nodiscard]] inline double rows_of_read(const LayerFacts& f) {
+  return static_cast<double>(pixel_step(f.rows) * pixel_step(f.layer.axes[kDepth]));
 }
 
 /// The least that any block needs, for the words of a refusal.
@@ -221,13 +237,14 @@ template <const auto& kWanted, typename F>
   const double tile = stages * (stage_cycles * (1 + rates.wait / (warps * at_once)) + rates.stage / at_once) +
                       outputs * output_instructions(f, b, rates) / 128;
   const double kept = c.number(index_of(kWanted, "kResidentBytes")) * at_once;
-  return call_seconds(f, {.packed_bytes = c.number(index_of(kWanted, "kPackedBytes")),
-                          .first_cycles = f.factors.mma_gemm_begin + kept / f.target.sm.l2_bytes_per_cycle,
-                          .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
-                          .wave_cycles = (b.blocks_per_sm == 1 ? rates.alone : 1) * tile,
-                          .memory_bytes = memory_bytes(f, b, f.read_bytes, f.written_bytes, read_columns) +
-                                          (rates.cut_bytes > 0 ? rates.cut_bytes * shared_sectors(f, b) : 0),
-                          .measured = rates.measured});
+  return call_seconds(
+      f, {.packed_bytes = c.number(index_of(kWanted, "kPackedBytes")),
+          .first_cycles = f.factors.mma_gemm_begin + kept / f.target.sm.l2_bytes_per_cycle,
+          .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
+          .wave_cycles = (b.blocks_per_sm == 1 ? rates.alone : 1) * tile,
+          .memory_bytes = memory_bytes(f, b, f.read_bytes / rows_of_read(f), f.written_bytes, read_columns) +
+                          (rates.cut_bytes > 0 ? rates.cut_bytes * shared_sectors(f, b) : 0),
+          .measured = rates.measured});
 }
 
 /// A planner of such a template.
