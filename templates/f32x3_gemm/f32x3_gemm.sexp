@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "086f54aca78378b5c542a990cdee1188f1f09d80b54a187f4ed3a73bfe929e3a")
+  (digest "53b4837cecaada5e9c7f7453114a4f4a7aa2752921c679ece0b168b18800f2ea")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -904,7 +904,18 @@
     (declare @22 (const bool) at_end (&& (&& kSkewed is_copied) (|| (< (+ start begin) (- kVector 1)) (> (+ (+ (+ start (* (- kInChannels 1) plane)) end) (- kVector 1)) (* (* (static_cast "long long" batch) kInChannels) plane)))))
     (declare @25 (const int) rows (? (== kWarpRows 1) 1 (? is_copied (/ (+ (- (call min (+ first_row (* kStagedRows P::input_stride_h)) in_h) iy) (- kRowWarpsStep 1)) kRowWarpsStep) 0)))
     (return @29 (init channel (+ x (+ (+ (- start skew) head) (* (+ first_channel channel) plane))) (+ (+ (* channel kChannelPitch) (* (+ (+ (* image kStagedRows) row) (* kRowWarps above)) kRowPitch)) head) (? is_copied (* (- tail head) kBytes) 0) at_end rows)))
-  (function @104 device void copy_rows
+  (function @102 device void copy_row
+    (comment "Issues a producer's copy of a row in the channel of a round.")
+    (attributes "__forceinline__")
+    (argument (pointer Element) to)
+    (argument (reference (const Copy)) copy)
+    (argument (const int) row)
+    (argument (const int) round)
+    (argument (pointer "unsigned long long") full)
+    (argument "long long" plane)
+    (argument (const int) in_w)
+    (do @2 (call bulk_load (+ (+ to (. copy to)) (+ (* (* row kRowWarps) kRowPitch) (* (* round kRowChannels) kChannelPitch))) (+ (. copy from) (+ (* row (* (static_cast "long long" kRowWarpsStep) in_w)) (* (* round kRowChannels) plane))) (. copy bytes) full)))
+  (function @112 device void copy_rows
     (comment "Issues a producer's copies of a k-block, of which the layer has so many `channels`.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
@@ -918,11 +929,15 @@
     (if @4 (|| (> kWarpRows 1) (!= (. copy bytes) 0))
       (then
         (for @6 (pragma "unroll 1") (declare @6 int row 0) (< row (? (== kWarpRows 1) 1 (. copy rows))) (++ row)
-          (for @8 (pragma "unroll 16") (declare @8 int round 0) (< round kRounds) (++ round)
-            (if @9 (|| kWholeRounds (< (+ (. copy channel) (* round kRowChannels)) channels))
-              (then
-                (do @10 (call bulk_load (+ (+ to (. copy to)) (+ (* (* row kRowWarps) kRowPitch) (* (* round kRowChannels) kChannelPitch))) (+ (. copy from) (+ (* row (* (static_cast "long long" kRowWarpsStep) in_w)) (* (* round kRowChannels) plane))) (. copy bytes) full)))))))))
-  (function @124 device bool needs_zero_pad
+          (if @7 (|| kWholeRounds (== own kRounds))
+            (then
+              (for @9 (pragma "unroll 16") (declare @9 int round 0) (< round kRounds) (++ round)
+                (do @10 (call copy_row to copy row round full plane in_w))))
+            (else
+              (comment @13 "Of a part of a k-block. With a condition for each of many copies, their addresses would be spilled.")
+              (for @15 (pragma "unroll 1") (declare @15 int round 0) (< round own) (++ round)
+                (do @16 (call copy_row to copy row round full plane in_w)))))))))
+  (function @136 device bool needs_zero_pad
     (comment "Whether a tile has rows or columns outside the image, which no copy writes.")
     (attributes "inline")
     (argument int first_row)
@@ -931,7 +946,7 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (&& kByRows (|| (|| (|| (< first_row 0) (> (+ first_row (+ (* (- kStagedRows 1) P::input_stride_h) 1)) in_h)) (&& (> P::tile_n 1) (< images P::tile_n))) (&& (! kSkewed) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w)))))))
-  (function @133 device void zero_pad
+  (function @145 device void zero_pad
     (comment "Writes zeros to the rows and columns of a stage outside the image, and to channels that the layer has not.")
     (attributes "__forceinline__")
     (argument (pointer Element) to)

@@ -98,6 +98,14 @@ __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int fir
           rows};
 }
 
+// Issues a producer's copy of a row in the channel of a round.
+__device__ __forceinline__ void copy_row(Element* to, const Copy& copy, const int row, const int round,
+                                         unsigned long long* full, long long plane, const int in_w) {
+  bulk_load(to + copy.to + (row * kRowWarps * kRowPitch + round * kRowChannels * kChannelPitch),
+            copy.from + (row * (static_cast<long long>(kRowWarpsStep) * in_w) + round * kRowChannels * plane),
+            copy.bytes, full);
+}
+
 // Issues a producer's copies of a k-block, of which the layer has so many `channels`.
 //
 // `full` counts the bytes, and each producer.
@@ -108,12 +116,16 @@ __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int cha
   if (kWarpRows > 1 || copy.bytes != 0) {
 #pragma unroll 1
     for (int row = 0; row < (kWarpRows == 1 ? 1 : copy.rows); ++row) {
+      if (kWholeRounds || own == kRounds) {
 #pragma unroll 16
-      for (int round = 0; round < kRounds; ++round) {
-        if (kWholeRounds || copy.channel + round * kRowChannels < channels) {
-          bulk_load(to + copy.to + (row * kRowWarps * kRowPitch + round * kRowChannels * kChannelPitch),
-                    copy.from + (row * (static_cast<long long>(kRowWarpsStep) * in_w) + round * kRowChannels * plane),
-                    copy.bytes, full);
+        for (int round = 0; round < kRounds; ++round) {
+          copy_row(to, copy, row, round, full, plane, in_w);
+        }
+      } else {
+        // Of a part of a k-block. With a condition for each of many copies, their addresses would be spilled.
+#pragma unroll 1
+        for (int round = 0; round < own; ++round) {
+          copy_row(to, copy, row, round, full, plane, in_w);
         }
       }
     }

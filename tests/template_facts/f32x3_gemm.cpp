@@ -59,6 +59,9 @@ TemplateFacts facts_of_f32x3_gemm() {
       .compiled =
           {
               {.group = "of_halves", .compute = Compute::kF32x3, .benchmarks = outside_layers(), .recorded = false},
+              {.group = "of_halves_and_a_part_of_a_k_block",
+               .compute = Compute::kF32x3,
+               .layers = {"conv_transpose2d 661 -> 2; kernel 4; stride 2; padding 1; input 8x96x112; compute f32x3"}},
               {.group = "of_halves_channels_last",
                .compute = Compute::kF32x3,
                .layout = Layout::kNhwc,

@@ -407,6 +407,12 @@ __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first
           is_copied ? (end - begin) * 4 : 0, rows};
 }
 
+// Issues a producer's copy of a row in the channel of a round.
+__device__ __forceinline__ void copy_row(float* to, const Copy& copy, int row, int round, unsigned long long* full) {
+  bulk_load(to + copy.to + (row * 160 + round * kChannelPitch), copy.from + (row * 4096ll + round * 524288ll),
+            copy.bytes, full);
+}
+
 // Issues a producer's copies of a k-block, of which the layer has so many `channels`.
 __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full) {
   mbarrier_arrive_expect(full, 16 * copy.rows * copy.bytes);
@@ -414,8 +420,7 @@ __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned 
   for (int row = 0; row < copy.rows; ++row) {
     #pragma unroll 16
     for (int round = 0; round < 16; ++round) {
-      bulk_load(to + copy.to + (row * 160 + round * kChannelPitch), copy.from + (row * 4096ll + round * 524288ll),
-                copy.bytes, full);
+      copy_row(to, copy, row, round, full);
     }
   }
 }

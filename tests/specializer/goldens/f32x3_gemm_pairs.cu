@@ -407,13 +407,18 @@ __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first
           1};
 }
 
+// Issues a producer's copy of a row in the channel of a round.
+__device__ __forceinline__ void copy_row(float* to, const Copy& copy, int round, unsigned long long* full) {
+  bulk_load(to + copy.to + round * 8480, copy.from + round * 8 * 4096ll, copy.bytes, full);
+}
+
 // Issues a producer's copies of a k-block, of which the layer has so many `channels`.
 __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full) {
   mbarrier_arrive_expect(full, 2 * copy.bytes);
   if (copy.bytes != 0) {
     #pragma unroll 16
     for (int round = 0; round < 2; ++round) {
-      bulk_load(to + copy.to + round * 8480, copy.from + round * 8 * 4096ll, copy.bytes, full);
+      copy_row(to, copy, round, full);
     }
   }
 }
