@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "f1891b54445d5c2c05ab0a038c3b5d9d49cf5ffddbf4b8b7ed6213ac328e6d14")
+  (digest "99c19bba1126b9c0507bd4047222b61ea3626f6fc0b234e378c49253a4e2ca16")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)

@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "118850f83b0f90079275a2be0b16ab73dc611a97b42cdae0325fb8cb1a24420b")
+  (digest "4a64762d2e083a4d4cfc4a4d18d5edadc87812deab03cbc086a224c60c246b67")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)

@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "3dfc857e65a4927953f090b50e120b91696348d6ac24899569eb9518ded8dd70")
+  (digest "334663617495c48ac6dce7ef18dbdb6791e81f8c729432854245e3ba017d1c0a")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)

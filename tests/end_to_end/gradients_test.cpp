@@ -121,16 +121,15 @@ bool skips_outputs(const Axis& axis) {
 TEST(GradientsOfSkippedOutputs, MatchTheDefinition) {
   std::vector<DrawnPlan> chosen;
   for (const TemplateFacts& facts : template_facts()) {
-    if (!facts.drawer.strided_grad_input) {
-      continue;
-    }
-    std::mt19937_64 random(seeded_by(fmt::format("{} skipped {}", facts.name, test_seed())));
-    const auto skips = [](const Layer& layer) { return std::ranges::any_of(layer.axes, skips_outputs); };
-    for (std::size_t count = 0; count < number_of_layers();) {
-      DrawnPlan drawn = draw_plan(random, facts.name, skips, Direction::kGradInput);
-      if (is_quick(drawn.layer.layer, drawn.layer.sizes, drawn.plan, Direction::kGradInput)) {
-        chosen.push_back(std::move(drawn));
-        ++count;
+    for (const std::size_t axis : {kHeight, kWidth}) {
+      std::mt19937_64 random(seeded_by(fmt::format("{} skips {} {}", facts.name, axis, test_seed())));
+      const auto skips = [&](const Layer& layer) { return skips_outputs(layer.axes[axis]); };
+      for (std::size_t count = 0; facts.drawer.strided_grad_input && count < number_of_layers();) {
+        DrawnPlan drawn = draw_plan(random, facts.name, skips, Direction::kGradInput);
+        if (is_quick(drawn.layer.layer, drawn.layer.sizes, drawn.plan, Direction::kGradInput)) {
+          chosen.push_back(std::move(drawn));
+          ++count;
+        }
       }
     }
   }
