@@ -16,6 +16,7 @@ import textwrap
 from typing import NamedTuple
 
 from layer import MODES
+from tables import Row, tables_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(ROOT, "docs", "gallery")
@@ -51,14 +52,11 @@ LAYERS = [
 
 
 class Time(NamedTuple):
-    """A row of a table of results; milliseconds."""
+    """A layer's times in a mode and a layout."""
 
     mode: str
     layout: str
-    cudnn: float
-    ours: float
-    floor: float
-    template: str
+    row: Row
 
     @property
     def title(self):
@@ -83,17 +81,14 @@ class Page(NamedTuple):
 # ---- What stands in files ----
 
 
-def times_in(text):
+def times_of(results):
     """{layer: [Time]} of the first table of each mode and layout."""
     found, seen = {}, set()
-    tables = re.findall(r"^(\w+) (nchw|nhwc)\nlayer +cuDNN ms +ahead +ours ms.*\n((?:\w.*\n)+)", text, re.M)
-    for mode, layout, table in tables:
-        if (mode, layout) in seen:
-            continue
-        seen.add((mode, layout))
-        for name, numbers, template in re.findall(r"^(\w+)((?: +[-+.\de]+){10}) +(\w+)$", table, re.M):
-            number = [float(each) for each in numbers.split()]
-            found.setdefault(name, []).append(Time(mode, layout, number[0], number[2], number[6], template))
+    for table in tables_of(results):
+        if table.direction == "forward" and (table.mode, table.layout) not in seen:
+            seen.add((table.mode, table.layout))
+            for row in table.rows:
+                found.setdefault(row.layer, []).append(Time(table.mode, table.layout, row))
     return found
 
 
@@ -101,8 +96,7 @@ def layers_of_files():
     """{name: Layer}. A layer's model is the comment before it."""
     found = {}
     for layers, results in FILES:
-        with open(os.path.join(ROOT, "benchmarks", "results", results), encoding="utf-8") as file:
-            times = times_in(file.read())
+        times = times_of(results)
         with open(os.path.join(ROOT, "benchmarks", layers), encoding="utf-8") as file:
             for model, block, name in re.findall(r"^# (.+)\n(layer (\w+) \{[^}]*\})", file.read(), re.M):
                 found[name] = Layer(model, block, times[name], results)
@@ -183,18 +177,19 @@ def draw_times(page):
     """For each mode and layout, cuDNN's time and ours as bars, with the floor as a line over both."""
     times = page.layer.times
     left, right = 62, 76
-    scale = (WIDTH - left - right) / max(time.cudnn for time in times)
+    scale = (WIDTH - left - right) / max(time.row.cudnn for time in times)
     parts, said = [], []
     for i, time in enumerate(times):
         y = i * (3 * ROW + 12) + 4
-        floor = f"floor {short(time.floor)} ms"
-        parts.append(text_at(0, y + 11, f"{time.title}: {short(time.cudnn / time.ours)}x; {floor}", "head"))
-        for line, (name, kind, ms) in enumerate([("cuDNN", "cudnn", time.cudnn), ("convtgen", "ours", time.ours)], 1):
+        floor = f"floor {short(time.row.floor)} ms"
+        parts.append(text_at(0, y + 11, f"{time.title}: {short(time.row.ratio)}x; {floor}", "head"))
+        bars = [("cuDNN", "cudnn", time.row.cudnn), ("convtgen", "ours", time.row.ours)]
+        for line, (name, kind, ms) in enumerate(bars, 1):
             parts += [text_at(0, y + line * ROW + 11, name), bar(left, y + line * ROW, ms * scale, kind),
                       text_at(left + ms * scale + 5, y + line * ROW + 11, f"{short(ms)} ms")]
-        at = left + time.floor * scale
+        at = left + time.row.floor * scale
         parts.append(f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{y + ROW - 2}" y2="{y + 3 * ROW - 2}" class="floor"/>')
-        said.append(f"{time.title}: cuDNN {short(time.cudnn)} ms, convtgen {short(time.ours)} ms, {floor}")
+        said.append(f"{time.title}: cuDNN {short(time.row.cudnn)} ms, convtgen {short(time.row.ours)} ms, {floor}")
     return picture(len(times) * (3 * ROW + 12), f"Times of {page.layer.model}", "; ".join(said), parts)
 
 
@@ -206,7 +201,7 @@ def time_of(page):
 def draw_ratios(pages):
     """A bar for each layer, from 1, logarithmic."""
     left, right = 164, 46
-    ratios = [time_of(page).cudnn / time_of(page).ours for page in pages]
+    ratios = [time_of(page).row.ratio for page in pages]
     scale = (WIDTH - left - right) / math.log(max(ratios))
     parts, said = [], []
     for i, (page, ratio) in enumerate(zip(pages, ratios)):
@@ -307,7 +302,7 @@ def plan_part(page):
     plan, template = page.plan, page.plan["plan"]["template"]
     facts = [("Template", template), ("Tile", plan["tile"]), ("Why", plan["why"]), ("Tuning record", plan["record"]),
              ("Predicted", f"{short(plan['predicted_seconds'] * 1e6)} us")]
-    if (measured := time_of(page).template) != template:
+    if (measured := time_of(page).row.template) != template:
         facts.append(("Measured", f"The time above is an earlier plan's, of {measured}."))
     parts = [f"<h2>The plan in {time_of(page).title}, and why</h2>", "<dl>",
              *(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in facts), "</dl>"]

@@ -333,7 +333,7 @@ class HistoryTest(unittest.TestCase):
         history, _ = read_history(os.path.join(ROOT, "benchmarks", "results"))
         means = history.panels[self.ONE].means()
         self.assertGreaterEqual(len(means), 8)
-        self.assertAlmostEqual(means["d78d9ae"], 2.79, 2)  # as docs/performance.md has it
+        self.assertAlmostEqual(means["d78d9ae"], 2.79, 2)
         self.assertEqual(history.commits(history.panels.values()), sorted(history.dates, key=lambda c: (history.dates[c], c)))
 
     @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not here")
