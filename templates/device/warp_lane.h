@@ -1,7 +1,6 @@
-// Part of the template `mma_pixels`: which part of a block's products a thread has.
+// Which part of a block's products a thread has.
+// Needs, above its line, P.
 #pragma once
-
-#include "layout.h"
 
 struct WarpLane {
   int lane;
