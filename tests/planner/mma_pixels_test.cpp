@@ -135,5 +135,14 @@ TEST(PlanMmaPixels, IsTheFirstChoiceOfManyChannelsWhereThereIsNoWgmma) {
   EXPECT_NE(plan(problem_of(kSequences[0])).value().front().template_name, "mma_pixels");
 }
 
+// Others that split values accumulate all phases of a row at once, and direct takes longer.
+TEST(PlanMmaPixels, IsFirstForManyPhasesInF32x3) {
+  for (const char* text : {"conv_transpose1d 80 -> 80; kernel 1024; stride 256; input 12x63; compute f32x3",
+                           "conv_transpose2d 64 -> 64; kernel 12; stride 8; padding 2; input 4x40x40; compute f32x3"}) {
+    const Problem problem{parse_layer(text).value(), Direction::kForward, target_named("sm_90a").value()};
+    EXPECT_EQ(plan(problem).value().front().template_name, "mma_pixels") << text;
+  }
+}
+
 }  // namespace
 }  // namespace convtgen

@@ -14,6 +14,7 @@ namespace convtgen {
   FACTOR(hidden_less, 0.25, "share of the shorter of an SM's and the memory's time that the longer one does not hide") \
   FACTOR(stored_pieces, 126.2, "billions a second that warps store of pieces of sectors, channels last") \
   FACTOR(direct_reaches, 0.3, "share of the ceiling of its arithmetic that direct's first plan reaches") \
+  FACTOR(direct_parted, 1.7, "times as long where a block makes a part of the phases: median of measured / predicted") \
   FACTOR(direct_moves, 4, "times as long as moving everything once that direct takes at the least, NCHW") \
   FACTOR(direct_moves_nhwc, 10, "the same with channels last") \
   FACTOR(rows_stored, 2.056, "instructions of direct_rows for an output that is stored from registers") \
@@ -175,6 +176,7 @@ namespace convtgen {
   FACTOR(f32x3_mma_beside_wgmma, 4, "median of measured / predicted of f32x3_mma where f32x3_gemm has been measured") \
   FACTOR(f32x3_mma_split, 130, "instructions for eight values that are loaded, scanned and split") \
   FACTOR(f32x3_mma_add, 3, "instructions to add an accumulator to its total, and to clear it") \
+  FACTOR(mma_pixels_split_beside_wgmma, 1.75, "measured / predicted of f32x3 over that of f32x3_gemm, in most layers") \
   FACTOR(mma_pixels_copy, 7, "instructions for an asynchronous copy of input") \
   FACTOR(mma_pixels_l2, 44.86, "bytes a cycle from L2, of the copies of pixels and weights") \
   FACTOR(mma_pixels_wait, 0.6355, "times a stage's work that an SM waits; its warps hide their share") \

@@ -81,7 +81,8 @@ struct Direct : GeneralPlanner<Direct, Facts, kForwardConstants> {
         static_cast<double>(f.layer.axes[kDepth].stride * f.rows.stride * f.columns.stride);  // of an output
     const double flops = 2 * static_cast<double>(f.layer.in_channels / f.layer.groups) * taps * whole * tile;
     const double times = f.channels_last ? f.factors.direct_moves_nhwc : f.factors.direct_moves;
-    const double seconds = std::max(flops / (f.factors.direct_reaches * f.target.f32_flops),
+    const double parted = c[kPhaseGroups] > 1 ? f.factors.direct_parted : 1;
+    const double seconds = std::max(parted * flops / (f.factors.direct_reaches * f.target.f32_flops),
                                     times * f.cost.bytes / f.target.bytes_per_second);
     return f.target.launch_seconds + (f.layer.dimensions == 3 ? kVolumes * seconds : seconds);
   }

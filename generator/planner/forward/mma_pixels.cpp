@@ -299,7 +299,7 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     const double cycles = all.whole * (products_of_tile + rest_of_tile) +
                           all.parts * (products_of_tile / static_cast<double>(b.parts) + rest_of_tile);
     const double measured = !f.target.features.has(Feature::kWgmma) ? 1
-                            : splits(f)                             ? f.factors.f32x3_mma_beside_wgmma
+                            : splits(f)                             ? f.factors.mma_pixels_split_beside_wgmma
                                                                     : f.factors.mma_gemm_beside_wgmma;
     return call_seconds(
                f, {.packed_bytes = c.number(kPackedBytes), .waves = 1, .wave_cycles = cycles, .measured = measured}) +
