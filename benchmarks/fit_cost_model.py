@@ -7,7 +7,7 @@ RECORDS are tuning records (`convtgen tune --export`), by default the shipped on
 prints how many measured plans there are, the median of measured / predicted, and how far the middle half of them lies
 apart. For layers with several plans it prints the time of the plan that is predicted to be the fastest over that of the
 fastest: the geometric mean, and the layers where it is above 1.4. Nothing is predicted of the general templates' plans
-(direct's), so they are left out: `convtgen tune` tells how good the planner's first plan is among all.
+(direct's), so they are left out: `convtgen tune` reports how good the planner's first plan is among all.
 Then it fits: it makes the mean of these ratios' logarithms least, in which the plans that are predicted to be nearly as
 fast as the first count too. The mean square of log(predicted / measured) is added with a small weight, for the level, and
 a penalty holds a factor at its value in the table where the measurements do not tell. It prints what would change;

@@ -2,7 +2,7 @@
 //   cold    a layer that nobody saw before, by phase: generate, NVRTC, load
 //   warm    a new process whose store has the kernel: beside loading the cubin and nothing else, each in a process of
 //           its own. NVRTC must not be loaded.
-// start_benchmark FILE.convt; without a GPU only `cold` is told, and no loading. Exits 1 where a bound is missed.
+// start_benchmark FILE.convt; without a GPU only `cold` is printed, and no loading. Exits 1 where a bound is missed.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <stdlib.h>
@@ -198,7 +198,7 @@ Cold cold_start(const convtgen::NamedLayer& layer, const convtgen::Target& targe
 int measure(const std::string& path) {
   const auto layers = convtgen::parse_file(read(path));
   if (!layers) {
-    stop(fmt::format("{} has errors; 'convtgen check' tells them", path));
+    stop(fmt::format("{} has errors; 'convtgen check' prints them", path));
   }
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("convtgen_start_{}", getpid());

@@ -62,7 +62,7 @@ void print_why(const std::string& name, const Store::Why& why, const Key& key) {
   print_differences(why.differences);
 }
 
-/// Tells why one kernel is a hit or a miss on a GPU. Errors: it has no plan.
+/// Prints why one kernel is a hit or a miss on a GPU. Errors: it has no plan.
 Result<void> tell(const std::shared_ptr<Store>& store, const std::string& name, const Problem& problem,
                   const std::string& chip, const std::string& nvrtc) {
   const auto made = CubinMaker(store, chip).generate(problem.layer, problem.direction, problem.target);

@@ -113,7 +113,7 @@ struct Job {
   const CodeTarget* code;
 };
 
-/// Tells how far a call has come: on a terminal as a bar, elsewhere (a build's log) by a line for each kernel that is
+/// Shows how far a call has come: on a terminal as a bar, elsewhere (a build's log) by a line for each kernel that is
 /// done once some seconds have passed.
 class Report {
  public:

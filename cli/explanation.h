@@ -1,4 +1,4 @@
-// What `convtgen explain` tells of one layer, direction and architecture; and how that is printed.
+// What `convtgen explain` reports of one layer, direction and architecture; and how that is printed.
 #pragma once
 
 #include <cstdint>

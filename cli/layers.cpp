@@ -124,7 +124,7 @@ void add_layer_options(CLI::App& verb, LayerSource& source) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
-  verb.add_option("--diagnostics", source.diagnostics, "How errors of layer files are told: text on stderr, or json.")
+  verb.add_option("--diagnostics", source.diagnostics, "Prints errors of layer files as text on stderr, or as json.")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   add_error_limit_option(verb, source.error_limit);

@@ -131,7 +131,7 @@ int run_verb(int argc, char** argv) {
                 : given.verb->get_subcommands(nullptr).empty()
                     ? error.what()
                     : fmt::format("a verb is missing: {}", verb_names(*given.verb)));
-    print_on_stderr(fmt::format("'convtgen {}--help' tells what is legal.\n", given.words));
+    print_on_stderr(fmt::format("'convtgen {}--help' lists what is legal.\n", given.words));
     return static_cast<int>(Exit::kUsage);
   }
   return static_cast<int>(exit);

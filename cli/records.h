@@ -1,4 +1,4 @@
-// Which tuning records choose the plans of a verb, and how that is told.
+// Which tuning records choose the plans of a verb, and how that is printed.
 #pragma once
 
 #include <CLI/CLI.hpp>

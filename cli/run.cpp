@@ -252,7 +252,7 @@ Exit run(const RunOptions& options) {
     return Exit::kUsage;
   }
   if (!why_host.empty()) {
-    // Its beginning says what is missing; doctor tells the rest.
+    // Its beginning says what is missing; doctor reports the rest.
     print_on_stderr(fmt::format("convtgen: no GPU is used: {} ('convtgen doctor' says more)\n",
                                 why_host.substr(0, why_host.find_first_of(";(\n"))));
   }

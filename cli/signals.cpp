@@ -26,7 +26,7 @@ Removed& removed() {
   return *all;
 }
 
-int signal_pipe = -1;  // where the handler tells the thread of a signal
+int signal_pipe = -1;  // through which the handler notifies the thread of a signal
 
 void tell_thread(int signal) {
   const auto byte = static_cast<unsigned char>(signal);

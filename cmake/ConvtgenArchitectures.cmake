@@ -34,7 +34,7 @@ function(_convtgen_native result caller origin)
   elseif(CMAKE_CUDA_ARCHITECTURES_NATIVE)
     set(${result} ${CMAKE_CUDA_ARCHITECTURES_NATIVE} PARENT_SCOPE)
   else()
-    message(FATAL_ERROR "${caller}: ${origin} native: CMake tells this machine's GPU only where the language CUDA is "
+    message(FATAL_ERROR "${caller}: ${origin} native: CMake reports this machine's GPU only where the language CUDA is "
                         "enabled, there is one, and CMake is 3.24 or newer; name the architectures instead")
   endif()
 endfunction()

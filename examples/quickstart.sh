@@ -38,7 +38,7 @@ step "4. Compiled for sm_90a"
 if "$convtgen" doctor --quiet nvrtc; then
   "$convtgen" compile "$layer" --arch sm_90a -o "$build/out"
 else
-  echo "NVRTC is not to be had here, so nothing is compiled for a GPU; all else works. 'convtgen doctor' says more."
+  echo "NVRTC is not available here, so nothing is compiled for a GPU; all else works. 'convtgen doctor' says more."
 fi
 
 step "5. Run and verified"

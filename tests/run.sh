@@ -94,12 +94,12 @@ if [[ $python == ON ]]; then
   load python cmake/install_python.sh build/python
 fi
 
-# The template compiler is built where its Clang is to be had; the other tests need none of it.
+# The template compiler is built where its Clang is available; the other tests need none of it.
 regenerate=OFF
 if cmake/install_dependencies.sh templates; then
   regenerate=ON
 else
-  echo "Clang 19's development files are not to be had here: the template compiler and the fuzzers are not tested."
+  echo "Clang 19's development files are not available here: the template compiler and the fuzzers are not tested."
 fi
 
 # The compiler is most of what this script waits for. Nobody debugs these builds: without debug information, or with line numbers
@@ -155,7 +155,7 @@ if [[ -n "$all" ]]; then
   if cmake/install_dependencies.sh browser; then
     python3 -B tests/benchmarks/gallery_browser_test.py
   else
-    echo "Chromium is not to be had here: nothing looks at the gallery's pages."
+    echo "Chromium is not available here: nothing looks at the gallery's pages."
   fi
   step "the wheel with the oldest and the newest PyTorch"
   tests/package/wheel.sh

@@ -8,7 +8,7 @@
     search_on_gpu.py --library libconvtgen.so.0.2 --tool convtgen --again 'LAYER | NxHxW' --seed N
 
 Layers are drawn by class (tests/search/goals.py): the class that is the farthest from its number of layers comes first.
-The planner chooses the template; the tool tells which, so that few are compiled that no class wants. A class that the
+The planner chooses the template; the tool prints which, so that few are compiled that no class wants. A class that the
 planner serves by none of many layers is given up. Each layer runs in one direction, with poisoned outputs and guards
 around all arrays, twice, and once with the weights packed before; the results must have the same bits and be right by
 norm and by element (tests/search/judge.py). The layers of tests/end_to_end/failed_layers.txt, which failed once, run

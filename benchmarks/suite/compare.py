@@ -55,7 +55,7 @@ def main(words):
     parser.add_argument("--pictures", metavar="FOLDER", help="where plot.py's pictures go")
     options = checked(parser, words)
     if options.pictures:
-        import plot  # now: what it lacks is to be told before the measuring
+        import plot  # now: it reports what it lacks before the measuring
     results, status = run("compare.py", words, options, measurement, print_table)
     if options.pictures:
         plot.draw(results, options.pictures)

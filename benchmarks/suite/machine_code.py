@@ -21,7 +21,7 @@ def stored_code(folder, key):
     """The machine code of the store's entry of this key. Errors: FileNotFoundError."""
     for root, _, files in os.walk(folder):
         for file in files:
-            if file.endswith(f"-{key[:16]}.entry"):  # what stands before tells families of entries apart
+            if file.endswith(f"-{key[:16]}.entry"):  # the prefix is the family of the entry
                 with open(os.path.join(root, file), "rb") as stream:
                     entry = stream.read()
                 return code_of(entry[entry.index(b"\x7fELF") :])

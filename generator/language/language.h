@@ -13,7 +13,7 @@
 
 namespace convtgen {
 
-/// What else a layer must meet. An error is told at the layer's name, among the others of the text.
+/// What else a layer must meet. An error is reported at the layer's name, among the others of the text.
 using LayerCheck = std::function<Result<void>(const Layer&)>;
 
 /// All layers of a file, with the file's defaults applied, or all errors of the file.

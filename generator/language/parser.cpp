@@ -291,7 +291,7 @@ class Parser {
       error(word, fmt::format("duplicate property '{}': it stands on line {} already", name, slot->place.line));
     }
     Property property{.kind = *kind, .place = place_of(word), .value = {}, .dimensions = dimensions_of(name)};
-    // A word that ran into its value ("kernel3x3") has been told of.
+    // A word that ran into its value ("kernel3x3") has been reported.
     if (known || !cursor_.at_property_end() || *kind == PropertyKind::kBias) {
       property.value = parse_value(cursor_, *kind, name, word, diagnostics_);
       end_property(property, name);

@@ -41,7 +41,7 @@ std::string print_fuse(const std::vector<Activation>& chain) {
   return text;
 }
 
-// The properties in their fixed order: what is required and what tells the arithmetic always, others where they differ
+// The properties in their fixed order: what is required and the arithmetic always, others where they differ
 // from their defaults.
 std::vector<Line> lines_of(const Layer& layer) {
   const Layer plain;

@@ -17,7 +17,7 @@ namespace convtgen {
 
 /// For a well-known activation that the language has no word for, "relu6" or "ELU": the chain that computes the same,
 /// "hardtanh(0, 6)", or empty where there is none. Null where the word is no such activation. These are near to words
-/// of other mathematics ("elu" to "relu"), so that nearest() is not to be asked for them.
+/// of other mathematics ("elu" to "relu"), so do not call nearest() for them.
 [[nodiscard]] std::optional<std::string_view> same_chain(std::string_view activation);
 
 /// "f64, f32, f16 or bf16"

@@ -64,7 +64,7 @@ struct Property {
   PropertyKind kind = PropertyKind::kKernel;
   TextSpan place;       // the property's name
   PropertyValue value;  // monostate: the value is wrong, and has been reported
-  int dimensions = 2;   // of kChannels, whose word tells them even where the value is wrong
+  int dimensions = 2;   // of kChannels, whose word determines them even where the value is wrong
 };
 
 /// What stands between two braces, or the whole of a layer's one-line form.

@@ -27,7 +27,7 @@ inline constexpr const char* kArchitectureVariable = "CONVTGEN_ARCHITECTURE";
 /// code_for_chip() by the NVRTC of this machine; where there is none, by one that knows all chips.
 [[nodiscard]] std::expected<CodeTarget, NoCode> code_here(const Chip& chip);
 
-/// What people are told of code that is planned or made for another chip than it runs on; empty where it is not, or
+/// The message about code that is planned or made for another chip than it runs on; empty where it is not, or
 /// where they asked for it.
 [[nodiscard]] std::string note_of_code(const Chip& chip, const CodeTarget& code, const std::string& compiler);
 

@@ -123,7 +123,7 @@ Result<std::string> fetch_log(const nvrtc::Api& api, nvrtc::Program program) {
   return log;
 }
 
-// "90a" of "sm_90a"; the number alone tells whether NVRTC knows the family.
+// "90a" of "sm_90a"; the number alone determines whether NVRTC knows the family.
 Result<std::string> checked_suffix(const Nvrtc& nvrtc, const std::string& architecture) {
   constexpr std::string_view kPrefix = "sm_";
   const std::string supported = fmt::format("NVRTC {}.{} ({}) compiles for sm_{}", nvrtc.major, nvrtc.minor, nvrtc.path,

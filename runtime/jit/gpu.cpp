@@ -71,7 +71,7 @@ unsigned long long Gpu::id_of(cuda::ContextHandle context) const {
 
 bool Gpu::capturing(cuda::StreamHandle stream) const {
   cuda::StreamCaptureStatus status = cuda::kCaptureNone;
-  // An error also tells of a capture: the default stream must not be asked while another one is captured.
+  // An error also means a capture: the default stream must not be asked while another one is captured.
   return api().stream_is_capturing(stream, &status) != cuda::kSuccess || status != cuda::kCaptureNone;
 }
 

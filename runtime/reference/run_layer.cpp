@@ -80,14 +80,14 @@ void append(Definition& to, const Definition& part) {
   to.terms.insert(to.terms.end(), part.terms.begin(), part.terms.end());
 }
 
-/// `progress` is told the part of this array's work that is done.
+/// `progress` is called with the part of this array's work that is done.
 ArrayReference reference_of(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
                             const VerifyOptions& options, Role role, const std::function<void(double)>& progress) {
   if (checks_all(layer, shape, options, role)) {
     return {role, define_all(layer, shape, inputs, role)};
   }
   ArrayReference reference{role, {}, choose_samples(layer, shape, options.samples, role)};
-  // Slices, so that progress can be told between them. An element of grad_weight or grad_bias is much work.
+  // Slices, so that progress can be reported between them. An element of grad_weight or grad_bias is much work.
   const std::span<const std::int64_t> offsets = reference.samples->offsets;
   const bool is_image = role == Role::kY || role == Role::kGradX;
   const std::size_t slice = std::max<std::size_t>(offsets.size() / 50, is_image ? 4096 : 16);

@@ -76,7 +76,7 @@ std::optional<std::string> read_all(int descriptor, std::size_t expected) {
       return std::nullopt;
     }
     if (got == 0 || (size += got > 0 ? static_cast<std::size_t>(got) : 0) == bytes.size()) {
-      break;  // the end, or it grew while it was read, which the checksum tells
+      break;  // the end, or it grew while it was read, which the checksum detects
     }
   }
   bytes.resize(size);
@@ -99,7 +99,7 @@ bool is_own_name(std::string_view name, std::string_view ending) {
 
 std::string staged_name(const std::string& name) {
   std::string random(8, '\0');
-  (void)getentropy(random.data(), random.size());  // where there is none, O_EXCL still tells two apart
+  (void)getentropy(random.data(), random.size());  // where there is none, O_EXCL still separates two
   return fmt::format("{}.{}-{}{}", name.substr(0, name.rfind('.')), getpid(), hex_of(random), kStagedEnding);
 }
 

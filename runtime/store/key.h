@@ -40,7 +40,7 @@ class Key {
   [[nodiscard]] const std::string& hex() const { return hex_; }
   /// The same over all but the compiler's.
   [[nodiscard]] const std::string& family() const { return family_; }
-  /// The name of its files: the family, and of hex() what tells members apart.
+  /// The name of its files: the family, and the part of hex() that distinguishes members.
   [[nodiscard]] std::string name() const { return family_ + "-" + hex_.substr(0, kMemberDigits); }
   [[nodiscard]] bool any_compiler() const { return any_compiler_; }
 

@@ -32,7 +32,7 @@ std::string entry_file(const std::string& name) {
   return name + std::string(kEntryEnding);
 }
 
-// Tells, once a process, that another version has left entries. No warning: after an update that is as it should be,
+// Logs, once a process, that another version has left entries. No warning: after an update that is as it should be,
 // and all that they hold is made anew.
 void note_foreign(const Folder& folder, const std::string& path) {
   static std::atomic<bool> noted = false;

@@ -24,7 +24,7 @@ class ChipsTest : public FakeGpuTest {
     state_->max_shared_bytes = machine.shared_bytes;
     setenv("CONVTGEN_FAKE_NVRTC_VERSION", machine.nvrtc.version.c_str(), 1);
     setenv("CONVTGEN_FAKE_NVRTC_KNOWS", machine.known().c_str(), 1);
-    // What another NVRTC has compiled is not to be found.
+    // What another NVRTC has compiled must not be found.
     setenv("CONVTGEN_CACHE_DIR", (folder_ / std::to_string(++count_)).c_str(), 1);
     log_.clear();
   }

@@ -1,4 +1,4 @@
-// Gradients through the public API: their numbers on the host device, and what a wrong call is told.
+// Gradients through the public API: their numbers on the host device, and the errors of wrong calls.
 #include <algorithm>
 #include <array>
 #include <string>

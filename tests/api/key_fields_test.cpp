@@ -323,7 +323,7 @@ TEST(KeyFieldsTest, CompilersAndKindsMakeAnotherKey) {
       key_of(made, BinaryKind::kPtx, ""),
   };
   EXPECT_EQ(keys.size(), 6u);
-  // What NVRTC is told, beside the architecture, which is a field of its own.
+  // Options of NVRTC, except the architecture, which is a field of its own.
   std::vector<std::string> options;
   const Key key = binary_key(made, BinaryKind::kCubin, "");
   for (const KeyField& field : key.fields()) {

@@ -1,6 +1,6 @@
 // A process of its own for the tests: api_worker ACTION DEVICE LAYER..., or
 // api_worker choose KEY [CHOICE], which prints what is kept under the key.
-//   prepare      prepares the layers and tells what that took
+//   prepare      prepares the layers and prints what that took
 //   fork-before  forks, then opens the device in the child
 //   fork-after   opens the device, then forks, and uses it in the child
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-"""benchmarks/suite without a GPU, PyTorch or matplotlib: what it computes of layers, and what it tells."""
+"""benchmarks/suite without a GPU, PyTorch or matplotlib: what it computes of layers, and what it prints."""
 
 import itertools
 import math

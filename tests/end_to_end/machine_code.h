@@ -1,4 +1,4 @@
-// Faults of machine code that the assembler makes and no log of it tells, found in what nvdisasm prints.
+// Faults of machine code that the assembler makes and no log of it reports, found in what nvdisasm prints.
 #pragma once
 
 #include <cstddef>
@@ -42,8 +42,8 @@ std::vector<std::string> overwritten_operands(const MachineCode& code);
 std::vector<std::string> unkept_operands(const MachineCode& code);
 
 /// Arrivals at mbarriers behind loads from shared memory whose values no instruction between has taken, but a later one
-/// does. The arrival may be done first, and where it gives memory back, what comes there next may be read. A load under a predicate is not on
-/// paths that a branch enters where the predicate is false.
+/// does. The arrival may be done first, and where it gives memory back, what comes there next may be read. A load under
+/// a predicate is not on paths that a branch enters where the predicate is false.
 std::vector<std::string> early_arrivals(const MachineCode& code);
 
 }  // namespace convtgen

@@ -157,7 +157,7 @@ class NumberMutation {
     for (std::size_t i = 0; i < all.size(); ++i) {
       EXPECT_EQ(judge(i), "") << "the source as it is";
     }
-    // What told one mutant often tells the next: it comes first.
+    // What detected one mutant often detects the next: it comes first.
     std::vector<std::size_t> order(all.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     for (std::size_t mutant = 0; mutant < switched.names.size(); ++mutant) {

@@ -1,5 +1,5 @@
 // First plans of random layers for the tensor cores of warpgroups, as machine code: no instruction may touch a register
-// of a product in flight. Which layer makes the assembler move one there is not to be foreseen, so this takes many: of
+// of a product in flight. Which layer makes the assembler move one there cannot be foreseen, so this takes many: of
 // each direction, template, mode and layout, larger ones than the host device can run, the layers that once failed, and
 // layers like these. A run compiles a sample of them (tests/sample/sample.h).
 //

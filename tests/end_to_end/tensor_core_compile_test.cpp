@@ -1,5 +1,5 @@
-// Plans for tensor cores, of direct_rows, mma_rows and those that records ship, as ptxas sees them: it tells what it
-// makes slow, registers that it keeps in memory and products that it runs one by one. What it does not tell is looked
+// Plans for tensor cores, of direct_rows, mma_rows and those that records ship, as ptxas sees them: it reports what it
+// makes slow, registers that it keeps in memory and products that it runs one by one. What it does not report is looked
 // for in the machine code. A run compiles a sample of them (tests/sample/sample.h).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -154,7 +154,7 @@ bool has_wanted_instructions(const Case& one, const std::vector<MachineCode>& ke
          (!wanted.vectors_alone || (stores(true) && !stores(false)));
 }
 
-/// What the assembler tells that makes a kernel slower; empty where there is nothing.
+/// What the assembler reports that makes a kernel slower; empty where there is nothing.
 std::string slower_words(const Binary& binary, const ResourceUsage& usage) {
   std::string out;
   if (usage.spill_bytes != 0 || usage.stack_bytes != 0) {

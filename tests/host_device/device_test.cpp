@@ -203,7 +203,7 @@ TEST(HostDevice, OneDeviceInSeveralThreads) {
   EXPECT_EQ(wrong, 0);
 }
 
-// A launch looks at what is known of all buffers; ThreadSanitizer tells whether it may.
+// A launch looks at what is known of all buffers; ThreadSanitizer reports whether it may.
 TEST(HostDevice, BuffersChangeWhileOthersAreLaunchedOn) {
   const auto device = open_host({.workers = 2});
   const auto kernel = build(*device, source_of(kAdd));

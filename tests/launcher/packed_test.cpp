@@ -146,7 +146,7 @@ TEST_F(PackedWeights, TheWorkspaceIsForTheKernelThatNeedsTheMost) {
   EXPECT_EQ(set_.last_error(),
             "up_forward: weight is null: the kernel for sm_80 (" + made_[0].source.symbol +
                 ") keeps no packed copy and reads the weights in each call, so each call needs them; "
-                "net_kernel_keeps_weights() tells on each GPU whether null is legal");
+                "net_kernel_keeps_weights() returns whether null is legal on a GPU");
   EXPECT_EQ(state_->launches.size(), 1u);
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The source archive: the same bytes each time; it builds where LLVM is not to be found, as a part of another project, whose
+# The source archive: the same bytes each time; it builds where there is no LLVM, as a part of another project, whose
 # settings it leaves alone.
 . "$(dirname "$0")/common.sh"
 [[ -e "$source/.git" ]] || skip "not a checkout"

@@ -172,7 +172,7 @@ HostArray results_in_tf32(const Layer& layer, const Shape& shape, const LayerInp
   return make_array(Dtype::kF32, output_shape(layer, shape), define_all(layer, shape, narrow).sum);
 }
 
-// Each element tells, whatever its number of terms is.
+// Each element counts, whatever its number of terms is.
 TEST(Compare, TruncatedOperandsOfTf32AreWrongAndRoundedOnesAreNot) {
   for (const std::int64_t channels : {1, 5, 64, 1024}) {
     Layer layer;

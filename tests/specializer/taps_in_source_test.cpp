@@ -80,7 +80,7 @@ std::size_t functions_of_taps(const std::string& source) {
 }
 
 /// The taps that a source names. In one of a layer with input and output exchanged, blocks have a kernel row each where
-/// the layer has strides, and a line at its head tells of mirrored taps.
+/// the layer has strides, and a line at its head marks mirrored taps.
 Taps taps_named(const Problem& problem, std::string source) {
   const std::string mirrored = ": tap (0, 0) is the last one.";
   const std::size_t at = source.find(mirrored);

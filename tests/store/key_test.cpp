@@ -1,4 +1,4 @@
-// What makes another key, and how two keys' differences are told.
+// What makes another key, and how two keys' differences are printed.
 #include <gtest/gtest.h>
 
 #include <clocale>

@@ -203,7 +203,7 @@ class SplitInLaunchCode : public OverFakeDriver {
     for (const RecipeKernel& each : made_.source.recipe.kernels) {
       image += (image.empty() ? "" : "\n") + each.symbol;
       for (const KernelParameter& parameter : each.parameters) {
-        image += parameter.type == "int" ? " 4" : " 8";  // of a map the fake driver tells the first word
+        image += parameter.type == "int" ? " 4" : " 8";  // the fake driver reports the first word of a map
       }
     }
     write(set_.folder() / ("out/" + code_file("up_forward", code)), image + '\0');

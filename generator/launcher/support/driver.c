@@ -205,7 +205,7 @@ static unsigned long long ns_context_id(const ns_driver* driver, void* context) 
   return id;
 }
 
-/* Makes the primary context of GPU 0 current where the calling thread has none; *pushed tells it. */
+/* Makes the primary context of GPU 0 current where the calling thread has none; *pushed is 1 then. */
 static int ns_enter_context(const ns_driver* driver, const char* name, void** context, int* pushed) {
   int device = 0, code = driver->ctx_get_current(context);
   *pushed = 0;
@@ -421,7 +421,7 @@ int ns_gpu_launch(const ns_kernel* kernel, const ns_call* call, void* stream) {
   }
   place = ns_find_place(kernel, context, ns_context_id(driver, context));
   if (place == NULL) {
-    /* An error also tells of a capture: the default stream must not be asked while another one is captured. */
+    /* An error also means a capture: the default stream must not be asked while another one is captured. */
     if (driver->stream_is_capturing(stream, &capturing) != 0 || capturing != 0) {
       status = ns_fail(NS_NOT_PREPARED,
                        "%s: the stream is being captured, and the kernel is not loaded in this context: call "

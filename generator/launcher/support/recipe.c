@@ -135,7 +135,7 @@ int ns_blocks(const ns_kernel* kernel, const ns_binary* binary, const ns_call* c
     if (!has_weights && ns_takes(part, NS_WEIGHT) && !part->once) {
       return ns_fail(NS_INVALID_ARGUMENT,
                      "%s: weight is null: the kernel for %s (%s) keeps no packed copy and reads the weights in each "
-                     "call, so each call needs them; ns_kernel_keeps_weights() tells on each GPU whether null is legal",
+                     "call, so each call needs them; ns_kernel_keeps_weights() returns whether null is legal on a GPU",
                      kernel->name, binary->architecture, part->symbol);
     }
     if (!has_weights && part->once) {

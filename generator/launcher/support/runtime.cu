@@ -203,7 +203,7 @@ int ns_gpu_launch(const ns_kernel* kernel, const ns_call* call, void* stream) {
   place = ns_find_place(kernel, device, 0);
   if (place == NULL) {
     cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-    /* An error also tells of a capture: the default stream must not be asked while another one is captured. */
+    /* An error also means a capture: the default stream must not be asked while another one is captured. */
     if (cudaStreamIsCapturing((cudaStream_t)stream, &capturing) != cudaSuccess ||
         capturing != cudaStreamCaptureStatusNone) {
       return ns_fail(NS_NOT_PREPARED,

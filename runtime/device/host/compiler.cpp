@@ -167,7 +167,7 @@ Key host_library_key(const HostCompiler& compiler, const std::string& unit) {
 #else
   constexpr const char* kArchitecture = "host";
 #endif
-  // Not the program, which may be a path: its version tells it.
+  // Not the program, which may be a path: its version identifies it.
   std::vector<std::string> options(compiler.command.begin() + 1, compiler.command.end());
   options.insert(options.end(), compiler.flags.begin(), compiler.flags.end());
   return kernel_key(EntryKind::kHostLibrary, unit, kArchitecture, compiler.version, options);

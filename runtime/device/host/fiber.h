@@ -1,4 +1,4 @@
-// Fibers: the threads of a block, run one at a time on the stack of each. Sanitizers are told of every switch.
+// Fibers: the threads of a block, run one at a time on the stack of each. Sanitizers are notified of every switch.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>

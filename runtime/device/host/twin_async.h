@@ -3,7 +3,7 @@
 #ifndef CONVTGEN_HOST_TWIN_ASYNC_H
 #define CONVTGEN_HOST_TWIN_ASYNC_H
 
-// Tells the runtime that the kernel needs the asynchronous machine.
+// Marks that the kernel needs the asynchronous machine.
 extern "C" {
 extern __attribute__((visibility("default"))) const int convtgen_host_asynchronous;
 const int convtgen_host_asynchronous = 1;

@@ -52,7 +52,7 @@ struct LaunchContext {
   std::span<const Region> constants;  // of the kernel's library
   std::span<const TensorMapArgument> tensor_maps;
   std::uintptr_t library_base = 0;
-  const std::function<void(const SharedRead&)>* on_shared_read = nullptr;  // null: nobody is told
+  const std::function<void(const SharedRead&)>* on_shared_read = nullptr;  // null: reads are not reported
 };
 
 enum class WaitKind : std::uint8_t {
@@ -235,8 +235,8 @@ class Worker {
   std::uint32_t rank_ = 0;
   bool races_ = true;
   bool clocked_ = false;
-  bool is_special_ = false;  // accesses of shared memory are clocked, or reads are told
-  bool registers_ = false;  // the thread's products use registers of its stack
+  bool is_special_ = false;  // accesses of shared memory are clocked, or reads are reported
+  bool registers_ = false;   // the thread's products use registers of its stack
   std::uintptr_t library_base_ = 0;
   std::array<Region, 4> recent_ = {};  // the buffers accessed last
   std::uint32_t next_recent_ = 0;
