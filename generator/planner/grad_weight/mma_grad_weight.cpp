@@ -35,6 +35,7 @@ constexpr std::int64_t kMostBatchWords = 48;      // of a thread, on their way t
 constexpr std::int64_t kMostPositions = 256;      // of a stage
 constexpr std::int64_t kLeastSteps = 4;           // products of positions of a stage
 constexpr std::int64_t kOtherRegisters = 44;      // of a thread, beside accumulators and what it loads
+constexpr std::int64_t kMostSplitOfTuring = 256;  // where products have half the terms; with more ptxas spills
 constexpr std::int64_t kMostBlocks = 4;           // of an SM, that are asked for
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 constexpr double kSumInstructions = 8;       // of a turn, to find what it adds up of grad_y
@@ -240,6 +241,9 @@ bool choose_blocks(const Facts& f, Block& b) {
   const BlockNeeds needs = {.threads = c[kThreads],
                             .registers = std::min<std::int64_t>(255, registers_of(b, c)),
                             .shared_bytes = c[kSharedBytes]};
+  if (splits(f) && !f.target.features.has(Feature::kCpAsync) && registers_of(b, c) > kMostSplitOfTuring) {
+    return false;
+  }
   if (needs.shared_bytes > f.target.max_shared_bytes || !have_registers(needs, 1) || c[kBatchWords] > kMostBatchWords) {
     return false;
   }
