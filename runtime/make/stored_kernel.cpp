@@ -55,7 +55,7 @@ std::string encode_kernels(const std::vector<BinaryKernel>& kernels) {
   return bytes;
 }
 
-// False where the bytes are none of encode_kernels'.
+// False where encode_kernels() did not write the bytes.
 bool decode_kernels(std::string_view bytes, std::vector<BinaryKernel>& kernels) {
   while (!bytes.empty()) {
     BinaryKernel& kernel = kernels.emplace_back();

@@ -16,7 +16,7 @@ struct StoredKernel {
 };
 
 [[nodiscard]] std::string encode_kernel(const StoredKernel& kernel);
-/// Nothing where the bytes are none of encode_kernel's.
+/// Nothing where encode_kernel() did not write the bytes.
 [[nodiscard]] std::optional<StoredKernel> decode_kernel(std::string_view bytes);
 /// Whether the bytes are those of a kernel as another version of convtgen packs it.
 [[nodiscard]] bool is_packed_otherwise(std::string_view bytes);

@@ -25,7 +25,7 @@ inline constexpr std::string_view kHostChip = "host";
 [[nodiscard]] std::string stored_record(Store& store, const Key& key);
 /// That of a problem on a chip.
 [[nodiscard]] std::string stored_record(Store& store, const Problem& problem, std::string_view chip);
-/// Every record of a store on disk. What is none of this format is left out, as in stored_record().
+/// Every record of a store on disk. What has another format is left out, as in stored_record().
 [[nodiscard]] std::vector<TuningRecord> stored_records(Store& store);
 
 /// The fastest of the candidates that were measured, if the record's fastest is still among them.

@@ -123,7 +123,7 @@ struct VerifyMemory {
 [[nodiscard]] VerifyMemory verify_memory(const Layer& layer, const Shape& shape, const VerifyOptions& options = {},
                                          Direction direction = Direction::kForward);
 
-/// What an array that calls write is held to: the definition of all its elements, or of samples.
+/// The reference of an array that calls write: the definition of all its elements, or of samples.
 struct ArrayReference {
   Role role = Role::kY;
   Definition definition;

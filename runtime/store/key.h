@@ -34,7 +34,7 @@ class Key {
 
   /// All of them.
   [[nodiscard]] const KeyFields& fields() const { return fields_; }
-  /// The value of a field; "" where there is none of that name.
+  /// The value of a field; "" where no field has that name.
   [[nodiscard]] std::string_view field(std::string_view name) const;
   /// SHA-256 over all fields, 64 hexadecimal digits.
   [[nodiscard]] const std::string& hex() const { return hex_; }

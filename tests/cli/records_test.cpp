@@ -118,7 +118,7 @@ TEST_F(RecordsTest, ThoseOfAnOlderChipsKernelsOnANewerOneAreApart) {
                                            .folder = folder_.path()});
   EXPECT_THAT(asked.out, HasSubstr("record      of Fake GPU as sm_80, from the store"));
   EXPECT_THAT(asked.out, HasSubstr("kernel " + symbol_of(problem, 3) + "\n"));
-  // Of a file they count where there are none of the chip itself.
+  // Records of a file count where the chip itself has none.
   const auto emitted = [&](const std::vector<TuningRecord>& records) {
     write(folder_ / "tuned.json", print_records(records));
     return run({"emit", "-e", kTuned, "--arch", "sm_80", "--tuned", "tuned.json"}).out;

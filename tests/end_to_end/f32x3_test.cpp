@@ -267,7 +267,7 @@ class SplitStages : public SplitFloats {
   void a_range_of_eight_decades_is_kept_beside_other_stages();
 
  protected:
-  /// Each output channel is made from one stage alone, whose magnitude its error is held to.
+  /// Each output channel is made from one stage alone, whose magnitude bounds its error.
   [[nodiscard]] double weight(std::int64_t index, double value) const {
     return channel_of_weight(index) % 4 == stage_of_weight(index) % 4 ? value : 0;
   }

@@ -80,7 +80,7 @@ typedef enum convtgen_status {
   CONVTGEN_OK = 0,
   CONVTGEN_INVALID_ARGUMENT = 1, /**< a null, negative, contradicting or overflowing argument, or a freed handle */
   CONVTGEN_INVALID_LAYER = 2,    /**< a text that is no layer, or a layer that breaks a limit */
-  CONVTGEN_UNSUPPORTED = 3,      /**< a legal layer that there is no kernel for */
+  CONVTGEN_UNSUPPORTED = 3,      /**< a legal layer without a kernel */
   CONVTGEN_NO_DEVICE = 4,        /**< no driver, or no such GPU */
   CONVTGEN_NO_COMPILER = 5,      /**< no NVRTC to compile a kernel that is not in the store; "host": no C++ compiler */
   CONVTGEN_COMPILE_FAILED = 6,   /**< with the compiler's log; a source that it refused is not tried again */
@@ -158,7 +158,7 @@ CONVTGEN_API convtgen_status convtgen_layer_create(const convtgen_layer_fields* 
  */
 CONVTGEN_API convtgen_status convtgen_layer_parse(const char* text, const char* name, convtgen_layer** layer);
 
-/** The canonical form: equal layers have equal texts. Valid while the layer is; "" for a handle that is none. */
+/** The canonical form: equal layers have equal texts. Valid while the layer is; "" for an invalid handle. */
 CONVTGEN_API const char* convtgen_layer_text(const convtgen_layer* layer);
 
 /** The sizes of x in a call, whatever its direction. CONVTGEN_DYNAMIC stands for the layer's own, where it has one. */
@@ -202,8 +202,8 @@ typedef struct convtgen_device convtgen_device;
  * lists what does); CONVTGEN_NO_DEVICE; CONVTGEN_FORKED. */
 CONVTGEN_API convtgen_status convtgen_device_open(const char* which, convtgen_device** device);
 
-/** "cuda:0 (NVIDIA H200, ...)", "cuda:0 (..., as sm_80)" or "host (8 workers)". Valid while the device is; "" for a
- * handle that is none. */
+/** "cuda:0 (NVIDIA H200, ...)", "cuda:0 (..., as sm_80)" or "host (8 workers)". Valid while the device is; "" for an
+ * invalid handle. */
 CONVTGEN_API const char* convtgen_device_name(const convtgen_device* device);
 
 /** 1 for the host device, whose arrays are in the host's memory; else 0. */
@@ -241,7 +241,7 @@ typedef struct convtgen_tensors {
   void* grad_weight;
   void* grad_bias; /**< of CONVTGEN_GRAD_WEIGHT too, where the layer has a bias */
   void* workspace;
-  size_t workspace_bytes; /**< that there are */
+  size_t workspace_bytes; /**< the size of `workspace` */
 } convtgen_tensors;
 
 /** Makes a layer's kernel of one direction ready to launch in the calling thread's context: from those the device has,
@@ -293,11 +293,11 @@ CONVTGEN_API convtgen_status convtgen_kernel_workspace(const convtgen_kernel* ke
                                                        size_t* bytes, size_t* kept_bytes);
 
 /** 1 where calls may pass NULL for `weight` once an earlier call with the same workspace has packed it; 0 where the
- * kernel reads the weights in each call or has none, and for a handle that is none. Kernels for other chips may differ.
+ * kernel reads the weights in each call or has none, and for an invalid handle. Kernels for other chips may differ.
  */
 CONVTGEN_API int convtgen_kernel_keeps_weights(const convtgen_kernel* kernel);
 
-/* Facts of a kernel. The texts are valid while the kernel is; "" for a handle that is none. */
+/* Facts of a kernel. The texts are valid while the kernel is; "" for an invalid handle. */
 
 /** The CUDA source, the same bytes that `convtgen emit` writes. */
 CONVTGEN_API const char* convtgen_kernel_source(const convtgen_kernel* kernel);
