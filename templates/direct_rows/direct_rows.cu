@@ -19,7 +19,10 @@
 #include "device/weight_order.h"
 
 constexpr bool kIdleLanes = P::lanes_c * P::lanes_x < 32;
-static_assert(kGroupOut % P::channels_per_thread == 0, "a thread's channels are of one group");
+
+// Depthwise, a thread's channels may each have their own input: what it loads of a pixel, and stores, is one vector.
+constexpr bool kOwnInputs = kGroupOut == 1 && P::channels_per_thread > 1;
+static_assert(kOwnInputs || kGroupOut % P::channels_per_thread == 0, "a thread's channels are of one group");
 static_assert(P::lanes_c * P::lanes_x <= 32 && P::tile_rows % P::warps_y == 0, "warps have lanes and rows");
 
 // Columns of a thread. Channels last: adjacent, which lanes read as vectors. NCHW: lanes_x apart, so that lanes read
@@ -81,6 +84,10 @@ constexpr int kStoreAlignment = P::vector > 0 ? P::vector * sizeof(Element) : kS
 // Whether a thread reads 16 bytes of a pixel's channels at once, 16-bit elements.
 constexpr bool kPixelVectors =
     P::element_kind != 0 && P::channels_last && kInputs % kVector == 0 && P::in_channels % kVector == 0;
+static_assert(!kOwnInputs || (kPixelVectors && kGroupIn == 1 && P::channels_per_thread == kVector),
+              "own inputs are a vector of a pixel");
+// A vector's channels lie so many planes apart: adjacent vectors are adjacent planes, in different banks.
+constexpr int kVectorStep = (kOwnInputs ? kInputs / kVector : 1) * static_cast<int>(kPlane);
 constexpr int kLoadAlignment = kPixelVectors || kRowVectors ? 16 : 0;
 constexpr int kAlignment = kStoreAlignment > kLoadAlignment ? kStoreAlignment : kLoadAlignment;
 
@@ -116,7 +123,7 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
   constexpr int kStaged = kStagedRows * kStagedColumns;
   if (kRowVectors) {
 #pragma unroll 8
-    for (int i = threadIdx.x; i < kInputs * kStagedRows * kVectorsOfRow; i += kThreads) {
+    for (unsigned int i = threadIdx.x; i < kInputs * kStagedRows * kVectorsOfRow; i += kThreads) {
       const int channel = i / (kStagedRows * kVectorsOfRow);
       const int row = i / kVectorsOfRow % kStagedRows;
       const int column = i % kVectorsOfRow * kVector;
@@ -130,7 +137,7 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
   } else if (kPixelVectors) {
     constexpr int kVectors = ceil_div(kInputs, kVector);
 #pragma unroll 4
-    for (int i = threadIdx.x; i < kStaged * kVectors; i += kThreads) {
+    for (unsigned int i = threadIdx.x; i < kStaged * kVectors; i += kThreads) {
       const int channel = i % kVectors * kVector;
       const int row = i / kVectors / kStagedColumns;
       const int column = i / kVectors % kStagedColumns;
@@ -142,16 +149,17 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
         elements = load_constant_16(x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + channel));
       }
       const unsigned int words[4] = {elements.x, elements.y, elements.z, elements.w};
-      Sum* to = planes + (channel * static_cast<int>(kPlane) + row * kPitch + column);
+      const int plane = kOwnInputs ? channel / kVector : channel;
+      Sum* to = planes + (plane * static_cast<int>(kPlane) + row * kPitch + column);
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        to[2 * k * static_cast<int>(kPlane)] = widen(static_cast<Element>(words[k]));
-        to[(2 * k + 1) * static_cast<int>(kPlane)] = widen(static_cast<Element>(words[k] >> 16));
+        to[2 * k * kVectorStep] = widen(static_cast<Element>(words[k]));
+        to[(2 * k + 1) * kVectorStep] = widen(static_cast<Element>(words[k] >> 16));
       }
     }
   } else {
 #pragma unroll 8
-    for (int i = threadIdx.x; i < kStaged * kInputs; i += kThreads) {
+    for (unsigned int i = threadIdx.x; i < kStaged * kInputs; i += kThreads) {
       // Adjacent threads read adjacent memory.
       const int channel = P::channels_last ? i % kInputs : i / kStaged;
       const int row = P::channels_last ? i / kInputs / kStagedColumns : i / kStagedColumns % kStagedRows;
@@ -179,7 +187,7 @@ __device__ __forceinline__ int weight_place(int lane, int channel) {
 __device__ __forceinline__ void stage_weights(Sum* __restrict__ weights, const Element* __restrict__ weight,
                                               const int first_out, int channels) {
 #pragma unroll 8
-  for (int i = threadIdx.x; i < kGroupIn * kTileChannels * kTaps; i += kThreads) {
+  for (unsigned int i = threadIdx.x; i < kGroupIn * kTileChannels * kTaps; i += kThreads) {
     const int tap = P::weight_channels_last ? i / kTileChannels % kTaps : i % kTaps;
     const int channel = P::weight_channels_last ? i % kTileChannels : i / kTaps % kTileChannels;
     const int ci = i / (kTaps * kTileChannels);
@@ -207,7 +215,8 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum* x, co
     const Sum weight = weights[weight_place(0, channel)];
 #pragma unroll
     for (int column = 0; column < P::columns_per_thread; ++column) {
-      acc[channel][column] = fma(x[column * kColumnStep], weight, acc[channel][column]);
+      const int place = (kOwnInputs ? channel * kVectorStep : 0) + column * kColumnStep;
+      acc[channel][column] = fma(x[place], weight, acc[channel][column]);
     }
   }
 }
@@ -335,13 +344,15 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[P::stride
                                              const int lane_x, const int out_w) {
   const int co = place.channel + lane_c * P::channels_per_thread;
   if (kWholeTiles || co < place.channel_end) {
+    const int first = place.column + lane_x * (kLaneColumns * P::stride_w);
+    Element* pixels = y + ((static_cast<Offset>(place.row) * out_w + first) * P::out_channels + co);
 #pragma unroll
     for (int column = 0; column < P::columns_per_thread; ++column) {
 #pragma unroll
       for (int phase = 0; phase < P::stride_w; ++phase) {
-        const int ox = place.column + (lane_x * kLaneColumns + column * kColumnStep) * P::stride_w + phase;
-        if (ox < out_w) {
-          Element* to = y + ((static_cast<Offset>(place.row) * out_w + ox) * P::out_channels + co);
+        const int behind = column * (kColumnStep * P::stride_w) + phase;
+        if (first + behind < out_w) {
+          Element* to = pixels + behind * P::out_channels;
           Sum values[P::channels_per_thread];
 #pragma unroll
           for (int channel = 0; channel < P::channels_per_thread; ++channel) {
@@ -453,9 +464,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int lane_c = is_idle ? 0 : P::channels_last ? lane % P::lanes_c : lane / P::lanes_x;
   const int lane_x = is_idle ? 0 : P::channels_last ? lane / P::lanes_c : lane % P::lanes_x;
   const int column = warp_x * kWarpColumns + lane_x * kLaneColumns;
-  const int of_group =
-      kWholeGroups ? (warp_c * kWarpChannels + lane_c * P::channels_per_thread) / kGroupOut * kGroupIn : 0;
-  const Sum* x_thread = shared + (of_group * static_cast<int>(kPlane) + kLead + column);
+  const int of_warp = warp_c * kWarpChannels + lane_c * P::channels_per_thread;
+  const int plane = kOwnInputs ? of_warp / kVector : kWholeGroups ? of_warp / kGroupOut * kGroupIn : 0;
+  const Sum* x_thread = shared + (plane * static_cast<int>(kPlane) + kLead + column);
   const Sum* weight_thread = weights + (warp_c * kWarpChannels + weight_place(lane_c, 0));
   Sum* exchange = shared + (kExchangeOffset + warp * (kBuffers * kExchanged));
   Place place;

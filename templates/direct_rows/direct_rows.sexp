@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "df3e8605af6ebe3bcd0407e0047ac0ad9824f45ed108baf5466d254947859e90")
+  (digest "f7cf0744f8c175192313d4005f070f6c9d9c4e17d3b3053105f247d6603e4267")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -196,39 +196,42 @@
     (return @1 (? P::weight_channels_last outs 1)))
   (file "direct_rows.cu")
   (constant @21 bool kIdleLanes (< (* P::lanes_c P::lanes_x) 32))
-  (static_assert @22 (== (% kGroupOut P::channels_per_thread) 0) "a thread's channels are of one group")
-  (static_assert @23 (&& (<= (* P::lanes_c P::lanes_x) 32) (== (% P::tile_rows P::warps_y) 0)) "warps have lanes and rows")
-  (constant @27 int kColumnStep (? P::channels_last 1 P::lanes_x))
-  (constant @28 int kLaneColumns (? P::channels_last P::columns_per_thread 1))
-  (constant @30 int kVector (/ 16 (sizeof Element)) (trail "elements of a whole vector"))
-  (constant @34 bool kRowVectors (&& (&& (&& (&& (! P::channels_last) (>= P::width 0)) (== (% P::width kVector) 0)) (== (% kTileColumns kVector) 0)) (|| P::asynchronous (!= P::element_kind 0))))
-  (constant @36 int kLead (? kRowVectors (% (+ (% kLeastOffsetW kVector) kVector) kVector) 0))
-  (constant @37 int kVectorsOfRow (call ceil_div (+ kLead kStagedColumns) kVector))
-  (constant @41 int kPitch (? P::channels_last (* (call ceil_div kStagedColumns 4) 4) (? kRowVectors (* (call ceil_div (* kVectorsOfRow kVector) 4) 4) kStagedColumns)))
-  (constant @44 "long long" kPlaneSums (* (static_cast "long long" kStagedRows) kPitch))
-  (constant @45 "long long" kPlane (? (|| P::channels_last kRowVectors) (+ (* (/ kPlaneSums 8) 8) 4) (+ (* (/ kPlaneSums 2) 2) 1)))
-  (constant @46 "long long" kWeights (* (* (static_cast "long long" kGroupIn) kTaps) kTileChannels))
-  (constant @47 "long long" kWeightOffset (* (/ (+ (* kInputs kPlane) 3) 4) 4) (trail "whole vectors"))
-  (constant @51 int kWarpPixels (* kWarpColumns P::stride_w))
-  (constant @52 bool kJoined (&& (&& P::channels_last (== kTileChannels P::out_channels)) (== P::warps_c 1)))
-  (constant @53 int kRuns (? P::channels_last (? kJoined 1 kWarpPixels) P::lanes_c))
-  (constant @54 int kRunLength (? P::channels_last (? kJoined (* kWarpPixels P::out_channels) kWarpChannels) kWarpPixels))
-  (constant @55 int kRunLanes (? (> (/ kRunLength kVector) 16) 32 (? (> (/ kRunLength kVector) 8) 16 (? (> (/ kRunLength kVector) 4) 8 4))) (trail "that store a run"))
-  (constant @59 int kRunRounds (call ceil_div (/ kRunLength kVector) kRunLanes))
-  (constant @61 int kRunSums (* (call ceil_div (- (+ kRunLength kVector) 1) kVector) kVector))
-  (constant @64 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
-  (constant @67 bool kWholePixels (== (% P::out_channels kVector) 0))
-  (constant @68 bool kWholeRows (&& (>= P::width 0) (== (% (* kOutWidth (? P::channels_last P::out_channels 1)) kVector) 0)))
-  (constant @69 bool kSkewed (|| (|| (!= (% kRunLength kVector) 0) (? P::channels_last (&& (! kWholePixels) (! (&& kJoined kWholeRows))) (! kWholeRows))) (&& (&& (&& (&& P::channels_last (! kJoined)) (! kWholeGroups)) (> P::groups 1)) (!= (% kGroupOut kVector) 0))))
-  (constant @74 int kBuffers (? (&& (! P::channels_last) (> P::channels_per_thread 1)) 2 1))
-  (constant @75 int kExchanged (? (> P::vector 0) 0 (* (/ (+ (* kRuns kRunSums) 3) 4) 4)) (trail "sums of a warp's buffer"))
-  (constant @77 "long long" kExchangeOffset (+ kWeightOffset (* (/ (+ kWeights 3) 4) 4)))
-  (constant @78 "long long" kSharedBytes (* (static_cast "long long" (sizeof Sum)) (+ kExchangeOffset (* (* (static_cast "long long" kWarps) kBuffers) kExchanged))))
-  (constant @80 int kStoreAlignment (? (> P::vector 0) (* P::vector (sizeof Element)) (? kSkewed 0 16)) (trail "in bytes"))
-  (constant @82 bool kPixelVectors (&& (&& (&& (!= P::element_kind 0) P::channels_last) (== (% kInputs kVector) 0)) (== (% P::in_channels kVector) 0)))
-  (constant @84 int kLoadAlignment (? (|| kPixelVectors kRowVectors) 16 0))
-  (constant @85 int kAlignment (? (> kStoreAlignment kLoadAlignment) kStoreAlignment kLoadAlignment))
-  (section @87 "Elements")
+  (constant @24 bool kOwnInputs (&& (== kGroupOut 1) (> P::channels_per_thread 1)))
+  (static_assert @25 (|| kOwnInputs (== (% kGroupOut P::channels_per_thread) 0)) "a thread's channels are of one group")
+  (static_assert @26 (&& (<= (* P::lanes_c P::lanes_x) 32) (== (% P::tile_rows P::warps_y) 0)) "warps have lanes and rows")
+  (constant @30 int kColumnStep (? P::channels_last 1 P::lanes_x))
+  (constant @31 int kLaneColumns (? P::channels_last P::columns_per_thread 1))
+  (constant @33 int kVector (/ 16 (sizeof Element)) (trail "elements of a whole vector"))
+  (constant @37 bool kRowVectors (&& (&& (&& (&& (! P::channels_last) (>= P::width 0)) (== (% P::width kVector) 0)) (== (% kTileColumns kVector) 0)) (|| P::asynchronous (!= P::element_kind 0))))
+  (constant @39 int kLead (? kRowVectors (% (+ (% kLeastOffsetW kVector) kVector) kVector) 0))
+  (constant @40 int kVectorsOfRow (call ceil_div (+ kLead kStagedColumns) kVector))
+  (constant @44 int kPitch (? P::channels_last (* (call ceil_div kStagedColumns 4) 4) (? kRowVectors (* (call ceil_div (* kVectorsOfRow kVector) 4) 4) kStagedColumns)))
+  (constant @47 "long long" kPlaneSums (* (static_cast "long long" kStagedRows) kPitch))
+  (constant @48 "long long" kPlane (? (|| P::channels_last kRowVectors) (+ (* (/ kPlaneSums 8) 8) 4) (+ (* (/ kPlaneSums 2) 2) 1)))
+  (constant @49 "long long" kWeights (* (* (static_cast "long long" kGroupIn) kTaps) kTileChannels))
+  (constant @50 "long long" kWeightOffset (* (/ (+ (* kInputs kPlane) 3) 4) 4) (trail "whole vectors"))
+  (constant @54 int kWarpPixels (* kWarpColumns P::stride_w))
+  (constant @55 bool kJoined (&& (&& P::channels_last (== kTileChannels P::out_channels)) (== P::warps_c 1)))
+  (constant @56 int kRuns (? P::channels_last (? kJoined 1 kWarpPixels) P::lanes_c))
+  (constant @57 int kRunLength (? P::channels_last (? kJoined (* kWarpPixels P::out_channels) kWarpChannels) kWarpPixels))
+  (constant @58 int kRunLanes (? (> (/ kRunLength kVector) 16) 32 (? (> (/ kRunLength kVector) 8) 16 (? (> (/ kRunLength kVector) 4) 8 4))) (trail "that store a run"))
+  (constant @62 int kRunRounds (call ceil_div (/ kRunLength kVector) kRunLanes))
+  (constant @64 int kRunSums (* (call ceil_div (- (+ kRunLength kVector) 1) kVector) kVector))
+  (constant @67 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
+  (constant @70 bool kWholePixels (== (% P::out_channels kVector) 0))
+  (constant @71 bool kWholeRows (&& (>= P::width 0) (== (% (* kOutWidth (? P::channels_last P::out_channels 1)) kVector) 0)))
+  (constant @72 bool kSkewed (|| (|| (!= (% kRunLength kVector) 0) (? P::channels_last (&& (! kWholePixels) (! (&& kJoined kWholeRows))) (! kWholeRows))) (&& (&& (&& (&& P::channels_last (! kJoined)) (! kWholeGroups)) (> P::groups 1)) (!= (% kGroupOut kVector) 0))))
+  (constant @77 int kBuffers (? (&& (! P::channels_last) (> P::channels_per_thread 1)) 2 1))
+  (constant @78 int kExchanged (? (> P::vector 0) 0 (* (/ (+ (* kRuns kRunSums) 3) 4) 4)) (trail "sums of a warp's buffer"))
+  (constant @80 "long long" kExchangeOffset (+ kWeightOffset (* (/ (+ kWeights 3) 4) 4)))
+  (constant @81 "long long" kSharedBytes (* (static_cast "long long" (sizeof Sum)) (+ kExchangeOffset (* (* (static_cast "long long" kWarps) kBuffers) kExchanged))))
+  (constant @83 int kStoreAlignment (? (> P::vector 0) (* P::vector (sizeof Element)) (? kSkewed 0 16)) (trail "in bytes"))
+  (constant @85 bool kPixelVectors (&& (&& (&& (!= P::element_kind 0) P::channels_last) (== (% kInputs kVector) 0)) (== (% P::in_channels kVector) 0)))
+  (static_assert @87 (|| (! kOwnInputs) (&& (&& kPixelVectors (== kGroupIn 1)) (== P::channels_per_thread kVector))) "own inputs are a vector of a pixel")
+  (constant @90 int kVectorStep (* (? kOwnInputs (/ kInputs kVector) 1) (static_cast int kPlane)))
+  (constant @91 int kLoadAlignment (? (|| kPixelVectors kRowVectors) 16 0))
+  (constant @92 int kAlignment (? (> kStoreAlignment kLoadAlignment) kStoreAlignment kLoadAlignment))
+  (section @94 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -266,7 +269,7 @@
           (else
             (return @6 value))))))
   (file "direct_rows.cu")
-  (section @90 "Staging")
+  (section @97 "Staging")
   (file "device/stage_element.h")
   (function @11 device void copy_element
     (comment "Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.")
@@ -293,7 +296,7 @@
       (else
         (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
   (file "direct_rows.cu")
-  (function @94 device void stage_vector
+  (function @101 device void stage_vector
     (comment "Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as stage_element() does.")
     (attributes "__forceinline__")
     (argument (pointer Sum) to)
@@ -311,7 +314,7 @@
         (declare @8 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
         (for @10 (pragma "unroll") (declare @10 int k 0) (< k 4) (+= k 2)
           (do @11 (= (* (reinterpret_cast (pointer float4) (+ to (* 2 k)))) (call make_float4 (call widen (static_cast Element (at words k))) (call widen (static_cast Element (>> (at words k) 16))) (call widen (static_cast Element (at words (+ k 1)))) (call widen (static_cast Element (>> (at words (+ k 1)) 16))))))))))
-  (function @114 device void stage_input
+  (function @121 device void stage_input
     (comment "Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.")
     (comment "`x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.")
     (attributes "__forceinline__")
@@ -325,7 +328,7 @@
     (declare_constexpr @2 int kStaged (* kStagedRows kStagedColumns))
     (if @3 kRowVectors
       (then
-        (for @5 (pragma "unroll 8") (declare @5 int i (. threadIdx x)) (< i (* (* kInputs kStagedRows) kVectorsOfRow)) (+= i kThreads)
+        (for @5 (pragma "unroll 8") (declare @5 "unsigned int" i (. threadIdx x)) (< i (* (* kInputs kStagedRows) kVectorsOfRow)) (+= i kThreads)
           (declare @6 (const int) channel (/ i (* kStagedRows kVectorsOfRow)))
           (declare @7 (const int) row (% (/ i kVectorsOfRow) kStagedRows))
           (declare @8 (const int) column (* (% i kVectorsOfRow) kVector))
@@ -337,7 +340,7 @@
         (if @16 kPixelVectors
           (then
             (declare_constexpr @17 int kVectors (call ceil_div kInputs kVector))
-            (for @19 (pragma "unroll 4") (declare @19 int i (. threadIdx x)) (< i (* kStaged kVectors)) (+= i kThreads)
+            (for @19 (pragma "unroll 4") (declare @19 "unsigned int" i (. threadIdx x)) (< i (* kStaged kVectors)) (+= i kThreads)
               (declare @20 (const int) channel (* (% i kVectors) kVector))
               (declare @21 (const int) row (/ (/ i kVectors) kStagedColumns))
               (declare @22 (const int) column (% (/ i kVectors) kStagedColumns))
@@ -348,29 +351,30 @@
                 (then
                   (do @28 (= elements (call load_constant_16 (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)))))))
               (declare @30 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
-              (declare @31 (pointer Sum) to (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)))
-              (for @33 (pragma "unroll") (declare @33 int k 0) (< k 4) (++ k)
-                (do @34 (= (at to (* (* 2 k) (static_cast int kPlane))) (call widen (static_cast Element (at words k)))))
-                (do @35 (= (at to (* (+ (* 2 k) 1) (static_cast int kPlane))) (call widen (static_cast Element (>> (at words k) 16))))))))
+              (declare @31 (const int) plane (? kOwnInputs (/ channel kVector) channel))
+              (declare @32 (pointer Sum) to (+ planes (+ (+ (* plane (static_cast int kPlane)) (* row kPitch)) column)))
+              (for @34 (pragma "unroll") (declare @34 int k 0) (< k 4) (++ k)
+                (do @35 (= (at to (* (* 2 k) kVectorStep)) (call widen (static_cast Element (at words k)))))
+                (do @36 (= (at to (* (+ (* 2 k) 1) kVectorStep)) (call widen (static_cast Element (>> (at words k) 16))))))))
           (else
-            (for @40 (pragma "unroll 8") (declare @40 int i (. threadIdx x)) (< i (* kStaged kInputs)) (+= i kThreads)
-              (comment @41 "Adjacent threads read adjacent memory.")
-              (declare @42 (const int) channel (? P::channels_last (% i kInputs) (/ i kStaged)))
-              (declare @43 (const int) row (? P::channels_last (/ (/ i kInputs) kStagedColumns) (% (/ i kStagedColumns) kStagedRows)))
-              (declare @44 (const int) column (? P::channels_last (% (/ i kInputs) kStagedColumns) (% i kStagedColumns)))
-              (declare @45 (const int) iy (+ first_row row))
-              (declare @46 (const int) ix (+ first_column column))
-              (declare @47 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
-              (declare @49 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix))))
-              (do @51 (call stage_element (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))))
-  (constant @170 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
-  (function @173 device int weight_place
+            (for @41 (pragma "unroll 8") (declare @41 "unsigned int" i (. threadIdx x)) (< i (* kStaged kInputs)) (+= i kThreads)
+              (comment @42 "Adjacent threads read adjacent memory.")
+              (declare @43 (const int) channel (? P::channels_last (% i kInputs) (/ i kStaged)))
+              (declare @44 (const int) row (? P::channels_last (/ (/ i kInputs) kStagedColumns) (% (/ i kStagedColumns) kStagedRows)))
+              (declare @45 (const int) column (? P::channels_last (% (/ i kInputs) kStagedColumns) (% i kStagedColumns)))
+              (declare @46 (const int) iy (+ first_row row))
+              (declare @47 (const int) ix (+ first_column column))
+              (declare @48 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
+              (declare @50 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix))))
+              (do @52 (call stage_element (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))))
+  (constant @178 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
+  (function @181 device int weight_place
     (comment "Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument int channel)
     (return @1 (+ (+ (* (/ channel kTogether) (* P::lanes_c kTogether)) (* lane kTogether)) (% channel kTogether))))
-  (function @179 device void stage_weights
+  (function @187 device void stage_weights
     (comment "Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are")
     (comment "those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.")
     (attributes "__forceinline__")
@@ -378,7 +382,7 @@
     (argument (restrict (pointer (const Element))) weight)
     (argument (const int) first_out)
     (argument int channels)
-    (for @3 (pragma "unroll 8") (declare @3 int i (. threadIdx x)) (< i (* (* kGroupIn kTileChannels) kTaps)) (+= i kThreads)
+    (for @3 (pragma "unroll 8") (declare @3 "unsigned int" i (. threadIdx x)) (< i (* (* kGroupIn kTileChannels) kTaps)) (+= i kThreads)
       (declare @4 (const int) tap (? P::weight_channels_last (% (/ i kTileChannels) kTaps) (% i kTaps)))
       (declare @5 (const int) channel (? P::weight_channels_last (% i kTileChannels) (% (/ i kTaps) kTileChannels)))
       (declare @6 (const int) ci (/ i (* kTaps kTileChannels)))
@@ -388,10 +392,10 @@
       (declare @10 (const int) place (+ (* (/ channel kWarpChannels) kWarpChannels) (call weight_place (/ of_warp P::channels_per_thread) (% of_warp P::channels_per_thread))))
       (declare @12 (pointer (const Element)) from (+ weight (call weight_offset (static_cast WeightIndex (+ (* group kGroupIn) ci)) co tap kGroupOut kTaps)))
       (do @14 (call stage_element (+ weights (+ (* (+ (* ci kTaps) tap) kTileChannels) place)) from (|| kWholeTiles (< channel channels)) weight))))
-  (section @198 "Products")
-  (alias @201 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
+  (section @206 "Products")
+  (alias @209 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one column phase."))
-  (function @204 device void multiply_add
+  (function @212 device void multiply_add
     (comment "One tap: positions of a staged row times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -400,8 +404,9 @@
     (for @2 (pragma "unroll") (declare @2 int channel 0) (< channel P::channels_per_thread) (++ channel)
       (declare @3 (const Sum) weight (at weights (call weight_place 0 channel)))
       (for @5 (pragma "unroll") (declare @5 int column 0) (< column P::columns_per_thread) (++ column)
-        (do @6 (= (at (at acc channel) column) (call fma (at x (* column kColumnStep)) weight (at (at acc channel) column)))))))
-  (section @215 "Epilogue")
+        (declare @6 (const int) place (+ (? kOwnInputs (* channel kVectorStep) 0) (* column kColumnStep)))
+        (do @7 (= (at (at acc channel) column) (call fma (at x place) weight (at (at acc channel) column)))))))
+  (section @224 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -514,19 +519,19 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct_rows.cu")
-  (function @220 device int skew_of
+  (function @229 device int skew_of
     (comment "How many elements behind the start of a vector of 16 bytes this one lies.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) element)
     (return @1 (static_cast int (% (/ (reinterpret_cast "unsigned long long" element) (sizeof Element)) kVector))))
-  (record @226 Place
+  (record @235 Place
     (comment "A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the")
     (comment "first column of its first position.")
     (field int channel)
     (field int channel_end)
     (field int row)
     (field int column))
-  (function @231 device (pointer Element) run_start
+  (function @240 device (pointer Element) run_start
     (comment "The first element of a run in the image `y`.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -538,7 +543,7 @@
       (then
         (return @3 (+ y (+ (* (+ (+ (* (static_cast Offset (. place row)) out_w) (. place column)) run) P::out_channels) (. place channel))))))
     (return @5 (+ y (+ (* (+ (* (static_cast Offset (+ (. place channel) (* run P::channels_per_thread))) out_h) (. place row)) out_w) (. place column)))))
-  (function @241 device int run_length
+  (function @250 device int run_length
     (comment "The elements of a run that lie inside the output.")
     (attributes "__forceinline__")
     (argument (reference (const Place)) place)
@@ -551,13 +556,13 @@
       (then
         (return @5 (? (< (+ (. place column) run) out_w) (call min (- (. place channel_end) (. place channel)) kRunLength) 0))))
     (return @7 (? (< (+ (. place channel) (* run P::channels_per_thread)) (. place channel_end)) (call min (call max (- out_w (. place column)) 0) kRunLength) 0)))
-  (record @254 Run
+  (record @263 Run
     (comment "What of a run is inside the output: elements before its first whole vector, whole vectors, elements beside them.")
     (field (pointer Element) start)
     (field int head)
     (field int vectors)
     (field int ends))
-  (function @259 device Run run_of
+  (function @268 device Run run_of
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
     (argument (reference (const Place)) place)
@@ -569,7 +574,7 @@
     (declare @4 (const int) head (? kSkewed (call min (% (- kVector (call skew_of start)) kVector) length) 0))
     (declare @5 (const int) vectors (/ (- length head) kVector))
     (return @6 (init start head vectors (- length (* vectors kVector)))))
-  (function @269 device void store_runs
+  (function @278 device void store_runs
     (comment "Stores the runs of a warp: whole vectors, and the ends of a run element by element.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Sum))) exchanged)
@@ -593,8 +598,8 @@
           (for @17 (pragma "unroll 1") (declare @17 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
             (declare @18 (const int) element (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector))))
             (do @19 (= (at (. of_run start) element) (call narrow (at exchanged (+ (+ (* run kRunSums) skew) element))))))))))
-  (constant @295 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
-  (function @298 device void fill_runs
+  (constant @304 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
+  (function @307 device void fill_runs
     (comment "Stores a row without taps of each channel of a warp: bias alone, which waits for nothing.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -622,7 +627,7 @@
           (then
             (for @26 (pragma "unroll 1") (declare @26 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
               (do @27 (= (at (. of_run start) (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector)))) (call narrow value)))))))))
-  (function @333 device void store_pixels
+  (function @342 device void store_pixels
     (comment "Stores a thread's accumulators, channels last: its adjacent channels of each pixel as vectors.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -635,22 +640,24 @@
     (declare @3 (const int) co (+ (. place channel) (* lane_c P::channels_per_thread)))
     (if @4 (|| kWholeTiles (< co (. place channel_end)))
       (then
-        (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
-          (for @8 (pragma "unroll") (declare @8 int phase 0) (< phase P::stride_w) (++ phase)
-            (declare @9 (const int) ox (+ (+ (. place column) (* (+ (* lane_x kLaneColumns) (* column kColumnStep)) P::stride_w)) phase))
-            (if @10 (< ox out_w)
+        (declare @5 (const int) first (+ (. place column) (* lane_x (* kLaneColumns P::stride_w))))
+        (declare @6 (pointer Element) pixels (+ y (+ (* (+ (* (static_cast Offset (. place row)) out_w) first) P::out_channels) co)))
+        (for @8 (pragma "unroll") (declare @8 int column 0) (< column P::columns_per_thread) (++ column)
+          (for @10 (pragma "unroll") (declare @10 int phase 0) (< phase P::stride_w) (++ phase)
+            (declare @11 (const int) behind (+ (* column (* kColumnStep P::stride_w)) phase))
+            (if @12 (< (+ first behind) out_w)
               (then
-                (declare @11 (pointer Element) to (+ y (+ (* (+ (* (static_cast Offset (. place row)) out_w) ox) P::out_channels) co)))
-                (declare @12 (array Sum P::channels_per_thread) values)
-                (for @14 (pragma "unroll") (declare @14 int channel 0) (< channel P::channels_per_thread) (++ channel)
-                  (do @15 (= (at values channel) (call epilogue (at (at (at acc phase) channel) column) (? P::has_bias (call widen (at bias (+ co channel))) 0)))))
-                (for @18 (pragma "unroll") (declare @18 int channel 0) (< channel P::channels_per_thread) (+= channel P::vector)
-                  (if @19 (== P::vector kVector)
+                (declare @13 (pointer Element) to (+ pixels (* behind P::out_channels)))
+                (declare @14 (array Sum P::channels_per_thread) values)
+                (for @16 (pragma "unroll") (declare @16 int channel 0) (< channel P::channels_per_thread) (++ channel)
+                  (do @17 (= (at values channel) (call epilogue (at (at (at acc phase) channel) column) (? P::has_bias (call widen (at bias (+ co channel))) 0)))))
+                (for @20 (pragma "unroll") (declare @20 int channel 0) (< channel P::channels_per_thread) (+= channel P::vector)
+                  (if @21 (== P::vector kVector)
                     (then
-                      (do @20 (call store_16 (+ to channel) (+ values channel))))
+                      (do @22 (call store_16 (+ to channel) (+ values channel))))
                     (else
-                      (do @22 (call store_8 (+ to channel) (+ values channel)))))))))))))
-  (function @365 device void store_exchanged
+                      (do @24 (call store_8 (+ to channel) (+ values channel)))))))))))))
+  (function @376 device void store_exchanged
     (comment "Stores a warp's accumulators as runs through `exchange`, which is the warp's own.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -690,8 +697,8 @@
       (then
         (do @38 (call __syncwarp)
           (trail "all lanes have read what is written next")))))
-  (section @407 "Kernel")
-  (function @409 kernel void direct_rows
+  (section @418 "Kernel")
+  (function @420 kernel void direct_rows
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -740,8 +747,9 @@
     (declare @44 (const int) lane_c (? is_idle 0 (? P::channels_last (% lane P::lanes_c) (/ lane P::lanes_x))))
     (declare @45 (const int) lane_x (? is_idle 0 (? P::channels_last (/ lane P::lanes_c) (% lane P::lanes_x))))
     (declare @46 (const int) column (+ (* warp_x kWarpColumns) (* lane_x kLaneColumns)))
-    (declare @47 (const int) of_group (? kWholeGroups (* (/ (+ (* warp_c kWarpChannels) (* lane_c P::channels_per_thread)) kGroupOut) kGroupIn) 0))
-    (declare @49 (pointer (const Sum)) x_thread (+ shared (+ (+ (* of_group (static_cast int kPlane)) kLead) column)))
+    (declare @47 (const int) of_warp (+ (* warp_c kWarpChannels) (* lane_c P::channels_per_thread)))
+    (declare @48 (const int) plane (? kOwnInputs (/ of_warp kVector) (? kWholeGroups (* (/ of_warp kGroupOut) kGroupIn) 0)))
+    (declare @49 (pointer (const Sum)) x_thread (+ shared (+ (+ (* plane (static_cast int kPlane)) kLead) column)))
     (declare @50 (pointer (const Sum)) weight_thread (+ weights (+ (* warp_c kWarpChannels) (call weight_place lane_c 0))))
     (declare @51 (pointer Sum) exchange (+ shared (+ kExchangeOffset (* warp (* kBuffers kExchanged)))))
     (declare @52 Place place)

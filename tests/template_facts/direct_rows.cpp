@@ -20,6 +20,7 @@ void add_kinds(Kinds& kinds) {
   kinds.add(fmt::format("whole vectors {}", kinds.plan.alignment == 16));
   kinds.is(has_groups && channels >= kinds.group_out, "whole groups");
   kinds.is(has_groups && channels > kinds.group_out, "several groups");
+  kinds.is(of_thread > kinds.group_out, "a group for each channel of a thread");
   kinds.is(channels < kinds.group_out, "several channel tiles");
   kinds.is((channels > kinds.group_out ? all : kinds.group_out) % channels != 0, "channels beyond");
   kinds.is(channels == all && kinds.integer("warps_c") == 1, "all channels of a pixel");
@@ -56,6 +57,9 @@ TemplateFacts facts_of_direct_rows() {
                .layer = "conv_transpose2d 21 -> 21; kernel 16x16; stride 8x8; padding 4x4; groups 21; input 8x64x64; "
                         "dtype bf16; layout nhwc",
                .architecture = "sm_75"},
+              {.name = "direct_rows_depthwise",
+               .layer = "conv_transpose1d 512 -> 512; kernel 4; stride 2; groups 512; input 32x256; dtype f16; layout "
+                        "nhwc"},
           },
       .golden_taps = NamedTaps::kOfKernelRows,
       .as_it_stands =

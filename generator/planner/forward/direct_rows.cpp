@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <set>
+#include <vector>
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/layer/phases.h"
@@ -29,6 +30,12 @@ CONVTGEN_BLOCK_AND_FACTS(output_rows::RowFacts, (warps_x, 1), (warps_c, 1), (war
 CONVTGEN_CONSTANTS(kThreads, kTileColumns, kTileChannels, kChannelTiles, kInputs, kPlane, kWeights, kSharedBytes,
                    kAlignment);
 
+/// Whether each channel of a thread has its own input: depthwise, a vector of a pixel.
+bool has_own_inputs(const Facts& f, std::int64_t channels) {
+  return channels == f.vector && f.channels_last && f.bytes == 2 && f.group_in == 1 && f.group_out == 1 &&
+         f.layer.out_channels % (2 * f.vector) == 0;
+}
+
 std::int64_t outputs_of_thread(const Facts& f, const Block& b) {
   return b.channels_per_thread * b.columns_per_thread * f.columns.stride;
 }
@@ -46,7 +53,8 @@ double lane_work(const Facts& f, const Block& b, Constants& of_block) {
   const std::int64_t row_loads =
       f.channels_last ? ceil_div(b.columns_per_thread + f.offsets - 1, b.columns_per_thread % 4 == 0 ? 4 : 1)
                       : b.columns_per_thread * f.offsets;
-  const auto input_loads = static_cast<double>(f.rows.kernel * f.group_in * row_loads);
+  const std::int64_t inputs = has_own_inputs(f, b.channels_per_thread) ? b.channels_per_thread : f.group_in;
+  const auto input_loads = static_cast<double>(f.rows.kernel * inputs * row_loads);
   const double outputs = static_cast<double>(f.rows.stride * outputs_of_thread(f, b));
   const double epilogue = outputs * (b.vector > 0 ? f.factors.rows_stored : f.factors.rows_exchanged);
   const double instructions = taps * products * f64_factor + weight_loads + input_loads + epilogue;
@@ -67,7 +75,8 @@ double lane_work(const Facts& f, const Block& b, Constants& of_block) {
 /// The lanes of a warp and its channels; false where a tile would have parts of several groups.
 bool choose_lanes(const Facts& f, Block& b) {
   const std::int64_t all = f.layer.out_channels / b.channels_per_thread;
-  const std::int64_t of_group = f.group_out / b.channels_per_thread;
+  const bool is_own = has_own_inputs(f, b.channels_per_thread);
+  const std::int64_t of_group = is_own ? 1 : f.group_out / b.channels_per_thread;
   if (!f.channels_last) {
     // A narrow image leaves lanes to other channels.
     const std::int64_t wanted = power_of_two_at_least(ceil_div(f.positions(kWidth), b.columns_per_thread));
@@ -82,7 +91,7 @@ bool choose_lanes(const Facts& f, Block& b) {
     b.lanes_c = 32;
     // Whole sectors of 32 bytes do; a warp with fewer channels has more columns.
     const std::int64_t sector = std::max<std::int64_t>(1, 8 * f.vector / b.channels_per_thread);
-    if (b.vector > 0 && of_group % 2 == 0) {
+    if (b.vector > 0 && (is_own || of_group % 2 == 0)) {
       b.lanes_c = std::min<std::int64_t>(32, power_of_two_at_least(sector));
     }
     while (b.lanes_c > 1 && !is_whole(b.lanes_c)) {
@@ -96,8 +105,8 @@ bool choose_lanes(const Facts& f, Block& b) {
 /// Warps along channels, which share the staged input, then columns, then rows.
 void choose_warps(const Facts& f, std::int64_t most_warps, Block& b) {
   const std::int64_t warp_channels = b.lanes_c * b.channels_per_thread;
-  const std::int64_t in_reach =
-      warp_channels >= f.group_out && f.layer.groups > 1 && f.channels_last ? f.layer.out_channels : f.group_out;
+  const bool has_whole_groups = warp_channels >= f.group_out && f.layer.groups > 1;
+  const std::int64_t in_reach = has_whole_groups && f.channels_last ? f.layer.out_channels : f.group_out;
   b.warps_c = std::min(most_warps / 2, power_of_two_at_most(ceil_div(in_reach, warp_channels)));
   b.warps_c = std::max<std::int64_t>(1, b.warps_c);
   if (warp_channels < f.group_out && f.layer.groups > 1) {
@@ -110,6 +119,11 @@ void choose_warps(const Facts& f, std::int64_t most_warps, Block& b) {
       std::clamp<std::int64_t>(power_of_two_at_most(columns), 1, std::max<std::int64_t>(1, most_warps / b.warps_c / 2));
   const std::int64_t rows = power_of_two_at_least(f.positions(kHeight));
   b.warps_y = std::min(rows, most_warps / (b.warps_c * b.warps_x));
+  // NCHW: where columns and rows are few, the other warps make other groups.
+  if (has_whole_groups && !f.channels_last) {
+    b.warps_c = std::min(most_warps / (b.warps_x * b.warps_y),
+                         power_of_two_at_most(ceil_div(f.layer.out_channels, warp_channels)));
+  }
 }
 
 /// Registers of a thread and blocks of an SM.
@@ -151,15 +165,28 @@ std::int64_t vector_of(const Facts& f, std::int64_t channels) {
   return 0;
 }
 
+/// Columns of a thread. Depthwise rows of channels: also as many as a warp makes a whole row with, which begins and
+/// ends beside powers of two.
+std::vector<std::int64_t> columns_of_thread(const Facts& f) {
+  std::vector<std::int64_t> columns = {8, 4, 2, 1};
+  const std::int64_t of_row = ceil_div(f.positions(kWidth), 32);
+  if (!f.channels_last && f.group_in == 1 && f.group_out == 1 && of_row <= 12) {
+    columns.insert(columns.begin(), of_row);
+  }
+  return columns;
+}
+
 std::int64_t most_accumulators(const Layer& layer) {
   return layer.dtype == Dtype::kF64 ? output_rows::kMostAccumulators / 2 : output_rows::kMostAccumulators;
 }
 
-/// Whether a thread may have so many channels: even parts of a group, of one only where four don't divide it.
+/// Whether a thread may have so many channels: their own inputs, or even parts of a group, of one only where four don't
+/// divide it.
 bool shares_group(const Facts& f, const Block& b) {
   const std::int64_t channels = b.channels_per_thread;
   const bool is_wanted = channels == 8 || channels == 4 || channels <= 2 || channels == f.group_out;
-  return f.group_out % channels == 0 && is_wanted && (channels > 1 || f.group_out % 4 != 0);
+  return has_own_inputs(f, channels) ||
+         (f.group_out % channels == 0 && is_wanted && (channels > 1 || f.group_out % 4 != 0));
 }
 
 /// How a thread with so many channels and columns stores, and the lanes of its warp; false where it has too many.
@@ -186,7 +213,7 @@ struct DirectRows : output_rows::RowPlanner<Facts, kConstants> {
     return BlockChoices(Block{.asynchronous = f.target.features.has(Feature::kCpAsync) && f.bytes >= 4})
         .each(&Block::channels_per_thread, {8, 7, 6, 5, 4, 3, 2, 1})
         .keep([&](const Block& b) { return shares_group(f, b); })
-        .each(&Block::columns_per_thread, {8, 4, 2, 1})
+        .each(&Block::columns_per_thread, columns_of_thread(f))
         .keep([&](Block& b) { return choose_thread(f, b); })
         .into([&](Block b, std::vector<Block>& out) {
           for (const std::int64_t warps : {kMostWarps, kMostWarps / 2}) {

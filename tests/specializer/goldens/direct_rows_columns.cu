@@ -105,7 +105,7 @@ __device__ __forceinline__ void stage_vector(float* to, const float* from, bool 
 // `x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.
 __device__ __forceinline__ void stage_input(float* __restrict__ planes, const float* __restrict__ x, int first_row) {
   #pragma unroll 8
-  for (int i = threadIdx.x; i < 2080; i += kThreads) {
+  for (unsigned int i = threadIdx.x; i < 2080; i += kThreads) {
     const int channel = i / 260;
     const int row = i / kVectorsOfRow % 4;
     const int column = i % kVectorsOfRow * 4;
@@ -126,7 +126,7 @@ __device__ __forceinline__ int weight_place(int lane, int channel) {
 __device__ __forceinline__ void stage_weights(float* __restrict__ weights, const float* __restrict__ weight,
                                               int first_out) {
   #pragma unroll 8
-  for (int i = threadIdx.x; i < 960; i += kThreads) {
+  for (unsigned int i = threadIdx.x; i < 960; i += kThreads) {
     const int tap = i % 15;
     const int channel = i / 15 % 8;
     const int ci = i / 120;
@@ -150,7 +150,8 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
     const float weight = weights[weight_place(0, channel)];
     #pragma unroll
     for (int column = 0; column < 8; ++column) {
-      acc[channel][column] = fma(x[column * kColumnStep], weight, acc[channel][column]);
+      const int place = column * kColumnStep;
+      acc[channel][column] = fma(x[place], weight, acc[channel][column]);
     }
   }
 }

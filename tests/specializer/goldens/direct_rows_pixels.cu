@@ -54,6 +54,7 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
 // ---- Constants ----
 
 constexpr int kThreads = 256;
+constexpr int kWarpChannels = 21;
 constexpr int kTileChannels = 21;
 constexpr int kTaps = 256;
 constexpr int kInputs = 21;  // channels that are staged
@@ -90,7 +91,7 @@ __device__ __forceinline__ void stage_element(float* to, const unsigned short* f
 __device__ __forceinline__ void stage_input(float* __restrict__ planes, const unsigned short* __restrict__ x,
                                             int first_row, int first_column) {
   #pragma unroll 8
-  for (int i = threadIdx.x; i < 2268; i += kThreads) {
+  for (unsigned int i = threadIdx.x; i < 2268; i += kThreads) {
     // Adjacent threads read adjacent memory.
     const int channel = i % kInputs;
     const int row = i / 378;
@@ -112,11 +113,12 @@ __device__ __forceinline__ int weight_place(int lane) {
 // those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.
 __device__ __forceinline__ void stage_weights(float* __restrict__ weights, const unsigned short* __restrict__ weight) {
   #pragma unroll 8
-  for (int i = threadIdx.x; i < 5376; i += kThreads) {
+  for (unsigned int i = threadIdx.x; i < 5376; i += kThreads) {
     const int tap = i % kTaps;
     const int channel = i / kTaps % kTileChannels;
     const int ci = i / 5376;
-    const int place = weight_place(channel);
+    const int of_warp = channel % kWarpChannels;
+    const int place = channel / kWarpChannels * kWarpChannels + weight_place(of_warp);
     const unsigned short* from = weight + ((channel + ci) * kTaps + tap);
     stage_element(weights + ((ci * kTaps + tap) * kTileChannels + place), from, true);
   }

@@ -62,12 +62,14 @@ __device__ __forceinline__ unsigned short float_to_half(float value) {
 
 constexpr int kThreads = 256;
 constexpr int kTileColumns = 32;
+constexpr int kWarpChannels = 64;
 constexpr int kTileChannels = 64;
 constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 64;
 constexpr int kStagedColumns = 33;
 constexpr int kPitch = 36;
 constexpr long long kPlane = 324ll;
+constexpr int kVectorStep = 324;
 
 // ---- Shared memory and packed weights, in bytes ----
 
@@ -94,7 +96,7 @@ __device__ __forceinline__ void stage_element(float* to, const unsigned short* f
 __device__ __forceinline__ void stage_input(float* __restrict__ planes, const unsigned short* __restrict__ x,
                                             int first_row, int first_column, int in_h, int in_w) {
   #pragma unroll 4
-  for (int i = threadIdx.x; i < 1188; i += kThreads) {
+  for (unsigned int i = threadIdx.x; i < 1188; i += kThreads) {
     const int channel = i % 4 * 8;
     const int row = i / 132;
     const int column = i / 4 % kStagedColumns;
@@ -108,8 +110,8 @@ __device__ __forceinline__ void stage_input(float* __restrict__ planes, const un
     float* to = planes + (channel * 324 + row * kPitch + column);
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      to[2 * k * 324] = half_to_float(static_cast<unsigned short>(words[k]));
-      to[(2 * k + 1) * 324] = half_to_float(static_cast<unsigned short>(words[k] >> 16));
+      to[2 * k * kVectorStep] = half_to_float(static_cast<unsigned short>(words[k]));
+      to[(2 * k + 1) * kVectorStep] = half_to_float(static_cast<unsigned short>(words[k] >> 16));
     }
   }
 }
@@ -123,11 +125,12 @@ __device__ __forceinline__ int weight_place(int lane, int channel) {
 // those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.
 __device__ __forceinline__ void stage_weights(float* __restrict__ weights, const unsigned short* __restrict__ weight) {
   #pragma unroll 8
-  for (int i = threadIdx.x; i < 18432; i += kThreads) {
+  for (unsigned int i = threadIdx.x; i < 18432; i += kThreads) {
     const int tap = i % 9;
     const int channel = i / 9 % kTileChannels;
     const int ci = i / 576;
-    const int place = weight_place(channel / 4, channel % 4);
+    const int of_warp = channel % kWarpChannels;
+    const int place = channel / kWarpChannels * kWarpChannels + weight_place(of_warp / 4, of_warp % 4);
     const unsigned short* from = weight + ((static_cast<long long>(ci) * kGroupOut + channel) * 9 + tap);
     stage_element(weights + ((ci * 9 + tap) * kTileChannels + place), from);
   }
@@ -175,13 +178,15 @@ struct Place {
 __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[5], unsigned short* __restrict__ y,
                                              const Place& place, int lane_c, int lane_x, int out_w) {
   const int co = place.channel + lane_c * 4;
+  const int first = place.column + lane_x * 20;
+  unsigned short* pixels = y + ((static_cast<long long>(place.row) * out_w + first) * 64 + co);
   #pragma unroll
   for (int column = 0; column < 4; ++column) {
     #pragma unroll
     for (int phase = 0; phase < 5; ++phase) {
-      const int ox = place.column + (lane_x * 4 + column) * 5 + phase;
-      if (ox < out_w) {
-        unsigned short* to = y + ((static_cast<long long>(place.row) * out_w + ox) * 64 + co);
+      const int behind = column * 5 + phase;
+      if (first + behind < out_w) {
+        unsigned short* to = pixels + behind * 64;
         float values[4];
         #pragma unroll
         for (int channel = 0; channel < 4; ++channel) {
