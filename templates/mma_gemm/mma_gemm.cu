@@ -4,8 +4,8 @@
 // Along each axis an output has position m = (output + padding) / stride and phase (output + padding) % stride. Kernel
 // tap k makes phase dilation * k % stride and reads the input at m - dilation * k / stride. A warp has the accumulators
 // of all phases of its positions: what it loads of the input serves all taps that read there. A tap moves an address by
-// whole pixels, and eight adjacent pixels lie in different banks, whatever the tap. Another kernel has packed the
-// weights in the order in which lanes hold them.
+// whole pixels, and eight adjacent pixels lie in different banks, whatever the tap. Another kernel has packed the weights
+// in the order in which lanes hold them.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -15,7 +15,6 @@
 #include "device/matrix_load.h"
 #include "device/memory.h"
 #include "device/mma.h"
-#include "device/opaque.h"
 #include "device/printed.h"
 #include "device/template.h"
 #include "layout.h"
@@ -27,7 +26,6 @@ using WeightIndex = long long;
 
 #include "device/exchanged_weights.h"
 #include "device/thread_channels.h"
-#include "device/warp_lane.h"
 
 // ---- Packing ----
 
@@ -83,8 +81,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
         packed + ((static_cast<long long>(n_tile) * P::kernel_d + kd) * kKBlocks + step / kKSteps) * kKBlockWeightBytes;
     unsigned char* of_tap = k_block + (step % kKSteps * kTaps + row_of_kernel_row(kh) * P::kernel_w + kw) * kTapBytes;
     // Lane 4 * g + t has word t of column g.
-    unsigned char* to =
-        of_tap + first % P::block_n / kFragmentColumns * (kFragmentColumns * 32) + first % 8 * (4 * kFragmentWords * 4);
+    unsigned char* to = of_tap + first % P::block_n / kFragmentColumns * (kFragmentColumns * 32) +
+                        first % 8 * (4 * kFragmentWords * 4);
     CONVTGEN_UNROLL
     for (int lane = 0; lane < 4; ++lane) {
       if constexpr (kFragmentWords == 4) {
@@ -247,8 +245,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int thread = threadIdx.x;
   if (P::has_bias) {
     for (int i = thread; i < P::block_n; i += kThreads) {
-      biases[i] =
-          kGroupOut % P::block_n == 0 || first_out + i < kGroupOut ? widen(bias[group * kGroupOut + first_out + i]) : 0;
+      biases[i] = kGroupOut % P::block_n == 0 || first_out + i < kGroupOut
+                      ? widen(bias[group * kGroupOut + first_out + i])
+                      : 0;
     }
     if (kVolume) {
       __syncthreads();  // a tile without depth taps waits for nothing else
@@ -259,12 +258,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
 
   // The lane's pixel of its warp's first tile, and its weights.
-  const WarpLane own = warp_lane(thread);
-  const int place = own.warp_m * kWarpRows;
-  const int pixel = kInputStrideH * (first_row(place) + rows_to(0, own.lane % 16)) * kStagedColumns +
-                    kInputStrideW * (first_column(place) + columns_to(0, own.lane % 16));
-  const int input_offset = pixel_offset(pixel) + own.lane / 16 * kUnitPitch;
-  const int weight_offset = own.warp_n * (kWarpChannels * 32) + own.lane * (4 * kFragmentWords);
+  const int lane = thread % 32;
+  const int warp_m = thread / 32 % P::warps_m;
+  const int warp_n = thread / 32 / P::warps_m;
+  const int place = warp_m * kWarpRows;
+  const int pixel = kInputStrideH * (first_row(place) + rows_to(0, lane % 16)) * kStagedColumns +
+                    kInputStrideW * (first_column(place) + columns_to(0, lane % 16));
+  const int input_offset = pixel_offset(pixel) + lane / 16 * kUnitPitch;
+  const int weight_offset = warp_n * (kWarpChannels * 32) + lane * (4 * kFragmentWords);
 
   Next next;
   next.index = first_tile;
@@ -374,12 +375,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         stage = stage + 1 == P::stages ? 0 : stage + 1;
       }
     }
-    // Products need all registers: these indices aren't kept through them.
-    const int last = opaque_thread(batch, stage);
-    const WarpLane stored = warp_lane(last);
     const Tile tile = kFlat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x, out_d);
-    store_tiles(acc, y, reinterpret_cast<Element*>(shared + kOutputOffset + last / 32 * kWarpOutputBytes), biases, tile,
-                stored.warp_m * kWarpRows, stored.lane, stored.warp_n * kWarpChannels, group * kGroupOut + first_out,
-                kGroupOut - first_out, phase_row, batch, in_h, in_w, out_d, out_h, out_w);
+    store_tiles(acc, y, reinterpret_cast<Element*>(shared + kOutputOffset + thread / 32 * kWarpOutputBytes), biases,
+                tile, place, lane, warp_n * kWarpChannels, group * kGroupOut + first_out, kGroupOut - first_out,
+                phase_row, batch, in_h, in_w, out_d, out_h, out_w);
   }
 }

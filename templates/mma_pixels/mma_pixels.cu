@@ -22,6 +22,7 @@
 #include "device/printed.h"
 #include "device/template.h"
 #include "layout.h"
+#include "warp_lane.h"
 
 // ---- Elements ----
 #include "device/element.h"
@@ -30,7 +31,6 @@ using WeightIndex = long long;
 
 #include "device/exchanged_weights.h"
 #include "device/thread_channels.h"
-#include "device/warp_lane.h"
 #include "split.h"
 
 // ---- Planes ----

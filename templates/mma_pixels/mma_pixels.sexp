@@ -1,5 +1,5 @@
 (program mma_pixels
-  (digest "bfb3e000de9615bb17db30dc53eb954541d3b29f9a827b03d2eeb34c9dc7392f")
+  (digest "0d4fd0e3208bce9287cd148d8a6f3a4f385318312b6f3363f1f5bb1687a7c144")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -111,20 +111,15 @@
   (primitive @40 acts void mma_k8_bf16 (uses) "// K = 8, bf16.\n__device__ __forceinline__ void mma_k8_bf16(float (&d)[4], const unsigned int (&a)[2], unsigned int b) {\n  asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n               : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n               : \"r\"(a[0]), \"r\"(a[1]), \"r\"(b));\n}")
   (primitive @47 acts void mma_k8_tf32 (uses) "// K = 8, tf32.\n__device__ __forceinline__ void mma_k8_tf32(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {\n  asm volatile(\n      \"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, \"\n      \"{%0, %1, %2, %3};\"\n      : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n      : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n}")
   (file "device/opaque.h")
-  (function @5 device int opaque_zero
-    (comment "0, which the compiler can't know before `varying`, a variable of the loop. `batch` isn't negative.")
+  (function @5 device int opaque_thread
+    (comment "The thread's index, which the compiler can't know before `varying`, a variable of the loop. `batch` isn't negative.")
     (attributes "__forceinline__")
     (argument (const int) batch)
     (argument (const int) varying)
-    (return @1 (& (static_cast int (>> (static_cast "unsigned int" batch) 31)) varying)))
-  (function @10 device int opaque_thread
-    (comment "The thread's index plus that.")
-    (attributes "__forceinline__")
-    (argument (const int) batch)
-    (argument (const int) varying)
-    (declare_constexpr @1 "unsigned int" kMostThreads 1024
+    (declare @1 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31))
+    (declare_constexpr @2 "unsigned int" kMostThreads 1024
       (trail "keeps its range known, so that divisions are shifts"))
-    (return @2 (static_cast int (% (+ (. threadIdx x) (static_cast "unsigned int" (call opaque_zero batch varying))) kMostThreads))))
+    (return @3 (static_cast int (% (+ (. threadIdx x) (& zero (static_cast "unsigned int" varying))) kMostThreads))))
   (file "device/printed.h")
   (enum @7 WgmmaType (kWgmmaF16 0) (kWgmmaBf16 1) (kWgmmaTf32 2))
   (enum @9 WgmmaMajor (kWgmmaMajorK 0) (kWgmmaMajorMn 1))
@@ -285,8 +280,17 @@
   (static_assert @166 (|| (== kRowTaps 1) (&& (&& (== (% P::kernel_w kRowTaps) 0) (== P::stride_w 1)) (== P::dilation_w 1))) "the taps of a stage are adjacent")
   (static_assert @168 (< kTapBits 32) "a word has a bit for each tap, and for the one after the last")
   (static_assert @169 (|| (== (* (* P::input_stride_d P::input_stride_h) P::input_stride_w) 1) (== kPhases 1)) "a gradient of the input has one phase")
+  (file "warp_lane.h")
+  (record @6 WarpLane
+    (field int lane)
+    (field int warp_m)
+    (field int warp_n))
+  (function @11 device WarpLane warp_lane
+    (attributes "__forceinline__")
+    (argument int thread)
+    (return @1 (init (% thread 32) (% (/ thread 32) P::warps_m) (/ (/ thread 32) P::warps_m))))
   (file "mma_pixels.cu")
-  (section @26 "Elements")
+  (section @27 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -409,7 +413,7 @@
               (else
                 (do @9 (= (* to) (* from))))))))))
   (file "mma_pixels.cu")
-  (alias @29 WeightIndex "long long")
+  (alias @30 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -505,15 +509,6 @@
     (declare @1 (const int) i (+ (* (/ channel (* 4 kAdjacentChannels)) kAdjacentChannels) (% channel kAdjacentChannels)))
     (declare @2 (const int) thread (% (/ channel kAdjacentChannels) 4))
     (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
-  (file "device/warp_lane.h")
-  (record @5 WarpLane
-    (field int lane)
-    (field int warp_m)
-    (field int warp_n))
-  (function @10 device WarpLane warp_lane
-    (attributes "__forceinline__")
-    (argument int thread)
-    (return @1 (init (% thread 32) (% (/ thread 32) P::warps_m) (/ (/ thread 32) P::warps_m))))
   (file "device/warp.h")
   (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
   (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")

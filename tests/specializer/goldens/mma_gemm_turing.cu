@@ -125,16 +125,6 @@ constexpr int kKBlockWeightBytes = 16384;  // of a k-block
 constexpr int kResidentBytes = 16384;      // of weights, at 0; stages follow
 constexpr int kStageBytes = 18432;         // input; weights if not resident
 
-// 0, which the compiler can't know before `varying`, a variable of the loop. `batch` isn't negative.
-__device__ __forceinline__ int opaque_zero(int batch, int varying) {
-  return static_cast<int>(static_cast<unsigned int>(batch) >> 31) & varying;
-}
-
-// The thread's index plus that.
-__device__ __forceinline__ int opaque_thread(int batch, int varying) {
-  return static_cast<int>((threadIdx.x + static_cast<unsigned int>(opaque_zero(batch, varying))) % 1024);
-}
-
 // The block's kernel row and the kernel column that read so far before a position for a phase; -1: none.
 __device__ int kernel_row(int before, int phase_row) {
   const int reach = before * 2 + phase_row;
@@ -223,16 +213,6 @@ __device__ __forceinline__ int channel_of_column(int n) {
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
   const int thread = n / 2 % 4;
   return i / 4 * 16 + thread * 4 + i % 4;
-}
-
-struct WarpLane {
-  int lane;
-  int warp_m;
-  int warp_n;
-};
-
-__device__ __forceinline__ WarpLane warp_lane(int thread) {
-  return {thread % 32, thread / 32 % 4, thread / 128};
 }
 
 // ---- Packing ----
@@ -766,11 +746,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   stage_weights(shared, packed);
 
   // The lane's pixel of its warp's first tile, and its weights.
-  const WarpLane own = warp_lane(thread);
-  const int place = own.warp_m * kWarpRows;
-  const int pixel = (first_row(place) + rows_to(0, own.lane % 16)) * 8 + (first_column() + columns_to(own.lane % 16));
-  const int input_offset = pixel * kPixelPitch + own.lane / 16 * 16;
-  const int weight_offset = own.warp_n * 512 + own.lane * 16;
+  const int lane = thread % 32;
+  const int warp_m = thread / 32 % 4;
+  const int warp_n = thread / 128;
+  const int place = warp_m * kWarpRows;
+  const int pixel = (first_row(place) + rows_to(0, lane % 16)) * 8 + (first_column() + columns_to(lane % 16));
+  const int input_offset = pixel * kPixelPitch + lane / 16 * 16;
+  const int weight_offset = warp_n * 512 + lane * 16;
 
   Next next;
   next.index = first_tile;
@@ -813,11 +795,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       store_batch(to, words, thread);
     }
     stage = stage + 1 == 2 ? 0 : stage + 1;
-    // Products need all registers: these indices aren't kept through them.
-    const int last = opaque_thread(batch, stage);
-    const WarpLane stored = warp_lane(last);
     const Tile tile = square_tile(index);
-    store_tiles(acc, y, tile, stored.warp_m * kWarpRows, stored.lane, stored.warp_n * 16);
+    store_tiles(acc, y, tile, place, lane, warp_n * 16);
   }
 }
 

@@ -115,14 +115,10 @@ constexpr int kReadOffset = 66640;
 constexpr int kStoredOffset = 67664;
 constexpr int kPositionBitsOffset = 68688;
 
-// 0, which the compiler can't know before `varying`, a variable of the loop. `batch` isn't negative.
-__device__ __forceinline__ int opaque_zero(int batch, int varying) {
-  return static_cast<int>(static_cast<unsigned int>(batch) >> 31) & varying;
-}
-
-// The thread's index plus that.
+// The thread's index, which the compiler can't know before `varying`, a variable of the loop. `batch` isn't negative.
 __device__ __forceinline__ int opaque_thread(int batch, int varying) {
-  return static_cast<int>((threadIdx.x + static_cast<unsigned int>(opaque_zero(batch, varying))) % 1024);
+  const unsigned int zero = static_cast<unsigned int>(batch) >> 31;
+  return static_cast<int>((threadIdx.x + (zero & static_cast<unsigned int>(varying))) % 1024);
 }
 
 __device__ int floor_div(int a) {
@@ -131,6 +127,16 @@ __device__ int floor_div(int a) {
 
 __device__ int floor_mod(int a) {
   return a - (a >= 0 ? a : -(0 - a));
+}
+
+struct WarpLane {
+  int lane;
+  int warp_m;
+  int warp_n;
+};
+
+__device__ __forceinline__ WarpLane warp_lane(int thread) {
+  return {thread % 32, thread / 32 % 2, thread / 64};
 }
 
 // ---- Elements ----
@@ -155,16 +161,6 @@ __device__ __forceinline__ int channel_of_column(int n) {
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
   const int thread = n / 2 % 4;
   return i / 2 * 8 + thread * 2 + i % 2;
-}
-
-struct WarpLane {
-  int lane;
-  int warp_m;
-  int warp_n;
-};
-
-__device__ __forceinline__ WarpLane warp_lane(int thread) {
-  return {thread % 32, thread / 32 % 2, thread / 64};
 }
 
 // ---- Totals ----

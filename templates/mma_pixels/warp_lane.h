@@ -1,6 +1,7 @@
-// Which part of a block's products a thread has.
-// Needs, above its line, P.
+// Part of the template `mma_pixels`: which part of a block's products a thread has.
 #pragma once
+
+#include "layout.h"
 
 struct WarpLane {
   int lane;
