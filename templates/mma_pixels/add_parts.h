@@ -51,16 +51,17 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int part = 0; part < P::parts; ++part) {
       add_part(acc, part_of(partials, static_cast<int>(blockIdx.x) * P::parts + part, thread));
     }
-    const WarpLane own = warp_lane(thread);
+    const int lane = thread % 32;
+    const int warp_m = thread / 32 % P::warps_m;
+    const int warp_n = thread / 32 / P::warps_m;
     if constexpr (kSplit) {
-      unscale(
-          acc, scales + (own.warp_n * kWarpChannels + own.lane % 4 * 2), exponents,
-          reinterpret_cast<const long long*>(shared + kImageScalesOffset) + (own.warp_m * kWarpRows + own.lane / 4));
+      unscale(acc, scales + (warp_n * kWarpChannels + lane % 4 * 2), exponents,
+              reinterpret_cast<const long long*>(shared + kImageScalesOffset) + (warp_m * kWarpRows + lane / 4));
     }
     const long long plane = static_cast<long long>(out_d) * out_h * out_w;
     store_outputs(acc, y + (group * kGroupOut + first_out) * (P::channels_last ? 1 : plane),
                   reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
-                  own.warp_m * kWarpRows + own.lane / 4 * kSpan,
-                  own.warp_n * kWarpChannels + own.lane % 4 * kAdjacentChannels, kGroupOut - first_out, plane);
+                  warp_m * kWarpRows + lane / 4 * kSpan, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels,
+                  kGroupOut - first_out, plane);
   }
 }

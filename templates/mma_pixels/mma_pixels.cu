@@ -18,11 +18,9 @@
 #include "device/matrix_load.h"
 #include "device/memory.h"
 #include "device/mma.h"
-#include "device/opaque.h"
 #include "device/printed.h"
 #include "device/template.h"
 #include "layout.h"
-#include "warp_lane.h"
 
 // ---- Elements ----
 #include "device/element.h"
@@ -447,36 +445,38 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Tap* taps = reinterpret_cast<Tap*>(shared + kTapsOffset);
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
+  const int thread = threadIdx.x;
   const long long plane_bytes = static_cast<long long>(in_d) * in_h * in_w * kBytes;  // of planes
   // The thread's channels of the group's first pixel.
   const unsigned char* own_x =
       kPlanes ? reinterpret_cast<const unsigned char*>(x) + group * kGroupIn * plane_bytes
               : (P::channels_last && !kSplit ? reinterpret_cast<const unsigned char*>(x) : arranged) +
-                    (group * (kGroupChannels * kBytes) + static_cast<int>(threadIdx.x) % kPixelVectors * 16);
+                    (group * (kGroupChannels * kBytes) + thread % kPixelVectors * 16);
   if (P::has_bias) {
-    for (int i = threadIdx.x; i < P::block_n; i += kThreads) {
+    for (int i = thread; i < P::block_n; i += kThreads) {
       biases[i] =
           kGroupOut % P::block_n == 0 || first_out + i < kGroupOut ? widen(bias[group * kGroupOut + first_out + i]) : 0;
     }
   }
   float2* scales = reinterpret_cast<float2*>(shared + kColumnScalesOffset);
   if constexpr (kSplit) {
-    for (int i = threadIdx.x; i < P::block_n; i += kThreads) {
+    for (int i = thread; i < P::block_n; i += kThreads) {
       scales[i] = factors_of(-reinterpret_cast<const int*>(own_weights + kWeightBytes)[i]);
     }
   }
 
+  // The lane's position of its warp's first tile, in its half of the first k-step, and its weights.
+  const int lane = thread % 32;
+  const int warp_m = thread / 32 % P::warps_m;
+  const int warp_n = thread / 32 / P::warps_m;
+  const int position = warp_m * kWarpRows + lane % 16;
+  const int lane_offset = kPlanes ? lane_place(warp_m * kWarpRows, lane) : 0;
+  const int swapped = kPlanes ? 0 : (lane / 16 ^ swap_of(position)) * 16;
+  const int weight_offset = kInputBytes + warp_n * (kParts * kWarpChannels * 32) + lane * 16;
+
 #pragma unroll 1
   for (int index = blockIdx.x / kNTiles;
        index < (kParted ? whole + (kPhases * tiles - whole) * P::parts : kPhases * tiles); index += next_tile) {
-    // The lane's position of its warp's first tile, in its half of the first k-step, and its weights: of this tile
-    // alone, since the products need all registers.
-    const int thread = opaque_thread(batch, index);
-    const WarpLane own = warp_lane(thread);
-    const int position = own.warp_m * kWarpRows + own.lane % 16;
-    const int lane_offset = kPlanes ? lane_place(own.warp_m * kWarpRows, own.lane) : 0;
-    const int swapped = kPlanes ? 0 : (own.lane / 16 ^ swap_of(position)) * 16;
-    const int weight_offset = kInputBytes + own.warp_n * (kParts * kWarpChannels * 32) + own.lane * 16;
     const int part = kParted && index >= whole ? (index - whole) % P::parts : -1;  // -1: it is a whole tile
     const int of_phases = kParted ? tile_of(index, whole) : 0;
     const int phase = kPhases == 1      ? 0
@@ -543,7 +543,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       held.k_block = first_step(part, tap_count) / larger(tap_count, 1);
     }
     const long long* offsets =
-        reinterpret_cast<const long long*>(shared + kImageScalesOffset) + (own.warp_m * kWarpRows + own.lane / 4);
+        reinterpret_cast<const long long*>(shared + kImageScalesOffset) + (warp_m * kWarpRows + lane / 4);
     Fragments fragments[2];
     async_copy_wait(P::stages - 2);
     __syncthreads();
@@ -578,25 +578,23 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       multiply_step(acc, high, low, fragments[(kKSteps - 1) % 2]);
     }
     async_copy_wait(0);  // copies after the last stage
-    const int last = opaque_thread(batch, stage);
-    const WarpLane stored = warp_lane(last);
     if constexpr (kSplit) {
       add_all(acc, high, low, held);
     }
     if constexpr (kParted) {
       if (part >= 0) {
-        put_part(acc, partials, ((of_phases - whole) * kNTiles + n_tile) * P::parts + part, last);
+        put_part(acc, partials, ((of_phases - whole) * kNTiles + n_tile) * P::parts + part, thread);
         continue;
       }
     }
     if constexpr (kSplit) {
-      unscale(acc, scales + (stored.warp_n * kWarpChannels + stored.lane % 4 * 2), exponents, offsets);
+      unscale(acc, scales + (warp_n * kWarpChannels + lane % 4 * 2), exponents, offsets);
     }
     const long long plane = static_cast<long long>(out_d) * out_h * out_w;
     store_outputs(acc, y + (group * kGroupOut + first_out) * (P::channels_last ? 1 : plane),
                   reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
-                  stored.warp_m * kWarpRows + stored.lane / 4 * kSpan,
-                  stored.warp_n * kWarpChannels + stored.lane % 4 * kAdjacentChannels, kGroupOut - first_out, plane);
+                  warp_m * kWarpRows + lane / 4 * kSpan, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels,
+                  kGroupOut - first_out, plane);
   }
 }
 

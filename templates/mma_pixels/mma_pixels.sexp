@@ -1,5 +1,5 @@
 (program mma_pixels
-  (digest "0d4fd0e3208bce9287cd148d8a6f3a4f385318312b6f3363f1f5bb1687a7c144")
+  (digest "cfcd5f42d40053253ff095f72f7ef45bcfe8e83dc16f35ed7582159647b354c1")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -110,16 +110,6 @@
   (primitive @33 acts void mma_k8_f16 (uses) "// K = 8, f16.\n__device__ __forceinline__ void mma_k8_f16(float (&d)[4], const unsigned int (&a)[2], unsigned int b) {\n  asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n               : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n               : \"r\"(a[0]), \"r\"(a[1]), \"r\"(b));\n}")
   (primitive @40 acts void mma_k8_bf16 (uses) "// K = 8, bf16.\n__device__ __forceinline__ void mma_k8_bf16(float (&d)[4], const unsigned int (&a)[2], unsigned int b) {\n  asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n               : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n               : \"r\"(a[0]), \"r\"(a[1]), \"r\"(b));\n}")
   (primitive @47 acts void mma_k8_tf32 (uses) "// K = 8, tf32.\n__device__ __forceinline__ void mma_k8_tf32(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {\n  asm volatile(\n      \"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, \"\n      \"{%0, %1, %2, %3};\"\n      : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n      : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n}")
-  (file "device/opaque.h")
-  (function @5 device int opaque_thread
-    (comment "The thread's index, which the compiler can't know before `varying`, a variable of the loop. `batch` isn't negative.")
-    (attributes "__forceinline__")
-    (argument (const int) batch)
-    (argument (const int) varying)
-    (declare @1 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31))
-    (declare_constexpr @2 "unsigned int" kMostThreads 1024
-      (trail "keeps its range known, so that divisions are shifts"))
-    (return @3 (static_cast int (% (+ (. threadIdx x) (& zero (static_cast "unsigned int" varying))) kMostThreads))))
   (file "device/printed.h")
   (enum @7 WgmmaType (kWgmmaF16 0) (kWgmmaBf16 1) (kWgmmaTf32 2))
   (enum @9 WgmmaMajor (kWgmmaMajorK 0) (kWgmmaMajorMn 1))
@@ -280,17 +270,8 @@
   (static_assert @166 (|| (== kRowTaps 1) (&& (&& (== (% P::kernel_w kRowTaps) 0) (== P::stride_w 1)) (== P::dilation_w 1))) "the taps of a stage are adjacent")
   (static_assert @168 (< kTapBits 32) "a word has a bit for each tap, and for the one after the last")
   (static_assert @169 (|| (== (* (* P::input_stride_d P::input_stride_h) P::input_stride_w) 1) (== kPhases 1)) "a gradient of the input has one phase")
-  (file "warp_lane.h")
-  (record @6 WarpLane
-    (field int lane)
-    (field int warp_m)
-    (field int warp_n))
-  (function @11 device WarpLane warp_lane
-    (attributes "__forceinline__")
-    (argument int thread)
-    (return @1 (init (% thread 32) (% (/ thread 32) P::warps_m) (/ (/ thread 32) P::warps_m))))
   (file "mma_pixels.cu")
-  (section @27 "Elements")
+  (section @25 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -413,7 +394,7 @@
               (else
                 (do @9 (= (* to) (* from))))))))))
   (file "mma_pixels.cu")
-  (alias @30 WeightIndex "long long")
+  (alias @28 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -874,7 +855,7 @@
         (declare @8 (reference float) value (at (at (at totals tile) (/ i 4)) (% i 4)))
         (do @9 (= value (* (* value (* (. column x) (. (at rows (/ (% i 4) 2)) x))) (* (. column y) (. (at rows (/ (% i 4) 2)) y))))))))
   (file "mma_pixels.cu")
-  (section @36 "Planes")
+  (section @34 "Planes")
   (file "planes.h")
   (constant @10 int kWordElements (/ 4 kBytes))
   (constant @11 "unsigned int" kRowBits (- (<< 1u kFirstBitH) 1) (trail "of a position, for its taps of a row"))
@@ -965,7 +946,7 @@
           (declare @12 (const int) row (+ first (/ i kLoadHalves)))
           (do @13 (= (at (at a (/ row 2)) (+ (* (+ half (% i kLoadHalves)) 2) (% row 2))) (at words i)))))))
   (file "mma_pixels.cu")
-  (section @39 "Packing")
+  (section @37 "Packing")
   (file "pack.h")
   (function @10 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.")
@@ -1014,7 +995,7 @@
             (for @55 (pragma "unroll") (declare @55 int lane 0) (< lane 4) (++ lane)
               (do @56 (= (* (reinterpret_cast (pointer uint4) (+ to (* lane 16)))) (call make_uint4 (at (at words lane) 0) (at (at words lane) 1) (at (at words lane) 2) (at (at words lane) 3))))))))))
   (file "mma_pixels.cu")
-  (section @43 "Arranging")
+  (section @41 "Arranging")
   (file "arrange.h")
   (function @9 kernel void arrange_input
     (comment "Writes x, which is in nchw or split, with channels last; zeros behind a group's channels.")
@@ -1060,14 +1041,14 @@
                     (else
                       (do @33 (= (* (reinterpret_cast (pointer uint4) (+ to (* vector 16)))) (call make_uint4 (| (at words 0) (<< (at words 1) 16)) (| (at words 2) (<< (at words 3) 16)) (| (at words 4) (<< (at words 5) 16)) (| (at words 6) (<< (at words 7) 16)))))))))))))))
   (file "mma_pixels.cu")
-  (section @47 "Positions")
-  (record @50 PhaseAxis
+  (section @45 "Positions")
+  (record @48 PhaseAxis
     (comment "An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.")
     (field int phase)
     (field int taps)
     (field int first)
     (field int offset))
-  (function @58 device PhaseAxis axis_of_phase
+  (function @56 device PhaseAxis axis_of_phase
     (comment "The number-th phase of an axis: those with taps come first, those with most of them before others.")
     (attributes "__forceinline__")
     (argument int number)
@@ -1082,7 +1063,7 @@
     (do @6 (= (. axis taps) (? (&& (< number step) (< number kernel)) (/ (+ (- kernel (. axis first)) (- step 1)) step) 0)))
     (do @7 (= (. axis offset) (call offset_of_tap (. axis first) stride padding dilation)))
     (return @8 axis))
-  (function @70 device "unsigned int" taps_within
+  (function @68 device "unsigned int" taps_within
     (comment "A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.")
     (attributes "__forceinline__")
     (argument int at)
@@ -1094,13 +1075,13 @@
       (declare @4 (const int) i (- at (* tap step)))
       (do @5 (|= bits (? (&& (>= i 0) (< i size)) (<< 1u tap) 0u))))
     (return @7 bits))
-  (function @81 device int positions_of
+  (function @79 device int positions_of
     (comment "Positions of a phase along an axis; the last one may lie outside of the output.")
     (attributes "inline")
     (argument int out)
     (argument (const int) stride)
     (return @1 (/ (+ out (- stride 1)) stride)))
-  (function @88 device void find_positions
+  (function @86 device void find_positions
     (comment "Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap")
     (comment "of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and the bits of taps that")
     (comment "read the image.")
@@ -1148,13 +1129,13 @@
       (if_constexpr @37 kSplit
         (then
           (do @38 (= (at (reinterpret_cast (pointer "long long") (+ shared kImageScalesOffset)) i) (? (< image batch) (+ (* image kExponents) (* group kGroupExponents)) 0)))))))
-  (section @132 "Taps")
-  (record @135 Tap
+  (section @130 "Taps")
+  (record @133 Tap
     (comment "A tap of a phase: how many bytes from where the first one reads it does, its bits, and its number in the kernel.")
     (field "long long" from)
     (field "unsigned int" bits)
     (field int number))
-  (function @142 device void find_taps
+  (function @140 device void find_taps
     (comment "Writes the taps of a phase, and behind them one that reads nowhere.")
     (attributes "__forceinline__")
     (argument (pointer Tap) taps)
@@ -1185,19 +1166,19 @@
           (do @21 (= (. tap bits) (| (| (<< 1u tap_w) (<< 1u (+ tap_h kFirstBitH))) (? kHasDepth (<< 1u (+ tap_d kFirstBitD)) 0u))))
           (do @22 (= (. tap number) (/ (+ (+ (* (+ (+ (* kd P::kernel_h) (. rows first)) (* tap_h kTapStepH)) P::kernel_w) (. columns first)) (* tap_w kTapStepW)) kRowTaps)))))
       (do @26 (= (at taps i) tap))))
-  (section @172 "Staging")
-  (record @175 Places
+  (section @170 "Staging")
+  (record @173 Places
     (comment "What a thread copies of the input in each stage: where its positions read, and their bits.")
     (field (array "long long" kPlaces) from)
     (field (array "unsigned int" kPlaces) bits))
-  (record @181 Next
+  (record @179 Next
     (comment "What is staged next: a tap and k-block.")
     (field int tap (trail "of the phase"))
     (field int k_block)
     (field "unsigned int" bits (trail "of the tap"))
     (field (pointer (const "unsigned char")) pixels (trail "where it reads for a position at 0"))
     (field (pointer (const "unsigned char")) weights))
-  (function @190 device void find_next
+  (function @188 device void find_next
     (comment "Of values that are split the taps of a k-block follow one another, else the k-blocks of a tap.")
     (attributes "__forceinline__")
     (argument (reference Next) next)
@@ -1222,7 +1203,7 @@
         (do @15 (= (. next bits) (. tap bits)))
         (do @16 (= (. next pixels) (+ x (. tap from))))
         (do @17 (= (. next weights) (+ weights (* (static_cast "long long" (. tap number)) (* kKBlocks kKBlockWeightBytes))))))))
-  (function @212 device void advance
+  (function @210 device void advance
     (comment "Goes on to the next k-block, or the next tap. After the last tap comes the one that reads nowhere, again and again.")
     (attributes "__forceinline__")
     (argument (reference Next) next)
@@ -1246,8 +1227,8 @@
             (do @12 (= (. next k_block) 0))
             (do @13 (+= (. next tap) (? (== (. next bits) kNoTap) 0 1)))
             (do @14 (call find_next next x weights taps tap_count plane_bytes)))))))
-  (constant @232 int kCopyParts (- kKSteps 1))
-  (function @233 device void stage_part
+  (constant @230 int kCopyParts (- kKSteps 1))
+  (function @231 device void stage_part
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (reference (const Places)) places)
@@ -1288,12 +1269,12 @@
       (if @39 (< i kWeightCopies)
         (then
           (do @40 (call async_copy_16 (+ columns (* i (* kThreads 16))) (+ from (* i (* kThreads 16))) (? (== (. next bits) kNoTap) 0 16)))))))
-  (section @278 "Products")
-  (record @281 Fragments
+  (section @276 "Products")
+  (record @279 Fragments
     (comment "What a warp multiplies in a k-step. Of split values the high parts of all tiles come first.")
     (field (array (array "unsigned int" 4) (* kParts kWarpTiles)) a)
     (field (array uint4 (/ (* kParts kWarpChannels) 16)) b))
-  (function @286 device void multiply_add
+  (function @284 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -1307,7 +1288,7 @@
             (do @4 (call mma_k16_bf16 acc a b)))
           (else
             (do @6 (call mma_k8_tf32 acc a b)))))))
-  (function @298 device void load_fragments
+  (function @296 device void load_fragments
     (comment "Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in")
     (comment "the first k-step, in bytes; `weights` are the lane's of its warp's first columns.")
     (attributes "__forceinline__")
@@ -1328,7 +1309,7 @@
           (do @13 (call matrix_load_x4 (at (. fragments a) (+ kWarpTiles tile)) (+ (+ input (^ swapped (+ (* k_step 64) 32))) (* tile (* 16 kPixelBytes))))))))
     (for @18 (pragma "unroll") (declare @18 int two 0) (< two (/ (* kParts kWarpChannels) 16)) (++ two)
       (do @19 (= (at (. fragments b) two) (* (reinterpret_cast (pointer (const uint4)) (+ (+ weights (* k_step kStepBytes)) (* two 512))))))))
-  (function @321 device void multiply_step
+  (function @319 device void multiply_step
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (argument (reference Accumulators) high)
@@ -1372,7 +1353,7 @@
               (for @51 (pragma "unroll") (declare @51 int tile 0) (< tile kWarpTiles) (++ tile)
                 (do @52 (call multiply_add (at (at acc tile) (* two 2)) (at (. fragments a) tile) b))
                 (do @53 (call multiply_add (at (at acc tile) (+ (* two 2) 1)) (at (. fragments a) tile) next)))))))))
-  (section @380 "Epilogue")
+  (section @378 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -1528,7 +1509,7 @@
                   (do @14 (= (at values v) (call epilogue (at (at (at acc (/ (+ first v) 2)) (/ i 2)) (+ (* (% (+ first v) 2) 2) (% i 2))) (? P::has_bias (at bias own) 0)))))
                 (do @16 (call store_together (+ (+ y to) (* own plane)) values)))))))))
   (file "mma_pixels.cu")
-  (function @387 device void store_outputs
+  (function @385 device void store_outputs
     (comment "Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,")
     (comment "`y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.")
     (attributes "__forceinline__")
@@ -1557,8 +1538,8 @@
                       (for @17 (pragma "unroll") (declare @17 int v 0) (< v P::store) (++ v)
                         (do @18 (= (at values v) (call epilogue (at (at (at acc tile) (/ (+ i v) 2)) (+ (* half 2) (% (+ i v) 2))) (? P::has_bias (at bias (+ own v)) 0)))))
                       (do @20 (call store_together (+ (+ y to) (? P::channels_last own (* own plane))) values))))))))))))
-  (section @416 "Kernel")
-  (function @418 kernel void mma_pixels
+  (section @414 "Kernel")
+  (function @416 kernel void mma_pixels
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) arranged)
@@ -1597,111 +1578,111 @@
     (declare @29 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
     (declare @30 (pointer Tap) taps (reinterpret_cast (pointer Tap) (+ shared kTapsOffset)))
     (declare @31 (pointer float) biases (reinterpret_cast (pointer float) (+ shared kBiasOffset)))
-    (declare @32 (const "long long") plane_bytes (* (* (* (static_cast "long long" in_d) in_h) in_w) kBytes)
+    (declare @32 (const int) thread (. threadIdx x))
+    (declare @33 (const "long long") plane_bytes (* (* (* (static_cast "long long" in_d) in_h) in_w) kBytes)
       (trail "of planes"))
-    (comment @33 "The thread's channels of the group's first pixel.")
-    (declare @34 (pointer (const "unsigned char")) own_x (? kPlanes (+ (reinterpret_cast (pointer (const "unsigned char")) x) (* (* group kGroupIn) plane_bytes)) (+ (? (&& P::channels_last (! kSplit)) (reinterpret_cast (pointer (const "unsigned char")) x) arranged) (+ (* group (* kGroupChannels kBytes)) (* (% (static_cast int (. threadIdx x)) kPixelVectors) 16)))))
-    (if @38 P::has_bias
+    (comment @34 "The thread's channels of the group's first pixel.")
+    (declare @35 (pointer (const "unsigned char")) own_x (? kPlanes (+ (reinterpret_cast (pointer (const "unsigned char")) x) (* (* group kGroupIn) plane_bytes)) (+ (? (&& P::channels_last (! kSplit)) (reinterpret_cast (pointer (const "unsigned char")) x) arranged) (+ (* group (* kGroupChannels kBytes)) (* (% thread kPixelVectors) 16)))))
+    (if @39 P::has_bias
       (then
-        (for @39 plain (declare @39 int i (. threadIdx x)) (< i P::block_n) (+= i kThreads)
-          (do @40 (= (at biases i) (? (|| (== (% kGroupOut P::block_n) 0) (< (+ first_out i) kGroupOut)) (call widen (at bias (+ (+ (* group kGroupOut) first_out) i))) 0))))))
-    (declare @44 (pointer float2) scales (reinterpret_cast (pointer float2) (+ shared kColumnScalesOffset)))
-    (if_constexpr @45 kSplit
+        (for @40 plain (declare @40 int i thread) (< i P::block_n) (+= i kThreads)
+          (do @41 (= (at biases i) (? (|| (== (% kGroupOut P::block_n) 0) (< (+ first_out i) kGroupOut)) (call widen (at bias (+ (+ (* group kGroupOut) first_out) i))) 0))))))
+    (declare @45 (pointer float2) scales (reinterpret_cast (pointer float2) (+ shared kColumnScalesOffset)))
+    (if_constexpr @46 kSplit
       (then
-        (for @46 plain (declare @46 int i (. threadIdx x)) (< i P::block_n) (+= i kThreads)
-          (do @47 (= (at scales i) (call factors_of (- (at (reinterpret_cast (pointer (const int)) (+ own_weights kWeightBytes)) i))))))))
-    (blank @45)
-    (for @52 (pragma "unroll 1") (declare @52 int index (/ (. blockIdx x) kNTiles)) (< index (? kParted (+ whole (* (- (* kPhases tiles) whole) P::parts)) (* kPhases tiles))) (+= index next_tile)
-      (comment @54 "The lane's position of its warp's first tile, in its half of the first k-step, and its weights: of this tile")
-      (comment @55 "alone, since the products need all registers.")
-      (declare @56 (const int) thread (call opaque_thread batch index))
-      (declare @57 (const WarpLane) own (call warp_lane thread))
-      (declare @58 (const int) position (+ (* (. own warp_m) kWarpRows) (% (. own lane) 16)))
-      (declare @59 (const int) lane_offset (? kPlanes (call lane_place (* (. own warp_m) kWarpRows) (. own lane)) 0))
-      (declare @60 (const int) swapped (? kPlanes 0 (* (^ (/ (. own lane) 16) (call swap_of position)) 16)))
-      (declare @61 (const int) weight_offset (+ (+ kInputBytes (* (. own warp_n) (* (* kParts kWarpChannels) 32))) (* (. own lane) 16)))
-      (declare @62 (const int) part (? (&& kParted (>= index whole)) (% (- index whole) P::parts) (- 1))
+        (for @47 plain (declare @47 int i thread) (< i P::block_n) (+= i kThreads)
+          (do @48 (= (at scales i) (call factors_of (- (at (reinterpret_cast (pointer (const int)) (+ own_weights kWeightBytes)) i))))))))
+    (blank @46)
+    (comment @52 "The lane's position of its warp's first tile, in its half of the first k-step, and its weights.")
+    (declare @53 (const int) lane (% thread 32))
+    (declare @54 (const int) warp_m (% (/ thread 32) P::warps_m))
+    (declare @55 (const int) warp_n (/ (/ thread 32) P::warps_m))
+    (declare @56 (const int) position (+ (* warp_m kWarpRows) (% lane 16)))
+    (declare @57 (const int) lane_offset (? kPlanes (call lane_place (* warp_m kWarpRows) lane) 0))
+    (declare @58 (const int) swapped (? kPlanes 0 (* (^ (/ lane 16) (call swap_of position)) 16)))
+    (declare @59 (const int) weight_offset (+ (+ kInputBytes (* warp_n (* (* kParts kWarpChannels) 32))) (* lane 16)))
+    (blank @59)
+    (for @62 (pragma "unroll 1") (declare @62 int index (/ (. blockIdx x) kNTiles)) (< index (? kParted (+ whole (* (- (* kPhases tiles) whole) P::parts)) (* kPhases tiles))) (+= index next_tile)
+      (declare @64 (const int) part (? (&& kParted (>= index whole)) (% (- index whole) P::parts) (- 1))
         (trail "-1: it is a whole tile"))
-      (declare @63 (const int) of_phases (? kParted (call tile_of index whole) 0))
-      (declare @64 (const int) phase (? (== kPhases 1) 0 (? kParted (call phase_of of_phases tiles) (? kPhasesTogether (% index kPhases) (/ index tiles)))))
-      (declare @68 (const PhaseAxis) planes (call axis_of_phase (/ phase (* P::stride_h P::stride_w)) P::kernel_d P::stride_d P::padding_d P::dilation_d))
-      (declare @70 (const PhaseAxis) rows (call axis_of_phase (% (/ phase P::stride_w) P::stride_h) P::kernel_h P::stride_h P::padding_h P::dilation_h))
-      (declare @72 (const PhaseAxis) columns (call axis_of_phase (% phase P::stride_w) P::kernel_w P::stride_w P::padding_w P::dilation_w))
-      (do @73 (call __syncthreads)
+      (declare @65 (const int) of_phases (? kParted (call tile_of index whole) 0))
+      (declare @66 (const int) phase (? (== kPhases 1) 0 (? kParted (call phase_of of_phases tiles) (? kPhasesTogether (% index kPhases) (/ index tiles)))))
+      (declare @70 (const PhaseAxis) planes (call axis_of_phase (/ phase (* P::stride_h P::stride_w)) P::kernel_d P::stride_d P::padding_d P::dilation_d))
+      (declare @72 (const PhaseAxis) rows (call axis_of_phase (% (/ phase P::stride_w) P::stride_h) P::kernel_h P::stride_h P::padding_h P::dilation_h))
+      (declare @74 (const PhaseAxis) columns (call axis_of_phase (% phase P::stride_w) P::kernel_w P::stride_w P::padding_w P::dilation_w))
+      (do @75 (call __syncthreads)
         (trail "all have read what the tile before has in shared memory"))
-      (do @74 (call find_positions shared (* (static_cast "long long" (? kParted (? kPhasesTogether (/ of_phases kPhases) (- of_phases (* phase tiles))) (? kPhasesTogether (/ index kPhases) (- index (* phase tiles))))) P::block_m) thread planes rows columns group batch in_d in_h in_w out_d out_h out_w))
-      (do @80 (call find_taps taps thread planes rows columns in_h in_w))
-      (do @81 (call __syncthreads))
-      (declare @82 Places places)
-      (for @84 (pragma "unroll") (declare @84 int i 0) (< i kPlaces) (++ i)
-        (declare @85 (const int) copied (? kPlanes (/ (call unit_word thread i) P::plane_words) (+ (/ thread kPixelVectors) (* i kPositionStep))))
-        (do @86 (= (at (. places from) i) (at (reinterpret_cast (pointer (const "long long")) (+ shared kReadOffset)) copied)))
-        (do @87 (= (at (. places bits) i) (at (reinterpret_cast (pointer (const "unsigned int")) (+ shared kPositionBitsOffset)) copied)))
-        (if_constexpr @88 kPlanes
+      (do @76 (call find_positions shared (* (static_cast "long long" (? kParted (? kPhasesTogether (/ of_phases kPhases) (- of_phases (* phase tiles))) (? kPhasesTogether (/ index kPhases) (- index (* phase tiles))))) P::block_m) thread planes rows columns group batch in_d in_h in_w out_d out_h out_w))
+      (do @82 (call find_taps taps thread planes rows columns in_h in_w))
+      (do @83 (call __syncthreads))
+      (declare @84 Places places)
+      (for @86 (pragma "unroll") (declare @86 int i 0) (< i kPlaces) (++ i)
+        (declare @87 (const int) copied (? kPlanes (/ (call unit_word thread i) P::plane_words) (+ (/ thread kPixelVectors) (* i kPositionStep))))
+        (do @88 (= (at (. places from) i) (at (reinterpret_cast (pointer (const "long long")) (+ shared kReadOffset)) copied)))
+        (do @89 (= (at (. places bits) i) (at (reinterpret_cast (pointer (const "unsigned int")) (+ shared kPositionBitsOffset)) copied)))
+        (if_constexpr @90 kPlanes
           (then
-            (declare @89 (const int) before (- (- kRowTaps 1) (* (% (call unit_word thread i) P::plane_words) (/ 4 kBytes))))
-            (do @90 (+= (at (. places from) i) (- (* (/ thread kRowUnits) plane_bytes) (* before kBytes))))
-            (do @91 (= (at (. places bits) i) (| (>> (& (at (. places bits) i) kRowBits) before) (& (at (. places bits) i) (~ kRowBits))))))))
-      (declare @94 (const int) tap_count (* (* (? kHasDepth (. planes taps) 1) (. rows taps)) (/ (. columns taps) kRowTaps)))
-      (declare @95 Next next)
-      (do @96 (= (. next tap) 0))
-      (do @97 (= (. next k_block) 0))
-      (if_constexpr @98 kParted
+            (declare @91 (const int) before (- (- kRowTaps 1) (* (% (call unit_word thread i) P::plane_words) (/ 4 kBytes))))
+            (do @92 (+= (at (. places from) i) (- (* (/ thread kRowUnits) plane_bytes) (* before kBytes))))
+            (do @93 (= (at (. places bits) i) (| (>> (& (at (. places bits) i) kRowBits) before) (& (at (. places bits) i) (~ kRowBits))))))))
+      (declare @96 (const int) tap_count (* (* (? kHasDepth (. planes taps) 1) (. rows taps)) (/ (. columns taps) kRowTaps)))
+      (declare @97 Next next)
+      (do @98 (= (. next tap) 0))
+      (do @99 (= (. next k_block) 0))
+      (if_constexpr @100 kParted
         (then
-          (declare @99 (const int) first (call first_step part tap_count))
-          (do @100 (= (. next tap) (? kTapsInside 0 (/ first kKBlocks))))
-          (do @101 (= (. next k_block) (? kTapsInside (/ first (call larger tap_count 1)) (% first kKBlocks))))))
-      (do @103 (call find_next next own_x own_weights taps tap_count plane_bytes))
-      (if_constexpr @104 (&& kParted (! kTapsInside))
+          (declare @101 (const int) first (call first_step part tap_count))
+          (do @102 (= (. next tap) (? kTapsInside 0 (/ first kKBlocks))))
+          (do @103 (= (. next k_block) (? kTapsInside (/ first (call larger tap_count 1)) (% first kKBlocks))))))
+      (do @105 (call find_next next own_x own_weights taps tap_count plane_bytes))
+      (if_constexpr @106 (&& kParted (! kTapsInside))
         (then
-          (do @105 (+= (. next pixels) (* (. next k_block) kPixelBytes)))
-          (do @106 (+= (. next weights) (* (static_cast "long long" (. next k_block)) kKBlockWeightBytes)))))
-      (for @109 (pragma "unroll 1") (declare @109 int stage 0) (< stage (- P::stages 1)) (++ stage)
-        (for @111 unrolled (declare @111 int part 0) (< part kCopyParts) (++ part)
-          (do @112 (call stage_part (+ shared (* stage kStageBytes)) places next part thread plane_bytes)))
-        (do @114 (call advance next own_x own_weights taps tap_count plane_bytes))
-        (do @115 (call async_copy_commit)))
-      (blank @109)
-      (declare @118 (const int) steps (? kParted (call steps_of part tap_count) (* (* (* (? kHasDepth (. planes taps) 1) (. rows taps)) (/ (. columns taps) kRowTaps)) kKBlocks)))
-      (declare @120 Accumulators acc (init))
-      (declare @121 Accumulators high (init))
-      (declare @122 Accumulators low (init))
-      (declare @123 Held held (init))
-      (if_constexpr @124 (&& kParted kSplit)
+          (do @107 (+= (. next pixels) (* (. next k_block) kPixelBytes)))
+          (do @108 (+= (. next weights) (* (static_cast "long long" (. next k_block)) kKBlockWeightBytes)))))
+      (for @111 (pragma "unroll 1") (declare @111 int stage 0) (< stage (- P::stages 1)) (++ stage)
+        (for @113 unrolled (declare @113 int part 0) (< part kCopyParts) (++ part)
+          (do @114 (call stage_part (+ shared (* stage kStageBytes)) places next part thread plane_bytes)))
+        (do @116 (call advance next own_x own_weights taps tap_count plane_bytes))
+        (do @117 (call async_copy_commit)))
+      (blank @111)
+      (declare @120 (const int) steps (? kParted (call steps_of part tap_count) (* (* (* (? kHasDepth (. planes taps) 1) (. rows taps)) (/ (. columns taps) kRowTaps)) kKBlocks)))
+      (declare @122 Accumulators acc (init))
+      (declare @123 Accumulators high (init))
+      (declare @124 Accumulators low (init))
+      (declare @125 Held held (init))
+      (if_constexpr @126 (&& kParted kSplit)
         (then
-          (do @125 (= (. held k_block) (/ (call first_step part tap_count) (call larger tap_count 1))))))
-      (declare @127 (pointer (const "long long")) offsets (+ (reinterpret_cast (pointer (const "long long")) (+ shared kImageScalesOffset)) (+ (* (. own warp_m) kWarpRows) (/ (. own lane) 4))))
-      (declare @129 (array Fragments 2) fragments)
-      (do @130 (call async_copy_wait (- P::stages 2)))
-      (do @131 (call __syncthreads))
-      (do @132 (call load_fragments (at fragments 0) (+ shared (? kPlanes lane_offset (* position kPixelBytes))) swapped (+ shared weight_offset) 0))
-      (declare @134 int stage 0)
-      (comment @135 "Each stage has a tap of the phase, of taps (0 to {kLastRow}, 0 to {kLastColumn}).")
-      (for @137 (pragma "unroll 1") (declare @137 int step 0) (< step steps) (++ step)
-        (declare @138 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
-        (declare @139 (pointer "unsigned char") staged (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
-        (if_constexpr @140 kSplit
+          (do @127 (= (. held k_block) (/ (call first_step part tap_count) (call larger tap_count 1))))))
+      (declare @129 (pointer (const "long long")) offsets (+ (reinterpret_cast (pointer (const "long long")) (+ shared kImageScalesOffset)) (+ (* warp_m kWarpRows) (/ lane 4))))
+      (declare @131 (array Fragments 2) fragments)
+      (do @132 (call async_copy_wait (- P::stages 2)))
+      (do @133 (call __syncthreads))
+      (do @134 (call load_fragments (at fragments 0) (+ shared (? kPlanes lane_offset (* position kPixelBytes))) swapped (+ shared weight_offset) 0))
+      (declare @136 int stage 0)
+      (comment @137 "Each stage has a tap of the phase, of taps (0 to {kLastRow}, 0 to {kLastColumn}).")
+      (for @139 (pragma "unroll 1") (declare @139 int step 0) (< step steps) (++ step)
+        (declare @140 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
+        (declare @141 (pointer "unsigned char") staged (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
+        (if_constexpr @142 kSplit
           (then
-            (do @141 (call begin_stage acc high low held exponents offsets tap_count))))
-        (comment @143 "Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the")
-        (comment @144 "newest.")
-        (for @146 unrolled (declare @146 int k_step 0) (< k_step (- kKSteps 1)) (++ k_step)
-          (do @147 (call load_fragments (at fragments (% (+ k_step 1) 2)) (+ from (? kPlanes lane_offset (* position kPixelBytes))) swapped (+ from weight_offset) (+ k_step 1)))
-          (do @149 (call stage_part staged places next k_step thread plane_bytes))
-          (do @150 (call multiply_step acc high low (at fragments (% k_step 2)))))
-        (do @152 (call advance next own_x own_weights taps tap_count plane_bytes))
-        (do @153 (call async_copy_commit))
-        (do @154 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
-        (do @155 (call async_copy_wait (- P::stages 2)))
-        (do @156 (call __syncthreads)
+            (do @143 (call begin_stage acc high low held exponents offsets tap_count))))
+        (comment @145 "Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the")
+        (comment @146 "newest.")
+        (for @148 unrolled (declare @148 int k_step 0) (< k_step (- kKSteps 1)) (++ k_step)
+          (do @149 (call load_fragments (at fragments (% (+ k_step 1) 2)) (+ from (? kPlanes lane_offset (* position kPixelBytes))) swapped (+ from weight_offset) (+ k_step 1)))
+          (do @151 (call stage_part staged places next k_step thread plane_bytes))
+          (do @152 (call multiply_step acc high low (at fragments (% k_step 2)))))
+        (do @154 (call advance next own_x own_weights taps tap_count plane_bytes))
+        (do @155 (call async_copy_commit))
+        (do @156 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
+        (do @157 (call async_copy_wait (- P::stages 2)))
+        (do @158 (call __syncthreads)
           (trail "the next stage has come, and all have loaded what this one has"))
-        (declare @157 (pointer (const "unsigned char")) after (+ shared (* stage kStageBytes)))
-        (do @158 (call load_fragments (at fragments 0) (+ after (? kPlanes lane_offset (* position kPixelBytes))) swapped (+ after weight_offset) 0))
-        (do @160 (call multiply_step acc high low (at fragments (% (- kKSteps 1) 2)))))
-      (do @162 (call async_copy_wait 0)
+        (declare @159 (pointer (const "unsigned char")) after (+ shared (* stage kStageBytes)))
+        (do @160 (call load_fragments (at fragments 0) (+ after (? kPlanes lane_offset (* position kPixelBytes))) swapped (+ after weight_offset) 0))
+        (do @162 (call multiply_step acc high low (at fragments (% (- kKSteps 1) 2)))))
+      (do @164 (call async_copy_wait 0)
         (trail "copies after the last stage"))
-      (declare @163 (const int) last (call opaque_thread batch stage))
-      (declare @164 (const WarpLane) stored (call warp_lane last))
       (if_constexpr @165 kSplit
         (then
           (do @166 (call add_all acc high low held))))
@@ -1709,14 +1690,14 @@
         (then
           (if @169 (>= part 0)
             (then
-              (do @170 (call put_part acc partials (+ (* (+ (* (- of_phases whole) kNTiles) n_tile) P::parts) part) last))
+              (do @170 (call put_part acc partials (+ (* (+ (* (- of_phases whole) kNTiles) n_tile) P::parts) part) thread))
               (continue @171)))))
       (if_constexpr @174 kSplit
         (then
-          (do @175 (call unscale acc (+ scales (+ (* (. stored warp_n) kWarpChannels) (* (% (. stored lane) 4) 2))) exponents offsets))))
+          (do @175 (call unscale acc (+ scales (+ (* warp_n kWarpChannels) (* (% lane 4) 2))) exponents offsets))))
       (declare @177 (const "long long") plane (* (* (static_cast "long long" out_d) out_h) out_w))
-      (do @178 (call store_outputs acc (+ y (* (+ (* group kGroupOut) first_out) (? P::channels_last 1 plane))) (reinterpret_cast (pointer (const "long long")) (+ shared kStoredOffset)) biases (+ (* (. stored warp_m) kWarpRows) (* (/ (. stored lane) 4) kSpan)) (+ (* (. stored warp_n) kWarpChannels) (* (% (. stored lane) 4) kAdjacentChannels)) (- kGroupOut first_out) plane))))
-  (section @603 "Adding")
+      (do @178 (call store_outputs acc (+ y (* (+ (* group kGroupOut) first_out) (? P::channels_last 1 plane))) (reinterpret_cast (pointer (const "long long")) (+ shared kStoredOffset)) biases (+ (* warp_m kWarpRows) (* (/ lane 4) kSpan)) (+ (* warp_n kWarpChannels) (* (% lane 4) kAdjacentChannels)) (- kGroupOut first_out) plane))))
+  (section @601 "Adding")
   (file "add_parts.h")
   (function @5 kernel void add_parts
     (comment "A block adds the parts of one N tile of a tile.")
@@ -1768,9 +1749,11 @@
         (declare @44 Accumulators acc (init))
         (for @46 (pragma "unroll") (declare @46 int part 0) (< part P::parts) (++ part)
           (do @47 (call add_part acc (call part_of partials (+ (* (static_cast int (. blockIdx x)) P::parts) part) thread))))
-        (declare @49 (const WarpLane) own (call warp_lane thread))
-        (if_constexpr @50 kSplit
+        (declare @49 (const int) lane (% thread 32))
+        (declare @50 (const int) warp_m (% (/ thread 32) P::warps_m))
+        (declare @51 (const int) warp_n (/ (/ thread 32) P::warps_m))
+        (if_constexpr @52 kSplit
           (then
-            (do @51 (call unscale acc (+ scales (+ (* (. own warp_n) kWarpChannels) (* (% (. own lane) 4) 2))) exponents (+ (reinterpret_cast (pointer (const "long long")) (+ shared kImageScalesOffset)) (+ (* (. own warp_m) kWarpRows) (/ (. own lane) 4)))))))
-        (declare @55 (const "long long") plane (* (* (static_cast "long long" out_d) out_h) out_w))
-        (do @56 (call store_outputs acc (+ y (* (+ (* group kGroupOut) first_out) (? P::channels_last 1 plane))) (reinterpret_cast (pointer (const "long long")) (+ shared kStoredOffset)) biases (+ (* (. own warp_m) kWarpRows) (* (/ (. own lane) 4) kSpan)) (+ (* (. own warp_n) kWarpChannels) (* (% (. own lane) 4) kAdjacentChannels)) (- kGroupOut first_out) plane))))))
+            (do @53 (call unscale acc (+ scales (+ (* warp_n kWarpChannels) (* (% lane 4) 2))) exponents (+ (reinterpret_cast (pointer (const "long long")) (+ shared kImageScalesOffset)) (+ (* warp_m kWarpRows) (/ lane 4)))))))
+        (declare @56 (const "long long") plane (* (* (static_cast "long long" out_d) out_h) out_w))
+        (do @57 (call store_outputs acc (+ y (* (+ (* group kGroupOut) first_out) (? P::channels_last 1 plane))) (reinterpret_cast (pointer (const "long long")) (+ shared kStoredOffset)) biases (+ (* warp_m kWarpRows) (* (/ lane 4) kSpan)) (+ (* warp_n kWarpChannels) (* (% lane 4) kAdjacentChannels)) (- kGroupOut first_out) plane))))))

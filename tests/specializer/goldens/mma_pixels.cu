@@ -139,28 +139,12 @@ constexpr int kStoredOffset = 148560;
 constexpr int kPositionBitsOffset = 149584;
 constexpr int kBiasOffset = 150096;
 
-// The thread's index, which the compiler can't know before `varying`, a variable of the loop. `batch` isn't negative.
-__device__ __forceinline__ int opaque_thread(int batch, int varying) {
-  const unsigned int zero = static_cast<unsigned int>(batch) >> 31;
-  return static_cast<int>((threadIdx.x + (zero & static_cast<unsigned int>(varying))) % 1024);
-}
-
 __device__ int floor_div(int a, int b) {
   return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
 __device__ int floor_mod(int a, int b) {
   return a - b * (a >= 0 ? a / b : -((b - 1 - a) / b));
-}
-
-struct WarpLane {
-  int lane;
-  int warp_m;
-  int warp_n;
-};
-
-__device__ __forceinline__ WarpLane warp_lane(int thread) {
-  return {thread % 32, thread / 32 % 2, thread / 64};
 }
 
 // ---- Elements ----
@@ -611,21 +595,23 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Tap* taps = reinterpret_cast<Tap*>(shared + kTapsOffset);
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
+  const int thread = threadIdx.x;
   // The thread's channels of the group's first pixel.
-  const unsigned char* own_x = reinterpret_cast<const unsigned char*>(x) + static_cast<int>(threadIdx.x) % 8 * 16;
-  for (int i = threadIdx.x; i < 256; i += kThreads) {
+  const unsigned char* own_x = reinterpret_cast<const unsigned char*>(x) + thread % 8 * 16;
+  for (int i = thread; i < 256; i += kThreads) {
     biases[i] = half_to_float(bias[i]);
   }
 
+  // The lane's position of its warp's first tile, in its half of the first k-step, and its weights.
+  const int lane = thread % 32;
+  const int warp_m = thread / 32 % 2;
+  const int warp_n = thread / 64;
+  const int position = warp_m * kWarpRows + lane % 16;
+  const int swapped = ((lane / 16) ^ (position % 8)) * 16;
+  const int weight_offset = kInputBytes + warp_n * 2048 + lane * 16;
+
   #pragma unroll 1
   for (int index = blockIdx.x; index < whole + (4 * tiles - whole) * 4; index += next_tile) {
-    // The lane's position of its warp's first tile, in its half of the first k-step, and its weights: of this tile
-    // alone, since the products need all registers.
-    const int thread = opaque_thread(batch, index);
-    const WarpLane own = warp_lane(thread);
-    const int position = own.warp_m * kWarpRows + own.lane % 16;
-    const int swapped = ((own.lane / 16) ^ (position % 8)) * 16;
-    const int weight_offset = kInputBytes + own.warp_n * 2048 + own.lane * 16;
     const int part = index >= whole ? (index - whole) % 4 : -1;  // -1: it is a whole tile
     const int of_phases = index < whole ? index : whole + (index - whole) / 4;
     const int phase = of_phases / tiles;
@@ -696,14 +682,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       multiply_step(acc, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage
-    const int last = opaque_thread(batch, stage);
-    const WarpLane stored = warp_lane(last);
     if (part >= 0) {
-      put_part(acc, partials, (of_phases - whole) * 4 + part, last);
+      put_part(acc, partials, (of_phases - whole) * 4 + part, thread);
       continue;
     }
     store_outputs(acc, y, reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
-                  stored.warp_m * kWarpRows + stored.lane / 4, stored.warp_n * kWarpChannels + stored.lane % 4 * 8);
+                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 8);
   }
 }
 
@@ -735,9 +719,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int part = 0; part < 4; ++part) {
       add_part(acc, part_of(partials, static_cast<int>(blockIdx.x) * 4 + part, thread));
     }
-    const WarpLane own = warp_lane(thread);
+    const int lane = thread % 32;
+    const int warp_m = thread / 32 % 2;
+    const int warp_n = thread / 64;
     store_outputs(acc, y, reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
-                  own.warp_m * kWarpRows + own.lane / 4, own.warp_n * kWarpChannels + own.lane % 4 * 8);
+                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 8);
   }
 }
 

@@ -128,28 +128,12 @@ constexpr int kReadOffset = 73872;
 constexpr int kStoredOffset = 75920;
 constexpr int kPositionBitsOffset = 77968;
 
-// The thread's index, which the compiler can't know before `varying`, a variable of the loop. `batch` isn't negative.
-__device__ __forceinline__ int opaque_thread(int batch, int varying) {
-  const unsigned int zero = static_cast<unsigned int>(batch) >> 31;
-  return static_cast<int>((threadIdx.x + (zero & static_cast<unsigned int>(varying))) % 1024);
-}
-
 __device__ int floor_div(int a) {
   return a >= 0 ? a / 2 : -((1 - a) / 2);
 }
 
 __device__ int floor_mod(int a) {
   return a - 2 * (a >= 0 ? a / 2 : -((1 - a) / 2));
-}
-
-struct WarpLane {
-  int lane;
-  int warp_m;
-  int warp_n;
-};
-
-__device__ __forceinline__ WarpLane warp_lane(int thread) {
-  return {thread % 32, thread / 32 % 4, thread / 128};
 }
 
 // ---- Elements ----
@@ -508,18 +492,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Tap* taps = reinterpret_cast<Tap*>(shared + kTapsOffset);
+  const int thread = threadIdx.x;
   // The thread's channels of the group's first pixel.
-  const unsigned char* own_x = reinterpret_cast<const unsigned char*>(x) + static_cast<int>(threadIdx.x) % 4 * 16;
+  const unsigned char* own_x = reinterpret_cast<const unsigned char*>(x) + thread % 4 * 16;
+
+  // The lane's position of its warp's first tile, in its half of the first k-step, and its weights.
+  const int lane = thread % 32;
+  const int warp_m = thread / 32 % 4;
+  const int warp_n = thread / 128;
+  const int position = warp_m * kWarpRows + lane % 16;
+  const int swapped = ((lane / 16) ^ (position / 2 % 4)) * 16;
+  const int weight_offset = kInputBytes + warp_n * 1024 + lane * 16;
 
   #pragma unroll 1
   for (int index = blockIdx.x; index < 8 * tiles; index += next_tile) {
-    // The lane's position of its warp's first tile, in its half of the first k-step, and its weights: of this tile
-    // alone, since the products need all registers.
-    const int thread = opaque_thread(batch, index);
-    const WarpLane own = warp_lane(thread);
-    const int position = own.warp_m * kWarpRows + own.lane % 16;
-    const int swapped = ((own.lane / 16) ^ (position / 2 % 4)) * 16;
-    const int weight_offset = kInputBytes + own.warp_n * 1024 + own.lane * 16;
     const int phase = index / tiles;
     const PhaseAxis planes = axis_of_phase(phase / 4);
     const PhaseAxis rows = axis_of_phase(phase / 2 % 2);
@@ -574,10 +560,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       multiply_step(acc, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage
-    const int last = opaque_thread(batch, stage);
-    const WarpLane stored = warp_lane(last);
-    store_outputs(acc, y, reinterpret_cast<const long long*>(shared + kStoredOffset),
-                  stored.warp_m * kWarpRows + stored.lane / 4, stored.warp_n * kWarpChannels + stored.lane % 4 * 4);
+    store_outputs(acc, y, reinterpret_cast<const long long*>(shared + kStoredOffset), warp_m * kWarpRows + lane / 4,
+                  warp_n * kWarpChannels + lane % 4 * 4);
   }
 }
 

@@ -130,28 +130,12 @@ constexpr int kReadOffset = 131152;
 constexpr int kStoredOffset = 132176;
 constexpr int kPositionBitsOffset = 133200;
 
-// The thread's index, which the compiler can't know before `varying`, a variable of the loop. `batch` isn't negative.
-__device__ __forceinline__ int opaque_thread(int batch, int varying) {
-  const unsigned int zero = static_cast<unsigned int>(batch) >> 31;
-  return static_cast<int>((threadIdx.x + (zero & static_cast<unsigned int>(varying))) % 1024);
-}
-
 __device__ int floor_div(int a, int b) {
   return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
 __device__ int floor_mod(int a, int b) {
   return a - b * (a >= 0 ? a / b : -((b - 1 - a) / b));
-}
-
-struct WarpLane {
-  int lane;
-  int warp_m;
-  int warp_n;
-};
-
-__device__ __forceinline__ WarpLane warp_lane(int thread) {
-  return {thread % 32, thread / 32 % 4, thread / 128};
 }
 
 // ---- Elements ----
@@ -591,18 +575,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Tap* taps = reinterpret_cast<Tap*>(shared + kTapsOffset);
+  const int thread = threadIdx.x;
   // The thread's channels of the group's first pixel.
-  const unsigned char* own_x = arranged + static_cast<int>(threadIdx.x) % 8 * 16;
+  const unsigned char* own_x = arranged + thread % 8 * 16;
+
+  // The lane's position of its warp's first tile, in its half of the first k-step, and its weights.
+  const int lane = thread % 32;
+  const int warp_m = thread / 32 % 4;
+  const int warp_n = thread / 128;
+  const int position = warp_m * kWarpRows + lane % 16;
+  const int swapped = ((lane / 16) ^ (position % 8)) * 16;
+  const int weight_offset = kInputBytes + warp_n * 2048 + lane * 16;
 
   #pragma unroll 1
   for (int index = blockIdx.x / 2; index < whole + (4 * tiles - whole) * 5; index += next_tile) {
-    // The lane's position of its warp's first tile, in its half of the first k-step, and its weights: of this tile
-    // alone, since the products need all registers.
-    const int thread = opaque_thread(batch, index);
-    const WarpLane own = warp_lane(thread);
-    const int position = own.warp_m * kWarpRows + own.lane % 16;
-    const int swapped = ((own.lane / 16) ^ (position % 8)) * 16;
-    const int weight_offset = kInputBytes + own.warp_n * 2048 + own.lane * 16;
     const int part = index >= whole ? (index - whole) % 5 : -1;  // -1: it is a whole tile
     const int of_phases = index < whole ? index : whole + (index - whole) / 5;
     const int phase = of_phases % 4;
@@ -672,14 +658,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       multiply_step(acc, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage
-    const int last = opaque_thread(batch, stage);
-    const WarpLane stored = warp_lane(last);
     if (part >= 0) {
-      put_part(acc, partials, ((of_phases - whole) * 2 + n_tile) * 5 + part, last);
+      put_part(acc, partials, ((of_phases - whole) * 2 + n_tile) * 5 + part, thread);
       continue;
     }
     store_outputs(acc, y + first_out * 64ll, reinterpret_cast<const long long*>(shared + kStoredOffset),
-                  stored.warp_m * kWarpRows + stored.lane / 4, stored.warp_n * kWarpChannels + stored.lane % 4 * 2);
+                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 2);
   }
 }
 
@@ -707,9 +691,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int part = 0; part < 5; ++part) {
       add_part(acc, part_of(partials, static_cast<int>(blockIdx.x) * 5 + part, thread));
     }
-    const WarpLane own = warp_lane(thread);
+    const int lane = thread % 32;
+    const int warp_m = thread / 32 % 4;
+    const int warp_n = thread / 128;
     store_outputs(acc, y + first_out * 64ll, reinterpret_cast<const long long*>(shared + kStoredOffset),
-                  own.warp_m * kWarpRows + own.lane / 4, own.warp_n * kWarpChannels + own.lane % 4 * 2);
+                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 2);
   }
 }
 

@@ -115,28 +115,12 @@ constexpr int kReadOffset = 66640;
 constexpr int kStoredOffset = 67664;
 constexpr int kPositionBitsOffset = 68688;
 
-// The thread's index, which the compiler can't know before `varying`, a variable of the loop. `batch` isn't negative.
-__device__ __forceinline__ int opaque_thread(int batch, int varying) {
-  const unsigned int zero = static_cast<unsigned int>(batch) >> 31;
-  return static_cast<int>((threadIdx.x + (zero & static_cast<unsigned int>(varying))) % 1024);
-}
-
 __device__ int floor_div(int a) {
   return a >= 0 ? a : -(0 - a);
 }
 
 __device__ int floor_mod(int a) {
   return a - (a >= 0 ? a : -(0 - a));
-}
-
-struct WarpLane {
-  int lane;
-  int warp_m;
-  int warp_n;
-};
-
-__device__ __forceinline__ WarpLane warp_lane(int thread) {
-  return {thread % 32, thread / 32 % 2, thread / 64};
 }
 
 // ---- Elements ----
@@ -525,17 +509,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Tap* taps = reinterpret_cast<Tap*>(shared + kTapsOffset);
+  const int thread = threadIdx.x;
   // The thread's channels of the group's first pixel.
   const unsigned char* own_x = reinterpret_cast<const unsigned char*>(x);
 
+  // The lane's position of its warp's first tile, in its half of the first k-step, and its weights.
+  const int lane = thread % 32;
+  const int warp_m = thread / 32 % 2;
+  const int warp_n = thread / 64;
+  const int lane_offset = lane_place(warp_m * kWarpRows, lane);
+  const int weight_offset = kInputBytes + warp_n * 2048 + lane * 16;
+
   #pragma unroll 1
   for (int index = blockIdx.x / 2; index < tiles; index += next_tile) {
-    // The lane's position of its warp's first tile, in its half of the first k-step, and its weights: of this tile
-    // alone, since the products need all registers.
-    const int thread = opaque_thread(batch, index);
-    const WarpLane own = warp_lane(thread);
-    const int lane_offset = lane_place(own.warp_m * kWarpRows, own.lane);
-    const int weight_offset = kInputBytes + own.warp_n * 2048 + own.lane * 16;
     const PhaseAxis planes = axis_of_phase();
     const PhaseAxis rows = axis_of_phase_2();
     const PhaseAxis columns = axis_of_phase_2();
@@ -588,10 +574,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       multiply_step(acc, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage
-    const int last = opaque_thread(batch, stage);
-    const WarpLane stored = warp_lane(last);
     store_outputs(acc, y + first_out * 196ll, reinterpret_cast<const long long*>(shared + kStoredOffset),
-                  stored.warp_m * kWarpRows + stored.lane / 4 * 2, stored.warp_n * kWarpChannels + stored.lane % 4 * 2);
+                  warp_m * kWarpRows + lane / 4 * 2, warp_n * kWarpChannels + lane % 4 * 2);
   }
 }
 

@@ -141,28 +141,12 @@ constexpr int kColumnScalesOffset = 67088;
 constexpr int kImageScalesOffset = 67600;
 constexpr int kFragmentBytes = 512;  // of eight columns
 
-// The thread's index, which the compiler can't know before `varying`, a variable of the loop. `batch` isn't negative.
-__device__ __forceinline__ int opaque_thread(int batch, int varying) {
-  const unsigned int zero = static_cast<unsigned int>(batch) >> 31;
-  return static_cast<int>((threadIdx.x + (zero & static_cast<unsigned int>(varying))) % 1024);
-}
-
 __device__ int floor_div(int a) {
   return a >= 0 ? a : -(0 - a);
 }
 
 __device__ int floor_mod(int a) {
   return a - (a >= 0 ? a : -(0 - a));
-}
-
-struct WarpLane {
-  int lane;
-  int warp_m;
-  int warp_n;
-};
-
-__device__ __forceinline__ WarpLane warp_lane(int thread) {
-  return {thread % 32, thread / 32 % 2, thread / 64};
 }
 
 // ---- Elements ----
@@ -780,22 +764,24 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Tap* taps = reinterpret_cast<Tap*>(shared + kTapsOffset);
+  const int thread = threadIdx.x;
   // The thread's channels of the group's first pixel.
-  const unsigned char* own_x = arranged + static_cast<int>(threadIdx.x) % 8 * 16;
+  const unsigned char* own_x = arranged + thread % 8 * 16;
   float2* scales = reinterpret_cast<float2*>(shared + kColumnScalesOffset);
-  for (int i = threadIdx.x; i < 64; i += kThreads) {
+  for (int i = thread; i < 64; i += kThreads) {
     scales[i] = factors_of(-reinterpret_cast<const int*>(own_weights + kWeightBytes)[i]);
   }
 
+  // The lane's position of its warp's first tile, in its half of the first k-step, and its weights.
+  const int lane = thread % 32;
+  const int warp_m = thread / 32 % 2;
+  const int warp_n = thread / 64;
+  const int position = warp_m * kWarpRows + lane % 16;
+  const int swapped = ((lane / 16) ^ (position % 8)) * 16;
+  const int weight_offset = kInputBytes + warp_n * 2048 + lane * 16;
+
   #pragma unroll 1
   for (int index = blockIdx.x / 4; index < tiles; index += next_tile) {
-    // The lane's position of its warp's first tile, in its half of the first k-step, and its weights: of this tile
-    // alone, since the products need all registers.
-    const int thread = opaque_thread(batch, index);
-    const WarpLane own = warp_lane(thread);
-    const int position = own.warp_m * kWarpRows + own.lane % 16;
-    const int swapped = ((own.lane / 16) ^ (position % 8)) * 16;
-    const int weight_offset = kInputBytes + own.warp_n * 2048 + own.lane * 16;
     const PhaseAxis planes = axis_of_phase();
     const PhaseAxis rows = axis_of_phase_2();
     const PhaseAxis columns = axis_of_phase_2();
@@ -828,7 +814,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     Accumulators low = {};
     Held held = {};
     const long long* offsets =
-        reinterpret_cast<const long long*>(shared + kImageScalesOffset) + (own.warp_m * kWarpRows + own.lane / 4);
+        reinterpret_cast<const long long*>(shared + kImageScalesOffset) + (warp_m * kWarpRows + lane / 4);
     Fragments fragments[2];
     async_copy_wait(2);
     __syncthreads();
@@ -855,12 +841,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       multiply_step(high, low, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage
-    const int last = opaque_thread(batch, stage);
-    const WarpLane stored = warp_lane(last);
     add_all(acc, high, low, held);
-    unscale(acc, scales + (stored.warp_n * kWarpChannels + stored.lane % 4 * 2), exponents, offsets);
+    unscale(acc, scales + (warp_n * kWarpChannels + lane % 4 * 2), exponents, offsets);
     store_outputs(acc, y + first_out * 64ll, reinterpret_cast<const long long*>(shared + kStoredOffset),
-                  stored.warp_m * kWarpRows + stored.lane / 4, stored.warp_n * kWarpChannels + stored.lane % 4 * 2);
+                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 2);
   }
 }
 
