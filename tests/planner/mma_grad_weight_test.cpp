@@ -116,18 +116,5 @@ TEST(PlanMmaGradWeight, TakesTapsOfThreeAxes) {
   EXPECT_EQ(plan(problem).value().front().template_name, "mma_grad_weight");
 }
 
-// Blocks of a volume add up grad_y as they bring it, or another kernel reads it once more: what is faster.
-TEST(PlanMmaGradWeight, SumsGradYWhereThatIsFasterThanToReadItOnceMore) {
-  const auto sums = [](const std::string& layer) {
-    const Problem problem = problem_of("conv_transpose3d " + layer + "; bias; directions grad_weight");
-    return flag(kMmaGradWeight.plans(problem).value().front(), "sums_bias");
-  };
-  const std::string many = "32 -> 64; kernel 3x3x3; stride 2; padding 1; output_padding 1; input 32x16x32x32",
-                    few = "3 -> 16; kernel 3x3x3; stride 2; padding 1; input 128x16x32x32";
-  EXPECT_TRUE(sums(many + "; compute tf32"));
-  EXPECT_FALSE(sums(many + "; dtype f16"));
-  EXPECT_TRUE(sums(few + "; dtype f16"));
-}
-
 }  // namespace
 }  // namespace convtgen

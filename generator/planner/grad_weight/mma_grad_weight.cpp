@@ -39,7 +39,6 @@ constexpr std::int64_t kMostSplitOfTuring = 256;  // where products have half th
 constexpr std::int64_t kMostBlocks = 4;           // of an SM, that are asked for
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 constexpr double kSumInstructions = 8;       // of a turn, to find what it adds up of grad_y
-constexpr double kSumOfHalf = 4;             // instructions for a value of 16 bits that is converted and added up
 constexpr std::int64_t kSumRegisters = 4;    // of a thread, beside its sums of grad_y
 constexpr std::int64_t kLeastOfVolumes = 4;  // channels of groups, which no others make products of
 
@@ -179,10 +178,10 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const double memory_waste = narrow ? std::max(1.0, 64 / static_cast<double>(b.tile_columns * f.bytes)) : 1;
   // Totals of values that are split: three instructions for an accumulator each 16 steps.
   const double promoted = splits(f) ? warps * c.number(kAccumulators) * 3 * c.number(kKSteps) / 16 : 0;
-  // Each value of grad_y that a turn brings is added up.
+  // Each value of grad_y that a turn brings is added up; those of 16 bits are converted first.
   const double summed =
       b.sums_bias ? c.number(kWindowTurns) * warps *
-                        (kSumInstructions + c.number(kWindowSpan) * c.number(kVector) * (f.bytes == 2 ? kSumOfHalf : 1))
+                        (kSumInstructions + c.number(kWindowSpan) * c.number(kVector) * (f.bytes == 2 ? 2 : 1))
                   : 0;
   const auto slices = static_cast<double>(b.slices);
   const double blocks = c.number(kSliceBlocks) * slices / f.target.multiprocessors;  // of an SM
