@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "d7ae54da89931461374a1a98d64256a9c463ac5aa68cfc70edeb4877eda6b311")
+  (digest "334663617495c48ac6dce7ef18dbdb6791e81f8c729432854245e3ba017d1c0a")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -105,21 +105,6 @@
   (primitive @33 acts void mma_k8_f16 (uses) "// K = 8, f16.\n__device__ __forceinline__ void mma_k8_f16(float (&d)[4], const unsigned int (&a)[2], unsigned int b) {\n  asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n               : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n               : \"r\"(a[0]), \"r\"(a[1]), \"r\"(b));\n}")
   (primitive @40 acts void mma_k8_bf16 (uses) "// K = 8, bf16.\n__device__ __forceinline__ void mma_k8_bf16(float (&d)[4], const unsigned int (&a)[2], unsigned int b) {\n  asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n               : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n               : \"r\"(a[0]), \"r\"(a[1]), \"r\"(b));\n}")
   (primitive @47 acts void mma_k8_tf32 (uses) "// K = 8, tf32.\n__device__ __forceinline__ void mma_k8_tf32(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {\n  asm volatile(\n      \"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, \"\n      \"{%0, %1, %2, %3};\"\n      : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n      : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n}")
-  (file "device/opaque.h")
-  (function @5 device int opaque_zero
-    (comment "0, which the compiler can't know before `varying`, a variable of the loop. `batch` isn't negative.")
-    (attributes "__forceinline__")
-    (argument (const int) batch)
-    (argument (const int) varying)
-    (return @1 (& (static_cast int (>> (static_cast "unsigned int" batch) 31)) varying)))
-  (function @10 device int opaque_thread
-    (comment "The thread's index plus that.")
-    (attributes "__forceinline__")
-    (argument (const int) batch)
-    (argument (const int) varying)
-    (declare_constexpr @1 "unsigned int" kMostThreads 1024
-      (trail "keeps its range known, so that divisions are shifts"))
-    (return @2 (static_cast int (% (+ (. threadIdx x) (static_cast "unsigned int" (call opaque_zero batch varying))) kMostThreads))))
   (file "device/printed.h")
   (enum @7 WgmmaType (kWgmmaF16 0) (kWgmmaBf16 1) (kWgmmaTf32 2))
   (enum @9 WgmmaMajor (kWgmmaMajorK 0) (kWgmmaMajorMn 1))
@@ -370,7 +355,7 @@
   (static_assert @42 (|| (|| (! P::channels_last) (== P::vector 1)) (== P::vector kVector)) "a unit is loaded as it lies")
   (static_assert @43 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
   (file "mma_gemm.cu")
-  (section @23 "Elements")
+  (section @22 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -493,7 +478,7 @@
               (else
                 (do @9 (= (* to) (* from))))))))))
   (file "mma_gemm.cu")
-  (alias @26 WeightIndex "long long")
+  (alias @25 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -589,18 +574,9 @@
     (declare @1 (const int) i (+ (* (/ channel (* 4 kAdjacentChannels)) kAdjacentChannels) (% channel kAdjacentChannels)))
     (declare @2 (const int) thread (% (/ channel kAdjacentChannels) 4))
     (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
-  (file "device/warp_lane.h")
-  (record @5 WarpLane
-    (field int lane)
-    (field int warp_m)
-    (field int warp_n))
-  (function @10 device WarpLane warp_lane
-    (attributes "__forceinline__")
-    (argument int thread)
-    (return @1 (init (% thread 32) (% (/ thread 32) P::warps_m) (/ (/ thread 32) P::warps_m))))
   (file "mma_gemm.cu")
-  (section @32 "Packing")
-  (function @35 kernel void pack_weights
+  (section @30 "Packing")
+  (function @33 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.")
     (launch_bounds kPackers)
     (argument (restrict (pointer (const Element))) weight)
@@ -652,7 +628,7 @@
               (do @56 (= (* (reinterpret_cast (pointer uint4) (+ to (* lane 16)))) (call make_uint4 (at (at words lane) 0) (at (at words lane) 1) (at (at words lane) 2) (at (at words lane) 3)))))
             (else
               (do @59 (= (* (reinterpret_cast (pointer uint2) (+ to (* lane 8)))) (call make_uint2 (at (at words lane) 0) (at (at words lane) 1))))))))))
-  (section @100 "Tiles")
+  (section @98 "Tiles")
   (file "window/tile.h")
   (record @8 Tile
     (comment "A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.")
@@ -725,7 +701,7 @@
             (do @10 (= (. tile m_x) (+ (* kPixelStepW (- (* kInputStrideW (- (. tile m_x) kFirstW)) (+ kHaloW kSkew))) kFirstW)))))))
     (return @12 tile))
   (file "mma_gemm.cu")
-  (section @103 "Staging")
+  (section @101 "Staging")
   (file "mma_window/stage_weights.h")
   (function @9 device void stage_weights
     (comment "Copies so many bytes of packed weights. Copies of a thread lie constant distances apart.")
@@ -925,12 +901,12 @@
                 (then
                   (do @16 (= (* (reinterpret_cast (pointer uint4) (+ pixel (call pixel_offset 1)))) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
   (file "mma_gemm.cu")
-  (section @107 "Products")
+  (section @105 "Products")
   (file "mma_window/accumulators.h")
   (alias @6 Accumulators (array (array (array (array float 4) (/ kWarpChannels 8)) kPhases) P::warp_tiles)
     (comment "One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp."))
   (file "mma_gemm.cu")
-  (function @110 device void multiply_add
+  (function @108 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -944,7 +920,7 @@
             (do @4 (call mma_k16_bf16 acc a b)))
           (else
             (do @6 (call mma_k8_tf32 acc a b)))))))
-  (function @122 device void multiply_step
+  (function @120 device void multiply_step
     (comment "Adds the products of one step of input channels. `input` is the lane's first pixel, in its half of the step's units;")
     (comment "`weights` are the lane's of its warp's first columns.")
     (attributes "__forceinline__")
@@ -983,7 +959,7 @@
                     (declare @39 (array (const "unsigned int") 2) b (init (. words x) (. words y)))
                     (for @41 (pragma "unroll") (declare @41 int tile 0) (< tile P::warp_tiles) (++ tile)
                       (do @42 (call multiply_add (at (at (at acc tile) phase) one) (at a (call load_of tile inner)) b))))))))))))
-  (function @176 device void multiply_k_block
+  (function @174 device void multiply_k_block
     (comment "The same of a k-block. Weights of the next k-block, where there is one, are copied step by step: copies all at once")
     (comment "would keep products waiting for what they load.")
     (attributes "__forceinline__")
@@ -1007,7 +983,7 @@
             (then
               (do @16 (call stage_weights (+ next_to (* k_step kStepBytes)) (+ next_from (* k_step kStepBytes)) kStepBytes))))
           (do @18 (call multiply_step acc (+ input (* k_step (* 2 kUnitPitch))) (+ weights (* k_step kStepBytes))))))))
-  (section @199 "Epilogue")
+  (section @197 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -1350,8 +1326,8 @@
       (else
         (do @9 (call store_planes acc (+ y (* (* (* (static_cast "long long" first_channel) out_d) out_h) out_w)) place bias tile first lane channel left phase_row batch in_h in_w out_d out_h out_w)))))
   (file "mma_gemm.cu")
-  (section @202 "Kernel")
-  (record @205 Next
+  (section @200 "Kernel")
+  (record @203 Next
     (comment "What a block stages next.")
     (field int index (trail "of the tile"))
     (field int k_block (trail "of its input channels"))
@@ -1423,7 +1399,7 @@
     (argument (const int) in_w)
     (return @1 (+ x (* (* (* (static_cast "long long" plane) (? P::channels_last P::in_channels 1)) in_h) in_w))))
   (file "mma_gemm.cu")
-  (function @213 kernel void mma_gemm
+  (function @211 kernel void mma_gemm
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1462,111 +1438,110 @@
       (then
         (for @36 plain (declare @36 int i thread) (< i P::block_n) (+= i kThreads)
           (do @37 (= (at biases i) (? (|| (== (% kGroupOut P::block_n) 0) (< (+ first_out i) kGroupOut)) (call widen (at bias (+ (+ (* group kGroupOut) first_out) i))) 0))))
-        (if @40 kVolume
+        (if @41 kVolume
           (then
-            (do @41 (call __syncthreads)
+            (do @42 (call __syncthreads)
               (trail "a tile without depth taps waits for nothing else"))))))
-    (if @44 P::resident
+    (if @45 P::resident
       (then
-        (do @45 (call stage_weights shared own_weights kResidentBytes))))
-    (blank @44)
-    (comment @48 "The lane's pixel of its warp's first tile, and its weights.")
-    (declare @49 (const WarpLane) own (call warp_lane thread))
-    (declare @50 (const int) place (* (. own warp_m) kWarpRows))
-    (declare @51 (const int) pixel (+ (* (* kInputStrideH (+ (call first_row place) (call rows_to 0 (% (. own lane) 16)))) kStagedColumns) (* kInputStrideW (+ (call first_column place) (call columns_to 0 (% (. own lane) 16))))))
-    (declare @53 (const int) input_offset (+ (call pixel_offset pixel) (* (/ (. own lane) 16) kUnitPitch)))
-    (declare @54 (const int) weight_offset (+ (* (. own warp_n) (* kWarpChannels 32)) (* (. own lane) (* 4 kFragmentWords))))
-    (blank @54)
-    (declare @56 Next next)
-    (do @57 (= (. next index) first_tile))
-    (do @58 (= (. next k_block) 0))
-    (declare @59 Places places)
-    (do @60 (call find_places places (call staged_tile first_tile tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))
-    (if_constexpr @61 kVolume
+        (do @46 (call stage_weights shared own_weights kResidentBytes))))
+    (blank @45)
+    (comment @49 "The lane's pixel of its warp's first tile, and its weights.")
+    (declare @50 (const int) lane (% thread 32))
+    (declare @51 (const int) warp_m (% (/ thread 32) P::warps_m))
+    (declare @52 (const int) warp_n (/ (/ thread 32) P::warps_m))
+    (declare @53 (const int) place (* warp_m kWarpRows))
+    (declare @54 (const int) pixel (+ (* (* kInputStrideH (+ (call first_row place) (call rows_to 0 (% lane 16)))) kStagedColumns) (* kInputStrideW (+ (call first_column place) (call columns_to 0 (% lane 16))))))
+    (declare @56 (const int) input_offset (+ (call pixel_offset pixel) (* (/ lane 16) kUnitPitch)))
+    (declare @57 (const int) weight_offset (+ (* warp_n (* kWarpChannels 32)) (* lane (* 4 kFragmentWords))))
+    (blank @57)
+    (declare @59 Next next)
+    (do @60 (= (. next index) first_tile))
+    (do @61 (= (. next k_block) 0))
+    (declare @62 Places places)
+    (do @63 (call find_places places (call staged_tile first_tile tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))
+    (if_constexpr @64 kVolume
       (then
-        (do @62 (= (. next tap) (- 1)))
-        (do @63 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d))))
-    (declare @65 Words words)
-    (if @66 (> P::copy_bytes 0)
+        (do @65 (= (. next tap) (- 1)))
+        (do @66 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d))))
+    (declare @68 Words words)
+    (if @69 (> P::copy_bytes 0)
       (then
-        (for @68 (pragma "unroll 1") (declare @68 int stage 0) (< stage (- P::stages 1)) (++ stage)
-          (if @69 (< (. next index) tiles)
+        (for @71 (pragma "unroll 1") (declare @71 int stage 0) (< stage (- P::stages 1)) (++ stage)
+          (if @72 (< (. next index) tiles)
             (then
-              (declare @70 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-              (do @71 (call stage_input to (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places (* (. next k_block) P::block_k) thread))
-              (if @73 (! P::resident)
+              (declare @73 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+              (do @74 (call stage_input to (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places (* (. next k_block) P::block_k) thread))
+              (if @76 (! P::resident)
                 (then
-                  (do @74 (call stage_weights (+ to kInputBytes) (+ own_weights (* (? kVolume (+ (* (. next tap) kKBlocks) (. next k_block)) (. next k_block)) kKBlockWeightBytes)) kKBlockWeightBytes))))
-              (if @79 (== (++ (. next k_block)) kKBlocks)
+                  (do @77 (call stage_weights (+ to kInputBytes) (+ own_weights (* (? kVolume (+ (* (. next tap) kKBlocks) (. next k_block)) (. next k_block)) kKBlockWeightBytes)) kKBlockWeightBytes))))
+              (if @82 (== (++ (. next k_block)) kKBlocks)
                 (then
-                  (do @80 (= (. next k_block) 0))
-                  (if_constexpr @81 kVolume
+                  (do @83 (= (. next k_block) 0))
+                  (if_constexpr @84 kVolume
                     (then
-                      (do @82 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d)))
+                      (do @85 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d)))
                     (else
-                      (do @84 (+= (. next index) next_tile))
-                      (do @85 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))))))))
-          (do @90 (call async_copy_commit))))
+                      (do @87 (+= (. next index) next_tile))
+                      (do @88 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))))))))
+          (do @93 (call async_copy_commit))))
       (else
-        (if @92 (< (? kVolume (. next index) first_tile) tiles)
+        (if @95 (< (? kVolume (. next index) first_tile) tiles)
           (then
-            (if @93 (! P::resident)
+            (if @96 (! P::resident)
               (then
-                (do @94 (call stage_weights (+ stages kInputBytes) (+ own_weights (* (? kVolume (* (. next tap) kKBlocks) 0) kKBlockWeightBytes)) kKBlockWeightBytes))))
-            (do @97 (call async_copy_commit))
-            (do @98 (call load_batch words (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places 0 0 thread in_d in_h in_w))
-            (do @100 (call store_batch stages words 0 thread))
-            (if @101 (== (++ (. next k_block)) kKBlocks)
+                (do @97 (call stage_weights (+ stages kInputBytes) (+ own_weights (* (? kVolume (* (. next tap) kKBlocks) 0) kKBlockWeightBytes)) kKBlockWeightBytes))))
+            (do @100 (call async_copy_commit))
+            (do @101 (call load_batch words (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places 0 0 thread in_d in_h in_w))
+            (do @103 (call store_batch stages words 0 thread))
+            (if @104 (== (++ (. next k_block)) kKBlocks)
               (then
-                (do @102 (= (. next k_block) 0))
-                (if_constexpr @103 kVolume
+                (do @105 (= (. next k_block) 0))
+                (if_constexpr @106 kVolume
                   (then
-                    (do @104 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d)))
+                    (do @107 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d)))
                   (else
-                    (do @106 (+= (. next index) next_tile))
-                    (do @107 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))))))))))
-    (blank @66)
-    (declare @113 int stage 0)
-    (for @115 (pragma "unroll 1") (declare @115 int index first_tile) (< index tiles) (+= index next_tile)
-      (declare @116 Accumulators acc (init))
-      (declare @117 (const int) plane (? kVolume (% (/ index (* tiles_y tiles_x)) out_d) 0))
-      (for @119 (pragma "unroll 1") (declare @119 int kd (? kVolume (call depth_tap_from 0 plane in_d) 0)) (< kd P::kernel_d) (= kd (? kVolume (call depth_tap_from (+ kd 1) plane in_d) (+ kd 1)))
-        (for @122 (pragma "unroll 1") (declare @122 int k_block 0) (< k_block kKBlocks) (++ k_block)
-          (declare @123 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-          (do @124 (call async_copy_wait (? (> P::copy_bytes 0) (- P::stages 2) 0)))
-          (if @125 (&& (> P::copy_bytes 0) (== P::type kWgmmaTf32))
+                    (do @109 (+= (. next index) next_tile))
+                    (do @110 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))))))))))
+    (blank @69)
+    (declare @116 int stage 0)
+    (for @118 (pragma "unroll 1") (declare @118 int index first_tile) (< index tiles) (+= index next_tile)
+      (declare @119 Accumulators acc (init))
+      (declare @120 (const int) plane (? kVolume (% (/ index (* tiles_y tiles_x)) out_d) 0))
+      (for @122 (pragma "unroll 1") (declare @122 int kd (? kVolume (call depth_tap_from 0 plane in_d) 0)) (< kd P::kernel_d) (= kd (? kVolume (call depth_tap_from (+ kd 1) plane in_d) (+ kd 1)))
+        (for @125 (pragma "unroll 1") (declare @125 int k_block 0) (< k_block kKBlocks) (++ k_block)
+          (declare @126 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+          (do @127 (call async_copy_wait (? (> P::copy_bytes 0) (- P::stages 2) 0)))
+          (if @128 (&& (> P::copy_bytes 0) (== P::type kWgmmaTf32))
             (then
-              (do @126 (call round_input (+ stages (* stage kStageBytes)) thread))))
-          (do @128 (call __syncthreads)
+              (do @129 (call round_input (+ stages (* stage kStageBytes)) thread))))
+          (do @131 (call __syncthreads)
             (trail "the stage has come, and all have read the one that is staged now"))
-          (declare @129 (const int) staged (? (== stage 0) (- P::stages 1) (- stage 1)))
-          (declare @130 (pointer "unsigned char") to (+ stages (* staged kStageBytes)))
-          (declare @131 (const bool) more (< (. next index) tiles))
-          (declare @132 (pointer (const "unsigned char")) next_weights (+ own_weights (* (? kVolume (+ (* (. next tap) kKBlocks) (. next k_block)) (. next k_block)) kKBlockWeightBytes)))
-          (if @134 more
+          (declare @132 (const int) staged (? (== stage 0) (- P::stages 1) (- stage 1)))
+          (declare @133 (pointer "unsigned char") to (+ stages (* staged kStageBytes)))
+          (declare @134 (const bool) more (< (. next index) tiles))
+          (declare @135 (pointer (const "unsigned char")) next_weights (+ own_weights (* (? kVolume (+ (* (. next tap) kKBlocks) (. next k_block)) (. next k_block)) kKBlockWeightBytes)))
+          (if @137 more
             (then
-              (if @135 (> P::copy_bytes 0)
+              (if @138 (> P::copy_bytes 0)
                 (then
-                  (do @136 (call stage_input to (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places (* (. next k_block) P::block_k) thread)))
+                  (do @139 (call stage_input to (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places (* (. next k_block) P::block_k) thread)))
                 (else
-                  (do @139 (call load_batch words (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places (* (. next k_block) P::block_k) 0 thread in_d in_h in_w))))
-              (if @142 (== (++ (. next k_block)) kKBlocks)
+                  (do @142 (call load_batch words (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places (* (. next k_block) P::block_k) 0 thread in_d in_h in_w))))
+              (if @145 (== (++ (. next k_block)) kKBlocks)
                 (then
-                  (do @143 (= (. next k_block) 0))
-                  (if_constexpr @144 kVolume
+                  (do @146 (= (. next k_block) 0))
+                  (if_constexpr @147 kVolume
                     (then
-                      (do @145 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d)))
+                      (do @148 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d)))
                     (else
-                      (do @147 (+= (. next index) next_tile))
-                      (do @148 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))))))))
-          (do @153 (call multiply_k_block acc (+ from input_offset) (+ (? P::resident (+ shared (* (+ (* kd kKBlocks) k_block) kKBlockWeightBytes)) (+ from kInputBytes)) weight_offset) (+ to kInputBytes) next_weights more))
-          (do @157 (call async_copy_commit))
-          (if @158 (&& (== P::copy_bytes 0) more)
+                      (do @150 (+= (. next index) next_tile))
+                      (do @151 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))))))))
+          (do @156 (call multiply_k_block acc (+ from input_offset) (+ (? P::resident (+ shared (* (+ (* kd kKBlocks) k_block) kKBlockWeightBytes)) (+ from kInputBytes)) weight_offset) (+ to kInputBytes) next_weights more))
+          (do @160 (call async_copy_commit))
+          (if @161 (&& (== P::copy_bytes 0) more)
             (then
-              (do @159 (call store_batch to words 0 thread))))
-          (do @161 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))))
-      (comment @164 "Products need all registers: these indices aren't kept through them.")
-      (declare @165 (const int) last (call opaque_thread batch stage))
-      (declare @166 (const WarpLane) stored (call warp_lane last))
+              (do @162 (call store_batch to words 0 thread))))
+          (do @164 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))))
       (declare @167 (const Tile) tile (? kFlat (call flat_tile index 0 in_h in_w) (call square_tile index tiles_y tiles_x out_d)))
-      (do @168 (call store_tiles acc y (reinterpret_cast (pointer Element) (+ (+ shared kOutputOffset) (* (/ last 32) kWarpOutputBytes))) biases tile (* (. stored warp_m) kWarpRows) (. stored lane) (* (. stored warp_n) kWarpChannels) (+ (* group kGroupOut) first_out) (- kGroupOut first_out) phase_row batch in_h in_w out_d out_h out_w)))))
+      (do @168 (call store_tiles acc y (reinterpret_cast (pointer Element) (+ (+ shared kOutputOffset) (* (/ thread 32) kWarpOutputBytes))) biases tile place lane (* warp_n kWarpChannels) (+ (* group kGroupOut) first_out) (- kGroupOut first_out) phase_row batch in_h in_w out_d out_h out_w)))))
