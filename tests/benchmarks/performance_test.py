@@ -68,7 +68,7 @@ PRINTED = """==== forward, 1234567
 
 tf32 nchw
 layer     cuDNN ms     ahead   ours ms     ahead   ratio   ahead  floor ms  % floor   rel. L2  cuDNN L2  template
-kb57        4.0000    3.0000    1.0000    1.0000    4.00    3.00    0.5000     50.0   2.9e-04   2.9e-04  roll_gemm
+kb57        4.0000    3.0000    1.0000    1.0000    4.00    3.00    0.5000     50.0   2.9e-04   2.9e-04  its_template
 kb64        0.5000    0.5000    0.5000    0.5000    0.99    1.00    0.1000     20.0   2.9e-04   2.9e-04  shift_gemm
 geometric means over 2: 1.99 times cuDNN, 1.73 with weights made ready ahead, 31.6 % of the floor (cuDNN 15.8 %)
 
@@ -85,7 +85,7 @@ class TablesTest(unittest.TestCase):
     def test_what_was_printed(self):
         forward, step = tables_in(PRINTED)
         self.assertEqual(forward[:4], ("forward, 1234567", "forward", "tf32", "nchw"))
-        self.assertEqual(forward.rows[0], Row("kb57", 4, 1, 4, 0.5, "roll_gemm"))
+        self.assertEqual(forward.rows[0], Row("kb57", 4, 1, 4, 0.5, "its_template"))
         self.assertEqual(forward.stated, (1.99, 0.316))
         self.assertEqual((forward.least.layer, [row.layer for row in forward.slower]), ("kb64", ["kb64"]))
         self.assertEqual(step[:4], ("others", "step", "f16", "nhwc"))
