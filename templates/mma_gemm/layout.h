@@ -16,7 +16,7 @@ constexpr int kPixelVectors = P::block_k / kVector;  // of 16 bytes
 // Packed weights: for each depth tap, k-step and tap, for 8 or 16 columns what each lane holds of them.
 constexpr int kFragmentColumns = kWarpChannels % 16 == 0 ? 16 : 8;
 constexpr int kFragmentWords = kFragmentColumns / 4;
-constexpr int kTapBytes = P::block_n * 32;                      // of a step
+constexpr int kTapBytes = P::block_n * 32;                       // of a step
 constexpr int kKBlockWeightBytes = kKSteps * kTaps * kTapBytes;  // of a k-block
 constexpr int kResidentBytes =
     P::resident ? P::kernel_d * kKBlocks * kKBlockWeightBytes : 0;                 // of weights, at 0; stages follow
@@ -26,7 +26,7 @@ constexpr int kOutputOffset = ceil_div(kBiasOffset + (P::has_bias ? P::block_n *
 constexpr int kSharedBytes = kOutputOffset + kThreads / 32 * kWarpOutputBytes;
 constexpr long long kPackedBytes =
     static_cast<long long>(kNTiles) * P::kernel_d * kKBlocks * kKBlockWeightBytes;  // of the layer
-constexpr int kPackedRows = kFragmentWords;  // of 16 bytes, that a thread packs
+constexpr int kPackedRows = kFragmentWords;                                         // of 16 bytes, that a thread packs
 
 constexpr int kAlignment = larger(P::copy_bytes, larger(P::vector, P::store) * kBytes);  // of x and y, in bytes
 

@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "334663617495c48ac6dce7ef18dbdb6791e81f8c729432854245e3ba017d1c0a")
+  (digest "a5f3f7f7a699788242a5b20f0f276a3745e92f9810ece2a9c3a81ce1729c8f69")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
