@@ -163,7 +163,7 @@ class GoalsTest(unittest.TestCase):
             self.assertEqual(goals.cell_for(goals.GOALS[-1], chance).direction, "grad_input")
 
     def test_drawn_cases_are_those_that_the_planner_serves_as_wanted(self):
-        options = types.SimpleNamespace(device="cuda", template=None, tool="", arch="")
+        options = types.SimpleNamespace(device="cuda", template=None, tool="", arch="", volumes=False)
         self.counts = [0] * len(goals.GOALS)
         kept, search_on_gpu.templates_of = search_on_gpu.templates_of, lambda tool, cases: [
             general("forward") if case.direction() == "forward" else "none" for case in cases]
@@ -176,12 +176,28 @@ class GoalsTest(unittest.TestCase):
         self.assertGreater(sum(self.misses), 0)
 
     def test_as_an_older_chip_all_that_is_drawn_runs(self):
-        options = types.SimpleNamespace(device="cuda", template=None, arch="sm_80")  # without the tool
+        options = types.SimpleNamespace(device="cuda", template=None, arch="sm_80", volumes=False)  # without the tool
         self.counts = [0] * len(goals.GOALS)
         drawn_for = [search_on_gpu.drawn_cases(Draw(random.Random(7)), random.Random(7), self.counts, self.misses, options)
                      for _ in range(5)]
         self.assertEqual({len(cases) for cases in drawn_for}, {search_on_gpu._AIMS})
         self.assertFalse(any(self.misses))
+
+    def test_volumes_alone(self):
+        options = types.SimpleNamespace(device="cuda", template=None, arch="sm_80", volumes=True)
+        self.counts = [0] * len(goals.GOALS)
+        draw = Draw(random.Random(7), volumes=1)
+        for _ in range(5):
+            cases = search_on_gpu.drawn_cases(draw, random.Random(7), self.counts, self.misses, options)
+            self.assertEqual({len(case.sizes) for case in cases}, {4})
+
+    def test_kernels_that_are_their_strides_stay_so_in_volumes(self):
+        cells = [cell for cell in goals.CELLS if FACTS[cell.template]["layers"] == "patches" and FACTS[cell.template]["depth"]]
+        draw = Draw(random.Random(8), volumes=1)
+        for case in [draw.case(cell) for cell in cells for _ in range(10)]:
+            layer = case.layer()
+            self.assertEqual((len(layer.kernel), layer.kernel), (3, layer.stride))
+            self.assertFalse(any(layer.padding))
 
 
 class SearchTest(unittest.TestCase):
