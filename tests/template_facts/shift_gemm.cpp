@@ -160,7 +160,7 @@ TemplateFacts facts_of_shift_gemm() {
                     .by_rows = true},
                },
            .unseen = {"kernel: static_cast<long long>(n_tile)",                 // of packed weights
-                      "copy_rows: * #ll",                                       // a few known rows
+                      "copy_row: * #ll",                                        // a few known rows
                       "copy_end_rows: * #ll",                                   // a few channels of a known size
                       "find_copy: * #ll",                                       // a few channels of a known size
                       "find_copy: static_cast<long long>(batch)",               // more rows count as x's last: slower
