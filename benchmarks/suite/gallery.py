@@ -217,50 +217,11 @@ def draw_ratios(pages):
 
 # ---- Pages ----
 
-STYLE = """:root {
-  color-scheme: light dark;
-  --ground: #ffffff; --text: #1b1f24; --dim: #57606a; --line: #d0d7de; --block: #f6f8fa;
-  --ours: #0072b2; --cudnn: #d55e00; --tap: #dcebf7; --link: #0b5cad;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --ground: #0f1318; --text: #e2e6ea; --dim: #9da7b3; --line: #343b44; --block: #181e25;
-    --ours: #56b4e9; --cudnn: #e69f00; --tap: #17364d; --link: #79b8ff;
-  }
-}
-body {
-  margin: 0 auto; max-width: 60rem; padding: 0.75rem 1rem 3rem;
-  background: var(--ground); color: var(--text); font: 1rem/1.5 system-ui, sans-serif;
-}
-a { color: var(--link); }
-nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; }
-h1 { font-size: 1.5rem; line-height: 1.25; }
-h2 { font-size: 1.15rem; margin-top: 2rem; }
-pre {
-  overflow-x: auto; padding: 0.75rem; border: 1px solid var(--line); border-radius: 6px;
-  background: var(--block); font: 0.8rem/1.45 ui-monospace, monospace;
-}
-pre mark { background: var(--tap); color: inherit; }
-code { font-family: ui-monospace, monospace; font-size: 0.9em; overflow-wrap: anywhere; }
-p.dim, figcaption { color: var(--dim); font-size: 0.9rem; }
-figure { margin: 1rem 0; }
-figcaption { margin-top: 0.5rem; }
-svg {
-  display: block; width: 100%; max-width: 28rem; height: auto;
-  font: 12px system-ui, sans-serif; fill: var(--text);
-}
-svg .head { font-weight: 600; }
-svg .ours { fill: var(--ours); }
-svg .cudnn { fill: var(--cudnn); }
-svg .floor { stroke: var(--text); stroke-width: 1.5; }
-dt { font-weight: 600; }
-dd { margin: 0 0 0.6rem; overflow-wrap: anywhere; }
-table { border-collapse: collapse; font-size: 0.9rem; }
-th, td {
-  text-align: left; vertical-align: top; padding: 0.3rem 0.75rem 0.3rem 0; border-bottom: 1px solid var(--line);
-}
-td:nth-child(2) { overflow-wrap: anywhere; }
-"""
+
+def style():
+    """The style sheet, which is written by hand where the pages are."""
+    with open(os.path.join(FOLDER, "gallery.css"), encoding="utf-8") as file:
+        return file.read()
 
 
 def document(title, body):
@@ -351,7 +312,7 @@ def files_of(convtgen):
     """{name: text} of the gallery."""
     layers = layers_of_files()
     pages = [page_of(convtgen, shown, layers[shown.layer]) for shown in LAYERS]
-    files = {"gallery.css": STYLE, "index.html": index_text(pages)}
+    files = {"gallery.css": style(), "index.html": index_text(pages)}
     for i, page in enumerate(pages):
         files[f"{page.shown.layer}.html"] = page_text(page, pages[i - 1], pages[(i + 1) % len(pages)])
     return files

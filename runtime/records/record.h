@@ -20,7 +20,7 @@ inline constexpr std::string_view kHostChip = "host";
 [[nodiscard]] Key record_key(const Problem& problem, std::string_view chip);
 [[nodiscard]] Key record_key(const TuningRecord& record);
 
-/// The store's record under a key, as text; empty where there is none. One of another format counts as missing: it is
+/// The store's record under a key, as text; empty for an unknown key. One of another format counts as missing: it is
 /// lost until the layer is tuned again, so a process logs the first one as a warning.
 [[nodiscard]] std::string stored_record(Store& store, const Key& key);
 /// That of a problem on a chip.

@@ -99,7 +99,7 @@ bool is_own_name(std::string_view name, std::string_view ending) {
 
 std::string staged_name(const std::string& name) {
   std::string random(8, '\0');
-  (void)getentropy(random.data(), random.size());  // where there is none, O_EXCL still separates two
+  (void)getentropy(random.data(), random.size());  // without it O_EXCL still separates two
   return fmt::format("{}.{}-{}{}", name.substr(0, name.rfind('.')), getpid(), hex_of(random), kStagedEnding);
 }
 
