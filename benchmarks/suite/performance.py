@@ -272,9 +272,9 @@ DOCUMENTS = ["docs/performance.md", "README.md"]
 def write(name):
     path = os.path.join(ROOT, name)
     with open(path, encoding="utf-8") as file:
-        text = file.read()
+        text = written(name, file.read())  # before the file is emptied: it may fail
     with open(path, "w", encoding="utf-8") as file:
-        file.write(written(name, text))
+        file.write(text)
 
 
 if __name__ == "__main__":

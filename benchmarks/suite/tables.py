@@ -64,12 +64,12 @@ def tables_in(text):
     found, section, columns = [], "", []
     for line in text.splitlines():
         if line.startswith("==== "):
-            section = line[5:]
+            section, columns = line[5:], []
         elif head := re.fullmatch(r"(?:(grad_input|grad_weight|step) )?(\w+) (nchw|nhwc)", line):
             found.append(Table(section, head[1] or "forward", head[2], head[3], []))
         elif line.startswith("layer "):
             columns = re.split(r" {2,}", line)
-        elif found and re.match(r"\w+( +[-+.\de]+){6,}( |$)", line):
+        elif found and columns and re.match(r"\w+( +[-+.\de]+){6,}( |$)", line):
             cells = dict(zip(reversed(columns), reversed(line.split() if line[-1] != " " else [*line.split(), ""])))
             numbers = [float(cells[name]) for name in ("cuDNN ms", "ours ms", "ratio", "floor ms")]
             found[-1].rows.append(Row(line.split()[0], *numbers, cells["template"]))
