@@ -20,12 +20,13 @@ constexpr int kLowOffset = kUnits * kUnitPitch;  // from a pixel's high parts to
 // Packed weights: for each depth tap, k-step, tap and 8 columns, 16 bytes of each lane: its high parts, then its low
 // ones. After all k-blocks of an N tile come the exponents of its columns' scales, and the maxima of parts of each
 // column.
-constexpr int kFragmentBytes = 512;                                 // of 8 columns
-constexpr int kTapBytes = P::block_n / 8 * kFragmentBytes;          // of a step
-constexpr int kKBlockWeightBytes = kKSteps * kTaps * kTapBytes;     // of a k-block
+constexpr int kFragmentBytes = 512;                                        // of 8 columns
+constexpr int kTapBytes = P::block_n / 8 * kFragmentBytes;                 // of a step
+constexpr int kKBlockWeightBytes = kKSteps * kTaps * kTapBytes;            // of a k-block
 constexpr int kWeightBytes = P::kernel_d * kKBlocks * kKBlockWeightBytes;  // of all k-blocks
+#include "split/pack_blocks.h"
 constexpr int kPackedMaximaOffset = kWeightBytes + P::block_n * 4;  // written while weights are packed
-constexpr int kPackedTileBytes = kPackedMaximaOffset + P::block_n * 32;
+constexpr int kPackedTileBytes = kPackedMaximaOffset + P::block_n * kColumnMaxima * 4;
 constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kPackedTileBytes;  // of the layer
 
 // Shared memory: resident weights, two stages, two factors of each column's scale, biases, maxima of the warps' input.

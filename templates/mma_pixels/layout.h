@@ -119,8 +119,9 @@ constexpr int kStepBytes = kParts * P::block_n * 32;
 constexpr int kKBlockWeightBytes = kKSteps * kStepBytes;
 constexpr int kWeightCopies = kKBlockWeightBytes / (16 * kThreads);  // of a thread and stage
 constexpr long long kWeightBytes = static_cast<long long>(kStageTaps) * kKBlocks * kKBlockWeightBytes;  // of an N tile
+#include "split/pack_blocks.h"
 constexpr long long kPackedMaximaOffset = kWeightBytes + P::block_n * 4;
-constexpr int kColumnBytes = kSplit ? P::block_n * 36 : 0;
+constexpr int kColumnBytes = kSplit ? P::block_n * (1 + kColumnMaxima) * 4 : 0;
 constexpr long long kPackedTileBytes = kWeightBytes + kColumnBytes;
 constexpr long long kPackedBytes = kNTiles * kPackedTileBytes;
 

@@ -1,7 +1,7 @@
 // The packing of weights that are split: B fragments of high and of low parts, with a scale for each output channel.
-// Needs: Element, kChannelTiles, kFragmentBytes, kGroupIn, kGroupOut, kInstructionK, kKBlocks, kKSteps,
-//   kPackedMaximaOffset, kPackedTileBytes, kPackers, kPhaseGroups, kWarpChannels, kWeightBytes, larger(), P,
-//   packed_offset(), WeightIndex
+// Needs: Element, kChannelTiles, kColumnMaxima, kFragmentBytes, kGroupIn, kGroupOut, kInstructionK, kKernelTaps,
+//   kLaneValues, kPackBlocks, kPackColumns, kPackedMaximaOffset, kPackedTileBytes, kPackers, kPackParts, kPhaseGroups,
+//   kWarpChannels, kWeightBytes, larger(), P, packed_offset(), WeightIndex
 #pragma once
 
 #include "device/exchanged_weights.h"
@@ -9,23 +9,7 @@
 #include "device/thread_channels.h"
 #include "layout.h"
 
-constexpr int kKernelTaps = P::kernel_d * P::kernel_h * P::kernel_w;
-constexpr int kAllKSteps = kKBlocks * kKSteps;
-constexpr int kLaneValues =
-    kAllKSteps * kKernelTaps * 4;  // a column's items: each lane's four weights of a k-step and tap
-constexpr int kMadeColumns = P::groups * kChannelTiles * P::block_n;
-
-// How many adjacent columns a block packs: few where the layer has few, so that many blocks share the work.
-constexpr int pack_columns() {
-  int columns = 8;
-  while (columns > 2 && kMadeColumns / columns < 128 && kLaneValues * columns > 8 * kPackers) {
-    columns /= 2;
-  }
-  return columns;
-}
-constexpr int kPackColumns = pack_columns();
-constexpr int kPackBlocks = kMadeColumns / kPackColumns;
-// Rows of 16 bytes that a thread packs, if the grid has a block for each such group of columns.
+// Rows of 16 bytes that a thread packs, if the grid has a block for each such group of columns and part.
 constexpr int kThreadRows = static_cast<int>(kPackedBytes / (16LL * kPackers * kPackBlocks));
 constexpr int kSplitRows = larger(kThreadRows, 1);
 
@@ -45,9 +29,11 @@ __device__ inline int channel_of_weight(int item, int i) {
 
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
 __device__ __forceinline__ void pack_split(const Element* __restrict__ weight, unsigned char* __restrict__ packed) {
-  // Some columns at a time, each with a scale of its own.
+  // Some columns at a time, each with a scale of its own, which each block that packs a part of them finds by itself.
   const int first = threadIdx.x / kPackColumns;
-  for (int index = blockIdx.x; index < kPackBlocks; index += gridDim.x) {
+  for (int block = blockIdx.x; block < kPackBlocks; block += gridDim.x) {
+    const int index = block / kPackParts;
+    const int part = block % kPackParts;
     const int n = index * kPackColumns % P::block_n + threadIdx.x % kPackColumns;
     const int channel_tile = index * kPackColumns / P::block_n;
     const int group = P::groups == 1 ? 0 : channel_tile / kChannelTiles;
@@ -56,17 +42,14 @@ __device__ __forceinline__ void pack_split(const Element* __restrict__ weight, u
     const int co = (channel_tile - group * kChannelTiles) * P::block_n + n - of_warp + channel_of_column(of_warp);
     unsigned char* to = packed + static_cast<long long>(first_tile) * kPackedTileBytes;
     float most = 0;
-#pragma unroll 2
-    for (int item = first; item < kLaneValues; item += kPackers / kPackColumns) {
-      CONVTGEN_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        most = larger_finite(most, weight_at(weight, group, channel_of_weight(item, i), co, item / 4 % kKernelTaps));
-      }
+#pragma unroll 8
+    for (int i = first; i < kGroupIn * kKernelTaps; i += kPackers / kPackColumns) {
+      most = larger_finite(most, weight_at(weight, group, i / kKernelTaps, co, i % kKernelTaps));
     }
     for (int mask = 16; mask >= kPackColumns; mask /= 2) {
       most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
     }
-    float* maxima = reinterpret_cast<float*>(to + kPackedMaximaOffset) + n * 8;  // of each warp
+    float* maxima = reinterpret_cast<float*>(to + kPackedMaximaOffset) + (n * kColumnMaxima + part * 8);
     if (threadIdx.x % 32 / kPackColumns == 0) {
       maxima[threadIdx.x / 32] = most;
     }
@@ -75,12 +58,13 @@ __device__ __forceinline__ void pack_split(const Element* __restrict__ weight, u
       most = fmaxf(most, maxima[warp]);
     }
     const int exponent = scale_exponent(most);
-    if (first < kPhaseGroups) {
+    if (part == 0 && first < kPhaseGroups) {
       reinterpret_cast<int*>(to + static_cast<long long>(first) * (kChannelTiles * kPackedTileBytes) +
                              kWeightBytes)[n] = exponent;
     }
 #pragma unroll 2
-    for (int item = first; item < kLaneValues; item += kPackers / kPackColumns) {
+    for (int item = first + part * (kPackers / kPackColumns); item < kLaneValues;
+         item += kPackParts * (kPackers / kPackColumns)) {
       const int tap = item / 4 % kKernelTaps;
       const int k_step = item / (4 * kKernelTaps);
       SplitPair pairs[2];

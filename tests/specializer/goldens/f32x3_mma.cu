@@ -120,8 +120,8 @@ constexpr int kPackers = 256;  // threads of a block that packs weights
 constexpr int kGroupOut = 64;
 constexpr int kWarpRows = 32;  // positions
 constexpr int kPixelPitch = 144;
-constexpr int kMostLowTerms = 256;
 constexpr int kLaneValues = 512;  // a column's items: each lane's four weights of a k-step and tap
+constexpr int kMostLowTerms = 256;
 constexpr int kAllPlaces = 81;
 constexpr int kPlaceStep = 64;  // from a place of a thread to its next
 constexpr int kMostRaise = 126;
@@ -290,30 +290,23 @@ __device__ __forceinline__ int channel_of_column(int n) {
 
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
 __device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed) {
-  // Some columns at a time, each with a scale of its own.
+  // Some columns at a time, each with a scale of its own, which each block that packs a part of them finds by itself.
   const int first = threadIdx.x / 4;
-  for (int index = blockIdx.x; index < 16; index += gridDim.x) {
-    const int n = index * 4 % 64 + threadIdx.x % 4;
-    const int channel_tile = index * 4 / 64;
+  for (int block = blockIdx.x; block < 16; block += gridDim.x) {
+    const int n = block * 4 % 64 + threadIdx.x % 4;
+    const int channel_tile = block * 4 / 64;
     const int of_warp = n % 16;
     const int co = channel_tile * 64 + n - of_warp + channel_of_column(of_warp);
     unsigned char* to = packed + static_cast<long long>(channel_tile) * kPackedTileBytes;
     float most = 0;
-    #pragma unroll 2
-    for (int item = first; item < kLaneValues; item += 64) {
-      most = larger_finite(most, weight[(static_cast<long long>(item / 64 * 16 + item % 4 * 2) * kGroupOut + co) * 16 +
-                                        item / 4 % 16]);
-      most = larger_finite(most, weight[(static_cast<long long>(item / 64 * 16 + item % 4 * 2 + 1) * kGroupOut + co) *
-                                        16 + item / 4 % 16]);
-      most = larger_finite(most, weight[(static_cast<long long>(item / 64 * 16 + 8 + item % 4 * 2) * kGroupOut + co) *
-                                        16 + item / 4 % 16]);
-      most = larger_finite(most, weight[(static_cast<long long>(item / 64 * 16 + 8 + item % 4 * 2 + 1) * kGroupOut +
-                                         co) * 16 + item / 4 % 16]);
+    #pragma unroll 8
+    for (int i = first; i < 2048; i += 64) {
+      most = larger_finite(most, weight[(static_cast<long long>(i / 16) * kGroupOut + co) * 16 + i % 16]);
     }
     for (int mask = 16; mask >= 4; mask /= 2) {
       most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
     }
-    float* maxima = reinterpret_cast<float*>(to + kPackedMaximaOffset) + n * 8;  // of each warp
+    float* maxima = reinterpret_cast<float*>(to + kPackedMaximaOffset) + n * 8;
     if (threadIdx.x % 32 / 4 == 0) {
       maxima[threadIdx.x / 32] = most;
     }

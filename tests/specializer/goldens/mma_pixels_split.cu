@@ -118,7 +118,7 @@ constexpr int kGroupIn = 128;
 constexpr int kWarpRows = 32;
 constexpr int kWarpChannels = 32;
 constexpr unsigned int kNoTap = 0x80000000u;  // of no position
-constexpr int kLaneValues = 512;              // a column's items: each lane's four weights of a k-step and tap
+constexpr float kLowScale = 2048.0f;
 constexpr int kScanThreads = 256;
 
 // ---- Shared memory and packed weights, in bytes ----
@@ -195,8 +195,8 @@ struct SplitPair {
 };
 
 __device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int high) {
-  return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 0xffff)), -2048.0f, a * 2048.0f),
-                         fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * 2048.0f));
+  return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 0xffff)), -2048.0f, a * kLowScale),
+                         fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * kLowScale));
 }
 
 // With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.
@@ -217,34 +217,24 @@ __device__ __forceinline__ bool is_finite(float value) {
 
 // Packs the weights as blocks take them: for each N tile and k-block of input channels, by steps, taps and columns.
 __device__ __forceinline__ void pack_split(const float* __restrict__ weight, unsigned char* __restrict__ packed) {
-  // Some columns at a time, each with a scale of its own.
+  // Some columns at a time, each with a scale of its own, which each block that packs a part of them finds by itself.
   const int first = threadIdx.x / 4;
-  for (int index = blockIdx.x; index < 64; index += gridDim.x) {
-    const int n = index * 4 % 64 + threadIdx.x % 4;
-    const int channel_tile = index * 4 / 64;
+  for (int block = blockIdx.x; block < 64; block += gridDim.x) {
+    const int n = block * 4 % 64 + threadIdx.x % 4;
+    const int channel_tile = block * 4 / 64;
     const int of_warp = n % kWarpChannels;
     const int co = channel_tile * 64 + n - of_warp + channel_of_column(of_warp);
     unsigned char* to = packed + static_cast<long long>(channel_tile) * kPackedTileBytes;
     float most = 0;
-    #pragma unroll 2
-    for (int item = first; item < kLaneValues; item += 64) {
+    #pragma unroll 8
+    for (int i = first; i < 2048; i += 64) {
       most = larger_finite(most, weight[(static_cast<long long>(co) * kGroupIn +
-                                         static_cast<int>(static_cast<long long>(item / 64 * 16 + item % 4 * 2))) * 16 +
-                                        (15 - item / 4 % 16)]);
-      most = larger_finite(most, weight[(static_cast<long long>(co) * kGroupIn +
-                                         static_cast<int>(static_cast<long long>(item / 64 * 16 + item % 4 * 2 + 1))) *
-                                        16 + (15 - item / 4 % 16)]);
-      most = larger_finite(most, weight[(static_cast<long long>(co) * kGroupIn +
-                                         static_cast<int>(static_cast<long long>(item / 64 * 16 + 8 + item % 4 * 2))) *
-                                        16 + (15 - item / 4 % 16)]);
-      most = larger_finite(most, weight[(static_cast<long long>(co) * kGroupIn +
-                                         static_cast<int>(static_cast<long long>(item / 64 * 16 + 8 + item % 4 * 2 +
-                                                                                 1))) * 16 + (15 - item / 4 % 16)]);
+                                         static_cast<int>(static_cast<long long>(i / 16))) * 16 + (15 - i % 16)]);
     }
     for (int mask = 16; mask >= 4; mask /= 2) {
       most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
     }
-    float* maxima = reinterpret_cast<float*>(to + kPackedMaximaOffset) + n * 8;  // of each warp
+    float* maxima = reinterpret_cast<float*>(to + kPackedMaximaOffset) + n * 8;
     if (threadIdx.x % 32 / 4 == 0) {
       maxima[threadIdx.x / 32] = most;
     }
@@ -257,7 +247,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
       reinterpret_cast<int*>(to + static_cast<long long>(first) * 2106368 + kWeightBytes)[n] = exponent;
     }
     #pragma unroll 2
-    for (int item = first; item < kLaneValues; item += 64) {
+    for (int item = first; item < 512; item += 64) {
       const int tap = item / 4 % 16;
       const int k_step = item / 64;
       SplitPair pairs[2];
