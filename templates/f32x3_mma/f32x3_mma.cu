@@ -192,10 +192,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     async_copy_commit();
   }
 
-  // The lane's pixel of its warp's first tile, and its weights.
-  const int lane = thread % 32;
-  const int warp_m = thread / 32 % P::warps_m;
-  const int warp_n = thread / 32 / P::warps_m;
+  // The lane's pixel of its warp's first tile, and its weights. Unsigned divisions take fewer registers.
+  const int lane = threadIdx.x % 32;
+  const int warp_m = threadIdx.x / 32 % P::warps_m;
+  const int warp_n = threadIdx.x / 32 / P::warps_m;
   const int place = warp_m * kWarpRows;
   const int pixel = kInputStrideH * (first_row(place) + rows_to(0, lane % 16)) * kStagedColumns +
                     kInputStrideW * (first_column(place) + columns_to(0, lane % 16));

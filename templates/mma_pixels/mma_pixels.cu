@@ -243,8 +243,10 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
         const int later = i / kPlaces * kChannelsAtOnce;
         const bool any = (places.bits[place] & next.bits) == next.bits &&
                          (kGroupIn % kStageChannels == 0 || next.k_block * kStageChannels + channel + later < kGroupIn);
+        // An integer: sums of pointers that a tile does not change take two registers for each copy.
+        const long long from = reinterpret_cast<long long>(next.pixels) + places.from[place] + later * plane_bytes;
         copy_unit(own + (later * (kRowPitch * 4) + place * (kThreads * P::copy_bytes)),
-                  next.pixels + places.from[place] + later * plane_bytes, any);
+                  reinterpret_cast<const unsigned char*>(from), any);
       }
     }
   } else {
@@ -393,16 +395,19 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* 
       for (int half = 0; half < 2; ++half) {
         const long long to = stored[row + tile * 16 + half * 8];
         if (to >= 0) {
+          // Other channels lie at constant distances from the first, which take no registers.
+          Element* first_y = y + to + (P::channels_last ? channel : channel * plane);
 #pragma unroll
           for (int i = 0; i < kWarpChannels / 4; i += P::store) {
-            const int own = own_channel(channel, i);
-            if (kGroupOut % P::block_n == 0 || own < left) {
+            const int before = channels_before(i);
+            if (kGroupOut % P::block_n == 0 || before < left - channel) {
               float values[P::store];
 #pragma unroll
               for (int v = 0; v < P::store; ++v) {
-                values[v] = epilogue(acc[tile][(i + v) / 2][half * 2 + (i + v) % 2], P::has_bias ? bias[own + v] : 0);
+                values[v] = epilogue(acc[tile][(i + v) / 2][half * 2 + (i + v) % 2],
+                                     P::has_bias ? bias[channel + before + v] : 0);
               }
-              store_together(y + to + (P::channels_last ? own : own * plane), values);
+              store_together(first_y + (P::channels_last ? before : before * plane), values);
             }
           }
         }

@@ -1,5 +1,5 @@
 // Part of the template `mma_pixels`: outputs of a stage's planes, which go to planes too.
-// Needs: epilogue(), kGroupOut, kSpan, own_channel(), position_of(), store_together()
+// Needs: channels_before(), epilogue(), kGroupOut, kSpan, position_of(), store_together()
 #pragma once
 
 #include "device/epilogue.h"
@@ -13,16 +13,19 @@ __device__ __forceinline__ void store_positions(const Accumulators& acc, Element
   for (int first = 0; first < 2 * kWarpTiles; first += kSpan) {
     const long long to = stored[row + position_of(first / 2, first % 2)];
     if (to >= 0) {
+      // Other channels lie at constant distances from the first, which take no registers.
+      Element* first_y = y + to + channel * plane;
 #pragma unroll
       for (int i = 0; i < kWarpChannels / 4; ++i) {
-        const int own = own_channel(channel, i);
-        if (kGroupOut % P::block_n == 0 || own < left) {
+        const int before = channels_before(i);
+        if (kGroupOut % P::block_n == 0 || before < left - channel) {
           float values[P::store];
 #pragma unroll
           for (int v = 0; v < P::store; ++v) {
-            values[v] = epilogue(acc[(first + v) / 2][i / 2][(first + v) % 2 * 2 + i % 2], P::has_bias ? bias[own] : 0);
+            values[v] = epilogue(acc[(first + v) / 2][i / 2][(first + v) % 2 * 2 + i % 2],
+                                 P::has_bias ? bias[channel + before] : 0);
           }
-          store_together(y + to + own * plane, values);
+          store_together(first_y + before * plane, values);
         }
       }
     }

@@ -25,8 +25,8 @@ __device__ __forceinline__ float acc_of(const float (&acc)[kPhases][kWarpChannel
 }
 
 // Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.
-// `place` is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y` the
-// block's first channel of the first image, `left` how many channels there are from there on.
+// `place` is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y`
+// the block's first channel of the first image, `left` how many channels there are from there on.
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, Element* __restrict__ y, const float* bias,
                                              const Tile& tile, int place, int row, int channel, int left,
                                              const int phase_row, const int batch, const int in_h, const int in_w,
@@ -51,18 +51,19 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, Element* _
             const int ox = m_x * P::stride_w - P::padding_w + phase_w;
             if (ox >= 0 && ox < out_w) {
               Element* to =
-                  y + (((static_cast<long long>(image) * out_d + plane) * out_h + oy) * out_w + ox) * P::out_channels;
+                  y + (((static_cast<long long>(image) * out_d + plane) * out_h + oy) * out_w + ox) * P::out_channels +
+                  channel;
 #pragma unroll
               for (int i = 0; i < kWarpChannels / 4; i += P::store) {
-                const int own = own_channel(channel, i);
-                if (kGroupOut % P::block_n == 0 || own < left) {
+                const int before = channels_before(i);
+                if (kGroupOut % P::block_n == 0 || before < left - channel) {
                   float values[P::store];
 #pragma unroll
                   for (int v = 0; v < P::store; ++v) {
                     values[v] = epilogue(acc_of(acc[first], phase_h * P::stride_w + phase_w, i + v, half),
-                                         P::has_bias ? bias[own + v] : 0);
+                                         P::has_bias ? bias[channel + before + v] : 0);
                   }
-                  store_together(to + own, values);
+                  store_together(to + before, values);
                 }
               }
             }
@@ -75,9 +76,9 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, Element* _
 
 #include "mma_window/store_planes.h"
 
-// Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the block's,
-// whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels of the
-// group there are from the block's first one on.
+// Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
+// block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels
+// of the group there are from the block's first one on.
 __device__ __forceinline__ void store_tiles(const Accumulators& acc, Element* __restrict__ y, Element* place,
                                             const float* bias, const Tile& tile, int first, int lane, int channel,
                                             int first_channel, int left, const int phase_row, const int batch,
