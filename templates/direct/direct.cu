@@ -121,6 +121,10 @@ static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 // ---- Staging ----
 #include "device/stage_element.h"
 
+// Places that a block stages at once: three of each thread, since more would spill. Loops are unrolled by hand: what
+// the compiler does before an unrolled loop has places of its own, which registers keep from k-block to k-block.
+constexpr int kPlacesOfTurn = 3 * kThreads;
+
 struct Stage {
   Sum rows[P::block_k][kStagedRows][kPitch];
   Sum weights[P::block_k][kTapPlaces][kTileChannels];
@@ -131,25 +135,41 @@ __host__ __device__ constexpr int channel_parts(int places, int parts) {
   return parts >= P::block_k ? P::block_k : places * parts >= 4 * kThreads ? parts : channel_parts(places, 2 * parts);
 }
 
+// One place of stage_rows().
+__device__ __forceinline__ void stage_pixel(Stage& stage, int i, const Element* __restrict__ x, int first_channel,
+                                            int first_row, const int first_column, const int in_d, const int in_h,
+                                            const int in_w) {
+  // Adjacent threads read adjacent memory.
+  const int channel = P::channels_last ? i % P::block_k : i / (kStagedRows * kStagedColumns);
+  const int row = P::channels_last ? i / (P::block_k * kStagedColumns) : i / kStagedColumns % kStagedRows;
+  const int column = P::channels_last ? i / P::block_k % kStagedColumns : i % kStagedColumns;
+  const int ci = first_channel + channel;
+  const int iy = first_row + row;
+  const int ix = first_column + column;
+  const bool is_inside = (kWholeKBlocks || ci < kGroupIn) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
+                         (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
+  const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + ci)
+                                         : x + ((static_cast<Offset>(ci) * in_d * in_h + iy) * in_w + ix);
+  stage_element(&stage.rows[channel][row][column], from, is_inside, x);
+}
+
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restrict__ x, int first_channel,
                                            int first_row, const int first_column, const int in_d, const int in_h,
                                            const int in_w) {
-#pragma unroll 3  // more would spill
-  for (int i = threadIdx.x; i < P::block_k * kStagedRows * kStagedColumns; i += kThreads) {
-    // Adjacent threads read adjacent memory.
-    const int channel = P::channels_last ? i % P::block_k : i / (kStagedRows * kStagedColumns);
-    const int row = P::channels_last ? i / (P::block_k * kStagedColumns) : i / kStagedColumns % kStagedRows;
-    const int column = P::channels_last ? i / P::block_k % kStagedColumns : i % kStagedColumns;
-    const int ci = first_channel + channel;
-    const int iy = first_row + row;
-    const int ix = first_column + column;
-    const bool is_inside = (kWholeKBlocks || ci < kGroupIn) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
-                           (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
-    const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + ci)
-                                           : x + ((static_cast<Offset>(ci) * in_d * in_h + iy) * in_w + ix);
-    stage_element(&stage.rows[channel][row][column], from, is_inside, x);
+  constexpr int kPlaces = !P::staged ? 0 : P::block_k * kStagedRows * kStagedColumns;
+  constexpr int kWhole = kPlaces / kPlacesOfTurn * kPlacesOfTurn;
+#pragma unroll 1
+  for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
+#pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_pixel(stage, first + i, x, first_channel, first_row, first_column, in_d, in_h, in_w);
+    }
+  }
+#pragma unroll 1
+  for (int i = kWhole + threadIdx.x; i < kPlaces; i += kThreads) {
+    stage_pixel(stage, i, x, first_channel, first_row, first_column, in_d, in_h, in_w);
   }
 }
 
@@ -180,21 +200,35 @@ __device__ __forceinline__ void copy_rows(Stage& stage, const Element* __restric
   }
 }
 
+// One place of stage_weights().
+__device__ __forceinline__ void stage_weight(Stage& stage, int i, const Element* __restrict__ weight, int first_channel,
+                                             const int first_out, const int kd) {
+  const int tap = P::weight_channels_last ? i / kTileChannels % kTaps : i % kTaps;
+  const int channel = P::weight_channels_last ? i % kTileChannels : i / kTaps % kTileChannels;
+  const int k_block_channel = i / (kTaps * kTileChannels);
+  const int ci = first_channel + k_block_channel;
+  const int co = first_out + channel;
+  stage_element(&stage.weights[k_block_channel][tap][channel],
+                weight + depth_weight_offset(static_cast<WeightIndex>(ci), co, kd, tap, kGroupOut, P::kernel_d, kTaps),
+                (kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut), weight);
+}
+
 // Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
                                               const int first_out, const int kd) {
-#pragma unroll 3  // more would spill
-  for (int i = threadIdx.x; i < P::block_k * kTileChannels * kTaps; i += kThreads) {
-    const int tap = P::weight_channels_last ? i / kTileChannels % kTaps : i % kTaps;
-    const int channel = P::weight_channels_last ? i % kTileChannels : i / kTaps % kTileChannels;
-    const int k_block_channel = i / (kTaps * kTileChannels);
-    const int ci = first_channel + k_block_channel;
-    const int co = first_out + channel;
-    stage_element(
-        &stage.weights[k_block_channel][tap][channel],
-        weight + depth_weight_offset(static_cast<WeightIndex>(ci), co, kd, tap, kGroupOut, P::kernel_d, kTaps),
-        (kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut), weight);
+  constexpr int kPlaces = !P::staged ? 0 : P::block_k * kTileChannels * kTaps;
+  constexpr int kWhole = kPlaces / kPlacesOfTurn * kPlacesOfTurn;
+#pragma unroll 1
+  for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
+#pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_weight(stage, first + i, weight, first_channel, first_out, kd);
+    }
+  }
+#pragma unroll 1
+  for (int i = kWhole + threadIdx.x; i < kPlaces; i += kThreads) {
+    stage_weight(stage, i, weight, first_channel, first_out, kd);
   }
 }
 
@@ -418,10 +452,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int tiles_x = (out_w + (P::stride_w * kTileColumns - 1)) / (P::stride_w * kTileColumns);
 
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
-  const int block = blockIdx.x;
+  const unsigned int block = blockIdx.x;  // unsigned: its parts are shifts and masks
   const int channel_tile = block % (P::groups * kChannelTiles);
   const int phase_group = block / (P::groups * kChannelTiles) % kPhaseGroups;
-  const int tile = block / (P::groups * kChannelTiles * kPhaseGroups);
+  const unsigned int tile = block / (P::groups * kChannelTiles * kPhaseGroups);
   const int tile_x = tile % tiles_x;
   const int tile_y = tile / tiles_x % tiles_y;
   const int image = tile / tiles_x / tiles_y / out_d;
@@ -436,8 +470,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int first_out = (P::groups == 1 ? channel_tile : channel_tile % kChannelTiles) * kTileChannels;
   const int first_phase_h = phase_group / kPhaseGroupsW * P::group_phases_h;
   const int first_phase_w = phase_group % kPhaseGroupsW * P::group_phases_w;
-  const int m_y = tile_y * kTileRows + row;
-  const int m_x = tile_x * kTileColumns + column;
+  const int place = row * kPitch + column;  // in what is staged
   const int channels = kWholeTiles ? P::channels_per_thread : kGroupOut - (first_out + channel);
 
   // Bases are 64-bit; every offset from them fits its type.
@@ -502,15 +535,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                       const int tap = kh * P::kernel_w + kw;
                       if (phase_w / P::group_phases_w == g % kPhaseGroupsW) {
                         if (P::staged) {
-                          multiply_add(
-                              acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],
-                              &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
-                              &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
+                          multiply_add(acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],
+                                       &stage.rows[c][0][0] + place + (offset_h - kLeastOffsetH) * kPitch +
+                                           (offset_w - kLeastOffsetW),
+                                       &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
                         } else {
                           multiply_add_unstaged(
                               acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],
-                              x_plane + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h,
-                              m_x + offset_w, in_h, in_w,
+                              x_plane + (first_in + c) * (P::channels_last ? 1 : in_pixels),
+                              tile_y * kTileRows + row + offset_h, tile_x * kTileColumns + column + offset_w, in_h,
+                              in_w,
                               weight_group + depth_weight_offset(static_cast<WeightIndex>(first_in + c),
                                                                  first_out + channel, kd, tap, kGroupOut, P::kernel_d,
                                                                  kTaps),
@@ -540,15 +574,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                   const int offset_w = columns.offset - t_w * kOffsetStepW;
                   if (kh < P::kernel_h && kw < P::kernel_w) {
                     if (P::staged) {
-                      multiply_add(
-                          acc[phase / P::group_phases_w][phase % P::group_phases_w],
-                          &stage.rows[c][row + (offset_h - kLeastOffsetH)][column + (offset_w - kLeastOffsetW)],
-                          &stage.weights[c][(t_h * kPhaseTapsW + t_w) * kPhases + phase][channel]);
+                      multiply_add(acc[phase / P::group_phases_w][phase % P::group_phases_w],
+                                   &stage.rows[c][0][0] + place + (offset_h - kLeastOffsetH) * kPitch +
+                                       (offset_w - kLeastOffsetW),
+                                   &stage.weights[c][(t_h * kPhaseTapsW + t_w) * kPhases + phase][channel]);
                     } else {
                       multiply_add_unstaged(
                           acc[phase / P::group_phases_w][phase % P::group_phases_w],
-                          x_plane + (first_in + c) * (P::channels_last ? 1 : in_pixels), m_y + offset_h, m_x + offset_w,
-                          in_h, in_w,
+                          x_plane + (first_in + c) * (P::channels_last ? 1 : in_pixels),
+                          tile_y * kTileRows + row + offset_h, tile_x * kTileColumns + column + offset_w, in_h, in_w,
                           weight_group + depth_weight_offset(static_cast<WeightIndex>(first_in + c),
                                                              first_out + channel, kd, kh * P::kernel_w + kw, kGroupOut,
                                                              P::kernel_d, kTaps),
@@ -564,7 +598,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     }
   }
 
+  // Behind the loop, so that no register keeps them through it.
   const int co = group * kGroupOut + first_out + channel;
+  const int m_y = tile_y * kTileRows + row;
+  const int m_x = tile_x * kTileColumns + column;
   if (kUnrolled) {
     CONVTGEN_UNROLL
     for (int g = 0; g < kPhaseGroups; ++g) {

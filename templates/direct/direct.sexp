@@ -1,5 +1,5 @@
 (program direct
-  (digest "f570afa8ff4847c3d257863e3d8656c698f699d39010b8125bd8ba25497a75cf")
+  (digest "788696b2574942ce76732ff6e0f506e3e33b076d96d80b6f053ed3f56fa89509")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -296,15 +296,38 @@
       (else
         (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
   (file "direct.cu")
-  (record @124 Stage
+  (constant @126 int kPlacesOfTurn (* 3 kThreads))
+  (record @128 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::block_k) rows)
     (field (array (array (array Sum kTileChannels) kTapPlaces) P::block_k) weights))
-  (function @130 constexpr int channel_parts
+  (function @134 constexpr int channel_parts
     (comment "Into how many parts the channels of a k-block are cut, so that all threads have places to copy.")
     (argument int places)
     (argument int parts)
     (return @1 (? (>= parts P::block_k) P::block_k (? (>= (* places parts) (* 4 kThreads)) parts (call channel_parts places (* 2 parts))))))
-  (function @136 device void stage_rows
+  (function @139 device void stage_pixel
+    (comment "One place of stage_rows().")
+    (attributes "__forceinline__")
+    (argument (reference Stage) stage)
+    (argument int i)
+    (argument (restrict (pointer (const Element))) x)
+    (argument int first_channel)
+    (argument int first_row)
+    (argument (const int) first_column)
+    (argument (const int) in_d)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (comment @3 "Adjacent threads read adjacent memory.")
+    (declare @4 (const int) channel (? P::channels_last (% i P::block_k) (/ i (* kStagedRows kStagedColumns))))
+    (declare @5 (const int) row (? P::channels_last (/ i (* P::block_k kStagedColumns)) (% (/ i kStagedColumns) kStagedRows)))
+    (declare @6 (const int) column (? P::channels_last (% (/ i P::block_k) kStagedColumns) (% i kStagedColumns)))
+    (declare @7 (const int) ci (+ first_channel channel))
+    (declare @8 (const int) iy (+ first_row row))
+    (declare @9 (const int) ix (+ first_column column))
+    (declare @10 (const bool) is_inside (&& (&& (&& (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
+    (declare @12 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci)) (+ x (+ (* (+ (* (* (static_cast Offset ci) in_d) in_h) iy) in_w) ix))))
+    (do @14 (call stage_element (& (at (at (at (. stage rows) channel) row) column)) from is_inside x)))
+  (function @158 device void stage_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.")
     (comment "`x` is the first channel of the group in this image; channel, row and column are the first that are staged.")
     (attributes "__forceinline__")
@@ -316,19 +339,14 @@
     (argument (const int) in_d)
     (argument (const int) in_h)
     (argument (const int) in_w)
-    (comment @3 "more would spill")
-    (for @4 (pragma "unroll 3") (declare @4 int i (. threadIdx x)) (< i (* (* P::block_k kStagedRows) kStagedColumns)) (+= i kThreads)
-      (comment @5 "Adjacent threads read adjacent memory.")
-      (declare @6 (const int) channel (? P::channels_last (% i P::block_k) (/ i (* kStagedRows kStagedColumns))))
-      (declare @7 (const int) row (? P::channels_last (/ i (* P::block_k kStagedColumns)) (% (/ i kStagedColumns) kStagedRows)))
-      (declare @8 (const int) column (? P::channels_last (% (/ i P::block_k) kStagedColumns) (% i kStagedColumns)))
-      (declare @9 (const int) ci (+ first_channel channel))
-      (declare @10 (const int) iy (+ first_row row))
-      (declare @11 (const int) ix (+ first_column column))
-      (declare @12 (const bool) is_inside (&& (&& (&& (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
-      (declare @14 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci)) (+ x (+ (* (+ (* (* (static_cast Offset ci) in_d) in_h) iy) in_w) ix))))
-      (do @16 (call stage_element (& (at (at (at (. stage rows) channel) row) column)) from is_inside x))))
-  (function @160 device void copy_rows
+    (declare_constexpr @3 int kPlaces (? (! P::staged) 0 (* (* P::block_k kStagedRows) kStagedColumns)))
+    (declare_constexpr @4 int kWhole (* (/ kPlaces kPlacesOfTurn) kPlacesOfTurn))
+    (for @6 (pragma "unroll 1") (declare @6 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
+      (for @8 (pragma "unroll") (declare @8 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
+        (do @9 (call stage_pixel stage (+ first i) x first_channel first_row first_column in_d in_h in_w))))
+    (for @13 (pragma "unroll 1") (declare @13 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
+      (do @14 (call stage_pixel stage i x first_channel first_row first_column in_d in_h in_w))))
+  (function @180 device void copy_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory asynchronously: zeros where the image or the")
     (comment "group ends. A thread finds a place of the image once for several channels.")
     (attributes "__forceinline__")
@@ -354,7 +372,22 @@
       (for @15 (pragma "unroll 8") (declare @15 int channel (? (== kParts 1) 0 (/ i kPlaces))) (< channel P::block_k) (+= channel kParts)
         (declare @16 (const bool) is_there (|| kWholeKBlocks (< (+ first_channel channel) kGroupIn)))
         (do @17 (call copy_element (& (at (at (at (. stage rows) channel) row) column)) (+ from (? is_there (* channel in_pixels) 0)) (&& is_inside is_there))))))
-  (function @185 device void stage_weights
+  (function @204 device void stage_weight
+    (comment "One place of stage_weights().")
+    (attributes "__forceinline__")
+    (argument (reference Stage) stage)
+    (argument int i)
+    (argument (restrict (pointer (const Element))) weight)
+    (argument int first_channel)
+    (argument (const int) first_out)
+    (argument (const int) kd)
+    (declare @2 (const int) tap (? P::weight_channels_last (% (/ i kTileChannels) kTaps) (% i kTaps)))
+    (declare @3 (const int) channel (? P::weight_channels_last (% i kTileChannels) (% (/ i kTaps) kTileChannels)))
+    (declare @4 (const int) k_block_channel (/ i (* kTaps kTileChannels)))
+    (declare @5 (const int) ci (+ first_channel k_block_channel))
+    (declare @6 (const int) co (+ first_out channel))
+    (do @7 (call stage_element (& (at (at (at (. stage weights) k_block_channel) tap) channel)) (+ weight (call depth_weight_offset (static_cast WeightIndex ci) co kd tap kGroupOut P::kernel_d kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight)))
+  (function @218 device void stage_weights
     (comment "Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
@@ -363,25 +396,24 @@
     (argument int first_channel)
     (argument (const int) first_out)
     (argument (const int) kd)
-    (comment @2 "more would spill")
-    (for @3 (pragma "unroll 3") (declare @3 int i (. threadIdx x)) (< i (* (* P::block_k kTileChannels) kTaps)) (+= i kThreads)
-      (declare @4 (const int) tap (? P::weight_channels_last (% (/ i kTileChannels) kTaps) (% i kTaps)))
-      (declare @5 (const int) channel (? P::weight_channels_last (% i kTileChannels) (% (/ i kTaps) kTileChannels)))
-      (declare @6 (const int) k_block_channel (/ i (* kTaps kTileChannels)))
-      (declare @7 (const int) ci (+ first_channel k_block_channel))
-      (declare @8 (const int) co (+ first_out channel))
-      (do @9 (call stage_element (& (at (at (at (. stage weights) k_block_channel) tap) channel)) (+ weight (call depth_weight_offset (static_cast WeightIndex ci) co kd tap kGroupOut P::kernel_d kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))
-  (function @203 constexpr int inverse_modulo
+    (declare_constexpr @2 int kPlaces (? (! P::staged) 0 (* (* P::block_k kTileChannels) kTaps)))
+    (declare_constexpr @3 int kWhole (* (/ kPlaces kPlacesOfTurn) kPlacesOfTurn))
+    (for @5 (pragma "unroll 1") (declare @5 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
+      (for @7 (pragma "unroll") (declare @7 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
+        (do @8 (call stage_weight stage (+ first i) weight first_channel first_out kd))))
+    (for @12 (pragma "unroll 1") (declare @12 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
+      (do @13 (call stage_weight stage i weight first_channel first_out kd))))
+  (function @237 constexpr int inverse_modulo
     (comment "The number below m whose product with `a` has the remainder 1, by Euclid's algorithm; 0 where m is 1. The two have no")
     (comment "common divisor.")
     (argument int a)
     (argument int m)
     (return @1 (? (== m 1) 0 (? (== (% a m) 1) 1 (/ (+ 1 (* m (- (% a m) (call inverse_modulo m (% a m))))) (% a m))))))
-  (record @208 PhaseTaps
+  (record @242 PhaseTaps
     (comment "An axis's taps of one phase: the first, or the kernel's end, and the offset from m at which it reads the input.")
     (field int first)
     (field int offset))
-  (function @212 device PhaseTaps taps_of_phase
+  (function @246 device PhaseTaps taps_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (argument (const int) kernel)
@@ -394,7 +426,7 @@
     (do @5 (= (. taps first) (? (&& (< phase stride) (== (% (+ phase padding) divisor) 0)) (% (* (% (/ (+ phase padding) divisor) step) (call inverse_modulo (/ dilation divisor) step)) step) kernel)))
     (do @8 (= (. taps offset) (/ (- (+ phase padding) (* dilation (. taps first))) stride)))
     (return @9 taps))
-  (function @224 device PhaseTaps taps_from
+  (function @258 device PhaseTaps taps_from
     (comment "The same of the phase of kernel row or column `first`.")
     (attributes "__forceinline__")
     (argument int first)
@@ -407,24 +439,24 @@
     (do @3 (= (. taps first) (? (< first phases) first kernel)))
     (do @4 (= (. taps offset) (call offset_of_tap first stride padding dilation)))
     (return @5 taps))
-  (function @231 device PhaseTaps rows_of_phase
+  (function @265 device PhaseTaps rows_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call taps_from phase kTapPhasesH P::kernel_h P::stride_h P::padding_h P::dilation_h) (call taps_of_phase phase P::kernel_h P::stride_h P::padding_h P::dilation_h))))
-  (function @235 device PhaseTaps columns_of_phase
+  (function @269 device PhaseTaps columns_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call taps_from phase kTapPhasesW P::kernel_w P::stride_w P::padding_w P::dilation_w) (call taps_of_phase phase P::kernel_w P::stride_w P::padding_w P::dilation_w))))
-  (function @241 device int output_phase_h
+  (function @275 device int output_phase_h
     (comment "The phase of the output that a grouped phase is.")
     (attributes "inline")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call phase_of_tap phase P::stride_h P::padding_h P::dilation_h) phase)))
-  (function @244 device int output_phase_w
+  (function @278 device int output_phase_w
     (attributes "inline")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call phase_of_tap phase P::stride_w P::padding_w P::dilation_w) phase)))
-  (function @250 device void stage_phase_weights
+  (function @284 device void stage_phase_weights
     (comment "The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. `phase_h` and")
     (comment "`phase_w` are the group's first. Phases may have fewer taps than there are places.")
     (attributes "__forceinline__")
@@ -446,7 +478,7 @@
       (if @13 (&& (< kh P::kernel_h) (< kw P::kernel_w))
         (then
           (do @14 (call stage_element (& (at (at (at (. stage weights) k_block_channel) place) channel)) (+ weight (call depth_weight_offset (static_cast WeightIndex ci) co kd (+ (* kh P::kernel_w) kw) kGroupOut P::kernel_d kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))))
-  (function @273 device void stage_k_block
+  (function @307 device void stage_k_block
     (comment "Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -472,10 +504,10 @@
         (do @11 (call stage_weights stage weight first_channel first_out kd)))
       (else
         (do @13 (call stage_phase_weights stage weight first_channel first_out kd phase_h phase_w)))))
-  (section @290 "Products")
-  (alias @293 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (section @324 "Products")
+  (alias @327 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one phase."))
-  (function @296 device void multiply_add
+  (function @330 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -485,7 +517,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @311 device void multiply_add_unstaged
+  (function @345 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -508,7 +540,7 @@
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
                   (do @14 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (* (call weight_channel_step kTaps) (? P::weight_channels_last 1 P::kernel_d))))) (at (at (at acc channel) row) column))))))))))))
-  (section @336 "Epilogue")
+  (section @370 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -621,7 +653,7 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct.cu")
-  (function @342 device void store
+  (function @376 device void store
     (comment "The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first")
     (comment "channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
@@ -651,7 +683,7 @@
                       (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (* (static_cast Offset (+ co channel)) out_d) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @373 device void store_runs
+  (function @407 device void store_runs
     (comment "The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,")
     (comment "stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,")
     (comment "(oy, ox) the first output of the first position. Images are aligned to vectors where the whole tensor is.")
@@ -686,8 +718,8 @@
                           (do @21 (call store_16 (+ to i) (+ values i))))
                         (else
                           (do @23 (call store_8 (+ to i) (+ values i)))))))))))))))
-  (section @406 "Kernel")
-  (function @408 kernel void direct
+  (section @440 "Kernel")
+  (function @442 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -706,10 +738,11 @@
     (declare @10 (const int) tiles_x (/ (+ out_w (- (* P::stride_w kTileColumns) 1)) (* P::stride_w kTileColumns)))
     (blank @10)
     (comment @12 "The block's place: channels vary fastest, so that blocks which read the same input run together.")
-    (declare @13 (const int) block (. blockIdx x))
+    (declare @13 (const "unsigned int") block (. blockIdx x)
+      (trail "unsigned: its parts are shifts and masks"))
     (declare @14 (const int) channel_tile (% block (* P::groups kChannelTiles)))
     (declare @15 (const int) phase_group (% (/ block (* P::groups kChannelTiles)) kPhaseGroups))
-    (declare @16 (const int) tile (/ block (* (* P::groups kChannelTiles) kPhaseGroups)))
+    (declare @16 (const "unsigned int") tile (/ block (* (* P::groups kChannelTiles) kPhaseGroups)))
     (declare @17 (const int) tile_x (% tile tiles_x))
     (declare @18 (const int) tile_y (% (/ tile tiles_x) tiles_y))
     (declare @19 (const int) image (/ (/ (/ tile tiles_x) tiles_y) out_d))
@@ -724,78 +757,78 @@
     (declare @28 (const int) first_out (* (? (== P::groups 1) channel_tile (% channel_tile kChannelTiles)) kTileChannels))
     (declare @29 (const int) first_phase_h (* (/ phase_group kPhaseGroupsW) P::group_phases_h))
     (declare @30 (const int) first_phase_w (* (% phase_group kPhaseGroupsW) P::group_phases_w))
-    (declare @31 (const int) m_y (+ (* tile_y kTileRows) row))
-    (declare @32 (const int) m_x (+ (* tile_x kTileColumns) column))
-    (declare @33 (const int) channels (? kWholeTiles P::channels_per_thread (- kGroupOut (+ first_out channel))))
-    (blank @33)
-    (comment @35 "Bases are 64-bit; every offset from them fits its type.")
-    (declare @36 (const "long long") in_pixels (* (* (static_cast "long long" in_h) in_w) in_d))
-    (declare @37 (const "long long") out_pixels (* (* (static_cast "long long" out_h) out_w) out_d))
-    (declare @38 (const "long long") image_channel (* (static_cast "long long" image) P::in_channels))
-    (declare @39 (pointer (const Element)) x_group (+ x (? P::channels_last (+ (* image_channel in_pixels) (* group kGroupIn)) (* (+ image_channel (* group kGroupIn)) in_pixels))))
-    (declare @41 (pointer (const Element)) weight_group (+ weight (* (static_cast "long long" group) (* (* (* (static_cast "long long" kGroupIn) kGroupOut) kTaps) P::kernel_d))))
-    (declare @43 (pointer Element) y_image (+ (+ y (* (* (static_cast "long long" image) P::out_channels) out_pixels)) (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::out_channels 1))))
-    (blank @43)
-    (declare @46 (array (array Accumulators P::group_phases_w) P::group_phases_h) acc (init))
-    (declare @47 (pointer Stage) stages (static_cast (pointer Stage) (call shared_memory)))
-    (declare @48 (const int) first_row (+ (* tile_y kTileRows) kLeastOffsetH))
-    (declare @49 (const int) first_column (+ (* tile_x kTileColumns) kLeastOffsetW))
-    (for @50 plain (declare @50 int kd 0) (< kd P::kernel_d) (++ kd)
-      (declare @51 (const int) reach (+ oz (- P::padding_d (* P::dilation_d kd))))
-      (declare @52 (const int) iz (/ reach P::stride_d)
+    (declare @31 (const int) place (+ (* row kPitch) column)
+      (trail "in what is staged"))
+    (declare @32 (const int) channels (? kWholeTiles P::channels_per_thread (- kGroupOut (+ first_out channel))))
+    (blank @32)
+    (comment @34 "Bases are 64-bit; every offset from them fits its type.")
+    (declare @35 (const "long long") in_pixels (* (* (static_cast "long long" in_h) in_w) in_d))
+    (declare @36 (const "long long") out_pixels (* (* (static_cast "long long" out_h) out_w) out_d))
+    (declare @37 (const "long long") image_channel (* (static_cast "long long" image) P::in_channels))
+    (declare @38 (pointer (const Element)) x_group (+ x (? P::channels_last (+ (* image_channel in_pixels) (* group kGroupIn)) (* (+ image_channel (* group kGroupIn)) in_pixels))))
+    (declare @40 (pointer (const Element)) weight_group (+ weight (* (static_cast "long long" group) (* (* (* (static_cast "long long" kGroupIn) kGroupOut) kTaps) P::kernel_d))))
+    (declare @42 (pointer Element) y_image (+ (+ y (* (* (static_cast "long long" image) P::out_channels) out_pixels)) (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::out_channels 1))))
+    (blank @42)
+    (declare @45 (array (array Accumulators P::group_phases_w) P::group_phases_h) acc (init))
+    (declare @46 (pointer Stage) stages (static_cast (pointer Stage) (call shared_memory)))
+    (declare @47 (const int) first_row (+ (* tile_y kTileRows) kLeastOffsetH))
+    (declare @48 (const int) first_column (+ (* tile_x kTileColumns) kLeastOffsetW))
+    (for @49 plain (declare @49 int kd 0) (< kd P::kernel_d) (++ kd)
+      (declare @50 (const int) reach (+ oz (- P::padding_d (* P::dilation_d kd))))
+      (declare @51 (const int) iz (/ reach P::stride_d)
         (trail "the plane that the depth tap reads, if there is one"))
-      (if @53 (&& (&& (>= reach 0) (== (% reach P::stride_d) 0)) (< iz in_d))
+      (if @52 (&& (&& (>= reach 0) (== (% reach P::stride_d) 0)) (< iz in_d))
         (then
-          (declare @54 (pointer (const Element)) x_plane (+ x_group (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::in_channels 1))))
-          (if @56 (&& P::staged P::asynchronous)
+          (declare @53 (pointer (const Element)) x_plane (+ x_group (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::in_channels 1))))
+          (if @55 (&& P::staged P::asynchronous)
             (then
-              (if @57 (> P::kernel_d 1)
+              (if @56 (> P::kernel_d 1)
                 (then
-                  (do @58 (call __syncthreads)
+                  (do @57 (call __syncthreads)
                     (trail "all threads have read the depth tap before"))))
-              (do @60 (call stage_k_block (at stages 0) x_plane weight_group 0 first_out kd first_row first_column first_phase_h first_phase_w in_d in_h in_w))))
-          (for @63 plain (declare @63 int first_in 0) (< first_in kGroupIn) (+= first_in P::block_k)
-            (declare @64 (reference Stage) stage (at stages (% (/ first_in P::block_k) kBuffers)))
-            (if @65 (&& P::staged P::asynchronous)
+              (do @59 (call stage_k_block (at stages 0) x_plane weight_group 0 first_out kd first_row first_column first_phase_h first_phase_w in_d in_h in_w))))
+          (for @62 plain (declare @62 int first_in 0) (< first_in kGroupIn) (+= first_in P::block_k)
+            (declare @63 (reference Stage) stage (at stages (% (/ first_in P::block_k) kBuffers)))
+            (if @64 (&& P::staged P::asynchronous)
               (then
-                (do @66 (call async_copy_wait_all))
-                (do @67 (call __syncthreads)
+                (do @65 (call async_copy_wait_all))
+                (do @66 (call __syncthreads)
                   (trail "the k-block is staged, and all threads have read the one before"))
-                (if @68 (&& (> kBuffers 1) (< (+ first_in P::block_k) kGroupIn))
+                (if @67 (&& (> kBuffers 1) (< (+ first_in P::block_k) kGroupIn))
                   (then
-                    (do @69 (call stage_k_block (at stages (% (+ (/ first_in P::block_k) 1) kBuffers)) x_plane weight_group (+ first_in P::block_k) first_out kd first_row first_column first_phase_h first_phase_w in_d in_h in_w)))))
+                    (do @68 (call stage_k_block (at stages (% (+ (/ first_in P::block_k) 1) kBuffers)) x_plane weight_group (+ first_in P::block_k) first_out kd first_row first_column first_phase_h first_phase_w in_d in_h in_w)))))
               (else
-                (if @72 P::staged
+                (if @71 P::staged
                   (then
-                    (do @73 (call __syncthreads)
+                    (do @72 (call __syncthreads)
                       (trail "all threads have read the k-block before"))
-                    (do @74 (call stage_k_block stage x_plane weight_group first_in first_out kd first_row first_column first_phase_h first_phase_w in_d in_h in_w))
-                    (do @76 (call __syncthreads)
+                    (do @73 (call stage_k_block stage x_plane weight_group first_in first_out kd first_row first_column first_phase_h first_phase_w in_d in_h in_w))
+                    (do @75 (call __syncthreads)
                       (trail "the k-block is staged"))))))
-            (if @78 kUnrolled
+            (if @77 kUnrolled
               (then
-                (for @80 (pragma "unroll 1") (declare @80 int c 0) (< c P::block_k) (++ c)
-                  (for @82 unrolled (declare @82 int g 0) (< g kPhaseGroups) (++ g)
-                    (if @83 (|| (== kPhaseGroups 1) (== phase_group g))
+                (for @79 (pragma "unroll 1") (declare @79 int c 0) (< c P::block_k) (++ c)
+                  (for @81 unrolled (declare @81 int g 0) (< g kPhaseGroups) (++ g)
+                    (if @82 (|| (== kPhaseGroups 1) (== phase_group g))
                       (then
-                        (for @85 unrolled (declare @85 int kh 0) (< kh P::kernel_h) (++ kh)
-                          (declare @86 (const int) phase_h (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))
-                          (declare @87 (const int) offset_h (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h))
-                          (if @88 (== (/ phase_h P::group_phases_h) (/ g kPhaseGroupsW))
+                        (for @84 unrolled (declare @84 int kh 0) (< kh P::kernel_h) (++ kh)
+                          (declare @85 (const int) phase_h (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))
+                          (declare @86 (const int) offset_h (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h))
+                          (if @87 (== (/ phase_h P::group_phases_h) (/ g kPhaseGroupsW))
                             (then
-                              (comment @89 "Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.")
-                              (for @91 unrolled (declare @91 int kw 0) (< kw P::kernel_w) (++ kw)
-                                (declare @92 (const int) phase_w (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))
-                                (declare @93 (const int) offset_w (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w))
-                                (declare @94 (const int) tap (+ (* kh P::kernel_w) kw))
-                                (if @95 (== (/ phase_w P::group_phases_w) (% g kPhaseGroupsW))
+                              (comment @88 "Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.")
+                              (for @90 unrolled (declare @90 int kw 0) (< kw P::kernel_w) (++ kw)
+                                (declare @91 (const int) phase_w (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))
+                                (declare @92 (const int) offset_w (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w))
+                                (declare @93 (const int) tap (+ (* kh P::kernel_w) kw))
+                                (if @94 (== (/ phase_w P::group_phases_w) (% g kPhaseGroupsW))
                                   (then
-                                    (if @96 P::staged
+                                    (if @95 P::staged
                                       (then
-                                        (do @97 (call multiply_add (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) tap) channel)))
+                                        (do @96 (call multiply_add (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (+ (+ (+ (& (at (at (at (. stage rows) c) 0) 0)) place) (* (- offset_h kLeastOffsetH) kPitch)) (- offset_w kLeastOffsetW)) (& (at (at (at (. stage weights) c) tap) channel)))
                                           (trail "tap ({kh}, {kw})")))
                                       (else
-                                        (do @102 (call multiply_add_unstaged (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (+ x_plane (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) kd tap kGroupOut P::kernel_d kTaps)) channels)
+                                        (do @101 (call multiply_add_unstaged (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (+ x_plane (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ (+ (* tile_y kTileRows) row) offset_h) (+ (+ (* tile_x kTileColumns) column) offset_w) in_h in_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) kd tap kGroupOut P::kernel_d kTaps)) channels)
                                           (trail "tap ({kh}, {kw})")))))))))))))))
               (else
                 (for @120 unrolled (declare @120 int phase 0) (< phase kPhases) (++ phase)
@@ -812,45 +845,48 @@
                           (then
                             (if @134 P::staged
                               (then
-                                (do @135 (call multiply_add (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (& (at (at (at (. stage rows) c) (+ row (- offset_h kLeastOffsetH))) (+ column (- offset_w kLeastOffsetW)))) (& (at (at (at (. stage weights) c) (+ (* (+ (* t_h kPhaseTapsW) t_w) kPhases) phase)) channel)))))
+                                (do @135 (call multiply_add (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (+ (+ (+ (& (at (at (at (. stage rows) c) 0) 0)) place) (* (- offset_h kLeastOffsetH) kPitch)) (- offset_w kLeastOffsetW)) (& (at (at (at (. stage weights) c) (+ (* (+ (* t_h kPhaseTapsW) t_w) kPhases) phase)) channel)))))
                               (else
-                                (do @140 (call multiply_add_unstaged (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (+ x_plane (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ m_y offset_h) (+ m_x offset_w) in_h in_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) kd (+ (* kh P::kernel_w) kw) kGroupOut P::kernel_d kTaps)) channels))))))))))))))))
-    (blank @50)
-    (declare @159 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
-    (if @160 kUnrolled
+                                (do @140 (call multiply_add_unstaged (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (+ x_plane (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ (+ (* tile_y kTileRows) row) offset_h) (+ (+ (* tile_x kTileColumns) column) offset_w) in_h in_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) kd (+ (* kh P::kernel_w) kw) kGroupOut P::kernel_d kTaps)) channels))))))))))))))))
+    (blank @49)
+    (comment @159 "Behind the loop, so that no register keeps them through it.")
+    (declare @160 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
+    (declare @161 (const int) m_y (+ (* tile_y kTileRows) row))
+    (declare @162 (const int) m_x (+ (* tile_x kTileColumns) column))
+    (if @163 kUnrolled
       (then
-        (for @162 unrolled (declare @162 int g 0) (< g kPhaseGroups) (++ g)
-          (if @163 (|| (== kPhaseGroups 1) (== phase_group g))
+        (for @165 unrolled (declare @165 int g 0) (< g kPhaseGroups) (++ g)
+          (if @166 (|| (== kPhaseGroups 1) (== phase_group g))
             (then
-              (for @165 unrolled (declare @165 int of_group_h 0) (< of_group_h P::group_phases_h) (++ of_group_h)
-                (declare @166 (const int) phase_h (+ (* (/ g kPhaseGroupsW) P::group_phases_h) of_group_h))
-                (if @167 (< phase_h P::stride_h)
+              (for @168 unrolled (declare @168 int of_group_h 0) (< of_group_h P::group_phases_h) (++ of_group_h)
+                (declare @169 (const int) phase_h (+ (* (/ g kPhaseGroupsW) P::group_phases_h) of_group_h))
+                (if @170 (< phase_h P::stride_h)
                   (then
-                    (if @168 (&& (> kStored 1) (== (% (reinterpret_cast "unsigned long long" y) (* kStored (sizeof Element))) 0))
+                    (if @171 (&& (> kStored 1) (== (% (reinterpret_cast "unsigned long long" y) (* kStored (sizeof Element))) 0))
                       (then
-                        (do @169 (call store_runs (at acc of_group_h) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (* m_x P::stride_w) out_d out_h out_w)))
+                        (do @172 (call store_runs (at acc of_group_h) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (* m_x P::stride_w) out_d out_h out_w)))
                       (else
-                        (for @173 unrolled (declare @173 int of_group_w 0) (< of_group_w P::group_phases_w) (++ of_group_w)
-                          (declare @174 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) of_group_w))
-                          (if @175 (< phase_w P::stride_w)
+                        (for @176 unrolled (declare @176 int of_group_w 0) (< of_group_w P::group_phases_w) (++ of_group_w)
+                          (declare @177 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) of_group_w))
+                          (if @178 (< phase_w P::stride_w)
                             (then
-                              (do @176 (call store (at (at acc of_group_h) of_group_w) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_d out_h out_w))))))))))))))
+                              (do @179 (call store (at (at acc of_group_h) of_group_w) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_d out_h out_w))))))))))))))
       (else
-        (for @187 unrolled (declare @187 int phase 0) (< phase kPhases) (++ phase)
-          (declare @188 (const int) phase_h (+ first_phase_h (/ phase P::group_phases_w)))
-          (declare @189 (const int) phase_w (+ first_phase_w (% phase P::group_phases_w)))
-          (if @190 (&& (|| (== (% kGroupedPhasesH P::group_phases_h) 0) (< phase_h kGroupedPhasesH)) (|| (== (% kGroupedPhasesW P::group_phases_w) 0) (< phase_w kGroupedPhasesW)))
+        (for @190 unrolled (declare @190 int phase 0) (< phase kPhases) (++ phase)
+          (declare @191 (const int) phase_h (+ first_phase_h (/ phase P::group_phases_w)))
+          (declare @192 (const int) phase_w (+ first_phase_w (% phase P::group_phases_w)))
+          (if @193 (&& (|| (== (% kGroupedPhasesH P::group_phases_h) 0) (< phase_h kGroupedPhasesH)) (|| (== (% kGroupedPhasesW P::group_phases_w) 0) (< phase_w kGroupedPhasesW)))
             (then
-              (do @192 (call store (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) y_image bias co channels (+ (* m_y P::stride_h) (call output_phase_h phase_h)) (+ (* m_x P::stride_w) (call output_phase_w phase_w)) out_d out_h out_w)))))))
-    (if @198 kSplitsEmpty
+              (do @195 (call store (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) y_image bias co channels (+ (* m_y P::stride_h) (call output_phase_h phase_h)) (+ (* m_x P::stride_w) (call output_phase_w phase_w)) out_d out_h out_w)))))))
+    (if @201 kSplitsEmpty
       (then
-        (comment @199 "Phases without taps: the bias alone.")
-        (for @201 (pragma "unroll 1") (declare @201 int phase phase_group) (< phase kAllPhases) (+= phase kPhaseGroups)
-          (declare @202 (const int) phase_h (/ phase P::stride_w))
-          (declare @203 (const int) phase_w (% phase P::stride_w))
-          (declare @204 (const PhaseTaps) rows (call taps_of_phase phase_h P::kernel_h P::stride_h P::padding_h P::dilation_h))
-          (declare @205 (const PhaseTaps) columns (call taps_of_phase phase_w P::kernel_w P::stride_w P::padding_w P::dilation_w))
-          (if @206 (|| (>= (. rows first) P::kernel_h) (>= (. columns first) P::kernel_w))
+        (comment @202 "Phases without taps: the bias alone.")
+        (for @204 (pragma "unroll 1") (declare @204 int phase phase_group) (< phase kAllPhases) (+= phase kPhaseGroups)
+          (declare @205 (const int) phase_h (/ phase P::stride_w))
+          (declare @206 (const int) phase_w (% phase P::stride_w))
+          (declare @207 (const PhaseTaps) rows (call taps_of_phase phase_h P::kernel_h P::stride_h P::padding_h P::dilation_h))
+          (declare @208 (const PhaseTaps) columns (call taps_of_phase phase_w P::kernel_w P::stride_w P::padding_w P::dilation_w))
+          (if @209 (|| (>= (. rows first) P::kernel_h) (>= (. columns first) P::kernel_w))
             (then
-              (declare @207 (const Accumulators) none (init))
-              (do @208 (call store none y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_d out_h out_w)))))))))
+              (declare @210 (const Accumulators) none (init))
+              (do @211 (call store none y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_d out_h out_w)))))))))

@@ -57,10 +57,37 @@ static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 
 // ---- Staging ----
 
+// Places that a block stages at once: three of each thread, since more would spill. Loops are unrolled by hand: what
+// the compiler does before an unrolled loop has places of its own, which registers keep from k-block to k-block.
+constexpr int kPlacesOfTurn = 3 * kThreads;
+
 struct Stage {
   Sum rows[P::block_k][kStagedRows][kPitch];
   Sum weights[P::block_k][kTaps][kTileChannels];
 };
+
+// One place of stage_rows().
+__device__ __forceinline__ void stage_pixel(Stage& stage, int i, const Element* __restrict__ grad_y, int first_channel,
+                                            int first_row, const int first_column, const int out_d, const int out_h,
+                                            const int out_w) {
+  // Adjacent threads read adjacent memory.
+  const int channel = P::channels_last ? i % P::block_k : i / (kStagedRows * kStagedColumns);
+  const int row = P::channels_last ? i / (P::block_k * kStagedColumns) : i / kStagedColumns % kStagedRows;
+  const int column = P::channels_last ? i / P::block_k % kStagedColumns : i % kStagedColumns;
+  const int co = first_channel + channel;
+  const int oy = first_row + row;
+  const int ox = first_column + column;
+  Sum value = 0;
+  if ((kWholeKBlocks || co < kGroupOut) && (P::padding_h == 0 || oy >= 0) && oy < out_h &&
+      (P::padding_w == 0 || ox >= 0) && ox < out_w) {
+    if (P::channels_last) {
+      value = widen(grad_y[(static_cast<Offset>(oy) * out_w + ox) * P::out_channels + co]);
+    } else {
+      value = widen(grad_y[(static_cast<Offset>(co) * out_d * out_h + oy) * out_w + ox]);
+    }
+  }
+  stage.rows[channel][row][column] = value;
+}
 
 // Copies a k-block of output channels to shared memory, with all that the tile's taps read: zeros where the image or
 // the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that
@@ -68,45 +95,53 @@ struct Stage {
 __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restrict__ grad_y, int first_channel,
                                            int first_row, const int first_column, const int out_d, const int out_h,
                                            const int out_w) {
-#pragma unroll 3  // more would spill
-  for (int i = threadIdx.x; i < P::block_k * kStagedRows * kStagedColumns; i += kThreads) {
-    // Adjacent threads read adjacent memory.
-    const int channel = P::channels_last ? i % P::block_k : i / (kStagedRows * kStagedColumns);
-    const int row = P::channels_last ? i / (P::block_k * kStagedColumns) : i / kStagedColumns % kStagedRows;
-    const int column = P::channels_last ? i / P::block_k % kStagedColumns : i % kStagedColumns;
-    const int co = first_channel + channel;
-    const int oy = first_row + row;
-    const int ox = first_column + column;
-    Sum value = 0;
-    if ((kWholeKBlocks || co < kGroupOut) && (P::padding_h == 0 || oy >= 0) && oy < out_h &&
-        (P::padding_w == 0 || ox >= 0) && ox < out_w) {
-      if (P::channels_last) {
-        value = widen(grad_y[(static_cast<Offset>(oy) * out_w + ox) * P::out_channels + co]);
-      } else {
-        value = widen(grad_y[(static_cast<Offset>(co) * out_d * out_h + oy) * out_w + ox]);
-      }
+  constexpr int kPlaces = !P::staged ? 0 : P::block_k * kStagedRows * kStagedColumns;
+  constexpr int kWhole = kPlaces / kPlacesOfTurn * kPlacesOfTurn;
+#pragma unroll 1
+  for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
+#pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_pixel(stage, first + i, grad_y, first_channel, first_row, first_column, out_d, out_h, out_w);
     }
-    stage.rows[channel][row][column] = value;
   }
+#pragma unroll 1
+  for (int i = kWhole + threadIdx.x; i < kPlaces; i += kThreads) {
+    stage_pixel(stage, i, grad_y, first_channel, first_row, first_column, out_d, out_h, out_w);
+  }
+}
+
+// One place of stage_weights().
+__device__ __forceinline__ void stage_weight(Stage& stage, int i, const Element* __restrict__ weight, int first_channel,
+                                             const int first_in, const int kd) {
+  const int tap = P::weight_channels_last ? i / P::block_k % kTaps : i % kTaps;
+  const int k_channel = P::weight_channels_last ? i % P::block_k : i / kTaps % P::block_k;
+  const int channel = i / (kTaps * P::block_k);
+  const int co = first_channel + k_channel;
+  const int ci = first_in + channel;
+  Sum value = 0;
+  if ((kWholeKBlocks || co < kGroupOut) && (kWholeTiles || ci < kGroupIn)) {
+    value =
+        widen(weight[depth_weight_offset(static_cast<WeightIndex>(ci), co, kd, tap, kGroupOut, P::kernel_d, kTaps)]);
+  }
+  stage.weights[k_channel][tap][channel] = value;
 }
 
 // Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
                                               const int first_in, const int kd) {
-#pragma unroll 3  // more would spill
-  for (int i = threadIdx.x; i < P::block_k * kTileChannels * kTaps; i += kThreads) {
-    const int tap = P::weight_channels_last ? i / P::block_k % kTaps : i % kTaps;
-    const int k_channel = P::weight_channels_last ? i % P::block_k : i / kTaps % P::block_k;
-    const int channel = i / (kTaps * P::block_k);
-    const int co = first_channel + k_channel;
-    const int ci = first_in + channel;
-    Sum value = 0;
-    if ((kWholeKBlocks || co < kGroupOut) && (kWholeTiles || ci < kGroupIn)) {
-      value =
-          widen(weight[depth_weight_offset(static_cast<WeightIndex>(ci), co, kd, tap, kGroupOut, P::kernel_d, kTaps)]);
+  constexpr int kPlaces = !P::staged ? 0 : P::block_k * kTileChannels * kTaps;
+  constexpr int kWhole = kPlaces / kPlacesOfTurn * kPlacesOfTurn;
+#pragma unroll 1
+  for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
+#pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_weight(stage, first + i, weight, first_channel, first_in, kd);
     }
-    stage.weights[k_channel][tap][channel] = value;
+  }
+#pragma unroll 1
+  for (int i = kWhole + threadIdx.x; i < kPlaces; i += kThreads) {
+    stage_weight(stage, i, weight, first_channel, first_in, kd);
   }
 }
 
@@ -202,9 +237,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int tiles_x = (in_w + (kTileColumns - 1)) / kTileColumns;
 
   // The block's place: channels vary fastest, so that blocks which read the same part of grad_y run together.
-  const int block = blockIdx.x;
+  const unsigned int block = blockIdx.x;  // unsigned: its parts are shifts and masks
   const int channel_tile = block % (P::groups * kChannelTiles);
-  const int tile = block / (P::groups * kChannelTiles);
+  const unsigned int tile = block / (P::groups * kChannelTiles);
   const int tile_x = tile % tiles_x;
   const int tile_y = tile / tiles_x % tiles_y;
   const int image = tile / tiles_x / tiles_y / in_d;

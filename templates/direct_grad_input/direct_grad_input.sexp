@@ -1,5 +1,5 @@
 (program direct_grad_input
-  (digest "87cc1e3e4492d1b46dc11b6ea19dd9531be26f7e6c933a653a08e6c104900b01")
+  (digest "9156aed2552e121074fa6525120b481f13871158f33c935b5c09f5417879b3f1")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -212,10 +212,39 @@
             (return @6 value))))))
   (file "direct_grad_input.cu")
   (section @58 "Staging")
-  (record @60 Stage
+  (constant @62 int kPlacesOfTurn (* 3 kThreads))
+  (record @64 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::block_k) rows)
     (field (array (array (array Sum kTileChannels) kTaps) P::block_k) weights))
-  (function @68 device void stage_rows
+  (function @70 device void stage_pixel
+    (comment "One place of stage_rows().")
+    (attributes "__forceinline__")
+    (argument (reference Stage) stage)
+    (argument int i)
+    (argument (restrict (pointer (const Element))) grad_y)
+    (argument int first_channel)
+    (argument int first_row)
+    (argument (const int) first_column)
+    (argument (const int) out_d)
+    (argument (const int) out_h)
+    (argument (const int) out_w)
+    (comment @3 "Adjacent threads read adjacent memory.")
+    (declare @4 (const int) channel (? P::channels_last (% i P::block_k) (/ i (* kStagedRows kStagedColumns))))
+    (declare @5 (const int) row (? P::channels_last (/ i (* P::block_k kStagedColumns)) (% (/ i kStagedColumns) kStagedRows)))
+    (declare @6 (const int) column (? P::channels_last (% (/ i P::block_k) kStagedColumns) (% i kStagedColumns)))
+    (declare @7 (const int) co (+ first_channel channel))
+    (declare @8 (const int) oy (+ first_row row))
+    (declare @9 (const int) ox (+ first_column column))
+    (declare @10 Sum value 0)
+    (if @11 (&& (&& (&& (&& (|| kWholeKBlocks (< co kGroupOut)) (|| (== P::padding_h 0) (>= oy 0))) (< oy out_h)) (|| (== P::padding_w 0) (>= ox 0))) (< ox out_w))
+      (then
+        (if @13 P::channels_last
+          (then
+            (do @14 (= value (call widen (at grad_y (+ (* (+ (* (static_cast Offset oy) out_w) ox) P::out_channels) co))))))
+          (else
+            (do @16 (= value (call widen (at grad_y (+ (* (+ (* (* (static_cast Offset co) out_d) out_h) oy) out_w) ox)))))))))
+    (do @19 (= (at (at (at (. stage rows) channel) row) column) value)))
+  (function @95 device void stage_rows
     (comment "Copies a k-block of output channels to shared memory, with all that the tile's taps read: zeros where the image or")
     (comment "the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that")
     (comment "are staged.")
@@ -228,25 +257,33 @@
     (argument (const int) out_d)
     (argument (const int) out_h)
     (argument (const int) out_w)
-    (comment @3 "more would spill")
-    (for @4 (pragma "unroll 3") (declare @4 int i (. threadIdx x)) (< i (* (* P::block_k kStagedRows) kStagedColumns)) (+= i kThreads)
-      (comment @5 "Adjacent threads read adjacent memory.")
-      (declare @6 (const int) channel (? P::channels_last (% i P::block_k) (/ i (* kStagedRows kStagedColumns))))
-      (declare @7 (const int) row (? P::channels_last (/ i (* P::block_k kStagedColumns)) (% (/ i kStagedColumns) kStagedRows)))
-      (declare @8 (const int) column (? P::channels_last (% (/ i P::block_k) kStagedColumns) (% i kStagedColumns)))
-      (declare @9 (const int) co (+ first_channel channel))
-      (declare @10 (const int) oy (+ first_row row))
-      (declare @11 (const int) ox (+ first_column column))
-      (declare @12 Sum value 0)
-      (if @13 (&& (&& (&& (&& (|| kWholeKBlocks (< co kGroupOut)) (|| (== P::padding_h 0) (>= oy 0))) (< oy out_h)) (|| (== P::padding_w 0) (>= ox 0))) (< ox out_w))
-        (then
-          (if @15 P::channels_last
-            (then
-              (do @16 (= value (call widen (at grad_y (+ (* (+ (* (static_cast Offset oy) out_w) ox) P::out_channels) co))))))
-            (else
-              (do @18 (= value (call widen (at grad_y (+ (* (+ (* (* (static_cast Offset co) out_d) out_h) oy) out_w) ox)))))))))
-      (do @21 (= (at (at (at (. stage rows) channel) row) column) value))))
-  (function @95 device void stage_weights
+    (declare_constexpr @3 int kPlaces (? (! P::staged) 0 (* (* P::block_k kStagedRows) kStagedColumns)))
+    (declare_constexpr @4 int kWhole (* (/ kPlaces kPlacesOfTurn) kPlacesOfTurn))
+    (for @6 (pragma "unroll 1") (declare @6 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
+      (for @8 (pragma "unroll") (declare @8 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
+        (do @9 (call stage_pixel stage (+ first i) grad_y first_channel first_row first_column out_d out_h out_w))))
+    (for @13 (pragma "unroll 1") (declare @13 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
+      (do @14 (call stage_pixel stage i grad_y first_channel first_row first_column out_d out_h out_w))))
+  (function @114 device void stage_weight
+    (comment "One place of stage_weights().")
+    (attributes "__forceinline__")
+    (argument (reference Stage) stage)
+    (argument int i)
+    (argument (restrict (pointer (const Element))) weight)
+    (argument int first_channel)
+    (argument (const int) first_in)
+    (argument (const int) kd)
+    (declare @2 (const int) tap (? P::weight_channels_last (% (/ i P::block_k) kTaps) (% i kTaps)))
+    (declare @3 (const int) k_channel (? P::weight_channels_last (% i P::block_k) (% (/ i kTaps) P::block_k)))
+    (declare @4 (const int) channel (/ i (* kTaps P::block_k)))
+    (declare @5 (const int) co (+ first_channel k_channel))
+    (declare @6 (const int) ci (+ first_in channel))
+    (declare @7 Sum value 0)
+    (if @8 (&& (|| kWholeKBlocks (< co kGroupOut)) (|| kWholeTiles (< ci kGroupIn)))
+      (then
+        (do @9 (= value (call widen (at weight (call depth_weight_offset (static_cast WeightIndex ci) co kd tap kGroupOut P::kernel_d kTaps)))))))
+    (do @12 (= (at (at (at (. stage weights) k_channel) tap) channel) value)))
+  (function @131 device void stage_weights
     (comment "Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
@@ -255,22 +292,17 @@
     (argument int first_channel)
     (argument (const int) first_in)
     (argument (const int) kd)
-    (comment @2 "more would spill")
-    (for @3 (pragma "unroll 3") (declare @3 int i (. threadIdx x)) (< i (* (* P::block_k kTileChannels) kTaps)) (+= i kThreads)
-      (declare @4 (const int) tap (? P::weight_channels_last (% (/ i P::block_k) kTaps) (% i kTaps)))
-      (declare @5 (const int) k_channel (? P::weight_channels_last (% i P::block_k) (% (/ i kTaps) P::block_k)))
-      (declare @6 (const int) channel (/ i (* kTaps P::block_k)))
-      (declare @7 (const int) co (+ first_channel k_channel))
-      (declare @8 (const int) ci (+ first_in channel))
-      (declare @9 Sum value 0)
-      (if @10 (&& (|| kWholeKBlocks (< co kGroupOut)) (|| kWholeTiles (< ci kGroupIn)))
-        (then
-          (do @11 (= value (call widen (at weight (call depth_weight_offset (static_cast WeightIndex ci) co kd tap kGroupOut P::kernel_d kTaps)))))))
-      (do @14 (= (at (at (at (. stage weights) k_channel) tap) channel) value))))
-  (section @113 "Products")
-  (alias @116 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+    (declare_constexpr @2 int kPlaces (? (! P::staged) 0 (* (* P::block_k kTileChannels) kTaps)))
+    (declare_constexpr @3 int kWhole (* (/ kPlaces kPlacesOfTurn) kPlacesOfTurn))
+    (for @5 (pragma "unroll 1") (declare @5 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
+      (for @7 (pragma "unroll") (declare @7 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
+        (do @8 (call stage_weight stage (+ first i) weight first_channel first_in kd))))
+    (for @12 (pragma "unroll 1") (declare @12 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
+      (do @13 (call stage_weight stage i weight first_channel first_in kd))))
+  (section @148 "Products")
+  (alias @151 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators."))
-  (function @119 device void multiply_add
+  (function @154 device void multiply_add
     (comment "One tap: every stride-th element of a staged rectangle times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -280,7 +312,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at grad_y (+ (* row (* P::stride_h kPitch)) (* column P::stride_w))) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @135 device void multiply_add_unstaged
+  (function @170 device void multiply_add_unstaged
     (comment "One tap of one output channel whose rows are not staged: every read is checked against the image.")
     (comment "`grad_y` is the channel's first element, (oy, ox) what the tap reads for the thread's first position.")
     (attributes "__forceinline__")
@@ -303,8 +335,8 @@
               (if @14 (|| kWholeTiles (< channel channels))
                 (then
                   (do @15 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (call depth_weight_offset (static_cast WeightIndex channel) 0 0 0 kGroupOut P::kernel_d kTaps))) (at (at (at acc channel) row) column))))))))))))
-  (section @161 "Epilogue")
-  (function @164 device void store
+  (section @196 "Epilogue")
+  (function @199 device void store
     (comment "Stores what a thread made. `grad_x` is the image, ci the first channel, (iy, ix) the first position.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -331,8 +363,8 @@
                       (do @15 (= (at grad_x (+ (+ (* (+ (* (static_cast Offset in_row) in_w) in_column) P::in_channels) ci) channel)) value)))
                     (else
                       (do @17 (= (at grad_x (+ (* (+ (* (* (static_cast Offset (+ ci channel)) in_d) in_h) in_row) in_w) in_column)) value))))))))))))
-  (section @190 "Kernel")
-  (function @192 kernel void direct_grad_input
+  (section @225 "Kernel")
+  (function @227 kernel void direct_grad_input
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) grad_y)
     (argument (restrict (pointer (const Element))) weight)
@@ -350,9 +382,10 @@
     (declare @10 (const int) tiles_x (/ (+ in_w (- kTileColumns 1)) kTileColumns))
     (blank @10)
     (comment @12 "The block's place: channels vary fastest, so that blocks which read the same part of grad_y run together.")
-    (declare @13 (const int) block (. blockIdx x))
+    (declare @13 (const "unsigned int") block (. blockIdx x)
+      (trail "unsigned: its parts are shifts and masks"))
     (declare @14 (const int) channel_tile (% block (* P::groups kChannelTiles)))
-    (declare @15 (const int) tile (/ block (* P::groups kChannelTiles)))
+    (declare @15 (const "unsigned int") tile (/ block (* P::groups kChannelTiles)))
     (declare @16 (const int) tile_x (% tile tiles_x))
     (declare @17 (const int) tile_y (% (/ tile tiles_x) tiles_y))
     (declare @18 (const int) image (/ (/ (/ tile tiles_x) tiles_y) in_d))
