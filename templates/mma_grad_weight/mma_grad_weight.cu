@@ -74,13 +74,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int thread = threadIdx.x;
-  const int lane = thread % 32;
-  const int warp = thread / 32;
+  // Of the unsigned index: signed divisions take more instructions and registers.
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
   const int warp_k = warp % P::warps_k;
   const int warp_taps = warp / P::warps_k % P::warps_taps;
   const int warp_out = warp / (P::warps_k * P::warps_taps) % P::warps_out;
   const int warp_in = warp / (P::warps_k * P::warps_taps * P::warps_out);
-  const Places places = places_of(lane, warp_in, warp_out, warp_taps);
   float* own_totals = totals + block * kTotals + thread;
 
   // The tile whose pixels are found next, and the first image of that which is brought next.
@@ -138,6 +138,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 
   Accumulators acc = {};
   PartAccumulators sums = {};  // fp32 totals of values that are split
+  // After the first stages, whose registers it would take.
+  const Places places = places_of(lane, warp_in, warp_out, warp_taps);
   int stage = 0;
 #pragma unroll 1
   for (int consumed = 0; consumed < count; ++consumed) {

@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "3b316b176cd70909866865143459b663f6aa4c3faf7f8253f655907181b6e3af")
+  (digest "a5a46fa1eaa74e89c0001dc2be2c38fc5e2073c3f9cf1440ea1d7ccf3fa81bda")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1944,13 +1944,13 @@
     (blank @20)
     (declare @22 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
     (declare @23 (const int) thread (. threadIdx x))
-    (declare @24 (const int) lane (% thread 32))
-    (declare @25 (const int) warp (/ thread 32))
-    (declare @26 (const int) warp_k (% warp P::warps_k))
-    (declare @27 (const int) warp_taps (% (/ warp P::warps_k) P::warps_taps))
-    (declare @28 (const int) warp_out (% (/ warp (* P::warps_k P::warps_taps)) P::warps_out))
-    (declare @29 (const int) warp_in (/ warp (* (* P::warps_k P::warps_taps) P::warps_out)))
-    (declare @30 (const Places) places (call places_of lane warp_in warp_out warp_taps))
+    (comment @24 "Of the unsigned index: signed divisions take more instructions and registers.")
+    (declare @25 (const int) lane (% (. threadIdx x) 32))
+    (declare @26 (const int) warp (/ (. threadIdx x) 32))
+    (declare @27 (const int) warp_k (% warp P::warps_k))
+    (declare @28 (const int) warp_taps (% (/ warp P::warps_k) P::warps_taps))
+    (declare @29 (const int) warp_out (% (/ warp (* P::warps_k P::warps_taps)) P::warps_out))
+    (declare @30 (const int) warp_in (/ warp (* (* P::warps_k P::warps_taps) P::warps_out)))
     (declare @31 (pointer float) own_totals (+ (+ totals (* block kTotals)) thread))
     (blank @31)
     (comment @33 "The tile whose pixels are found next, and the first image of that which is brought next.")
@@ -2001,75 +2001,77 @@
     (declare @86 Accumulators acc (init))
     (declare @87 PartAccumulators sums (init)
       (trail "fp32 totals of values that are split"))
-    (declare @88 int stage 0)
-    (for @90 (pragma "unroll 1") (declare @90 int consumed 0) (< consumed count) (++ consumed)
-      (declare @91 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
-      (declare @92 (pointer "unsigned char") to (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
-      (if @93 (> P::copy_bytes 0)
+    (comment @88 "After the first stages, whose registers it would take.")
+    (declare @89 (const Places) places (call places_of lane warp_in warp_out warp_taps))
+    (declare @90 int stage 0)
+    (for @92 (pragma "unroll 1") (declare @92 int consumed 0) (< consumed count) (++ consumed)
+      (declare @93 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
+      (declare @94 (pointer "unsigned char") to (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
+      (if @95 (> P::copy_bytes 0)
         (then
-          (do @94 (call async_copy_wait (- P::stages 2)))
-          (if @95 (== P::type kWgmmaTf32)
+          (do @96 (call async_copy_wait (- P::stages 2)))
+          (if @97 (== P::type kWgmmaTf32)
             (then
-              (do @96 (call round_stage (+ shared (* stage kStageBytes)) thread))))))
-      (comment @99 "The stage has come, all have read the one that is brought now, and its pixels have been found.")
-      (do @100 (call __syncthreads))
-      (declare @101 (const bool) more (< issued count))
-      (for @103 (pragma "unroll 1") (declare @103 int strip 0) (< strip kOwnStrips) (++ strip)
-        (if @104 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (< strip kLoadBatches)))
+              (do @98 (call round_stage (+ shared (* stage kStageBytes)) thread))))))
+      (comment @101 "The stage has come, all have read the one that is brought now, and its pixels have been found.")
+      (do @102 (call __syncthreads))
+      (declare @103 (const bool) more (< issued count))
+      (for @105 (pragma "unroll 1") (declare @105 int strip 0) (< strip kOwnStrips) (++ strip)
+        (if @106 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (< strip kLoadBatches)))
           (then
-            (do @105 (call load_batch words source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
-        (if @108 (&& (&& (&& (> P::copy_bytes 0) (! kCopiesLast)) more) (< strip kCopyBatches))
+            (do @107 (call load_batch words source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
+        (if @110 (&& (&& (&& (> P::copy_bytes 0) (! kCopiesLast)) more) (< strip kCopyBatches))
           (then
-            (do @109 (call copy_batch to source image (call table_of shared issued) strip thread in_h in_w out_h out_w))))
-        (do @111 (call multiply_strip acc from places (+ (* strip P::warps_k) warp_k)))
-        (if @112 (&& kCopiesLast more)
+            (do @111 (call copy_batch to source image (call table_of shared issued) strip thread in_h in_w out_h out_w))))
+        (do @113 (call multiply_strip acc from places (+ (* strip P::warps_k) warp_k)))
+        (if @114 (&& kCopiesLast more)
           (then
-            (do @113 (call copy_batch to source image (call table_of shared issued) strip thread in_h in_w out_h out_w))))
-        (comment @115 "Beside copies what was loaded before the first strip is written after the last one.")
-        (if @116 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (== strip (- kOwnStrips 1))))
+            (do @115 (call copy_batch to source image (call table_of shared issued) strip thread in_h in_w out_h out_w))))
+        (comment @117 "Beside copies what was loaded before the first strip is written after the last one.")
+        (if @118 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (== strip (- kOwnStrips 1))))
           (then
-            (do @117 (call store_batch to words scales bias_sums (call table_of shared issued) (? (== P::copy_bytes 0) strip 0) thread))))
-        (comment @119 "Warps find pixels after different strips, so that others multiply meanwhile.")
-        (if @120 (&& (< (+ issued 1) count) (== strip (% warp kOwnStrips)))
+            (do @119 (call store_batch to words scales bias_sums (call table_of shared issued) (? (== P::copy_bytes 0) strip 0) thread))))
+        (comment @121 "Warps find pixels after different strips, so that others multiply meanwhile.")
+        (if @122 (&& (< (+ issued 1) count) (== strip (% warp kOwnStrips)))
           (then
-            (do @121 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w)))))
-      (if @125 (> P::copy_bytes 0)
+            (do @123 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w)))))
+      (if @127 (> P::copy_bytes 0)
         (then
-          (do @126 (call async_copy_commit))))
-      (if @128 more
+          (do @128 (call async_copy_commit))))
+      (if @130 more
         (then
-          (if @129 (! kDeep)
+          (if @131 (! kDeep)
             (then
-              (do @130 (= image (. next image)))))
-          (do @132 (call move_on next row_tiles in_h))
-          (do @133 (++ issued))))
-      (do @135 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
-      (if_constexpr @136 kSplit
+              (do @132 (= image (. next image)))))
+          (do @134 (call move_on next row_tiles in_h))
+          (do @135 (++ issued))))
+      (do @137 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
+      (if_constexpr @138 kSplit
         (then
-          (if @137 (== (% (+ consumed 1) kPromoteStages) 0)
+          (if @139 (== (% (+ consumed 1) kPromoteStages) 0)
             (then
-              (do @138 (call promote_high sums (at acc 0)))
-              (if @139 (== (% (+ consumed 1) (* kPromoteLow kPromoteStages)) 0)
+              (do @140 (call promote_high sums (at acc 0)))
+              (if @141 (== (% (+ consumed 1) (* kPromoteLow kPromoteStages)) 0)
                 (then
-                  (do @140 (call promote_low sums (at acc (- kParts 1)))))))))
+                  (do @142 (call promote_low sums (at acc (- kParts 1)))))))))
         (else
-          (if_constexpr @143 (> P::promote_stages 0)
+          (if_constexpr @145 (> P::promote_stages 0)
             (then
-              (if @144 (== (% (+ consumed 1) P::promote_stages) 0)
+              (if @146 (== (% (+ consumed 1) P::promote_stages) 0)
                 (then
-                  (do @145 (call promote (at acc 0) own_totals (< consumed P::promote_stages))))))))))
-    (declare @149 (pointer float) results (reinterpret_cast (pointer float) shared))
-    (if_constexpr @150 kSplit
+                  (do @147 (call promote (at acc 0) own_totals (< consumed P::promote_stages))))))))))
+    (declare @151 (pointer float) results (reinterpret_cast (pointer float) shared))
+    (if_constexpr @152 kSplit
       (then
-        (do @151 (call promote_high sums (at acc 0)))
-        (do @152 (call promote_low sums (at acc (- kParts 1))))
-        (do @153 (call unscale sums scales warp_in warp_out lane))
-        (do @154 (call store_block sums results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread)))
+        (do @153 (call promote_high sums (at acc 0)))
+        (do @154 (call promote_low sums (at acc (- kParts 1))))
+        (do @155 (call unscale sums scales warp_in warp_out lane))
+        (do @156 (call store_block sums results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread)))
       (else
-        (if @156 (&& (> P::promote_stages 0) (>= count P::promote_stages))
+        (if @158 (&& (> P::promote_stages 0) (>= count P::promote_stages))
           (then
-            (do @157 (call add_totals (at acc 0) own_totals))))
-        (do @159 (call store_block (at acc 0) results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread))))
-    (if_constexpr @161 P::sums_bias
+            (do @159 (call add_totals (at acc 0) own_totals))))
+        (do @161 (call store_block (at acc 0) results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread))))
+    (if_constexpr @163 P::sums_bias
       (then
-        (do @162 (call store_bias bias_sums results target kd partial_bias thread))))))
+        (do @164 (call store_bias bias_sums results target kd partial_bias thread))))))
