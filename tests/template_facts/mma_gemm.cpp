@@ -79,7 +79,7 @@ TemplateFacts facts_of_mma_gemm() {
           },
       // Of three output channels a gradient of the input has few products beside its epilogue, which loads 16 bytes by
       // lanes whose banks meet in pairs (dcgan5, f16 NCHW).
-      .machine_code = {.warp_products = true, .most_wavefronts = 1.07},
+      .machine_code = {.warp_products = true},
       .other_chips = {"sm_100", "sm_103", "sm_110", "sm_120", "sm_121"},
       .on_other_chips = {{.layer = "20 -> 16; kernel 3; stride 2; padding 1; input 1x9x24; bias; compute tf32",
                           .sizes = {1, {9, 24}}},
