@@ -1,5 +1,5 @@
 (program mma_pixels
-  (digest "dc6819b742a9f4fe397b261fe38b52405a4d51f22e19c31a3c0bbee45a975b7c")
+  (digest "f7147a826a4dca435bec7e88a1f14527d52e2abe61aead490ec05bd875d9803f")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -1266,31 +1266,33 @@
               (declare @11 (const int) place (% i kPlaces))
               (declare @12 (const int) later (* (/ i kPlaces) kChannelsAtOnce))
               (declare @13 (const bool) any (&& (== (& (at (. places bits) place) (. next bits)) (. next bits)) (|| (== (% kGroupIn kStageChannels) 0) (< (+ (+ (* (. next k_block) kStageChannels) channel) later) kGroupIn))))
-              (do @15 (call copy_unit (+ own (+ (* later (* kRowPitch 4)) (* place (* kThreads P::copy_bytes)))) (+ (+ (. next pixels) (at (. places from) place)) (* later plane_bytes)) any))))))
+              (comment @15 "An integer: sums of pointers that a tile does not change take two registers for each copy.")
+              (declare @16 (const "long long") from (+ (+ (reinterpret_cast "long long" (. next pixels)) (at (. places from) place)) (* later plane_bytes)))
+              (do @17 (call copy_unit (+ own (+ (* later (* kRowPitch 4)) (* place (* kThreads P::copy_bytes)))) (reinterpret_cast (pointer (const "unsigned char")) from) any))))))
       (else
-        (declare @20 (const int) vector (% thread kPixelVectors))
-        (declare @21 (const int) position (/ thread kPixelVectors))
-        (declare @22 (pointer "unsigned char") own (+ (+ to (* position kPixelBytes)) (* (^ vector (call swap_of position)) 16)))
-        (declare @23 (const bool) is_channel (|| (== (% kGroupChannels P::block_k) 0) (< (+ (* (. next k_block) P::block_k) (* vector kVector)) kGroupChannels)))
-        (for @26 unrolled (declare @26 int copy 0) (< copy kInputCopies) (++ copy)
-          (declare @27 (const int) i (+ (* part kInputCopies) copy))
-          (if @28 (< i kCopies)
+        (declare @22 (const int) vector (% thread kPixelVectors))
+        (declare @23 (const int) position (/ thread kPixelVectors))
+        (declare @24 (pointer "unsigned char") own (+ (+ to (* position kPixelBytes)) (* (^ vector (call swap_of position)) 16)))
+        (declare @25 (const bool) is_channel (|| (== (% kGroupChannels P::block_k) 0) (< (+ (* (. next k_block) P::block_k) (* vector kVector)) kGroupChannels)))
+        (for @28 unrolled (declare @28 int copy 0) (< copy kInputCopies) (++ copy)
+          (declare @29 (const int) i (+ (* part kInputCopies) copy))
+          (if @30 (< i kCopies)
             (then
-              (declare @29 (const bool) any (&& (== (& (at (. places bits) i) (. next bits)) (. next bits)) is_channel))
-              (do @30 (call async_copy_16 (+ own (* i (* kPositionStep kPixelBytes))) (+ (. next pixels) (at (. places from) i)) (? any 16 0))))))))
-    (declare @34 (pointer "unsigned char") columns (+ (+ to kInputBytes) (* thread 16)))
-    (declare @35 (pointer (const "unsigned char")) from (+ (. next weights) (* thread 16)))
-    (for @37 unrolled (declare @37 int copy 0) (< copy kColumnCopies) (++ copy)
-      (declare @38 (const int) i (+ (* part kColumnCopies) copy))
-      (if @39 (< i kWeightCopies)
+              (declare @31 (const bool) any (&& (== (& (at (. places bits) i) (. next bits)) (. next bits)) is_channel))
+              (do @32 (call async_copy_16 (+ own (* i (* kPositionStep kPixelBytes))) (+ (. next pixels) (at (. places from) i)) (? any 16 0))))))))
+    (declare @36 (pointer "unsigned char") columns (+ (+ to kInputBytes) (* thread 16)))
+    (declare @37 (pointer (const "unsigned char")) from (+ (. next weights) (* thread 16)))
+    (for @39 unrolled (declare @39 int copy 0) (< copy kColumnCopies) (++ copy)
+      (declare @40 (const int) i (+ (* part kColumnCopies) copy))
+      (if @41 (< i kWeightCopies)
         (then
-          (do @40 (call async_copy_16 (+ columns (* i (* kThreads 16))) (+ from (* i (* kThreads 16))) (? (== (. next bits) kNoTap) 0 16)))))))
-  (section @276 "Products")
-  (record @279 Fragments
+          (do @42 (call async_copy_16 (+ columns (* i (* kThreads 16))) (+ from (* i (* kThreads 16))) (? (== (. next bits) kNoTap) 0 16)))))))
+  (section @278 "Products")
+  (record @281 Fragments
     (comment "What a warp multiplies in a k-step. Of split values the high parts of all tiles come first.")
     (field (array (array "unsigned int" 4) (* kParts kWarpTiles)) a)
     (field (array uint4 (/ (* kParts kWarpChannels) 16)) b))
-  (function @284 device void multiply_add
+  (function @286 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -1304,7 +1306,7 @@
             (do @4 (call mma_k16_bf16 acc a b)))
           (else
             (do @6 (call mma_k8_tf32 acc a b)))))))
-  (function @296 device void load_fragments
+  (function @298 device void load_fragments
     (comment "Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in")
     (comment "the first k-step, in bytes; `weights` are the lane's of its warp's first columns.")
     (attributes "__forceinline__")
@@ -1325,7 +1327,7 @@
           (do @13 (call matrix_load_x4 (at (. fragments a) (+ kWarpTiles tile)) (+ (+ input (^ swapped (+ (* k_step 64) 32))) (* tile (* 16 kPixelBytes))))))))
     (for @18 (pragma "unroll") (declare @18 int two 0) (< two (/ (* kParts kWarpChannels) 16)) (++ two)
       (do @19 (= (at (. fragments b) two) (* (reinterpret_cast (pointer (const uint4)) (+ (+ weights (* k_step kStepBytes)) (* two 512))))))))
-  (function @319 device void multiply_step
+  (function @321 device void multiply_step
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (argument (reference Accumulators) high)
@@ -1369,7 +1371,7 @@
               (for @51 (pragma "unroll") (declare @51 int tile 0) (< tile kWarpTiles) (++ tile)
                 (do @52 (call multiply_add (at (at acc tile) (* two 2)) (at (. fragments a) tile) b))
                 (do @53 (call multiply_add (at (at acc tile) (+ (* two 2) 1)) (at (. fragments a) tile) next)))))))))
-  (section @378 "Epilogue")
+  (section @380 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -1516,16 +1518,18 @@
       (declare @5 (const "long long") to (at stored (+ row (call position_of (/ first 2) (% first 2)))))
       (if @6 (>= to 0)
         (then
-          (for @8 (pragma "unroll") (declare @8 int i 0) (< i (/ kWarpChannels 4)) (++ i)
-            (declare @9 (const int) own (call own_channel channel i))
-            (if @10 (|| (== (% kGroupOut P::block_n) 0) (< own left))
+          (comment @7 "Other channels lie at constant distances from the first, which take no registers.")
+          (declare @8 (pointer Element) first_y (+ (+ y to) (* channel plane)))
+          (for @10 (pragma "unroll") (declare @10 int i 0) (< i (/ kWarpChannels 4)) (++ i)
+            (declare @11 (const int) before (call channels_before i))
+            (if @12 (|| (== (% kGroupOut P::block_n) 0) (< before (- left channel)))
               (then
-                (declare @11 (array float P::store) values)
-                (for @13 (pragma "unroll") (declare @13 int v 0) (< v P::store) (++ v)
-                  (do @14 (= (at values v) (call epilogue (at (at (at acc (/ (+ first v) 2)) (/ i 2)) (+ (* (% (+ first v) 2) 2) (% i 2))) (? P::has_bias (at bias own) 0)))))
-                (do @16 (call store_together (+ (+ y to) (* own plane)) values)))))))))
+                (declare @13 (array float P::store) values)
+                (for @15 (pragma "unroll") (declare @15 int v 0) (< v P::store) (++ v)
+                  (do @16 (= (at values v) (call epilogue (at (at (at acc (/ (+ first v) 2)) (/ i 2)) (+ (* (% (+ first v) 2) 2) (% i 2))) (? P::has_bias (at bias (+ channel before)) 0)))))
+                (do @19 (call store_together (+ first_y (* before plane)) values)))))))))
   (file "mma_pixels.cu")
-  (function @385 device void store_outputs
+  (function @387 device void store_outputs
     (comment "Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,")
     (comment "`y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.")
     (attributes "__forceinline__")
@@ -1546,16 +1550,18 @@
             (declare @9 (const "long long") to (at stored (+ (+ row (* tile 16)) (* half 8))))
             (if @10 (>= to 0)
               (then
-                (for @12 (pragma "unroll") (declare @12 int i 0) (< i (/ kWarpChannels 4)) (+= i P::store)
-                  (declare @13 (const int) own (call own_channel channel i))
-                  (if @14 (|| (== (% kGroupOut P::block_n) 0) (< own left))
+                (comment @11 "Other channels lie at constant distances from the first, which take no registers.")
+                (declare @12 (pointer Element) first_y (+ (+ y to) (? P::channels_last channel (* channel plane))))
+                (for @14 (pragma "unroll") (declare @14 int i 0) (< i (/ kWarpChannels 4)) (+= i P::store)
+                  (declare @15 (const int) before (call channels_before i))
+                  (if @16 (|| (== (% kGroupOut P::block_n) 0) (< before (- left channel)))
                     (then
-                      (declare @15 (array float P::store) values)
-                      (for @17 (pragma "unroll") (declare @17 int v 0) (< v P::store) (++ v)
-                        (do @18 (= (at values v) (call epilogue (at (at (at acc tile) (/ (+ i v) 2)) (+ (* half 2) (% (+ i v) 2))) (? P::has_bias (at bias (+ own v)) 0)))))
-                      (do @20 (call store_together (+ (+ y to) (? P::channels_last own (* own plane))) values))))))))))))
-  (section @414 "Kernel")
-  (function @416 kernel void mma_pixels
+                      (declare @17 (array float P::store) values)
+                      (for @19 (pragma "unroll") (declare @19 int v 0) (< v P::store) (++ v)
+                        (do @20 (= (at values v) (call epilogue (at (at (at acc tile) (/ (+ i v) 2)) (+ (* half 2) (% (+ i v) 2))) (? P::has_bias (at bias (+ (+ channel before) v)) 0)))))
+                      (do @23 (call store_together (+ first_y (? P::channels_last before (* before plane))) values))))))))))))
+  (section @419 "Kernel")
+  (function @421 kernel void mma_pixels
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) arranged)
@@ -1713,7 +1719,7 @@
           (do @175 (call unscale acc (+ scales (+ (* warp_n kWarpChannels) (* (% lane 4) 2))) exponents offsets))))
       (declare @177 (const "long long") plane (* (* (static_cast "long long" out_d) out_h) out_w))
       (do @178 (call store_outputs acc (+ y (* (+ (* group kGroupOut) first_out) (? P::channels_last 1 plane))) (reinterpret_cast (pointer (const "long long")) (+ shared kStoredOffset)) biases (+ (* warp_m kWarpRows) (* (/ lane 4) kSpan)) (+ (* warp_n kWarpChannels) (* (% lane 4) kAdjacentChannels)) (- kGroupOut first_out) plane))))
-  (section @601 "Adding")
+  (section @606 "Adding")
   (file "add_parts.h")
   (function @5 kernel void add_parts
     (comment "A block adds the parts of one N tile of a tile.")
